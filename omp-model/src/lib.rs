@@ -1,1 +1,9 @@
-//! 
+//! The model of Parallax: what a recording holds, and how it is read as its author wrote it.
+//!
+//! Pure: values in, values out. Files are touched by the `experiment` module alone.
+
+pub mod ids;
+pub mod rows;
+pub mod state;
+pub mod stream;
+pub mod tables;

@@ -1,1 +1,28 @@
-//! 
+//! The shared-memory rings between the program under test and `collect`.
+//!
+//! `collect` creates one [`Arena`], a memory file that outlives a killed program; the library in
+//! the program attaches to it by the path in [`ARENA_VARIABLE`]. Each OpenMP thread claims a
+//! *slot*: a ring of sixteen-byte [`record::Record`]s with one producer (the thread) and one
+//! consumer (`collect`). Beside the rings lies the *site area*, into which a thread copies a
+//! calling context once, and the *runtimes* table, one entry for each OpenMP runtime that called.
+//!
+//! The producer never blocks, allocates or makes a system call: a full ring drops the record,
+//! counts it, and says so in the stream with [`record::Kind::Lost`] once there is room.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`record`] | what one record says |
+//! | [`layout`] | where everything lies in the arena; the only shared definition of it |
+//! | [`producer`] | the program's end: claim a slot, push, add a site |
+//! | [`consumer`] | `collect`'s end: create, drain, read sites, recycle slots |
+
+pub mod consumer;
+pub mod layout;
+pub mod producer;
+pub mod record;
+
+pub use layout::{Arena, ArenaError, ClockSource};
+
+/// The environment variable that tells the library in the program where the arena is:
+/// the path of a file to map, read and write.
+pub const ARENA_VARIABLE: &str = "PARALLAX_ARENA";

@@ -1,0 +1,278 @@
+//! What one record says: sixteen bytes, a kind, a time and a payload.
+//!
+//! A record is `time << 8 | kind` and a 64-bit payload. The time is the raw value of the arena's
+//! [`ClockSource`](crate::ClockSource): 56 bits of a 3 GHz counter last 278 days of uptime.
+//! What does not fit into one payload is said by a *prefix* record ([`Kind::Site`],
+//! [`Kind::Code`]) that the same thread pushes immediately before the record it belongs to.
+//!
+//! The kinds follow the callbacks of the OpenMP specification, chapter "OMPT interface"; the
+//! enumerated values inside payloads are the specification's own.
+
+/// One record as it lies in a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Record {
+    /// `time << 8 | kind`.
+    pub head: u64,
+    /// By kind; see [`Kind`].
+    pub payload: u64,
+}
+
+/// Times are kept to this many bits.
+pub const TIME_BITS: u32 = 56;
+
+impl Record {
+    /// A record of `kind` at the raw clock value `time` (its upper 8 bits are dropped).
+    #[inline]
+    pub const fn new(kind: Kind, time: u64, payload: u64) -> Self {
+        Record { head: time << 8 | kind as u64, payload }
+    }
+
+    /// The raw clock value, [`TIME_BITS`] wide.
+    #[inline]
+    pub const fn time(self) -> u64 {
+        self.head >> 8
+    }
+
+    /// The kind, or `None` for a byte that no version of this crate writes.
+    #[inline]
+    pub const fn kind(self) -> Option<Kind> {
+        Kind::from_byte(self.head as u8)
+    }
+}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident = $value:literal,)*) => {
+        /// The kinds of records, and what their payload holds.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        #[non_exhaustive]
+        pub enum Kind { $($(#[$doc])* $name = $value,)* }
+
+        impl Kind {
+            /// The kind of a record's lowest byte.
+            pub const fn from_byte(byte: u8) -> Option<Kind> {
+                match byte { $($value => Some(Kind::$name),)* _ => None }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// Records were dropped here for want of room; payload: how many.
+    Lost = 1,
+    /// Prefix: the calling context of the record that follows is a site; payload: [`SiteId`].
+    Site = 2,
+    /// Prefix: the return address into the program of the record that follows, where there is
+    /// no room for it in the payload or no site could be taken; payload: the address.
+    Code = 3,
+    /// The thread is known to the runtime; payload: `ompt_thread_t` (1 initial, 2 worker, 3 other).
+    ThreadBegin = 4,
+    /// The thread leaves the runtime; no payload.
+    ThreadEnd = 5,
+    /// A parallel or teams region begins on its encountering thread; prefix: its fork point;
+    /// payload: [`RegionPayload`], index 0, size = threads requested, saturated.
+    ParallelBegin = 6,
+    /// The region ended on its encountering thread; payload as for the begin.
+    ParallelEnd = 7,
+    /// The thread's implicit (or, in teams and at program start, initial) task begins;
+    /// payload: [`RegionPayload`], region 0 for the program's own initial task.
+    ImplicitBegin = 8,
+    /// That task ended; payload: [`RegionPayload`], region 0 where the runtime no longer says.
+    ImplicitEnd = 9,
+    /// A wait that may be region `r`'s join barrier begins: `ompt_sync_region_t` 2 (barrier
+    /// implicit; with a prefix [`Kind::Code`]), 9 (implicit parallel), 10 (teams);
+    /// payload: [`JoinPayload`].
+    JoinWaitBegin = 10,
+    /// Another `sync_region_wait` begins; payload: [`CodePayload`] with `ompt_sync_region_t`.
+    SyncWaitBegin = 11,
+    /// A `sync_region_wait` ends; payload: `ompt_sync_region_t`.
+    SyncWaitEnd = 12,
+    /// Waiting for a mutex begins; payload: [`CodePayload`] with `ompt_mutex_t` (1 lock, 2 test
+    /// lock, 3 nest lock, 4 test nest lock, 5 critical, 6 atomic, 7 ordered).
+    MutexAcquire = 13,
+    /// The mutex is owned; payload: `ompt_mutex_t`.
+    MutexAcquired = 14,
+    /// The mutex was released; payload: `ompt_mutex_t`.
+    MutexReleased = 15,
+    /// A nestable lock was re-acquired or partly released; payload: 1 begin, 2 end.
+    NestLock = 16,
+    /// An explicit task was created; prefix: its creation point; payload: [`TaskPayload`] with
+    /// `ompt_task_flag_t` truncated to 24 bits.
+    TaskCreate = 17,
+    /// The thread changes tasks; payload: [`TaskPayload`]: the next task (0: the implicit task)
+    /// and `ompt_task_status_t` of the prior one.
+    TaskSchedule = 18,
+    /// A reduction's combining begins; payload: [`CodePayload`].
+    ReductionBegin = 19,
+    /// It ends; no payload.
+    ReductionEnd = 20,
+}
+
+/// Identifies an instance of a region within a recording: the slot of the thread that forked it
+/// and that slot's count. 0 means "none". 40 bits wide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct InstanceId(pub u64);
+
+/// The slot's share of an [`InstanceId`], in bits.
+pub const SLOT_BITS: u32 = 12;
+/// The count's share of an [`InstanceId`], in bits; it wraps, which is harmless unless 268
+/// million instances of one thread are alive at once.
+pub const COUNT_BITS: u32 = 28;
+const ID_MASK: u64 = (1 << (SLOT_BITS + COUNT_BITS)) - 1;
+
+impl InstanceId {
+    /// No instance.
+    pub const NONE: InstanceId = InstanceId(0);
+
+    /// The `count`-th instance made by the thread in `slot`; `count` 0 is reserved.
+    #[inline]
+    pub const fn new(slot: u32, count: u32) -> Self {
+        InstanceId((slot as u64) << COUNT_BITS & ID_MASK | count as u64 & ((1 << COUNT_BITS) - 1))
+    }
+}
+
+/// Payload: an instance with the team's size and the thread's index in it, each saturated at 4095.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegionPayload {
+    /// The region's instance.
+    pub region: InstanceId,
+    /// The thread's index in the team, from 0.
+    pub index: u16,
+    /// The team's size.
+    pub size: u16,
+}
+
+impl RegionPayload {
+    /// Packs into 64 bits.
+    #[inline]
+    pub const fn pack(self) -> u64 {
+        self.region.0 & ID_MASK | sat12(self.index) << 40 | sat12(self.size) << 52
+    }
+
+    /// Unpacks from 64 bits.
+    #[inline]
+    pub const fn unpack(payload: u64) -> Self {
+        RegionPayload {
+            region: InstanceId(payload & ID_MASK),
+            index: (payload >> 40 & 0xfff) as u16,
+            size: (payload >> 52) as u16,
+        }
+    }
+}
+
+const fn sat12(value: u16) -> u64 {
+    if value > 0xfff { 0xfff } else { value as u64 }
+}
+
+/// Payload: an instance and an `ompt_sync_region_t`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JoinPayload {
+    /// The region whose barrier it may be.
+    pub region: InstanceId,
+    /// `ompt_sync_region_t`.
+    pub kind: u8,
+}
+
+impl JoinPayload {
+    /// Packs into 64 bits.
+    #[inline]
+    pub const fn pack(self) -> u64 {
+        self.region.0 & ID_MASK | (self.kind as u64) << 56
+    }
+
+    /// Unpacks from 64 bits.
+    #[inline]
+    pub const fn unpack(payload: u64) -> Self {
+        JoinPayload { region: InstanceId(payload & ID_MASK), kind: (payload >> 56) as u8 }
+    }
+}
+
+/// Payload: a return address into the program (56 bits) and a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CodePayload {
+    /// `codeptr_ra`, or 0 where the runtime passed NULL.
+    pub code: u64,
+    /// The specification's enumerated value, by record kind.
+    pub kind: u8,
+}
+
+impl CodePayload {
+    /// Packs into 64 bits.
+    #[inline]
+    pub const fn pack(self) -> u64 {
+        self.code & ((1 << 56) - 1) | (self.kind as u64) << 56
+    }
+
+    /// Unpacks from 64 bits.
+    #[inline]
+    pub const fn unpack(payload: u64) -> Self {
+        CodePayload { code: payload & ((1 << 56) - 1), kind: (payload >> 56) as u8 }
+    }
+}
+
+/// Payload: a task and 24 bits by record kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskPayload {
+    /// The explicit task, made like a region's instance; [`InstanceId::NONE`]: an implicit task.
+    pub task: InstanceId,
+    /// Flags or status, 24 bits.
+    pub info: u32,
+}
+
+impl TaskPayload {
+    /// Packs into 64 bits.
+    #[inline]
+    pub const fn pack(self) -> u64 {
+        self.task.0 & ID_MASK | (self.info as u64 & 0xff_ffff) << 40
+    }
+
+    /// Unpacks from 64 bits.
+    #[inline]
+    pub const fn unpack(payload: u64) -> Self {
+        TaskPayload { task: InstanceId(payload & ID_MASK), info: (payload >> 40) as u32 }
+    }
+}
+
+/// Names a calling context in the arena's site area: an offset in 8-byte words; 0 means "none".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SiteId(pub u32);
+
+impl SiteId {
+    /// No site: the area was full, or the stack could not be read.
+    pub const NONE: SiteId = SiteId(0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payloads_survive_packing() {
+        let region = InstanceId::new(4095, 268_435_455);
+        let r = RegionPayload { region, index: 17, size: 4095 };
+        assert_eq!(RegionPayload::unpack(r.pack()), r);
+        let j = JoinPayload { region, kind: 10 };
+        assert_eq!(JoinPayload::unpack(j.pack()), j);
+        let c = CodePayload { code: 0x7fff_dead_beef, kind: 255 };
+        assert_eq!(CodePayload::unpack(c.pack()), c);
+        let t = TaskPayload { task: region, info: 0xff_ffff };
+        assert_eq!(TaskPayload::unpack(t.pack()), t);
+    }
+
+    #[test]
+    fn team_sizes_saturate() {
+        let r = RegionPayload { region: InstanceId(1), index: 9000, size: 5000 };
+        let back = RegionPayload::unpack(r.pack());
+        assert_eq!((back.index, back.size, back.region), (4095, 4095, InstanceId(1)));
+    }
+
+    #[test]
+    fn a_record_is_sixteen_bytes_and_keeps_its_kind_and_time() {
+        assert_eq!(size_of::<Record>(), 16);
+        let r = Record::new(Kind::TaskSchedule, (1 << TIME_BITS) - 1, 7);
+        assert_eq!(r.kind(), Some(Kind::TaskSchedule));
+        assert_eq!(r.time(), (1 << TIME_BITS) - 1);
+        assert_eq!(Record { head: 0xff, payload: 0 }.kind(), None);
+    }
+}

@@ -1,0 +1,79 @@
+//! The names of things: one newtype for each kind, so that an index into one table cannot index
+//! another.
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(transparent)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// As an index into the table of its kind.
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// A process in the recording; row of [`crate::tables::Tables::processes`].
+    ProcessId
+    /// A thread in the recording (a kernel tid may come back; this does not);
+    /// row of [`crate::tables::Tables::threads`].
+    ThreadId
+    /// A load object; row of [`crate::tables::Tables::modules`].
+    ModuleId
+    /// An address in a load object; row of [`crate::tables::Tables::frames`].
+    FrameId
+    /// A machine stack: node of the prefix tree [`crate::tables::Tables::stacks`].
+    StackId
+    /// An OpenMP calling context: node of the tree [`crate::tables::Tables::contexts`].
+    ContextId
+    /// What a thread was doing in OpenMP's terms; row of [`crate::tables::Tables::tags`].
+    TagId
+}
+
+impl ModuleId {
+    /// No load object: anonymous or unknown memory; frames in it carry absolute addresses.
+    pub const NONE: ModuleId = ModuleId(0);
+    /// The running kernel; frames in it carry absolute addresses.
+    pub const KERNEL: ModuleId = ModuleId(1);
+}
+
+impl FrameId {
+    /// No address is known.
+    pub const NONE: FrameId = FrameId(0);
+}
+
+impl StackId {
+    /// The root of all stacks, the empty stack.
+    pub const EMPTY: StackId = StackId(0);
+}
+
+impl ContextId {
+    /// Outside every region and task.
+    pub const ROOT: ContextId = ContextId(0);
+}
+
+impl TagId {
+    /// State outside, root context, no place: a thread that OpenMP has not spoken of.
+    pub const OUTSIDE: TagId = TagId(0);
+}
+
+/// Nanoseconds since the recording began, or a duration in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    /// In seconds.
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// The duration since `earlier`, zero if it is later.
+    pub const fn since(self, earlier: Nanos) -> Nanos {
+        Nanos(self.0.saturating_sub(earlier.0))
+    }
+}

@@ -1,0 +1,159 @@
+//! The merged stream: what `collect` feeds to the OpenMP state machine, and what recorded logs
+//! feed to it in tests. Events come sorted by time over all threads.
+
+use crate::ids::{FrameId, Nanos, StackId, ThreadId};
+use crate::state::Presence;
+use crate::tables::ThreadKind;
+
+/// One event of one thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When.
+    pub time: Nanos,
+    /// Of which thread.
+    pub thread: ThreadId,
+    /// What.
+    pub what: What,
+}
+
+/// An instance of a region or task: unique while alive; 0 is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Instance(pub u64);
+
+impl Instance {
+    /// None, or: the runtime did not say.
+    pub const NONE: Instance = Instance(0);
+}
+
+/// What happened. OpenMP's events are OMPT's (OpenMP 5.2, chapter 19), the enumerations
+/// translated; the kernel's are perf's records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// The thread was created (or the recording began with it alive): on the CPU or not.
+    Birth(Presence),
+    /// The thread ended.
+    Exit,
+    /// It left its CPU.
+    SwitchOut(Presence),
+    /// It came back on a CPU.
+    SwitchIn,
+    /// The runtime knows the thread.
+    ThreadBegin(ThreadKind),
+    /// The runtime lets it go.
+    ThreadEnd,
+    /// A region begins on its encountering thread.
+    ParallelBegin {
+        /// The instance.
+        region: Instance,
+        /// The machine stack at the fork point.
+        site: StackId,
+        /// Whether this is a teams region rather than a parallel one.
+        teams: bool,
+    },
+    /// It ended on its encountering thread.
+    ParallelEnd {
+        /// The instance.
+        region: Instance,
+    },
+    /// The thread's implicit task in the region begins; with no region: its initial task.
+    ImplicitBegin {
+        /// The instance.
+        region: Instance,
+        /// The team's size.
+        size: u16,
+        /// The thread's number in the team.
+        index: u16,
+    },
+    /// It ended; workers learn of it late and without the region.
+    ImplicitEnd {
+        /// The instance or none.
+        region: Instance,
+    },
+    /// A wait in a synchronising construct begins.
+    SyncBegin {
+        /// Which.
+        kind: Sync,
+        /// For barriers that may be a join barrier: of this region.
+        region: Instance,
+        /// The call into the runtime.
+        place: FrameId,
+    },
+    /// It ended.
+    SyncEnd {
+        /// Which.
+        kind: Sync,
+    },
+    /// Waiting for a mutex begins.
+    MutexAcquire {
+        /// Which.
+        kind: Mutex,
+        /// The call into the runtime.
+        place: FrameId,
+    },
+    /// It is owned.
+    MutexAcquired {
+        /// Which.
+        kind: Mutex,
+    },
+    /// It was released, or a nestable lock changed its depth.
+    MutexReleased,
+    /// An explicit task was created.
+    TaskCreate {
+        /// The task.
+        task: Instance,
+        /// The machine stack at the construct.
+        site: StackId,
+    },
+    /// The thread goes from one task to another.
+    TaskSchedule {
+        /// The next task; none is the implicit task.
+        next: Instance,
+        /// The prior task is complete (or cancelled or detached): it does not come back.
+        prior_done: bool,
+    },
+    /// A reduction's combining begins.
+    ReductionBegin {
+        /// The call into the runtime.
+        place: FrameId,
+    },
+    /// It ended.
+    ReductionEnd,
+    /// OpenMP events of this thread were lost here.
+    Lost,
+}
+
+/// `ompt_sync_region_t`, as the states need it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sync {
+    /// `barrier_implicit` (2): LLVM 14 and 16 give it to every implicit barrier, joins included.
+    BarrierImplicit,
+    /// `barrier_explicit` (3).
+    BarrierExplicit,
+    /// `barrier_implementation` (4).
+    BarrierImplementation,
+    /// `taskwait` (5).
+    TaskWait,
+    /// `taskgroup` (6).
+    TaskGroup,
+    /// `barrier_implicit_workshare` (8).
+    BarrierWorkshare,
+    /// `barrier_implicit_parallel` (9): a join barrier.
+    BarrierParallel,
+    /// `barrier_teams` (10).
+    BarrierTeams,
+}
+
+/// `ompt_mutex_t`, as the states need it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mutex {
+    /// `lock` and `test_lock` (1, 2).
+    Lock,
+    /// `nest_lock` and `test_nest_lock` (3, 4).
+    NestLock,
+    /// `critical` (5).
+    Critical,
+    /// `atomic` (6).
+    Atomic,
+    /// `ordered` (7).
+    Ordered,
+}
