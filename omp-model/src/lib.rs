@@ -2,8 +2,11 @@
 //!
 //! Pure: values in, values out. Files are touched by the `experiment` module alone.
 
+pub mod header;
 pub mod ids;
+pub mod profile;
 pub mod rows;
 pub mod state;
 pub mod stream;
+pub mod symbols;
 pub mod tables;
