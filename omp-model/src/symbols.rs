@@ -27,7 +27,7 @@ pub struct SymbolTable {
 impl SymbolTable {
     /// What is known of a frame; nothing for one that is not in the table.
     pub fn frame(&self, frame: FrameId) -> &FrameSymbol {
-        const UNRESOLVED: FrameSymbol = FrameSymbol {
+        static UNRESOLVED: FrameSymbol = FrameSymbol {
             function: None,
             places: Vec::new(),
         };

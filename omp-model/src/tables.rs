@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
+use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId};
 use crate::state::State;
 
 /// A load object as mapped: the file, by path and build id.
