@@ -16,10 +16,12 @@
 //! | [`producer`] | the program's end: claim a slot, push, add a site |
 //! | [`consumer`] | `collect`'s end: create, drain, read sites, recycle slots |
 
+mod clock;
 pub mod consumer;
 pub mod layout;
 pub mod producer;
 pub mod record;
+mod shm;
 
 pub use layout::{Arena, ArenaError, ClockSource};
 

@@ -25,7 +25,10 @@ impl Record {
     /// A record of `kind` at the raw clock value `time` (its upper 8 bits are dropped).
     #[inline]
     pub const fn new(kind: Kind, time: u64, payload: u64) -> Self {
-        Record { head: time << 8 | kind as u64, payload }
+        Record {
+            head: time << 8 | kind as u64,
+            payload,
+        }
     }
 
     /// The raw clock value, [`TIME_BITS`] wide.
@@ -59,7 +62,7 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// Records were dropped here for want of room; payload: how many.
+    /// Records were dropped here for want of room; payload: how many. 0: recording was paused.
     Lost = 1,
     /// Prefix: the calling context of the record that follows is a site; payload: [`SiteId`].
     Site = 2,
@@ -184,7 +187,10 @@ impl JoinPayload {
     /// Unpacks from 64 bits.
     #[inline]
     pub const fn unpack(payload: u64) -> Self {
-        JoinPayload { region: InstanceId(payload & ID_MASK), kind: (payload >> 56) as u8 }
+        JoinPayload {
+            region: InstanceId(payload & ID_MASK),
+            kind: (payload >> 56) as u8,
+        }
     }
 }
 
@@ -207,7 +213,10 @@ impl CodePayload {
     /// Unpacks from 64 bits.
     #[inline]
     pub const fn unpack(payload: u64) -> Self {
-        CodePayload { code: payload & ((1 << 56) - 1), kind: (payload >> 56) as u8 }
+        CodePayload {
+            code: payload & ((1 << 56) - 1),
+            kind: (payload >> 56) as u8,
+        }
     }
 }
 
@@ -230,7 +239,10 @@ impl TaskPayload {
     /// Unpacks from 64 bits.
     #[inline]
     pub const fn unpack(payload: u64) -> Self {
-        TaskPayload { task: InstanceId(payload & ID_MASK), info: (payload >> 40) as u32 }
+        TaskPayload {
+            task: InstanceId(payload & ID_MASK),
+            info: (payload >> 40) as u32,
+        }
     }
 }
 
@@ -250,21 +262,38 @@ mod tests {
     #[test]
     fn payloads_survive_packing() {
         let region = InstanceId::new(4095, 268_435_455);
-        let r = RegionPayload { region, index: 17, size: 4095 };
+        let r = RegionPayload {
+            region,
+            index: 17,
+            size: 4095,
+        };
         assert_eq!(RegionPayload::unpack(r.pack()), r);
         let j = JoinPayload { region, kind: 10 };
         assert_eq!(JoinPayload::unpack(j.pack()), j);
-        let c = CodePayload { code: 0x7fff_dead_beef, kind: 255 };
+        let c = CodePayload {
+            code: 0x7fff_dead_beef,
+            kind: 255,
+        };
         assert_eq!(CodePayload::unpack(c.pack()), c);
-        let t = TaskPayload { task: region, info: 0xff_ffff };
+        let t = TaskPayload {
+            task: region,
+            info: 0xff_ffff,
+        };
         assert_eq!(TaskPayload::unpack(t.pack()), t);
     }
 
     #[test]
     fn team_sizes_saturate() {
-        let r = RegionPayload { region: InstanceId(1), index: 9000, size: 5000 };
+        let r = RegionPayload {
+            region: InstanceId(1),
+            index: 9000,
+            size: 5000,
+        };
         let back = RegionPayload::unpack(r.pack());
-        assert_eq!((back.index, back.size, back.region), (4095, 4095, InstanceId(1)));
+        assert_eq!(
+            (back.index, back.size, back.region),
+            (4095, 4095, InstanceId(1))
+        );
     }
 
     #[test]
@@ -273,6 +302,13 @@ mod tests {
         let r = Record::new(Kind::TaskSchedule, (1 << TIME_BITS) - 1, 7);
         assert_eq!(r.kind(), Some(Kind::TaskSchedule));
         assert_eq!(r.time(), (1 << TIME_BITS) - 1);
-        assert_eq!(Record { head: 0xff, payload: 0 }.kind(), None);
+        assert_eq!(
+            Record {
+                head: 0xff,
+                payload: 0
+            }
+            .kind(),
+            None
+        );
     }
 }

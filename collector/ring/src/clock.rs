@@ -1,0 +1,88 @@
+//! The clocks that stamp records.
+
+/// The arena's clock: every record's time is this clock's raw value, not converted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum ClockSource {
+    /// The time stamp counter, in ticks; x86-64 only, where it is invariant and the same on all
+    /// CPUs. The consumer ties it to a clock of the kernel by paired reads.
+    Tsc = 1,
+    /// `CLOCK_MONOTONIC_RAW`, in nanoseconds.
+    MonotonicRaw = 2,
+}
+
+impl ClockSource {
+    /// The cheapest clock that all CPUs of this machine agree on.
+    ///
+    /// The counter is taken only where the processor calls it invariant and the kernel itself
+    /// keeps time by it, directly or through a hypervisor's page: a kernel that has found the
+    /// counters of two sockets apart has switched to another source.
+    pub fn best() -> ClockSource {
+        if tsc_is_invariant() && kernel_trusts_tsc() {
+            ClockSource::Tsc
+        } else {
+            ClockSource::MonotonicRaw
+        }
+    }
+
+    /// The raw value now.
+    #[inline(always)]
+    pub fn now(self) -> u64 {
+        match self {
+            ClockSource::Tsc => crate::shm::tsc(),
+            ClockSource::MonotonicRaw => crate::shm::monotonic_raw(),
+        }
+    }
+
+    pub(crate) fn from_word(word: u32) -> Option<ClockSource> {
+        match word {
+            1 if cfg!(target_arch = "x86_64") => Some(ClockSource::Tsc),
+            2 => Some(ClockSource::MonotonicRaw),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn tsc_is_invariant() -> bool {
+    // AMD64 manual volume 3, appendix E.4.6: leaf 8000_0007h, EDX bit 8; the same on Intel.
+    crate::shm::cpuid(0x8000_0000)[0] >= 0x8000_0007
+        && crate::shm::cpuid(0x8000_0007)[3] & 1 << 8 != 0
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn tsc_is_invariant() -> bool {
+    false
+}
+
+fn kernel_trusts_tsc() -> bool {
+    let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    std::fs::read_to_string(source).is_ok_and(|name| {
+        matches!(
+            name.trim(),
+            "tsc" | "kvm-clock" | "hyperv_clocksource_tsc_page" | "xen"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_clock_moves_forward() {
+        let clock = ClockSource::best();
+        let first = clock.now();
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        assert!(clock.now() > first);
+    }
+
+    #[test]
+    fn a_clock_survives_the_header() {
+        assert_eq!(
+            ClockSource::from_word(ClockSource::MonotonicRaw as u32),
+            Some(ClockSource::MonotonicRaw)
+        );
+        assert_eq!(ClockSource::from_word(0), None);
+    }
+}

@@ -1,0 +1,401 @@
+//! Where everything lies in the arena.
+//!
+//! ```text
+//! header page(s) │ slot headers │ site index │ site area │ ring 0 │ ring 1 │ …
+//! ```
+//!
+//! Every part starts on a page. The file is sparse: a page costs memory once it is touched, so
+//! 4096 rings of 1 MiB are address space, not memory, until threads claim and fill them.
+//!
+//! Who writes what: the consumer writes the header once, then [`Control`] and each slot's tail;
+//! producers write all else. The consumer keeps its own copy of the [`Geometry`] and never reads
+//! it back, because the program under test may have written anything anywhere.
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+pub use crate::clock::ClockSource;
+use crate::shm::{self, Mapping};
+
+/// The first eight bytes of an arena.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"PLXARENA");
+/// The version of the layout and of the records; both ends must have the same.
+pub const VERSION: u32 = 1;
+/// The greatest number of slots: what [`crate::record::SLOT_BITS`] can name.
+pub const MAX_SLOTS: u32 = 1 << crate::record::SLOT_BITS;
+/// The entries of the runtimes table.
+pub const MAX_RUNTIMES: usize = 32;
+/// The longest version string kept of a runtime, in bytes.
+pub const VERSION_BYTES: usize = 128;
+/// The most frames kept of one calling context; deeper ones are cut and marked incomplete.
+pub const MAX_FRAMES: usize = 2048;
+
+/// Words of a site before its frames: mark, flags and count; process; code.
+pub(crate) const SITE_HEAD: usize = 3;
+/// Marks a finished site, in the highest 16 bits of its first word.
+pub(crate) const SITE_MARK: u64 = 0x517e;
+/// A site's flag: its last frame is the last one there is.
+pub(crate) const SITE_COMPLETE: u64 = 1;
+/// Entries of the site index, a hash table of site offsets that all producers share.
+pub(crate) const SITE_INDEX: usize = 1 << 16;
+
+const PAGE: u64 = 4096;
+
+/// Whether producers push. Written by the consumer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Control {
+    /// Events become records.
+    Recording = 0,
+    /// Events are let pass; the first record afterwards is preceded by a
+    /// [`Lost`](crate::record::Kind::Lost) of 0.
+    Paused = 1,
+}
+
+/// What a slot is to its thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum SlotState {
+    /// Nobody's; may hold records of its last owner only until `recycle` has dropped them.
+    Free = 0,
+    /// A thread took it and is writing its identity.
+    Claiming = 1,
+    /// A thread pushes into it.
+    Claimed = 2,
+    /// Its thread has said that no more records will come.
+    Closed = 3,
+}
+
+/// A field of no size that puts the next field on a new pair of cache lines, apart from what
+/// another thread writes; x86 fetches lines in pairs.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub(crate) struct NewLine;
+
+/// The start of the arena.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Header {
+    pub(crate) magic: AtomicU64,
+    pub(crate) version: AtomicU32,
+    pub(crate) clock: AtomicU32,
+    pub(crate) slots: AtomicU32,
+    pub(crate) ring_records: AtomicU32,
+    pub(crate) site_words: AtomicU64,
+    _control_line: NewLine,
+    /// A [`Control`].
+    pub(crate) control: AtomicU32,
+    _high_water_line: NewLine,
+    /// One more than the highest slot ever claimed.
+    pub(crate) high_water: AtomicU32,
+    /// Threads that found no free slot.
+    pub(crate) refused_slots: AtomicU32,
+    _site_next_line: NewLine,
+    /// The next free word of the site area.
+    pub(crate) site_next: AtomicU64,
+    /// Sites that found no room.
+    pub(crate) refused_sites: AtomicU64,
+    _runtime_count_line: NewLine,
+    /// Entries of `runtimes` taken; may exceed their number.
+    pub(crate) runtime_count: AtomicU32,
+    pub(crate) runtimes: [RuntimeEntry; MAX_RUNTIMES],
+}
+
+/// An OpenMP runtime in a process, as it introduced itself.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct RuntimeEntry {
+    /// A [`RuntimeKind`], written last; 0 while the entry is being written.
+    pub(crate) kind: AtomicU32,
+    pub(crate) pid: AtomicI32,
+    /// An address in the image of the runtime.
+    pub(crate) address: AtomicU64,
+    /// Bit n: the runtime refused the callback with the specification's number n.
+    pub(crate) refused: AtomicU64,
+    /// UTF-8, zero padded, eight bytes to a word.
+    pub(crate) version: [AtomicU64; VERSION_BYTES / 8],
+}
+
+/// How the library listens to a runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum RuntimeKind {
+    /// It called our OMPT tool.
+    Ompt = 1,
+    /// Its entry points are interposed (GCC's libgomp).
+    Gomp = 2,
+}
+
+impl RuntimeKind {
+    pub(crate) fn from_word(word: u32) -> Option<RuntimeKind> {
+        match word {
+            1 => Some(RuntimeKind::Ompt),
+            2 => Some(RuntimeKind::Gomp),
+            _ => None,
+        }
+    }
+}
+
+/// A slot without its ring. Positions count records since the arena was made and do not wrap.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct SlotHeader {
+    _state_line: NewLine,
+    /// A [`SlotState`].
+    pub(crate) state: AtomicU32,
+    pub(crate) pid: AtomicI32,
+    pub(crate) tid: AtomicI32,
+    /// How often the slot was recycled.
+    pub(crate) generation: AtomicU32,
+    _head_line: NewLine,
+    /// The next position to write; the producer's.
+    pub(crate) head: AtomicU64,
+    /// Records dropped by the present owner.
+    pub(crate) dropped: AtomicU64,
+    /// Instances numbered so far. It outlives the owner, so that a recycled slot does not name
+    /// a second region like a first.
+    pub(crate) instances: AtomicU32,
+    _tail_line: NewLine,
+    /// The next position to read; the consumer's.
+    pub(crate) tail: AtomicU64,
+}
+
+/// The sizes of an arena.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Geometry {
+    pub(crate) slots: u32,
+    /// A power of two.
+    pub(crate) ring_records: u32,
+    pub(crate) site_words: u64,
+}
+
+impl Geometry {
+    /// `None` where a size is zero, too large, or no power of two where it must be one.
+    pub(crate) fn new(slots: u32, ring_records: u32, site_words: u64) -> Option<Geometry> {
+        let fits = (1..=MAX_SLOTS).contains(&slots)
+            && ring_records.is_power_of_two()
+            && (8..=1 << 24).contains(&ring_records)
+            // Site identifiers are 32-bit word offsets.
+            && (1..=u32::MAX as u64).contains(&site_words);
+        fits.then_some(Geometry {
+            slots,
+            ring_records,
+            site_words,
+        })
+    }
+
+    fn slots_at(self) -> u64 {
+        page_up(size_of::<Header>() as u64)
+    }
+
+    fn index_at(self) -> u64 {
+        page_up(self.slots_at() + self.slots as u64 * size_of::<SlotHeader>() as u64)
+    }
+
+    fn sites_at(self) -> u64 {
+        page_up(self.index_at() + SITE_INDEX as u64 * 4)
+    }
+
+    fn ring_bytes(self) -> u64 {
+        page_up(self.ring_records as u64 * 16)
+    }
+
+    fn ring_at(self, slot: u32) -> u64 {
+        page_up(self.sites_at() + self.site_words * 8) + slot as u64 * self.ring_bytes()
+    }
+
+    fn bytes(self) -> u64 {
+        self.ring_at(self.slots)
+    }
+}
+
+const fn page_up(bytes: u64) -> u64 {
+    bytes.next_multiple_of(PAGE)
+}
+
+/// Why an arena could not be attached.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ArenaError {
+    /// The file could not be opened or mapped.
+    Io(io::Error),
+    /// The file is no arena.
+    Foreign,
+    /// The arena is of another version of this crate: the version found.
+    Version(u32),
+    /// The header's sizes make no sense, or do not fit the file's length in bytes.
+    Geometry(u64),
+}
+
+impl std::fmt::Display for ArenaError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ArenaError::Io(error) => write!(f, "the arena cannot be mapped: {error}"),
+            ArenaError::Foreign => write!(f, "the file is no arena"),
+            ArenaError::Version(found) => {
+                write!(
+                    f,
+                    "the arena has version {found}, this library needs {VERSION}"
+                )
+            }
+            ArenaError::Geometry(bytes) => {
+                write!(
+                    f,
+                    "the arena's sizes do not fit its length of {bytes} bytes"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for ArenaError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            ArenaError::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<io::Error> for ArenaError {
+    fn from(error: io::Error) -> Self {
+        ArenaError::Io(error)
+    }
+}
+
+/// A mapped arena: the one definition of what lies where, for both ends.
+#[derive(Debug)]
+pub struct Arena {
+    mapping: Mapping,
+    geometry: Geometry,
+    clock: ClockSource,
+}
+
+impl Arena {
+    /// Maps the arena at `path`, made by a [`Consumer`](crate::consumer::Consumer).
+    pub fn attach(path: &Path) -> Result<Arena, ArenaError> {
+        let file = shm::open(path)?;
+        let bytes = file.metadata()?.len();
+        let least = page_up(size_of::<Header>() as u64);
+        if bytes < least {
+            return Err(ArenaError::Foreign);
+        }
+        let head = Mapping::new(&file, least as usize)?;
+        let header = head.header();
+        if header.magic.load(Relaxed) != MAGIC {
+            return Err(ArenaError::Foreign);
+        }
+        let version = header.version.load(Relaxed);
+        if version != VERSION {
+            return Err(ArenaError::Version(version));
+        }
+        let geometry = Geometry::new(
+            header.slots.load(Relaxed),
+            header.ring_records.load(Relaxed),
+            header.site_words.load(Relaxed),
+        )
+        .filter(|geometry| geometry.bytes() == bytes)
+        .ok_or(ArenaError::Geometry(bytes))?;
+        let clock =
+            ClockSource::from_word(header.clock.load(Relaxed)).ok_or(ArenaError::Foreign)?;
+        Ok(Arena {
+            mapping: Mapping::new(&file, bytes as usize)?,
+            geometry,
+            clock,
+        })
+    }
+
+    /// A new arena and the file that holds it.
+    pub(crate) fn create(
+        geometry: Geometry,
+        clock: ClockSource,
+    ) -> io::Result<(Arena, std::fs::File)> {
+        let file = shm::memory_file("parallax-arena", geometry.bytes())?;
+        let arena = Arena {
+            mapping: Mapping::new(&file, geometry.bytes() as usize)?,
+            geometry,
+            clock,
+        };
+        let header = arena.header();
+        header.version.store(VERSION, Relaxed);
+        header.clock.store(clock as u32, Relaxed);
+        header.slots.store(geometry.slots, Relaxed);
+        header.ring_records.store(geometry.ring_records, Relaxed);
+        header.site_words.store(geometry.site_words, Relaxed);
+        // Word 0 is the identifier that means "none".
+        header.site_next.store(1, Relaxed);
+        header.magic.store(MAGIC, Relaxed);
+        Ok((arena, file))
+    }
+
+    /// The clock that stamps the records.
+    pub fn clock(&self) -> ClockSource {
+        self.clock
+    }
+
+    pub(crate) fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    pub(crate) fn header(&self) -> &Header {
+        self.mapping.header()
+    }
+
+    pub(crate) fn slots(&self) -> &[SlotHeader] {
+        self.mapping.slots(
+            self.geometry.slots_at() as usize,
+            self.geometry.slots as usize,
+        )
+    }
+
+    /// The ring of `slot`, which must be below the number of slots: two words to a record.
+    pub(crate) fn ring(&self, slot: u32) -> &[AtomicU64] {
+        let words = self.geometry.ring_records as usize * 2;
+        self.mapping
+            .words(self.geometry.ring_at(slot) as usize, words)
+    }
+
+    pub(crate) fn sites(&self) -> &[AtomicU64] {
+        self.mapping.words(
+            self.geometry.sites_at() as usize,
+            self.geometry.site_words as usize,
+        )
+    }
+
+    pub(crate) fn site_index(&self) -> &[AtomicU32] {
+        self.mapping
+            .half_words(self.geometry.index_at() as usize, SITE_INDEX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_two_sides_write_lies_on_different_lines() {
+        assert_eq!(std::mem::offset_of!(SlotHeader, head), 128);
+        assert_eq!(std::mem::offset_of!(SlotHeader, tail), 256);
+        assert_eq!(size_of::<SlotHeader>(), 384);
+    }
+
+    #[test]
+    fn the_parts_do_not_overlap() {
+        let g = Geometry::new(3, 256, 1000).expect("these sizes are allowed");
+        assert!(g.slots_at() >= size_of::<Header>() as u64);
+        assert!(g.index_at() >= g.slots_at() + 3 * 384);
+        assert!(g.sites_at() >= g.index_at() + SITE_INDEX as u64 * 4);
+        assert!(g.ring_at(0) >= g.sites_at() + 8000);
+        assert_eq!(g.ring_at(2) - g.ring_at(1), 4096);
+        assert_eq!(g.bytes(), g.ring_at(0) + 3 * 4096);
+    }
+
+    #[test]
+    fn senseless_sizes_are_refused() {
+        assert!(Geometry::new(0, 256, 1000).is_none());
+        assert!(Geometry::new(MAX_SLOTS + 1, 256, 1000).is_none());
+        assert!(Geometry::new(1, 100, 1000).is_none());
+        assert!(Geometry::new(1, 256, 1 << 33).is_none());
+    }
+}

@@ -1,0 +1,289 @@
+//! The program's end: claim a slot, push records, add sites. No function here blocks, allocates
+//! or makes a system call.
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use crate::layout::{
+    Arena, ClockSource, Control, MAX_FRAMES, MAX_RUNTIMES, RuntimeKind, SITE_COMPLETE, SITE_HEAD,
+    SITE_INDEX, SITE_MARK, SlotHeader, SlotState, VERSION_BYTES,
+};
+use crate::record::{COUNT_BITS, InstanceId, Kind, Record, SiteId};
+
+/// Probes of the shared site index before a context is stored a second time.
+const SITE_PROBES: usize = 16;
+
+/// One thread's ring, writing side. Not `Sync`: pushing needs `&mut`.
+#[derive(Debug)]
+pub struct Producer<'a> {
+    ring: &'a [AtomicU64],
+    control: &'a AtomicU32,
+    slot: &'a SlotHeader,
+    /// The position of the next record; the slot's head is its published copy.
+    head: u64,
+    /// Up to this position there is known to be room. Equal to `head` while records are lost,
+    /// so that the one comparison of a push covers that case too.
+    limit: u64,
+    /// Records dropped and not yet spoken of in the stream.
+    lost: u64,
+    /// The stream has a gap, whether or not records were lost in it.
+    gap: bool,
+    clock: ClockSource,
+    index: u32,
+    pid: i32,
+    arena: &'a Arena,
+}
+
+impl<'a> Producer<'a> {
+    /// Takes a free slot for thread `tid` of process `pid`; `None`, and counted, where there is
+    /// none. The slot is closed when the value is dropped.
+    pub fn claim(arena: &'a Arena, pid: i32, tid: i32) -> Option<Producer<'a>> {
+        let header = arena.header();
+        let (free, claiming) = (SlotState::Free as u32, SlotState::Claiming as u32);
+        let taken = arena.slots().iter().position(|slot| {
+            // The load keeps the search from taking every busy slot's line for itself.
+            slot.state.load(Relaxed) == free
+                && slot
+                    .state
+                    .compare_exchange(free, claiming, Acquire, Relaxed)
+                    .is_ok()
+        });
+        let Some(index) = taken else {
+            header.refused_slots.fetch_add(1, Relaxed);
+            return None;
+        };
+        let slot = &arena.slots()[index];
+        slot.pid.store(pid, Relaxed);
+        slot.tid.store(tid, Relaxed);
+        slot.state.store(SlotState::Claimed as u32, Release);
+        let index = index as u32;
+        header.high_water.fetch_max(index + 1, Release);
+        let head = slot.head.load(Relaxed);
+        Some(Producer {
+            ring: arena.ring(index),
+            control: &header.control,
+            slot,
+            head,
+            limit: head,
+            lost: 0,
+            gap: false,
+            clock: arena.clock(),
+            index,
+            pid,
+            arena,
+        })
+    }
+
+    /// Pushes one record, stamped now. Drops and counts it where the ring is full.
+    #[inline]
+    pub fn push(&mut self, kind: Kind, payload: u64) {
+        let time = self.clock.now();
+        if self.has_room(1) || self.make_room(1, time) {
+            self.write(Record::new(kind, time, payload));
+            self.slot.head.store(self.head, Release);
+        }
+    }
+
+    /// Pushes a prefix and its record, both or neither, with one time.
+    #[inline]
+    pub fn push_with(&mut self, prefix: (Kind, u64), kind: Kind, payload: u64) {
+        let time = self.clock.now();
+        if self.has_room(2) || self.make_room(2, time) {
+            self.write(Record::new(prefix.0, time, prefix.1));
+            self.write(Record::new(kind, time, payload));
+            self.slot.head.store(self.head, Release);
+        }
+    }
+
+    #[inline]
+    fn has_room(&self, records: u64) -> bool {
+        self.head + records <= self.limit && self.control.load(Relaxed) == Control::Recording as u32
+    }
+
+    #[inline]
+    fn write(&mut self, record: Record) {
+        // The mask keeps the index inside; `get` spares the panic that indexing would carry.
+        let at = (self.head << 1) as usize & (self.ring.len() - 1);
+        if let (Some(head), Some(payload)) = (self.ring.get(at), self.ring.get(at | 1)) {
+            head.store(record.head, Relaxed);
+            payload.store(record.payload, Relaxed);
+        }
+        self.head += 1;
+    }
+
+    /// Looks how far the consumer is; counts the records as lost where it is too far behind.
+    /// `time` is that of the records.
+    ///
+    /// After a loss the ring must be a quarter empty before records flow again: one gap of known
+    /// length is worth more to the state machine than every tenth record.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, records: u64, time: u64) -> bool {
+        if self.control.load(Relaxed) != Control::Recording as u32 {
+            self.gap = true;
+            self.limit = self.head;
+            return false;
+        }
+        let capacity = self.ring.len() as u64 / 2;
+        let tail = self.slot.tail.load(Acquire);
+        // A tail ahead of the head is not the consumer's work; treat it as a full ring.
+        let free = capacity.saturating_sub(self.head.wrapping_sub(tail));
+        let needed = if self.gap {
+            (capacity / 4).max(records + 1)
+        } else {
+            records
+        };
+        if free < needed {
+            self.gap = true;
+            self.lost += records;
+            self.limit = self.head;
+            let dropped = self.slot.dropped.load(Relaxed);
+            self.slot.dropped.store(dropped + records, Relaxed);
+            return false;
+        }
+        self.limit = tail + capacity;
+        if self.gap {
+            self.write(Record::new(Kind::Lost, time, self.lost));
+            self.gap = false;
+            self.lost = 0;
+        }
+        true
+    }
+
+    /// The slot's number.
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// A new identifier for an instance of a region or a task, unique in the recording.
+    #[inline]
+    pub fn instance(&mut self) -> InstanceId {
+        let mut count = self.slot.instances.load(Relaxed).wrapping_add(1);
+        if count & ((1 << COUNT_BITS) - 1) == 0 {
+            count = count.wrapping_add(1);
+        }
+        self.slot.instances.store(count, Relaxed);
+        InstanceId::new(self.index, count)
+    }
+
+    /// Stores a calling context, or finds it if any thread of this process has stored it
+    /// before. `frames` are return addresses, leaf first; those beyond [`MAX_FRAMES`] are cut.
+    /// [`SiteId::NONE`], and counted, where the area is full.
+    pub fn site(&self, code: u64, frames: &[u64], complete: bool) -> SiteId {
+        let complete = complete && frames.len() <= MAX_FRAMES;
+        let frames = frames.get(..MAX_FRAMES).unwrap_or(frames);
+        let flags = if complete { SITE_COMPLETE } else { 0 };
+        let first = SITE_MARK << 48 | flags << 32 | frames.len() as u64;
+        let head = [first, self.pid as u32 as u64, code];
+
+        let index = self.arena.site_index();
+        let mut hash = 0u64;
+        for word in head.iter().chain(frames) {
+            hash = (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+        let start = (hash >> 40) as usize;
+        let mut stored = SiteId::NONE;
+        for probe in 0..SITE_PROBES {
+            let Some(entry) = index.get((start + probe) & (SITE_INDEX - 1)) else {
+                break;
+            };
+            let mut known = entry.load(Acquire);
+            if known == 0 {
+                if stored == SiteId::NONE {
+                    stored = self.store_site(&head, frames);
+                }
+                match entry.compare_exchange(0, stored.0, AcqRel, Acquire) {
+                    Ok(_) => return stored,
+                    Err(other) => known = other,
+                }
+            }
+            if self.is_site(SiteId(known), &head, frames) {
+                return SiteId(known);
+            }
+        }
+        if stored == SiteId::NONE {
+            self.store_site(&head, frames)
+        } else {
+            stored
+        }
+    }
+
+    fn is_site(&self, site: SiteId, head: &[u64; SITE_HEAD], frames: &[u64]) -> bool {
+        let at = site.0 as usize;
+        let end = at.saturating_add(SITE_HEAD + frames.len());
+        self.arena.sites().get(at..end).is_some_and(|words| {
+            words
+                .iter()
+                .zip(head.iter().chain(frames))
+                .all(|(w, value)| w.load(Relaxed) == *value)
+        })
+    }
+
+    fn store_site(&self, head: &[u64; SITE_HEAD], frames: &[u64]) -> SiteId {
+        let header = self.arena.header();
+        let sites = self.arena.sites();
+        let needed = SITE_HEAD + frames.len();
+        // The load keeps the counter from running away once the area is full.
+        let full = header.site_next.load(Relaxed) + needed as u64 > sites.len() as u64;
+        let at = if full {
+            u64::MAX
+        } else {
+            header.site_next.fetch_add(needed as u64, Relaxed)
+        };
+        let place = usize::try_from(at)
+            .ok()
+            .and_then(|at| sites.get(at..at.checked_add(needed)?))
+            .and_then(<[AtomicU64]>::split_first);
+        let (Some((first, rest)), [mark, tail_of_head @ ..]) = (place, head) else {
+            header.refused_sites.fetch_add(1, Relaxed);
+            return SiteId::NONE;
+        };
+        for (word, value) in rest.iter().zip(tail_of_head.iter().chain(frames)) {
+            word.store(*value, Relaxed);
+        }
+        first.store(*mark, Release);
+        SiteId(at as u32)
+    }
+}
+
+impl Drop for Producer<'_> {
+    fn drop(&mut self) {
+        self.slot.state.store(SlotState::Closed as u32, Release);
+    }
+}
+
+impl Arena {
+    /// Enters a runtime into the table: its `kind`, the process, an `address` in its image, the
+    /// callbacks that it `refused` (bit n: number n of the specification) and its version, cut
+    /// at [`VERSION_BYTES`]. Nothing where the table is full.
+    pub fn register_runtime(
+        &self,
+        kind: RuntimeKind,
+        pid: i32,
+        address: u64,
+        refused: u64,
+        version: &[u8],
+    ) {
+        let header = self.header();
+        if header.runtime_count.load(Relaxed) as usize >= MAX_RUNTIMES {
+            return;
+        }
+        let at = header.runtime_count.fetch_add(1, Relaxed) as usize;
+        let Some(entry) = header.runtimes.get(at) else {
+            return;
+        };
+        entry.pid.store(pid, Relaxed);
+        entry.address.store(address, Relaxed);
+        entry.refused.store(refused, Relaxed);
+        let version = version.get(..VERSION_BYTES).unwrap_or(version);
+        for (word, bytes) in entry.version.iter().zip(version.chunks(8)) {
+            let mut padded = [0; 8];
+            padded
+                .iter_mut()
+                .zip(bytes)
+                .for_each(|(to, from)| *to = *from);
+            word.store(u64::from_ne_bytes(padded), Relaxed);
+        }
+        entry.kind.store(kind as u32, Release);
+    }
+}
