@@ -1,0 +1,406 @@
+//! Stacks from registers and stack bytes.
+
+use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64};
+use framehop::{Error as FramehopError, FrameAddress, Unwinder};
+
+use crate::cfi::{Fault, RowContext, Step};
+use crate::regs::{Register, Regs};
+use crate::space::AddressSpace;
+
+/// The stack memory that was copied with a sample.
+#[derive(Clone, Copy, Debug)]
+pub struct StackBytes<'a> {
+    /// The address of the first byte: the stack pointer of the sample.
+    pub sp: u64,
+    /// The bytes from there up.
+    pub bytes: &'a [u8],
+}
+
+impl StackBytes<'_> {
+    /// The 8 bytes at `address`, if all of them were copied.
+    #[must_use]
+    pub fn read(&self, address: u64) -> Option<u64> {
+        let offset = usize::try_from(address.checked_sub(self.sp)?).ok()?;
+        let bytes = self.bytes.get(offset..)?.first_chunk()?;
+        Some(u64::from_le_bytes(*bytes))
+    }
+
+    /// What it means that `address` could not be read.
+    fn cut(&self, address: u64, other_stack: bool) -> CutReason {
+        /// The user half of the address space ends here on x86-64 with four-level tables.
+        const USER_END: u64 = 1 << 47;
+        let end = self.sp.saturating_add(self.bytes.len() as u64);
+        let above = address.saturating_add(8) > end && address >= self.sp;
+        if address < USER_END && (above || other_stack) {
+            CutReason::DumpTooSmall
+        } else {
+            CutReason::BadStack
+        }
+    }
+}
+
+/// How a stack ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ending {
+    /// The last frame is the thread's first function.
+    Complete,
+    /// Frames are missing after the last one.
+    Cut(CutReason),
+}
+
+/// Why a stack is not complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CutReason {
+    /// The next frame lies beyond the bytes that were copied.
+    DumpTooSmall,
+    /// No call frame information covers the code at `at`, and guessing found no caller.
+    NoUnwindInfo {
+        /// The address of the last frame.
+        at: u64,
+    },
+    /// The stack contradicts the call frame information: overwritten, switched, or wrong rules.
+    BadStack,
+    /// No load object is known at `at` (generated code), and guessing found no caller.
+    NoModule {
+        /// The address of the last frame.
+        at: u64,
+    },
+    /// More than [`MAX_FRAMES`] frames.
+    TooDeep,
+}
+
+/// The most frames that one stack can have; 64 KiB of the smallest frames are about as many.
+pub const MAX_FRAMES: usize = 4096;
+
+const SLOTS: usize = 1024;
+
+#[derive(Clone, Copy)]
+struct Slot {
+    address: u64,
+    generation: u64,
+    step: Step,
+}
+
+/// What unwinding remembers between stacks. One for each thread that unwinds, used for all
+/// address spaces.
+pub struct UnwindCache {
+    rules: CacheX86_64,
+    /// The oldest and the newest generation whose rules may be in `rules`.
+    generations: (u64, u64),
+    steps: Box<[Slot; SLOTS]>,
+    context: RowContext,
+}
+
+impl Default for UnwindCache {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// framehop numbers its states in 16 bits. A cache over a wider span could mix up two of them.
+const RULES_SPAN: u64 = 60_000;
+
+impl UnwindCache {
+    /// An empty cache, of about 70 KiB.
+    #[must_use]
+    pub fn new() -> Self {
+        let empty = Slot {
+            address: 0,
+            generation: 0,
+            step: Step::Unmapped,
+        };
+        Self {
+            rules: CacheX86_64::new(),
+            generations: (0, 0),
+            steps: Box::new([empty; SLOTS]),
+            context: RowContext::new(),
+        }
+    }
+
+    fn refresh(&mut self, generation: u64) {
+        let (oldest, newest) = self.generations;
+        self.generations = (oldest.min(generation), newest.max(generation));
+        if self.generations.1 - self.generations.0 > RULES_SPAN {
+            self.rules = CacheX86_64::new();
+            self.generations = (generation, generation);
+        }
+    }
+}
+
+fn slot_of(address: u64) -> usize {
+    // Fibonacci hashing: the top bits of the product depend on all bits of the address.
+    (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SLOTS.ilog2())) as usize
+}
+
+/// One frame on the way up.
+#[derive(Clone, Copy)]
+struct Frame {
+    regs: Regs,
+    /// ip is the next instruction of this frame: the leaf, or code that a signal interrupted.
+    /// Else it is a return address, and the call is before it.
+    exact: bool,
+    /// A signal frame was passed, so the stack may have changed to another one.
+    other_stack: bool,
+}
+
+impl Frame {
+    /// An address within the instruction that is under way.
+    fn lookup(&self) -> u64 {
+        self.regs.ip().wrapping_sub(u64::from(!self.exact))
+    }
+}
+
+enum Stop {
+    Ended(Ending),
+    /// A register is needed that framehop did not restore on the way.
+    LacksRegister,
+}
+
+impl From<CutReason> for Stop {
+    fn from(reason: CutReason) -> Self {
+        Stop::Ended(Ending::Cut(reason))
+    }
+}
+
+impl AddressSpace {
+    /// Unwinds one stack. Appends to `out` the ip and then the return addresses, leaf first.
+    ///
+    /// What is found is appended however the stack ends. Nothing is allocated, apart from the
+    /// growth of `out` and of the cache's scratch space.
+    pub fn unwind(
+        &self,
+        cache: &mut UnwindCache,
+        regs: &Regs,
+        stack: &StackBytes<'_>,
+        out: &mut Vec<u64>,
+    ) -> Ending {
+        cache.refresh(self.generation());
+        let from = out.len();
+        match self.walk(cache, regs, stack, out, false) {
+            Stop::Ended(ending) => ending,
+            Stop::LacksRegister => {
+                out.truncate(from);
+                match self.walk(cache, regs, stack, out, true) {
+                    Stop::Ended(ending) => ending,
+                    Stop::LacksRegister => {
+                        let at = out.last().copied().unwrap_or_default();
+                        Ending::Cut(CutReason::NoUnwindInfo { at })
+                    }
+                }
+            }
+        }
+    }
+
+    /// Walks to the end of the stack, or to a frame that needs a register which only the thorough
+    /// way, restoring all registers in every frame, can know.
+    fn walk(
+        &self,
+        cache: &mut UnwindCache,
+        regs: &Regs,
+        stack: &StackBytes<'_>,
+        out: &mut Vec<u64>,
+        thorough: bool,
+    ) -> Stop {
+        let most = out.len() + MAX_FRAMES;
+        let mut frame = Frame {
+            regs: *regs,
+            exact: true,
+            other_stack: false,
+        };
+        out.push(frame.regs.ip());
+        loop {
+            let sp = frame.regs.sp();
+            match self.up(cache, &mut frame, stack, thorough) {
+                Ok(()) if frame.regs.sp() <= sp && !frame.exact => {
+                    return CutReason::BadStack.into();
+                }
+                Ok(()) if out.len() == most => return CutReason::TooDeep.into(),
+                Ok(()) => out.push(frame.regs.ip()),
+                Err(stop) => return stop,
+            }
+        }
+    }
+
+    /// Replaces `frame` by its caller.
+    fn up(
+        &self,
+        cache: &mut UnwindCache,
+        frame: &mut Frame,
+        stack: &StackBytes<'_>,
+        thorough: bool,
+    ) -> Result<(), Stop> {
+        let at = frame.lookup();
+        match self.step(cache, at) {
+            Step::Plain if !thorough => self.plain(cache, frame, stack)?,
+            Step::Plain | Step::Evaluate => self.evaluated(cache, frame, stack)?,
+            Step::Realigned { .. } if thorough => self.evaluated(cache, frame, stack)?,
+            Step::Realigned { cfa_slot, bp_slot } => realigned(frame, stack, cfa_slot, bp_slot)?,
+            Step::Root => return Err(Stop::Ended(Ending::Complete)),
+            step @ (Step::Uncovered | Step::Unmapped) => {
+                if !self.guess(frame, stack) {
+                    let at = frame.regs.ip();
+                    return Err(match step {
+                        Step::Unmapped => CutReason::NoModule { at }.into(),
+                        _ => CutReason::NoUnwindInfo { at }.into(),
+                    });
+                }
+            }
+        }
+        if frame.regs.ip() == 0 {
+            return Err(Stop::Ended(self.ending_without_caller(at)));
+        }
+        Ok(())
+    }
+
+    fn step(&self, cache: &mut UnwindCache, at: u64) -> Step {
+        let slot = slot_of(at);
+        let known = &cache.steps[slot];
+        if known.address == at && known.generation == self.generation() {
+            return known.step;
+        }
+        let step = match self.image_at(at) {
+            None => Step::Unmapped,
+            Some((image, svma)) => {
+                let step = image.cfi().map_or(Step::Uncovered, |cfi| {
+                    cfi.classify(svma, &mut cache.context)
+                });
+                if step == Step::Uncovered && image.is_root(svma) {
+                    Step::Root
+                } else {
+                    step
+                }
+            }
+        };
+        cache.steps[slot] = Slot {
+            address: at,
+            generation: self.generation(),
+            step,
+        };
+        step
+    }
+
+    fn plain(
+        &self,
+        cache: &mut UnwindCache,
+        frame: &mut Frame,
+        stack: &StackBytes<'_>,
+    ) -> Result<(), Stop> {
+        let regs = &frame.regs;
+        let address = if frame.exact {
+            FrameAddress::from_instruction_pointer(regs.ip())
+        } else {
+            FrameAddress::from_return_address(regs.ip()).ok_or(Stop::from(CutReason::BadStack))?
+        };
+        let mut native = UnwindRegsX86_64::new(regs.ip(), regs.sp(), regs.bp());
+        let mut read = |address| stack.read(address).ok_or(());
+        let result =
+            self.unwinder()
+                .unwind_frame(address, &mut native, &mut cache.rules, &mut read);
+        match result {
+            Ok(Some(_)) => {
+                frame.regs = Regs::new(native.ip(), native.sp(), native.bp());
+                frame.exact = false;
+                Ok(())
+            }
+            // The return address is 0, or rbp is in a function that walks by it.
+            Ok(None) => Err(Stop::Ended(self.ending_without_caller(frame.lookup()))),
+            Err(FramehopError::CouldNotReadStack(address)) => {
+                Err(stack.cut(address, frame.other_stack).into())
+            }
+            Err(_) => Err(CutReason::BadStack.into()),
+        }
+    }
+
+    fn evaluated(
+        &self,
+        cache: &mut UnwindCache,
+        frame: &mut Frame,
+        stack: &StackBytes<'_>,
+    ) -> Result<(), Stop> {
+        let at = frame.lookup();
+        let ip = frame.regs.ip();
+        let missing = || Stop::from(CutReason::NoUnwindInfo { at: ip });
+        let (image, svma) = self.image_at(at).ok_or_else(missing)?;
+        let cfi = image.cfi().ok_or_else(missing)?;
+        let read = |address| stack.read(address);
+        match cfi.evaluate(svma, &mut cache.context, &mut frame.regs, &read) {
+            Ok(evaluated) => {
+                frame.exact = evaluated.signal;
+                frame.other_stack |= evaluated.signal;
+                Ok(())
+            }
+            Err(Fault::Unread(address)) => Err(stack.cut(address, frame.other_stack).into()),
+            Err(Fault::UnknownRegister) => Err(Stop::LacksRegister),
+            Err(Fault::NoRule) => Err(missing()),
+        }
+    }
+
+    /// Without call frame information: at the leaf the return address may be on top of the stack,
+    /// and elsewhere a frame pointer may point below it. A guess is only taken when code that
+    /// just made a call is found there.
+    fn guess(&self, frame: &mut Frame, stack: &StackBytes<'_>) -> bool {
+        let (sp, bp) = (frame.regs.sp(), frame.regs.bp());
+        let return_address = |slot: u64| {
+            let address = stack.read(slot)?;
+            let (image, svma) = self.image_at(address)?;
+            image.follows_call(svma).then_some(address)
+        };
+        let leaf = if frame.exact {
+            return_address(sp)
+        } else {
+            None
+        };
+        let caller = leaf.map(|ip| Regs::new(ip, sp + 8, bp)).or_else(|| {
+            let above = bp >= sp && bp.is_multiple_of(8);
+            let ip = above
+                .then(|| return_address(bp.checked_add(8)?))
+                .flatten()?;
+            Some(Regs::new(ip, bp + 16, stack.read(bp)?))
+        });
+        let Some(caller) = caller else { return false };
+        frame.regs = caller;
+        frame.exact = false;
+        true
+    }
+
+    /// The end of a stack whose frame at `at` has 0 for its return address.
+    fn ending_without_caller(&self, at: u64) -> Ending {
+        match self.image_at(at) {
+            Some((image, svma)) if image.is_root(svma) => Ending::Complete,
+            _ => Ending::Cut(CutReason::BadStack),
+        }
+    }
+}
+
+/// The common form of a realigned frame, without the interpreter.
+fn realigned(
+    frame: &mut Frame,
+    stack: &StackBytes<'_>,
+    cfa_slot: i16,
+    bp_slot: i16,
+) -> Result<(), Stop> {
+    let bp = frame.regs.bp();
+    let load = |address: u64| {
+        let unread = || Stop::from(stack.cut(address, frame.other_stack));
+        stack.read(address).ok_or_else(unread)
+    };
+    let cfa = load(bp.wrapping_add_signed(cfa_slot.into()))?;
+    let ip = load(cfa.wrapping_sub(8))?;
+    let caller_bp = load(bp.wrapping_add_signed(bp_slot.into()))?;
+    frame.regs.forget_caller_saved();
+    for saved in [
+        Register::Rbx,
+        Register::R12,
+        Register::R13,
+        Register::R14,
+        Register::R15,
+    ] {
+        frame.regs.forget(saved as u16);
+    }
+    frame.regs.set(Register::Rip, ip);
+    frame.regs.set(Register::Rsp, cfa);
+    frame.regs.set(Register::Rbp, caller_bp);
+    frame.exact = false;
+    Ok(())
+}
