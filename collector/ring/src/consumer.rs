@@ -74,7 +74,7 @@ pub struct SiteRef {
     /// run the task.
     pub frames: Vec<u64>,
     /// The frames end where they should. Otherwise they were cut at
-    /// [`MAX_FRAMES`](crate::layout::MAX_FRAMES) or where the stack could not be read.
+    /// [`MAX_FRAMES`] or where the stack could not be read.
     pub complete: bool,
 }
 

@@ -74,6 +74,12 @@ impl<'a> Producer<'a> {
         })
     }
 
+    /// The time now, for a record pushed later by [`push_at`](Self::push_at).
+    #[inline]
+    pub fn now(&self) -> u64 {
+        self.clock.now()
+    }
+
     /// Pushes one record, stamped now. Drops and counts it where the ring is full.
     #[inline]
     pub fn push(&mut self, kind: Kind, payload: u64) {
@@ -84,12 +90,15 @@ impl<'a> Producer<'a> {
         }
     }
 
-    /// Pushes a prefix and its record, both or neither, with one time.
+    /// Pushes a prefix, where there is one, and its record: both or neither, stamped `time`,
+    /// which must not lie before that of an earlier record.
     #[inline]
-    pub fn push_with(&mut self, prefix: (Kind, u64), kind: Kind, payload: u64) {
-        let time = self.clock.now();
-        if self.has_room(2) || self.make_room(2, time) {
-            self.write(Record::new(prefix.0, time, prefix.1));
+    pub fn push_at(&mut self, time: u64, prefix: Option<(Kind, u64)>, kind: Kind, payload: u64) {
+        let records = 1 + prefix.is_some() as u64;
+        if self.has_room(records) || self.make_room(records, time) {
+            if let Some((kind, payload)) = prefix {
+                self.write(Record::new(kind, time, payload));
+            }
             self.write(Record::new(kind, time, payload));
             self.slot.head.store(self.head, Release);
         }

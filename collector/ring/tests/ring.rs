@@ -87,7 +87,7 @@ fn a_full_ring_says_how_much_it_lost_once_there_is_room() {
     assert_eq!(consumer.slots().next().unwrap().dropped, 6);
     // Fewer than a quarter is free: the gap stays open.
     assert_eq!(consumer.drain(0, 10, |_| ()), 10);
-    producer.push_with((Kind::Code, 1), Kind::SyncWaitEnd, 70);
+    producer.push_at(producer.now(), Some((Kind::Code, 1)), Kind::SyncWaitEnd, 70);
     assert_eq!(consumer.slots().next().unwrap().pending, 54);
     assert_eq!(consumer.drain(0, 10, |_| ()), 10);
     producer.push(Kind::SyncWaitEnd, 71);

@@ -1,1 +1,32 @@
+//! `libcollector.so`: the library inside the program under test.
 //!
+//! It turns what an OpenMP runtime tells a tool (OMPT) into the records of [`omp_ring`]. Each
+//! thread has a ring of its own in shared memory; an event costs a clock read and two stores.
+//! At the points where a context is created, a parallel region or an explicit task, it also
+//! says from where, by the identifier of a calling context that is unwound once and afterwards
+//! only verified.
+//!
+//! Rules of the house, because this code runs inside somebody else's program:
+//!
+//! - A callback never blocks, allocates, opens a file or prints. A thread's memory is mapped
+//!   when its first event comes.
+//! - It never panics: no indexing, no unwrap in what callbacks reach.
+//! - One pointer of static TLS, because a library that is loaded late gets no more for sure.
+//! - Where there is nothing to record into, the tool declines and the program runs as without it.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`ompt`] | front-end: the OMPT tool, its types and callbacks |
+//! | [`thread`] | what front-ends call: constructs in, records out |
+//! | [`context`] | calling contexts, cached |
+//! | [`stack`] | reading the thread's own stack |
+//! | [`process`] | the arena, the runtimes, fork |
+//! | [`tls`], [`memory`] | the thread pointer and the thread's memory |
+
+mod context;
+mod memory;
+mod ompt;
+mod process;
+mod stack;
+mod thread;
+mod tls;

@@ -1,0 +1,239 @@
+//! The callbacks. Each unpacks the runtime's arguments and says the construct to the thread.
+//!
+//! `work` and `dispatch` are left out on purpose: the states do not need them, and flang's
+//! programs print a warning when a tool asks for them (LLVM issue 112545).
+//!
+//! The tool's words: `parallel_data` holds the region's instance. `task_data` holds an explicit
+//! task's instance with [`EXPLICIT`] set, and an implicit task's region without, because at the
+//! end of an implicit task the region is no longer passed.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_uint, c_void};
+
+use omp_ring::record::InstanceId;
+
+use super::types::{Data, Function, SCOPE_BEGIN, SCOPE_END, TASK_NOT_EXPLICIT, TaskFrame, number};
+use crate::context::Call;
+use crate::tls;
+
+/// Marks the word of an explicit task.
+const EXPLICIT: u64 = 1 << 63;
+
+/// All callbacks with their numbers.
+pub(crate) fn all() -> [(c_int, Function); 13] {
+    // SAFETY: function pointers of one size; each is called by the runtime with the arguments of
+    // its number, which is its own signature.
+    unsafe {
+        [
+            (number::THREAD_BEGIN, erase(thread_begin as *const ())),
+            (number::THREAD_END, erase(thread_end as *const ())),
+            (number::PARALLEL_BEGIN, erase(parallel_begin as *const ())),
+            (number::PARALLEL_END, erase(parallel_end as *const ())),
+            (number::TASK_CREATE, erase(task_create as *const ())),
+            (number::TASK_SCHEDULE, erase(task_schedule as *const ())),
+            (number::IMPLICIT_TASK, erase(implicit_task as *const ())),
+            (
+                number::SYNC_REGION_WAIT,
+                erase(sync_region_wait as *const ()),
+            ),
+            (number::MUTEX_ACQUIRE, erase(mutex_acquire as *const ())),
+            (number::MUTEX_ACQUIRED, erase(mutex_acquired as *const ())),
+            (number::MUTEX_RELEASED, erase(mutex_released as *const ())),
+            (number::NEST_LOCK, erase(nest_lock as *const ())),
+            (number::REDUCTION, erase(reduction as *const ())),
+        ]
+    }
+}
+
+/// # Safety
+/// `function` is a function.
+unsafe fn erase(function: *const ()) -> Function {
+    // SAFETY: the caller's promise; the result is cast back by whoever calls it.
+    unsafe { std::mem::transmute::<*const (), Function>(function) }
+}
+
+/// The tool's word in `data`; 0 for NULL.
+///
+/// # Safety
+/// `data` is NULL or the runtime's.
+#[inline(always)]
+unsafe fn word(data: *const Data) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { data.as_ref() }.map_or(0, |data| data.value)
+}
+
+/// # Safety
+/// `data` is NULL or the runtime's, and no other thread reads it now.
+#[inline(always)]
+unsafe fn set_word(data: *mut Data, value: u64) {
+    // SAFETY: the caller's promise.
+    if let Some(data) = unsafe { data.as_mut() } {
+        data.value = value;
+    }
+}
+
+/// # Safety
+/// `task` and `frame` are NULL or the runtime's.
+#[inline(always)]
+unsafe fn call(task: *const Data, frame: *const TaskFrame, code: *const c_void) -> Call {
+    // SAFETY: the caller's promise.
+    let (frame, task) = unsafe {
+        (
+            frame.as_ref().map_or(0, |frame| frame.enter_frame),
+            word(task),
+        )
+    };
+    Call {
+        code: code as u64,
+        frame,
+        in_task: task & EXPLICIT != 0,
+    }
+}
+
+unsafe extern "C" fn thread_begin(kind: c_uint, _thread: *mut Data) {
+    tls::with(|thread| thread.thread_begin(kind));
+}
+
+unsafe extern "C" fn thread_end(_thread: *mut Data) {
+    tls::end(|thread| thread.thread_end());
+}
+
+unsafe extern "C" fn parallel_begin(
+    task: *mut Data,
+    frame: *const TaskFrame,
+    parallel: *mut Data,
+    requested: c_uint,
+    _flags: c_int,
+    code: *const c_void,
+) {
+    // SAFETY: the runtime's own pointers; the team that will read the word does not exist yet.
+    unsafe {
+        let call = call(task, frame, code);
+        let region = tls::with(|thread| thread.parallel_begin(call, requested).0);
+        set_word(parallel, region);
+    }
+}
+
+unsafe extern "C" fn parallel_end(
+    parallel: *mut Data,
+    _task: *mut Data,
+    _flags: c_int,
+    _code: *const c_void,
+) {
+    // SAFETY: the runtime's own pointer.
+    let region = InstanceId(unsafe { word(parallel) });
+    tls::with(|thread| thread.parallel_end(region));
+}
+
+unsafe extern "C" fn implicit_task(
+    endpoint: c_int,
+    parallel: *mut Data,
+    task: *mut Data,
+    size: c_uint,
+    index: c_uint,
+    _flags: c_int,
+) {
+    // SAFETY: the runtime's own pointers; the task is this thread's.
+    unsafe {
+        if endpoint == SCOPE_BEGIN {
+            let region = word(parallel);
+            set_word(task, region);
+            tls::with(|thread| thread.implicit_begin(InstanceId(region), index, size));
+        } else if endpoint == SCOPE_END {
+            let region = word(task);
+            tls::with(|thread| thread.implicit_end(InstanceId(region), index, size));
+        }
+    }
+}
+
+unsafe extern "C" fn sync_region_wait(
+    kind: c_uint,
+    endpoint: c_int,
+    parallel: *mut Data,
+    _task: *mut Data,
+    code: *const c_void,
+) {
+    if endpoint == SCOPE_END {
+        tls::with(|thread| thread.sync_wait_end(kind));
+    } else if endpoint == SCOPE_BEGIN {
+        // `ompt_sync_region_t`: barrier_implicit, barrier_implicit_parallel, barrier_teams.
+        if matches!(kind, 2 | 9 | 10) {
+            // SAFETY: the runtime's own pointer.
+            let region = InstanceId(unsafe { word(parallel) });
+            tls::with(|thread| thread.join_wait_begin(kind, region, code as u64));
+        } else {
+            tls::with(|thread| thread.sync_wait_begin(kind, code as u64));
+        }
+    }
+}
+
+unsafe extern "C" fn mutex_acquire(
+    kind: c_uint,
+    _hint: c_uint,
+    _implementation: c_uint,
+    _wait: u64,
+    code: *const c_void,
+) {
+    tls::with(|thread| thread.mutex_acquire(kind, code as u64));
+}
+
+unsafe extern "C" fn mutex_acquired(kind: c_uint, _wait: u64, _code: *const c_void) {
+    tls::with(|thread| thread.mutex_acquired(kind));
+}
+
+unsafe extern "C" fn mutex_released(kind: c_uint, _wait: u64, _code: *const c_void) {
+    tls::with(|thread| thread.mutex_released(kind));
+}
+
+unsafe extern "C" fn nest_lock(endpoint: c_uint, _wait: u64, _code: *const c_void) {
+    tls::with(|thread| thread.nest_lock(endpoint));
+}
+
+unsafe extern "C" fn task_create(
+    task: *mut Data,
+    frame: *const TaskFrame,
+    new_task: *mut Data,
+    flags: c_int,
+    _has_dependences: c_int,
+    code: *const c_void,
+) {
+    if flags & TASK_NOT_EXPLICIT != 0 {
+        return;
+    }
+    // SAFETY: the runtime's own pointers; nobody can run the new task yet.
+    unsafe {
+        let call = call(task, frame, code);
+        let id = tls::with(|thread| thread.task_create(call, flags as u32).0);
+        set_word(new_task, id | EXPLICIT);
+    }
+}
+
+unsafe extern "C" fn task_schedule(_prior: *mut Data, status: c_uint, next: *mut Data) {
+    // Without a next task the thread does not switch: a detached task was fulfilled, or a
+    // taskwait with dependences is over.
+    if next.is_null() {
+        return;
+    }
+    // SAFETY: the runtime's own pointer.
+    let next = unsafe { word(next) };
+    let next = if next & EXPLICIT != 0 {
+        InstanceId(next & !EXPLICIT)
+    } else {
+        InstanceId::NONE
+    };
+    tls::with(|thread| thread.task_schedule(next, status));
+}
+
+unsafe extern "C" fn reduction(
+    kind: c_uint,
+    endpoint: c_int,
+    _parallel: *mut Data,
+    _task: *mut Data,
+    code: *const c_void,
+) {
+    if endpoint == SCOPE_BEGIN {
+        tls::with(|thread| thread.reduction_begin(kind, code as u64));
+    } else if endpoint == SCOPE_END {
+        tls::with(|thread| thread.reduction_end());
+    }
+}

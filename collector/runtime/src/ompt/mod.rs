@@ -1,0 +1,73 @@
+//! The OMPT tool: what an OpenMP 5 runtime looks for, and what it is told to call.
+//! OpenMP API Specification 5.2, chapter 19.
+#![allow(unsafe_code)]
+
+mod callbacks;
+mod types;
+
+use std::ffi::{CStr, c_char, c_int, c_uint};
+use std::sync::OnceLock;
+
+use omp_ring::layout::RuntimeKind;
+
+use crate::process::{self, Runtime};
+use crate::stack;
+use types::{Data, InitializeResult, Lookup, SetCallback, StartToolResult};
+
+/// The version string of the runtime that is about to initialize us. A runtime initializes its
+/// tool right after it has asked for it, on the same thread, so the last one to ask is meant.
+static VERSION: OnceLock<Vec<u8>> = OnceLock::new();
+
+static TOOL: StartToolResult = StartToolResult {
+    initialize,
+    finalize,
+    tool_data: Data { value: 0 },
+};
+
+/// Called by the runtime before its first construct (19.2.1). NULL, which means "no tool here",
+/// where no arena is waiting.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ompt_start_tool(
+    _omp_version: c_uint,
+    runtime_version: *const c_char,
+) -> *const StartToolResult {
+    if process::arena().is_none() {
+        return std::ptr::null();
+    }
+    stack::prepare();
+    if !runtime_version.is_null() {
+        // SAFETY: the specification promises a C string.
+        let version = unsafe { CStr::from_ptr(runtime_version) }.to_bytes();
+        VERSION.get_or_init(|| version.to_vec());
+    }
+    &TOOL
+}
+
+/// `ompt_initialize_t`: registers the callbacks. Non-zero: stay active.
+unsafe extern "C" fn initialize(
+    lookup: Lookup,
+    _initial_device: c_int,
+    _tool_data: *mut Data,
+) -> InitializeResult {
+    // SAFETY: the runtime's lookup takes a C string.
+    let Some(set_callback) = (unsafe { lookup(c"ompt_set_callback".as_ptr()) }) else {
+        return 0;
+    };
+    // SAFETY: the specification gives the entry point of this name this type (19.6.3).
+    let set_callback = unsafe { std::mem::transmute::<types::Function, SetCallback>(set_callback) };
+    let mut refused = 0;
+    for (number, callback) in callbacks::all() {
+        // SAFETY: each callback has the signature that the specification gives its number.
+        let result = unsafe { set_callback(number, callback) };
+        if result < types::SET_SOMETIMES {
+            refused |= 1 << number;
+        }
+    }
+    let version = VERSION.get().map_or(&b""[..], Vec::as_slice);
+    let address = lookup as usize as u64;
+    process::introduce(Runtime::new(RuntimeKind::Ompt, address, refused, version));
+    1
+}
+
+/// `ompt_finalize_t`. Nothing to do: whatever was recorded is already where it belongs.
+unsafe extern "C" fn finalize(_tool_data: *mut Data) {}

@@ -1,0 +1,69 @@
+//! The specification's C types, as far as the callbacks that we register need them.
+//! OpenMP API Specification 5.2, section 19.4.
+
+use std::ffi::{c_char, c_int};
+
+/// `ompt_data_t`: a word for the tool, zero until it writes there.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Data {
+    pub(crate) value: u64,
+}
+
+/// `ompt_frame_t`: where a task's code was entered from the runtime and left into it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct TaskFrame {
+    pub(crate) exit_frame: u64,
+    pub(crate) enter_frame: u64,
+    pub(crate) exit_frame_flags: c_int,
+    pub(crate) enter_frame_flags: c_int,
+}
+
+/// `ompt_interface_fn_t` and `ompt_callback_t`: a function to be cast before it is called.
+pub(crate) type Function = unsafe extern "C" fn();
+/// `ompt_function_lookup_t`.
+pub(crate) type Lookup = unsafe extern "C" fn(name: *const c_char) -> Option<Function>;
+/// `ompt_set_callback_t`; returns `ompt_set_result_t`.
+pub(crate) type SetCallback = unsafe extern "C" fn(number: c_int, callback: Function) -> c_int;
+/// What `ompt_initialize_t` returns.
+pub(crate) type InitializeResult = c_int;
+
+/// `ompt_start_tool_result_t`.
+#[repr(C)]
+pub(crate) struct StartToolResult {
+    pub(crate) initialize:
+        unsafe extern "C" fn(Lookup, initial_device: c_int, *mut Data) -> InitializeResult,
+    pub(crate) finalize: unsafe extern "C" fn(*mut Data),
+    pub(crate) tool_data: Data,
+}
+
+/// `ompt_set_sometimes`: from this result on a callback will come.
+pub(crate) const SET_SOMETIMES: c_int = 3;
+
+/// `ompt_scope_endpoint_t`.
+pub(crate) const SCOPE_BEGIN: c_int = 1;
+/// `ompt_scope_endpoint_t`.
+pub(crate) const SCOPE_END: c_int = 2;
+
+/// `ompt_task_initial | ompt_task_implicit`: no task of the program's making.
+pub(crate) const TASK_NOT_EXPLICIT: c_int = 0x3;
+
+/// The numbers of `ompt_callbacks_t`.
+pub(crate) mod number {
+    use std::ffi::c_int;
+
+    pub(crate) const THREAD_BEGIN: c_int = 1;
+    pub(crate) const THREAD_END: c_int = 2;
+    pub(crate) const PARALLEL_BEGIN: c_int = 3;
+    pub(crate) const PARALLEL_END: c_int = 4;
+    pub(crate) const TASK_CREATE: c_int = 5;
+    pub(crate) const TASK_SCHEDULE: c_int = 6;
+    pub(crate) const IMPLICIT_TASK: c_int = 7;
+    pub(crate) const SYNC_REGION_WAIT: c_int = 16;
+    pub(crate) const MUTEX_RELEASED: c_int = 17;
+    pub(crate) const MUTEX_ACQUIRE: c_int = 26;
+    pub(crate) const MUTEX_ACQUIRED: c_int = 27;
+    pub(crate) const NEST_LOCK: c_int = 28;
+    pub(crate) const REDUCTION: c_int = 31;
+}

@@ -1,0 +1,197 @@
+//! A thread's state, and what the front-ends call: OpenMP constructs in, records out.
+//!
+//! Nothing here knows which runtime spoke. Enumerated values are the OpenMP specification's.
+
+use omp_ring::producer::Producer;
+use omp_ring::record::{
+    CodePayload, InstanceId, JoinPayload, Kind, RegionPayload, SiteId, TaskPayload,
+};
+
+use crate::context::{Call, Contexts};
+use crate::process;
+
+/// What one thread needs to record.
+pub(crate) struct Thread {
+    producer: Producer<'static>,
+    contexts: &'static mut Contexts,
+}
+
+impl Thread {
+    /// The calling thread's state, with a slot claimed for it and with `contexts` zeroed;
+    /// `None` where there is no arena or no free slot.
+    pub(crate) fn new(contexts: &'static mut Contexts) -> Option<Thread> {
+        let (arena, pid) = process::attached()?;
+        process::introduce_again();
+        let producer = Producer::claim(arena, pid, process::current_tid())?;
+        Some(Thread { producer, contexts })
+    }
+
+    /// The runtime knows the thread; `kind` is `ompt_thread_t`.
+    #[inline]
+    pub(crate) fn thread_begin(&mut self, kind: u32) {
+        self.producer.push(Kind::ThreadBegin, kind as u64);
+    }
+
+    /// The thread leaves the runtime.
+    #[inline]
+    pub(crate) fn thread_end(&mut self) {
+        self.producer.push(Kind::ThreadEnd, 0);
+    }
+
+    /// The thread forks a region for which `size` threads are asked.
+    #[inline]
+    pub(crate) fn parallel_begin(&mut self, call: Call, size: u32) -> InstanceId {
+        let time = self.producer.now();
+        let region = self.producer.instance();
+        let prefix = self.context(call);
+        let payload = region_payload(region, 0, size);
+        self.producer
+            .push_at(time, prefix, Kind::ParallelBegin, payload);
+        region
+    }
+
+    /// The region has ended; the thread that forked it is alone again.
+    #[inline]
+    pub(crate) fn parallel_end(&mut self, region: InstanceId) {
+        self.producer
+            .push(Kind::ParallelEnd, region_payload(region, 0, 0));
+    }
+
+    /// The thread's implicit task in `region` begins, as number `index` of `size`.
+    #[inline]
+    pub(crate) fn implicit_begin(&mut self, region: InstanceId, index: u32, size: u32) {
+        self.producer
+            .push(Kind::ImplicitBegin, region_payload(region, index, size));
+    }
+
+    /// That task ends, perhaps long after its work.
+    #[inline]
+    pub(crate) fn implicit_end(&mut self, region: InstanceId, index: u32, size: u32) {
+        self.producer
+            .push(Kind::ImplicitEnd, region_payload(region, index, size));
+    }
+
+    /// The thread waits in a barrier that may be the join of `region`; `kind` is
+    /// `ompt_sync_region_t`.
+    #[inline]
+    pub(crate) fn join_wait_begin(&mut self, kind: u32, region: InstanceId, code: u64) {
+        let time = self.producer.now();
+        let prefix = (kind == AMBIGUOUS_BARRIER && code != 0).then_some((Kind::Code, code));
+        let payload = JoinPayload {
+            region,
+            kind: kind as u8,
+        }
+        .pack();
+        self.producer
+            .push_at(time, prefix, Kind::JoinWaitBegin, payload);
+    }
+
+    /// The thread waits otherwise; `kind` is `ompt_sync_region_t`.
+    #[inline]
+    pub(crate) fn sync_wait_begin(&mut self, kind: u32, code: u64) {
+        self.producer
+            .push(Kind::SyncWaitBegin, code_payload(kind, code));
+    }
+
+    /// Either wait ends.
+    #[inline]
+    pub(crate) fn sync_wait_end(&mut self, kind: u32) {
+        self.producer.push(Kind::SyncWaitEnd, kind as u64);
+    }
+
+    /// The thread may have to wait for a mutex; `kind` is `ompt_mutex_t`.
+    #[inline]
+    pub(crate) fn mutex_acquire(&mut self, kind: u32, code: u64) {
+        self.producer
+            .push(Kind::MutexAcquire, code_payload(kind, code));
+    }
+
+    /// It has the mutex.
+    #[inline]
+    pub(crate) fn mutex_acquired(&mut self, kind: u32) {
+        self.producer.push(Kind::MutexAcquired, kind as u64);
+    }
+
+    /// It has given it back.
+    #[inline]
+    pub(crate) fn mutex_released(&mut self, kind: u32) {
+        self.producer.push(Kind::MutexReleased, kind as u64);
+    }
+
+    /// It owned the nestable lock already, or still does; `endpoint` is `ompt_scope_endpoint_t`.
+    #[inline]
+    pub(crate) fn nest_lock(&mut self, endpoint: u32) {
+        self.producer.push(Kind::NestLock, endpoint as u64);
+    }
+
+    /// The thread creates an explicit task; `flags` are `ompt_task_flag_t`.
+    #[inline]
+    pub(crate) fn task_create(&mut self, call: Call, flags: u32) -> InstanceId {
+        let time = self.producer.now();
+        let task = self.producer.instance();
+        let prefix = self.context(call);
+        let payload = TaskPayload { task, info: flags }.pack();
+        self.producer
+            .push_at(time, prefix, Kind::TaskCreate, payload);
+        task
+    }
+
+    /// The thread goes on with `next`, [`InstanceId::NONE`] for its implicit task; `status` is
+    /// the prior task's `ompt_task_status_t`.
+    #[inline]
+    pub(crate) fn task_schedule(&mut self, next: InstanceId, status: u32) {
+        self.producer.push(
+            Kind::TaskSchedule,
+            TaskPayload {
+                task: next,
+                info: status,
+            }
+            .pack(),
+        );
+    }
+
+    /// The thread combines its part of a reduction with others.
+    #[inline]
+    pub(crate) fn reduction_begin(&mut self, kind: u32, code: u64) {
+        self.producer
+            .push(Kind::ReductionBegin, code_payload(kind, code));
+    }
+
+    /// It has done so.
+    #[inline]
+    pub(crate) fn reduction_end(&mut self) {
+        self.producer.push(Kind::ReductionEnd, 0);
+    }
+
+    /// The prefix that says where `call` comes from.
+    #[inline]
+    fn context(&mut self, call: Call) -> Option<(Kind, u64)> {
+        match self.contexts.site(call, &self.producer) {
+            SiteId::NONE => (call.code != 0).then_some((Kind::Code, call.code)),
+            site => Some((Kind::Site, site.0 as u64)),
+        }
+    }
+}
+
+/// `ompt_sync_region_barrier_implicit`, which older runtimes report for every implicit barrier.
+const AMBIGUOUS_BARRIER: u32 = 2;
+
+#[inline]
+fn region_payload(region: InstanceId, index: u32, size: u32) -> u64 {
+    let (index, size) = (index.min(0xfff) as u16, size.min(0xfff) as u16);
+    RegionPayload {
+        region,
+        index,
+        size,
+    }
+    .pack()
+}
+
+#[inline]
+fn code_payload(kind: u32, code: u64) -> u64 {
+    CodePayload {
+        code,
+        kind: kind as u8,
+    }
+    .pack()
+}

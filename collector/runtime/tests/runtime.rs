@@ -1,0 +1,293 @@
+//! `libcollector.so` in real programs: what arrives is what they did.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use omp_ring::consumer::{ArenaOptions, Consumer};
+use omp_ring::layout::RuntimeKind;
+use omp_ring::record::{CodePayload, InstanceId, JoinPayload, Kind, SiteId};
+use support::{Recording, command, compile, record, record_child};
+
+/// Properties of every recording: nothing lost, regions begin and end once, on one thread, and
+/// every implicit task belongs to one of them.
+fn check(recording: &Recording) {
+    assert!(recording.status.success(), "{}", recording.stderr);
+    assert_eq!(recording.stderr, "");
+    assert!(
+        recording
+            .threads
+            .iter()
+            .all(|thread| thread.view.dropped == 0)
+    );
+    let mut known = BTreeSet::from([InstanceId::NONE]);
+    for thread in &recording.threads {
+        let mut open = Vec::new();
+        for event in &thread.events {
+            match event.kind {
+                Kind::ParallelBegin => {
+                    assert!(
+                        known.insert(event.region().region),
+                        "a region's id is used twice"
+                    );
+                    open.push(event.region().region);
+                }
+                Kind::ParallelEnd => assert_eq!(open.pop(), Some(event.region().region)),
+                _ => (),
+            }
+        }
+        assert_eq!(open, []);
+        // The implicit tasks nest, too; a worker's last one may still be open at its death.
+        let mut depth = 0;
+        for event in &thread.events {
+            match event.kind {
+                Kind::ImplicitBegin => depth += 1,
+                Kind::ImplicitEnd => depth -= 1,
+                _ => (),
+            }
+            assert!((0..=3).contains(&depth));
+        }
+    }
+    for event in recording.all(Kind::ImplicitBegin) {
+        assert!(
+            known.contains(&event.region().region),
+            "{event:?} is of no region"
+        );
+    }
+}
+
+#[test]
+fn a_fork_says_from_where_it_came() {
+    let program = compile("regions.c", &[]);
+    let recording = record(&program, &[]);
+    check(&recording);
+    let printed = recording.addresses();
+    let begins: Vec<_> = recording.initial().of(Kind::ParallelBegin).collect();
+    assert_eq!(begins.len(), 200);
+    // Two contexts, each unwound once and then recognised.
+    let sites: BTreeSet<u32> = begins.iter().map(|event| event.site.unwrap().0).collect();
+    assert_eq!(sites.len(), 2);
+    for (event, path) in begins.iter().zip(["a", "b"].iter().cycle()) {
+        let site = recording.site(event);
+        assert_eq!(site.pid, recording.initial().view.pid);
+        assert_eq!(site.frames[0], site.code);
+        assert_eq!(site.frames[1], printed[&format!("middle_{path}")]);
+        assert_eq!(site.frames[2], printed[&format!("main_{path}")]);
+        assert!(site.complete, "{site:x?}");
+        assert_eq!(event.region().size, 2);
+    }
+}
+
+#[test]
+fn a_stack_without_a_table_entry_is_incomplete_but_there() {
+    // Without unwind tables the walk ends in the program; glibc's own frames have theirs.
+    let program = compile(
+        "regions.c",
+        &["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"],
+    );
+    let recording = record(&program, &[]);
+    check(&recording);
+    let site = recording.site(recording.initial().of(Kind::ParallelBegin).next().unwrap());
+    assert_eq!(site.frames, [site.code]);
+    assert!(!site.complete);
+}
+
+fn check_constructs(policy: &str) {
+    let recording = record(
+        &compile("constructs.c", &[]),
+        &[("OMP_WAIT_POLICY", policy)],
+    );
+    check(&recording);
+    let count = |kind, mutex: u8| {
+        recording
+            .all(kind)
+            .filter(|event| CodePayload::unpack(event.payload).kind == mutex)
+            .count()
+    };
+    let plain = |kind, value: u64| recording.all(kind).filter(|e| e.payload == value).count();
+    // ompt_mutex_t: 1 lock, 3 nest lock, 5 critical, 7 ordered. Re-acquiring a nest lock asks
+    // once more than it gets.
+    assert_eq!(
+        (count(Kind::MutexAcquire, 5), plain(Kind::MutexAcquired, 5)),
+        (6, 6)
+    );
+    assert_eq!(
+        (count(Kind::MutexAcquire, 1), plain(Kind::MutexAcquired, 1)),
+        (2, 2)
+    );
+    assert_eq!(
+        (count(Kind::MutexAcquire, 3), plain(Kind::MutexAcquired, 3)),
+        (4, 2)
+    );
+    assert_eq!(
+        (count(Kind::MutexAcquire, 7), plain(Kind::MutexAcquired, 7)),
+        (4, 4)
+    );
+    assert_eq!((plain(Kind::NestLock, 1), plain(Kind::NestLock, 2)), (2, 2));
+    assert_eq!(plain(Kind::MutexReleased, 5), 6);
+    // Explicit barriers, 3.
+    let explicit = |e: &&support::Event| CodePayload::unpack(e.payload).kind == 3;
+    let barriers: Vec<_> = recording
+        .all(Kind::SyncWaitBegin)
+        .filter(explicit)
+        .collect();
+    assert_eq!(barriers.len(), 2);
+    assert!(
+        barriers
+            .iter()
+            .all(|event| CodePayload::unpack(event.payload).code != 0)
+    );
+    // Regions: one outer, one of one thread, one outer with two inner ones.
+    assert_eq!(recording.all(Kind::ParallelBegin).count(), 5);
+    let sizes: Vec<u16> = recording
+        .initial()
+        .of(Kind::ParallelBegin)
+        .map(|event| event.region().size)
+        .collect();
+    assert_eq!(sizes, [2, 1, 2, 2]);
+    // Each implicit task of a team of two arrives at its region's join barrier, and says whose.
+    let mut arrivals = BTreeMap::<InstanceId, u32>::new();
+    for event in recording.all(Kind::JoinWaitBegin) {
+        let join = JoinPayload::unpack(event.payload);
+        if event.code.is_none() || join.kind != 2 {
+            *arrivals.entry(join.region).or_default() += 1;
+        }
+    }
+    for event in recording.all(Kind::ParallelBegin) {
+        let region = event.region();
+        let size = if region.size == 1 { 0 } else { 2 };
+        let arrived = arrivals.get(&region.region).copied().unwrap_or(0);
+        assert!(arrived >= size, "{arrived} of {size} arrived in {region:?}");
+    }
+    // A worker's end of the wait may be missing at its death, never its begin.
+    for thread in &recording.threads {
+        let begins =
+            thread.of(Kind::JoinWaitBegin).count() + thread.of(Kind::SyncWaitBegin).count();
+        let ends = thread.of(Kind::SyncWaitEnd).count();
+        assert!(
+            begins == ends || begins == ends + 1,
+            "{begins} begins, {ends} ends"
+        );
+    }
+}
+
+#[test]
+fn constructs_are_balanced_when_waits_sleep() {
+    check_constructs("passive");
+}
+
+#[test]
+fn constructs_are_balanced_when_waits_spin() {
+    check_constructs("active");
+}
+
+fn check_tasks(threads: &str) {
+    let recording = record(&compile("tasks.c", &[]), &[("OMP_NUM_THREADS", threads)]);
+    check(&recording);
+    let mut sites = BTreeSet::new();
+    let mut created = BTreeSet::new();
+    for event in recording.all(Kind::TaskCreate) {
+        assert!(
+            created.insert(event.task().task),
+            "a task's id is used twice"
+        );
+        sites.insert(event.site.unwrap().0);
+        assert_eq!(recording.site(event).frames[0], recording.site(event).code);
+    }
+    assert_eq!(created.len(), 3192);
+    let started: BTreeSet<_> = recording
+        .all(Kind::TaskSchedule)
+        .map(|event| event.task().task)
+        .filter(|task| *task != InstanceId::NONE)
+        .collect();
+    assert_eq!(
+        started, created,
+        "every task runs, and none that was not created"
+    );
+    // A context in a task ends where the runtime entered the task; otherwise each of the 3192
+    // would be unlike all others, for ever deeper stacks.
+    assert!(sites.len() < 64, "{} contexts", sites.len());
+}
+
+#[test]
+fn recursive_tasks_share_few_contexts() {
+    check_tasks("2");
+}
+
+#[test]
+fn recursive_tasks_in_place_share_few_contexts() {
+    check_tasks("1");
+}
+
+#[test]
+fn the_runtime_introduces_itself() {
+    let recording = record(&compile("regions.c", &[]), &[]);
+    let runtimes: Vec<_> = recording.consumer.runtimes().collect();
+    assert_eq!(runtimes.len(), 1);
+    assert_eq!(runtimes[0].kind, RuntimeKind::Ompt);
+    assert_eq!(runtimes[0].pid, recording.initial().view.pid);
+    assert!(
+        runtimes[0].version.contains("OMP"),
+        "{}",
+        runtimes[0].version
+    );
+    assert_eq!(runtimes[0].refused, 0);
+}
+
+#[test]
+fn a_program_without_an_arena_runs_as_alone() {
+    let program = compile("regions.c", &[]);
+    for path in [
+        None,
+        Some("/nonexistent"),
+        Some("/dev/null"),
+        Some("/etc/passwd"),
+    ] {
+        let consumer = Consumer::create(&ArenaOptions::default()).unwrap();
+        let mut command = command(&program, &consumer);
+        match path {
+            Some(path) => command.env(omp_ring::ARENA_VARIABLE, path),
+            None => command.env_remove(omp_ring::ARENA_VARIABLE),
+        };
+        let output = command.output().unwrap();
+        assert!(output.status.success());
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        assert_eq!(consumer.slots().count(), 0);
+    }
+}
+
+#[test]
+fn threads_beyond_the_slots_run_unrecorded() {
+    let options = ArenaOptions {
+        slots: 1,
+        ..ArenaOptions::default()
+    };
+    let consumer = Consumer::create(&options).unwrap();
+    let child = command(&compile("tasks.c", &[]), &consumer)
+        .env("OMP_NUM_THREADS", "3")
+        .spawn();
+    let recording = record_child(consumer, child.unwrap());
+    assert!(recording.status.success());
+    assert_eq!(recording.threads.len(), 1);
+    assert_eq!(recording.consumer.refused_slots(), 2);
+}
+
+#[test]
+fn sites_without_room_leave_the_code_address() {
+    let options = ArenaOptions {
+        site_words: 4,
+        ..ArenaOptions::default()
+    };
+    let consumer = Consumer::create(&options).unwrap();
+    let child = command(&compile("regions.c", &[]), &consumer).spawn();
+    let recording = record_child(consumer, child.unwrap());
+    check(&recording);
+    let begin = recording.initial().of(Kind::ParallelBegin).next().unwrap();
+    assert_eq!(
+        (begin.site, recording.consumer.site(SiteId(1))),
+        (None, None)
+    );
+    assert_ne!(begin.code, None);
+    assert!(recording.consumer.refused_sites() > 0);
+}
