@@ -1,0 +1,67 @@
+//! Tags and contexts by what they are made of, without a visit to the tables for recent ones.
+
+use crate::ids::{ContextId, FrameId, StackId, TagId};
+use crate::state::State;
+use crate::tables::{Context, ContextKind, Tables, Tag};
+
+const BITS: u32 = 8;
+
+/// Direct-mapped memories in front of [`Tables::tag`] and [`Tables::context`]. A program goes
+/// round few constructs, so that nearly every label was made a moment ago.
+#[derive(Debug)]
+pub(super) struct Labels {
+    tags: Box<[(Tag, TagId)]>,
+    contexts: Box<[(Context, ContextId)]>,
+}
+
+impl Labels {
+    pub(super) fn new() -> Self {
+        // Both tables begin with the entry that the memories are filled with.
+        let outside = Tag {
+            state: State::Outside,
+            context: ContextId::ROOT,
+            place: FrameId::NONE,
+        };
+        let root = Context {
+            parent: ContextId::ROOT,
+            kind: ContextKind::Root,
+            stack: StackId::EMPTY,
+        };
+        Labels {
+            tags: vec![(outside, TagId::OUTSIDE); 1 << BITS].into(),
+            contexts: vec![(root, ContextId::ROOT); 1 << BITS].into(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn tag(&mut self, tables: &mut Tables, tag: Tag) -> TagId {
+        let slot = slot(
+            u64::from(tag.context.0) << 32 | u64::from(tag.place.0),
+            tag.state as u64,
+        );
+        let known = &mut self.tags[slot];
+        if known.0 != tag {
+            *known = (tag, tables.tag(tag));
+        }
+        known.1
+    }
+
+    #[inline]
+    pub(super) fn context(&mut self, tables: &mut Tables, context: Context) -> ContextId {
+        let slot = slot(
+            u64::from(context.parent.0) << 32 | u64::from(context.stack.0),
+            context.kind as u64,
+        );
+        let known = &mut self.contexts[slot];
+        if known.0 != context {
+            *known = (context, tables.context(context));
+        }
+        known.1
+    }
+}
+
+#[inline]
+fn slot(ids: u64, kind: u64) -> usize {
+    let mixed = (ids ^ kind << 24).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> (64 - BITS)) as usize
+}

@@ -1,0 +1,334 @@
+//! Measured time, booked by slice, thread, tag and presence.
+
+use super::cells::Cells;
+use super::listing::Listing;
+use crate::ids::{ContextId, Nanos, TagId, ThreadId};
+use crate::rows::{Interval, RegionSpan, RegionSum, SLICE, Sum};
+use crate::state::Presence;
+
+/// What a [`Ledger`] has booked since it was last asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rows {
+    /// Thread time; one key may come several times, to be added up.
+    pub sums: Vec<Sum>,
+    /// Long intervals, by their end for each thread.
+    pub intervals: Vec<Interval>,
+    /// Region instances; one key may come several times, to be added up.
+    pub region_sums: Vec<RegionSum>,
+    /// Long region instances, by their end.
+    pub region_spans: Vec<RegionSpan>,
+}
+
+/// Books how long each thread was in which state, on or off the CPU.
+///
+/// Each thread's life is cut into intervals of one tag and one presence. Each is added to the
+/// [`Sum`] of its slice, and parted where it crosses into the next; so the sums of a thread add up
+/// to its life exactly. Long intervals are listed too, at a bounded rate
+/// ([`super::LISTED_PER_SECOND`]): their number does not grow with the number of events.
+///
+/// Times may run backwards within a thread by what merging could not order: such a moment is
+/// taken to be the latest one known of that thread, and counted in [`Ledger::late`].
+#[derive(Debug)]
+pub struct Ledger {
+    accounts: Vec<Account>,
+    /// Threads that are born and not dead, in no order.
+    alive: Vec<ThreadId>,
+    intervals: Listing,
+    spans: Listing,
+    rows: Rows,
+    late: u64,
+}
+
+/// One thread's book.
+#[derive(Debug, Default)]
+struct Account {
+    life: Life,
+    tag: u32,
+    presence: u8,
+    /// Where in `alive` it stands.
+    place: u32,
+    /// Everything before is in the cells.
+    booked: u64,
+    /// Where the running interval began.
+    since: u64,
+    /// From where the running interval is not yet listed.
+    unlisted: u64,
+    /// End of the slice that the cells are of: they hold time up to and including it.
+    border: u64,
+    cells: Cells,
+    regions: Cells,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Life {
+    #[default]
+    Unborn,
+    Alive,
+    Dead,
+}
+
+const fn key(tag: u32, presence: u8) -> u64 {
+    (tag as u64) << 2 | presence as u64
+}
+
+fn presence_of(key: u64) -> Presence {
+    Presence::from_u8((key & 3) as u8).expect("keys are made from a presence")
+}
+
+impl Ledger {
+    /// A ledger that lists intervals and region instances from `least` on (1 ms is good for a
+    /// timeline), and only longer ones while those would be too many.
+    pub fn new(least: Nanos) -> Self {
+        Ledger {
+            accounts: Vec::new(),
+            alive: Vec::new(),
+            intervals: Listing::new(least),
+            spans: Listing::new(least),
+            rows: Rows::default(),
+            late: 0,
+        }
+    }
+
+    /// The thread begins to live, outside OpenMP ([`TagId::OUTSIDE`]). Returns the time that its
+    /// life is booked from: `time`, unless it had been alive already.
+    pub fn birth(&mut self, thread: ThreadId, time: Nanos, presence: Presence) -> Nanos {
+        let index = thread.index();
+        if self.accounts.len() <= index {
+            self.accounts.resize_with(index + 1, Account::default);
+        }
+        let place = self.alive.len() as u32;
+        let account = &mut self.accounts[index];
+        if account.life == Life::Unborn {
+            self.alive.push(thread);
+            account.life = Life::Alive;
+            account.presence = presence as u8;
+            account.place = place;
+            account.booked = time.0;
+            account.since = time.0;
+            account.unlisted = time.0;
+            // A slice holds the time after its beginning, up to and including its end.
+            account.border = (time.0 / SLICE.0 + 1) * SLICE.0;
+        }
+        Nanos(account.booked)
+    }
+
+    /// Whether the thread is born and not dead.
+    pub fn is_alive(&self, thread: ThreadId) -> bool {
+        self.accounts
+            .get(thread.index())
+            .is_some_and(|account| account.life == Life::Alive)
+    }
+
+    /// The thread ends. Returns the end of what is booked of it: `time`, unless later moments of
+    /// it were known; `None` if it was not alive.
+    pub fn exit(&mut self, thread: ThreadId, time: Nanos) -> Option<Nanos> {
+        if !self.is_alive(thread) {
+            return None;
+        }
+        let account = &mut self.accounts[thread.index()];
+        self.late += u64::from(time.0 < account.booked);
+        let end = time.0.max(account.booked);
+        if end != account.since {
+            account.close(thread, end, &mut self.rows, &mut self.intervals);
+        }
+        account.settle(thread, &mut self.rows);
+        account.life = Life::Dead;
+        account.cells = Cells::default();
+        account.regions = Cells::default();
+        let place = account.place;
+        self.alive.swap_remove(place as usize);
+        if let Some(moved) = self.alive.get(place as usize) {
+            self.accounts[moved.index()].place = place;
+        }
+        Some(Nanos(end))
+    }
+
+    /// From `time` on the thread does what `tag` says. Nothing happens to one that is not alive.
+    #[inline]
+    pub fn tag(&mut self, thread: ThreadId, time: Nanos, tag: TagId) {
+        self.change(thread, time, |account| (tag.0, account.presence));
+    }
+
+    /// From `time` on the kernel has the thread there. Nothing happens to one that is not alive.
+    #[inline]
+    pub fn presence(&mut self, thread: ThreadId, time: Nanos, presence: Presence) {
+        self.change(thread, time, |account| (account.tag, presence as u8));
+    }
+
+    #[inline]
+    fn change(&mut self, thread: ThreadId, time: Nanos, to: impl Fn(&Account) -> (u32, u8)) {
+        let Some(account) = self.accounts.get_mut(thread.index()) else {
+            return;
+        };
+        let (tag, presence) = to(account);
+        if account.life != Life::Alive || (tag, presence) == (account.tag, account.presence) {
+            return;
+        }
+        let mut time = time.0;
+        if time < account.booked {
+            self.late += 1;
+            time = account.booked;
+        }
+        if time != account.since {
+            account.close(thread, time, &mut self.rows, &mut self.intervals);
+        }
+        account.tag = tag;
+        account.presence = presence;
+    }
+
+    /// An instance of a region ended on the thread that encountered it; `start` to `end` is its
+    /// time there.
+    pub fn region(
+        &mut self,
+        context: ContextId,
+        thread: ThreadId,
+        (start, end): (Nanos, Nanos),
+        team: u16,
+    ) {
+        let Some(account) = self.accounts.get_mut(thread.index()) else {
+            return;
+        };
+        if account.life != Life::Alive {
+            return;
+        }
+        // The slice of the instance is that of its end, which must be the one that is open.
+        account.book(thread, end.0, &mut self.rows);
+        let length = end.since(start);
+        let cell = account.regions.at(u64::from(context.0));
+        cell.count += 1;
+        cell.time += length.0;
+        cell.team = cell.team.max(team);
+        if self.spans.admits(length.0, end.0) {
+            self.rows.region_spans.push(RegionSpan {
+                context,
+                thread,
+                start,
+                length,
+                team,
+            });
+        }
+    }
+
+    /// Books the running intervals up to `now`, before which no event will come any more, and
+    /// makes the rows of every slice that is over. Call it about once a slice: if the recording
+    /// dies, [`Ledger::take`]'s rows so far tell all but the last slice.
+    ///
+    /// An interval that runs for longer than a slice is listed in pieces, so that the list, too,
+    /// is short of no more than that.
+    pub fn advance(&mut self, now: Nanos) {
+        for &thread in &self.alive {
+            let account = &mut self.accounts[thread.index()];
+            account.book(thread, now.0, &mut self.rows);
+            if account.booked >= account.unlisted.saturating_add(SLICE.0) {
+                account.list(thread, account.booked, &mut self.rows, &mut self.intervals);
+            }
+            if account.border <= account.booked {
+                account.turn(thread, &mut self.rows);
+            }
+        }
+    }
+
+    /// Books the running intervals up to `now` and makes the rows of everything, the running
+    /// slice and the running intervals included: the recording's end.
+    pub fn finish(&mut self, now: Nanos) {
+        for &thread in &self.alive {
+            let account = &mut self.accounts[thread.index()];
+            account.book(thread, now.0, &mut self.rows);
+            account.list(thread, account.booked, &mut self.rows, &mut self.intervals);
+            account.settle(thread, &mut self.rows);
+        }
+    }
+
+    /// The rows made since the last call: of slices that were over at the last
+    /// [`Ledger::advance`], of threads that ended, and all after [`Ledger::finish`].
+    pub fn take(&mut self) -> Rows {
+        std::mem::take(&mut self.rows)
+    }
+
+    /// How many moments came before the latest one known of their thread, and were moved there.
+    pub const fn late(&self) -> u64 {
+        self.late
+    }
+}
+
+impl Account {
+    /// Ends the running interval at `end`, which is after its beginning and not before what is
+    /// booked.
+    #[inline]
+    fn close(&mut self, thread: ThreadId, end: u64, rows: &mut Rows, listing: &mut Listing) {
+        if end > self.border {
+            self.book(thread, end, rows);
+        }
+        let cell = self.cells.at(key(self.tag, self.presence));
+        cell.time += end - self.booked;
+        cell.count += 1;
+        self.booked = end;
+        self.list(thread, end, rows, listing);
+        self.since = end;
+        self.unlisted = end;
+    }
+
+    /// Adds the running interval's time up to `time` to its cell, turning over slices; the
+    /// interval goes on.
+    fn book(&mut self, thread: ThreadId, time: u64, rows: &mut Rows) {
+        if time <= self.booked {
+            return;
+        }
+        while self.border < time {
+            if self.border > self.booked {
+                self.cells.at(key(self.tag, self.presence)).time += self.border - self.booked;
+                self.booked = self.border;
+            }
+            self.turn(thread, rows);
+        }
+        self.cells.at(key(self.tag, self.presence)).time += time - self.booked;
+        self.booked = time;
+    }
+
+    /// Lists what is not yet listed of the running interval, if it is long enough.
+    #[inline]
+    fn list(&mut self, thread: ThreadId, end: u64, rows: &mut Rows, listing: &mut Listing) {
+        let length = end - self.unlisted;
+        if listing.admits(length, end) {
+            rows.intervals.push(Interval {
+                thread,
+                start: Nanos(self.unlisted),
+                length: Nanos(length),
+                tag: TagId(self.tag),
+                presence: presence_of(key(self.tag, self.presence)),
+            });
+            self.unlisted = end;
+        }
+    }
+
+    /// Makes the open slice's rows and opens the next slice.
+    fn turn(&mut self, thread: ThreadId, rows: &mut Rows) {
+        self.settle(thread, rows);
+        self.border += SLICE.0;
+    }
+
+    /// Makes the open slice's rows.
+    fn settle(&mut self, thread: ThreadId, rows: &mut Rows) {
+        let slice = (self.border / SLICE.0 - 1) as u32;
+        self.cells.drain(|cell| {
+            rows.sums.push(Sum {
+                slice,
+                thread,
+                tag: TagId((cell.key >> 2) as u32),
+                presence: presence_of(cell.key),
+                time: Nanos(cell.time),
+                count: cell.count,
+            });
+        });
+        self.regions.drain(|cell| {
+            rows.region_sums.push(RegionSum {
+                slice,
+                context: ContextId(cell.key as u32),
+                thread,
+                instances: cell.count,
+                elapsed: Nanos(cell.time),
+                team: cell.team,
+            });
+        });
+    }
+}

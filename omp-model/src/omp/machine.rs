@@ -1,0 +1,614 @@
+//! The OpenMP state machine: one step for each event.
+//!
+//! The constructs' rules are those of the OMPT chapter of the OpenMP specification (5.2, chapter
+//! 19), bent to what runtimes really send: ends may come late, without their region, or not at
+//! all, so that every end pops to its match and nothing is asserted.
+
+use super::labels::Labels;
+use super::ledger::Ledger;
+use super::regions::{Regions, Slot, Tasks};
+use super::thread::{Cause, DEEPEST, Entry, Stack, may_join, placeless, waiting};
+use crate::ids::{ContextId, FrameId, Nanos, StackId, TagId, ThreadId};
+use crate::state::{Presence, State};
+use crate::stream::{Event, Instance, Sync, What};
+use crate::tables::{Context, ContextKind, Tables, Tag, ThreadKind};
+
+/// What every thread of the recording does, at the time of the last event.
+///
+/// Fed with one stream of events sorted by time over all threads and processes; events of one
+/// thread must be in that thread's order even where their times are equal. Instances must be
+/// unique over all processes while they are alive. Nothing is assumed beyond that: any order of
+/// any events is taken, and makes states that are wrong at most until the next region.
+#[derive(Debug)]
+pub struct Machine {
+    /// By [`ThreadId`].
+    pub(super) threads: Vec<Stack>,
+    pub(super) regions: Regions,
+    tasks: Tasks,
+    labels: Labels,
+    /// Regions found to be over, whose end is still to be told to their threads.
+    ending: Vec<Slot>,
+}
+
+/// Where an event happens, and where its consequences are written.
+struct Moment<'a> {
+    tables: &'a mut Tables,
+    ledger: &'a mut Ledger,
+    time: Nanos,
+    thread: ThreadId,
+}
+
+impl Default for Machine {
+    fn default() -> Self {
+        Machine::new()
+    }
+}
+
+impl Machine {
+    /// A machine that has seen no event.
+    pub fn new() -> Self {
+        Machine {
+            threads: Vec::new(),
+            regions: Regions::default(),
+            tasks: Tasks::default(),
+            labels: Labels::new(),
+            ending: Vec::new(),
+        }
+    }
+
+    /// What the thread does now; [`TagId::OUTSIDE`] for one that no event came from.
+    #[inline]
+    pub fn tag_of(&self, thread: ThreadId) -> TagId {
+        self.threads
+            .get(thread.index())
+            .map_or(TagId::OUTSIDE, |stack| stack.top().tag)
+    }
+
+    /// One event. `tables` and `ledger` must be the same at each call: contexts and tags are
+    /// added to the tables, time is booked in the ledger.
+    ///
+    /// The thread's row in the tables gets its kind, and its birth and death as they are booked.
+    /// A thread without [`What::Birth`] is born, running, at its first event; after its
+    /// [`What::Exit`] its events are ignored.
+    pub fn apply(&mut self, tables: &mut Tables, ledger: &mut Ledger, event: &Event) {
+        let thread = event.thread;
+        if self.threads.len() <= thread.index() {
+            self.threads.resize_with(thread.index() + 1, Stack::default);
+        }
+        let now = &mut Moment {
+            tables,
+            ledger,
+            time: event.time,
+            thread,
+        };
+        if !now.ledger.is_alive(thread) && !now.birth(event.what) {
+            return;
+        }
+        match event.what {
+            What::Birth(presence) | What::SwitchOut(presence) => {
+                now.ledger.presence(thread, now.time, presence);
+            }
+            What::SwitchIn => now.ledger.presence(thread, now.time, Presence::Running),
+            What::Exit => self.exit(now),
+            _ => self.openmp(now, event.what),
+        }
+    }
+
+    fn openmp(&mut self, now: &mut Moment<'_>, what: What) {
+        let stack = &mut self.threads[now.thread.index()];
+        // Acquired or not (a nest lock re-acquired, a failed test): the thread is past waiting.
+        if stack.top().cause == Cause::Mutex {
+            stack.pop();
+        }
+        match what {
+            What::ThreadBegin(kind) => self.thread_begin(now, kind),
+            What::ThreadEnd => self.unwind(now.thread, 1),
+            What::ParallelBegin {
+                region,
+                site,
+                teams,
+            } => self.parallel_begin(now, region, site, teams),
+            What::ParallelEnd { region } => self.parallel_end(now, region),
+            What::ImplicitBegin {
+                region,
+                size,
+                index,
+            } => self.implicit_begin(now, region, (size, index)),
+            What::ImplicitEnd { region } => self.implicit_end(now, region),
+            What::SyncBegin {
+                kind,
+                region,
+                place,
+            } => self.sync_begin(now, kind, region, place),
+            What::SyncEnd { kind } => self.end_of(now, Cause::Sync(kind)),
+            What::MutexAcquire { kind, place } => {
+                stack.drop_waits();
+                self.push(now, Cause::Mutex, kind.state(), place);
+            }
+            What::ReductionBegin { place } => {
+                if stack.top().cause == Cause::Reduction {
+                    stack.pop();
+                }
+                self.push(now, Cause::Reduction, State::Reduction, place);
+            }
+            What::ReductionEnd => self.end_of(now, Cause::Reduction),
+            What::TaskCreate { task, site } => {
+                let context = Context {
+                    parent: stack.top().context,
+                    kind: ContextKind::Task,
+                    stack: site,
+                };
+                let context = self.labels.context(now.tables, context);
+                self.tasks.create(task, context);
+                return;
+            }
+            What::TaskSchedule { next, prior_done } => self.task_schedule(now, next, prior_done),
+            What::Lost => self.lost(now),
+            What::MutexAcquired { .. } | What::MutexReleased => {}
+            What::Birth(_) | What::Exit | What::SwitchOut(_) | What::SwitchIn => {}
+        }
+        if self.threads[now.thread.index()].depth() > DEEPEST {
+            self.unwind(now.thread, 1);
+            self.push(now, Cause::Lost, State::Unknown, FrameId::NONE);
+        }
+        self.settle(now);
+        let top = self.threads[now.thread.index()].top().tag;
+        now.ledger.tag(now.thread, now.time, top);
+    }
+
+    fn exit(&mut self, now: &mut Moment<'_>) {
+        self.unwind(now.thread, 1);
+        // A recording may hold many short-lived threads: they keep their base alone.
+        self.threads[now.thread.index()].shrink();
+        let end = now.ledger.exit(now.thread, now.time);
+        if let Some(row) = now.tables.threads.get_mut(now.thread.index()) {
+            row.death = end;
+        }
+        self.settle(now);
+    }
+
+    fn thread_begin(&mut self, now: &mut Moment<'_>, kind: ThreadKind) {
+        let state = match kind {
+            ThreadKind::Initial => State::Serial,
+            ThreadKind::Worker => State::Idle,
+            ThreadKind::Outside | ThreadKind::Other => State::Outside,
+        };
+        let tag = self
+            .labels
+            .tag(now.tables, placeless(state, ContextId::ROOT));
+        self.threads[now.thread.index()].set_base(state, tag);
+        if let Some(row) = now.tables.threads.get_mut(now.thread.index()) {
+            row.kind = kind;
+        }
+    }
+
+    fn parallel_begin(&mut self, now: &mut Moment<'_>, id: Instance, site: StackId, teams: bool) {
+        let stack = &mut self.threads[now.thread.index()];
+        stack.drop_waits();
+        let context = Context {
+            parent: stack.top().context,
+            kind: if teams {
+                ContextKind::Teams
+            } else {
+                ContextKind::Region
+            },
+            stack: site,
+        };
+        let context = self.labels.context(now.tables, context);
+        let slot = match self.regions.find(id) {
+            Some(slot) if self.is_placeholder(slot) => {
+                self.relabel(now, slot, context);
+                let region = self.regions.at_mut(slot);
+                region.owner = Some(now.thread);
+                region.begin = now.time;
+                slot
+            }
+            known => {
+                // An open region whose id comes again has ended unseen.
+                self.ending.extend(known);
+                self.settle(now);
+                self.regions.begin(id, context, Some(now.thread), now.time)
+            }
+        };
+        self.enter(now, Cause::Fork(slot), (State::Overhead, context, id));
+    }
+
+    fn parallel_end(&mut self, now: &mut Moment<'_>, id: Instance) {
+        let found = self.threads[now.thread.index()]
+            .find(|entry| entry.id == id && matches!(entry.cause, Cause::Fork(_)));
+        let mut counted = None;
+        match (found, self.regions.find(id)) {
+            (Some(at), slot) => {
+                counted = slot;
+                self.unwind(now.thread, at);
+            }
+            (None, slot) => self.ending.extend(slot),
+        }
+        let stack = &mut self.threads[now.thread.index()];
+        if stack.top().cause == Cause::Lost {
+            // The task that encountered the region runs user code again.
+            stack.pop();
+            stack.drop_waits();
+        }
+        let tag = stack.top().tag;
+        now.ledger.tag(now.thread, now.time, tag);
+        if let Some(slot) = counted {
+            let region = self.regions.at(slot);
+            let (context, span) = (region.context, (region.begin, now.time));
+            now.ledger
+                .region(context, now.thread, span, region.team.max(1));
+        }
+    }
+
+    fn implicit_begin(&mut self, now: &mut Moment<'_>, id: Instance, (size, index): (u16, u16)) {
+        if id == Instance::NONE {
+            // The initial task of the program, or of a thread that it made by itself.
+            if self.threads[now.thread.index()].base().state == State::Outside {
+                self.thread_begin(now, ThreadKind::Initial);
+            }
+            return;
+        }
+        let slot = match self.regions.find(id) {
+            Some(slot) => slot,
+            None => self.placeholder(now, id, index == 0),
+        };
+        let region = self.regions.at_mut(slot);
+        region.team = region.team.max(size);
+        if region.owner.is_none() && index == 0 {
+            // The primary thread is the one that encountered the region.
+            region.owner = Some(now.thread);
+            region.begin = now.time;
+            let context = region.context;
+            self.enter(now, Cause::Fork(slot), (State::Overhead, context, id));
+        }
+        self.implicit(now, slot);
+    }
+
+    /// The thread is in its implicit task of the region, whatever it was in before.
+    fn implicit(&mut self, now: &mut Moment<'_>, slot: Slot) {
+        let thread = now.thread;
+        let region = self.regions.at(slot);
+        let (id, context, owner) = (region.id, region.context, region.owner);
+        let stack = &self.threads[thread.index()];
+        if let Some(at) = stack.find(|entry| entry.cause == Cause::Implicit(slot) && entry.id == id)
+        {
+            self.unwind(thread, at + 1);
+            return;
+        }
+        let fork = stack.find(|entry| entry.cause == Cause::Fork(slot) && entry.id == id);
+        match fork {
+            Some(at) => self.unwind(thread, at + 1),
+            None => self.unwind(thread, 1),
+        }
+        if owner != Some(thread) {
+            self.regions.join(slot, thread);
+        }
+        self.enter(now, Cause::Implicit(slot), (State::Work, context, id));
+    }
+
+    fn implicit_end(&mut self, now: &mut Moment<'_>, id: Instance) {
+        let stack = &self.threads[now.thread.index()];
+        let found = stack.find(|entry| {
+            matches!(entry.cause, Cause::Implicit(_)) && (id == Instance::NONE || entry.id == id)
+        });
+        // A worker that was told of its region's end has nothing left to end.
+        let Some(at) = found else { return };
+        self.unwind(now.thread, at);
+        if at == 1 {
+            self.retire(now.tables, now.thread);
+        }
+    }
+
+    fn sync_begin(&mut self, now: &mut Moment<'_>, kind: Sync, id: Instance, place: FrameId) {
+        self.threads[now.thread.index()].drop_waits();
+        if may_join(kind) && id != Instance::NONE {
+            match self.regions.find(id) {
+                Some(slot) => {
+                    let region = self.regions.at(slot);
+                    if region.ended && region.owner != Some(now.thread) {
+                        // It came after its region's end: there is nothing left to wait for.
+                        self.unwind(now.thread, 1);
+                        self.retire(now.tables, now.thread);
+                        return;
+                    }
+                    if !region.ended {
+                        self.implicit(now, slot);
+                    }
+                }
+                None => {
+                    let slot = self.placeholder(now, id, false);
+                    self.implicit(now, slot);
+                }
+            }
+        }
+        self.push(now, Cause::Sync(kind), waiting(kind), place);
+    }
+
+    /// The end of a construct that is not a task: pops to its begin in this task. Without one it
+    /// is a worker's late end, and long dealt with.
+    fn end_of(&mut self, now: &mut Moment<'_>, cause: Cause) {
+        let mut lost = false;
+        let stack = &self.threads[now.thread.index()];
+        let found = stack.find_inside(|it| {
+            lost |= *it == Cause::Lost;
+            *it == cause || (*it == Cause::Task && !lost)
+        });
+        if let Some(at) = found
+            && stack.entries()[at].cause == cause
+        {
+            self.unwind(now.thread, at);
+        }
+    }
+
+    fn task_schedule(&mut self, now: &mut Moment<'_>, next: Instance, prior_done: bool) {
+        let thread = now.thread;
+        let stack = &self.threads[thread.index()];
+        if prior_done && let Some(at) = stack.find_inside(|cause| *cause == Cause::Task) {
+            self.tasks.complete(stack.entries()[at].id);
+            self.unwind(thread, at);
+        }
+        let stack = &self.threads[thread.index()];
+        let entries = stack.entries();
+        let floor = stack
+            .find_inside(|cause| matches!(cause, Cause::Implicit(_)))
+            .unwrap_or(0);
+        let is_task = |entry: &Entry| entry.cause == Cause::Task;
+        let resumed = if next == Instance::NONE {
+            Some(floor)
+        } else {
+            entries[floor..]
+                .iter()
+                .rposition(|entry| is_task(entry) && entry.id == next)
+                .map(|at| floor + at)
+        };
+        match resumed {
+            // What ran on top of it is complete, or will be scheduled anew (an untied task).
+            Some(at) => {
+                if let Some(above) = entries[at + 1..].iter().position(is_task) {
+                    self.unwind(thread, at + 1 + above);
+                }
+            }
+            None => {
+                let context = self.tasks.context(next).unwrap_or(stack.top().context);
+                self.enter(now, Cause::Task, (State::Work, context, next));
+            }
+        }
+    }
+
+    fn lost(&mut self, now: &mut Moment<'_>) {
+        let last = self.threads[now.thread.index()].top().context;
+        // The end of a team of one shows on no other thread: take it as lost.
+        while let Some(at) = self.threads[now.thread.index()].find(is_fork) {
+            let entry = &self.threads[now.thread.index()].entries()[at];
+            let Cause::Fork(slot) = entry.cause else {
+                break;
+            };
+            if self.regions.at(slot).team > 1 {
+                break;
+            }
+            self.unwind(now.thread, at);
+        }
+        if self.threads[now.thread.index()].top().cause == Cause::Lost {
+            return;
+        }
+        self.enter(now, Cause::Lost, (State::Unknown, last, Instance::NONE));
+    }
+}
+
+const fn is_fork(entry: &Entry) -> bool {
+    matches!(entry.cause, Cause::Fork(_))
+}
+
+/// What the steps above are made of.
+impl Machine {
+    /// The thread waits, or reduces, in its current task.
+    #[inline]
+    fn push(&mut self, now: &mut Moment<'_>, cause: Cause, state: State, place: FrameId) {
+        let stack = &mut self.threads[now.thread.index()];
+        let context = stack.top().context;
+        let tag = Tag {
+            state,
+            context,
+            place,
+        };
+        stack.push(Entry {
+            cause,
+            state,
+            context,
+            tag: self.labels.tag(now.tables, tag),
+            id: Instance::NONE,
+        });
+    }
+
+    /// The thread enters a region or task.
+    #[inline]
+    fn enter(
+        &mut self,
+        now: &mut Moment<'_>,
+        cause: Cause,
+        (state, context, id): (State, ContextId, Instance),
+    ) {
+        self.threads[now.thread.index()].push(Entry {
+            cause,
+            state,
+            context,
+            tag: self.labels.tag(now.tables, placeless(state, context)),
+            id,
+        });
+    }
+
+    /// Pops a thread's entries down to `depth`, and finds which regions are over by that.
+    #[inline]
+    fn unwind(&mut self, thread: ThreadId, depth: usize) {
+        while self.threads[thread.index()].depth() > depth {
+            let entry = *self.threads[thread.index()].top();
+            self.threads[thread.index()].pop();
+            match entry.cause {
+                Cause::Fork(slot) if self.regions.open(slot, entry.id).is_some() => {
+                    self.ending.push(slot);
+                }
+                Cause::Implicit(slot) => self.left(thread, slot, entry.id),
+                _ => {}
+            }
+        }
+    }
+
+    /// A worker is released only after its region's join. Where the region's end may have been
+    /// lost, that tells it.
+    fn left(&mut self, thread: ThreadId, slot: Slot, id: Instance) {
+        let Some(region) = self.regions.open(slot, id) else {
+            return;
+        };
+        let over = match region.owner {
+            None => true,
+            Some(owner) if owner == thread => false,
+            Some(owner) => {
+                let owner = &self.threads[owner.index()];
+                let fork = owner.find(|entry| entry.cause == Cause::Fork(slot) && entry.id == id);
+                fork.is_none_or(|at| {
+                    let above = &owner.entries()[at..];
+                    above.iter().any(|entry| entry.cause == Cause::Lost)
+                })
+            }
+        };
+        if over {
+            self.ending.push(slot);
+        }
+    }
+
+    /// Tells the threads of all regions that were found to be over.
+    #[inline]
+    fn settle(&mut self, now: &mut Moment<'_>) {
+        while let Some(slot) = self.ending.pop() {
+            if !self.regions.at(slot).ended {
+                self.end_region(now, slot);
+            }
+        }
+    }
+
+    /// The region's join is over at this moment: each of its workers is idle from here on.
+    fn end_region(&mut self, now: &mut Moment<'_>, slot: Slot) {
+        self.regions.end(slot);
+        let region = self.regions.at_mut(slot);
+        let (id, owner) = (region.id, region.owner);
+        let mut members = std::mem::take(&mut region.members);
+        for &member in &members {
+            let found = self.threads[member.index()]
+                .find(|entry| entry.cause == Cause::Implicit(slot) && entry.id == id);
+            if let Some(at) = found {
+                self.unwind(member, at);
+                self.retire(now.tables, member);
+                let tag = self.threads[member.index()].top().tag;
+                now.ledger.tag(member, now.time, tag);
+            }
+        }
+        members.clear();
+        self.regions.at_mut(slot).members = members;
+        if let Some(owner) = owner {
+            self.excise(now, owner, slot, id);
+        }
+    }
+
+    /// Takes a region that ended unseen off the stack of the thread that encountered it, with
+    /// all that was inside. What came after lost events was not inside, and stays.
+    fn excise(&mut self, now: &mut Moment<'_>, owner: ThreadId, slot: Slot, id: Instance) {
+        let stack = &mut self.threads[owner.index()];
+        let Some(from) = stack.find(|entry| entry.cause == Cause::Fork(slot) && entry.id == id)
+        else {
+            return;
+        };
+        let entries = stack.entries_mut();
+        let to = entries[from..]
+            .iter()
+            .position(|entry| entry.cause == Cause::Lost)
+            .map_or(entries.len(), |at| from + at);
+        for entry in entries.drain(from..to) {
+            if let Cause::Fork(inner) = entry.cause
+                && self.regions.open(inner, entry.id).is_some()
+            {
+                self.ending.push(inner);
+            }
+        }
+        let tag = stack.top().tag;
+        now.ledger.tag(owner, now.time, tag);
+    }
+
+    /// A thread that has worked in a team and is at its base again is an idle worker, also where
+    /// nothing had told its kind.
+    fn retire(&mut self, tables: &mut Tables, thread: ThreadId) {
+        let stack = &mut self.threads[thread.index()];
+        if stack.depth() == 1 && stack.base().state == State::Outside {
+            let tag = self
+                .labels
+                .tag(tables, placeless(State::Idle, ContextId::ROOT));
+            stack.set_base(State::Idle, tag);
+            if let Some(row) = tables.threads.get_mut(thread.index()) {
+                row.kind = ThreadKind::Worker;
+            }
+        }
+    }
+
+    fn is_placeholder(&self, slot: Slot) -> bool {
+        let region = self.regions.at(slot);
+        region.owner.is_none() && !region.ended
+    }
+
+    /// A region whose begin has not come, or was lost: its place is unknown.
+    fn placeholder(&mut self, now: &mut Moment<'_>, id: Instance, primary: bool) -> Slot {
+        let parent = if primary {
+            self.threads[now.thread.index()].top().context
+        } else {
+            ContextId::ROOT
+        };
+        let context = Context {
+            parent,
+            kind: ContextKind::Region,
+            stack: StackId::EMPTY,
+        };
+        let context = self.labels.context(now.tables, context);
+        self.regions.begin(id, context, None, now.time)
+    }
+
+    /// The begin of a placeholder's region came after all: its threads get the right context.
+    fn relabel(&mut self, now: &mut Moment<'_>, slot: Slot, context: ContextId) {
+        let region = self.regions.at_mut(slot);
+        let old = std::mem::replace(&mut region.context, context);
+        let members = std::mem::take(&mut region.members);
+        for &member in &members {
+            for entry in self.threads[member.index()].entries_mut() {
+                if entry.context == old && entry.context != ContextId::ROOT {
+                    let tag = now.tables.tags.get(entry.tag.0);
+                    let place = tag.map_or(FrameId::NONE, |tag| tag.place);
+                    entry.context = context;
+                    entry.tag = self.labels.tag(
+                        now.tables,
+                        Tag {
+                            state: entry.state,
+                            context,
+                            place,
+                        },
+                    );
+                }
+            }
+            let tag = self.threads[member.index()].top().tag;
+            now.ledger.tag(member, now.time, tag);
+        }
+        self.regions.at_mut(slot).members = members;
+    }
+}
+
+impl Moment<'_> {
+    /// Whether the thread lives at the end of this: it is born unless it is dead already.
+    fn birth(&mut self, what: What) -> bool {
+        let presence = match what {
+            What::Birth(presence) => presence,
+            _ => Presence::Running,
+        };
+        self.ledger.birth(self.thread, self.time, presence);
+        let alive = self.ledger.is_alive(self.thread);
+        if alive && let Some(row) = self.tables.threads.get_mut(self.thread.index()) {
+            row.birth = self.time;
+        }
+        alive
+    }
+}

@@ -1,0 +1,18 @@
+//! From events to measured time: which state each thread is in, and for how long.
+//!
+//! [`Machine`] is the OpenMP state machine. It is fed one stream of [`crate::stream::Event`]s,
+//! merged by time over all threads and processes, and says what each thread does at each moment.
+//! [`Ledger`] books the time between the moments, to the nanosecond: the sum of all rows of a
+//! thread is its lifetime.
+
+mod cells;
+mod labels;
+mod ledger;
+mod listing;
+mod machine;
+mod regions;
+mod thread;
+
+pub use ledger::{Ledger, Rows};
+pub use listing::LISTED_PER_SECOND;
+pub use machine::Machine;

@@ -1,0 +1,215 @@
+//! The instances of regions and explicit tasks that are alive.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use crate::ids::{ContextId, Nanos, ThreadId};
+use crate::stream::Instance;
+
+/// Index of a region's slot; slots are used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot(pub(super) u32);
+
+/// An instance of a parallel or teams region.
+#[derive(Debug)]
+pub(super) struct Region {
+    pub(super) id: Instance,
+    pub(super) context: ContextId,
+    /// The encountering thread; none while the region's begin has not been seen.
+    pub(super) owner: Option<ThreadId>,
+    pub(super) begin: Nanos,
+    /// The team's size, as its implicit tasks say it.
+    pub(super) team: u16,
+    pub(super) ended: bool,
+    /// The threads, other than the owner, that began an implicit task of it.
+    pub(super) members: Vec<ThreadId>,
+}
+
+/// How many ended regions stay known, so that an event that comes after its region's end is
+/// still understood.
+const REMEMBERED: usize = 128;
+
+/// All regions that are open, and the last ones that ended.
+#[derive(Debug, Default)]
+pub(super) struct Regions {
+    slots: Vec<Region>,
+    by_id: FxHashMap<Instance, Slot>,
+    /// Ended regions, oldest first: the slots to use again.
+    ended: VecDeque<Slot>,
+}
+
+impl Regions {
+    /// The slot of an instance that is open or ended lately.
+    #[inline]
+    pub(super) fn find(&self, id: Instance) -> Option<Slot> {
+        self.by_id.get(&id).copied()
+    }
+
+    #[inline]
+    pub(super) fn at(&self, slot: Slot) -> &Region {
+        &self.slots[slot.0 as usize]
+    }
+
+    #[inline]
+    pub(super) fn at_mut(&mut self, slot: Slot) -> &mut Region {
+        &mut self.slots[slot.0 as usize]
+    }
+
+    /// The region in `slot` if it is still the instance `id` and open.
+    #[inline]
+    pub(super) fn open(&self, slot: Slot, id: Instance) -> Option<&Region> {
+        let region = self.at(slot);
+        (region.id == id && !region.ended).then_some(region)
+    }
+
+    /// A new instance; one of the same id that was known is forgotten.
+    pub(super) fn begin(
+        &mut self,
+        id: Instance,
+        context: ContextId,
+        owner: Option<ThreadId>,
+        begin: Nanos,
+    ) -> Slot {
+        let slot = if self.ended.len() > REMEMBERED {
+            self.ended.pop_front()
+        } else {
+            None
+        };
+        let slot = match slot {
+            Some(slot) => {
+                let old = self.at(slot).id;
+                if self.by_id.get(&old) == Some(&slot) {
+                    self.by_id.remove(&old);
+                }
+                slot
+            }
+            None => {
+                self.slots.push(Region {
+                    id,
+                    context,
+                    owner,
+                    begin,
+                    team: 0,
+                    ended: false,
+                    members: Vec::new(),
+                });
+                Slot(self.slots.len() as u32 - 1)
+            }
+        };
+        // The members' allocation stays with the slot.
+        let region = self.at_mut(slot);
+        region.id = id;
+        region.context = context;
+        region.owner = owner;
+        region.begin = begin;
+        region.team = 0;
+        region.ended = false;
+        region.members.clear();
+        self.by_id.insert(id, slot);
+        slot
+    }
+
+    /// Books the thread as a member.
+    #[inline]
+    pub(super) fn join(&mut self, slot: Slot, thread: ThreadId) {
+        let members = &mut self.at_mut(slot).members;
+        if members.len() == members.capacity() {
+            // A stream in disorder may name a thread again and again: only then is there
+            // anything to thin out, and only here does it cost.
+            members.sort_unstable();
+            members.dedup();
+        }
+        members.push(thread);
+    }
+
+    /// The region is over: its slot may be used again some time.
+    pub(super) fn end(&mut self, slot: Slot) {
+        let region = self.at_mut(slot);
+        debug_assert!(!region.ended, "a region ends once");
+        region.ended = true;
+        self.ended.push_back(slot);
+    }
+
+    /// How many slots there are: open regions and remembered ones.
+    #[cfg(test)]
+    pub(super) fn slots(&self) -> usize {
+        self.slots.len()
+    }
+}
+
+/// Explicit tasks that were created and are not complete, with their contexts.
+///
+/// Where a task's completion was lost, its entry would stay for ever: so entries live in two
+/// generations, and when the younger is full the elder is dropped.
+#[derive(Debug, Default)]
+pub(super) struct Tasks {
+    young: FxHashMap<Instance, ContextId>,
+    elder: FxHashMap<Instance, ContextId>,
+}
+
+/// How many tasks a generation holds; a program may well queue a million of them.
+const GENERATION: usize = 1 << 21;
+
+impl Tasks {
+    pub(super) fn create(&mut self, task: Instance, context: ContextId) {
+        if self.young.len() >= GENERATION {
+            self.elder = std::mem::take(&mut self.young);
+        }
+        self.young.insert(task, context);
+    }
+
+    pub(super) fn context(&self, task: Instance) -> Option<ContextId> {
+        self.young
+            .get(&task)
+            .or_else(|| self.elder.get(&task))
+            .copied()
+    }
+
+    pub(super) fn complete(&mut self, task: Instance) {
+        if self.young.remove(&task).is_none() && !self.elder.is_empty() {
+            self.elder.remove(&task);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_used_again_and_ended_regions_stay_known_for_a_while() {
+        let mut regions = Regions::default();
+        for id in 1..=10_000 {
+            let slot = regions.begin(Instance(id), ContextId::ROOT, None, Nanos(0));
+            regions.end(slot);
+        }
+        assert_eq!(regions.slots(), REMEMBERED + 1);
+        assert!(regions.at(regions.find(Instance(9_900)).unwrap()).ended);
+        assert_eq!(regions.find(Instance(9_000)), None);
+        assert!(regions.by_id.len() <= REMEMBERED + 1);
+    }
+
+    #[test]
+    fn a_thread_that_joins_for_ever_takes_no_room() {
+        let mut regions = Regions::default();
+        let slot = regions.begin(Instance(1), ContextId::ROOT, None, Nanos(0));
+        for i in 0..100_000 {
+            regions.join(slot, ThreadId(i % 3));
+        }
+        assert!(regions.at(slot).members.capacity() <= 16);
+    }
+
+    #[test]
+    fn tasks_that_never_complete_are_bounded() {
+        let mut tasks = Tasks::default();
+        for id in 1..=5 * GENERATION as u64 / 2 {
+            tasks.create(Instance(id), ContextId(7));
+        }
+        assert_eq!(tasks.context(Instance(1)), None);
+        let last = Instance(5 * GENERATION as u64 / 2);
+        assert_eq!(tasks.context(last), Some(ContextId(7)));
+        tasks.complete(last);
+        assert_eq!(tasks.context(last), None);
+    }
+}
