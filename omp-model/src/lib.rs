@@ -4,6 +4,7 @@
 
 pub mod header;
 pub mod ids;
+pub mod omp;
 pub mod profile;
 pub mod rows;
 pub mod state;
