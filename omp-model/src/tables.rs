@@ -291,7 +291,8 @@ pub struct Interner<T> {
 }
 
 impl<T: Clone + Eq + std::hash::Hash> Interner<T> {
-    fn with<const N: usize>(rows: [T; N]) -> Self {
+    /// A table that begins with `rows` (a repeated one counts once).
+    pub fn with<const N: usize>(rows: [T; N]) -> Self {
         let mut table = Interner {
             rows: Vec::new(),
             index: FxHashMap::default(),

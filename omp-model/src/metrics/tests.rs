@@ -1,0 +1,174 @@
+use super::*;
+use crate::ids::{ContextId, StackId, ThreadId};
+use crate::profile::PathId;
+
+const SHOWN: [Shown; 12] = [
+    Shown::Serial,
+    Shown::Work,
+    Shown::Overhead,
+    Shown::Reduction,
+    Shown::ImplicitBarrier,
+    Shown::ExplicitBarrier,
+    Shown::Idle,
+    Shown::Lock,
+    Shown::Critical,
+    Shown::Ordered,
+    Shown::Atomic,
+    Shown::Task,
+];
+
+fn every_kind_of_item() -> Vec<Item> {
+    let mut items = Vec::new();
+    for shown in SHOWN {
+        for presence in [Presence::Running, Presence::Preempted, Presence::Blocked] {
+            for kernel in [false, true] {
+                items.push(Item {
+                    path: PathId::EMPTY,
+                    thread: ThreadId(0),
+                    slice: 0,
+                    context: ContextId::ROOT,
+                    stack: StackId::EMPTY,
+                    shown,
+                    presence,
+                    kernel: kernel && presence == Presence::Running,
+                    inferred: false,
+                    seconds: 1.0,
+                    samples: 1,
+                });
+            }
+        }
+    }
+    items
+}
+
+fn openmp() -> Available {
+    let sampling = Sampling {
+        event: "cpu-clock".to_owned(),
+        kernel_frames: true,
+        switches: true,
+        ..Sampling::default()
+    };
+    Available::new(&sampling, true)
+}
+
+fn without_openmp() -> Available {
+    let metrics = openmp().metrics.into_iter().filter(|metric| !metric.is_openmp()).collect();
+    Available { metrics }
+}
+
+fn specs(list: &str, available: &Available) -> Vec<String> {
+    let columns = Column::parse_list(list, available).unwrap();
+    columns.iter().map(Column::to_string).collect()
+}
+
+fn error(list: &str, available: &Available) -> String {
+    Column::parse_list(list, available).unwrap_err().to_string()
+}
+
+#[test]
+fn each_item_counts_in_exactly_one_part_of_each_partition() {
+    let waits = [
+        Metric::OffCpuWork,
+        Metric::ImplicitBarrier,
+        Metric::ExplicitBarrier,
+        Metric::Idle,
+        Metric::Lock,
+        Metric::Critical,
+        Metric::Ordered,
+        Metric::Atomic,
+        Metric::Task,
+    ];
+    for item in every_kind_of_item() {
+        let counted = |metrics: &[Metric]| metrics.iter().filter(|m| m.counts(&item)).count();
+        assert_eq!(counted(&[Metric::OmpWork, Metric::OmpWait]), 1, "{item:?}");
+        assert_eq!(counted(&[Metric::TotalCpu, Metric::OffCpu]), 1, "{item:?}");
+        let on_cpu = usize::from(Metric::TotalCpu.counts(&item));
+        assert_eq!(counted(&[Metric::User, Metric::System]), on_cpu, "{item:?}");
+        let waiting = usize::from(Metric::OmpWait.counts(&item));
+        assert_eq!(counted(&waits), waiting, "{item:?}");
+        let parts_of_work = counted(&[Metric::Overhead, Metric::Reduction]);
+        assert!(parts_of_work <= counted(&[Metric::OmpWork]), "{item:?}");
+    }
+}
+
+#[test]
+fn waiting_counts_whether_the_thread_spins_or_sleeps() {
+    for item in every_kind_of_item() {
+        if item.shown == Shown::ImplicitBarrier {
+            assert!(Metric::OmpWait.counts(&item));
+            assert!(Metric::ImplicitBarrier.counts(&item));
+        }
+        if item.shown == Shown::Work && item.presence == Presence::Preempted {
+            assert!(Metric::OmpWait.counts(&item) && Metric::OffCpuWork.counts(&item));
+        }
+    }
+}
+
+#[test]
+fn the_default_list_follows_what_was_recorded() {
+    let default = ["e.%ompwork", "i.%ompwork", "e.%ompwait", "i.%ompwait", "name"];
+    assert_eq!(specs("default", &openmp()), default);
+    let plain = ["e.%total", "i.%total", "e.user", "e.system", "e.offcpu", "name"];
+    assert_eq!(specs("default", &without_openmp()), plain);
+
+    let unprivileged = Sampling { event: "cpu-clock".to_owned(), ..Sampling::default() };
+    let available = Available::new(&unprivileged, false);
+    assert_eq!(specs("default", &available), ["e.%total", "i.%total", "name"]);
+    assert!(!available.has(Metric::OffCpu) && !available.has(Metric::System));
+}
+
+#[test]
+fn flavours_and_visibilities_combine() {
+    let omp = openmp();
+    assert_eq!(specs("e.ompwork", &omp), ["e.ompwork", "name"]);
+    assert_eq!(specs("e+ompwork", &omp), ["e.ompwork", "name"]);
+    assert_eq!(specs("e%ompwork", &omp), ["e%ompwork", "name"]);
+    assert_eq!(specs("e%+ompwork", &omp), ["e.%ompwork", "name"]);
+    assert_eq!(specs("ie.%ompwork", &omp), ["e.%ompwork", "i.%ompwork", "name"]);
+    assert_eq!(specs("e!ompwork:I.OmpWait", &omp), ["e!ompwork", "i.ompwait", "name"]);
+    assert_eq!(specs("ompwork", &omp), ["e.ompwork", "i.ompwork", "name"]);
+    assert_eq!(specs("name:e.total:size:!address", &omp), ["name", "e.total", "size", "!address"]);
+}
+
+#[test]
+fn all_is_every_metric_of_the_recording_and_no_other() {
+    let plain = specs("e.all", &without_openmp());
+    let times = ["e.total", "e.totalcpu", "e.user", "e.system", "e.offcpu"];
+    assert_eq!(plain, [&times[..], &["size", "address", "name"]].concat());
+    assert_eq!(specs("i%any", &openmp()).len(), Metric::ALL.len() + 3);
+}
+
+#[test]
+fn wrong_metrics_say_how_to_mend_them() {
+    let omp = openmp();
+    assert_eq!(
+        error("e.ompwrok", &omp),
+        "there is no metric \"ompwrok\": did you mean \"ompwork\"?"
+    );
+    assert_eq!(error("e.xyzzy", &omp), "there is no metric \"xyzzy\": metric_list shows the names");
+    assert_eq!(
+        error("e.ompwork", &without_openmp()),
+        "this recording has no data for \"ompwork\": metric_list shows the metrics that it has"
+    );
+    assert!(error("q.ompwork", &omp).contains("as in e.%ompwork"));
+    assert!(error("a.ompwork", &omp).contains("write e.ompwork or i.ompwork"));
+    assert!(error("e.ompwork:e%ompwork", &omp).contains("twice"));
+    assert!(error("e.ompwork::name", &omp).contains("empty entry"));
+    assert!(error("e.", &omp).contains("is not a metric"));
+}
+
+#[test]
+fn sorting_takes_one_metric_and_its_direction() {
+    let omp = openmp();
+    let key = SortKey::parse("i.ompwait", &omp).unwrap();
+    assert_eq!(key.quantity, Quantity::Time(Flavour::Inclusive, Metric::OmpWait));
+    assert!(!key.reversed);
+    let key = SortKey::parse("-ompwait", &omp).unwrap();
+    assert_eq!(key.quantity, Quantity::Time(Flavour::Exclusive, Metric::OmpWait));
+    assert!(key.reversed);
+    assert_eq!(SortKey::parse("name", &omp).unwrap().quantity, Quantity::Name);
+    assert!(matches!(SortKey::parse("e.all", &omp), Err(MetricSpecError::NotOne(_))));
+    let list = Column::parse_list("i.ompwork:e.ompwait", &omp).unwrap();
+    let first = Quantity::Time(Flavour::Exclusive, Metric::OmpWait);
+    assert_eq!(SortKey::of_list(&list).quantity, first);
+}

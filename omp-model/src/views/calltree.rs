@@ -1,0 +1,56 @@
+//! The tree of calls from `<Total>` down.
+
+use super::names::Names;
+use super::tree::NodeId;
+use super::{Code, Request, Seconds, SortFields, TOTAL, functions, order};
+use crate::profile::Profile;
+
+/// A node of the call tree.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TreeRow {
+    /// 0 for `<Total>`.
+    pub depth: u32,
+    /// Whether it is the last of its siblings.
+    pub last: bool,
+    /// What it is called.
+    pub name: String,
+    /// Its code, if it has any.
+    pub code: Option<Code>,
+    /// Time at the node itself.
+    pub exclusive: Seconds,
+    /// Time at the node and below it: its own plus that of its children.
+    pub attributed: Seconds,
+}
+
+/// The call tree in preorder: a node's children follow it, siblings in the order asked for
+/// (an exclusive order goes by attributed time, which is what the tree shows).
+pub fn calltree(profile: &Profile, names: &Names<'_>, request: &Request) -> Vec<TreeRow> {
+    let tree = functions::tree(profile, names, request);
+    let group_names: Vec<String> = tree.groups.iter().map(|&group| names.name(group)).collect();
+    let name = |node: NodeId| group_names.get(tree.group(node) as usize);
+    let code = |node: NodeId| names.code(*tree.groups.get(tree.group(node) as usize)?);
+    let fields = |node: NodeId| SortFields {
+        name: name(node).map_or(TOTAL, String::as_str),
+        code: code(node),
+        exclusive: tree.below(node),
+        inclusive: tree.below(node),
+    };
+
+    let mut rows = Vec::with_capacity(tree.len());
+    let mut pending = vec![(0, 0, true)];
+    while let Some((node, depth, last)) = pending.pop() {
+        rows.push(TreeRow {
+            depth,
+            last,
+            name: name(node).map_or_else(|| TOTAL.to_owned(), String::clone),
+            code: code(node),
+            exclusive: tree.own(node).into(),
+            attributed: tree.below(node).into(),
+        });
+        let mut children = tree.children(node).to_vec();
+        children.sort_by(|&left, &right| order(request, fields(left), fields(right)));
+        let children = children.into_iter().rev().enumerate();
+        pending.extend(children.map(|(from_last, child)| (child, depth + 1, from_last == 0)));
+    }
+    rows
+}

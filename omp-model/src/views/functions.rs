@@ -1,0 +1,81 @@
+//! The list of functions, and the sums by group that the list of lines shares.
+
+use std::hash::Hash;
+
+use super::names::Names;
+use super::tree::{self, Tree};
+use super::{Request, Row, Seconds, TOTAL, sort_rows};
+use crate::profile::{Callee, Profile, Pseudo};
+
+/// A list of rows under their total.
+#[derive(Clone, Debug, PartialEq)]
+pub struct List {
+    /// The row of everything: exclusive and inclusive are the same.
+    pub total: Row,
+    /// The rows, in the order asked for.
+    pub rows: Vec<Row>,
+}
+
+/// The profile's stacks merged by function.
+pub fn tree(profile: &Profile, names: &Names<'_>, request: &Request) -> Tree<Callee> {
+    let mut canonical = names.canonical();
+    let unknown = Callee::Pseudo(Pseudo::Unknown);
+    Tree::new(profile, &request.metrics, unknown, |path| canonical.of(path.frame.callee))
+}
+
+/// The list of functions.
+pub fn functions(profile: &Profile, names: &Names<'_>, request: &Request) -> List {
+    let tree = tree(profile, names, request);
+    let mut rows: Vec<Row> = Sums::new(&tree)
+        .zip(&tree)
+        .map(|(&callee, exclusive, inclusive)| Row {
+            name: names.name(callee),
+            code: names.code(callee),
+            exclusive,
+            inclusive,
+        })
+        .collect();
+    sort_rows(&mut rows, request);
+    List { total: total_row(&tree), rows }
+}
+
+/// The row of everything.
+pub(super) fn total_row<K: Copy + Eq + Hash>(tree: &Tree<K>) -> Row {
+    Row {
+        name: TOTAL.to_owned(),
+        code: None,
+        exclusive: tree.total().into(),
+        inclusive: tree.total().into(),
+    }
+}
+
+/// Exclusive and inclusive time by group.
+pub(super) struct Sums {
+    pub(super) exclusive: Vec<Seconds>,
+    pub(super) inclusive: Vec<Seconds>,
+}
+
+impl Sums {
+    /// Inclusive time counts each moment once, however often a recursion has its function on the
+    /// stack: only outermost calls add what is below them.
+    pub(super) fn new<K: Copy + Eq + Hash>(tree: &Tree<K>) -> Sums {
+        let zero = || vec![Seconds::from(vec![0.0; tree.width()]); tree.groups.len()];
+        let mut sums = Sums { exclusive: zero(), inclusive: zero() };
+        tree.walk(|node, recursion| {
+            let group = tree.group(node) as usize;
+            tree::add(&mut sums.exclusive[group], tree.own(node));
+            if recursion.is_none() {
+                tree::add(&mut sums.inclusive[group], tree.below(node));
+            }
+        });
+        sums
+    }
+
+    /// The sums beside the groups that they are of.
+    pub(super) fn zip<K>(self, tree: &Tree<K>) -> impl Iterator<Item = (&K, Seconds, Seconds)> {
+        let sums = self.exclusive.into_iter().zip(self.inclusive);
+        tree.groups.iter().zip(sums).map(|(group, (exclusive, inclusive))| {
+            (group, exclusive, inclusive)
+        })
+    }
+}

@@ -1,0 +1,123 @@
+//! The views: a recording's time, folded by function, path, line or thread, as data.
+//!
+//! `er_print` and `analyzer` draw what is computed here; a number that both show comes from one
+//! function of this module.
+//!
+//! All views of stacks start from a [`Tree`]: the profile's display stacks, merged by what the
+//! view groups by, with the sums of each requested metric at each node.
+
+pub mod calltree;
+pub mod functions;
+pub mod lines;
+pub mod names;
+pub mod neighbours;
+pub mod notices;
+pub mod objects;
+pub mod overview;
+pub mod threads;
+pub mod tree;
+
+use std::cmp::Ordering;
+
+use crate::ids::ModuleId;
+use crate::metrics::{Flavour, Metric, Quantity, SortKey};
+
+
+pub use functions::List;
+pub use tree::Tree;
+
+/// Seconds by metric, in the order of the request's metrics.
+pub type Seconds = Box<[f64]>;
+
+/// What a view is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// The metrics to sum; [`Seconds`] are in this order.
+    pub metrics: Vec<Metric>,
+    /// The order of rows.
+    pub sort: SortKey,
+}
+
+impl Request {
+    /// Where a metric stands in [`Seconds`].
+    pub fn index(&self, metric: Metric) -> Option<usize> {
+        self.metrics.iter().position(|&known| known == metric)
+    }
+}
+
+/// Where a row's code is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Code {
+    /// The load object.
+    pub module: ModuleId,
+    /// Link-time address of the function's first instruction.
+    pub address: u64,
+    /// Bytes; 0 if the symbol does not say.
+    pub size: u64,
+}
+
+/// A row of a list of functions or lines.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// What it is called.
+    pub name: String,
+    /// Its code, if it has any.
+    pub code: Option<Code>,
+    /// Time at the leaf.
+    pub exclusive: Seconds,
+    /// Time anywhere on the stack, each moment once.
+    pub inclusive: Seconds,
+}
+
+/// The parts of a row that an order can go by.
+struct SortFields<'a> {
+    name: &'a str,
+    code: Option<Code>,
+    exclusive: &'a [f64],
+    /// Inclusive or attributed.
+    inclusive: &'a [f64],
+}
+
+impl Row {
+    fn fields(&self) -> SortFields<'_> {
+        SortFields {
+            name: &self.name,
+            code: self.code,
+            exclusive: &self.exclusive,
+            inclusive: &self.inclusive,
+        }
+    }
+}
+
+/// The order of two rows: largest time or size first, names and addresses ascending. Equals go by
+/// inclusive time of the same metric, then by name, so that an order is the same on every machine.
+fn order(request: &Request, left: SortFields<'_>, right: SortFields<'_>) -> Ordering {
+    let address = |fields: &SortFields<'_>| fields.code.map(|code| (code.module, code.address));
+    let size = |fields: &SortFields<'_>| fields.code.map_or(0, |code| code.size);
+    let asked = match request.sort.quantity {
+        Quantity::Time(flavour, metric) => request.index(metric).map_or(Ordering::Equal, |at| {
+            let larger_inclusive = right.inclusive[at].total_cmp(&left.inclusive[at]);
+            match flavour {
+                Flavour::Exclusive => right.exclusive[at].total_cmp(&left.exclusive[at]),
+                Flavour::Inclusive | Flavour::Attributed => larger_inclusive,
+            }
+            .then(larger_inclusive)
+        }),
+        Quantity::Size => size(&right).cmp(&size(&left)),
+        Quantity::Address => address(&left).cmp(&address(&right)),
+        Quantity::Name => left.name.cmp(right.name),
+    };
+    let asked = if request.sort.reversed { asked.reverse() } else { asked };
+    asked.then_with(|| left.name.cmp(right.name))
+}
+
+/// Sorts rows as the request says.
+fn sort_rows(rows: &mut [Row], request: &Request) {
+    rows.sort_by(|left, right| order(request, left.fields(), right.fields()));
+}
+
+/// The name of the row of everything.
+pub const TOTAL: &str = "<Total>";
+
+#[cfg(test)]
+mod tests;

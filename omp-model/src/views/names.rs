@@ -1,0 +1,290 @@
+//! What rows are called.
+
+use std::collections::hash_map::Entry;
+
+use rustc_hash::FxHashMap;
+
+use super::Code;
+use crate::ids::{ContextId, ModuleId};
+use crate::profile::{Callee, Pseudo};
+use crate::symbols::{Construct, Function, FunctionId, Outlined, SymbolTable};
+use crate::tables::{ContextKind, Cut, StackEntry, Tables};
+
+/// How much of a function's name is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NameForm {
+    /// Demangled, with parameters where the language has them.
+    #[default]
+    Long,
+    /// Demangled, without parameters.
+    Short,
+    /// As the linker knows it.
+    Mangled,
+}
+
+/// How functions are called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NameStyle {
+    /// How much of the name.
+    pub form: NameForm,
+    /// Whether the load object's name follows, as in `malloc [libc.so.6]`.
+    pub soname: bool,
+}
+
+/// Names everything that a row can be.
+#[derive(Clone, Copy, Debug)]
+pub struct Names<'a> {
+    /// The recording's tables.
+    pub tables: &'a Tables,
+    /// Its symbols.
+    pub symbols: &'a SymbolTable,
+    /// How functions are called.
+    pub style: NameStyle,
+}
+
+impl<'a> Names<'a> {
+    /// The row's name.
+    pub fn name(&self, callee: Callee) -> String {
+        let name = match callee {
+            Callee::Function(id) => match self.function(id) {
+                Some(function) => self.function_name(function),
+                None => pseudo(Pseudo::Unknown).to_owned(),
+            },
+            Callee::Static(module, address) => {
+                return format!("<static>@{address:#x} (<{}>)", self.object_name(module));
+            }
+            Callee::Pseudo(kind) => return pseudo(kind).to_owned(),
+            Callee::Construct(context) => self.construct_name(context),
+            Callee::ParentOf(id) => self.parent_name(id),
+            Callee::Cut(cut) => return cut_name(cut).to_owned(),
+        };
+        match self.module(callee) {
+            Some(module) if self.style.soname => format!("{name} [{}]", self.object_name(module)),
+            _ => name,
+        }
+    }
+
+    /// Where the row's code is; nothing for what has none of its own.
+    pub fn code(&self, callee: Callee) -> Option<Code> {
+        match callee {
+            Callee::Function(id) => {
+                let Function { module, address, size, .. } = *self.function(id)?;
+                Some(Code { module, address, size })
+            }
+            Callee::Static(module, address) => Some(Code { module, address, size: 0 }),
+            _ => None,
+        }
+    }
+
+    /// The function that a row is of, if its symbol is known.
+    pub fn function_of(&self, callee: Callee) -> Option<&'a Function> {
+        match callee {
+            Callee::Function(id) => self.function(id),
+            _ => None,
+        }
+    }
+
+    /// The last part of a load object's path, `<Unknown>` for no object.
+    pub fn object_name(&self, module: ModuleId) -> &'a str {
+        match self.tables.modules.get(module.0) {
+            Some(row) if !row.path.is_empty() => base_name(&row.path),
+            _ => pseudo(Pseudo::Unknown),
+        }
+    }
+
+    /// Maps what has one name for one reason to one row.
+    pub fn canonical(&self) -> Canonical<'a> {
+        Canonical { names: *self, by_name: None, constructs: FxHashMap::default() }
+    }
+
+    fn function(&self, id: FunctionId) -> Option<&'a Function> {
+        self.symbols.functions.get(id.0 as usize)
+    }
+
+    fn module(&self, callee: Callee) -> Option<ModuleId> {
+        match callee {
+            Callee::ParentOf(id) => Some(self.function(id)?.module),
+            other => Some(self.code(other)?.module),
+        }
+    }
+
+    fn function_name(&self, function: &Function) -> String {
+        match (&function.outlined, self.style.form) {
+            (_, NameForm::Mangled) => function.linkage.clone(),
+            (Some(outlined), form) => outlined_name(outlined, &function.linkage, form),
+            (None, form) => shown(&function.name, form).to_owned(),
+        }
+    }
+
+    fn parent_name(&self, id: FunctionId) -> String {
+        let function = self.function(id);
+        match function.and_then(|function| function.outlined.as_ref()?.parent.as_deref()) {
+            Some(parent) => shown(parent, self.style.form).to_owned(),
+            None => match function {
+                Some(function) => format!("<caller of {}>", function.linkage),
+                None => pseudo(Pseudo::Unknown).to_owned(),
+            },
+        }
+    }
+
+    /// Where a construct stands: the function and line of its call into the runtime.
+    fn site(&self, context: ContextId) -> (Option<&'a Function>, Option<u32>) {
+        let leaf = self
+            .tables
+            .contexts
+            .get(context.0)
+            .and_then(|context| self.tables.walk(context.stack).next());
+        let Some(StackEntry::Frame(frame)) = leaf else {
+            return (None, None);
+        };
+        let symbol = self.symbols.frame(frame);
+        let function = self.symbols.function_of(frame).map(|(_, function)| function);
+        (function, symbol.places.first().map(|at| at.place.line))
+    }
+
+    fn construct_name(&self, context: ContextId) -> String {
+        let kind = self.tables.contexts.get(context.0).map(|context| context.kind);
+        let construct = match kind {
+            Some(ContextKind::Task) => Construct::Task,
+            Some(ContextKind::Teams) => Construct::Teams,
+            Some(ContextKind::Region | ContextKind::Root) | None => Construct::Parallel,
+        };
+        let (function, line) = self.site(context);
+        let parent = function.map(|function| match &function.outlined {
+            Some(outlined) => outlined.parent.as_deref().unwrap_or(&function.linkage),
+            None => function.name.as_str(),
+        });
+        construct_words(construct, parent.map(|name| shown(name, self.style.form)), line)
+    }
+}
+
+/// `foo -- OMP parallel region from line 9`, with what is known of it.
+fn construct_words(construct: Construct, parent: Option<&str>, line: Option<u32>) -> String {
+    let what = match construct {
+        Construct::Parallel => "OMP parallel region",
+        Construct::Task => "OMP task",
+        Construct::Teams => "OMP teams",
+        Construct::Reduction => "OMP reduction",
+    };
+    let parent = parent.map(|parent| format!("{parent} -- ")).unwrap_or_default();
+    let line = line.map(|line| format!(" from line {line}")).unwrap_or_default();
+    format!("{parent}{what}{line}")
+}
+
+fn outlined_name(outlined: &Outlined, linkage: &str, form: NameForm) -> String {
+    let parent = outlined.parent.as_deref().map(|name| shown(name, form));
+    let words = construct_words(outlined.construct, parent, outlined.line);
+    format!("{words} [{linkage}]")
+}
+
+fn shown(name: &str, form: NameForm) -> &str {
+    if form == NameForm::Short { without_parameters(name) } else { name }
+}
+
+/// `ns::f<int>` of `ns::f<int>(char) const`. The parentheses of `(anonymous namespace)`,
+/// `operator()` and of template arguments are part of the name.
+pub fn without_parameters(name: &str) -> &str {
+    let mut depth = 0_u32;
+    for (at, letter) in name.char_indices() {
+        let (before, rest) = name.split_at(at);
+        match letter {
+            '<' if !before.ends_with("operator") && !before.ends_with("operator<") => depth += 1,
+            '>' if !before.ends_with("operator")
+                && !before.ends_with("operator>")
+                && !before.ends_with('-') =>
+            {
+                depth = depth.saturating_sub(1);
+            }
+            '(' if depth == 0
+                && at > 0
+                && !rest.starts_with("(anonymous namespace)")
+                && !before.ends_with("operator") =>
+            {
+                return before;
+            }
+            _ => {}
+        }
+    }
+    name
+}
+
+/// The last part of a path.
+pub fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// A pseudo-function's name.
+pub const fn pseudo(kind: Pseudo) -> &'static str {
+    match kind {
+        Pseudo::Overhead => "<OMP overhead>",
+        Pseudo::Reduction => "<OMP reduction>",
+        Pseudo::ImplicitBarrier => "<OMP implicit barrier>",
+        Pseudo::ExplicitBarrier => "<OMP explicit barrier>",
+        Pseudo::Idle => "<OMP idle>",
+        Pseudo::Lock => "<OMP lock wait>",
+        Pseudo::Critical => "<OMP critical section wait>",
+        Pseudo::Ordered => "<OMP ordered section wait>",
+        Pseudo::Atomic => "<OMP atomic wait>",
+        Pseudo::Task => "<OMP task wait>",
+        Pseudo::Unknown => "<Unknown>",
+    }
+}
+
+/// Sun's names for stacks that end early: the copied piece was too short, or unwinding failed.
+const fn cut_name(cut: Cut) -> &'static str {
+    match cut {
+        Cut::DumpTooSmall | Cut::TooDeep => "<Truncated-stack>",
+        Cut::NoUnwindInfo | Cut::NoModule | Cut::BadStack | Cut::NoUserStack => {
+            "<Stack-unwind-failed>"
+        }
+    }
+}
+
+/// One row for what has one name for one reason: a function that was put back because the
+/// compiler dropped it is the function itself, and a construct is one at each place, in whatever
+/// context it was met.
+#[derive(Debug)]
+pub struct Canonical<'a> {
+    names: Names<'a>,
+    by_name: Option<FxHashMap<(ModuleId, &'a str), FunctionId>>,
+    constructs: FxHashMap<String, ContextId>,
+}
+
+impl Canonical<'_> {
+    /// The row that something belongs to.
+    pub fn of(&mut self, callee: Callee) -> Callee {
+        match callee {
+            Callee::ParentOf(id) => self.parent(id).map_or(callee, Callee::Function),
+            Callee::Construct(context) => {
+                let name = self.names.construct_name(context);
+                Callee::Construct(match self.constructs.entry(name) {
+                    Entry::Occupied(known) => *known.get(),
+                    Entry::Vacant(new) => *new.insert(context),
+                })
+            }
+            Callee::Cut(Cut::TooDeep) => Callee::Cut(Cut::DumpTooSmall),
+            Callee::Cut(Cut::NoModule | Cut::BadStack | Cut::NoUserStack) => {
+                Callee::Cut(Cut::NoUnwindInfo)
+            }
+            other => other,
+        }
+    }
+
+    fn parent(&mut self, id: FunctionId) -> Option<FunctionId> {
+        let function = self.names.function(id)?;
+        let parent = function.outlined.as_ref()?.parent.as_deref()?;
+        let functions = &self.names.symbols.functions;
+        let by_name = self.by_name.get_or_insert_with(|| {
+            let ids = (0..).map(FunctionId);
+            ids.zip(functions)
+                .filter(|(_, function)| function.outlined.is_none())
+                .flat_map(|(id, function)| {
+                    let name = function.name.as_str();
+                    let short = without_parameters(name);
+                    [((function.module, short), id), ((function.module, name), id)]
+                })
+                .collect()
+        });
+        by_name.get(&(function.module, parent)).copied()
+    }
+}

@@ -1,0 +1,145 @@
+//! Callers and callees of each function.
+//!
+//! In a recursion, time is attributed by the innermost call: to the caller of that call and to
+//! what it calls, as Sun's manual has it ("How Recursion Affects Function-Level Metrics"). So the
+//! callers' attributed times add up to the function's inclusive time, and its exclusive time plus
+//! its callees' do too.
+
+use rustc_hash::FxHashMap;
+
+use super::functions::{self, Sums};
+use super::names::Names;
+use super::tree::{self, GroupId, NodeId, Tree};
+use super::{Code, Request, Row, Seconds, SortFields, TOTAL, order};
+use crate::profile::{Callee, Profile};
+
+/// A function between its callers and callees.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Neighbours {
+    /// The function.
+    pub row: Row,
+    /// Who calls it, in the order asked for.
+    pub callers: Vec<Neighbour>,
+    /// What it calls, in the order asked for.
+    pub callees: Vec<Neighbour>,
+}
+
+/// A caller or callee.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Neighbour {
+    /// What it is called.
+    pub name: String,
+    /// Its code, if it has any.
+    pub code: Option<Code>,
+    /// The part of the function's inclusive time that comes from it or goes to it.
+    pub attributed: Seconds,
+}
+
+/// Seconds by (function, neighbour).
+type Edges = FxHashMap<(GroupId, GroupId), Seconds>;
+
+/// Every function between its callers and callees, `<Total>` first, then in the order of the list
+/// of functions.
+pub fn callers_callees(
+    profile: &Profile,
+    names: &Names<'_>,
+    request: &Request,
+) -> Vec<Neighbours> {
+    let tree = functions::tree(profile, names, request);
+    let (callers, callees) = edges(&tree);
+    let mut blocks: Vec<Neighbours> = Vec::with_capacity(tree.groups.len());
+    for (&callee, exclusive, inclusive) in Sums::new(&tree).zip(&tree) {
+        let (name, code) = (names.name(callee), names.code(callee));
+        blocks.push(Neighbours {
+            row: Row { name, code, exclusive, inclusive },
+            callers: Vec::new(),
+            callees: Vec::new(),
+        });
+    }
+    // Time passes through `<Total>` without being spent there.
+    let mut total = Neighbours {
+        row: functions::total_row(&tree),
+        callers: Vec::new(),
+        callees: Vec::new(),
+    };
+    total.row.exclusive.fill(0.0);
+
+    let neighbour = |group: GroupId, attributed: Seconds| {
+        let callee = tree.groups.get(group as usize).copied();
+        Neighbour {
+            name: callee.map_or_else(|| TOTAL.to_owned(), |callee| names.name(callee)),
+            code: callee.and_then(|callee| names.code(callee)),
+            attributed,
+        }
+    };
+    for ((function, caller), seconds) in callers {
+        blocks[function as usize].callers.push(neighbour(caller, seconds));
+    }
+    for ((function, callee), seconds) in callees {
+        let block = blocks.get_mut(function as usize).unwrap_or(&mut total);
+        block.callees.push(neighbour(callee, seconds));
+    }
+    blocks.sort_by(|left, right| order(request, left.row.fields(), right.row.fields()));
+    blocks.insert(0, total);
+    for block in &mut blocks {
+        sort_neighbours(&mut block.callers, request);
+        sort_neighbours(&mut block.callees, request);
+    }
+    blocks
+}
+
+fn sort_neighbours(neighbours: &mut [Neighbour], request: &Request) {
+    fn fields(neighbour: &Neighbour) -> SortFields<'_> {
+        SortFields {
+            name: &neighbour.name,
+            code: neighbour.code,
+            exclusive: &neighbour.attributed,
+            inclusive: &neighbour.attributed,
+        }
+    }
+    neighbours.sort_by(|left, right| order(request, fields(left), fields(right)));
+}
+
+/// Who calls each function, and what each function calls, with the time attributed.
+fn edges(tree: &Tree<Callee>) -> (Edges, Edges) {
+    // For each node: its time less that of the function's inner calls below it; and the same for
+    // the time that reaches it from its parent, less the parent's function's inner calls.
+    let width = tree.width();
+    let mut innermost: Vec<f64> = (0..tree.len() as NodeId)
+        .flat_map(|node| tree.below(node).iter().copied())
+        .collect();
+    let mut reaching = innermost.clone();
+    tree.walk(|node, recursion| {
+        if let Some(recursion) = recursion {
+            subtract(&mut innermost[recursion.outer as usize * width..], tree.below(node));
+            subtract(&mut reaching[recursion.toward as usize * width..], tree.below(node));
+        }
+    });
+
+    let mut callers = Edges::default();
+    let mut callees = Edges::default();
+    for node in 1..tree.len() as NodeId {
+        let (group, parent) = (tree.group(node), tree.group(tree.parent(node)));
+        let at = node as usize * width..(node as usize + 1) * width;
+        let zero = || Seconds::from(vec![0.0; width]);
+        let caller = callers.entry((group, parent)).or_insert_with(zero);
+        tree::add(caller, &innermost[at.clone()]);
+        let callee = callees.entry((parent, group)).or_insert_with(zero);
+        tree::add(callee, &reaching[at]);
+    }
+    for seconds in callers.values_mut().chain(callees.values_mut()) {
+        for value in seconds.iter_mut().filter(|value| value.abs() < HALF_NANOSECOND) {
+            *value = 0.0;
+        }
+    }
+    (callers, callees)
+}
+
+/// What the subtraction of equal sums can leave is less than any measured time.
+const HALF_NANOSECOND: f64 = 0.5e-9;
+
+fn subtract(sums: &mut [f64], less: &[f64]) {
+    for (sum, less) in sums.iter_mut().zip(less) {
+        *sum -= less;
+    }
+}

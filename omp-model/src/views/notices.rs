@@ -1,0 +1,105 @@
+//! What a reader of a view must know to trust it: losses and inferences above one percent.
+
+use std::fmt;
+
+use crate::header::Header;
+use crate::profile::Profile;
+
+/// The share above which a loss is worth a line under every view.
+pub const WORTH_TELLING: f64 = 0.01;
+
+/// A limit to what a view can be trusted for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Notice {
+    /// Time whose place in its state no sample shows.
+    Inferred {
+        /// Of it.
+        seconds: f64,
+        /// Of all thread time.
+        total: f64,
+    },
+    /// Samples that the kernel dropped.
+    SamplesLost {
+        /// Dropped.
+        lost: u64,
+        /// Taken.
+        taken: u64,
+    },
+    /// OpenMP records that did not fit into the program's rings.
+    OmpRecordsLost {
+        /// Dropped.
+        lost: u64,
+        /// Taken.
+        taken: u64,
+    },
+    /// Stacks that do not reach their thread's first function.
+    StacksCut {
+        /// Cut.
+        cut: u64,
+        /// All.
+        stacks: u64,
+    },
+}
+
+/// The notices that a view of this profile needs.
+pub fn notices(header: &Header, profile: &Profile) -> Vec<Notice> {
+    let (inferred, total) = inferred_seconds(profile);
+    let losses = &header.losses;
+    let cut = losses.stacks_cut.iter().map(|(_, count)| count).sum();
+    let candidates = [
+        Notice::Inferred { seconds: inferred, total },
+        Notice::SamplesLost { lost: losses.samples, taken: header.sampling.samples },
+        Notice::OmpRecordsLost { lost: losses.omp_lost, taken: losses.omp_taken },
+        Notice::StacksCut { cut, stacks: losses.stacks_complete + cut },
+    ];
+    candidates.into_iter().filter(|notice| notice.share() > WORTH_TELLING).collect()
+}
+
+/// Seconds whose place was inferred, and all seconds.
+pub fn inferred_seconds(profile: &Profile) -> (f64, f64) {
+    profile.items.iter().fold((0.0, 0.0), |(inferred, total), item| {
+        let more = if item.inferred { item.seconds } else { 0.0 };
+        (inferred + more, total + item.seconds)
+    })
+}
+
+impl Notice {
+    /// The part of the whole that is concerned, 0 to 1.
+    pub fn share(&self) -> f64 {
+        let (part, whole) = match *self {
+            Notice::Inferred { seconds, total } => (seconds, total),
+            Notice::SamplesLost { lost, taken } | Notice::OmpRecordsLost { lost, taken } => {
+                (lost as f64, (lost + taken) as f64)
+            }
+            Notice::StacksCut { cut, stacks } => (cut as f64, stacks as f64),
+        };
+        if whole > 0.0 { part / whole } else { 0.0 }
+    }
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = 100.0 * self.share();
+        match self {
+            Notice::Inferred { seconds, .. } => write!(
+                f,
+                "{percent:.1} % of the time ({seconds:.3} s) has no sample of its own: it is \
+                 measured, and stands at its construct"
+            ),
+            Notice::SamplesLost { lost, .. } => write!(
+                f,
+                "{percent:.1} % of the samples ({lost}) were lost: times are measured, but where \
+                 they stand is less certain; sample less often (collect -p on)"
+            ),
+            Notice::OmpRecordsLost { lost, .. } => write!(
+                f,
+                "{percent:.1} % of the OpenMP records ({lost}) were lost: states are uncertain \
+                 where that happened"
+            ),
+            Notice::StacksCut { cut, .. } => write!(
+                f,
+                "{percent:.1} % of the stacks ({cut}) are incomplete: header says why"
+            ),
+        }
+    }
+}

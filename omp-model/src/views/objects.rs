@@ -1,0 +1,44 @@
+//! The list of load objects.
+
+use crate::ids::ModuleId;
+use crate::symbols::SymbolTable;
+use crate::tables::{RuntimeKind, Tables};
+
+/// A load object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectRow {
+    /// Its number: addresses are shown as `number:offset`.
+    pub module: ModuleId,
+    /// Its path; empty for code outside every object.
+    pub path: String,
+    /// The GNU build id in hexadecimal; empty if there is none.
+    pub build_id: String,
+    /// What it is to OpenMP.
+    pub runtime: RuntimeKind,
+    /// Functions in it that the recording has seen.
+    pub functions: usize,
+    /// Why its symbols could not be had, if they could not.
+    pub missing: Option<String>,
+}
+
+/// Every load object, by number.
+pub fn objects(tables: &Tables, symbols: &SymbolTable) -> Vec<ObjectRow> {
+    let mut functions = vec![0; tables.modules.len()];
+    for function in &symbols.functions {
+        if let Some(count) = functions.get_mut(function.module.index()) {
+            *count += 1;
+        }
+    }
+    let missing = |id| symbols.misses.iter().find(|(module, _)| *module == id);
+    let ids = (0..).map(ModuleId);
+    ids.zip(tables.modules.rows().iter().zip(functions))
+        .map(|(module, (row, functions))| ObjectRow {
+            module,
+            path: row.path.clone(),
+            build_id: row.build_id.clone(),
+            runtime: row.runtime,
+            functions,
+            missing: missing(module).map(|(_, why)| why.clone()),
+        })
+        .collect()
+}

@@ -1,0 +1,68 @@
+//! The first look at a recording: where its time went.
+
+use super::names::Names;
+use super::tree::add_item;
+use super::{List, Request, Seconds};
+use crate::metrics::{Available, Flavour, Metric, Quantity, SortKey};
+use crate::profile::{Profile, Shown};
+use crate::tables::{Tables, ThreadKind};
+
+/// Whether the program used OpenMP: a runtime has seen a thread, or a stack lies in one.
+pub fn uses_openmp(tables: &Tables, profile: &Profile) -> bool {
+    tables.threads.iter().any(|thread| thread.kind != ThreadKind::Outside)
+        || profile.items.iter().any(|item| item.shown != Shown::Serial)
+}
+
+/// Where the time of all threads went.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Overview {
+    /// Number of processes.
+    pub processes: usize,
+    /// Number of threads by kind; kinds without a thread are left out.
+    pub threads: Vec<(ThreadKind, usize)>,
+    /// Every metric that the recording has, in seconds.
+    pub times: Vec<(Metric, f64)>,
+    /// The functions with most exclusive thread time, and their metrics ([`Overview::times`]).
+    pub largest: List,
+}
+
+impl Overview {
+    /// The value of one metric; 0 if the recording does not have it.
+    pub fn time(&self, metric: Metric) -> f64 {
+        let found = self.times.iter().find(|(known, _)| *known == metric);
+        found.map_or(0.0, |&(_, seconds)| seconds)
+    }
+}
+
+/// Sums up a profile, with at most `largest` functions.
+pub fn overview(
+    profile: &Profile,
+    names: &Names<'_>,
+    available: &Available,
+    largest: usize,
+) -> Overview {
+    let metrics = available.metrics();
+    let mut sums = Seconds::from(vec![0.0; metrics.len()]);
+    for item in &profile.items {
+        add_item(&mut sums, item, metrics);
+    }
+    let kinds =
+        [ThreadKind::Initial, ThreadKind::Worker, ThreadKind::Other, ThreadKind::Outside];
+    let count = |kind| names.tables.threads.iter().filter(|thread| thread.kind == kind).count();
+    let threads = kinds.into_iter().map(|kind| (kind, count(kind))).filter(|(_, n)| *n > 0);
+    let request = Request {
+        metrics: metrics.to_vec(),
+        sort: SortKey {
+            quantity: Quantity::Time(Flavour::Exclusive, Metric::Total),
+            reversed: false,
+        },
+    };
+    let mut list = super::functions::functions(profile, names, &request);
+    list.rows.truncate(largest);
+    Overview {
+        processes: names.tables.processes.len(),
+        threads: threads.collect(),
+        times: metrics.iter().copied().zip(sums).collect(),
+        largest: list,
+    }
+}

@@ -1,0 +1,60 @@
+//! The list of threads.
+
+use super::tree::add_item;
+use super::Seconds;
+use crate::ids::{Nanos, ThreadId};
+use crate::metrics::Metric;
+use crate::profile::Profile;
+use crate::tables::{Tables, ThreadKind};
+
+/// A thread and its time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ThreadRow {
+    /// Its number in the recording.
+    pub thread: ThreadId,
+    /// The kernel's process id.
+    pub pid: i32,
+    /// The kernel's thread id.
+    pub tid: i32,
+    /// What it is to OpenMP.
+    pub kind: ThreadKind,
+    /// Its birth, or the recording's start.
+    pub birth: Nanos,
+    /// Its end, `None` if the recording ended before it.
+    pub death: Option<Nanos>,
+    /// Its time by the metrics asked for.
+    pub seconds: Seconds,
+}
+
+/// Every thread, in the order of appearance.
+pub fn threads(profile: &Profile, tables: &Tables, metrics: &[Metric]) -> Vec<ThreadRow> {
+    let zero = || Seconds::from(vec![0.0; metrics.len()]);
+    let mut sums = vec![zero(); tables.threads.len()];
+    for item in &profile.items {
+        if let Some(sums) = sums.get_mut(item.thread.index()) {
+            add_item(sums, item, metrics);
+        }
+    }
+    let ids = (0..).map(ThreadId);
+    ids.zip(tables.threads.iter().zip(sums))
+        .map(|(thread, (row, seconds))| ThreadRow {
+            thread,
+            pid: tables.processes.get(row.process.index()).map_or(0, |process| process.pid),
+            tid: row.tid,
+            kind: row.kind,
+            birth: row.birth,
+            death: row.death,
+            seconds,
+        })
+        .collect()
+}
+
+/// A kind's name in reports: OMPT's word, `outside` for a thread that no runtime has seen.
+pub const fn kind_name(kind: ThreadKind) -> &'static str {
+    match kind {
+        ThreadKind::Outside => "outside",
+        ThreadKind::Initial => "initial",
+        ThreadKind::Worker => "worker",
+        ThreadKind::Other => "other",
+    }
+}
