@@ -2,12 +2,18 @@
 //!
 //! Pure: values in, values out. Files are touched by the `experiment` module alone.
 
+pub mod experiment;
 pub mod header;
 pub mod ids;
 pub mod omp;
+pub mod metrics;
 pub mod profile;
+pub mod rewrite;
 pub mod rows;
+pub mod share;
+pub mod spelling;
 pub mod state;
 pub mod stream;
 pub mod symbols;
 pub mod tables;
+pub mod views;

@@ -1,0 +1,225 @@
+//! The experiment: a recording as a directory, written by `collect` and read by everything else.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `records` | everything, as checksummed frames, only ever appended to |
+//! | `header.json` | the [`Header`] for people and scripts, replaced as a whole |
+//!
+//! One file for tables and rows makes one place where a killed run or a full disk can cut it: a
+//! table's rows always come before the rows that point to them, so what stands before the cut
+//! is a smaller recording and not a broken one. The header is in `records` as well.
+//!
+//! A frame holds rows of one kind as columns; each column is stored in the shortest of four ways
+//! (see `column`). The reader takes nothing on trust: checksums, counts, lengths and every
+//! reference between rows are checked while opening; the first frame that fails ends the reading
+//! with a [`Warning`].
+
+mod column;
+mod frame;
+mod reader;
+mod rows;
+mod samples;
+mod symbols;
+mod text_rows;
+mod writer;
+
+use std::path::{Path, PathBuf};
+
+use crate::header::{FORMAT_VERSION, Header};
+use crate::ids::Nanos;
+use crate::rows::{Interval, RegionSpan, RegionSum, Sample, Sum};
+use crate::symbols::SymbolTable;
+use crate::tables::Tables;
+
+pub use samples::{Iter, SAMPLE_TICK, Samples};
+pub use writer::Writer;
+
+/// The record file's name in the directory.
+pub const RECORDS: &str = "records";
+
+/// The header's name in the directory.
+pub const HEADER: &str = "header.json";
+
+/// Rows to append, in any order; [`Writer::append`] groups them by thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Batch<'a> {
+    /// Samples, of each thread in the order of time.
+    pub samples: &'a [Sample],
+    /// Time in states.
+    pub sums: &'a [Sum],
+    /// Long intervals.
+    pub intervals: &'a [Interval],
+    /// Regions' instances, summed.
+    pub region_sums: &'a [RegionSum],
+    /// Long instances of regions.
+    pub region_spans: &'a [RegionSpan],
+}
+
+/// Why an experiment could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum ExperimentError {
+    /// The directory is there already.
+    #[error("{} exists already: remove it or choose another name", .0.display())]
+    Exists(PathBuf),
+    /// The file system refused.
+    #[error("cannot write {}: {cause}", path.display())]
+    Io {
+        /// What was being written.
+        path: PathBuf,
+        /// Why not.
+        cause: std::io::Error,
+    },
+    /// A row points to one that its table does not hold: the caller's mistake, caught before it
+    /// makes the rest of the recording unreadable.
+    #[error("a record points to {0} that is not in its table")]
+    Dangling(&'static str),
+}
+
+/// Why an experiment could not be opened, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Nothing has this name.
+    #[error("there is no experiment {}: check the name, or record one with `collect`", .0.display())]
+    Missing(PathBuf),
+    /// A file, not a directory.
+    #[error("{} is a file, but an experiment is a directory: name the directory that `collect` made", .0.display())]
+    NotADirectory(PathBuf),
+    /// A directory without a record file.
+    #[error("{} is not an experiment: it has no file `{RECORDS}`; name the directory that `collect` made", .0.display())]
+    NoRecords(PathBuf),
+    /// An experiment of Sun Studio, Developer Studio or gprofng.
+    #[error("{} was recorded by gprofng or Sun Studio: open it with `gprofng display text`", .0.display())]
+    Gprofng(PathBuf),
+    /// The record file holds not even its mark.
+    #[error("{} is empty: its recording ended before anything was written; record it again", .0.display())]
+    Empty(PathBuf),
+    /// The record file begins with something else.
+    #[error("{} is not an experiment of Parallax, or its beginning is damaged: restore it from a copy or record it again", .0.display())]
+    Foreign(PathBuf),
+    /// A later version of the format.
+    #[error("{} has format {version}, but this program reads formats 1 to {FORMAT_VERSION}: use a newer Parallax", path.display())]
+    Newer {
+        /// The record file.
+        path: PathBuf,
+        /// Its format.
+        version: u32,
+    },
+    /// The file system refused.
+    #[error("cannot read {}: {cause}", path.display())]
+    Io {
+        /// What was being read.
+        path: PathBuf,
+        /// Why not.
+        cause: std::io::Error,
+    },
+}
+
+/// What a reader has to know of an experiment that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Warning {
+    /// The recording program did not come to its end.
+    #[error(
+        "the recording was not finished (`collect` was killed, or is still running): it shows {seconds} s up to the last records written"
+    )]
+    Unfinished {
+        /// Time of the last record, in whole seconds.
+        seconds: u64,
+    },
+    /// The file ends inside a frame.
+    #[error(
+        "the recording was cut short: the last {bytes} bytes, after the last whole frame at byte {offset} of `{RECORDS}`, are unreadable"
+    )]
+    Cut {
+        /// Where the cut frame begins.
+        offset: u64,
+        /// Bytes from there on.
+        bytes: u64,
+    },
+    /// A frame is not as it was written.
+    #[error(
+        "`{RECORDS}` is damaged at byte {offset} ({what}): what was recorded from there on, {bytes} bytes in at least {frames} frames, is unreadable"
+    )]
+    Damaged {
+        /// Where the damaged frame begins.
+        offset: u64,
+        /// Bytes from there on.
+        bytes: u64,
+        /// Frames from there on, as far as their lengths lead.
+        frames: u64,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// A frame of a newer version that this one may skip.
+    #[error(
+        "skipped {count} frames of kind {kind}, which this version does not know: a newer Parallax shows more"
+    )]
+    Skipped {
+        /// Its number.
+        kind: u8,
+        /// How many.
+        count: u64,
+    },
+    /// A frame of a newer version without which the rest has no meaning.
+    #[error(
+        "`{RECORDS}` has a frame of kind {kind} at byte {offset}, which this version does not know: what was recorded from there on is left out; use a newer Parallax"
+    )]
+    Unknown {
+        /// Its number.
+        kind: u8,
+        /// Where it begins.
+        offset: u64,
+    },
+    /// Neither the record file nor `header.json` says what was run.
+    #[error("the header is unreadable: the command, the host and what was lost are unknown")]
+    NoHeader,
+    /// The symbols were not written to their end.
+    #[error("the symbols are incomplete and were left out")]
+    SymbolsCut,
+}
+
+/// A recording, read.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// The directory, as it was named.
+    pub path: PathBuf,
+    /// The directory's own name.
+    pub name: String,
+    /// The latest header.
+    pub header: Header,
+    /// The tables.
+    pub tables: Tables,
+    /// The samples, packed.
+    pub samples: Samples,
+    /// Time in states; the rows of each frame sorted by thread, slice, tag and presence.
+    pub sums: Vec<Sum>,
+    /// Long intervals; the rows of each frame sorted by thread and start.
+    pub intervals: Vec<Interval>,
+    /// Regions' instances, summed; sorted likewise by thread, slice and context.
+    pub region_sums: Vec<RegionSum>,
+    /// Long instances of regions; sorted likewise by thread and start.
+    pub region_spans: Vec<RegionSpan>,
+    /// Names, if they were resolved when the recording ended.
+    pub symbols: Option<SymbolTable>,
+    /// Whether the recording came to its end.
+    pub finished: bool,
+    /// The latest time that any record tells of.
+    pub last: Nanos,
+    /// What is not as it should be.
+    pub warnings: Vec<Warning>,
+}
+
+impl Experiment {
+    /// Opens and checks an experiment; what a killed or damaged recording still holds is read,
+    /// and [`Experiment::warnings`] say what is missing.
+    pub fn open(path: impl AsRef<Path>) -> Result<Experiment, OpenError> {
+        reader::open(path.as_ref())
+    }
+
+    /// Wall time of the recording: as its header says, else up to the last record.
+    pub fn duration(&self) -> Nanos {
+        match self.header.duration_ns {
+            0 => self.last,
+            whole => Nanos(whole),
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! Reading an experiment.
+
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use super::column::{Corrupt, Decoder, Scratch};
+use super::frame::{self, FILE_MARK, Found, Kind};
+use super::rows::{self, Known, ThreadRow};
+use super::symbols::Pending;
+use super::{Experiment, HEADER, OpenError, RECORDS, Samples, Warning, samples, text_rows};
+use crate::header::{FORMAT_VERSION, Header};
+use crate::ids::Nanos;
+use crate::rows::{Interval, RegionSpan, RegionSum, SLICE, Sample, Sum};
+use crate::symbols::SymbolTable;
+use crate::tables::{Interner, Tables};
+
+pub(super) fn open(path: &Path) -> Result<Experiment, OpenError> {
+    let bytes = record_bytes(path)?;
+    let records = || path.join(RECORDS);
+    match frame::file_version(&bytes) {
+        None if bytes.len() < FILE_MARK => return Err(OpenError::Empty(path.to_owned())),
+        None => return Err(OpenError::Foreign(records())),
+        Some(version) if version > FORMAT_VERSION => {
+            return Err(OpenError::Newer {
+                path: records(),
+                version,
+            });
+        }
+        Some(_) => {}
+    }
+    let mut reading = Reading::default();
+    let mut warnings = reading.all(&bytes);
+    if !reading.finished {
+        let seconds = reading.last.0 / SLICE.0;
+        warnings.push(Warning::Unfinished { seconds });
+    }
+    if reading.symbols_pending.is_open() {
+        warnings.push(Warning::SymbolsCut);
+    }
+    let header = reading
+        .header
+        .or_else(|| serde_json::from_slice(&fs::read(path.join(HEADER)).ok()?).ok())
+        .unwrap_or_else(|| {
+            warnings.push(Warning::NoHeader);
+            Header::default()
+        });
+    let known = Known::of(&reading.tables);
+    Ok(Experiment {
+        path: path.to_owned(),
+        name: name_of(path),
+        header,
+        tables: reading.tables,
+        samples: Samples::of_file(bytes, reading.sample_frames, reading.sample_count, known),
+        sums: reading.sums,
+        intervals: reading.intervals,
+        region_sums: reading.region_sums,
+        region_spans: reading.region_spans,
+        symbols: reading.symbols,
+        finished: reading.finished,
+        last: reading.last,
+        warnings,
+    })
+}
+
+fn name_of(path: &Path) -> String {
+    let name = |path: &Path| Some(path.file_name()?.to_string_lossy().into_owned());
+    name(path)
+        .or_else(|| name(&fs::canonicalize(path).ok()?))
+        .unwrap_or_else(|| path.to_string_lossy().into_owned())
+}
+
+fn record_bytes(path: &Path) -> Result<Vec<u8>, OpenError> {
+    let owned = || path.to_owned();
+    let refused = |path: PathBuf| move |cause| OpenError::Io { path, cause };
+    match fs::metadata(path) {
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+            return Err(OpenError::Missing(owned()));
+        }
+        found => {
+            if !found.map_err(refused(owned()))?.is_dir() {
+                return Err(OpenError::NotADirectory(owned()));
+            }
+        }
+    }
+    let records = path.join(RECORDS);
+    match fs::read(&records) {
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+            Err(match path.join("log.xml").exists() {
+                true => OpenError::Gprofng(owned()),
+                false => OpenError::NoRecords(owned()),
+            })
+        }
+        read => read.map_err(refused(records)),
+    }
+}
+
+/// What has been read so far.
+#[derive(Default)]
+struct Reading {
+    header: Option<Header>,
+    tables: Tables,
+    sample_frames: Vec<Range<usize>>,
+    sample_count: u64,
+    sums: Vec<Sum>,
+    intervals: Vec<Interval>,
+    region_sums: Vec<RegionSum>,
+    region_spans: Vec<RegionSpan>,
+    symbols_pending: Pending,
+    symbols: Option<SymbolTable>,
+    finished: bool,
+    last: Nanos,
+}
+
+/// What unpacking needs and no reader of the result does.
+struct Workspace {
+    scratch: Scratch,
+    samples: Vec<Sample>,
+}
+
+impl Reading {
+    /// Reads up to the first frame that is not whole; says what was in the way.
+    fn all(&mut self, bytes: &[u8]) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        let mut skipped = [0_u64; 256];
+        let mut workspace = Workspace {
+            scratch: Scratch::new(),
+            samples: Vec::new(),
+        };
+        let mut offset = FILE_MARK;
+        while offset < bytes.len() {
+            let damaged = |what| Warning::Damaged {
+                offset: offset as u64,
+                bytes: (bytes.len() - offset) as u64,
+                frames: frame::count_from(bytes, offset),
+                what,
+            };
+            let stop = match frame::frame_at(bytes, offset) {
+                Found::Frame(kind, payload) => {
+                    let end = payload.end;
+                    match self.frame(kind, bytes, payload, &mut workspace) {
+                        Ok(()) => {
+                            offset = end;
+                            continue;
+                        }
+                        Err(Corrupt(what)) => damaged(what),
+                    }
+                }
+                Found::Skippable(kind, end) => {
+                    skipped[usize::from(kind)] += 1;
+                    offset = end;
+                    continue;
+                }
+                Found::Unknown(kind) => Warning::Unknown {
+                    kind,
+                    offset: offset as u64,
+                },
+                Found::Cut => Warning::Cut {
+                    offset: offset as u64,
+                    bytes: (bytes.len() - offset) as u64,
+                },
+                Found::Damaged => damaged("its checksum does not fit"),
+            };
+            // Rows after a gap might point into tables that the gap has swallowed.
+            warnings.push(stop);
+            break;
+        }
+        let kinds = (0_u8..=255).zip(skipped).filter(|&(_, count)| count > 0);
+        warnings.extend(kinds.map(|(kind, count)| Warning::Skipped { kind, count }));
+        warnings
+    }
+
+    fn frame(
+        &mut self,
+        kind: Kind,
+        bytes: &[u8],
+        range: Range<usize>,
+        workspace: &mut Workspace,
+    ) -> Result<(), Corrupt> {
+        let known = Known::of(&self.tables);
+        let payload = &bytes[range.clone()];
+        if kind == Kind::Samples {
+            workspace.samples.clear();
+            let (rows, scratch) = (&mut workspace.samples, &mut workspace.scratch);
+            samples::decode(payload, &known, scratch, rows)?;
+            let last = rows.iter().map(|sample| sample.time).max();
+            self.last = self.last.max(last.unwrap_or_default());
+            self.sample_count += rows.len() as u64;
+            self.sample_frames.push(range);
+            return Ok(());
+        }
+        let mut decoder = Decoder::new(payload, &mut workspace.scratch);
+        match kind {
+            Kind::Header => self.header(&mut decoder)?,
+            Kind::SymbolFiles => self.symbols_pending.files(&mut decoder)?,
+            Kind::SymbolFunctions => self.symbols_pending.functions(&mut decoder, &known)?,
+            Kind::SymbolFrames => self.symbols_pending.frames(&mut decoder, &known)?,
+            Kind::SymbolEnd => {
+                self.symbols = Some(self.symbols_pending.end(&mut decoder, &known)?);
+            }
+            Kind::End => self.finished = true,
+            _ => self.rows(kind, &mut decoder, &known)?,
+        }
+        decoder.finish()
+    }
+
+    fn header(&mut self, decoder: &mut Decoder<'_, '_>) -> Result<(), Corrupt> {
+        let length = decoder.number()?;
+        let length = usize::try_from(length).map_err(|_| Corrupt("a length beyond memory"))?;
+        let json = decoder.text(length)?;
+        let header = serde_json::from_slice(&json);
+        self.header = Some(header.map_err(|_| Corrupt("the header is not JSON"))?);
+        Ok(())
+    }
+
+    fn rows(
+        &mut self,
+        kind: Kind,
+        decoder: &mut Decoder<'_, '_>,
+        known: &Known,
+    ) -> Result<(), Corrupt> {
+        let first = decoder.number()?;
+        let tables = &mut self.tables;
+        let last = &mut self.last;
+        match kind {
+            Kind::Modules => {
+                expect_first(first, known.modules)?;
+                text_rows::decode_modules(decoder, |row| add(&mut tables.modules, row))
+            }
+            Kind::Frames => {
+                expect_first(first, known.frames)?;
+                rows::decode(decoder, first, known, |row| add(&mut tables.frames, row))
+            }
+            Kind::Stacks => {
+                expect_first(first, known.stacks)?;
+                rows::decode(decoder, first, known, |row| add(&mut tables.stacks, row))
+            }
+            Kind::Contexts => {
+                expect_first(first, known.contexts)?;
+                rows::decode(decoder, first, known, |row| add(&mut tables.contexts, row))
+            }
+            Kind::Tags => {
+                expect_first(first, known.tags)?;
+                rows::decode(decoder, first, known, |row| add(&mut tables.tags, row))
+            }
+            Kind::Processes => {
+                text_rows::decode_processes(decoder, |id, row| put(&mut tables.processes, id, row))
+            }
+            Kind::Threads => rows::decode(decoder, first, known, |ThreadRow(id, row)| {
+                put(&mut tables.threads, u64::from(id), row)
+            }),
+            Kind::Sums => rows::decode(decoder, first, known, |row: Sum| {
+                *last = (*last).max(Nanos(u64::from(row.slice) * SLICE.0));
+                self.sums.push(row);
+                Ok(())
+            }),
+            Kind::Intervals => rows::decode(decoder, first, known, |row: Interval| {
+                *last = (*last).max(end_of(row.start, row.length)?);
+                self.intervals.push(row);
+                Ok(())
+            }),
+            Kind::RegionSums => rows::decode(decoder, first, known, |row: RegionSum| {
+                self.region_sums.push(row);
+                Ok(())
+            }),
+            Kind::RegionSpans => rows::decode(decoder, first, known, |row: RegionSpan| {
+                *last = (*last).max(end_of(row.start, row.length)?);
+                self.region_spans.push(row);
+                Ok(())
+            }),
+            _ => Err(Corrupt("not a kind of rows")),
+        }
+    }
+}
+
+fn end_of(start: Nanos, length: Nanos) -> Result<Nanos, Corrupt> {
+    let end = start.0.checked_add(length.0);
+    end.map(Nanos).ok_or(Corrupt("a time beyond 64 bits"))
+}
+
+fn expect_first(first: u64, have: u32) -> Result<(), Corrupt> {
+    match first == u64::from(have) {
+        true => Ok(()),
+        false => Err(Corrupt("rows of a table are missing")),
+    }
+}
+
+fn add<T: Clone + Eq + std::hash::Hash>(table: &mut Interner<T>, row: T) -> Result<(), Corrupt> {
+    let expected = table.len();
+    match table.intern(row) as usize == expected {
+        true => Ok(()),
+        false => Err(Corrupt("a row of a table is there twice")),
+    }
+}
+
+/// Adds a row, or replaces the one that it updates.
+fn put<T>(table: &mut Vec<T>, id: u64, row: T) -> Result<(), Corrupt> {
+    match usize::try_from(id) {
+        Ok(id) if id < table.len() => table[id] = row,
+        Ok(id) if id == table.len() => table.push(row),
+        _ => return Err(Corrupt("rows of a table are missing")),
+    }
+    Ok(())
+}

@@ -1,0 +1,372 @@
+//! Rows as columns: what every kind of row stores, and how it is held against the tables.
+
+use super::column::{Corrupt, Decoder, Encoder, unzigzag, zigzag};
+use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
+use crate::rows::{Interval, RegionSpan, RegionSum, Sum};
+use crate::state::{Presence, State};
+use crate::tables::{
+    Context, ContextKind, Cut, Frame, Stack, StackEntry, Tables, Tag, Thread, ThreadKind,
+};
+
+/// How many rows each table holds: a row may only point below.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Known {
+    pub(super) processes: u32,
+    pub(super) threads: u32,
+    pub(super) modules: u32,
+    pub(super) frames: u32,
+    pub(super) stacks: u32,
+    pub(super) contexts: u32,
+    pub(super) tags: u32,
+}
+
+impl Known {
+    pub(super) fn of(tables: &Tables) -> Known {
+        Known {
+            processes: tables.processes.len() as u32,
+            threads: tables.threads.len() as u32,
+            modules: tables.modules.len() as u32,
+            frames: tables.frames.len() as u32,
+            stacks: tables.stacks.len() as u32,
+            contexts: tables.contexts.len() as u32,
+            tags: tables.tags.len() as u32,
+        }
+    }
+
+    pub(super) fn process(&self, id: u64) -> Result<ProcessId, Corrupt> {
+        below(id, self.processes, "a process").map(ProcessId)
+    }
+
+    pub(super) fn thread(&self, id: u64) -> Result<ThreadId, Corrupt> {
+        below(id, self.threads, "a thread").map(ThreadId)
+    }
+
+    pub(super) fn module(&self, id: u64) -> Result<ModuleId, Corrupt> {
+        below(id, self.modules, "a load object").map(ModuleId)
+    }
+
+    pub(super) fn frame(&self, id: u64) -> Result<FrameId, Corrupt> {
+        below(id, self.frames, "a frame").map(FrameId)
+    }
+
+    pub(super) fn stack(&self, id: u64) -> Result<StackId, Corrupt> {
+        below(id, self.stacks, "a stack").map(StackId)
+    }
+
+    pub(super) fn context(&self, id: u64) -> Result<ContextId, Corrupt> {
+        below(id, self.contexts, "a context").map(ContextId)
+    }
+
+    pub(super) fn tag(&self, id: u64) -> Result<TagId, Corrupt> {
+        below(id, self.tags, "a tag").map(TagId)
+    }
+}
+
+fn below(id: u64, count: u32, what: &'static str) -> Result<u32, Corrupt> {
+    if id < u64::from(count) {
+        Ok(id as u32)
+    } else {
+        Err(Corrupt(what))
+    }
+}
+
+/// A number that its type can hold.
+fn narrow<T: TryFrom<u64>>(value: u64) -> Result<T, Corrupt> {
+    T::try_from(value).map_err(|_| Corrupt("a number is too wide for its column"))
+}
+
+fn presence(value: u64) -> Result<Presence, Corrupt> {
+    u8::try_from(value)
+        .ok()
+        .and_then(Presence::from_u8)
+        .ok_or(Corrupt("an unknown presence"))
+}
+
+/// `None` as 0.
+pub(super) fn optional(value: Option<u64>) -> u64 {
+    value.map_or(0, |value| value.saturating_add(1))
+}
+
+/// A kind of row that is stored as `N` columns, the first of them dense.
+pub(super) trait Row<const N: usize>: Sized {
+    /// Columns that hold the difference to the row before.
+    const DELTA: [bool; N];
+
+    /// The row's numbers; `index` is its place in the table that it belongs to.
+    fn numbers(&self, index: u64) -> [u64; N];
+
+    /// The row of such numbers, if all that it points to is there.
+    fn row(numbers: [u64; N], index: u64, known: &Known) -> Result<Self, Corrupt>;
+}
+
+/// Appends `rows`, the first of which stands at `first` in its table.
+pub(super) fn encode<R: Row<N>, const N: usize>(encoder: &mut Encoder, rows: &[R], first: u64) {
+    encoder.number(rows.len() as u64);
+    let mut columns: [Vec<u64>; N] = std::array::from_fn(|_| Vec::with_capacity(rows.len()));
+    let mut before = [0; N];
+    for (row, index) in rows.iter().zip(first..) {
+        let numbers = row.numbers(index);
+        for at in 0..N {
+            columns[at].push(match R::DELTA[at] {
+                true => zigzag(numbers[at].wrapping_sub(before[at]) as i64),
+                false => numbers[at],
+            });
+        }
+        before = numbers;
+    }
+    encoder.dense(&columns[0]);
+    for column in &columns[1..] {
+        encoder.column(column);
+    }
+}
+
+/// Reads what [`encode`] wrote, row by row.
+pub(super) fn decode<R: Row<N>, const N: usize>(
+    decoder: &mut Decoder<'_, '_>,
+    first: u64,
+    known: &Known,
+    mut each: impl FnMut(R) -> Result<(), Corrupt>,
+) -> Result<(), Corrupt> {
+    let rows = decoder.rows()?;
+    let mut columns: [Vec<u64>; N] = std::array::from_fn(|_| Vec::new());
+    decoder.dense(rows, &mut columns[0])?;
+    for column in &mut columns[1..] {
+        decoder.column(rows, column)?;
+    }
+    let mut before = [0_u64; N];
+    for at in 0..rows {
+        let numbers = std::array::from_fn(|column| match R::DELTA[column] {
+            true => before[column].wrapping_add(unzigzag(columns[column][at]) as u64),
+            false => columns[column][at],
+        });
+        each(R::row(numbers, first + at as u64, known)?)?;
+        before = numbers;
+    }
+    Ok(())
+}
+
+impl Row<2> for Frame {
+    const DELTA: [bool; 2] = [true, false];
+
+    fn numbers(&self, _: u64) -> [u64; 2] {
+        [self.address, u64::from(self.module.0)]
+    }
+
+    fn row([address, module]: [u64; 2], _: u64, known: &Known) -> Result<Self, Corrupt> {
+        Ok(Frame {
+            module: known.module(module)?,
+            address,
+        })
+    }
+}
+
+impl Row<2> for Stack {
+    const DELTA: [bool; 2] = [false, false];
+
+    /// A new stack's callers are mostly the row before it: how far back they lie is small.
+    fn numbers(&self, index: u64) -> [u64; 2] {
+        let entry = match self.entry {
+            StackEntry::Frame(frame) => u64::from(frame.0) << 1,
+            StackEntry::Cut(cut) => (cut as u64) << 1 | 1,
+        };
+        [index.wrapping_sub(u64::from(self.callers.0)), entry]
+    }
+
+    fn row([back, entry]: [u64; 2], index: u64, known: &Known) -> Result<Self, Corrupt> {
+        let callers = index
+            .checked_sub(back)
+            .filter(|&callers| callers < index)
+            .ok_or(Corrupt("a stack is its own caller"))?;
+        Ok(Stack {
+            callers: StackId(narrow(callers)?),
+            entry: match entry & 1 {
+                0 => StackEntry::Frame(known.frame(entry >> 1)?),
+                _ => StackEntry::Cut(
+                    *usize::try_from(entry >> 1)
+                        .ok()
+                        .and_then(|number| Cut::ALL.get(number))
+                        .ok_or(Corrupt("an unknown reason of a cut stack"))?,
+                ),
+            },
+        })
+    }
+}
+
+impl Row<3> for Context {
+    const DELTA: [bool; 3] = [false, true, false];
+
+    fn numbers(&self, index: u64) -> [u64; 3] {
+        let back = index.wrapping_sub(u64::from(self.parent.0));
+        [back, u64::from(self.stack.0), self.kind as u64]
+    }
+
+    fn row([back, stack, kind]: [u64; 3], index: u64, known: &Known) -> Result<Self, Corrupt> {
+        let parent = index
+            .checked_sub(back)
+            .filter(|&parent| parent < index)
+            .ok_or(Corrupt("a context is its own parent"))?;
+        Ok(Context {
+            parent: ContextId(narrow(parent)?),
+            kind: ContextKind::from_u8(narrow(kind)?).ok_or(Corrupt("an unknown context"))?,
+            stack: known.stack(stack)?,
+        })
+    }
+}
+
+impl Row<3> for Tag {
+    const DELTA: [bool; 3] = [true, true, false];
+
+    fn numbers(&self, _: u64) -> [u64; 3] {
+        let context = u64::from(self.context.0);
+        [context, u64::from(self.place.0), self.state as u64]
+    }
+
+    fn row([context, place, state]: [u64; 3], _: u64, known: &Known) -> Result<Self, Corrupt> {
+        Ok(Tag {
+            state: State::from_u8(narrow(state)?).ok_or(Corrupt("an unknown state"))?,
+            context: known.context(context)?,
+            place: known.frame(place)?,
+        })
+    }
+}
+
+/// A thread and its place in the table, since threads are written again when they change.
+pub(super) struct ThreadRow(pub(super) u32, pub(super) Thread);
+
+impl Row<6> for ThreadRow {
+    const DELTA: [bool; 6] = [true, true, true, true, false, false];
+
+    fn numbers(&self, _: u64) -> [u64; 6] {
+        let ThreadRow(id, thread) = self;
+        [
+            u64::from(*id),
+            u64::from(thread.process.0),
+            thread.tid as u64,
+            thread.birth.0,
+            optional(thread.death.map(|death| death.0)),
+            thread.kind as u64,
+        ]
+    }
+
+    fn row(numbers: [u64; 6], _: u64, known: &Known) -> Result<Self, Corrupt> {
+        let [id, process, tid, birth, death, kind] = numbers;
+        let thread = Thread {
+            process: known.process(process)?,
+            tid: i32::try_from(tid as i64).map_err(|_| Corrupt("a thread id beyond 32 bits"))?,
+            birth: Nanos(birth),
+            death: death.checked_sub(1).map(Nanos),
+            kind: match kind {
+                0 => ThreadKind::Outside,
+                1 => ThreadKind::Initial,
+                2 => ThreadKind::Worker,
+                3 => ThreadKind::Other,
+                _ => return Err(Corrupt("an unknown kind of thread")),
+            },
+        };
+        Ok(ThreadRow(narrow(id)?, thread))
+    }
+}
+
+impl Row<6> for Sum {
+    const DELTA: [bool; 6] = [true, true, true, false, false, false];
+
+    fn numbers(&self, _: u64) -> [u64; 6] {
+        [
+            u64::from(self.tag.0),
+            u64::from(self.thread.0),
+            u64::from(self.slice),
+            self.presence as u64,
+            self.time.0,
+            u64::from(self.count),
+        ]
+    }
+
+    fn row(numbers: [u64; 6], _: u64, known: &Known) -> Result<Self, Corrupt> {
+        let [tag, thread, slice, presence_number, time, count] = numbers;
+        Ok(Sum {
+            slice: narrow(slice)?,
+            thread: known.thread(thread)?,
+            tag: known.tag(tag)?,
+            presence: presence(presence_number)?,
+            time: Nanos(time),
+            count: narrow(count)?,
+        })
+    }
+}
+
+impl Row<5> for Interval {
+    const DELTA: [bool; 5] = [true, true, false, true, false];
+
+    fn numbers(&self, _: u64) -> [u64; 5] {
+        [
+            self.start.0,
+            u64::from(self.thread.0),
+            self.length.0,
+            u64::from(self.tag.0),
+            self.presence as u64,
+        ]
+    }
+
+    fn row(numbers: [u64; 5], _: u64, known: &Known) -> Result<Self, Corrupt> {
+        let [start, thread, length, tag, presence_number] = numbers;
+        Ok(Interval {
+            thread: known.thread(thread)?,
+            start: Nanos(start),
+            length: Nanos(length),
+            tag: known.tag(tag)?,
+            presence: presence(presence_number)?,
+        })
+    }
+}
+
+impl Row<6> for RegionSum {
+    const DELTA: [bool; 6] = [true, true, true, false, false, false];
+
+    fn numbers(&self, _: u64) -> [u64; 6] {
+        [
+            u64::from(self.context.0),
+            u64::from(self.thread.0),
+            u64::from(self.slice),
+            u64::from(self.instances),
+            self.elapsed.0,
+            u64::from(self.team),
+        ]
+    }
+
+    fn row(numbers: [u64; 6], _: u64, known: &Known) -> Result<Self, Corrupt> {
+        let [context, thread, slice, instances, elapsed, team] = numbers;
+        Ok(RegionSum {
+            slice: narrow(slice)?,
+            context: known.context(context)?,
+            thread: known.thread(thread)?,
+            instances: narrow(instances)?,
+            elapsed: Nanos(elapsed),
+            team: narrow(team)?,
+        })
+    }
+}
+
+impl Row<5> for RegionSpan {
+    const DELTA: [bool; 5] = [true, true, true, false, false];
+
+    fn numbers(&self, _: u64) -> [u64; 5] {
+        [
+            self.start.0,
+            u64::from(self.context.0),
+            u64::from(self.thread.0),
+            self.length.0,
+            u64::from(self.team),
+        ]
+    }
+
+    fn row(numbers: [u64; 5], _: u64, known: &Known) -> Result<Self, Corrupt> {
+        let [start, context, thread, length, team] = numbers;
+        Ok(RegionSpan {
+            context: known.context(context)?,
+            thread: known.thread(thread)?,
+            start: Nanos(start),
+            length: Nanos(length),
+            team: narrow(team)?,
+        })
+    }
+}

@@ -1,0 +1,314 @@
+//! Samples: by far the most of a recording, so they stay packed and are unpacked in passing.
+
+use std::ops::Range;
+
+use super::column::{Corrupt, Decoder, Encoder, MAX_ROWS, Scratch, unzigzag, zigzag};
+use super::rows::Known;
+use crate::ids::{Nanos, ThreadId};
+use crate::rows::{Sample, SampleKind};
+
+/// What a sample's time is kept to: a microsecond, the accuracy of the states' own times. The
+/// nanoseconds below are the jitter of the timer's interrupt and would be half of the file.
+pub const SAMPLE_TICK: Nanos = Nanos(1_000);
+
+/// The samples of a recording, packed.
+///
+/// They come in frames, as they were written (one a second or so). Within a frame they are
+/// grouped by thread; within a thread they are in the order in which they were recorded, which
+/// is that of time. Times are whole [`SAMPLE_TICK`]s, rounded down.
+#[derive(Clone, Debug, Default)]
+pub struct Samples {
+    bytes: Vec<u8>,
+    frames: Vec<Range<usize>>,
+    count: u64,
+    known: Known,
+}
+
+impl Samples {
+    /// Packs samples in memory, for a recording that never was a file.
+    pub fn pack(samples: &[Sample]) -> std::io::Result<Samples> {
+        let mut encoder = Encoder::new()?;
+        let mut packed = Samples {
+            known: Known {
+                threads: u32::MAX,
+                stacks: u32::MAX,
+                tags: u32::MAX,
+                ..Known::default()
+            },
+            ..Samples::default()
+        };
+        for chunk in samples.chunks(MAX_ROWS) {
+            encode(&mut encoder, chunk);
+            let start = packed.bytes.len();
+            packed.bytes.extend(encoder.take());
+            packed.frames.push(start..packed.bytes.len());
+            packed.count += chunk.len() as u64;
+        }
+        Ok(packed)
+    }
+
+    /// Takes over a record file's bytes, and where in them lie the samples.
+    pub(super) fn of_file(
+        bytes: Vec<u8>,
+        frames: Vec<Range<usize>>,
+        count: u64,
+        known: Known,
+    ) -> Samples {
+        Samples {
+            bytes,
+            frames,
+            count,
+            known,
+        }
+    }
+
+    /// How many samples there are.
+    pub fn len(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// How many frames there are.
+    pub fn frames(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Unpacks one frame, below [`Samples::frames`], into `out`, which is emptied first.
+    pub fn frame(&self, frame: usize, out: &mut Vec<Sample>) {
+        self.unpack(frame, &mut Scratch::new(), out);
+    }
+
+    /// All samples, frame by frame.
+    pub fn iter(&self) -> Iter<'_> {
+        Iter {
+            samples: self,
+            next_frame: 0,
+            scratch: Scratch::new(),
+            rows: Vec::new(),
+            next_row: 0,
+        }
+    }
+
+    fn unpack(&self, frame: usize, scratch: &mut Scratch, out: &mut Vec<Sample>) {
+        out.clear();
+        let Some(payload) = self
+            .frames
+            .get(frame)
+            .and_then(|at| self.bytes.get(at.clone()))
+        else {
+            return;
+        };
+        // `open` has unpacked every frame once and kept only those without fault.
+        if decode(payload, &self.known, scratch, out).is_err() {
+            out.clear();
+        }
+    }
+}
+
+impl<'a> IntoIterator for &'a Samples {
+    type Item = Sample;
+    type IntoIter = Iter<'a>;
+
+    fn into_iter(self) -> Iter<'a> {
+        self.iter()
+    }
+}
+
+/// Iterator over all samples of a recording; holds one frame unpacked.
+pub struct Iter<'a> {
+    samples: &'a Samples,
+    next_frame: usize,
+    scratch: Scratch,
+    rows: Vec<Sample>,
+    next_row: usize,
+}
+
+impl Iterator for Iter<'_> {
+    type Item = Sample;
+
+    fn next(&mut self) -> Option<Sample> {
+        loop {
+            if let Some(sample) = self.rows.get(self.next_row) {
+                self.next_row += 1;
+                return Some(*sample);
+            }
+            if self.next_frame >= self.samples.frames() {
+                return None;
+            }
+            self.samples
+                .unpack(self.next_frame, &mut self.scratch, &mut self.rows);
+            self.next_frame += 1;
+            self.next_row = 0;
+        }
+    }
+}
+
+/// One thread's samples within a frame.
+struct Run {
+    thread: u32,
+    rows: u64,
+    /// Of the first sample, in ticks.
+    first: u64,
+    /// What the time between samples is near to, in ticks.
+    period: u64,
+}
+
+/// Appends at most [`MAX_ROWS`] samples.
+pub(super) fn encode(encoder: &mut Encoder, samples: &[Sample]) {
+    let mut order: Vec<&Sample> = samples.iter().collect();
+    order.sort_by_key(|sample| sample.thread);
+    let ticks = |sample: &Sample| sample.time.0 / SAMPLE_TICK.0;
+    let mut runs: Vec<Run> = Vec::new();
+    let mut noise = Vec::with_capacity(order.len());
+    let mut steps = Vec::new();
+    for run in order.chunk_by(|one, other| one.thread == other.thread) {
+        steps.clear();
+        let pairs = run.windows(2);
+        steps.extend(pairs.map(|pair| ticks(pair[1]).wrapping_sub(ticks(pair[0]))));
+        let middle = steps.len() / 2;
+        let mut sorted = steps.clone();
+        let period = match sorted.is_empty() {
+            true => 0,
+            false => *sorted.select_nth_unstable(middle).1,
+        };
+        noise.push(0);
+        noise.extend(
+            steps
+                .iter()
+                .map(|step| zigzag(step.wrapping_sub(period) as i64)),
+        );
+        runs.push(Run {
+            thread: run[0].thread.0,
+            rows: run.len() as u64,
+            first: ticks(run[0]),
+            period,
+        });
+    }
+    encoder.number(order.len() as u64);
+    encoder.number(SAMPLE_TICK.0);
+    encoder.dense(&noise);
+    encode_runs(encoder, &runs);
+    let mut column = noise;
+    let mut put = |number: fn(&Sample) -> u64| {
+        column.clear();
+        column.extend(order.iter().map(|sample| number(sample)));
+        encoder.column(&column);
+    };
+    put(|sample| u64::from(sample.stack.0));
+    put(|sample| u64::from(sample.tag.0));
+    put(|sample| u64::from(sample.cpu));
+    put(|sample| sample.kind as u64);
+}
+
+fn encode_runs(encoder: &mut Encoder, runs: &[Run]) {
+    let mut before = (0, 0);
+    let mut columns: [Vec<u64>; 4] = Default::default();
+    for run in runs {
+        columns[0].push(zigzag(i64::from(run.thread) - before.0));
+        columns[1].push(run.rows);
+        columns[2].push(zigzag(run.first.wrapping_sub(before.1) as i64));
+        columns[3].push(run.period);
+        before = (i64::from(run.thread), run.first);
+    }
+    encoder.number(runs.len() as u64);
+    encoder.dense(&columns[0]);
+    for column in &columns[1..] {
+        encoder.column(column);
+    }
+}
+
+fn decode_runs(
+    decoder: &mut Decoder<'_, '_>,
+    known: &Known,
+    rows: usize,
+) -> Result<Vec<Run>, Corrupt> {
+    let count = decoder.rows()?;
+    let mut columns: [Vec<u64>; 4] = Default::default();
+    decoder.dense(count, &mut columns[0])?;
+    for column in &mut columns[1..] {
+        decoder.column(count, column)?;
+    }
+    let mut runs = Vec::with_capacity(count);
+    let (mut thread, mut first, mut total) = (0_u64, 0_u64, 0_u64);
+    for at in 0..count {
+        thread = thread.wrapping_add(unzigzag(columns[0][at]) as u64);
+        first = first.wrapping_add(unzigzag(columns[2][at]) as u64);
+        total = total.saturating_add(columns[1][at]);
+        runs.push(Run {
+            thread: known.thread(thread)?.0,
+            rows: columns[1][at],
+            first,
+            period: columns[3][at],
+        });
+    }
+    if total != rows as u64 {
+        return Err(Corrupt("the threads' samples do not add up"));
+    }
+    Ok(runs)
+}
+
+/// Appends the samples of a frame to `out`.
+pub(super) fn decode(
+    payload: &[u8],
+    known: &Known,
+    scratch: &mut Scratch,
+    out: &mut Vec<Sample>,
+) -> Result<(), Corrupt> {
+    let mut columns = std::mem::take(&mut scratch.columns);
+    let decoded = decode_into(
+        &mut Decoder::new(payload, scratch),
+        known,
+        &mut columns,
+        out,
+    );
+    scratch.columns = columns;
+    decoded
+}
+
+fn decode_into(
+    decoder: &mut Decoder<'_, '_>,
+    known: &Known,
+    [noise, stacks, tags, cpus, kinds]: &mut [Vec<u64>; 5],
+    out: &mut Vec<Sample>,
+) -> Result<(), Corrupt> {
+    let rows = decoder.rows()?;
+    let tick = decoder.number()?;
+    decoder.dense(rows, noise)?;
+    let runs = decode_runs(decoder, known, rows)?;
+    for column in [&mut *stacks, tags, cpus, kinds] {
+        decoder.column(rows, column)?;
+    }
+    decoder.finish()?;
+    out.reserve(rows);
+    let others = stacks.iter().zip(&*tags).zip(cpus.iter().zip(&*kinds));
+    let mut numbers = noise.iter().zip(others);
+    for run in runs {
+        // The first sample's noise is 0: it stands one period after this.
+        let mut ticks = run.first.wrapping_sub(run.period);
+        for (&noise, ((&stack, &tag), (&cpu, &kind))) in numbers.by_ref().take(run.rows as usize) {
+            ticks = ticks
+                .wrapping_add(run.period)
+                .wrapping_add(unzigzag(noise) as u64);
+            out.push(Sample {
+                time: Nanos(
+                    ticks
+                        .checked_mul(tick)
+                        .ok_or(Corrupt("a time beyond 64 bits"))?,
+                ),
+                thread: ThreadId(run.thread),
+                cpu: u16::try_from(cpu).map_err(|_| Corrupt("a CPU beyond 16 bits"))?,
+                kind: u8::try_from(kind)
+                    .ok()
+                    .and_then(SampleKind::from_u8)
+                    .ok_or(Corrupt("an unknown kind of sample"))?,
+                stack: known.stack(stack)?,
+                tag: known.tag(tag)?,
+            });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,231 @@
+//! The experiment on disk: what is written comes back, and what is broken is said and survived.
+
+mod recording;
+
+use std::fs;
+
+use omp_model::experiment::{Experiment, OpenError, RECORDS, SAMPLE_TICK, Warning};
+use omp_model::ids::{Nanos, ThreadId};
+use omp_model::rows::Sample;
+use recording::{Folder, Recording};
+
+/// As the samples come back: whole ticks, grouped by thread within each batch.
+fn stored(batches: &[Vec<Sample>]) -> Vec<Sample> {
+    let mut all = Vec::new();
+    for batch in batches {
+        let mut batch = batch.clone();
+        batch.sort_by_key(|sample| sample.thread);
+        for sample in &mut batch {
+            sample.time = Nanos(sample.time.0 / SAMPLE_TICK.0 * SAMPLE_TICK.0);
+        }
+        all.extend(batch);
+    }
+    all
+}
+
+#[test]
+fn a_recording_comes_back_by_value() {
+    let folder = Folder::new("by-value");
+    let recording = Recording::generate(7, 5);
+    recording.write(&folder.path, true);
+    let read = Experiment::open(&folder.path).unwrap();
+    assert_eq!(read.warnings, []);
+    assert!(read.finished);
+    assert_eq!(read.header, recording.header);
+    assert_eq!(read.name, folder.name());
+    recording::assert_same_tables(&read.tables, &recording.tables);
+    let samples: Vec<Sample> = read.samples.iter().collect();
+    assert_eq!(samples, stored(&recording.samples));
+    assert_eq!(read.samples.len(), samples.len() as u64);
+    let mut sums = recording.sums.concat();
+    let mut read_sums = read.sums.clone();
+    let by = |sum: &omp_model::rows::Sum| (sum.slice, sum.thread, sum.tag, sum.presence);
+    sums.sort_by_key(by);
+    read_sums.sort_by_key(by);
+    assert_eq!(read_sums, sums);
+    assert_eq!(read.intervals, recording.intervals.concat());
+    assert_eq!(read.region_sums, recording.region_sums.concat());
+    assert_eq!(read.region_spans, recording.region_spans.concat());
+    assert_eq!(read.symbols.as_ref(), Some(&recording.symbols));
+}
+
+#[test]
+fn samples_are_reached_by_frame_as_by_iteration() {
+    let folder = Folder::new("by-frame");
+    let recording = Recording::generate(3, 4);
+    recording.write(&folder.path, true);
+    let read = Experiment::open(&folder.path).unwrap();
+    assert_eq!(read.samples.frames(), 4);
+    let mut all = Vec::new();
+    let mut frame = Vec::new();
+    for at in 0..read.samples.frames() {
+        read.samples.frame(at, &mut frame);
+        all.extend_from_slice(&frame);
+    }
+    assert_eq!(all, read.samples.iter().collect::<Vec<_>>());
+    read.samples.frame(4, &mut frame);
+    assert_eq!(frame, []);
+}
+
+#[test]
+fn threads_and_processes_are_updated_in_place() {
+    let folder = Folder::new("updates");
+    let recording = Recording::generate(1, 3);
+    recording.write(&folder.path, true);
+    let read = Experiment::open(&folder.path).unwrap();
+    // The generator starts with a thread alive and lets it die in the last batch.
+    assert_eq!(read.tables.threads[1].death, Some(Nanos(3_000_000_000)));
+    assert_eq!(read.tables.processes[0].name, "program");
+    assert_eq!(read.tables.threads.len(), recording.tables.threads.len());
+}
+
+#[test]
+fn a_row_that_points_nowhere_is_refused_before_it_is_written() {
+    let folder = Folder::new("dangling");
+    let recording = Recording::generate(1, 1);
+    let mut writer = recording.begin(&folder.path);
+    let before = writer.bytes();
+    let mut bad = recording.samples[0].clone();
+    bad[0].thread = ThreadId(99);
+    let batch = omp_model::experiment::Batch {
+        samples: &bad,
+        ..Default::default()
+    };
+    let refused = writer.append(&recording.tables, &batch).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "a record points to a thread that is not in its table"
+    );
+    assert_eq!(writer.bytes(), before);
+    // The writer is as it was: the same rows without the fault are taken.
+    let batch = omp_model::experiment::Batch {
+        samples: &recording.samples[0],
+        ..Default::default()
+    };
+    writer.append(&recording.tables, &batch).unwrap();
+    let read = Experiment::open(&folder.path).unwrap();
+    assert_eq!(read.samples.len(), recording.samples[0].len() as u64);
+}
+
+#[test]
+fn a_kill_at_any_byte_leaves_a_smaller_recording() {
+    let folder = Folder::new("kill");
+    let recording = Recording::small(2);
+    recording.write(&folder.path, true);
+    let records = folder.path.join(RECORDS);
+    let whole = fs::read(&records).unwrap();
+    let all = stored(&recording.samples);
+    let mut seen_samples = 0;
+    for end in 0..whole.len() {
+        fs::write(&records, &whole[..end]).unwrap();
+        let read = match Experiment::open(&folder.path) {
+            Ok(read) => read,
+            Err(OpenError::Empty(_)) => {
+                assert!(end < 16);
+                continue;
+            }
+            Err(other) => panic!("{other}"),
+        };
+        assert!(end >= 16);
+        assert!(!read.finished);
+        // header.json stands in for a header frame that is cut.
+        assert_eq!(read.header, recording.header);
+        let samples: Vec<Sample> = read.samples.iter().collect();
+        assert!(samples.len() >= seen_samples);
+        seen_samples = samples.len();
+        assert_eq!(samples, all[..seen_samples]);
+        let unfinished = |warning: &Warning| matches!(warning, Warning::Unfinished { .. });
+        assert!(read.warnings.iter().any(unfinished));
+        for warning in &read.warnings {
+            if let Warning::Cut { offset, bytes } = warning {
+                assert_eq!(offset + bytes, end as u64);
+            }
+            assert!(!matches!(warning, Warning::Damaged { .. }), "{warning}");
+        }
+    }
+    assert_eq!(seen_samples, all.len());
+}
+
+#[test]
+fn a_full_disk_does_not_spoil_what_comes_after() {
+    // /dev/full cannot stand in for a file that is written at an offset: a file whose end holds
+    // garbage is what such a write leaves.
+    let folder = Folder::new("full");
+    let recording = Recording::generate(9, 2);
+    let mut writer = recording.begin(&folder.path);
+    recording.append(&mut writer, 0);
+    let records = folder.path.join(RECORDS);
+    let mut bytes = fs::read(&records).unwrap();
+    bytes.extend_from_slice(&[9, 0, 255, 255]);
+    fs::write(&records, &bytes).unwrap();
+    recording.append(&mut writer, 1);
+    writer.finish(&recording.header).unwrap();
+    let read = Experiment::open(&folder.path).unwrap();
+    assert_eq!(read.warnings, []);
+    assert_eq!(
+        read.samples.iter().collect::<Vec<_>>(),
+        stored(&recording.samples)
+    );
+}
+
+#[test]
+fn what_is_not_an_experiment_is_told_in_one_sentence() {
+    let folder = Folder::new("sentences");
+    fs::create_dir(&folder.path).unwrap();
+    let at = |name: &str| folder.path.join(name);
+    let sentence = |name: &str| {
+        let error = Experiment::open(at(name)).unwrap_err().to_string();
+        error.replace(folder.path.to_str().unwrap(), "DIR")
+    };
+    assert_eq!(
+        sentence("none.er"),
+        "there is no experiment DIR/none.er: check the name, or record one with `collect`"
+    );
+    fs::write(at("file"), "x").unwrap();
+    assert_eq!(
+        sentence("file"),
+        "DIR/file is a file, but an experiment is a directory: name the directory that `collect` made"
+    );
+    fs::create_dir(at("plain")).unwrap();
+    assert_eq!(
+        sentence("plain"),
+        "DIR/plain is not an experiment: it has no file `records`; name the directory that `collect` made"
+    );
+    fs::write(at("plain/log.xml"), "").unwrap();
+    assert_eq!(
+        sentence("plain"),
+        "DIR/plain was recorded by gprofng or Sun Studio: open it with `gprofng display text`"
+    );
+    fs::write(at("plain/records"), "").unwrap();
+    assert_eq!(
+        sentence("plain"),
+        "DIR/plain is empty: its recording ended before anything was written; record it again"
+    );
+    fs::write(at("plain/records"), "something quite different").unwrap();
+    assert_eq!(
+        sentence("plain"),
+        "DIR/plain/records is not an experiment of Parallax, or its beginning is damaged: restore it from a copy or record it again"
+    );
+    let recording = Recording::small(1);
+    recording.write(&at("newer"), true);
+    let mut bytes = fs::read(at("newer/records")).unwrap();
+    bytes[8] = 9;
+    let sum = crc32fast::hash(&bytes[..12]);
+    bytes[12..16].copy_from_slice(&sum.to_le_bytes());
+    fs::write(at("newer/records"), bytes).unwrap();
+    assert_eq!(
+        sentence("newer"),
+        "DIR/newer/records has format 9, but this program reads formats 1 to 1: use a newer Parallax"
+    );
+}
+
+#[test]
+fn an_existing_directory_is_not_overwritten() {
+    let folder = Folder::new("exists");
+    Recording::small(1).write(&folder.path, true);
+    let refused = omp_model::experiment::Writer::create(&folder.path, &Default::default());
+    assert!(matches!(
+        refused,
+        Err(omp_model::experiment::ExperimentError::Exists(path)) if path == folder.path
+    ));
+}
