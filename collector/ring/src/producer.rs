@@ -52,7 +52,7 @@ impl<'a> Producer<'a> {
             header.refused_slots.fetch_add(1, Relaxed);
             return None;
         };
-        let slot = &arena.slots()[index];
+        let slot = arena.slots().get(index)?;
         slot.pid.store(pid, Relaxed);
         slot.tid.store(tid, Relaxed);
         slot.state.store(SlotState::Claimed as u32, Release);

@@ -27,8 +27,11 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps the first `bytes` bytes of `file`, readable and writable, shared.
+    /// Maps the first `bytes` bytes of `file`, readable and writable, shared: at least a header.
     pub(crate) fn new(file: &File, bytes: usize) -> io::Result<Mapping> {
+        if bytes < size_of::<Header>() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         // SAFETY: a fresh mapping at an address of the kernel's choice touches no other memory.
         let base = unsafe {
             libc::mmap(
@@ -50,9 +53,11 @@ impl Mapping {
         Ok(Mapping { base, bytes })
     }
 
-    /// The header page.
+    /// The header, at the start.
     pub(crate) fn header(&self) -> &Header {
-        self.one(0)
+        // SAFETY: `new` made the mapping at least as large as a header, and it is page aligned.
+        // `Header` is `Shared`.
+        unsafe { self.base.cast::<Header>().as_ref() }
     }
 
     /// `count` slot headers from byte `at`.
@@ -70,25 +75,19 @@ impl Mapping {
         self.many(at, count)
     }
 
-    fn one<T: Shared>(&self, at: usize) -> &T {
-        &self.many(at, 1)[0]
-    }
-
+    /// None at all for a range outside the mapping, or one that is not aligned: the program's
+    /// end of the arena has no panics.
     fn many<T: Shared>(&self, at: usize, count: usize) -> &[T] {
-        let size = count
+        let end = count
             .checked_mul(size_of::<T>())
-            .expect("a geometry was checked for overflow");
-        assert!(
-            at.is_multiple_of(align_of::<T>()),
-            "{at} is not aligned in the arena"
-        );
-        assert!(
-            at.checked_add(size).is_some_and(|end| end <= self.bytes),
-            "outside the arena"
-        );
-        // SAFETY: the range lies in the mapping (asserted), which lives as long as `self` and is
-        // page aligned, so `at` decides alignment (asserted). `Shared` types are atomics only:
-        // every content is valid, and concurrent writes, even another process's, are no races.
+            .and_then(|size| at.checked_add(size));
+        if !at.is_multiple_of(align_of::<T>()) || end.is_none_or(|end| end > self.bytes) {
+            return &[];
+        }
+        // SAFETY: the range lies in the mapping, which lives as long as `self` and is page
+        // aligned, so `at` decides alignment; both were checked. `Shared` types are atomics
+        // only: every content is valid, and concurrent writes, even another process's, are no
+        // races.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(at).cast(), count) }
     }
 }
