@@ -1,0 +1,509 @@
+//! What the frames of a machine stack are: the kernel's, the OpenMP runtime's, or the user's.
+
+use rustc_hash::FxHashMap;
+
+use crate::ids::{ContextId, FrameId, ModuleId, StackId};
+use crate::profile::Callee;
+use crate::symbols::{Construct, FunctionId, SymbolTable};
+use crate::tables::{Context, Cut, RuntimeKind, StackEntry, Tables};
+
+/// What a frame is to a user. Kernel frames are not even looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The user's code, and library code that it called.
+    Code,
+    /// The OpenMP runtime, our own library, and whatever they called for themselves
+    /// (`sched_yield`, `malloc`, a reduction's combiner).
+    Runtime,
+    /// The first frames of a thread that the runtime started (`start_thread`, `clone3`).
+    Start,
+}
+
+/// One frame of a stack.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Node {
+    /// The stack from this frame outward.
+    pub(super) stack: StackId,
+    /// The stack of its callers.
+    pub(super) callers: StackId,
+    /// The address.
+    pub(super) frame: FrameId,
+    /// The function by the symbol table.
+    pub(super) function: Option<FunctionId>,
+    /// What it is.
+    pub(super) role: Role,
+    /// Whether it is the runtime's function that calls outlined functions.
+    pub(super) microtask: bool,
+}
+
+/// The innermost end of a stack.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Leaf {
+    /// Whether it lies in the runtime (or in what the runtime called for itself).
+    pub(super) runtime: bool,
+    /// The outermost exported function of the runtime there: it names the construct.
+    pub(super) entry: Option<FunctionId>,
+    /// Whether the runtime was calling a reduction's combiner.
+    pub(super) reducing: bool,
+    /// Whether the stack's outermost user frame, if any, lies inward of a thread's start.
+    pub(super) bare: bool,
+}
+
+/// A machine stack without the kernel's frames, leaf first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Walk {
+    pub(super) nodes: Vec<Node>,
+    /// Why the stack ends before the thread's first function, if it does.
+    pub(super) cut: Option<Cut>,
+    pub(super) leaf: Leaf,
+}
+
+/// What is known of a function, whatever stack it is on.
+#[derive(Clone, Copy, Debug)]
+struct FunctionFacts {
+    whole: FunctionId,
+    construct: Option<Construct>,
+    microtask: bool,
+    invokes_tasks: bool,
+    callback: bool,
+    entry: bool,
+    debug_part: bool,
+    task_entry: bool,
+    plain_outlined: bool,
+}
+
+/// The recording's tables and symbols, with what the rewriting asks of them over and over.
+pub(super) struct Facts<'a> {
+    pub(super) tables: &'a Tables,
+    pub(super) symbols: &'a SymbolTable,
+    functions: Vec<FunctionFacts>,
+    /// By module: whether the program's own code is in it, rather than a system library.
+    user: Vec<bool>,
+    by_name: FxHashMap<(ModuleId, &'a str), FunctionId>,
+    /// Of outlined functions with the same absent parent, the one that stands for it.
+    absent_parents: FxHashMap<(ModuleId, &'a str), FunctionId>,
+}
+
+/// The name without the suffixes that compilers put on clones and parts of a function.
+pub(super) fn base_name(name: &str) -> &str {
+    let name = name.split(" [clone").next().unwrap_or(name);
+    let ends = [".cold", ".constprop.", ".isra.", ".part.", ".lto_priv."];
+    let end = ends.iter().filter_map(|end| name.find(end)).min();
+    &name[..end.unwrap_or(name.len())]
+}
+
+/// The whole function's symbol that a part's symbol belongs to.
+///
+/// clang with debug information makes two functions of a construct, `X` that calls `X_debug__`;
+/// when numbered, `_debug__.N` is called by `.N+1` (seen with clang 14 to 22).
+fn whole_name(linkage: &str) -> Option<String> {
+    if let Some(at) = linkage.rfind("_debug__") {
+        let (head, tail) = (&linkage[..at], &linkage[at + "_debug__".len()..]);
+        if tail.is_empty() {
+            return Some(head.to_owned());
+        }
+        let number: u32 = tail.strip_prefix('.')?.parse().ok()?;
+        return Some(format!("{head}.{}", number + 1));
+    }
+    let at = linkage.rfind(".cold")?;
+    Some(linkage[..at].to_owned())
+}
+
+/// Whether the part of a name after the last outlining is `_debug__`, numbered or not.
+fn is_debug_part(linkage: &str) -> bool {
+    linkage.rfind("_debug__").is_some_and(|at| {
+        let tail = &linkage[at + "_debug__".len()..];
+        tail.strip_prefix('.')
+            .unwrap_or(tail)
+            .bytes()
+            .all(|b| b.is_ascii_digit())
+    })
+}
+
+/// Functions that compilers write for the runtime to call, other than constructs' bodies.
+fn is_callback(linkage: &str) -> bool {
+    const STARTS: [&str; 5] = [
+        ".omp_combiner.",
+        ".omp_initializer.",
+        ".omp_task_",
+        ".omp.",
+        "__kmpc_global_",
+    ];
+    STARTS.iter().any(|start| linkage.starts_with(start))
+        || linkage.contains(".omp.reduction.")
+        || linkage.contains(".omp.copyprivate.")
+}
+
+impl<'a> Facts<'a> {
+    pub(super) fn new(tables: &'a Tables, symbols: &'a SymbolTable) -> Self {
+        let mut by_name = FxHashMap::default();
+        let mut absent_parents = FxHashMap::default();
+        for (index, function) in symbols.functions.iter().enumerate() {
+            let id = FunctionId(index as u32);
+            by_name
+                .entry((function.module, function.linkage.as_str()))
+                .or_insert(id);
+            by_name
+                .entry((function.module, function.name.as_str()))
+                .or_insert(id);
+            if let Some(parent) = function.outlined.as_ref().and_then(|o| o.parent.as_deref()) {
+                absent_parents
+                    .entry((function.module, parent))
+                    .or_insert(id);
+            }
+        }
+        let mut facts = Facts {
+            tables,
+            symbols,
+            functions: Vec::new(),
+            user: vec![false; tables.modules.len()],
+            by_name,
+            absent_parents,
+        };
+        facts.functions = (0..symbols.functions.len())
+            .map(|index| facts.function_facts(FunctionId(index as u32)))
+            .collect();
+        facts.find_user_modules();
+        facts
+    }
+
+    fn function_facts(&self, id: FunctionId) -> FunctionFacts {
+        let function = &self.symbols.functions[id.0 as usize];
+        let linkage = function
+            .linkage
+            .split('@')
+            .next()
+            .unwrap_or(&function.linkage);
+        let construct = function.outlined.as_ref().map(|o| o.construct);
+        let whole = whole_name(linkage)
+            .filter(|_| construct.is_some())
+            .and_then(|name| self.by_name.get(&(function.module, name.as_str())).copied());
+        let entry = ["__kmpc_", "GOMP_", "omp_"]
+            .iter()
+            .any(|start| linkage.starts_with(start));
+        FunctionFacts {
+            whole: whole.unwrap_or(id),
+            construct,
+            microtask: linkage.starts_with("__kmp_invoke_microtask"),
+            invokes_tasks: linkage.contains("__kmp_invoke_task"),
+            callback: construct.is_none() && is_callback(linkage),
+            entry,
+            debug_part: is_debug_part(linkage),
+            task_entry: linkage.contains(".omp_task_entry."),
+            plain_outlined: linkage.starts_with(".omp_outlined."),
+        }
+    }
+
+    /// Modules with constructs, and the executables: what the runtime calls elsewhere, it calls
+    /// for itself.
+    fn find_user_modules(&mut self) {
+        for context in self.tables.contexts.rows() {
+            if let Some((frame, _)) = self.top(context.stack) {
+                self.mark_user(self.module(frame));
+            }
+        }
+        for function in &self.symbols.functions {
+            if function.outlined.is_some() {
+                self.mark_user(function.module);
+            }
+        }
+        for (index, module) in self.tables.modules.rows().iter().enumerate() {
+            if self
+                .tables
+                .processes
+                .iter()
+                .any(|p| p.executable == module.path)
+            {
+                self.mark_user(ModuleId(index as u32));
+            }
+        }
+    }
+
+    fn mark_user(&mut self, module: ModuleId) {
+        if module != ModuleId::NONE
+            && module != ModuleId::KERNEL
+            && self.runtime(module) == RuntimeKind::None
+            && let Some(user) = self.user.get_mut(module.index())
+        {
+            *user = true;
+        }
+    }
+
+    pub(super) fn context(&self, context: ContextId) -> Context {
+        let contexts = &self.tables.contexts;
+        *contexts.get(context.0).unwrap_or(&contexts.rows()[0])
+    }
+
+    /// The innermost frame of a stack and the stack of its callers.
+    pub(super) fn top(&self, stack: StackId) -> Option<(FrameId, StackId)> {
+        if stack == StackId::EMPTY {
+            return None;
+        }
+        let node = self.tables.stacks.get(stack.0)?;
+        match node.entry {
+            StackEntry::Frame(frame) => Some((frame, node.callers)),
+            StackEntry::Cut(_) => None,
+        }
+    }
+
+    pub(super) fn module(&self, frame: FrameId) -> ModuleId {
+        self.tables
+            .frames
+            .get(frame.0)
+            .map_or(ModuleId::NONE, |f| f.module)
+    }
+
+    fn runtime(&self, module: ModuleId) -> RuntimeKind {
+        self.tables
+            .modules
+            .get(module.0)
+            .map_or(RuntimeKind::None, |m| m.runtime)
+    }
+
+    pub(super) fn function(&self, frame: FrameId) -> Option<FunctionId> {
+        let function = self.symbols.frame(frame).function?;
+        ((function.0 as usize) < self.functions.len()).then_some(function)
+    }
+
+    /// The function whose part this is: itself, but for `_debug__` and `.cold` parts.
+    pub(super) fn whole(&self, function: FunctionId) -> FunctionId {
+        self.functions[function.0 as usize].whole
+    }
+
+    /// Of which construct a function is the body (or combiner).
+    pub(super) fn construct(&self, function: Option<FunctionId>) -> Option<Construct> {
+        self.functions[function?.0 as usize].construct
+    }
+
+    /// Whether two addresses are in one function. Without symbols: in one load object, which
+    /// callers compared beside it make enough.
+    pub(super) fn same_function(&self, a: FrameId, b: FrameId) -> bool {
+        if a == b {
+            return true;
+        }
+        match (self.function(a), self.function(b)) {
+            (Some(a), Some(b)) => self.whole(a) == self.whole(b),
+            (None, None) => self.module(a) == self.module(b),
+            _ => false,
+        }
+    }
+
+    /// What a frame by itself is; `None` for no frame and for the kernel's.
+    pub(super) fn role(&self, frame: FrameId) -> Option<Role> {
+        let module = self.module(frame);
+        if frame == FrameId::NONE || module == ModuleId::KERNEL {
+            return None;
+        }
+        Some(match self.runtime(module) {
+            RuntimeKind::None => Role::Code,
+            _ => Role::Runtime,
+        })
+    }
+
+    fn is_user(&self, frame: FrameId) -> bool {
+        self.user
+            .get(self.module(frame).index())
+            .copied()
+            .unwrap_or(false)
+    }
+
+    /// Whether code called by the runtime is a construct's body, rather than a service that the
+    /// runtime wants for itself.
+    fn is_body(&self, callee: &Node, caller: &Node) -> bool {
+        let facts = callee.function.map(|f| self.functions[f.0 as usize]);
+        match facts.and_then(|f| f.construct) {
+            Some(Construct::Reduction) => return false,
+            Some(_) => return true,
+            None if facts.is_some_and(|f| f.callback) => return false,
+            None => {}
+        }
+        if caller.microtask {
+            return true;
+        }
+        let kmp = self.runtime(self.module(caller.frame)) == RuntimeKind::Kmp;
+        match caller.function {
+            // LLVM's runtime calls user code in two known functions only; the rest of its named
+            // ones call services, also such as the program replaced (`malloc`).
+            Some(f) if kmp && !self.functions[f.0 as usize].invokes_tasks => false,
+            _ => self.is_user(callee.frame),
+        }
+    }
+
+    /// Whether `inner`, called directly by `outer`, is one function with it to a user.
+    fn is_part(&self, inner: Option<FunctionId>, outer: Option<FunctionId>) -> bool {
+        let (Some(inner), Some(outer)) = (inner, outer) else {
+            return false;
+        };
+        let (inner, outer) = (
+            self.functions[inner.0 as usize],
+            self.functions[outer.0 as usize],
+        );
+        if inner.construct.is_none() || outer.construct.is_none() {
+            return false;
+        }
+        (inner.debug_part && !outer.debug_part) || (inner.plain_outlined && outer.task_entry)
+    }
+
+    /// The innermost node of the function that node `at` is the outermost part of.
+    pub(super) fn first_part(&self, walk: &Walk, at: usize) -> usize {
+        let nodes = &walk.nodes;
+        let mut first = at;
+        while first > 0
+            && nodes[first - 1].role == Role::Code
+            && self.is_part(nodes[first - 1].function, nodes[first].function)
+        {
+            first -= 1;
+        }
+        first
+    }
+
+    /// Whether the code at node `at` is the inner part of its caller's function.
+    pub(super) fn is_inner_part(&self, walk: &Walk, at: usize) -> bool {
+        walk.nodes
+            .get(at + 1)
+            .is_some_and(|outer| self.is_part(walk.nodes[at].function, outer.function))
+    }
+
+    /// Whether a function is called `name`, or is an outlined part of the one that is.
+    pub(super) fn is_called(&self, function: FunctionId, name: &str) -> bool {
+        let function = &self.symbols.functions[function.0 as usize];
+        let parent = function.outlined.as_ref().and_then(|o| o.parent.as_deref());
+        let name = base_name(name);
+        let bare = |n: &str| n.split('(').next() == name.split('(').next();
+        // Names with parameters tell overloads apart; a parent's name may come without them.
+        let same = |n: &str| {
+            let n = base_name(n);
+            n == name || (n.contains('(') != name.contains('(') && bare(n))
+        };
+        parent.map_or_else(|| same(&function.name) || same(&function.linkage), same)
+    }
+
+    /// The function that holds the directive of `outlined`, unless it is what stands at `top`.
+    pub(super) fn missing_parent(
+        &self,
+        outlined: FunctionId,
+        top: Option<Callee>,
+    ) -> Option<Callee> {
+        let function = &self.symbols.functions[outlined.0 as usize];
+        let outlined_facts = function.outlined.as_ref()?;
+        let parent = outlined_facts.parent.as_deref()?;
+        let present = match top {
+            Some(Callee::Function(f)) => self.is_called(f, parent),
+            Some(Callee::ParentOf(f)) => {
+                let of = self.symbols.functions[f.0 as usize].outlined.as_ref();
+                of.and_then(|o| o.parent.as_deref()) == Some(parent)
+            }
+            _ => false,
+        };
+        if present {
+            return None;
+        }
+        let key = (function.module, parent);
+        Some(match self.by_name.get(&key) {
+            Some(&known) => Callee::Function(known),
+            None => Callee::ParentOf(*self.absent_parents.get(&key).unwrap_or(&outlined)),
+        })
+    }
+
+    /// The name of the runtime's function that a leaf's construct was entered by.
+    pub(super) fn linkage(&self, function: FunctionId) -> &'a str {
+        let linkage = &self.symbols.functions[function.0 as usize].linkage;
+        linkage.split('@').next().unwrap_or(linkage)
+    }
+}
+
+impl Walk {
+    pub(super) fn new(facts: &Facts<'_>, stack: StackId) -> Walk {
+        let mut walk = Walk::default();
+        let mut at = stack;
+        while at != StackId::EMPTY {
+            let Some(row) = facts.tables.stacks.get(at.0) else {
+                break;
+            };
+            match row.entry {
+                StackEntry::Cut(cut) => walk.cut = Some(cut),
+                StackEntry::Frame(frame) => {
+                    if let Some(role) = facts.role(frame) {
+                        let function = facts.function(frame);
+                        walk.nodes.push(Node {
+                            stack: at,
+                            callers: row.callers,
+                            frame,
+                            function,
+                            role,
+                            microtask: role == Role::Runtime
+                                && function
+                                    .is_some_and(|f| facts.functions[f.0 as usize].microtask),
+                        });
+                    }
+                }
+            }
+            at = row.callers;
+        }
+        walk.find_roles(facts);
+        walk.find_leaf(facts);
+        walk
+    }
+
+    /// Tells the user's runs of frames from those that the runtime called for itself, and from a
+    /// worker's first frames.
+    fn find_roles(&mut self, facts: &Facts<'_>) {
+        let mut start = 0;
+        while start < self.nodes.len() {
+            if self.nodes[start].role != Role::Code {
+                start += 1;
+                continue;
+            }
+            let end = self.nodes[start..]
+                .iter()
+                .position(|n| n.role != Role::Code)
+                .map_or(self.nodes.len(), |length| start + length);
+            let role = match self.nodes.get(end) {
+                Some(caller) if !facts.is_body(&self.nodes[end - 1], caller) => Role::Runtime,
+                Some(_) => Role::Code,
+                // A stack that was cut may well have lost the user's callers.
+                None if start > 0
+                    && self.cut.is_none()
+                    && !self.nodes[start..end]
+                        .iter()
+                        .any(|n| facts.is_user(n.frame)) =>
+                {
+                    Role::Start
+                }
+                None => Role::Code,
+            };
+            let combiner = facts.construct(self.nodes[end - 1].function);
+            let inward = self.nodes[..start].iter().all(|n| n.role == Role::Runtime);
+            if role == Role::Runtime && combiner == Some(Construct::Reduction) && inward {
+                self.leaf.reducing = true;
+            }
+            for node in &mut self.nodes[start..end] {
+                node.role = role;
+            }
+            start = end;
+        }
+    }
+
+    fn find_leaf(&mut self, facts: &Facts<'_>) {
+        self.leaf.runtime = self.nodes.first().is_some_and(|n| n.role == Role::Runtime);
+        self.leaf.bare = self.nodes.iter().all(|n| n.role != Role::Code);
+        let run = self
+            .nodes
+            .iter()
+            .position(|n| n.role != Role::Runtime || n.microtask)
+            .unwrap_or(self.nodes.len());
+        self.leaf.entry = self.nodes[..run]
+            .iter()
+            .rev()
+            .filter_map(|n| n.function)
+            .find(|f| facts.functions[f.0 as usize].entry);
+    }
+
+    /// The first node at or outward of `from` that is the user's code.
+    pub(super) fn code_from(&self, from: usize) -> Option<&Node> {
+        self.nodes
+            .get(from..)?
+            .iter()
+            .find(|n| n.role == Role::Code)
+    }
+}

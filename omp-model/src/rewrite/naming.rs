@@ -1,0 +1,223 @@
+//! Which outlined function is the body of which construct.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::ids::{ContextId, FrameId, StackId};
+use crate::state::State;
+use crate::symbols::{Construct, FunctionId};
+use crate::tables::ContextKind;
+
+use super::Moment;
+use super::frames::{Facts, Role, Walk, base_name};
+use super::segment::{self, Body};
+
+/// What an outlined function is called from, for stacks of which no context is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Home {
+    /// It is the body of this context.
+    Context(ContextId),
+    /// It was once seen under this stack, on the thread that forked.
+    Stack(StackId),
+}
+
+/// Bodies by construct, and the way back.
+#[derive(Debug, Default)]
+pub(super) struct Naming {
+    bodies: Vec<Option<FunctionId>>,
+    homes: FxHashMap<FunctionId, Home>,
+    /// Whether any OpenMP event was recorded.
+    pub(super) eventful: bool,
+}
+
+/// Votes of stacks for bodies.
+struct Votes<K>(FxHashMap<(K, FunctionId), u32>);
+
+impl<K: Copy + Eq + std::hash::Hash + Ord> Votes<K> {
+    fn add(&mut self, key: K, body: FunctionId) {
+        *self.0.entry((key, body)).or_default() += 1;
+    }
+
+    /// Each key's winner; of equals the one with the lower id, so that runs agree.
+    fn winners(&self) -> FxHashMap<K, FunctionId> {
+        let mut sorted: Vec<_> = self.0.iter().map(|(&(k, f), &n)| (k, n, f)).collect();
+        sorted.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then(b.2.cmp(&a.2)));
+        sorted
+            .into_iter()
+            .map(|(key, _, body)| (key, body))
+            .collect()
+    }
+}
+
+impl Naming {
+    pub(super) fn learn(facts: &Facts<'_>, evidence: impl IntoIterator<Item = Moment>) -> Naming {
+        let tables = facts.tables;
+        let eventful = tables.contexts.len() > 1
+            || tables
+                .tags
+                .rows()
+                .iter()
+                .any(|tag| !matches!(tag.state, State::Outside | State::Unknown));
+        let mut naming = Naming {
+            bodies: vec![None; tables.contexts.len()],
+            homes: FxHashMap::default(),
+            eventful,
+        };
+        let mut by_context = Votes(FxHashMap::default());
+        let mut by_site = Votes(FxHashMap::default());
+        let mut seen = FxHashSet::default();
+        for moment in evidence {
+            let Some(tag) = tables.tags.get(moment.tag.0) else {
+                continue;
+            };
+            if !seen.insert((moment.stack, tag.context)) {
+                continue;
+            }
+            let walk = Walk::new(facts, moment.stack);
+            naming.learn_home(facts, &walk);
+            if tag.context == ContextId::ROOT || tag.state == State::Idle {
+                continue;
+            }
+            if let Body::Frame(at) = segment::split(facts, &walk, tag.context).body
+                && let Some(body) = walk.nodes[at].function
+            {
+                let body = facts.whole(body);
+                by_context.add(tag.context, body);
+                if let Some(site) = site_of(facts, tag.context) {
+                    by_site.add(site, body);
+                }
+            }
+        }
+        naming.settle(facts, &by_context.winners(), &by_site.winners());
+        naming
+    }
+
+    /// The body of a construct.
+    pub(super) fn of(&self, context: ContextId) -> Option<FunctionId> {
+        *self.bodies.get(context.index())?
+    }
+
+    /// Where an outlined function is called from.
+    pub(super) fn home(&self, body: FunctionId) -> Option<Home> {
+        self.homes.get(&body).copied()
+    }
+
+    /// Sees which bodies stand above user code on the thread that forked.
+    fn learn_home(&mut self, facts: &Facts<'_>, walk: &Walk) {
+        for (at, node) in walk.nodes.iter().enumerate() {
+            let called = walk
+                .nodes
+                .get(at + 1)
+                .is_some_and(|n| n.role == Role::Runtime);
+            if node.role != Role::Code || !called {
+                continue;
+            }
+            let region = matches!(
+                facts.construct(node.function),
+                Some(Construct::Parallel | Construct::Teams)
+            );
+            if region
+                && let Some(body) = node.function
+                && let Some(outer) = walk.code_from(at + 1)
+            {
+                self.homes
+                    .entry(facts.whole(body))
+                    .or_insert(Home::Stack(outer.stack));
+            }
+        }
+    }
+
+    fn settle(
+        &mut self,
+        facts: &Facts<'_>,
+        by_context: &FxHashMap<ContextId, FunctionId>,
+        by_site: &FxHashMap<FrameId, FunctionId>,
+    ) {
+        let claimed: FxHashSet<FunctionId> = by_site.values().copied().collect();
+        let mut by_symbol: FxHashMap<FrameId, Option<FunctionId>> = FxHashMap::default();
+        for index in 1..self.bodies.len() {
+            let context = ContextId(index as u32);
+            let site = site_of(facts, context);
+            let voted = by_context
+                .get(&context)
+                .or_else(|| by_site.get(&site?))
+                .copied();
+            let body = voted.or_else(|| {
+                let kind = facts.context(context).kind;
+                *by_symbol
+                    .entry(site?)
+                    .or_insert_with(|| body_by_symbol(facts, kind, site?, &claimed))
+            });
+            self.bodies[index] = body;
+        }
+        for (index, body) in self.bodies.iter().enumerate().rev() {
+            if let Some(body) = body {
+                self.homes
+                    .insert(*body, Home::Context(ContextId(index as u32)));
+            }
+        }
+    }
+}
+
+/// The fork point's address, if it is in the user's code: then it stands for one directive.
+fn site_of(facts: &Facts<'_>, context: ContextId) -> Option<FrameId> {
+    let (frame, _) = facts.top(facts.context(context).stack)?;
+    (facts.role(frame) == Some(Role::Code)).then_some(frame)
+}
+
+/// The body that no stack showed, by the symbols: an outlined function of the function that
+/// forked; of several the one with the directive at the line of the fork (clang's fork calls have
+/// exactly that line).
+fn body_by_symbol(
+    facts: &Facts<'_>,
+    kind: ContextKind,
+    site: FrameId,
+    claimed: &FxHashSet<FunctionId>,
+) -> Option<FunctionId> {
+    let forking = facts.whole(facts.function(site)?);
+    let symbols = facts.symbols;
+    let function = &symbols.functions[forking.0 as usize];
+    let places = &symbols.frame(site).places;
+    let candidates: Vec<FunctionId> = (0..symbols.functions.len() as u32)
+        .map(FunctionId)
+        .filter(|&id| {
+            let candidate = &symbols.functions[id.0 as usize];
+            let Some(outlined) = &candidate.outlined else {
+                return false;
+            };
+            let fits = match kind {
+                ContextKind::Task => outlined.construct == Construct::Task,
+                ContextKind::Region | ContextKind::Teams => {
+                    matches!(outlined.construct, Construct::Parallel | Construct::Teams)
+                }
+                ContextKind::Root => false,
+            };
+            let parent = outlined.parent.as_deref();
+            let inlined = |p: &str| {
+                places.iter().any(|place| {
+                    place
+                        .function
+                        .as_deref()
+                        .is_some_and(|f| base_name(f) == base_name(p))
+                })
+            };
+            fits && candidate.module == function.module
+                && id != forking
+                && facts.whole(id) == id
+                && !claimed.contains(&id)
+                && parent.is_some_and(|p| facts.is_called(forking, p) || inlined(p))
+        })
+        .collect();
+    let line = places.first().map(|place| place.place.line);
+    let at_line: Vec<FunctionId> = candidates
+        .iter()
+        .copied()
+        .filter(|id| {
+            let outlined = symbols.functions[id.0 as usize].outlined.as_ref();
+            line.is_some() && outlined.and_then(|o| o.line) == line
+        })
+        .collect();
+    match (at_line.as_slice(), candidates.as_slice()) {
+        (&[one], _) | (&[], &[one]) => Some(one),
+        _ => None,
+    }
+}

@@ -1,0 +1,171 @@
+//! Which frames of a machine stack belong to the innermost construct.
+
+use std::ops::Range;
+
+use crate::ids::{ContextId, FrameId, StackId};
+use crate::symbols::Construct;
+use crate::tables::ContextKind;
+
+use super::frames::{Facts, Node, Role, Walk};
+
+/// Where the function that a compiler made of a construct is on the stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Body {
+    /// At this node.
+    Frame(usize),
+    /// Not there: it was left already (a join barrier), left by a tail call, not entered yet, or
+    /// inlined into the function with the directive. Then this address is in its code, if any is.
+    Missing(FrameId),
+}
+
+/// A stack, cut at its innermost construct.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Split {
+    /// The nodes from the leaf to the construct's own function; those of the runtime among them
+    /// are not the user's.
+    pub(super) segment: Range<usize>,
+    /// The construct's own function.
+    pub(super) body: Body,
+    /// The user's stack outward of the construct, on this very thread.
+    pub(super) rest: Option<StackId>,
+}
+
+/// The two kinds of context, of which the bodies differ in kind too.
+fn is_task(kind: ContextKind) -> bool {
+    kind == ContextKind::Task
+}
+
+/// Cuts a stack at the construct of its context, which is not the root.
+///
+/// Outward from the leaf, the construct ends at the first of: the frame that its fork point's
+/// stack begins with (the region is serialized, or the thread that forked waits at its end), a
+/// frame that the runtime called as a body, the thread's first function.
+pub(super) fn split(facts: &Facts<'_>, walk: &Walk, context: ContextId) -> Split {
+    let row = facts.context(context);
+    let task = is_task(row.kind);
+    let fork = facts.top(row.stack);
+    let nodes = &walk.nodes;
+    let cutter = Cutter { facts, walk, task };
+    let mut start = 0;
+    for (at, node) in nodes.iter().enumerate() {
+        if let Some((frame, callers)) = fork
+            && node.callers == callers
+            && facts.same_function(node.frame, frame)
+        {
+            return cutter.at_fork(start, at, frame);
+        }
+        let Some(caller) = nodes.get(at + 1) else {
+            continue;
+        };
+        let construct = facts.construct(node.function);
+        let alien = construct.is_some_and(|c| (c == Construct::Task) != task);
+        if node.role == Role::Code && caller.role == Role::Runtime {
+            match (alien, task) {
+                // The implicit task of the region waits while it runs an explicit one, which the
+                // events put a moment earlier or later.
+                (true, false) => start = at + 1,
+                // The task is about to be entered or was just left.
+                (true, true) => return cutter.nothing(at),
+                (false, _) => return cutter.closed(start, at + 1),
+            }
+        } else if node.role == Role::Runtime && caller.microtask {
+            // The body's last act was a tail call into the runtime.
+            return if task {
+                cutter.nothing(at)
+            } else {
+                cutter.closed(start, at + 1)
+            };
+        } else if task
+            && node.role == Role::Code
+            && construct == Some(Construct::Task)
+            && !facts.is_inner_part(walk, at)
+        {
+            // An undeferred task, called by the construct's own code.
+            return cutter.closed(start, at + 1);
+        }
+    }
+    cutter.at_root(start, row.stack)
+}
+
+struct Cutter<'a, 'f> {
+    facts: &'a Facts<'f>,
+    walk: &'a Walk,
+    task: bool,
+}
+
+impl Cutter<'_, '_> {
+    /// The construct's frames are `start..end`, with its body outermost if that is there.
+    fn closed(&self, start: usize, end: usize) -> Split {
+        self.with_missing(start, end, FrameId::NONE)
+    }
+
+    fn with_missing(&self, start: usize, end: usize, missing: FrameId) -> Split {
+        let nodes = &self.walk.nodes;
+        let outermost = (start..end).rev().find(|&i| nodes[i].role == Role::Code);
+        let body = outermost.filter(|&i| {
+            let construct = self.facts.construct(nodes[i].function);
+            construct
+                .is_some_and(|c| c != Construct::Reduction && (c == Construct::Task) == self.task)
+        });
+        Split {
+            segment: start..body.unwrap_or(end),
+            body: body.map_or(Body::Missing(missing), Body::Frame),
+            rest: self.rest(end),
+        }
+    }
+
+    fn rest(&self, end: usize) -> Option<StackId> {
+        self.walk.code_from(end).map(|node| node.stack)
+    }
+
+    /// None of the stack's frames is the construct's.
+    fn nothing(&self, end: usize) -> Split {
+        Split {
+            segment: end..end,
+            body: Body::Missing(FrameId::NONE),
+            rest: self.rest(end),
+        }
+    }
+
+    /// Node `at` is in the function of the fork point `fork`, under the same callers.
+    fn at_fork(&self, start: usize, at: usize, fork: FrameId) -> Split {
+        let node: &Node = &self.walk.nodes[at];
+        // At another address than the fork call, it is in the inlined body.
+        let inlined = node.role == Role::Code && node.frame != fork;
+        let missing = if inlined { node.frame } else { FrameId::NONE };
+        self.with_missing(start, at, missing)
+    }
+
+    /// The thread's first function was reached (or the stack's cut end).
+    fn at_root(&self, start: usize, fork: StackId) -> Split {
+        let nodes = &self.walk.nodes;
+        if let Some(at) = (start..nodes.len()).find(|&at| self.is_like(at, fork)) {
+            return self.with_missing(start, at, FrameId::NONE);
+        }
+        if self.walk.cut.is_some() {
+            return self.closed(start, nodes.len());
+        }
+        self.nothing(start)
+    }
+
+    /// Whether the stack from node `at` outward has the functions of the fork point's stack, as
+    /// far as both go: they were taken by different means, of which either may fail early.
+    fn is_like(&self, at: usize, fork: StackId) -> bool {
+        let mut fork = fork;
+        let mut alike = 0;
+        let mut same_address = false;
+        for node in &self.walk.nodes[at..] {
+            let Some((frame, callers)) = self.facts.top(fork) else {
+                break;
+            };
+            if !self.facts.same_function(node.frame, frame) {
+                return false;
+            }
+            same_address |= node.frame == frame;
+            alike += 1;
+            fork = callers;
+        }
+        // One function alone could be any recursion's.
+        alike > 1 || same_address
+    }
+}

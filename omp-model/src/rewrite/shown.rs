@@ -1,0 +1,146 @@
+//! What the thread did: the recorded state, refined by what the stack's leaf tells.
+
+use crate::profile::{Pseudo, Shown};
+use crate::state::State;
+use crate::tables::ThreadKind;
+
+use super::frames::Leaf;
+
+/// The pseudo-function at the leaf of such time in user mode.
+pub(super) const fn pseudo(shown: Shown) -> Option<Pseudo> {
+    Some(match shown {
+        Shown::Serial | Shown::Work => return None,
+        Shown::Overhead => Pseudo::Overhead,
+        Shown::Reduction => Pseudo::Reduction,
+        Shown::ImplicitBarrier => Pseudo::ImplicitBarrier,
+        Shown::ExplicitBarrier => Pseudo::ExplicitBarrier,
+        Shown::Idle => Pseudo::Idle,
+        Shown::Lock => Pseudo::Lock,
+        Shown::Critical => Pseudo::Critical,
+        Shown::Ordered => Pseudo::Ordered,
+        Shown::Atomic => Pseudo::Atomic,
+        Shown::Task => Pseudo::Task,
+    })
+}
+
+/// Whether the thread cannot go on.
+pub(super) const fn is_wait(shown: Shown) -> bool {
+    !matches!(
+        shown,
+        Shown::Serial | Shown::Work | Shown::Overhead | Shown::Reduction
+    )
+}
+
+/// How a construct's entry point into the runtime is compared.
+enum Entry {
+    Is(&'static str),
+    Starts(&'static str),
+    Ends(&'static str),
+}
+
+/// The runtimes' entry points and what a thread found in them does, if nothing but its stack is
+/// known. The first that fits holds; any other entry point is overhead. (`kmp.h` of LLVM,
+/// `libgomp.map` of GCC.)
+const ENTRIES: [(Entry, Shown); 24] = [
+    (Entry::Ends("doacross_wait"), Shown::Ordered),
+    (Entry::Is("GOMP_doacross_ull_wait"), Shown::Ordered),
+    (Entry::Is("__kmpc_ordered"), Shown::Ordered),
+    (Entry::Is("GOMP_ordered_start"), Shown::Ordered),
+    (Entry::Starts("__kmpc_reduce"), Shown::Reduction),
+    (Entry::Starts("__kmpc_end_reduce"), Shown::Reduction),
+    (Entry::Starts("__kmpc_critical"), Shown::Critical),
+    (Entry::Starts("GOMP_critical_start"), Shown::Critical),
+    (Entry::Starts("GOMP_critical_name_start"), Shown::Critical),
+    (Entry::Starts("__kmpc_set_"), Shown::Lock),
+    (Entry::Starts("omp_set_lock"), Shown::Lock),
+    (Entry::Starts("omp_set_nest_lock"), Shown::Lock),
+    (Entry::Starts("__kmpc_atomic_"), Shown::Atomic),
+    (Entry::Is("GOMP_atomic_start"), Shown::Atomic),
+    (Entry::Starts("__kmpc_omp_taskwait"), Shown::Task),
+    (Entry::Starts("__kmpc_omp_wait_deps"), Shown::Task),
+    (Entry::Is("__kmpc_end_taskgroup"), Shown::Task),
+    (Entry::Starts("GOMP_taskwait"), Shown::Task),
+    (Entry::Is("GOMP_taskgroup_end"), Shown::Task),
+    // Nearly all of the time in there is waiting for the team at the region's end.
+    (Entry::Starts("__kmpc_fork_"), Shown::ImplicitBarrier),
+    (Entry::Starts("GOMP_parallel"), Shown::ImplicitBarrier),
+    // Explicit ones cannot be told from those of worksharing constructs, of which there are more.
+    (Entry::Starts("__kmpc_barrier"), Shown::ImplicitBarrier),
+    (
+        Entry::Starts("__kmpc_cancel_barrier"),
+        Shown::ImplicitBarrier,
+    ),
+    (Entry::Starts("GOMP_barrier"), Shown::ImplicitBarrier),
+];
+
+fn of_entry(name: &str) -> Shown {
+    let fits = |entry: &Entry| match *entry {
+        Entry::Is(whole) => name == whole,
+        Entry::Starts(start) => name.starts_with(start),
+        Entry::Ends(end) => name.ends_with(end),
+    };
+    let known = ENTRIES.iter().find(|(entry, _)| fits(entry));
+    known.map_or(Shown::Overhead, |&(_, shown)| shown)
+}
+
+fn is_reduction(entry: Option<&str>) -> bool {
+    entry.is_some_and(|name| of_entry(name) == Shown::Reduction)
+}
+
+/// The state by the stack alone: records were lost, or no tool could be loaded.
+fn by_stack(thread: ThreadKind, leaf: &Leaf, entry: Option<&str>) -> Shown {
+    match entry {
+        _ if !leaf.runtime => match thread {
+            ThreadKind::Worker => Shown::Work,
+            _ => Shown::Serial,
+        },
+        _ if leaf.reducing => Shown::Reduction,
+        Some(name) => of_entry(name),
+        // A worker that has entered the runtime by nothing but its own first function.
+        None if leaf.bare => Shown::Idle,
+        None => Shown::Overhead,
+    }
+}
+
+/// What the thread did. `entry` names the runtime's function that the leaf's construct was entered
+/// by; `eventful` says that the recording has OpenMP events, so that a thread without any has not
+/// come to OpenMP yet.
+pub(super) fn refine(
+    state: State,
+    thread: ThreadKind,
+    leaf: &Leaf,
+    entry: Option<&str>,
+    eventful: bool,
+) -> Shown {
+    let working = |shown: Shown| match entry {
+        _ if leaf.reducing => Shown::Reduction,
+        _ if !leaf.runtime => shown,
+        Some(name) if of_entry(name) == Shown::Reduction => Shown::Reduction,
+        // No event tells of it.
+        Some(name) if name.contains("doacross") && of_entry(name) == Shown::Ordered => {
+            Shown::Ordered
+        }
+        _ => Shown::Overhead,
+    };
+    match state {
+        State::Outside if eventful && thread == ThreadKind::Worker => Shown::Idle,
+        State::Outside if eventful => working(Shown::Serial),
+        State::Outside | State::Unknown => by_stack(thread, leaf, entry),
+        State::Serial => working(Shown::Serial),
+        State::Work => working(Shown::Work),
+        State::Overhead => Shown::Overhead,
+        State::Reduction => Shown::Reduction,
+        State::ImplicitBarrier | State::TeamsBarrier => Shown::ImplicitBarrier,
+        State::ExplicitBarrier => Shown::ExplicitBarrier,
+        State::ImplementationBarrier if is_reduction(entry) || leaf.reducing => Shown::Reduction,
+        State::ImplementationBarrier => Shown::ImplicitBarrier,
+        State::Idle => Shown::Idle,
+        State::Lock | State::NestLock => Shown::Lock,
+        // A reduction by a named critical section, of which its author knows nothing.
+        State::Critical if is_reduction(entry) => Shown::Reduction,
+        State::Critical => Shown::Critical,
+        State::Ordered => Shown::Ordered,
+        State::Atomic => Shown::Atomic,
+        State::TaskWait | State::TaskGroup => Shown::Task,
+    }
+}

@@ -1,0 +1,257 @@
+//! Time in a state is measured; samples only say where within it.
+//!
+//! The recording has the sum of time that each thread spent in each (slice of time, state and
+//! context, presence on the CPU): a *group*. Its samples share it out over their stacks, in whole
+//! nanoseconds and to the last one. A group without a sample borrows the places of the nearest
+//! one ([`places`] has the order), or stands at the construct itself, and is marked as inferred.
+//!
+//! Shares are the same in both modes, only their display stacks differ: that is why totals in
+//! user mode equal totals in machine mode, thread by thread.
+
+mod places;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::header::Header;
+use crate::ids::{ContextId, StackId, TagId, ThreadId};
+use crate::profile::{Item, Profile, Shown, ViewMode};
+use crate::rewrite::{Moment, Rewriter};
+use crate::rows::{SLICE, Sample, SampleKind, Sum};
+use crate::state::{Presence, State};
+use crate::symbols::SymbolTable;
+use crate::tables::{Tables, Tag, ThreadKind};
+
+use places::{Places, Source};
+
+/// What a profile is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Recording<'a> {
+    /// Its tables.
+    pub tables: &'a Tables,
+    /// Names for its addresses.
+    pub symbols: &'a SymbolTable,
+    /// Measured time.
+    pub sums: &'a [Sum],
+    /// How it was made.
+    pub header: &'a Header,
+}
+
+/// One profile, when only one mode is wanted. [`Shares`] makes both from one pass over samples.
+pub fn profile(
+    recording: &Recording<'_>,
+    samples: impl IntoIterator<Item = Sample>,
+    mode: ViewMode,
+) -> Profile {
+    Shares::new(recording, samples).profile(recording, mode)
+}
+
+/// A thread's time of one kind: what a sum measures and what samples fall into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Group {
+    thread: ThreadId,
+    tag: TagId,
+    slice: u32,
+    presence: Presence,
+}
+
+/// Samples of one group with one stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Seen {
+    stack: StackId,
+    kernel: bool,
+    count: u32,
+}
+
+/// A part of a group's time at one stack.
+#[derive(Clone, Copy, Debug)]
+struct Share {
+    group: Group,
+    /// `None`: at the construct's own place.
+    at: Option<Seen>,
+    inferred: bool,
+    /// Whether the samples in `at` are the group's own.
+    own: bool,
+    nanos: u64,
+}
+
+/// All thread time of a recording, shared out over its measured stacks.
+#[derive(Debug)]
+pub struct Shares {
+    shares: Vec<Share>,
+    evidence: Vec<Moment>,
+    /// The stack that idle threads of a kind are usually seen at.
+    idle: FxHashMap<ThreadKind, StackId>,
+}
+
+impl Shares {
+    /// One pass over the samples; keeps nothing for each of them.
+    pub fn new(recording: &Recording<'_>, samples: impl IntoIterator<Item = Sample>) -> Shares {
+        let seen = count(samples);
+        let mut times = BTreeMap::<Group, u64>::new();
+        let mut measured = FxHashSet::default();
+        for sum in recording.sums {
+            measured.insert(sum.thread);
+            let group = Group {
+                thread: sum.thread,
+                tag: sum.tag,
+                slice: sum.slice,
+                presence: sum.presence,
+            };
+            *times.entry(group).or_default() += sum.time.0;
+        }
+        // Without sums (no switch records were permitted) each clock sample counts its period.
+        let period = recording.header.sampling.period_us * 1000.0;
+        for (group, stacks) in &seen {
+            if !measured.contains(&group.thread) && group.presence == Presence::Running {
+                let samples: u64 = stacks.iter().map(|s| u64::from(s.count)).sum();
+                times.insert(*group, (samples as f64 * period).round() as u64);
+            }
+        }
+        let places = Places::new(recording.tables, &seen);
+        let mut shares = Vec::new();
+        for (&group, &nanos) in &times {
+            if nanos > 0 {
+                share_out(group, nanos, &places.of(group), &mut shares);
+            }
+        }
+        let mut evidence = FxHashSet::default();
+        for (group, stacks) in &seen {
+            let thread = places.kind(group.thread);
+            evidence.extend(stacks.iter().map(|s| Moment {
+                stack: s.stack,
+                tag: group.tag,
+                thread,
+            }));
+        }
+        let mut evidence: Vec<Moment> = evidence.into_iter().collect();
+        evidence.sort_unstable_by_key(|m| (m.stack, m.tag, m.thread as u8));
+        let idle = places.idle();
+        Shares {
+            shares,
+            evidence,
+            idle,
+        }
+    }
+
+    /// The shares over the display stacks of a mode. `recording` is the one they were made from.
+    pub fn profile(&self, recording: &Recording<'_>, mode: ViewMode) -> Profile {
+        let evidence = self.evidence.iter().copied();
+        let mut rewriter = Rewriter::new(recording.tables, recording.symbols, evidence);
+        let mut items = Vec::with_capacity(self.shares.len());
+        for share in &self.shares {
+            let thread = kind_of(recording.tables, share.group.thread);
+            let tag = tag_of(recording.tables, share.group.tag);
+            let moment = |stack| Moment {
+                stack,
+                tag: share.group.tag,
+                thread,
+            };
+            let (path, shown) = match (mode, share.at) {
+                (ViewMode::Machine, Some(at)) => rewriter.machine(moment(at.stack)),
+                (ViewMode::Machine, None) => {
+                    let (path, shown) = rewriter.machine_place(share.group.tag, thread);
+                    match self.idle.get(&thread) {
+                        Some(&stack) if shown == Shown::Idle => {
+                            (rewriter.machine(moment(stack)).0, shown)
+                        }
+                        _ => (path, shown),
+                    }
+                }
+                (_, Some(at)) => rewriter.user(moment(at.stack)),
+                (_, None) => rewriter.user_place(share.group.tag, thread),
+            };
+            let running = share.group.presence == Presence::Running;
+            items.push(Item {
+                path,
+                thread: share.group.thread,
+                slice: share.group.slice,
+                context: if tag.state == State::Unknown {
+                    ContextId::ROOT
+                } else {
+                    tag.context
+                },
+                stack: share.at.map_or(StackId::EMPTY, |at| at.stack),
+                shown,
+                presence: share.group.presence,
+                kernel: running && share.at.is_some_and(|at| at.kernel),
+                inferred: share.inferred,
+                seconds: share.nanos as f64 / 1e9,
+                samples: match share.at {
+                    Some(at) if share.own && running => at.count,
+                    _ => 0,
+                },
+            });
+        }
+        Profile {
+            mode,
+            paths: rewriter.into_paths(),
+            items,
+        }
+    }
+}
+
+fn kind_of(tables: &Tables, thread: ThreadId) -> ThreadKind {
+    tables
+        .threads
+        .get(thread.index())
+        .map_or(ThreadKind::Outside, |t| t.kind)
+}
+
+fn tag_of(tables: &Tables, tag: TagId) -> Tag {
+    *tables.tags.get(tag.0).unwrap_or(&tables.tags.rows()[0])
+}
+
+/// The samples of each group by stack, in the order of stacks.
+fn count(samples: impl IntoIterator<Item = Sample>) -> BTreeMap<Group, Vec<Seen>> {
+    let mut counts = FxHashMap::<(Group, StackId, bool), u32>::default();
+    for sample in samples {
+        let group = Group {
+            thread: sample.thread,
+            tag: sample.tag,
+            slice: (sample.time.0 / SLICE.0) as u32,
+            presence: sample.kind.presence(),
+        };
+        let kernel = sample.kind == SampleKind::Kernel;
+        *counts.entry((group, sample.stack, kernel)).or_default() += 1;
+    }
+    let mut seen = BTreeMap::<Group, Vec<Seen>>::new();
+    for ((group, stack, kernel), count) in counts {
+        seen.entry(group).or_default().push(Seen {
+            stack,
+            kernel,
+            count,
+        });
+    }
+    for stacks in seen.values_mut() {
+        stacks.sort_unstable();
+    }
+    seen
+}
+
+/// Gives each stack its part of `nanos` by its samples; the parts sum up exactly.
+fn share_out(group: Group, nanos: u64, source: &Source<'_>, shares: &mut Vec<Share>) {
+    let share = |at, nanos| Share {
+        group,
+        at,
+        inferred: source.inferred,
+        own: source.own,
+        nanos,
+    };
+    let total: u64 = source.stacks.iter().map(|s| u64::from(s.count)).sum();
+    if total == 0 {
+        shares.push(share(None, nanos));
+        return;
+    }
+    let upto = |samples: u64| (u128::from(nanos) * u128::from(samples) / u128::from(total)) as u64;
+    let mut samples = 0;
+    for &seen in source.stacks {
+        let before = upto(samples);
+        samples += u64::from(seen.count);
+        // A stack that gets nothing still has its samples.
+        shares.push(share(Some(seen), upto(samples) - before));
+    }
+}
