@@ -11,10 +11,11 @@ use std::sync::Arc;
 
 use object::elf;
 use object::read::elf::ElfFile64;
-use object::{LittleEndian, Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadRef};
+use object::{Object, ObjectSection, ObjectSegment, ReadRef};
 
 use crate::cfi::{Cfi, CfiSections};
 use crate::file;
+use crate::symtab::SymbolTable;
 
 /// The build id of an ELF file (the `NT_GNU_BUILD_ID` note), usually 20 bytes.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -30,7 +31,7 @@ impl BuildId {
     /// A build id from its hexadecimal form.
     #[must_use]
     pub fn from_hex(hex: &str) -> Option<Self> {
-        if !hex.is_ascii() || hex.len() % 2 != 0 {
+        if !hex.is_ascii() || !hex.len().is_multiple_of(2) {
             return None;
         }
         let bytes: Option<Vec<u8>> = (0..hex.len())
@@ -318,9 +319,10 @@ fn ends_in_call(code: &[u8]) -> bool {
     })
 }
 
-pub(crate) fn elf64<'data, R: ReadRef<'data>>(
-    data: R,
-) -> Result<ElfFile64<'data, LittleEndian, R>, ImageError> {
+/// A little-endian ELF file of 64 bits.
+pub(crate) type Elf64<'data, R> = ElfFile64<'data, object::LittleEndian, R>;
+
+pub(crate) fn elf64<'data, R: ReadRef<'data>>(data: R) -> Result<Elf64<'data, R>, ImageError> {
     let ident = data.read_bytes_at(0, 20).map_err(|()| ImageError::NotElf)?;
     if !ident.starts_with(b"\x7fELF") {
         return Err(ImageError::NotElf);
@@ -333,7 +335,7 @@ pub(crate) fn elf64<'data, R: ReadRef<'data>>(
     ElfFile64::parse(data).map_err(|error| ImageError::Damaged(error.to_string()))
 }
 
-fn cfi_sections<'data, R: ReadRef<'data>>(elf: &ElfFile64<'data, LittleEndian, R>) -> CfiSections {
+fn cfi_sections<'data, R: ReadRef<'data>>(elf: &Elf64<'data, R>) -> CfiSections {
     let bytes = |name: &str| -> Option<(u64, Arc<[u8]>)> {
         let section = elf.section_by_name(name)?;
         let data = section.uncompressed_data().ok()?;
@@ -377,24 +379,22 @@ const ROOTS: [&[u8]; 6] = [
 const ROOT_SIZE: u64 = 64;
 
 /// The sorted hashes of the names of global functions, and the ranges of root functions.
-fn scan_symbols<'data, R: ReadRef<'data>>(
-    elf: &ElfFile64<'data, LittleEndian, R>,
-) -> (Vec<u64>, Vec<Range<u64>>) {
+fn scan_symbols<'data, R: ReadRef<'data>>(elf: &Elf64<'data, R>) -> (Vec<u64>, Vec<Range<u64>>) {
     let mut exports = Vec::new();
     let mut roots = Vec::new();
     let root = |start: u64, size: u64| start..start.saturating_add(size.max(ROOT_SIZE));
-    for symbol in elf.dynamic_symbols().chain(elf.symbols()) {
-        if !symbol.is_definition() {
-            continue;
-        }
-        let Ok(name) = symbol.name_bytes() else {
-            continue;
-        };
-        if symbol.is_global() && symbol.kind() == object::SymbolKind::Text {
-            exports.push(name_hash(name));
-        }
-        if ROOTS.contains(&name) {
-            roots.push(root(symbol.address(), symbol.size()));
+    for table in [SymbolTable::dynamic(elf), SymbolTable::fixed(elf)]
+        .iter()
+        .flatten()
+    {
+        for symbol in table.iter().filter(|symbol| symbol.is_defined()) {
+            let name = table.name(&symbol);
+            if symbol.is_function() && !symbol.is_local() {
+                exports.push(name_hash(name));
+            }
+            if ROOTS.contains(&name) {
+                roots.push(root(symbol.svma, symbol.size));
+            }
         }
     }
     if elf.entry() != 0 {

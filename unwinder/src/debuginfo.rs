@@ -1,0 +1,268 @@
+//! Debug information: source lines, inlined functions, and what the entry of a function says.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use addr2line::Context;
+use gimli::{
+    AttributeValue, DW_AT_abstract_origin, DW_AT_decl_file, DW_AT_decl_line, DW_AT_linkage_name,
+    DW_AT_name, DW_AT_specification, DW_TAG_subprogram, DebuggingInformationEntry, DwAt, Dwarf,
+    EndianArcSlice, LittleEndian, Reader as _, SectionId, UnitRef,
+};
+use object::{Object, ObjectSection, ReadRef};
+
+use crate::debugfile::{self, Links, SymbolsMiss};
+use crate::file;
+use crate::image::{Elf64, elf64};
+use crate::outlined::is_outlined;
+use crate::symbols::Place;
+
+type Reader = EndianArcSlice<LittleEndian>;
+type Die = DebuggingInformationEntry<Reader>;
+
+/// The debug information of one file.
+pub(crate) struct DebugInfo {
+    context: Context<Reader>,
+}
+
+/// One row of the line table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    pub(crate) svma: u64,
+    pub(crate) line: u32,
+}
+
+impl DebugInfo {
+    /// Reads it from the file itself, or from its separate debug file.
+    pub(crate) fn open(links: &Links, roots: &[PathBuf]) -> Result<Self, SymbolsMiss> {
+        let path = &links.path;
+        let unreadable = |error| SymbolsMiss::File {
+            path: path.clone(),
+            error,
+        };
+        let pieces = file::open(path)
+            .map_err(|error| unreadable(crate::ImageError::Unreadable(error.kind())))?;
+        let elf = elf64(&pieces).map_err(unreadable)?;
+        Self::of_elf_or_debug_file(&elf, links, roots)
+    }
+
+    /// Reads it from an ELF file in memory, or from that file's separate debug file.
+    pub(crate) fn of_bytes(
+        bytes: &[u8],
+        links: &Links,
+        roots: &[PathBuf],
+    ) -> Result<Self, SymbolsMiss> {
+        let unusable = |error| SymbolsMiss::File {
+            path: links.path.clone(),
+            error,
+        };
+        Self::of_elf_or_debug_file(&elf64(bytes).map_err(unusable)?, links, roots)
+    }
+
+    fn of_elf_or_debug_file<'data, R: ReadRef<'data>>(
+        elf: &Elf64<'data, R>,
+        links: &Links,
+        roots: &[PathBuf],
+    ) -> Result<Self, SymbolsMiss> {
+        if has_debug_info(elf) {
+            return Self::of_elf(&links.path, elf, roots);
+        }
+        let mut misses = Vec::new();
+        match debugfile::find(links, roots, &mut misses) {
+            Some((path, pieces)) => match elf64(&pieces) {
+                Ok(elf) if has_debug_info(&elf) => Self::of_elf(&path, &elf, roots),
+                Ok(_) => Err(SymbolsMiss::NoDebugInfo { path }),
+                Err(error) => Err(SymbolsMiss::File { path, error }),
+            },
+            None if elf.section_by_name(".symtab").is_some() => Err(SymbolsMiss::NoDebugInfo {
+                path: links.path.clone(),
+            }),
+            None => Err(misses.swap_remove(0)),
+        }
+    }
+
+    fn of_elf<'data, R: ReadRef<'data>>(
+        path: &Path,
+        elf: &Elf64<'data, R>,
+        roots: &[PathBuf],
+    ) -> Result<Self, SymbolsMiss> {
+        let damaged = |error: gimli::Error| SymbolsMiss::DamagedDebugInfo {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        };
+        let mut dwarf = Dwarf::load(|id| section(elf, id)).map_err(damaged)?;
+        if let Some(common) = debugfile::find_common(path, elf, roots)? {
+            let common = elf64(&common).map_err(|error| SymbolsMiss::File {
+                path: path.to_owned(),
+                error,
+            })?;
+            dwarf.load_sup(|id| section(&common, id)).map_err(damaged)?;
+        }
+        Ok(Self {
+            context: Context::from_dwarf(dwarf).map_err(damaged)?,
+        })
+    }
+
+    /// The source places of an instruction, the innermost inlined function first.
+    pub(crate) fn lines(&self, svma: u64) -> Vec<Place> {
+        let mut places = Vec::new();
+        let Ok(mut frames) = self.context.find_frames(svma).skip_all_loads() else {
+            return places;
+        };
+        while let Ok(Some(frame)) = frames.next() {
+            let name = frame
+                .function
+                .and_then(|name| Some(name.raw_name().ok()?.into_owned()));
+            let location = frame.location;
+            places.push(Place {
+                function: name,
+                file: location
+                    .as_ref()
+                    .and_then(|location| location.file)
+                    .map(str::to_owned),
+                line: location
+                    .and_then(|location| location.line)
+                    .filter(|&line| line > 0),
+            });
+        }
+        places
+    }
+
+    /// The line on which the function that holds `svma` is declared.
+    pub(crate) fn decl_line(&self, svma: u64) -> Option<u32> {
+        let unit = self.context.find_dwarf_and_unit(svma).skip_all_loads()?;
+        let mut entries = unit.entries();
+        while let Some(entry) = entries.next_dfs().ok()? {
+            if entry.tag() == DW_TAG_subprogram && holds(&unit, entry, svma) {
+                return u32::try_from(number(&unit, entry, DW_AT_decl_line)?).ok();
+            }
+        }
+        None
+    }
+
+    /// The function that begins nearest above `line`, in the file and unit of the function at
+    /// `svma`. Outlined and other functions that the compiler made up do not count.
+    pub(crate) fn function_around(&self, svma: u64, line: u32) -> Option<String> {
+        let unit = self.context.find_dwarf_and_unit(svma).skip_all_loads()?;
+        let mut file = None;
+        let mut found: Vec<(u64, Option<u64>, String)> = Vec::new();
+        let mut entries = unit.entries();
+        while let Some(entry) = entries.next_dfs().ok()? {
+            if entry.tag() != DW_TAG_subprogram {
+                continue;
+            }
+            if holds(&unit, entry, svma) {
+                file = number(&unit, entry, DW_AT_decl_file);
+            } else if let Some(declared) = number(&unit, entry, DW_AT_decl_line)
+                && declared <= u64::from(line)
+                && let Some(name) = name_of(&unit, entry)
+                && !name.starts_with('.')
+                && !is_outlined(&name)
+            {
+                found.push((declared, number(&unit, entry, DW_AT_decl_file), name));
+            }
+        }
+        found.retain(|(_, in_file, _)| *in_file == file);
+        found
+            .into_iter()
+            .max_by_key(|(declared, ..)| *declared)
+            .map(|(_, _, name)| name)
+    }
+
+    /// The rows of the line table within `start..end`, in the order of the table. Rows without a
+    /// line are left out.
+    pub(crate) fn rows(&self, start: u64, end: u64) -> Vec<Row> {
+        self.rows_of_unit(start, end).unwrap_or_default()
+    }
+
+    fn rows_of_unit(&self, start: u64, end: u64) -> Option<Vec<Row>> {
+        let unit = self.context.find_dwarf_and_unit(start).skip_all_loads()?;
+        let mut program = unit.line_program.clone()?.rows();
+        let mut found = Vec::new();
+        while let Ok(Some((_, row))) = program.next_row() {
+            if (start..end).contains(&row.address())
+                && !row.end_sequence()
+                && let Some(line) = row.line()
+            {
+                found.push(Row {
+                    svma: row.address(),
+                    line: u32::try_from(line.get()).ok()?,
+                });
+            }
+        }
+        Some(found)
+    }
+}
+
+fn has_debug_info<'data, R: ReadRef<'data>>(elf: &Elf64<'data, R>) -> bool {
+    // A debug file's stripped counterpart may keep the section's header without its bytes.
+    elf.section_by_name(".debug_info").is_some_and(|section| {
+        section.size() > 0 && section.file_range().is_some_and(|(_, size)| size > 0)
+    })
+}
+
+fn section<'data, R: ReadRef<'data>>(
+    elf: &Elf64<'data, R>,
+    id: SectionId,
+) -> Result<Reader, gimli::Error> {
+    let data = elf
+        .section_by_name(id.name())
+        .and_then(|found| found.uncompressed_data().ok());
+    Ok(Reader::new(
+        Arc::from(data.as_deref().unwrap_or_default()),
+        LittleEndian,
+    ))
+}
+
+fn holds(unit: &UnitRef<'_, Reader>, entry: &Die, svma: u64) -> bool {
+    let Ok(mut ranges) = unit.die_ranges(entry) else {
+        return false;
+    };
+    while let Ok(Some(range)) = ranges.next() {
+        if (range.begin..range.end).contains(&svma) {
+            return true;
+        }
+    }
+    false
+}
+
+/// What `look` finds in an entry, or in the entries that it completes (DWARF 5, section 2.13.2).
+fn followed<T>(
+    unit: &UnitRef<'_, Reader>,
+    entry: &Die,
+    look: impl Fn(&Die) -> Option<T>,
+) -> Option<T> {
+    /// A declaration behind a definition behind an inlined copy; longer chains are circles.
+    const MOST: usize = 4;
+    let mut here = entry.clone();
+    for _ in 0..MOST {
+        if let Some(found) = look(&here) {
+            return Some(found);
+        }
+        let next = here
+            .attr_value(DW_AT_abstract_origin)
+            .or_else(|| here.attr_value(DW_AT_specification))?;
+        let offset = match next {
+            AttributeValue::UnitRef(offset) => offset,
+            AttributeValue::DebugInfoRef(offset) => offset.to_unit_offset(&unit.header)?,
+            _ => return None,
+        };
+        here = unit.entry(offset).ok()?;
+    }
+    None
+}
+
+fn number(unit: &UnitRef<'_, Reader>, entry: &Die, name: DwAt) -> Option<u64> {
+    followed(unit, entry, |die| die.attr_value(name)?.udata_value())
+}
+
+/// The linkage name of a function's entry, or its plain name where it has no other.
+fn name_of(unit: &UnitRef<'_, Reader>, entry: &Die) -> Option<String> {
+    let text = |name| {
+        followed(unit, entry, |die| {
+            let value = unit.attr_string(die.attr_value(name)?).ok()?;
+            Some(value.to_string_lossy().ok()?.into_owned())
+        })
+    };
+    text(DW_AT_linkage_name).or_else(|| text(DW_AT_name))
+}

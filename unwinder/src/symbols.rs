@@ -1,0 +1,357 @@
+//! The names of functions: which one an svma is in.
+
+use std::cell::OnceCell;
+use std::io::Read;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use object::{Object, ObjectSection, ObjectSegment, ReadRef};
+
+use crate::debugfile::{self, DEBUG_ROOT, Links, SymbolsMiss};
+use crate::debuginfo::DebugInfo;
+use crate::file;
+use crate::image::{BuildId, Elf64, ImageError, elf64};
+use crate::symtab::{RawSymbol, SymbolTable, string_at};
+
+/// A function of a load object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// The linkage name, as the symbol table has it.
+    pub name: String,
+    /// The svma of its first byte.
+    pub start: u64,
+    /// Its length in bytes.
+    pub size: u64,
+}
+
+/// One place in the source that an instruction stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The linkage name of the function that the code was written in.
+    pub function: Option<String>,
+    /// The source file, as the compiler was told.
+    pub file: Option<String>,
+    /// The line, from 1.
+    pub line: Option<u32>,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    start: u64,
+    end: u64,
+    /// The greatest `end` of this entry and all before it.
+    reach: u64,
+    name: u32,
+    table: u8,
+}
+
+/// The symbols of one file, and its debug information once lines are asked for.
+pub struct Symbols {
+    entries: Vec<Entry>,
+    strings: Vec<Arc<[u8]>>,
+    misses: Vec<SymbolsMiss>,
+    links: Links,
+    roots: Vec<PathBuf>,
+    bytes: Option<Arc<[u8]>>,
+    debug: OnceCell<Result<DebugInfo, SymbolsMiss>>,
+}
+
+impl std::fmt::Debug for Symbols {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Symbols")
+            .field("path", &self.links.path)
+            .field("functions", &self.entries.len())
+            .field("misses", &self.misses)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Symbols {
+    /// Opens the symbols of the file at `path`; with `expected`, only if that is its build id.
+    ///
+    /// Names come from its own tables, from `.gnu_debugdata`, and where it was stripped from a
+    /// separate debug file under `/usr/lib/debug` or beside it.
+    ///
+    /// # Errors
+    /// [`SymbolsMiss::File`] when the file cannot be read or is another build. A stripped file is
+    /// no error; what was missed is in [`Symbols::misses`].
+    pub fn open(path: &Path, expected: Option<&BuildId>) -> Result<Self, SymbolsMiss> {
+        Self::open_below(path, expected, &[PathBuf::from(DEBUG_ROOT)])
+    }
+
+    /// As [`Symbols::open`], with other folders in the place of `/usr/lib/debug`.
+    ///
+    /// # Errors
+    /// As [`Symbols::open`].
+    pub fn open_below(
+        path: &Path,
+        expected: Option<&BuildId>,
+        debug_roots: &[PathBuf],
+    ) -> Result<Self, SymbolsMiss> {
+        let unusable = |error| SymbolsMiss::File {
+            path: path.to_owned(),
+            error,
+        };
+        let pieces =
+            file::open(path).map_err(|error| unusable(ImageError::Unreadable(error.kind())))?;
+        let elf = elf64(&pieces).map_err(unusable)?;
+        let links = Links::of(path, &elf);
+        if let Some(expected) = expected
+            && !links
+                .build_id
+                .as_ref()
+                .is_some_and(|found| found.same_file(expected))
+        {
+            let (expected, found) = (expected.clone(), links.build_id);
+            return Err(unusable(ImageError::Replaced { expected, found }));
+        }
+        Ok(Self::of_elf(&elf, links, debug_roots.to_vec(), None))
+    }
+
+    /// The symbols of an ELF file held in memory, such as the vDSO.
+    ///
+    /// # Errors
+    /// [`SymbolsMiss::File`] when the bytes are not an ELF file for this machine.
+    pub fn from_bytes(path: &Path, bytes: Arc<[u8]>) -> Result<Self, SymbolsMiss> {
+        let unusable = |error| SymbolsMiss::File {
+            path: path.to_owned(),
+            error,
+        };
+        let elf = elf64(&*bytes).map_err(unusable)?;
+        let links = Links::of(path, &elf);
+        Ok(Self::of_elf(
+            &elf,
+            links,
+            vec![PathBuf::from(DEBUG_ROOT)],
+            Some(bytes.clone()),
+        ))
+    }
+
+    fn of_elf<'data, R: ReadRef<'data>>(
+        elf: &Elf64<'data, R>,
+        links: Links,
+        roots: Vec<PathBuf>,
+        bytes: Option<Arc<[u8]>>,
+    ) -> Self {
+        let mut misses = Vec::new();
+        let mut tables: Vec<SymbolTable> = SymbolTable::dynamic(elf).into_iter().collect();
+        match SymbolTable::fixed(elf) {
+            Some(table) => tables.push(table),
+            None => {
+                tables.extend(packed_table(elf, &links, &mut misses));
+                let found = debugfile::find(&links, &roots, &mut misses)
+                    .and_then(|(_, pieces)| SymbolTable::fixed(&elf64(&pieces).ok()?));
+                if found.is_none() {
+                    misses.insert(
+                        0,
+                        SymbolsMiss::Stripped {
+                            path: links.path.clone(),
+                        },
+                    );
+                }
+                tables.extend(found);
+            }
+        }
+        let entries = entries(&tables, &code_ranges(elf));
+        let strings = tables.into_iter().map(|table| table.strings).collect();
+        Self {
+            entries,
+            strings,
+            misses,
+            links,
+            roots,
+            bytes,
+            debug: OnceCell::new(),
+        }
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.links.path
+    }
+
+    /// The build id of the file.
+    #[must_use]
+    pub fn build_id(&self) -> Option<&BuildId> {
+        self.links.build_id.as_ref()
+    }
+
+    /// What was looked for and not found while opening.
+    #[must_use]
+    pub fn misses(&self) -> &[SymbolsMiss] {
+        &self.misses
+    }
+
+    /// The function that holds `svma`. `None` in the gaps, such as static functions of a stripped
+    /// file: a symbol is never stretched beyond its size. A symbol without a size, as
+    /// hand-written code has them, reaches to the next symbol.
+    #[must_use]
+    pub fn function(&self, svma: u64) -> Option<Function> {
+        let after = self.entries.partition_point(|entry| entry.start <= svma);
+        let entry = self.entries[..after]
+            .iter()
+            .rev()
+            .take_while(|entry| entry.reach > svma)
+            .find(|entry| entry.end > svma)?;
+        Some(self.as_function(entry))
+    }
+
+    /// All functions, by address.
+    pub fn functions(&self) -> impl Iterator<Item = Function> {
+        self.entries.iter().map(|entry| self.as_function(entry))
+    }
+
+    /// The first function of this linkage name.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Option<Function> {
+        let entry = self
+            .entries
+            .iter()
+            .find(|entry| self.name(entry) == name.as_bytes())?;
+        Some(self.as_function(entry))
+    }
+
+    /// The source places of the instruction at `svma`, the innermost inlined function first.
+    /// Empty without debug information.
+    #[must_use]
+    pub fn lines(&self, svma: u64) -> Vec<Place> {
+        self.debug_info()
+            .map_or_else(|_| Vec::new(), |debug| debug.lines(svma))
+    }
+
+    /// The line on which the function that starts at `start` is declared.
+    #[must_use]
+    pub fn decl_line(&self, start: u64) -> Option<u32> {
+        self.debug_info().ok()?.decl_line(start)
+    }
+
+    /// Why there are no lines, if there are none. Reads the debug information.
+    #[must_use]
+    pub fn lines_miss(&self) -> Option<&SymbolsMiss> {
+        self.debug_info().err()
+    }
+
+    pub(crate) fn debug_info(&self) -> Result<&DebugInfo, &SymbolsMiss> {
+        let load = || match &self.bytes {
+            Some(bytes) => DebugInfo::of_bytes(bytes, &self.links, &self.roots),
+            None => DebugInfo::open(&self.links, &self.roots),
+        };
+        self.debug.get_or_init(load).as_ref()
+    }
+
+    fn name(&self, entry: &Entry) -> &[u8] {
+        string_at(&self.strings[usize::from(entry.table)], entry.name)
+    }
+
+    fn as_function(&self, entry: &Entry) -> Function {
+        Function {
+            name: String::from_utf8_lossy(self.name(entry)).into_owned(),
+            start: entry.start,
+            size: entry.end - entry.start,
+        }
+    }
+}
+
+/// The symbol table that distributions leave in stripped files: an xz-packed ELF file.
+fn packed_table<'data, R: ReadRef<'data>>(
+    elf: &Elf64<'data, R>,
+    links: &Links,
+    misses: &mut Vec<SymbolsMiss>,
+) -> Option<SymbolTable> {
+    /// A file that unpacks to more is not a symbol table.
+    const MOST: u64 = 1 << 30;
+    let packed = elf
+        .section_by_name(".gnu_debugdata")?
+        .uncompressed_data()
+        .ok()?;
+    let mut unpacked = Vec::new();
+    let table = lzma_rust2::XzReader::new(&*packed, true)
+        .take(MOST)
+        .read_to_end(&mut unpacked)
+        .ok()
+        .and_then(|_| SymbolTable::fixed(&elf64(&*unpacked).ok()?));
+    if table.is_none() {
+        misses.push(SymbolsMiss::DamagedDebugData {
+            path: links.path.clone(),
+        });
+    }
+    table
+}
+
+fn code_ranges<'data, R: ReadRef<'data>>(elf: &Elf64<'data, R>) -> Vec<Range<u64>> {
+    let executable = |flags| match flags {
+        object::SegmentFlags::Elf { p_flags, .. } => p_flags.0 & object::elf::PF_X.0 != 0,
+        _ => false,
+    };
+    elf.segments()
+        .filter(|segment| executable(segment.flags()))
+        .map(|segment| segment.address()..segment.address().saturating_add(segment.size()))
+        .collect()
+}
+
+/// Which of two symbols at one address names it; the greater wins. A function before a label, one
+/// with a size before one without, a global before a local one, the longer, the one with fewer
+/// leading underscores (`write` before `__write`), the strong before the weak, and at last the
+/// first by name.
+fn preference<'a>(symbol: &RawSymbol, name: &'a [u8]) -> impl Ord + use<'a> {
+    let underscores = name.iter().take_while(|&&byte| byte == b'_').count();
+    (
+        symbol.is_function(),
+        symbol.size > 0,
+        !symbol.is_local(),
+        symbol.size,
+        std::cmp::Reverse(underscores),
+        !symbol.is_weak(),
+        std::cmp::Reverse(name),
+    )
+}
+
+fn entries(tables: &[SymbolTable], code: &[Range<u64>]) -> Vec<Entry> {
+    let mut found: Vec<(u8, RawSymbol)> = Vec::new();
+    for (number, table) in (0..).zip(tables) {
+        let wanted = |symbol: &RawSymbol| {
+            symbol.is_defined()
+                && (symbol.is_function() || symbol.is_label())
+                && symbol.name != 0
+                && code.iter().any(|range| range.contains(&symbol.svma))
+        };
+        found.extend(table.iter().filter(wanted).map(|symbol| (number, symbol)));
+    }
+    let name = |(table, symbol): &(u8, RawSymbol)| tables[usize::from(*table)].name(symbol);
+    found.sort_by(|a, b| {
+        let by_start = a.1.svma.cmp(&b.1.svma);
+        by_start.then_with(|| preference(&b.1, name(b)).cmp(&preference(&a.1, name(a))))
+    });
+    found.dedup_by_key(|(_, symbol)| symbol.svma);
+    let mut entries: Vec<Entry> = Vec::with_capacity(found.len());
+    let mut reach = 0;
+    for (at, (table, symbol)) in found.iter().enumerate() {
+        let end = match symbol.size {
+            0 => {
+                let next = found.get(at + 1).map_or(u64::MAX, |(_, next)| next.svma);
+                let holds = |range: &&Range<u64>| range.contains(&symbol.svma);
+                next.min(
+                    code.iter()
+                        .find(holds)
+                        .map_or(symbol.svma, |range| range.end),
+                )
+            }
+            size => symbol.svma.saturating_add(size),
+        };
+        // A label inside a function, such as a loop's, does not name its part of the function.
+        if !symbol.is_function() && symbol.svma < reach {
+            continue;
+        }
+        reach = reach.max(end);
+        entries.push(Entry {
+            start: symbol.svma,
+            end,
+            reach,
+            name: symbol.name,
+            table: *table,
+        });
+    }
+    entries
+}

@@ -1,0 +1,51 @@
+! Outlined functions. A line that holds `parent NAME` starts a directive in that procedure.
+module work
+  implicit none
+  real(8), volatile :: sink = 0
+contains
+  subroutine simple(n)
+    integer, intent(in) :: n
+    integer :: i
+    real(8) :: total
+    total = 0
+    !$omp parallel do reduction(+ : total) ! parent simple
+    do i = 1, n
+      total = total + i
+    end do
+    !$omp end parallel do
+    sink = sink + total
+  end subroutine simple
+
+  subroutine tasks(n)
+    integer, intent(in) :: n
+    integer :: i
+    !$omp parallel ! parent tasks
+    !$omp single
+    do i = 1, n
+      !$omp task firstprivate(i) ! parent tasks
+      sink = sink + i
+      !$omp end task
+    end do
+    !$omp end single
+    !$omp end parallel
+  end subroutine tasks
+end module work
+
+subroutine alone(n)
+  use work
+  integer, intent(in) :: n
+  !$omp parallel ! parent alone
+  sink = sink + n
+  !$omp end parallel
+end subroutine alone
+
+program regions
+  use work
+  implicit none
+  call simple(10)
+  call tasks(3)
+  call alone(2)
+  !$omp parallel ! parent main program
+  sink = sink + 1
+  !$omp end parallel
+end program regions
