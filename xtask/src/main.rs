@@ -1,1 +1,65 @@
-fn main() {}
+//! The tasks of this repository: `cargo xtask demo | test | install | fixtures | ci`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+mod checks;
+mod command;
+mod counts;
+mod demo;
+mod install;
+mod measure;
+mod packages;
+
+const USAGE: &str = "\
+usage: cargo xtask TASK
+
+  demo                   build everything, record an OpenMP program and read it, in a minute
+  test                   install what the tests need, then run every check
+  ci                     the same as test: what .ci/run calls is what a person runs
+  install --prefix DIR   build in release mode and install under DIR
+  fixtures [NAME...]     build and run the fixtures and print what they measured";
+
+/// A task's result; the error is one sentence that says what to do.
+pub(crate) type Outcome<T = ()> = Result<T, String>;
+
+/// The root of the repository.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("xtask lies in the repository's root")
+}
+
+/// Cargo's folder of build products, which a variable may place elsewhere.
+pub(crate) fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let outcome = match words[..] {
+        ["demo"] => demo::demo(),
+        ["test" | "ci"] => return checks::test(),
+        ["install", "--prefix", dir] => install::install(Path::new(dir)),
+        ["install", option] if option.starts_with("--prefix=") => {
+            install::install(Path::new(&option["--prefix=".len()..]))
+        }
+        ["fixtures", ref names @ ..] => measure::fixtures(names),
+        ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(sentence) => {
+            eprintln!("\nxtask: {sentence}");
+            ExitCode::FAILURE
+        }
+    }
+}

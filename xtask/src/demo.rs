@@ -1,0 +1,128 @@
+//! `cargo xtask demo`: from a fresh machine to the three views of a recorded program.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use fixtures::Opt;
+
+use crate::command::run;
+use crate::{Outcome, install, packages, target};
+
+/// The three views: what to see, and the words that show it.
+const VIEWS: [(&str, &[&str]); 3] = [
+    (
+        "Functions, in user mode: waiting has names, so that the cost of an imbalance, of a \
+         critical section and of serial code stands in the list beside the functions.",
+        &["-functions", "demo.er"],
+    ),
+    (
+        "Call tree, in user mode: every thread of a team is called from the function that holds \
+         the directive, under main, and each wait stands under the region that caused it.",
+        &["-calltree", "demo.er"],
+    ),
+    (
+        "Call tree, in machine mode: the same samples as they were measured; the workers never \
+         passed through main, and waiting is frames of the runtime.",
+        &["-viewmode", "machine", "-calltree", "demo.er"],
+    ),
+];
+
+/// Builds, records and reads.
+pub(crate) fn demo() -> Outcome {
+    let compiler = packages::clang("the demo's OpenMP program")?;
+    install::build_release()?;
+    check_permission(&std::fs::read_to_string(PARANOID).unwrap_or_default())?;
+    let program = fixtures::program("demo").expect("the catalogue has the demo");
+    let folder = Scratch::new()?;
+    println!("\n$ {} -O2 -g -fopenmp demo.c -o demo -lm", compiler.name);
+    let exe = fixtures::build(program, &compiler, Opt::O2, &target().join("fixtures"))
+        .map_err(|e| e.to_string())?;
+    std::fs::copy(&exe, folder.path.join("demo"))
+        .map_err(|e| format!("{} cannot be copied: {e}", exe.display()))?;
+    let threads = std::thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 4));
+    println!("\n$ export OMP_NUM_THREADS={threads}");
+    let mut collect = folder.tool("collect");
+    collect
+        .args(["-O", "demo.er", "./demo"])
+        .env("OMP_NUM_THREADS", threads.to_string());
+    run(&mut collect).map_err(|sentence| {
+        format!("{sentence}; what collect said above tells what it lacks on this machine")
+    })?;
+    for (what_to_see, words) in VIEWS {
+        println!("\n{what_to_see}");
+        run(folder.tool("er_print").args(words))?;
+    }
+    Ok(())
+}
+
+const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
+
+/// Whether the kernel lets this user sample; at 3 and above, which some distributions set, only
+/// root may.
+fn check_permission(paranoid: &str) -> Outcome {
+    let level: i32 = paranoid.trim().parse().unwrap_or(2);
+    if level <= 2 || packages::is_root() {
+        return Ok(());
+    }
+    Err(format!(
+        "this kernel permits profiling to root only (perf_event_paranoid is {level}); \
+         permit it until the next boot with one command, then run the demo again:\n\n    \
+         sudo sysctl kernel.perf_event_paranoid=2\n"
+    ))
+}
+
+/// A folder of the demo's own, removed at the end.
+struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    fn new() -> Outcome<Self> {
+        let path = std::env::temp_dir().join(format!("parallax-demo-{}", std::process::id()));
+        std::fs::create_dir_all(&path)
+            .map_err(|e| format!("{} cannot be made: {e}", path.display()))?;
+        Ok(Self { path })
+    }
+
+    /// A tool of this build, to run in the folder.
+    fn tool(&self, name: &str) -> Command {
+        let mut command = Command::new(absolute(&target().join("release").join(name)));
+        command.current_dir(&self.path);
+        command
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What is left in the folder for temporary files harms nobody.
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ordinary_kernel_permits() {
+        for text in ["2\n", "1\n", "-1\n", ""] {
+            assert_eq!(check_permission(text), Ok(()), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_strict_kernel_is_explained_to_users_other_than_root() {
+        let outcome = check_permission("4\n");
+        if packages::is_root() {
+            assert_eq!(outcome, Ok(()));
+        } else {
+            let sentence = outcome.unwrap_err();
+            assert!(sentence.contains("perf_event_paranoid is 4"), "{sentence}");
+            assert!(sentence.contains("sudo sysctl"), "{sentence}");
+        }
+    }
+}
