@@ -290,3 +290,67 @@ fn sites_without_room_leave_the_code_address() {
     assert_ne!(begin.code, None);
     assert!(recording.consumer.refused_sites() > 0);
 }
+
+#[test]
+fn a_forked_child_records_into_a_slot_of_its_own() {
+    let recording = record(&compile("fork.c", &[]), &[]);
+    assert!(recording.status.success());
+    let printed = recording.addresses();
+    let regions = |pid: u64| -> usize {
+        let threads = recording
+            .threads
+            .iter()
+            .filter(|thread| thread.view.pid as u64 == pid);
+        threads
+            .map(|thread| thread.of(Kind::ParallelBegin).count())
+            .sum()
+    };
+    assert_eq!(
+        (regions(printed["parent"]), regions(printed["child"])),
+        (3, 2)
+    );
+    let ids: BTreeSet<_> = recording
+        .all(Kind::ParallelBegin)
+        .map(|event| event.region().region)
+        .collect();
+    assert_eq!(ids.len(), 5);
+    let child = recording
+        .threads
+        .iter()
+        .find(|t| t.view.pid as u64 == printed["child"])
+        .unwrap();
+    let site = recording.site(child.of(Kind::ParallelBegin).next().unwrap());
+    assert_eq!((site.pid as u64, site.complete), (printed["child"], true));
+    let pids: BTreeSet<u64> = recording
+        .consumer
+        .runtimes()
+        .map(|r| r.pid as u64)
+        .collect();
+    assert_eq!(pids, BTreeSet::from([printed["parent"], printed["child"]]));
+}
+
+#[test]
+fn what_a_killed_program_sent_is_there() {
+    let consumer = Consumer::create(&ArenaOptions::default()).unwrap();
+    let mut child = command(&compile("killed.c", &[]), &consumer)
+        .spawn()
+        .unwrap();
+    let start = std::time::Instant::now();
+    while consumer.slots().map(|slot| slot.pending).max().unwrap_or(0) < 1000 {
+        assert!(
+            start.elapsed().as_secs() < 60,
+            "the program records nothing"
+        );
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    let recording = record_child(consumer, child);
+    assert!(!recording.status.success());
+    assert!(recording.threads.iter().all(|thread| !thread.view.closed));
+    let begun = recording.initial().of(Kind::ParallelBegin).count();
+    let ended = recording.initial().of(Kind::ParallelEnd).count();
+    assert!(
+        begun > 100 && (begun == ended || begun == ended + 1),
+        "{begun} begun, {ended} ended"
+    );
+}

@@ -3,21 +3,28 @@
 //! `work` and `dispatch` are left out on purpose: the states do not need them, and flang's
 //! programs print a warning when a tool asks for them (LLVM issue 112545).
 //!
-//! The tool's words: `parallel_data` holds the region's instance. `task_data` holds an explicit
-//! task's instance with [`EXPLICIT`] set, and an implicit task's region without, because at the
-//! end of an implicit task the region is no longer passed.
+//! The tool's words: `parallel_data` holds the region's instance, an explicit task's `task_data`
+//! its instance with [`EXPLICIT`] set. An implicit task's word stays zero: LLVM's runtime keeps
+//! a copy of it in each worker and asserts, at a `taskwait` with dependences, that it is zero
+//! (`__kmpc_omp_taskwait_deps_51`), so a tool that writes there kills such programs.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_uint, c_void};
 
 use omp_ring::record::InstanceId;
 
-use super::types::{Data, Function, SCOPE_BEGIN, SCOPE_END, TASK_NOT_EXPLICIT, TaskFrame, number};
+use super::types::{
+    Data, Function, SCOPE_BEGIN, SCOPE_END, STATUS_TASKWAIT_COMPLETE, SYNC_TASKWAIT,
+    TASK_NOT_EXPLICIT, TASK_TASKWAIT, TaskFrame, number,
+};
 use crate::context::Call;
 use crate::tls;
 
 /// Marks the word of an explicit task.
 const EXPLICIT: u64 = 1 << 63;
+/// The word of what the specification calls a taskwait task: no task, but a `taskwait` with
+/// dependences, which the runtime reports by these means alone.
+const TASKWAIT: u64 = 1 << 62;
 
 /// All callbacks with their numbers.
 pub(crate) fn all() -> [(c_int, Function); 13] {
@@ -128,21 +135,17 @@ unsafe extern "C" fn parallel_end(
 unsafe extern "C" fn implicit_task(
     endpoint: c_int,
     parallel: *mut Data,
-    task: *mut Data,
+    _task: *mut Data,
     size: c_uint,
     index: c_uint,
     _flags: c_int,
 ) {
-    // SAFETY: the runtime's own pointers; the task is this thread's.
-    unsafe {
-        if endpoint == SCOPE_BEGIN {
-            let region = word(parallel);
-            set_word(task, region);
-            tls::with(|thread| thread.implicit_begin(InstanceId(region), index, size));
-        } else if endpoint == SCOPE_END {
-            let region = word(task);
-            tls::with(|thread| thread.implicit_end(InstanceId(region), index, size));
-        }
+    // SAFETY: the runtime's own pointer; NULL at the end.
+    let region = InstanceId(unsafe { word(parallel) });
+    if endpoint == SCOPE_BEGIN {
+        tls::with(|thread| thread.implicit_begin(region, index, size));
+    } else if endpoint == SCOPE_END {
+        tls::with(|thread| thread.implicit_end(region, index, size));
     }
 }
 
@@ -202,22 +205,29 @@ unsafe extern "C" fn task_create(
     }
     // SAFETY: the runtime's own pointers; nobody can run the new task yet.
     unsafe {
+        if flags & TASK_TASKWAIT != 0 {
+            set_word(new_task, TASKWAIT);
+            return tls::with(|thread| thread.sync_wait_begin(SYNC_TASKWAIT, code as u64));
+        }
         let call = call(task, frame, code);
         let id = tls::with(|thread| thread.task_create(call, flags as u32).0);
         set_word(new_task, id | EXPLICIT);
     }
 }
 
-unsafe extern "C" fn task_schedule(_prior: *mut Data, status: c_uint, next: *mut Data) {
-    // Without a next task the thread does not switch: a detached task was fulfilled, or a
-    // taskwait with dependences is over.
-    if next.is_null() {
+unsafe extern "C" fn task_schedule(prior: *mut Data, status: c_uint, next: *mut Data) {
+    // SAFETY: the runtime's own pointers.
+    let (prior, next_word) = unsafe { (word(prior), word(next)) };
+    if status == STATUS_TASKWAIT_COMPLETE && prior == TASKWAIT {
+        return tls::with(|thread| thread.sync_wait_end(SYNC_TASKWAIT));
+    }
+    // Without a next task the thread does not switch: a detached task was fulfilled.
+    if next.is_null() || next_word == TASKWAIT {
         return;
     }
-    // SAFETY: the runtime's own pointer.
-    let next = unsafe { word(next) };
-    let next = if next & EXPLICIT != 0 {
-        InstanceId(next & !EXPLICIT)
+    let explicit = next_word & EXPLICIT != 0;
+    let next = if explicit {
+        InstanceId(next_word & !EXPLICIT)
     } else {
         InstanceId::NONE
     };

@@ -1,7 +1,7 @@
 //! The specification's C types, as far as the callbacks that we register need them.
 //! OpenMP API Specification 5.2, section 19.4.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{c_char, c_int, c_uint};
 
 /// `ompt_data_t`: a word for the tool, zero until it writes there.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +48,13 @@ pub(crate) const SCOPE_END: c_int = 2;
 
 /// `ompt_task_initial | ompt_task_implicit`: no task of the program's making.
 pub(crate) const TASK_NOT_EXPLICIT: c_int = 0x3;
+
+/// `ompt_task_taskwait`: stands for a `taskwait` with dependences.
+pub(crate) const TASK_TASKWAIT: c_int = 0x10;
+/// `ompt_taskwait_complete` of `ompt_task_status_t`.
+pub(crate) const STATUS_TASKWAIT_COMPLETE: c_uint = 8;
+/// `ompt_sync_region_taskwait` of `ompt_sync_region_t`.
+pub(crate) const SYNC_TASKWAIT: c_uint = 5;
 
 /// The numbers of `ompt_callbacks_t`.
 pub(crate) mod number {

@@ -1,0 +1,94 @@
+//! Contexts: the right one, from whatever stack.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use omp_ring::layout::MAX_FRAMES;
+use omp_ring::record::{CodePayload, Kind};
+use support::{Event, compile, record};
+
+#[test]
+fn contexts_that_look_alike_are_told_apart() {
+    let recording = record(&compile("stacks.c", &[]), &[]);
+    assert!(recording.status.success());
+    let printed = recording.addresses();
+    let begins: Vec<_> = recording.initial().of(Kind::ParallelBegin).collect();
+    assert_eq!(begins.len(), 18);
+    for round in begins.chunks(6) {
+        // leaf, then `variable` but for the realigned one, then the caller that printed.
+        for (event, name) in round.iter().zip(["first", "second", "third"]) {
+            let site = recording.site(event);
+            assert_eq!(site.frames[0], site.code);
+            assert_eq!(site.frames[3], printed[name], "{name}");
+            assert!(site.complete);
+        }
+        let realigned = recording.site(round[3]);
+        assert_eq!(realigned.frames[2], printed["realigned"]);
+        assert!(realigned.complete);
+        let deep = recording.site(round[4]);
+        assert!(deep.complete && deep.frames.len() > 100);
+        let deepest = recording.site(round[5]);
+        assert!(!deepest.complete && deepest.frames.len() == MAX_FRAMES);
+    }
+    let sites: BTreeSet<u32> = begins.iter().map(|event| event.site.unwrap().0).collect();
+    assert_eq!(sites.len(), 6);
+}
+
+#[test]
+fn odd_constructs_leave_balanced_records() {
+    for policy in ["active", "passive"] {
+        let recording = record(
+            &compile("shapes.c", &[]),
+            &[("OMP_WAIT_POLICY", policy), ("OMP_CANCELLATION", "true")],
+        );
+        assert!(
+            recording.status.success(),
+            "{:?} {}",
+            recording.status,
+            recording.stderr
+        );
+        assert_eq!(recording.stderr, "");
+        let created: BTreeSet<_> = recording
+            .all(Kind::TaskCreate)
+            .map(|event| event.task().task)
+            .collect();
+        for event in recording.all(Kind::TaskSchedule) {
+            let task = event.task().task;
+            assert!(
+                task.0 == 0 || created.contains(&task),
+                "{event:?} of no known task"
+            );
+        }
+        for thread in &recording.threads {
+            let begins =
+                thread.of(Kind::JoinWaitBegin).count() + thread.of(Kind::SyncWaitBegin).count();
+            let ends = thread.of(Kind::SyncWaitEnd).count();
+            assert!(
+                begins == ends || begins == ends + 1,
+                "{begins} begins, {ends} ends"
+            );
+            assert_eq!(
+                thread.of(Kind::ParallelBegin).count(),
+                thread.of(Kind::ParallelEnd).count()
+            );
+        }
+        // ompt_sync_region_t 5: a taskwait with dependences, which the runtime reports as a task.
+        let kind = |event: &&Event| CodePayload::unpack(event.payload).kind == 5;
+        let taskwaits = recording.all(Kind::SyncWaitBegin).filter(kind).count();
+        let ends = recording
+            .all(Kind::SyncWaitEnd)
+            .filter(|event| event.payload == 5)
+            .count();
+        assert!(
+            taskwaits >= 1 && taskwaits == ends,
+            "{taskwaits} waits for tasks, {ends} ends"
+        );
+        let named = recording
+            .all(Kind::ParallelBegin)
+            .filter(|e| e.site.is_some())
+            .count();
+        assert!(named >= 3, "{named} regions with a context");
+    }
+}
