@@ -1,1 +1,34 @@
-fn main() {}
+//! `collect`: runs a program and records an experiment.
+
+use std::process::exit;
+
+use recording::{cli, record};
+
+/// The exit status for a command line that makes no sense, as of other tools.
+const USAGE: i32 = 2;
+
+fn main() {
+    let request = match cli::parse(std::env::args_os()) {
+        Ok(cli::Invocation::Record(request)) => request,
+        Ok(cli::Invocation::Print(text)) => {
+            println!("{}", text.trim_end());
+            return;
+        }
+        Err(sentence) => {
+            eprintln!("collect: {sentence}");
+            exit(USAGE);
+        }
+    };
+    let result = if request.dry_run {
+        record::dry_run(&request).map(|()| 0)
+    } else {
+        record::record(&request)
+    };
+    match result {
+        Ok(status) => exit(status),
+        Err(error) => {
+            eprintln!("collect: {error}");
+            exit(error.status());
+        }
+    }
+}

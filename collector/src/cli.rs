@@ -1,0 +1,332 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+
+/// What was asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// Where the experiment goes.
+    pub target: Destination,
+    /// Microseconds of CPU time between clock samples; `None` for `-p off`.
+    pub period_us: Option<f64>,
+    /// `-C`.
+    pub comments: Vec<String>,
+    /// `-n`: say what would be recorded, and do not.
+    pub dry_run: bool,
+    /// `-v`.
+    pub verbose: bool,
+    /// `-F`: whether the program's child processes are recorded too.
+    pub follow: bool,
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+}
+
+/// The experiment's name and place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Destination {
+    /// `-d`: the directory that names are relative to.
+    pub directory: Option<PathBuf>,
+    /// `-o` or `-O`; `None` for the next free `test.N.er`.
+    pub name: Option<PathBuf>,
+    /// `-O`: an experiment of this name is replaced.
+    pub replace: bool,
+}
+
+/// `-p hi`, in microseconds. None of the named periods divides a second: a program that does
+/// something each millisecond would always be caught at the same place.
+const HI_US: f64 = 997.0;
+const ON_US: f64 = 10_007.0;
+const LO_US: f64 = 100_000.0;
+/// Each sample costs microseconds; a shorter period than this would measure itself.
+const SHORTEST_US: f64 = 50.0;
+const LONGEST_US: f64 = 1e7;
+
+/// Options of the language that are not built yet: the letter, and what it asks for.
+const LATER: [(char, &str); 13] = [
+    ('h', "hardware counters"),
+    ('t', "a limit of time"),
+    ('y', "pausing by a signal"),
+    ('l', "sample points by a signal"),
+    ('S', "periodic sample points"),
+    ('A', "archiving"),
+    ('L', "a limit of size"),
+    ('P', "attaching to a process"),
+    ('r', "data races and deadlocks"),
+    ('s', "synchronisation tracing"),
+    ('H', "heap tracing"),
+    ('i', "I/O tracing"),
+    ('M', "MPI tracing"),
+];
+
+/// What `-V` prints.
+pub fn version() -> String {
+    format!("collect: Parallax {}", env!("CARGO_PKG_VERSION"))
+}
+
+/// What the command line comes to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Invocation {
+    /// Record.
+    Record(Request),
+    /// Print this and end well.
+    Print(String),
+}
+
+/// Reads the command line, its first word the program's name.
+///
+/// # Errors
+/// One sentence that says what is wrong.
+pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocation, String> {
+    let matches = match command().try_get_matches_from(words) {
+        Ok(matches) => matches,
+        Err(error) if !error.use_stderr() => return Ok(Invocation::Print(error.to_string())),
+        Err(error) => {
+            let text = error.to_string();
+            let first = text.lines().next().unwrap_or_default();
+            let first = first.strip_prefix("error: ").unwrap_or(first);
+            return Err(format!("{first}; `collect --help` lists the options"));
+        }
+    };
+    if matches.get_flag("version") {
+        return Ok(Invocation::Print(version()));
+    }
+    for (letter, what) in LATER {
+        if matches.contains_id(what) {
+            return Err(format!("-{letter} ({what}) is not supported yet"));
+        }
+    }
+    request(&matches).map(Invocation::Record)
+}
+
+fn command() -> Command {
+    let later = LATER.map(|(letter, what)| Arg::new(what).short(letter).num_args(0..=1).hide(true));
+    let path = |id: &'static str, letter| {
+        Arg::new(id)
+            .short(letter)
+            .value_parser(value_parser!(PathBuf))
+    };
+    let flag = |id: &'static str, letter| Arg::new(id).short(letter).action(ArgAction::SetTrue);
+    Command::new("collect")
+        .about("Records the run of a program as an experiment for er_print")
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .override_usage("collect [OPTIONS] PROGRAM [ARGUMENTS]...")
+        .arg(
+            path("output", 'o')
+                .value_name("DIR")
+                .help("The experiment to make [default: the next free test.N.er]"),
+        )
+        .arg(
+            path("replace", 'O')
+                .value_name("DIR")
+                .conflicts_with("output")
+                .help("The same, replacing an experiment of that name"),
+        )
+        .arg(
+            path("directory", 'd')
+                .value_name("DIR")
+                .help("Where the experiment goes"),
+        )
+        .arg(
+            Arg::new("period")
+                .short('p')
+                .value_name("off|lo|on|hi|MS")
+                .help(
+                    "Clock profiling: every 100 ms, 10.007 ms, 0.997 ms, or N[m] milli- or Nu \
+             microseconds [default: hi]",
+                ),
+        )
+        .arg(
+            Arg::new("follow")
+                .short('F')
+                .value_name("on|off")
+                .help("Whether child processes are recorded too [default: on]"),
+        )
+        .arg(
+            Arg::new("comment")
+                .short('C')
+                .value_name("TEXT")
+                .action(ArgAction::Append)
+                .allow_hyphen_values(true)
+                .help("A comment for the experiment's header"),
+        )
+        .arg(flag("dry", 'n').help("Say what would be recorded, and do not run the program"))
+        .arg(flag("verbose", 'v').help("Say more on standard error"))
+        .arg(flag("version", 'V').help("Print the version"))
+        .arg(
+            Arg::new("help")
+                .long("help")
+                .action(ArgAction::Help)
+                .help("Print this text"),
+        )
+        .args(later)
+        .arg(
+            Arg::new("command")
+                .num_args(0..)
+                .trailing_var_arg(true)
+                .allow_hyphen_values(true)
+                .value_parser(value_parser!(OsString))
+                .hide(true),
+        )
+}
+
+fn request(matches: &ArgMatches) -> Result<Request, String> {
+    let path = |id| matches.get_one::<PathBuf>(id).cloned();
+    let replace = matches.contains_id("replace");
+    let command: Vec<OsString> = matches
+        .get_many("command")
+        .into_iter()
+        .flatten()
+        .cloned()
+        .collect();
+    if command.is_empty() {
+        return Err("no program to run was given; `collect --help` lists the options".into());
+    }
+    if command[0].as_encoded_bytes().starts_with(b"-") && command[0] != *"-" {
+        let word = command[0].to_string_lossy();
+        return Err(format!(
+            "unknown option {word}; `collect --help` lists the options"
+        ));
+    }
+    let follow = match matches.get_one::<String>("follow").map(String::as_str) {
+        None | Some("on" | "all") => true,
+        Some("off") => false,
+        Some(word) if word.starts_with('=') => {
+            return Err(format!(
+                "-F {word} (child processes by name) is not supported yet"
+            ));
+        }
+        Some(word) => return Err(format!("-F {word}: expected on or off")),
+    };
+    let period = matches
+        .get_one::<String>("period")
+        .map_or("hi", String::as_str);
+    Ok(Request {
+        target: Destination {
+            directory: path("directory"),
+            name: path("output").or_else(|| path("replace")),
+            replace,
+        },
+        period_us: period_us(period)?,
+        comments: matches
+            .get_many("comment")
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect(),
+        dry_run: matches.get_flag("dry"),
+        verbose: matches.get_flag("verbose"),
+        follow,
+        command,
+    })
+}
+
+/// The argument of `-p`, in microseconds; `None` for off.
+fn period_us(word: &str) -> Result<Option<f64>, String> {
+    match word {
+        "off" => return Ok(None),
+        "hi" | "high" => return Ok(Some(HI_US)),
+        "on" => return Ok(Some(ON_US)),
+        "lo" | "low" => return Ok(Some(LO_US)),
+        _ => {}
+    }
+    let (number, unit_us) = match word.strip_suffix('u') {
+        Some(number) => (number, 1.0),
+        None => (word.strip_suffix('m').unwrap_or(word), 1000.0),
+    };
+    let period = number
+        .parse::<f64>()
+        .map(|number| number * unit_us)
+        .ok()
+        .filter(|p| p.is_finite());
+    match period {
+        Some(period) if (SHORTEST_US..=LONGEST_US).contains(&period) => Ok(Some(period)),
+        Some(_) => Err(format!("-p {word}: a period is between 50u and 10000m")),
+        None => Err(format!(
+            "-p {word}: expected off, lo, on, hi or a number of milliseconds"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(line: &str) -> Result<Invocation, String> {
+        parse(line.split(' ').map(OsString::from))
+    }
+
+    fn record(line: &str) -> Request {
+        match run(line) {
+            Ok(Invocation::Record(request)) => request,
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_program_s_own_options_are_its_own() {
+        let request = record("collect -p on -o e.er ./app -p 7 --help -V -- x");
+        assert_eq!(
+            request.command,
+            ["./app", "-p", "7", "--help", "-V", "--", "x"]
+        );
+        assert_eq!(request.period_us, Some(10_007.0));
+        assert_eq!(request.target.name, Some("e.er".into()));
+        assert!(!request.target.replace && request.follow && !request.dry_run);
+    }
+
+    #[test]
+    fn periods_are_read_in_their_units() {
+        let period = |word: &str| record(&format!("collect -p {word} a")).period_us;
+        assert_eq!(period("off"), None);
+        assert_eq!(period("lo"), Some(100_000.0));
+        assert_eq!(period("hi"), Some(997.0));
+        assert_eq!(period("2"), Some(2000.0));
+        assert_eq!(period("1.5m"), Some(1500.0));
+        assert_eq!(period("500u"), Some(500.0));
+        for wrong in ["fast", "0", "-1", "1u", "nan", "inf"] {
+            assert!(run(&format!("collect -p {wrong} a")).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn comments_add_up_and_replacing_is_noted() {
+        let request = record("collect -C one -C -two -O e.er -d /tmp -F off a");
+        assert_eq!(request.comments, ["one", "-two"]);
+        assert!(request.target.replace && !request.follow);
+        assert_eq!(request.target.directory, Some("/tmp".into()));
+    }
+
+    #[test]
+    fn what_is_not_built_is_refused_by_name_and_never_ignored() {
+        for (letter, what) in LATER {
+            for line in [
+                format!("collect -{letter} x a"),
+                format!("collect -{letter}"),
+            ] {
+                let said = run(&line).expect_err(&line);
+                assert_eq!(said, format!("-{letter} ({what}) is not supported yet"));
+            }
+        }
+        let said = run("collect -F =foo a").expect_err("a filter");
+        assert!(said.contains("not supported yet"), "{said}");
+    }
+
+    #[test]
+    fn mistakes_get_one_line() {
+        for line in [
+            "collect",
+            "collect -o",
+            "collect -x a",
+            "collect -o a -O b c",
+            "collect --nix a",
+        ] {
+            let said = run(line).expect_err(line);
+            assert_eq!(said.lines().count(), 1, "{said}");
+        }
+        assert_eq!(run("collect -V"), Ok(Invocation::Print(version())));
+    }
+}

@@ -1,0 +1,110 @@
+//! The experiment's directory: its name, and replacing one that is there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use omp_model::experiment::{HEADER, RECORDS};
+
+use crate::cli::Destination;
+
+/// The directory that an experiment will have.
+///
+/// # Errors
+/// One sentence when it may not be made there.
+pub fn choose(target: &Destination) -> Result<PathBuf, String> {
+    let folder = target.directory.clone().unwrap_or_default();
+    if !folder.as_os_str().is_empty() && !folder.is_dir() {
+        return Err(format!(
+            "{} is not a directory: make it first",
+            folder.display()
+        ));
+    }
+    let Some(name) = &target.name else {
+        return Ok(folder.join(next_free(&folder)));
+    };
+    let directory = folder.join(name);
+    match fs::symlink_metadata(&directory) {
+        Err(_) => Ok(directory),
+        Ok(_) if !target.replace => Err(format!(
+            "{} exists already: choose another name, or replace it with -O",
+            directory.display()
+        )),
+        Ok(_) if is_experiment(&directory) => Ok(directory),
+        Ok(_) => Err(format!(
+            "{} is not an experiment of Parallax, so -O does not replace it: choose another name",
+            directory.display()
+        )),
+    }
+}
+
+/// Chooses the directory, and removes the experiment that is to be replaced.
+///
+/// # Errors
+/// One sentence.
+pub fn prepare(target: &Destination) -> Result<PathBuf, String> {
+    let directory = choose(target)?;
+    if fs::symlink_metadata(&directory).is_ok() {
+        remove(&directory)
+            .map_err(|error| format!("cannot replace {}: {error}", directory.display()))?;
+    }
+    Ok(directory)
+}
+
+/// Removes the experiment that was made for a program that did not start.
+pub fn discard(directory: &Path) {
+    // What cannot be removed is an experiment of no length, which does no harm.
+    let _ = remove(directory);
+}
+
+/// `test.N.er` with the number after the highest one there.
+fn next_free(folder: &Path) -> String {
+    let folder = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    };
+    let highest = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name();
+            name.to_str()?
+                .strip_prefix("test.")?
+                .strip_suffix(".er")?
+                .parse::<u64>()
+                .ok()
+        })
+        .max();
+    format!(
+        "test.{}.er",
+        highest.map_or(1, |number| number.saturating_add(1))
+    )
+}
+
+/// Whether a directory holds an experiment's files and nothing else. So nothing that a user put
+/// there is ever removed with it.
+fn is_experiment(directory: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return false;
+    };
+    let real = fs::symlink_metadata(directory).is_ok_and(|metadata| metadata.is_dir());
+    let names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
+    real && names.iter().any(|name| name == RECORDS)
+        && names
+            .iter()
+            .all(|name| FILES.iter().any(|file| name == file))
+}
+
+/// The files of an experiment; a killed collect can leave the last one.
+const FILES: [&str; 3] = [RECORDS, HEADER, "header.json.new"];
+
+fn remove(directory: &Path) -> std::io::Result<()> {
+    for file in FILES {
+        match fs::remove_file(directory.join(file)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    fs::remove_dir(directory)
+}

@@ -1,0 +1,170 @@
+//! Starts the program under test: forked, held before `exec` until its events are open.
+//!
+//! `std::process::Command` cannot hold a child there.
+#![allow(unsafe_code)] // fork, exec and the pipes between the two processes
+
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::sys::check;
+
+/// Whether SIGPIPE was ignored when `collect` was started. Rust ignores it before `main`, so
+/// only a constructor can see what the program is to inherit.
+static SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn note_sigpipe() {
+    // SAFETY: sigaction is plain data, valid when zeroed; a null new action only queries.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(libc::SIGPIPE, ptr::null(), &mut action);
+        SIGPIPE_IGNORED.store(action.sa_sigaction == libc::SIG_IGN, Ordering::Relaxed);
+    }
+}
+
+// SAFETY: the loader calls each pointer of this section once, on the main thread, before `main`;
+// the function needs nothing of Rust's runtime.
+#[unsafe(link_section = ".init_array")]
+#[used]
+static AT_START: extern "C" fn() = note_sigpipe;
+
+/// A child that waits before `exec`.
+#[derive(Debug)]
+pub struct Held {
+    /// Its process id.
+    pub pid: i32,
+    gate: File,
+    failure: File,
+}
+
+/// Why the program could not be started.
+#[derive(Debug)]
+pub struct ExecError(pub io::Error);
+
+impl ExecError {
+    /// The exit status by which shells report it: 127 for a program that is not there, else 126.
+    pub fn status(&self) -> i32 {
+        match self.0.raw_os_error() {
+            Some(libc::ENOENT) => 127,
+            _ => 126,
+        }
+    }
+}
+
+/// Forks a child that will run `command` with `environment`, found in PATH as a shell does, and
+/// holds it until [`Held::release`]. If `collect` dies first, the child ends without a trace.
+pub fn hold(
+    command: &[OsString],
+    environment: &[(OsString, OsString)],
+    mask: libc::sigset_t,
+) -> io::Result<Held> {
+    let arguments = command
+        .iter()
+        .map(|word| c_string(word))
+        .collect::<io::Result<Vec<_>>>()?;
+    let variables = environment
+        .iter()
+        .map(|(name, value)| {
+            let mut entry = name.clone();
+            entry.push("=");
+            entry.push(value);
+            c_string(&entry)
+        })
+        .collect::<io::Result<Vec<_>>>()?;
+    let argv = pointers(&arguments);
+    let envp = pointers(&variables);
+    let (gate_read, gate) = pipe()?;
+    let (failure, failure_write) = pipe()?;
+
+    // SAFETY: this process has one thread; the child calls nothing but async-signal-safe
+    // functions on memory that was prepared before, and never returns from this block.
+    let pid = unsafe {
+        let pid = check(libc::fork())?;
+        if pid == 0 {
+            libc::close(gate.as_raw_fd());
+            run(
+                argv.as_ptr(),
+                envp.as_ptr(),
+                gate_read.as_raw_fd(),
+                &failure_write,
+                &mask,
+            );
+        }
+        pid
+    };
+    Ok(Held {
+        pid,
+        gate: File::from(gate),
+        failure: File::from(failure),
+    })
+}
+
+/// The child's side: wait, restore what `collect` changed, exec.
+///
+/// # Safety
+/// Only after fork; `argv` and `envp` must be null-terminated arrays of C strings.
+unsafe fn run(
+    argv: *const *const libc::c_char,
+    envp: *const *const libc::c_char,
+    gate: libc::c_int,
+    failure: &OwnedFd,
+    mask: &libc::sigset_t,
+) -> ! {
+    // SAFETY: the caller vouches for the arrays; the other pointers are to locals.
+    unsafe {
+        let mut go = 0_u8;
+        if libc::read(gate, (&raw mut go).cast(), 1) != 1 {
+            libc::_exit(0);
+        }
+        if !SIGPIPE_IGNORED.load(Ordering::Relaxed) {
+            libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        }
+        libc::sigprocmask(libc::SIG_SETMASK, mask, ptr::null_mut());
+        libc::execvpe(*argv, argv, envp);
+        let errno = (*libc::__errno_location()).to_ne_bytes();
+        libc::write(failure.as_raw_fd(), errno.as_ptr().cast(), errno.len());
+        libc::_exit(127)
+    }
+}
+
+impl Held {
+    /// Lets the child go on to `exec`, and returns when that has happened.
+    pub fn release(mut self) -> Result<(), ExecError> {
+        self.gate.write_all(&[1]).map_err(ExecError)?;
+        let mut errno = [0; 4];
+        match self.failure.read_exact(&mut errno) {
+            Ok(()) => {
+                let error = io::Error::from_raw_os_error(i32::from_ne_bytes(errno));
+                Err(ExecError(error))
+            }
+            // The end of the file: exec has closed the other end.
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: pipe2 fills the two places with new descriptors that nothing else owns.
+    unsafe {
+        check(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC))?;
+        Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
+    }
+}
+
+fn c_string(word: &OsStr) -> io::Result<CString> {
+    CString::new(word.as_bytes())
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "an argument holds a zero byte"))
+}
+
+fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
+    strings
+        .iter()
+        .map(|string| string.as_ptr())
+        .chain([ptr::null()])
+        .collect()
+}

@@ -1,0 +1,31 @@
+//! Recording: the library behind `collect`, which runs a program and makes an experiment.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`cli`] | the command line |
+//! | [`experiment`] | the experiment's directory |
+//! | [`library`] | finding `libcollector.so` |
+//! | [`launch`] | starting the program, held until its events are open |
+//! | [`perf`] | the kernel's events, rings and records |
+//! | [`processes`], [`history`] | processes, threads and what is mapped where |
+//! | [`stacks`] | unwinding and interning |
+//! | [`openmp`], [`clock`] | the program's records and their times |
+//! | [`merge`] | one stream by time |
+//! | [`record`] | the recording from start to end |
+//! | [`facts`] | the header |
+//! | [`sys`] | system calls |
+
+pub mod cli;
+pub mod clock;
+pub mod experiment;
+pub mod facts;
+pub mod history;
+pub mod launch;
+pub mod library;
+pub mod merge;
+pub mod openmp;
+pub mod perf;
+pub mod processes;
+pub mod record;
+pub mod stacks;
+pub mod sys;

@@ -1,0 +1,115 @@
+//! Where `libcollector.so` is, for a checkout, an installation and a copied folder.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// The file name of the library that is loaded into the program.
+pub const NAME: &str = "libcollector.so";
+
+/// Names the library itself, before any search.
+pub const VARIABLE: &str = "PARALLAX_LIBRARY";
+
+/// The standard's list of tools, separated by colons (OpenMP 5.2, section 21.13).
+pub const TOOLS_VARIABLE: &str = "OMP_TOOL_LIBRARIES";
+
+/// The places where the library of the program `collect` at `executable` can be, in order.
+///
+/// A checkout and a copied folder have it beside `collect`, an installation with `collect` in
+/// `PREFIX/bin` has it in `PREFIX/lib/parallax`.
+pub fn candidates(executable: &Path) -> Vec<PathBuf> {
+    let Some(folder) = executable.parent() else {
+        return Vec::new();
+    };
+    let mut places = vec![folder.join(NAME)];
+    if folder.file_name() == Some(OsStr::new("bin")) {
+        places.extend(
+            folder
+                .parent()
+                .map(|prefix| prefix.join("lib/parallax").join(NAME)),
+        );
+    }
+    if folder.file_name() == Some(OsStr::new("deps")) {
+        // A test's executable lies one folder below the products of the build.
+        places.extend(folder.parent().map(|build| build.join(NAME)));
+    }
+    places
+}
+
+/// The library, as an absolute path.
+///
+/// # Errors
+/// One sentence on where it was looked for.
+pub fn find() -> Result<PathBuf, String> {
+    if let Some(named) = std::env::var_os(VARIABLE) {
+        let path = PathBuf::from(&named);
+        return usable(&path)
+            .ok_or_else(|| format!("{VARIABLE} names {}, which cannot be read", path.display()));
+    }
+    let executable = std::fs::canonicalize("/proc/self/exe")
+        .map_err(|error| format!("collect cannot find itself: {error}"))?;
+    let places = candidates(&executable);
+    places
+        .iter()
+        .find_map(|place| usable(place))
+        .ok_or_else(|| {
+            let listed: Vec<String> = places
+                .iter()
+                .map(|place| place.display().to_string())
+                .collect();
+            format!(
+                "{NAME} is not at {}; set {VARIABLE} to its path",
+                listed.join(" nor at ")
+            )
+        })
+}
+
+fn usable(path: &Path) -> Option<PathBuf> {
+    std::fs::File::open(path).ok()?;
+    std::fs::canonicalize(path).ok()
+}
+
+/// The value of [`TOOLS_VARIABLE`] with the library before what was there: the runtime takes the
+/// first tool that accepts, and the user's own comes next if ours does not.
+pub fn tools(library: &Path, before: Option<&OsStr>) -> OsString {
+    let mut value = library.as_os_str().to_owned();
+    if let Some(before) = before.filter(|before| !before.is_empty()) {
+        value.push(":");
+        value.push(before);
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_installation_has_it_under_lib() {
+        assert_eq!(
+            candidates(Path::new("/opt/p/bin/collect")),
+            [
+                PathBuf::from("/opt/p/bin/libcollector.so"),
+                "/opt/p/lib/parallax/libcollector.so".into()
+            ]
+        );
+    }
+
+    #[test]
+    fn a_checkout_and_a_copied_folder_have_it_beside_collect() {
+        assert_eq!(
+            candidates(Path::new("/src/target/release/collect")),
+            [PathBuf::from("/src/target/release/libcollector.so")]
+        );
+    }
+
+    #[test]
+    fn the_user_s_own_tool_stays_in_the_list() {
+        let ours = Path::new("/p/libcollector.so");
+        assert_eq!(tools(ours, None), "/p/libcollector.so");
+        assert_eq!(tools(ours, Some(OsStr::new(""))), "/p/libcollector.so");
+        assert_eq!(
+            tools(ours, Some(OsStr::new("/u/t.so"))),
+            "/p/libcollector.so:/u/t.so"
+        );
+    }
+}

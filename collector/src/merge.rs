@@ -1,0 +1,406 @@
+//! One stream of all threads' events by time, and the samples tagged from it.
+//!
+//! A round takes everything that happened before a moment, the *cutoff*, a little while ago:
+//! first the side band, which says what threads and mappings there are; then the samples, which
+//! are unwound straight from their rings; then the OpenMP records. What is later than the cutoff
+//! waits for the next round. The streams, each sorted by itself, are then merged by time.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use omp_model::ids::{Nanos, ThreadId};
+use omp_model::omp::{Ledger, Machine, Rows};
+use omp_model::rows::{Sample, SampleKind};
+use omp_model::state::Presence;
+use omp_model::stream::{Event, What};
+use omp_model::tables::Tables;
+
+use crate::clock;
+use crate::openmp::OpenMp;
+use crate::perf::open::{Ring, Rings};
+use crate::perf::parse::{self, FromSamples, FromSideBand, SideRecord};
+use crate::processes::Processes;
+use crate::stacks::{Endings, Stacks};
+
+/// Between a record's time and its being in its ring pass some microseconds, unless its thread
+/// is interrupted just there. Such a record comes late and is counted.
+const MARGIN_NS: u64 = 1_000_000;
+
+/// Intervals and region instances from this length on are listed for the timeline.
+const LISTED: Nanos = Nanos(1_000_000);
+
+/// What was taken and what was lost, so far.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    /// Clock samples.
+    pub samples: u64,
+    /// Switch-out samples.
+    pub switch_samples: u64,
+    /// Samples that the kernel dropped.
+    pub lost_samples: u64,
+    /// Side-band records that the kernel dropped.
+    pub lost_side_band: u64,
+    /// Times that the kernel slowed sampling down.
+    pub throttled: u64,
+    /// OpenMP records that came after their moment had been merged.
+    pub late: u64,
+    /// How the stacks of clock samples ended.
+    pub endings: Endings,
+    /// CPU time of all threads, in nanoseconds.
+    pub cpu_ns: u64,
+}
+
+/// Where a stream's next item stands: time, kind of stream, number of stream. At equal times the
+/// side band comes first, since it gives birth, and samples come last, since they only look.
+type Head = (u64, u8, u32);
+const SIDE_BAND: u8 = 0;
+const OPENMP: u8 = 1;
+const SAMPLES: u8 = 2;
+
+/// The merge and what it feeds.
+pub struct Merge {
+    /// The tables.
+    pub tables: Tables,
+    /// Processes and threads.
+    pub processes: Processes,
+    /// OpenMP's rings.
+    pub openmp: OpenMp,
+    /// Counts for the header.
+    pub counts: Counts,
+    machine: Machine,
+    ledger: Ledger,
+    stacks: Stacks,
+    start: u64,
+    side_band: Vec<SideRecord>,
+    events: VecDeque<Event>,
+    /// Unwound samples, a queue for each ring: clock samples first, then switch-out stacks.
+    waiting: Vec<VecDeque<Sample>>,
+    /// By thread: a stack at switch-out that waits for its switch record to say why.
+    leaving: Vec<Option<Sample>>,
+    /// By thread: since when it is on a CPU.
+    running: Vec<Option<u64>>,
+    merged_to: u64,
+    heap: BinaryHeap<Reverse<Head>>,
+    tagged: Vec<Sample>,
+}
+
+impl Merge {
+    /// Nothing merged yet; times count from `start`, a raw time in nanoseconds.
+    pub fn new(processes: Processes, openmp: OpenMp, start: u64) -> Self {
+        Merge {
+            tables: Tables::default(),
+            processes,
+            openmp,
+            counts: Counts::default(),
+            machine: Machine::new(),
+            ledger: Ledger::new(LISTED),
+            stacks: Stacks::default(),
+            start,
+            side_band: Vec::new(),
+            events: VecDeque::new(),
+            waiting: Vec::new(),
+            leaving: Vec::new(),
+            running: Vec::new(),
+            merged_to: 0,
+            heap: BinaryHeap::new(),
+            tagged: Vec::new(),
+        }
+    }
+
+    /// One round over all rings. Returns whether rings fill fast, so that the next round should
+    /// come soon.
+    pub fn round(&mut self, rings: &mut Rings) -> bool {
+        let until = clock::raw_now().saturating_sub(MARGIN_NS);
+        self.round_until(rings, until)
+    }
+
+    /// The last round: everything that is in the rings.
+    pub fn last_round(&mut self, rings: &mut Rings) {
+        self.round_until(rings, u64::MAX);
+    }
+
+    fn round_until(&mut self, rings: &mut Rings, until: u64) -> bool {
+        let cutoff = until.saturating_sub(self.start);
+        self.openmp.tie_clocks();
+        self.take_side_band(&mut rings.side_band, cutoff);
+        let clocks = rings.samples.len();
+        self.waiting
+            .resize_with(clocks + rings.switch_stacks.len(), VecDeque::new);
+        for (place, ring) in rings.samples.iter_mut().enumerate() {
+            self.take_samples(ring, place, until, false);
+        }
+        for (place, ring) in rings.switch_stacks.iter_mut().enumerate() {
+            self.take_samples(ring, clocks + place, until, true);
+        }
+        let pressed = self.openmp.drain(&self.processes, self.start);
+        self.merge(cutoff);
+        self.openmp.recycle(&self.processes);
+        self.processes.forget_before(cutoff.min(self.merged_to));
+        pressed
+    }
+
+    fn take_side_band(&mut self, rings: &mut [Ring], cutoff: u64) {
+        for ring in rings {
+            ring.drain(u64::MAX, |record| match parse::from_side_band(record) {
+                FromSideBand::Record(mut record) => {
+                    record.time = record.time.saturating_sub(self.start);
+                    self.side_band.push(record);
+                }
+                FromSideBand::Lost(count) => self.counts.lost_side_band += count,
+                FromSideBand::Other => {}
+            });
+        }
+        // Each CPU's records are sorted already, and the sort is stable and made for such runs.
+        self.side_band.sort_by_key(|record| record.time);
+        let due = self
+            .side_band
+            .partition_point(|record| record.time < cutoff);
+        for record in self.side_band.drain(..due) {
+            self.processes
+                .apply(&mut self.tables, record, &mut |event| {
+                    self.events.push_back(event);
+                });
+        }
+    }
+
+    fn take_samples(&mut self, ring: &mut Ring, place: usize, until: u64, at_switch: bool) {
+        ring.drain(until, |record| match parse::from_samples(record) {
+            FromSamples::Sample(mut sample) => {
+                sample.time = sample.time.saturating_sub(self.start);
+                if !self.processes.is_recorded(sample.pid) {
+                    return;
+                }
+                let thread = thread_of(
+                    &mut self.processes,
+                    &mut self.tables,
+                    (sample.pid, sample.tid),
+                    sample.time,
+                );
+                let (stack, cut) =
+                    self.stacks
+                        .of_sample(&mut self.tables, &mut self.processes, &sample);
+                let kind = match (at_switch, sample.in_kernel) {
+                    (true, _) => SampleKind::Blocked,
+                    (false, true) => SampleKind::Kernel,
+                    (false, false) => SampleKind::User,
+                };
+                if at_switch {
+                    self.counts.switch_samples += 1;
+                } else {
+                    self.counts.samples += 1;
+                    match cut {
+                        None => self.counts.endings.complete += 1,
+                        Some(reason) => self.counts.endings.cut[reason as usize] += 1,
+                    }
+                }
+                self.waiting[place].push_back(Sample {
+                    time: Nanos(sample.time),
+                    thread,
+                    cpu: sample.cpu,
+                    kind,
+                    stack,
+                    tag: omp_model::ids::TagId::OUTSIDE,
+                });
+            }
+            FromSamples::Lost(count) => self.counts.lost_samples += count,
+            FromSamples::Throttled => self.counts.throttled += 1,
+            FromSamples::Other => {}
+        });
+    }
+
+    /// Merges what is before the cutoff. The stream with the earliest item goes on until another
+    /// one's is earlier: mostly a thread's events come in runs.
+    fn merge(&mut self, cutoff: u64) {
+        self.heap.clear();
+        self.heap.extend(
+            self.events
+                .front()
+                .map(|event| Reverse((event.time.0, SIDE_BAND, 0))),
+        );
+        for (number, slot) in self.openmp.slots().iter().enumerate() {
+            self.heap.extend(
+                slot.next_time()
+                    .map(|time| Reverse((time, OPENMP, number as u32))),
+            );
+        }
+        for (number, queue) in self.waiting.iter().enumerate() {
+            let head = queue
+                .front()
+                .map(|sample| (sample.time.0, SAMPLES, number as u32));
+            self.heap.extend(head.map(Reverse));
+        }
+        while let Some(Reverse((time, kind, number))) = self.heap.pop() {
+            if time >= cutoff {
+                break;
+            }
+            let stop = self
+                .heap
+                .peek()
+                .map_or((cutoff, 0, 0), |Reverse(head)| *head);
+            let stop = stop.min((cutoff, 0, 0));
+            let next = match kind {
+                SIDE_BAND => self.run_of_side_band(stop),
+                OPENMP => self.run_of_openmp(number as usize, stop),
+                _ => self.run_of_samples(number as usize, stop),
+            };
+            self.heap
+                .extend(next.map(|time| Reverse((time, kind, number))));
+        }
+    }
+
+    /// Moves the merge on to a time, or the time to where the merge is.
+    #[inline]
+    fn on_time(&mut self, time: u64) -> u64 {
+        self.merged_to = self.merged_to.max(time);
+        self.merged_to
+    }
+
+    fn run_of_side_band(&mut self, stop: Head) -> Option<u64> {
+        while let Some(event) = self.events.front().copied() {
+            if (event.time.0, SIDE_BAND, 0) >= stop {
+                return Some(event.time.0);
+            }
+            let event = Event {
+                time: Nanos(self.on_time(event.time.0)),
+                ..event
+            };
+            self.events.pop_front();
+            self.kernel_event(&event);
+        }
+        None
+    }
+
+    fn run_of_openmp(&mut self, place: usize, stop: Head) -> Option<u64> {
+        loop {
+            let slot = self.openmp.slot_mut(place);
+            let time = slot.next_time()?;
+            if (time, OPENMP, place as u32) >= stop {
+                return Some(time);
+            }
+            let record = slot.pop()?;
+            let (numbers, known) = ((slot.pid, slot.tid), slot.thread);
+            let thread = match known {
+                Some(thread) => thread,
+                None => {
+                    let thread = thread_of(&mut self.processes, &mut self.tables, numbers, time);
+                    self.openmp.slot_mut(place).thread = Some(thread);
+                    thread
+                }
+            };
+            self.counts.late += u64::from(time < self.merged_to);
+            let time = Nanos(self.on_time(time));
+            let what = self
+                .openmp
+                .translate(&mut self.tables, &mut self.processes, place, record);
+            if let Some(what) = what {
+                let event = Event { time, thread, what };
+                self.machine
+                    .apply(&mut self.tables, &mut self.ledger, &event);
+            }
+        }
+    }
+
+    fn run_of_samples(&mut self, number: usize, stop: Head) -> Option<u64> {
+        while let Some(sample) = self.waiting[number].front() {
+            let time = sample.time.0;
+            if (time, SAMPLES, number as u32) >= stop {
+                return Some(time);
+            }
+            let tag = self.machine.tag_of(sample.thread);
+            let sample = Sample { tag, ..*sample };
+            self.waiting[number].pop_front();
+            self.on_time(time);
+            if sample.kind == SampleKind::Blocked {
+                let index = sample.thread.index();
+                if self.leaving.len() <= index {
+                    self.leaving.resize(index + 1, None);
+                }
+                self.leaving[index] = Some(sample);
+            } else {
+                self.tagged.push(sample);
+            }
+        }
+        None
+    }
+
+    /// A birth, an end or a switch.
+    fn kernel_event(&mut self, event: &Event) {
+        let (index, now) = (event.thread.index(), event.time.0);
+        if let What::SwitchOut(presence) = event.what
+            && let Some(sample) = self.leaving.get_mut(index).and_then(Option::take)
+        {
+            let kind = match presence {
+                Presence::Preempted => SampleKind::Preempted,
+                _ => SampleKind::Blocked,
+            };
+            self.tagged.push(Sample { kind, ..sample });
+        }
+        if self.running.len() <= index {
+            self.running.resize(index + 1, None);
+        }
+        let running = &mut self.running[index];
+        match event.what {
+            What::Birth(Presence::Running) | What::SwitchIn => {
+                running.get_or_insert(now);
+            }
+            _ => {
+                let since = running.take();
+                self.counts.cpu_ns += since.map_or(0, |since| now.saturating_sub(since));
+            }
+        }
+        self.machine
+            .apply(&mut self.tables, &mut self.ledger, event);
+    }
+
+    /// The samples tagged since the last call.
+    pub fn take_samples_out(&mut self) -> Vec<Sample> {
+        std::mem::take(&mut self.tagged)
+    }
+
+    /// The measured time booked since the last call. Slices that are not over stay, unless this
+    /// is the recording's end.
+    pub fn take_rows(&mut self, end: Option<Nanos>) -> Rows {
+        match end {
+            Some(end) => self.ledger.finish(end),
+            None => self.ledger.advance(Nanos(self.merged_to)),
+        }
+        self.ledger.take()
+    }
+
+    /// Ends the recording: threads that still run have done so until now.
+    pub fn close(&mut self, end: Nanos) {
+        for since in self.running.drain(..).flatten() {
+            self.counts.cpu_ns += end.0.saturating_sub(since);
+        }
+        // Their switch records were lost, or came after the end.
+        self.tagged.extend(self.leaving.drain(..).flatten());
+    }
+
+    /// How far the merge has come, in nanoseconds since the start.
+    pub fn merged_to(&self) -> u64 {
+        self.merged_to
+    }
+
+    /// OpenMP records, switches and samples that came late, in the merge or within their thread.
+    pub fn late(&self) -> u64 {
+        self.counts.late + self.ledger.late()
+    }
+}
+
+/// The thread of a record; one that the side band did not announce (because it was lost, or had
+/// only just begun) is taken to live from now on.
+fn thread_of(
+    processes: &mut Processes,
+    tables: &mut Tables,
+    (pid, tid): (i32, i32),
+    time: u64,
+) -> ThreadId {
+    match processes.thread_at(tid, time) {
+        Some(thread) => thread,
+        None => processes.adopt(tables, pid, tid, time),
+    }
+}
+
+#[cfg(test)]
+#[path = "merge_tests.rs"]
+mod tests;

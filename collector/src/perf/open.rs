@@ -1,0 +1,282 @@
+//! The events and rings of a plan.
+//!
+//! Each CPU has up to three: the samples, the side-band records and the stacks at switch-out.
+//! A flood of samples can so never lose a mapping or a switch. All of them are bound to the first
+//! process, which hands them on to its threads and children, and start at its `exec`.
+
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+
+use perf_event_open::config::{
+    CallChain, Clock, Cpu, ExtraRecord, Inherit, Mmap, OnExecve, Opts, Priv, Proc, RecordIdFormat,
+    RegsMask, SampleFormat, SampleOn, Size, UseBuildId, WakeUp, WakeUpOn,
+};
+use perf_event_open::count::Counter;
+use perf_event_open::event::hw::Hardware;
+use perf_event_open::event::sw::Software;
+use perf_event_open::sample::Sampler;
+
+use super::parse::{USER_REGS, sample_time};
+use super::plan::{Impossible, Plan, Refusal, SampleEvent, Situation, Stage, step_down};
+
+/// Stacks at switch-out that one CPU takes in a second. At each switch there would be 1.3 GB/s of
+/// them under sleeping OpenMP waits.
+const SWITCH_STACKS_HZ: u64 = 150;
+
+/// What a ring holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Clock samples.
+    Samples,
+    /// mmap, comm, fork, exit and switch records.
+    SideBand,
+    /// Stacks at switch-out.
+    SwitchStacks,
+}
+
+/// One event on one CPU, and its ring.
+pub struct Ring {
+    counter: Counter,
+    sampler: Sampler,
+    /// A sample that came too late for the round in which it was taken from the ring.
+    held: Vec<u8>,
+}
+
+/// All rings.
+pub struct Rings {
+    /// What they were opened for.
+    pub plan: Plan,
+    /// Sentences on what had to be done without.
+    pub notes: Vec<String>,
+    /// Clock samples, one ring a CPU; none with `-p off`.
+    pub samples: Vec<Ring>,
+    /// Side-band records, one ring a CPU.
+    pub side_band: Vec<Ring>,
+    /// Stacks at switch-out, one ring a CPU where permitted.
+    pub switch_stacks: Vec<Ring>,
+}
+
+impl Rings {
+    /// Opens all events on process `pid`, which is held before its `exec`, with as much of `plan`
+    /// as the kernel permits.
+    pub fn open(pid: i32, mut plan: Plan, situation: Situation) -> Result<Rings, Impossible> {
+        let cpus = online_cpus();
+        let mut notes = Vec::new();
+        loop {
+            match Rings::attempt(pid, &plan, &cpus) {
+                Ok(mut rings) => {
+                    rings.notes = notes;
+                    return Ok(rings);
+                }
+                Err(refusal) => {
+                    let (less, note) = step_down(&plan, refusal, situation)?;
+                    plan = less;
+                    notes.extend(note);
+                }
+            }
+        }
+    }
+
+    fn attempt(pid: i32, plan: &Plan, cpus: &[u32]) -> Result<Rings, Refusal> {
+        let some = |wanted, content| -> Result<Vec<Ring>, Refusal> {
+            let cpus = if wanted { cpus } else { &[] };
+            let mut rings = Vec::with_capacity(cpus.len());
+            for cpu in cpus {
+                match Ring::open(pid, *cpu, plan, content) {
+                    // The CPU went off line.
+                    Err(Refusal {
+                        errno: libc::ENODEV,
+                        ..
+                    }) if !rings.is_empty() => {}
+                    ring => rings.push(ring?),
+                }
+            }
+            Ok(rings)
+        };
+        Ok(Rings {
+            plan: *plan,
+            notes: Vec::new(),
+            side_band: some(true, Content::SideBand)?,
+            samples: some(plan.event.is_some(), Content::Samples)?,
+            switch_stacks: some(plan.switch_stacks, Content::SwitchStacks)?,
+        })
+    }
+
+    /// The descriptors to poll: readable when a ring is half full.
+    pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
+        self.side_band
+            .iter()
+            .chain(&self.samples)
+            .chain(&self.switch_stacks)
+            .map(|ring| ring.counter.file().as_raw_fd())
+    }
+}
+
+impl Ring {
+    fn open(pid: i32, cpu: u32, plan: &Plan, content: Content) -> Result<Ring, Refusal> {
+        let target = (Proc(pid as u32), Cpu(cpu));
+        let sizes = plan.rings();
+        let (stage, exponent) = match content {
+            Content::Samples => (Stage::Samples, sizes.samples),
+            Content::SideBand => (Stage::SideBand, sizes.side_band),
+            Content::SwitchStacks => (Stage::SwitchStacks, sizes.switch_stacks),
+        };
+        let options = options(plan, content, exponent);
+        let counter = match (content, plan.event) {
+            (Content::Samples, Some(SampleEvent::Cycles)) => {
+                Counter::new(Hardware::CpuCycle, target, options)
+            }
+            (Content::Samples, _) => Counter::new(Software::CpuClock, target, options),
+            (Content::SideBand, _) => Counter::new(Software::Dummy, target, options),
+            (Content::SwitchStacks, _) => Counter::new(Software::CtxSwitch, target, options),
+        };
+        let counter = counter.map_err(|error| refusal(stage, &error))?;
+        let sampler = counter
+            .sampler(exponent)
+            .map_err(|error| refusal(Stage::Ring, &error))?;
+        Ok(Ring {
+            counter,
+            sampler,
+            held: Vec::new(),
+        })
+    }
+
+    /// Hands every record to `each` and frees its room, but for samples from time `until` on: the
+    /// first of those is kept aside and the rest left in the ring.
+    pub fn drain(&mut self, until: u64, mut each: impl FnMut(&[u8])) {
+        if !self.held.is_empty() {
+            if sample_time(&self.held).is_some_and(|time| time >= until) {
+                return;
+            }
+            each(&self.held);
+            self.held.clear();
+        }
+        let Some(records) = self.sampler.iter() else {
+            return;
+        };
+        let mut records = records.into_cow();
+        while let Some(record) = records.lending_next() {
+            let bytes = record.as_raw().as_bytes();
+            if sample_time(bytes).is_some_and(|time| time >= until) {
+                self.held.extend_from_slice(bytes);
+                return;
+            }
+            each(bytes);
+        }
+    }
+}
+
+fn refusal(stage: Stage, error: &io::Error) -> Refusal {
+    // The crate's own refusals, of features that it was built without, have no number.
+    Refusal {
+        stage,
+        errno: error.raw_os_error().unwrap_or(libc::EOPNOTSUPP),
+    }
+}
+
+/// The attributes of one event.
+fn options(plan: &Plan, content: Content, exponent: u8) -> Opts {
+    let follow = if plan.follow {
+        Inherit::NewChild
+    } else {
+        Inherit::NewThread
+    };
+    let half_ring = (PAGE << exponent) / 2;
+    let mut options = Opts {
+        exclude: Priv {
+            kernel: !plan.kernel,
+            hv: !plan.kernel,
+            ..Priv::default()
+        },
+        inherit: Some(follow),
+        on_execve: Some(OnExecve::Enable),
+        record_id_all: true,
+        record_id_format: RecordIdFormat {
+            cpu: true,
+            task: true,
+            time: true,
+            ..RecordIdFormat::default()
+        },
+        wake_up: WakeUp {
+            on: WakeUpOn::Bytes(half_ring),
+            on_aux_bytes: 0,
+        },
+        timer: Some(Clock::MonotonicRaw),
+        ..Opts::default()
+    };
+    let stacks = SampleFormat {
+        code_addr: true,
+        call_chain: Some(CallChain {
+            exclude_user: true,
+            exclude_kernel: !plan.kernel,
+            defer_user: false,
+            max_stack_frames: 0,
+        }),
+        user_regs: Some(RegsMask(USER_REGS)),
+        user_stack: Some(Size(plan.stack_bytes)),
+        ..SampleFormat::default()
+    };
+    match content {
+        Content::Samples => {
+            options.sample_format = stacks;
+            options.sample_on = match plan.event {
+                Some(SampleEvent::Cycles) => SampleOn::Freq((1e6 / plan.period_us).ceil() as u64),
+                _ => SampleOn::Count((plan.period_us * 1000.0) as u64),
+            };
+        }
+        Content::SwitchStacks => {
+            options.sample_format = stacks;
+            options.sample_on = SampleOn::Freq(SWITCH_STACKS_HZ);
+        }
+        Content::SideBand => {
+            options.extra_record = ExtraRecord {
+                task: true,
+                comm: true,
+                mmap: Mmap {
+                    code: true,
+                    data: false,
+                    ext: Some(UseBuildId(plan.build_ids)),
+                },
+                ctx_switch: plan.switches,
+                ..ExtraRecord::default()
+            };
+        }
+    }
+    options
+}
+
+const PAGE: u32 = 4096;
+
+/// CPUs that are on line, by number.
+fn online_cpus() -> Vec<u32> {
+    let listed = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let cpus = cpu_list(listed.trim());
+    if cpus.is_empty() {
+        (0..crate::sys::allowed_cpus()).collect()
+    } else {
+        cpus
+    }
+}
+
+/// A list in the kernel's manner: `0-3,8`.
+fn cpu_list(text: &str) -> Vec<u32> {
+    text.split(',')
+        .filter_map(|range| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            Some(first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?)
+        })
+        .flatten()
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_lists_are_read_as_the_kernel_writes_them() {
+        assert_eq!(cpu_list("0-3,8,10-11"), [0, 1, 2, 3, 8, 10, 11]);
+        assert_eq!(cpu_list("0"), [0]);
+        assert_eq!(cpu_list(""), []);
+    }
+}

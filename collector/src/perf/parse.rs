@@ -1,0 +1,380 @@
+//! Records of the kernel's rings, read in place.
+//!
+//! The layouts are those of `include/uapi/linux/perf_event.h` for the sample types that
+//! [`super::open`] asks for. perf-event-open's own `parse` copies the stack and boxes the record,
+//! which costs half as much again as the unwinding.
+
+use unwinder::{Register, Regs};
+
+/// PERF_SAMPLE_REGS_USER's mask: the sixteen general registers and the instruction pointer, by
+/// the bits of `arch/x86/include/uapi/asm/perf_regs.h`.
+pub const USER_REGS: u64 = 0x1ff | 0xff << 16;
+
+/// The registers of [`USER_REGS`] in the order of their bits.
+const REGISTERS: [Register; 17] = [
+    Register::Rax,
+    Register::Rbx,
+    Register::Rcx,
+    Register::Rdx,
+    Register::Rsi,
+    Register::Rdi,
+    Register::Rbp,
+    Register::Rsp,
+    Register::Rip,
+    Register::R8,
+    Register::R9,
+    Register::R10,
+    Register::R11,
+    Register::R12,
+    Register::R13,
+    Register::R14,
+    Register::R15,
+];
+const RSP_AT: usize = 7;
+const RBP_AT: usize = 6;
+const RIP_AT: usize = 8;
+
+const MMAP: u32 = 1;
+const LOST: u32 = 2;
+const COMM: u32 = 3;
+const EXIT: u32 = 4;
+const THROTTLE: u32 = 5;
+const FORK: u32 = 7;
+const SAMPLE: u32 = 9;
+const MMAP2: u32 = 10;
+const LOST_SAMPLES: u32 = 13;
+const SWITCH: u32 = 14;
+
+const MISC_CPUMODE: u16 = 7;
+const MISC_KERNEL: u16 = 1;
+/// PERF_RECORD_MISC_COMM_EXEC and PERF_RECORD_MISC_SWITCH_OUT share a bit.
+const MISC_EXEC_OR_OUT: u16 = 1 << 13;
+/// PERF_RECORD_MISC_SWITCH_OUT_PREEMPT and PERF_RECORD_MISC_MMAP_BUILD_ID share a bit.
+const MISC_PREEMPT_OR_BUILD_ID: u16 = 1 << 14;
+
+/// Values of a call chain from here on are marks (PERF_CONTEXT_*), not addresses.
+const CONTEXT_MARKS: u64 = -4095_i64 as u64;
+
+/// PERF_SAMPLE_REGS_ABI_64.
+const ABI_64: u64 = 2;
+
+/// Reads a record front to back. Past its end everything is zero: the kernel writes no such
+/// record, and a wrong profile of one sample is better than a dead collect.
+#[derive(Clone, Copy)]
+struct Fields<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Fields<'a> {
+    fn u64(&mut self) -> u64 {
+        self.take::<8>().map_or(0, u64::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> u32 {
+        self.take::<4>().map_or(0, u32::from_le_bytes)
+    }
+
+    fn i32(&mut self) -> i32 {
+        self.u32() as i32
+    }
+
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, rest) = self.bytes.split_first_chunk()?;
+        self.bytes = rest;
+        Some(*head)
+    }
+
+    fn slice(&mut self, length: usize) -> &'a [u8] {
+        let (head, rest) = self.bytes.split_at(length.min(self.bytes.len()));
+        self.bytes = rest;
+        head
+    }
+
+    /// A terminated string at the place, without its padding.
+    fn text(&self) -> &'a [u8] {
+        let end = self
+            .bytes
+            .iter()
+            .position(|byte| *byte == 0)
+            .unwrap_or(self.bytes.len());
+        &self.bytes[..end]
+    }
+}
+
+/// The header of a record: type, misc, and what follows.
+fn header(record: &[u8]) -> (u32, u16, Fields<'_>) {
+    let mut fields = Fields { bytes: record };
+    let kind = fields.u32();
+    let misc_and_size = fields.u32();
+    (kind, misc_and_size as u16, fields)
+}
+
+/// A sample, its bulk still in the ring.
+pub struct Sample<'a> {
+    /// CLOCK_MONOTONIC_RAW, in nanoseconds.
+    pub time: u64,
+    /// Of which process.
+    pub pid: i32,
+    /// Of which thread.
+    pub tid: i32,
+    /// On which CPU.
+    pub cpu: u16,
+    /// Whether the kernel was interrupted.
+    pub in_kernel: bool,
+    /// Kernel addresses, leaf first, 8 bytes each, and marks between them.
+    chain: &'a [u8],
+    /// The user half; `None` for kernel threads, for 32-bit code, and where the process was
+    /// about to go.
+    pub user: Option<UserHalf<'a>>,
+}
+
+/// The user registers and stack of a sample.
+pub struct UserHalf<'a> {
+    /// Registers at the interrupt, or at entry into the kernel.
+    pub regs: Regs,
+    /// The stack from the stack pointer up.
+    pub stack: &'a [u8],
+}
+
+impl Sample<'_> {
+    /// Kernel addresses, leaf first: the interrupted one, then return addresses.
+    pub fn kernel_chain(&self) -> impl DoubleEndedIterator<Item = u64> + '_ {
+        self.chain
+            .as_chunks::<8>()
+            .0
+            .iter()
+            .map(|bytes| u64::from_le_bytes(*bytes))
+            .filter(|address| *address < CONTEXT_MARKS)
+    }
+}
+
+/// What a ring of samples holds.
+pub enum FromSamples<'a> {
+    /// A sample.
+    Sample(Sample<'a>),
+    /// The kernel had no room for so many records.
+    Lost(u64),
+    /// The kernel took fewer samples than asked for, for a while.
+    Throttled,
+    /// Anything else.
+    Other,
+}
+
+/// The time of a sample, without reading the rest; `None` for other records.
+pub fn sample_time(record: &[u8]) -> Option<u64> {
+    let (kind, _, mut fields) = header(record);
+    if kind != SAMPLE {
+        return None;
+    }
+    fields.slice(16);
+    Some(fields.u64())
+}
+
+/// Reads a record of a ring of samples.
+pub fn from_samples(record: &[u8]) -> FromSamples<'_> {
+    let (kind, misc, mut fields) = header(record);
+    match kind {
+        SAMPLE => FromSamples::Sample(sample(misc, fields)),
+        LOST => {
+            fields.u64();
+            FromSamples::Lost(fields.u64())
+        }
+        LOST_SAMPLES => FromSamples::Lost(fields.u64()),
+        THROTTLE => FromSamples::Throttled,
+        _ => FromSamples::Other,
+    }
+}
+
+/// PERF_SAMPLE_IP | TID | TIME | CPU | CALLCHAIN | REGS_USER | STACK_USER.
+fn sample(misc: u16, mut fields: Fields<'_>) -> Sample<'_> {
+    let _ip = fields.u64();
+    let pid = fields.i32();
+    let tid = fields.i32();
+    let time = fields.u64();
+    let cpu = fields.u32() as u16;
+    let _reserved = fields.u32();
+    let links = fields.u64() as usize;
+    let chain = fields.slice(links.saturating_mul(8));
+    let user = user_half(&mut fields);
+    Sample {
+        time,
+        pid,
+        tid,
+        cpu,
+        in_kernel: misc & MISC_CPUMODE == MISC_KERNEL,
+        chain,
+        user,
+    }
+}
+
+fn user_half<'a>(fields: &mut Fields<'a>) -> Option<UserHalf<'a>> {
+    if fields.u64() != ABI_64 {
+        return None;
+    }
+    let mut values = [0; REGISTERS.len()];
+    for value in &mut values {
+        *value = fields.u64();
+    }
+    let mut regs = Regs::new(values[RIP_AT], values[RSP_AT], values[RBP_AT]);
+    for (register, value) in REGISTERS.iter().zip(values) {
+        regs.set(*register, value);
+    }
+    let size = fields.u64() as usize;
+    let dump = fields.slice(size);
+    // What could really be copied; the rest of the dump is stale.
+    let copied = fields.u64() as usize;
+    Some(UserHalf {
+        regs,
+        stack: &dump[..copied.min(dump.len())],
+    })
+}
+
+/// A record of the side band.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SideRecord {
+    /// CLOCK_MONOTONIC_RAW, in nanoseconds.
+    pub time: u64,
+    /// Of which process.
+    pub pid: i32,
+    /// Of which thread.
+    pub tid: i32,
+    /// What happened.
+    pub what: Side,
+}
+
+/// What a record of the side band says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The thread came on a CPU.
+    SwitchIn,
+    /// It left its CPU, still wanting to run or not.
+    SwitchOut {
+        /// It still wanted to run.
+        preempted: bool,
+    },
+    /// The thread was created by process `parent`, its own or another.
+    Fork {
+        /// The process of the thread that created it.
+        parent: i32,
+    },
+    /// The thread ended.
+    Exit,
+    /// The thread has a new name; by `exec`, if `exec`.
+    Comm {
+        /// Whether a new program was started.
+        exec: bool,
+        /// The name.
+        name: Box<str>,
+    },
+    /// Executable memory was mapped.
+    Map(Box<Mapping>),
+}
+
+/// An executable mapping.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// Its first address.
+    pub start: u64,
+    /// Its length in bytes.
+    pub length: u64,
+    /// Where in the file it begins, in bytes.
+    pub offset: u64,
+    /// The file, or a name that the kernel made up.
+    pub path: Box<[u8]>,
+    /// The build id, where the kernel could read it.
+    pub build_id: Box<[u8]>,
+}
+
+/// What a side-band ring holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FromSideBand {
+    /// A record.
+    Record(SideRecord),
+    /// The kernel had no room for so many records.
+    Lost(u64),
+    /// Anything else.
+    Other,
+}
+
+/// `struct sample_id` for PERF_SAMPLE_TID | TIME | CPU, which ends every side-band record.
+const SAMPLE_ID: usize = 24;
+
+/// Reads a record of a side-band ring.
+pub fn from_side_band(record: &[u8]) -> FromSideBand {
+    let (kind, misc, mut fields) = header(record);
+    let Some(body) = fields.bytes.len().checked_sub(SAMPLE_ID) else {
+        return FromSideBand::Other;
+    };
+    let (body, id) = fields.bytes.split_at(body);
+    fields.bytes = body;
+    let mut id = Fields { bytes: id };
+    let (mut pid, mut tid, time) = (id.i32(), id.i32(), id.u64());
+    let flag = misc & MISC_EXEC_OR_OUT != 0;
+    let what = match kind {
+        SWITCH if flag => Side::SwitchOut {
+            preempted: misc & MISC_PREEMPT_OR_BUILD_ID != 0,
+        },
+        SWITCH => Side::SwitchIn,
+        FORK | EXIT => {
+            // The record names the thread itself, the sample id the one that ran.
+            pid = fields.i32();
+            let parent = fields.i32();
+            tid = fields.i32();
+            if kind == FORK {
+                Side::Fork { parent }
+            } else {
+                Side::Exit
+            }
+        }
+        COMM => {
+            pid = fields.i32();
+            tid = fields.i32();
+            Side::Comm {
+                exec: flag,
+                name: String::from_utf8_lossy(fields.text()).into(),
+            }
+        }
+        MMAP | MMAP2 => {
+            pid = fields.i32();
+            tid = fields.i32();
+            Side::Map(Box::new(mapping(kind, misc, fields)))
+        }
+        LOST => {
+            fields.u64();
+            return FromSideBand::Lost(fields.u64());
+        }
+        LOST_SAMPLES => return FromSideBand::Lost(fields.u64()),
+        _ => return FromSideBand::Other,
+    };
+    FromSideBand::Record(SideRecord {
+        time,
+        pid,
+        tid,
+        what,
+    })
+}
+
+fn mapping(kind: u32, misc: u16, mut fields: Fields<'_>) -> Mapping {
+    let (start, length, offset) = (fields.u64(), fields.u64(), fields.u64());
+    let mut build_id: &[u8] = &[];
+    if kind == MMAP2 {
+        let identity = fields.slice(24);
+        if misc & MISC_PREEMPT_OR_BUILD_ID != 0
+            && let [size, _, _, _, id @ ..] = identity
+        {
+            build_id = &id[..usize::from(*size).min(id.len())];
+        }
+        let _protection_and_flags = fields.u64();
+    }
+    Mapping {
+        start,
+        length,
+        offset,
+        path: fields.text().into(),
+        build_id: build_id.into(),
+    }
+}
+
+#[cfg(test)]
+#[path = "parse_tests.rs"]
+mod tests;

@@ -1,0 +1,452 @@
+//! Processes and threads as the side-band records tell of them, and what is mapped where.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use omp_model::ids::{FrameId, ModuleId, Nanos, ProcessId, ThreadId};
+use omp_model::state::Presence;
+use omp_model::stream::{Event, What};
+use omp_model::tables::{self, Frame, RuntimeKind, Tables, Thread, ThreadKind};
+use rustc_hash::FxHashMap;
+use unwinder::{AddressSpace, BuildId, Image, ImageCache, ModuleIdx};
+
+use crate::history::History;
+use crate::perf::parse::{Mapping, Side, SideRecord};
+
+/// The program image of one process between two `exec`s.
+#[derive(Clone, Default)]
+pub struct Program {
+    space: AddressSpace,
+    /// By [`ModuleIdx`], as far as they were needed.
+    modules: Vec<Option<ModuleId>>,
+    frames: FxHashMap<u64, FrameId>,
+    executable: Option<PathBuf>,
+}
+
+impl Program {
+    /// What is mapped.
+    pub fn space(&self) -> &AddressSpace {
+        &self.space
+    }
+
+    /// Path and build id of the load object at an address.
+    pub fn module_at(&self, address: u64) -> Option<(String, String)> {
+        let (index, _) = self.space.locate(address)?;
+        let module = self.space.module(index)?;
+        let build_id = module.image.as_deref().and_then(Image::build_id);
+        let build_id = build_id.map(ToString::to_string).unwrap_or_default();
+        Some((module.path.to_string_lossy().into_owned(), build_id))
+    }
+
+    /// The frame of an address in this program, interned.
+    #[inline]
+    pub fn frame(&mut self, tables: &mut Tables, libraries: &Libraries, address: u64) -> FrameId {
+        if let Some(frame) = self.frames.get(&address) {
+            return *frame;
+        }
+        let frame = match self.space.locate(address) {
+            Some((index, svma)) => {
+                let module = self.module(tables, libraries, index);
+                tables.frame(Frame {
+                    module,
+                    address: svma,
+                })
+            }
+            None => tables.frame(Frame {
+                module: ModuleId::NONE,
+                address,
+            }),
+        };
+        self.frames.insert(address, frame);
+        frame
+    }
+
+    fn module(&mut self, tables: &mut Tables, libraries: &Libraries, at: ModuleIdx) -> ModuleId {
+        let index = at.0 as usize;
+        if let Some(Some(module)) = self.modules.get(index) {
+            return *module;
+        }
+        let row = self.space.module(at).map(|module| {
+            let own = self.executable.as_deref() == Some(module.path.as_path());
+            libraries.row(&module.path, module.image.as_deref(), own)
+        });
+        let id = row.map_or(ModuleId::NONE, |row| tables.module(row));
+        if self.modules.len() <= index {
+            self.modules.resize(index + 1, None);
+        }
+        self.modules[index] = Some(id);
+        id
+    }
+
+    fn exec(&self) -> Program {
+        // Indices of load objects outlive exec, and so do their ids.
+        let mut space = self.space.clone();
+        space.clear();
+        Program {
+            space,
+            modules: self.modules.clone(),
+            ..Program::default()
+        }
+    }
+}
+
+/// The files that programs map, parsed once each.
+pub struct Libraries {
+    images: ImageCache,
+    vdso: Option<Arc<Image>>,
+    /// `libcollector.so`, where it is loaded into programs.
+    collector: Option<PathBuf>,
+}
+
+/// The name that the kernel maps the vDSO under.
+const VDSO: &str = "[vdso]";
+
+impl Libraries {
+    /// No file yet. `collector` is the path of `libcollector.so`.
+    pub fn new(collector: Option<PathBuf>) -> Self {
+        let vdso = crate::sys::vdso()
+            .and_then(|bytes| Image::from_bytes(Path::new(VDSO), &bytes).ok())
+            .map(Arc::new);
+        Libraries {
+            images: ImageCache::new(),
+            vdso,
+            collector,
+        }
+    }
+
+    fn image(&mut self, pid: i32, path: &Path, build_id: Option<&BuildId>) -> Option<Arc<Image>> {
+        if path == Path::new(VDSO) {
+            return self.vdso.clone();
+        }
+        if !path.is_absolute() || path.starts_with("//anon") {
+            return None;
+        }
+        self.images.get(path, build_id).ok().or_else(|| {
+            // In a mount namespace of its own, the process sees the file and we do not.
+            let root = PathBuf::from(format!("/proc/{pid}/root"));
+            let inside = root.join(path.strip_prefix("/").ok()?);
+            self.images.get(&inside, build_id).ok()
+        })
+    }
+
+    /// The row of a load object. The executable itself is no runtime even if one is linked into
+    /// it: its frames are the author's.
+    fn row(&self, path: &Path, image: Option<&Image>, executable: bool) -> tables::Module {
+        let runtime = match image {
+            _ if self.collector.as_deref() == Some(path) => RuntimeKind::Collector,
+            Some(image) if !executable && image.exports("__kmpc_fork_call") => RuntimeKind::Kmp,
+            Some(image) if !executable && image.exports("GOMP_parallel") => RuntimeKind::Gomp,
+            _ => RuntimeKind::None,
+        };
+        let build_id = image.and_then(Image::build_id).map(ToString::to_string);
+        tables::Module {
+            path: path.to_string_lossy().into_owned(),
+            build_id: build_id.unwrap_or_default(),
+            runtime,
+        }
+    }
+}
+
+/// A process: its programs over time, and its living threads.
+struct Process {
+    pid: i32,
+    program: History<Program>,
+    /// It has had more than one program since the last round.
+    stale: bool,
+    threads: Vec<ThreadId>,
+}
+
+/// All processes of a recording, kept as the side band says.
+///
+/// Numbers of the kernel (pid, tid) are resolved with the time of the record that holds them.
+/// Times are nanoseconds since the recording's start.
+pub struct Processes {
+    /// Load objects.
+    pub libraries: Libraries,
+    /// Only the first process is recorded (`-F off`).
+    first_only: bool,
+    processes: Vec<Process>,
+    pids: FxHashMap<i32, History<ProcessId>>,
+    tids: FxHashMap<i32, History<ThreadId>>,
+    /// By [`ThreadId`]: whether it lives.
+    alive: Vec<bool>,
+    /// By [`ThreadId`].
+    process_of: Vec<ProcessId>,
+    /// Threads that ended since [`Processes::forget_before`].
+    ended: Vec<i32>,
+}
+
+impl Processes {
+    /// No process yet.
+    pub fn new(libraries: Libraries, first_only: bool) -> Self {
+        Processes {
+            libraries,
+            first_only,
+            processes: Vec::new(),
+            pids: FxHashMap::default(),
+            tids: FxHashMap::default(),
+            alive: Vec::new(),
+            process_of: Vec::new(),
+            ended: Vec::new(),
+        }
+    }
+
+    /// Takes side-band records, which must come sorted by time, and hands the threads' events to
+    /// `emit` in that order.
+    pub fn apply(&mut self, tables: &mut Tables, record: SideRecord, emit: &mut dyn FnMut(Event)) {
+        let SideRecord {
+            time,
+            pid,
+            tid,
+            what,
+        } = record;
+        if self.first_only && self.processes.first().is_some_and(|first| first.pid != pid) {
+            return;
+        }
+        let mut happened = |thread, what| {
+            emit(Event {
+                time: Nanos(time),
+                thread,
+                what,
+            });
+        };
+        match what {
+            Side::SwitchIn | Side::SwitchOut { .. } => {
+                let thread = match self.thread_at(tid, time) {
+                    Some(thread) => thread,
+                    None => {
+                        let thread = self.adopt(tables, pid, tid, time);
+                        happened(thread, What::Birth(Presence::Running));
+                        thread
+                    }
+                };
+                let what = match what {
+                    Side::SwitchOut { preempted: true } => What::SwitchOut(Presence::Preempted),
+                    Side::SwitchOut { .. } => What::SwitchOut(Presence::Blocked),
+                    _ => What::SwitchIn,
+                };
+                happened(thread, what);
+            }
+            Side::Fork { parent } => {
+                if parent != pid {
+                    self.fork(tables, pid, parent, time);
+                }
+                let thread = self.birth(tables, pid, tid, time);
+                // It can run from now on, but does not yet.
+                happened(thread, What::Birth(Presence::Preempted));
+            }
+            Side::Exit => {
+                if let Some(thread) = self.thread_at(tid, time) {
+                    self.end(thread, tid);
+                    happened(thread, What::Exit);
+                }
+            }
+            Side::Comm { exec, name } => {
+                let process = self.process(tables, pid, time);
+                tables.processes[process.index()].name = name.into();
+                if exec {
+                    let (gone, new) = self.exec(tables, (pid, tid), time);
+                    for thread in gone {
+                        happened(thread, What::Exit);
+                    }
+                    if let Some(thread) = new {
+                        happened(thread, What::Birth(Presence::Running));
+                    }
+                }
+            }
+            Side::Map(mapping) => self.map(tables, pid, time, &mapping),
+        }
+    }
+
+    /// The thread of a kernel number at a time, if it is known.
+    #[inline]
+    pub fn thread_at(&self, tid: i32, time: u64) -> Option<ThreadId> {
+        self.tids.get(&tid).map(|history| *history.at(time))
+    }
+
+    /// A thread that no record has introduced: it is taken to live from now on.
+    pub fn adopt(&mut self, tables: &mut Tables, pid: i32, tid: i32, time: u64) -> ThreadId {
+        self.birth(tables, pid, tid, time)
+    }
+
+    /// The program of a process at a time, with the load objects, for unwinding and locating.
+    pub fn program_at(&mut self, pid: i32, time: u64) -> Option<(&mut Program, &Libraries)> {
+        let process = *self.pids.get(&pid)?.at(time);
+        let program = self.processes[process.index()].program.at_mut(time);
+        Some((program, &self.libraries))
+    }
+
+    /// Whether process `pid` is the first one, or all are recorded.
+    pub fn is_recorded(&self, pid: i32) -> bool {
+        !self.first_only || self.processes.first().is_none_or(|first| first.pid == pid)
+    }
+
+    /// Whether a thread is alive as far as the side band was applied.
+    pub fn is_alive(&self, thread: ThreadId) -> bool {
+        self.alive.get(thread.index()).copied().unwrap_or(false)
+    }
+
+    /// Processes with a living thread, but for the first one.
+    pub fn still_running(&self) -> usize {
+        self.processes
+            .iter()
+            .skip(1)
+            .filter(|process| !process.threads.is_empty())
+            .count()
+    }
+
+    /// Nothing from before `time` will be asked any more: drops what only that needs.
+    pub fn forget_before(&mut self, time: u64) {
+        for process in self.processes.iter_mut().filter(|process| process.stale) {
+            process.program.forget_before(time);
+            process.stale = false;
+            if process.threads.is_empty() {
+                // The files stay parsed; the unwinder's copy of a process is what is large.
+                *process.program.at_mut(time) = Program::default();
+            }
+        }
+        for tid in self.ended.drain(..) {
+            if let Some(history) = self.tids.get_mut(&tid) {
+                history.forget_before(time);
+            }
+        }
+    }
+
+    fn process(&mut self, tables: &mut Tables, pid: i32, time: u64) -> ProcessId {
+        match self.pids.get(&pid) {
+            Some(history) => *history.at(time),
+            None => self.new_process(tables, pid, None, time),
+        }
+    }
+
+    fn new_process(
+        &mut self,
+        tables: &mut Tables,
+        pid: i32,
+        parent: Option<ProcessId>,
+        time: u64,
+    ) -> ProcessId {
+        let id = ProcessId(self.processes.len() as u32);
+        let (name, executable, program) = match parent {
+            Some(parent) => {
+                let row = &tables.processes[parent.index()];
+                let program = self.processes[parent.index()].program.at(time).clone();
+                (row.name.clone(), row.executable.clone(), program)
+            }
+            None => Default::default(),
+        };
+        tables.processes.push(tables::Process {
+            pid,
+            parent,
+            name,
+            executable,
+        });
+        let program = History::new(time, program);
+        self.processes.push(Process {
+            pid,
+            program,
+            stale: false,
+            threads: Vec::new(),
+        });
+        remember(&mut self.pids, pid, time, id);
+        id
+    }
+
+    fn fork(&mut self, tables: &mut Tables, pid: i32, parent: i32, time: u64) {
+        let parent = self.process(tables, parent, time);
+        self.new_process(tables, pid, Some(parent), time);
+    }
+
+    fn birth(&mut self, tables: &mut Tables, pid: i32, tid: i32, time: u64) -> ThreadId {
+        let process = self.process(tables, pid, time);
+        let id = ThreadId(tables.threads.len() as u32);
+        tables.threads.push(Thread {
+            process,
+            tid,
+            birth: Nanos(time),
+            death: None,
+            kind: ThreadKind::Outside,
+        });
+        self.alive.push(true);
+        self.processes[process.index()].threads.push(id);
+        self.process_of.push(process);
+        remember(&mut self.tids, tid, time, id);
+        id
+    }
+
+    fn end(&mut self, thread: ThreadId, tid: i32) {
+        if !std::mem::replace(&mut self.alive[thread.index()], false) {
+            return;
+        }
+        let process = &mut self.processes[self.process_of[thread.index()].index()];
+        process.threads.retain(|other| *other != thread);
+        process.stale |= process.threads.is_empty();
+        self.ended.push(tid);
+    }
+
+    /// A new program in a process: all its other threads end. A thread other than the first
+    /// takes over the first one's number. Gives the threads that ended, and one that began.
+    fn exec(
+        &mut self,
+        tables: &mut Tables,
+        (pid, tid): (i32, i32),
+        time: u64,
+    ) -> (Vec<ThreadId>, Option<ThreadId>) {
+        let process = self.process(tables, pid, time);
+        let known = self
+            .thread_at(tid, time)
+            .filter(|thread| self.is_alive(*thread));
+        let others = self.processes[process.index()].threads.clone();
+        let gone: Vec<ThreadId> = others
+            .into_iter()
+            .filter(|thread| Some(*thread) != known)
+            .collect();
+        for thread in &gone {
+            self.end(*thread, tables.threads[thread.index()].tid);
+        }
+        let entry = &mut self.processes[process.index()];
+        let program = entry.program.at(time).exec();
+        entry.program.change(time, program);
+        entry.stale = true;
+        tables.processes[process.index()].executable.clear();
+        let new = known.is_none().then(|| self.birth(tables, pid, tid, time));
+        (gone, new)
+    }
+
+    fn map(&mut self, tables: &mut Tables, pid: i32, time: u64, mapping: &Mapping) {
+        let process = self.process(tables, pid, time);
+        let path = Path::new(OsStr::from_bytes(&mapping.path));
+        let build_id = BuildId::new(&mapping.build_id);
+        let image = self.libraries.image(pid, path, build_id.as_ref());
+        let program = self.processes[process.index()].program.at_mut(time);
+        program
+            .space
+            .map(mapping.start, mapping.length, mapping.offset, image, path);
+        program.frames.clear();
+        // The kernel maps the program before its interpreter and everything else.
+        let row = &mut tables.processes[process.index()];
+        if row.executable.is_empty() && path.is_absolute() {
+            row.executable = path.to_string_lossy().into_owned();
+        }
+        if program.executable.is_none() && path.is_absolute() {
+            program.executable = Some(path.to_owned());
+        }
+    }
+}
+
+fn remember<T>(numbers: &mut FxHashMap<i32, History<T>>, number: i32, since: u64, meaning: T) {
+    match numbers.entry(number) {
+        std::collections::hash_map::Entry::Occupied(mut entry) => {
+            entry.get_mut().change(since, meaning);
+        }
+        std::collections::hash_map::Entry::Vacant(entry) => {
+            entry.insert(History::new(since, meaning));
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "processes_tests.rs"]
+mod tests;

@@ -1,0 +1,187 @@
+//! From a sample in the ring to an interned stack.
+
+use omp_model::ids::{FrameId, ModuleId, StackId};
+use omp_model::tables::{Cut, Frame, Stack, StackEntry, Tables};
+use omp_ring::consumer::SiteRef;
+use unwinder::{CutReason, Ending, StackBytes, UnwindCache};
+
+use crate::perf::parse::Sample;
+use crate::processes::Processes;
+
+/// How the stacks of samples ended.
+#[derive(Clone, Debug, Default)]
+pub struct Endings {
+    /// Stacks that reach the thread's first function.
+    pub complete: u64,
+    /// Stacks that do not, by [`Cut`]'s number.
+    pub cut: [u64; Cut::ALL.len()],
+}
+
+/// Unwinds and interns; keeps what that needs from sample to sample.
+#[derive(Default)]
+pub struct Stacks {
+    cache: UnwindCache,
+    addresses: Vec<u64>,
+}
+
+/// An address that is looked up to find the call: the call instruction ends just before the
+/// return address, which can be the first one of the next function.
+const fn call_of(return_address: u64) -> u64 {
+    return_address.wrapping_sub(1)
+}
+
+impl Stacks {
+    /// The stack of a sample: kernel frames at the leaf, then the user's.
+    pub fn of_sample(
+        &mut self,
+        tables: &mut Tables,
+        processes: &mut Processes,
+        sample: &Sample<'_>,
+    ) -> (StackId, Option<Cut>) {
+        let (mut stack, cut) = self.user_half(tables, processes, sample);
+        let mut kernel = sample.kernel_chain().enumerate().peekable();
+        if kernel.peek().is_some() {
+            self.addresses.clear();
+            self.addresses
+                .extend(kernel.map(|(depth, address)| match depth {
+                    0 => address,
+                    _ => call_of(address),
+                }));
+            for address in self.addresses.iter().rev() {
+                let frame = tables.frame(Frame {
+                    module: ModuleId::KERNEL,
+                    address: *address,
+                });
+                stack = tables.stack(Stack {
+                    callers: stack,
+                    entry: StackEntry::Frame(frame),
+                });
+            }
+        }
+        (stack, cut)
+    }
+
+    fn user_half(
+        &mut self,
+        tables: &mut Tables,
+        processes: &mut Processes,
+        sample: &Sample<'_>,
+    ) -> (StackId, Option<Cut>) {
+        let program = processes.program_at(sample.pid, sample.time);
+        let (Some(user), Some((program, libraries))) = (&sample.user, program) else {
+            return (cut(tables, Cut::NoUserStack), Some(Cut::NoUserStack));
+        };
+        self.addresses.clear();
+        let bytes = StackBytes {
+            sp: user.regs.sp(),
+            bytes: user.stack,
+        };
+        let ending =
+            program
+                .space()
+                .unwind(&mut self.cache, &user.regs, &bytes, &mut self.addresses);
+        let reason = match ending {
+            Ending::Complete => None,
+            Ending::Cut(reason) => Some(cut_of(reason)),
+        };
+        let mut stack = reason.map_or(StackId::EMPTY, |reason| cut(tables, reason));
+        for (depth, address) in self.addresses.iter().enumerate().rev() {
+            let address = if depth == 0 {
+                *address
+            } else {
+                call_of(*address)
+            };
+            let frame = program.frame(tables, libraries, address);
+            stack = tables.stack(Stack {
+                callers: stack,
+                entry: StackEntry::Frame(frame),
+            });
+        }
+        (stack, reason)
+    }
+}
+
+/// The stack of a calling context that the program itself took.
+pub fn of_site(
+    tables: &mut Tables,
+    processes: &mut Processes,
+    site: &SiteRef,
+    time: u64,
+) -> StackId {
+    let Some((program, libraries)) = processes.program_at(site.pid, time) else {
+        return StackId::EMPTY;
+    };
+    let mut stack = match (site.complete, site.frames.len()) {
+        (true, _) => StackId::EMPTY,
+        (false, omp_ring::layout::MAX_FRAMES..) => cut(tables, Cut::TooDeep),
+        (false, _) => cut(tables, Cut::BadStack),
+    };
+    for address in site.frames.iter().rev() {
+        let frame = program.frame(tables, libraries, call_of(*address));
+        stack = tables.stack(Stack {
+            callers: stack,
+            entry: StackEntry::Frame(frame),
+        });
+    }
+    stack
+}
+
+/// The stack of which nothing but the call into the runtime is known.
+pub fn of_code(
+    tables: &mut Tables,
+    processes: &mut Processes,
+    pid: i32,
+    (code, time): (u64, u64),
+) -> StackId {
+    let frame = place(tables, processes, pid, (code, time));
+    if frame == FrameId::NONE {
+        return StackId::EMPTY;
+    }
+    let callers = cut(tables, Cut::BadStack);
+    tables.stack(Stack {
+        callers,
+        entry: StackEntry::Frame(frame),
+    })
+}
+
+/// The frame of a call into the runtime, by its return address.
+pub fn place(
+    tables: &mut Tables,
+    processes: &mut Processes,
+    pid: i32,
+    (code, time): (u64, u64),
+) -> FrameId {
+    match processes.program_at(pid, time) {
+        Some((program, libraries)) if code != 0 => program.frame(tables, libraries, call_of(code)),
+        _ => FrameId::NONE,
+    }
+}
+
+fn cut(tables: &mut Tables, reason: Cut) -> StackId {
+    tables.stack(Stack {
+        callers: StackId::EMPTY,
+        entry: StackEntry::Cut(reason),
+    })
+}
+
+fn cut_of(reason: CutReason) -> Cut {
+    match reason {
+        CutReason::DumpTooSmall => Cut::DumpTooSmall,
+        CutReason::NoUnwindInfo { .. } => Cut::NoUnwindInfo,
+        CutReason::NoModule { .. } => Cut::NoModule,
+        CutReason::TooDeep => Cut::TooDeep,
+        _ => Cut::BadStack,
+    }
+}
+
+/// A reason in the words of a report.
+pub fn words(reason: Cut) -> &'static str {
+    match reason {
+        Cut::DumpTooSmall => "deeper than the copied piece of the stack",
+        Cut::NoUnwindInfo => "code without unwind information",
+        Cut::NoModule => "code outside every load object",
+        Cut::BadStack => "stack contradicts the unwind information",
+        Cut::TooDeep => "too many frames",
+        Cut::NoUserStack => "no user stack",
+    }
+}

@@ -1,0 +1,222 @@
+//! The system calls of `collect` that std does not have, each behind a safe function.
+#![allow(unsafe_code)] // system calls
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+/// Signals that `collect` takes for the program's sake, and the mask to restore in the program.
+#[derive(Debug)]
+pub struct Signals {
+    fd: OwnedFd,
+    before: libc::sigset_t,
+}
+
+/// A signal that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrived {
+    /// Its number.
+    pub signal: i32,
+    /// Whether a process sent it to `collect` alone. What the kernel sends for a terminal goes
+    /// to the whole foreground group, the program included.
+    pub directed: bool,
+}
+
+impl Signals {
+    /// Blocks the signals that end programs, and SIGCHLD, and reads them from a descriptor.
+    pub fn block() -> io::Result<Signals> {
+        // SAFETY: both sets are plain memory that sigemptyset and sigprocmask initialise.
+        let (set, before) = unsafe {
+            let mut set = std::mem::zeroed();
+            let mut before = std::mem::zeroed();
+            libc::sigemptyset(&mut set);
+            for signal in [
+                libc::SIGINT,
+                libc::SIGTERM,
+                libc::SIGQUIT,
+                libc::SIGHUP,
+                libc::SIGCHLD,
+            ] {
+                libc::sigaddset(&mut set, signal);
+            }
+            check(libc::sigprocmask(libc::SIG_BLOCK, &set, &mut before))?;
+            (set, before)
+        };
+        // SAFETY: `set` is initialised; the result is a new descriptor that nothing else owns.
+        let fd = unsafe {
+            let fd = check(libc::signalfd(
+                -1,
+                &set,
+                libc::SFD_CLOEXEC | libc::SFD_NONBLOCK,
+            ))?;
+            OwnedFd::from_raw_fd(fd)
+        };
+        Ok(Signals { fd, before })
+    }
+
+    /// The mask that was in force before.
+    pub fn mask_before(&self) -> libc::sigset_t {
+        self.before
+    }
+
+    /// The next signal that has arrived.
+    pub fn next(&self) -> Option<Arrived> {
+        // SAFETY: signalfd_siginfo is plain data, valid when zeroed; read writes at most its size.
+        let info = unsafe {
+            let mut info: libc::signalfd_siginfo = std::mem::zeroed();
+            let size = size_of::<libc::signalfd_siginfo>();
+            let got = libc::read(self.fd.as_raw_fd(), (&raw mut info).cast(), size);
+            if got != size as isize {
+                return None;
+            }
+            info
+        };
+        Some(Arrived {
+            signal: info.ssi_signo as i32,
+            directed: info.ssi_code <= libc::SI_USER,
+        })
+    }
+}
+
+impl AsRawFd for Signals {
+    fn as_raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// By itself, with this status.
+    Exited(i32),
+    /// By this signal.
+    Killed(i32),
+}
+
+impl Ended {
+    /// As a shell says it: the status, or 128 and the signal's number.
+    pub fn status(self) -> i32 {
+        match self {
+            Ended::Exited(status) => status,
+            Ended::Killed(signal) => 128 + signal,
+        }
+    }
+}
+
+/// Reaps the child if it has ended.
+pub fn try_wait(pid: i32) -> io::Result<Option<Ended>> {
+    let mut status = 0;
+    // SAFETY: `status` is a valid place for the result.
+    match check(unsafe { libc::waitpid(pid, &mut status, libc::WNOHANG) })? {
+        0 => Ok(None),
+        _ if libc::WIFSIGNALED(status) => Ok(Some(Ended::Killed(libc::WTERMSIG(status)))),
+        _ => Ok(Some(Ended::Exited(libc::WEXITSTATUS(status)))),
+    }
+}
+
+/// Sends a signal. A process that is gone needs none, so there is no error to report.
+pub fn send(pid: i32, signal: i32) {
+    // SAFETY: no memory is involved.
+    unsafe { libc::kill(pid, signal) };
+}
+
+/// Waits until a descriptor is readable, or hangs up, or the time is over. Gives the descriptors
+/// that hung up.
+pub fn poll(fds: &mut [libc::pollfd], timeout_ms: i32) -> io::Result<()> {
+    // SAFETY: the pointer and length describe `fds`.
+    let result = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout_ms) };
+    match check(result) {
+        Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// A descriptor to be polled for reading.
+pub fn readable(fd: RawFd) -> libc::pollfd {
+    libc::pollfd {
+        fd,
+        events: libc::POLLIN,
+        revents: 0,
+    }
+}
+
+/// CPUs that this process may run on.
+pub fn allowed_cpus() -> u32 {
+    // SAFETY: cpu_set_t is plain data, valid when zeroed, and of the size that is passed.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
+            return 1;
+        }
+        libc::CPU_COUNT(&set) as u32
+    }
+}
+
+/// `uname`: host, and "system release machine".
+pub fn host_and_system() -> (String, String) {
+    // SAFETY: utsname is plain data, valid when zeroed; uname fills it with terminated strings.
+    let name = unsafe {
+        let mut name: libc::utsname = std::mem::zeroed();
+        libc::uname(&mut name);
+        name
+    };
+    let text = |field: &[libc::c_char]| {
+        let bytes: Vec<u8> = field
+            .iter()
+            .take_while(|byte| **byte != 0)
+            .map(|byte| *byte as u8)
+            .collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    let system = format!(
+        "{} {} {}",
+        text(&name.sysname),
+        text(&name.release),
+        text(&name.machine)
+    );
+    (text(&name.nodename), system)
+}
+
+/// The ELF image of the vDSO, which is the same in all processes of this architecture.
+pub fn vdso() -> Option<Vec<u8>> {
+    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    let line = maps.lines().find(|line| line.ends_with("[vdso]"))?;
+    let (start, rest) = line.split_once('-')?;
+    let (end, _) = rest.split_once(' ')?;
+    let start = usize::from_str_radix(start, 16).ok()?;
+    let end = usize::from_str_radix(end, 16).ok()?;
+    // SAFETY: the kernel has just said that this range is mapped readable, and never unmaps it.
+    let bytes = unsafe { std::slice::from_raw_parts(start as *const u8, end.checked_sub(start)?) };
+    Some(bytes.to_vec())
+}
+
+/// Whether this process has the superuser's id (and, outside containers, its powers).
+pub fn is_root() -> bool {
+    // SAFETY: no memory is involved.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// The result of a system call that says -1 for an error.
+pub fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result == -1 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_is_what_a_shell_says() {
+        assert_eq!(Ended::Exited(7).status(), 7);
+        assert_eq!(Ended::Killed(libc::SIGSEGV).status(), 139);
+    }
+
+    #[test]
+    fn the_vdso_is_an_elf_file() {
+        let bytes = vdso().expect("every x86-64 process has one");
+        assert!(bytes.starts_with(b"\x7fELF"));
+    }
+}
