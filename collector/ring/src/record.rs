@@ -101,7 +101,7 @@ kinds! {
     /// A nestable lock was re-acquired or partly released; payload: 1 begin, 2 end.
     NestLock = 16,
     /// An explicit task was created; prefix: its creation point; payload: [`TaskPayload`] with
-    /// `ompt_task_flag_t` truncated to 24 bits.
+    /// `ompt_task_flag_t` truncated to 24 bits, and [`TASK_UNDEFERRED`].
     TaskCreate = 17,
     /// The thread changes tasks; payload: [`TaskPayload`]: the next task (0: the implicit task)
     /// and `ompt_task_status_t` of the prior one.
@@ -245,6 +245,12 @@ impl TaskPayload {
         }
     }
 }
+
+/// `ompt_task_undeferred`, which lies above the 24 bits kept, in [`TaskPayload::info`] of a
+/// [`Kind::TaskCreate`]. The encountering thread runs such a task before it goes on: by way of
+/// the runtime in a team of one thread, but with `if(0)` by a direct call, so that its stack
+/// holds its creator's frames without any of the runtime's in between.
+pub const TASK_UNDEFERRED: u32 = 1 << 23;
 
 /// Names a calling context in the arena's site area: an offset in 8-byte words; 0 means "none".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

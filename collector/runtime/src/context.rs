@@ -2,9 +2,15 @@
 //!
 //! Unwinding at each fork would cost microseconds. A context is unwound once; what is kept is
 //! each return address together with its place on the stack. The next time that the same call
-//! site is reached with its frame at the same address, the places are compared: if all hold the
-//! same addresses, it is the same context, and its [`SiteId`] is known. That costs about a
-//! nanosecond a frame.
+//! site is reached at the same depth of the stack, the places are compared: if all hold the same
+//! addresses, it is the same context, and its [`SiteId`] is known. That costs about a nanosecond
+//! a frame.
+//!
+//! The depth must be known exactly. In a recursion the places of the outer instances are all
+//! still in order, and would pass for a context that is one call too short. The runtime gives
+//! the address of its frame below the call, but not always: at a task with `if(0)` LLVM's gives
+//! the frame pointer of its caller, which may belong to any function further out. There the
+//! depth of the callback itself serves, a fixed distance below.
 //!
 //! All tables have a fixed size and live in the thread's own mapping.
 
@@ -20,14 +26,15 @@ const WAYS: usize = 4;
 const BUCKETS: usize = 1024;
 /// Frames of all cached contexts together: 1 MiB, touched as it fills.
 const POOL: usize = 1 << 16;
+/// Frames between the program and the unwinder: this library's and the runtime's.
+const INNER: usize = 64;
 
 /// The call into the runtime that creates a context.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call {
     /// The return address into the program, or 0.
     pub(crate) code: u64,
-    /// The stack address of the runtime's frame that was called, or 0: the program's frames are
-    /// those called above it.
+    /// What the runtime says is the address of its frame that was called; 0: nothing.
     pub(crate) frame: u64,
     /// The encountering task is an explicit one: whoever runs it is not part of its context.
     pub(crate) in_task: bool,
@@ -38,7 +45,7 @@ pub(crate) struct Call {
 #[repr(C)]
 struct Entry {
     code: u64,
-    frame: u64,
+    depth: u64,
     start: u32,
     count: u32,
     site: u32,
@@ -56,8 +63,8 @@ pub(crate) struct Contexts {
     victim: u32,
     buckets: [[Entry; WAYS]; BUCKETS],
     pool: [Frame; POOL],
-    scratch: [Frame; MAX_FRAMES + 1],
-    addresses: [u64; MAX_FRAMES + 1],
+    scratch: [Frame; MAX_FRAMES + INNER],
+    addresses: [u64; MAX_FRAMES],
 }
 
 impl Contexts {
@@ -65,23 +72,26 @@ impl Contexts {
     /// stack cannot be read or the site area is full.
     #[inline]
     pub(crate) fn site(&mut self, call: Call, producer: &Producer<'_>) -> SiteId {
-        match self.cached(call) {
+        let here = 0u8;
+        let here = (&raw const here) as u64;
+        match self
+            .cached(call.code, call.frame)
+            .or_else(|| self.cached(call.code, here))
+        {
             Some(site) => site,
-            None => self.unwind(call, producer),
+            None => self.unwind(call, here, producer),
         }
     }
 
     #[inline]
-    fn cached(&self, call: Call) -> Option<SiteId> {
-        let bucket = self.buckets.get(bucket_of(call))?;
+    fn cached(&self, code: u64, depth: u64) -> Option<SiteId> {
+        let bucket = self.buckets.get(bucket_of(code, depth))?;
         for entry in bucket {
-            if entry.code == call.code
-                && entry.frame == call.frame
-                && entry.generation == self.generation
-            {
+            let alike = entry.code == code && entry.depth == depth;
+            if alike && entry.generation == self.generation {
                 let start = entry.start as usize;
                 let frames = self.pool.get(start..start + entry.count as usize)?;
-                if stack::is_same(call.frame, frames) {
+                if stack::is_same(frames) {
                     return Some(SiteId(entry.site));
                 }
             }
@@ -91,43 +101,47 @@ impl Contexts {
 
     #[cold]
     #[inline(never)]
-    fn unwind(&mut self, call: Call, producer: &Producer<'_>) -> SiteId {
-        let walk = stack::walk(call.frame, &mut self.scratch);
+    fn unwind(&mut self, call: Call, here: u64, producer: &Producer<'_>) -> SiteId {
+        let walk = stack::walk(&mut self.scratch);
         let found = self.scratch.get(..walk.frames).unwrap_or_default();
-        // Frames of the runtime and of this library lie within. Where the call site is not on
-        // the stack, because the runtime reported an address of its own, the frames above the
-        // runtime's are right all the same; without a frame address they are not.
-        let inner = match found.iter().position(|frame| frame.ip == call.code) {
-            Some(at) => at,
-            None if call.frame != 0 => 0,
-            None => return SiteId::NONE,
+        // Where the call site is not on the stack, or the runtime gave none, what comes after
+        // this library's frames and the runtime's is the program all the same.
+        let inner = found
+            .iter()
+            .position(|frame| frame.ip == call.code)
+            .or_else(|| found.iter().position(|frame| !process::is_inner(frame.ip)));
+        let Some(inner) = inner else {
+            return SiteId::NONE;
         };
         let frames = found.get(inner..).unwrap_or_default();
-        let (frames, in_task) = if call.in_task {
+        let (frames, cut) = if call.in_task {
             up_to_runtime(frames)
         } else {
             (frames, false)
         };
-        if frames.is_empty() {
-            return SiteId::NONE;
-        }
         let kept = frames.get(..MAX_FRAMES).unwrap_or(frames);
-        let complete = in_task || walk.complete && kept.len() == frames.len();
+        let complete = kept.len() == frames.len() && (cut || walk.complete);
         self.addresses
             .iter_mut()
             .zip(kept)
             .for_each(|(to, frame)| *to = frame.ip);
         let addresses = self.addresses.get(..kept.len()).unwrap_or_default();
         let site = producer.site(call.code, addresses, complete);
-        let range = inner..inner + kept.len();
-        if site != SiteId::NONE && stack::can_be_cached(call.frame, kept) {
-            self.remember(call, site, range);
+        let leaf = kept.first().map_or(0, |frame| frame.slot);
+        if site != SiteId::NONE && stack::can_be_cached(kept) {
+            let depth = if (here..leaf).contains(&call.frame) {
+                call.frame
+            } else {
+                here
+            };
+            let range = inner..inner + kept.len();
+            self.remember((call.code, depth), site, range);
         }
         site
     }
 
     /// Caches the frames in `range` of the scratch buffer.
-    fn remember(&mut self, call: Call, site: SiteId, range: std::ops::Range<usize>) {
+    fn remember(&mut self, key: (u64, u64), site: SiteId, range: std::ops::Range<usize>) {
         let count = range.len();
         if self.generation == 0 || self.used as usize + count > POOL {
             // Wrapping past 0 would take four thousand million refills.
@@ -144,7 +158,8 @@ impl Contexts {
         to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
         self.used += count as u32;
 
-        let Some(bucket) = self.buckets.get_mut(bucket_of(call)) else {
+        let (code, depth) = key;
+        let Some(bucket) = self.buckets.get_mut(bucket_of(code, depth)) else {
             return;
         };
         let generation = self.generation;
@@ -157,10 +172,9 @@ impl Contexts {
         });
         if let Some(entry) = bucket.get_mut(way) {
             let (start, count) = (start as u32, count as u32);
-            let Call { code, frame, .. } = call;
             *entry = Entry {
                 code,
-                frame,
+                depth,
                 start,
                 count,
                 site: site.0,
@@ -193,7 +207,7 @@ fn up_to_runtime(frames: &[Frame]) -> (&[Frame], bool) {
 }
 
 #[inline]
-fn bucket_of(call: Call) -> usize {
-    let mixed = (call.code.rotate_left(32) ^ call.frame).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+fn bucket_of(code: u64, depth: u64) -> usize {
+    let mixed = (code.rotate_left(32) ^ depth).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 48) as usize % BUCKETS
 }

@@ -4,6 +4,7 @@
 //! memory allocated. Callbacks only read.
 #![allow(unsafe_code)]
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
@@ -15,6 +16,8 @@ use omp_ring::{ARENA_VARIABLE, Arena};
 const MAX_RUNTIMES: usize = 4;
 
 static ARENA: OnceLock<Option<Arena>> = OnceLock::new();
+/// The addresses of this library.
+static OWN_IMAGE: OnceLock<Range<u64>> = OnceLock::new();
 static RUNTIMES: [OnceLock<Runtime>; MAX_RUNTIMES] = [const { OnceLock::new() }; MAX_RUNTIMES];
 /// This process; another one in a child after fork.
 static PID: AtomicI32 = AtomicI32::new(0);
@@ -29,7 +32,7 @@ pub(crate) struct Runtime {
     version: [u8; VERSION_BYTES],
     /// The addresses of its image; empty where it is linked into the executable, whose other
     /// code is the program's.
-    image: std::ops::Range<u64>,
+    image: Range<u64>,
 }
 
 impl Runtime {
@@ -55,6 +58,7 @@ pub(crate) fn arena() -> Option<&'static Arena> {
         .get_or_init(|| {
             let arena = Arena::attach(Path::new(&std::env::var_os(ARENA_VARIABLE)?)).ok()?;
             PID.store(current_pid(), Relaxed);
+            OWN_IMAGE.get_or_init(|| image_of(image_of as *const () as u64));
             // SAFETY: registers a function that lives as long as the library, which the runtime
             // never unloads while it has callbacks into it.
             unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
@@ -109,6 +113,14 @@ pub(crate) fn is_runtime(address: u64) -> bool {
         .any(|runtime| runtime.image.contains(&address))
 }
 
+/// Whether `address` lies in a runtime's image or in this library.
+pub(crate) fn is_inner(address: u64) -> bool {
+    OWN_IMAGE
+        .get()
+        .is_some_and(|image| image.contains(&address))
+        || is_runtime(address)
+}
+
 extern "C" fn after_fork_in_child() {
     PID.store(current_pid(), Relaxed);
     crate::tls::forget();
@@ -126,7 +138,7 @@ pub(crate) fn current_tid() -> i32 {
 }
 
 /// The addresses of the shared library that holds `address`.
-fn image_of(address: u64) -> std::ops::Range<u64> {
+fn image_of(address: u64) -> Range<u64> {
     let mut search = (address, 0..0);
     // SAFETY: the callback gets the pointer to `search`, which outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(visit_image), (&raw mut search).cast()) };
@@ -139,7 +151,7 @@ unsafe extern "C" fn visit_image(
     search: *mut libc::c_void,
 ) -> libc::c_int {
     // SAFETY: the loader passes a valid description, and `image_of` passed its own local.
-    let (info, search) = unsafe { (&*info, &mut *search.cast::<(u64, std::ops::Range<u64>)>()) };
+    let (info, search) = unsafe { (&*info, &mut *search.cast::<(u64, Range<u64>)>()) };
     // SAFETY: the loader's name of an object is a C string, empty for the executable.
     let is_executable = info.dlpi_name.is_null() || unsafe { *info.dlpi_name } == 0;
     // SAFETY: the loader describes that many program headers.

@@ -28,9 +28,6 @@ pub(crate) struct Walk {
     pub(crate) complete: bool,
 }
 
-/// Frames between a callback and the program that are passed over at most.
-const MAX_INNER: usize = 256;
-
 #[link(name = "gcc_s")]
 unsafe extern "C" {
     fn _Unwind_Backtrace(
@@ -47,25 +44,20 @@ const GO_ON: c_int = 0;
 const STOP: c_int = 5;
 
 struct Trace<'a> {
-    above: u64,
     buffer: &'a mut [Frame],
     walk: Walk,
-    inner: usize,
 }
 
-/// Unwinds the calling thread into `buffer`, leaf first, leaving out the frames that were called
-/// at or below the stack address `above`. Stops when the buffer is full.
+/// Unwinds the calling thread into `buffer`, leaf first, starting with this library's own
+/// frames. Stops when the buffer is full.
 #[inline(never)]
-pub(crate) fn walk(above: u64, buffer: &mut [Frame]) -> Walk {
-    let walk = Walk {
-        frames: 0,
-        complete: false,
-    };
+pub(crate) fn walk(buffer: &mut [Frame]) -> Walk {
     let mut trace = Trace {
-        above,
         buffer,
-        walk,
-        inner: 0,
+        walk: Walk {
+            frames: 0,
+            complete: false,
+        },
     };
     // SAFETY: `visit` has the type that the ABI asks for, and `trace` outlives the call.
     unsafe { _Unwind_Backtrace(visit, (&raw mut trace).cast()) };
@@ -85,10 +77,6 @@ extern "C" fn visit(context: *mut c_void, trace: *mut c_void) -> c_int {
     if ip == 0 {
         trace.walk.complete = true;
         return STOP;
-    }
-    if cfa <= trace.above {
-        trace.inner += 1;
-        return if trace.inner < MAX_INNER { GO_ON } else { STOP };
     }
     let Some(place) = trace.buffer.get_mut(trace.walk.frames) else {
         return STOP;
@@ -120,33 +108,32 @@ fn slot_below(_cfa: u64, _ip: u64) -> u64 {
 }
 
 /// Whether [`is_same`] may look `frames` up later: each place known, in the part of this
-/// thread's stack that is in use, above `frame` and farther out than the one before.
-pub(crate) fn can_be_cached(frame: u64, frames: &[Frame]) -> bool {
+/// thread's stack that is in use, and farther out than the one before.
+pub(crate) fn can_be_cached(frames: &[Frame]) -> bool {
     let here = 0u8;
-    let here = (&raw const here) as u64;
-    let top = stack_top(here);
-    let mut last = frame;
-    frame > here
-        && frames.iter().all(|frame| {
-            let farther = frame.slot > last && frame.slot < top;
-            last = frame.slot;
-            farther
-        })
+    let mut last = (&raw const here) as u64;
+    let top = stack_top(last);
+    frames.iter().all(|frame| {
+        let farther = frame.slot > last && frame.slot < top;
+        last = frame.slot;
+        farther
+    })
 }
 
 /// Whether the return addresses are where they were. `frames` passed [`can_be_cached`] on this
-/// thread with the same `frame`, which is on its stack again.
+/// thread.
 #[inline]
-pub(crate) fn is_same(frame: u64, frames: &[Frame]) -> bool {
+pub(crate) fn is_same(frames: &[Frame]) -> bool {
     let here = 0u8;
-    frame > (&raw const here) as u64
+    let here = (&raw const here) as u64;
+    frames.first().is_some_and(|frame| frame.slot > here)
         && frames.iter().all(|frame| {
-            // SAFETY: the places lie in this thread's stack, between a live frame and the upper
-            // end, which does not move. Should `frame` be on a stack of the program's own making
-            // (a coroutine's) that is smaller now: the search is leaf first and ends at the
-            // first difference. As long as all places hold the same return addresses, the same
-            // functions have called each other at the same depths, and the next place is where
-            // the last of them was called from, in a live frame.
+            // SAFETY: the places lie in this thread's stack, between its live end and the upper
+            // end, which does not move. Should the thread be on a stack of the program's own
+            // making (a coroutine's) that is smaller now: the search is leaf first and ends at
+            // the first difference. As long as all places hold the same return addresses, the
+            // same functions have called each other at the same depths, and the next place is
+            // where the last of them was called from, in a live frame.
             unsafe { (frame.slot as *const u64).read_volatile() == frame.ip }
         })
 }

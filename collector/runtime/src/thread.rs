@@ -4,7 +4,7 @@
 
 use omp_ring::producer::Producer;
 use omp_ring::record::{
-    CodePayload, InstanceId, JoinPayload, Kind, RegionPayload, SiteId, TaskPayload,
+    CodePayload, InstanceId, JoinPayload, Kind, RegionPayload, SiteId, TASK_UNDEFERRED, TaskPayload,
 };
 
 use crate::context::{Call, Contexts};
@@ -130,7 +130,16 @@ impl Thread {
         let time = self.producer.now();
         let task = self.producer.instance();
         let prefix = self.context(call);
-        let payload = TaskPayload { task, info: flags }.pack();
+        let undeferred = if flags & SPEC_UNDEFERRED != 0 {
+            TASK_UNDEFERRED
+        } else {
+            0
+        };
+        let payload = TaskPayload {
+            task,
+            info: flags & 0x7f_ffff | undeferred,
+        }
+        .pack();
         self.producer
             .push_at(time, prefix, Kind::TaskCreate, payload);
         task
@@ -173,6 +182,8 @@ impl Thread {
     }
 }
 
+/// `ompt_task_undeferred` of `ompt_task_flag_t`.
+const SPEC_UNDEFERRED: u32 = 0x0800_0000;
 /// `ompt_sync_region_barrier_implicit`, which older runtimes report for every implicit barrier.
 const AMBIGUOUS_BARRIER: u32 = 2;
 

@@ -6,7 +6,7 @@ mod support;
 use std::collections::BTreeSet;
 
 use omp_ring::layout::MAX_FRAMES;
-use omp_ring::record::{CodePayload, Kind};
+use omp_ring::record::{CodePayload, Kind, TASK_UNDEFERRED};
 use support::{Event, compile, record};
 
 #[test]
@@ -85,10 +85,30 @@ fn odd_constructs_leave_balanced_records() {
             taskwaits >= 1 && taskwaits == ends,
             "{taskwaits} waits for tasks, {ends} ends"
         );
-        let named = recording
+        // The region inside `teams` is one without a context: the runtime's own.
+        let (with, without): (Vec<_>, Vec<_>) = recording
             .all(Kind::ParallelBegin)
-            .filter(|e| e.site.is_some())
-            .count();
-        assert!(named >= 3, "{named} regions with a context");
+            .partition(|event| event.site.is_some());
+        assert!(
+            with.len() >= 3,
+            "{} with a context, {} without",
+            with.len(),
+            without.len()
+        );
+        // Tasks in place nest on one stack, three deep, three times: a context of one depth must
+        // not pass for that of another.
+        let start = recording.addresses()["in_place"];
+        let depths: Vec<usize> = recording
+            .all(Kind::TaskCreate)
+            .filter(|event| event.task().info & TASK_UNDEFERRED != 0)
+            .map(|event| recording.site(event).frames)
+            .map(|frames| {
+                frames
+                    .iter()
+                    .filter(|f| (start..start + 256).contains(*f))
+                    .count()
+            })
+            .collect();
+        assert_eq!(depths, [1, 2, 3, 1, 2, 3, 1, 2, 3]);
     }
 }
