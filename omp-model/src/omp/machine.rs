@@ -4,6 +4,7 @@
 //! 19), bent to what runtimes really send: ends may come late, without their region, or not at
 //! all, so that every end pops to its match and nothing is asserted.
 
+use super::joins::is_fork;
 use super::labels::Labels;
 use super::ledger::Ledger;
 use super::regions::{Regions, Slot, Tasks};
@@ -25,17 +26,17 @@ pub struct Machine {
     pub(super) threads: Vec<Stack>,
     pub(super) regions: Regions,
     tasks: Tasks,
-    labels: Labels,
+    pub(super) labels: Labels,
     /// Regions found to be over, whose end is still to be told to their threads.
-    ending: Vec<Slot>,
+    pub(super) ending: Vec<Slot>,
 }
 
 /// Where an event happens, and where its consequences are written.
-struct Moment<'a> {
-    tables: &'a mut Tables,
-    ledger: &'a mut Ledger,
-    time: Nanos,
-    thread: ThreadId,
+pub(super) struct Moment<'a> {
+    pub(super) tables: &'a mut Tables,
+    pub(super) ledger: &'a mut Ledger,
+    pub(super) time: Nanos,
+    pub(super) thread: ThreadId,
 }
 
 impl Default for Machine {
@@ -183,10 +184,10 @@ impl Machine {
     }
 
     fn parallel_begin(&mut self, now: &mut Moment<'_>, id: Instance, site: StackId, teams: bool) {
-        let stack = &mut self.threads[now.thread.index()];
-        stack.drop_waits();
+        self.threads[now.thread.index()].drop_waits();
+        self.encounter(now, site);
         let context = Context {
-            parent: stack.top().context,
+            parent: self.threads[now.thread.index()].top().context,
             kind: if teams {
                 ContextKind::Teams
             } else {
@@ -201,6 +202,7 @@ impl Machine {
                 let region = self.regions.at_mut(slot);
                 region.owner = Some(now.thread);
                 region.begin = now.time;
+                region.placed = true;
                 slot
             }
             known => {
@@ -225,10 +227,12 @@ impl Machine {
             (None, slot) => self.ending.extend(slot),
         }
         let stack = &mut self.threads[now.thread.index()];
-        if stack.top().cause == Cause::Lost {
-            // The task that encountered the region runs user code again.
+        if stack.depth() == 2
+            && stack.top().cause == Cause::Lost
+            && stack.base().state == State::Serial
+        {
+            // What the loss has left of the initial thread is serial code.
             stack.pop();
-            stack.drop_waits();
         }
         let tag = stack.top().tag;
         now.ledger.tag(now.thread, now.time, tag);
@@ -254,19 +258,22 @@ impl Machine {
         };
         let region = self.regions.at_mut(slot);
         region.team = region.team.max(size);
-        if region.owner.is_none() && index == 0 {
-            // The primary thread is the one that encountered the region.
-            region.owner = Some(now.thread);
-            region.begin = now.time;
-            let context = region.context;
-            self.enter(now, Cause::Fork(slot), (State::Overhead, context, id));
-        }
-        self.implicit(now, slot);
+        self.implicit(now, slot, index == 0);
     }
 
     /// The thread is in its implicit task of the region, whatever it was in before.
-    fn implicit(&mut self, now: &mut Moment<'_>, slot: Slot) {
+    fn implicit(&mut self, now: &mut Moment<'_>, slot: Slot, primary: bool) {
         let thread = now.thread;
+        let initial = self.threads[thread.index()].base().state == State::Serial;
+        if (primary || initial) && self.is_placeholder(slot) {
+            // The primary thread is the one that encountered the region, and an initial thread
+            // is in no team but those that it forks.
+            let region = self.regions.at_mut(slot);
+            region.owner = Some(thread);
+            region.begin = now.time;
+            let (context, id) = (region.context, region.id);
+            self.enter(now, Cause::Fork(slot), (State::Overhead, context, id));
+        }
         let region = self.regions.at(slot);
         let (id, context, owner) = (region.id, region.context, region.owner);
         let stack = &self.threads[thread.index()];
@@ -312,12 +319,12 @@ impl Machine {
                         return;
                     }
                     if !region.ended {
-                        self.implicit(now, slot);
+                        self.implicit(now, slot, false);
                     }
                 }
                 None => {
                     let slot = self.placeholder(now, id, false);
-                    self.implicit(now, slot);
+                    self.implicit(now, slot, false);
                 }
             }
         }
@@ -377,26 +384,29 @@ impl Machine {
 
     fn lost(&mut self, now: &mut Moment<'_>) {
         let last = self.threads[now.thread.index()].top().context;
-        // The end of a team of one shows on no other thread: take it as lost.
+        // The end of a team of one shows on no other thread, and whether the next fork is inside
+        // a region shows by that region's place: without either, take the end as lost.
         while let Some(at) = self.threads[now.thread.index()].find(is_fork) {
             let entry = &self.threads[now.thread.index()].entries()[at];
             let Cause::Fork(slot) = entry.cause else {
                 break;
             };
-            if self.regions.at(slot).team > 1 {
+            let region = self.regions.at(slot);
+            if region.team > 1 && region.placed {
                 break;
             }
             self.unwind(now.thread, at);
         }
-        if self.threads[now.thread.index()].top().cause == Cause::Lost {
-            return;
-        }
+        // Tasks and waits may be over; of a region it is found out later.
+        let within = self.threads[now.thread.index()].find(|entry| {
+            matches!(
+                entry.cause,
+                Cause::Base | Cause::Fork(_) | Cause::Implicit(_)
+            )
+        });
+        self.unwind(now.thread, within.map_or(1, |at| at + 1));
         self.enter(now, Cause::Lost, (State::Unknown, last, Instance::NONE));
     }
-}
-
-const fn is_fork(entry: &Entry) -> bool {
-    matches!(entry.cause, Cause::Fork(_))
 }
 
 /// What the steps above are made of.
@@ -439,7 +449,7 @@ impl Machine {
 
     /// Pops a thread's entries down to `depth`, and finds which regions are over by that.
     #[inline]
-    fn unwind(&mut self, thread: ThreadId, depth: usize) {
+    pub(super) fn unwind(&mut self, thread: ThreadId, depth: usize) {
         while self.threads[thread.index()].depth() > depth {
             let entry = *self.threads[thread.index()].top();
             self.threads[thread.index()].pop();
@@ -451,149 +461,6 @@ impl Machine {
                 _ => {}
             }
         }
-    }
-
-    /// A worker is released only after its region's join. Where the region's end may have been
-    /// lost, that tells it.
-    fn left(&mut self, thread: ThreadId, slot: Slot, id: Instance) {
-        let Some(region) = self.regions.open(slot, id) else {
-            return;
-        };
-        let over = match region.owner {
-            None => true,
-            Some(owner) if owner == thread => false,
-            Some(owner) => {
-                let owner = &self.threads[owner.index()];
-                let fork = owner.find(|entry| entry.cause == Cause::Fork(slot) && entry.id == id);
-                fork.is_none_or(|at| {
-                    let above = &owner.entries()[at..];
-                    above.iter().any(|entry| entry.cause == Cause::Lost)
-                })
-            }
-        };
-        if over {
-            self.ending.push(slot);
-        }
-    }
-
-    /// Tells the threads of all regions that were found to be over.
-    #[inline]
-    fn settle(&mut self, now: &mut Moment<'_>) {
-        while let Some(slot) = self.ending.pop() {
-            if !self.regions.at(slot).ended {
-                self.end_region(now, slot);
-            }
-        }
-    }
-
-    /// The region's join is over at this moment: each of its workers is idle from here on.
-    fn end_region(&mut self, now: &mut Moment<'_>, slot: Slot) {
-        self.regions.end(slot);
-        let region = self.regions.at_mut(slot);
-        let (id, owner) = (region.id, region.owner);
-        let mut members = std::mem::take(&mut region.members);
-        for &member in &members {
-            let found = self.threads[member.index()]
-                .find(|entry| entry.cause == Cause::Implicit(slot) && entry.id == id);
-            if let Some(at) = found {
-                self.unwind(member, at);
-                self.retire(now.tables, member);
-                let tag = self.threads[member.index()].top().tag;
-                now.ledger.tag(member, now.time, tag);
-            }
-        }
-        members.clear();
-        self.regions.at_mut(slot).members = members;
-        if let Some(owner) = owner {
-            self.excise(now, owner, slot, id);
-        }
-    }
-
-    /// Takes a region that ended unseen off the stack of the thread that encountered it, with
-    /// all that was inside. What came after lost events was not inside, and stays.
-    fn excise(&mut self, now: &mut Moment<'_>, owner: ThreadId, slot: Slot, id: Instance) {
-        let stack = &mut self.threads[owner.index()];
-        let Some(from) = stack.find(|entry| entry.cause == Cause::Fork(slot) && entry.id == id)
-        else {
-            return;
-        };
-        let entries = stack.entries_mut();
-        let to = entries[from..]
-            .iter()
-            .position(|entry| entry.cause == Cause::Lost)
-            .map_or(entries.len(), |at| from + at);
-        for entry in entries.drain(from..to) {
-            if let Cause::Fork(inner) = entry.cause
-                && self.regions.open(inner, entry.id).is_some()
-            {
-                self.ending.push(inner);
-            }
-        }
-        let tag = stack.top().tag;
-        now.ledger.tag(owner, now.time, tag);
-    }
-
-    /// A thread that has worked in a team and is at its base again is an idle worker, also where
-    /// nothing had told its kind.
-    fn retire(&mut self, tables: &mut Tables, thread: ThreadId) {
-        let stack = &mut self.threads[thread.index()];
-        if stack.depth() == 1 && stack.base().state == State::Outside {
-            let tag = self
-                .labels
-                .tag(tables, placeless(State::Idle, ContextId::ROOT));
-            stack.set_base(State::Idle, tag);
-            if let Some(row) = tables.threads.get_mut(thread.index()) {
-                row.kind = ThreadKind::Worker;
-            }
-        }
-    }
-
-    fn is_placeholder(&self, slot: Slot) -> bool {
-        let region = self.regions.at(slot);
-        region.owner.is_none() && !region.ended
-    }
-
-    /// A region whose begin has not come, or was lost: its place is unknown.
-    fn placeholder(&mut self, now: &mut Moment<'_>, id: Instance, primary: bool) -> Slot {
-        let parent = if primary {
-            self.threads[now.thread.index()].top().context
-        } else {
-            ContextId::ROOT
-        };
-        let context = Context {
-            parent,
-            kind: ContextKind::Region,
-            stack: StackId::EMPTY,
-        };
-        let context = self.labels.context(now.tables, context);
-        self.regions.begin(id, context, None, now.time)
-    }
-
-    /// The begin of a placeholder's region came after all: its threads get the right context.
-    fn relabel(&mut self, now: &mut Moment<'_>, slot: Slot, context: ContextId) {
-        let region = self.regions.at_mut(slot);
-        let old = std::mem::replace(&mut region.context, context);
-        let members = std::mem::take(&mut region.members);
-        for &member in &members {
-            for entry in self.threads[member.index()].entries_mut() {
-                if entry.context == old && entry.context != ContextId::ROOT {
-                    let tag = now.tables.tags.get(entry.tag.0);
-                    let place = tag.map_or(FrameId::NONE, |tag| tag.place);
-                    entry.context = context;
-                    entry.tag = self.labels.tag(
-                        now.tables,
-                        Tag {
-                            state: entry.state,
-                            context,
-                            place,
-                        },
-                    );
-                }
-            }
-            let tag = self.threads[member.index()].top().tag;
-            now.ledger.tag(member, now.time, tag);
-        }
-        self.regions.at_mut(slot).members = members;
     }
 }
 

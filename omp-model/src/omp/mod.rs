@@ -6,6 +6,7 @@
 //! thread is its lifetime.
 
 mod cells;
+mod joins;
 mod labels;
 mod ledger;
 mod listing;
@@ -16,3 +17,14 @@ mod thread;
 pub use ledger::{Ledger, Rows};
 pub use listing::LISTED_PER_SECOND;
 pub use machine::Machine;
+
+#[cfg(test)]
+mod ledger_tests;
+#[cfg(test)]
+mod loss_tests;
+#[cfg(test)]
+mod machine_tests;
+#[cfg(test)]
+mod random_tests;
+#[cfg(test)]
+mod scene;

@@ -19,6 +19,8 @@ pub(super) struct Region {
     /// The encountering thread; none while the region's begin has not been seen.
     pub(super) owner: Option<ThreadId>,
     pub(super) begin: Nanos,
+    /// Whether its parallel_begin was seen, and so its place.
+    pub(super) placed: bool,
     /// The team's size, as its implicit tasks say it.
     pub(super) team: u16,
     pub(super) ended: bool,
@@ -90,6 +92,7 @@ impl Regions {
                     context,
                     owner,
                     begin,
+                    placed: owner.is_some(),
                     team: 0,
                     ended: false,
                     members: Vec::new(),
@@ -103,6 +106,7 @@ impl Regions {
         region.context = context;
         region.owner = owner;
         region.begin = begin;
+        region.placed = owner.is_some();
         region.team = 0;
         region.ended = false;
         region.members.clear();

@@ -1,0 +1,169 @@
+//! What one event costs in the state machine and the ledger, in nanoseconds, on a stream shaped
+//! like LULESH's: many short regions, a join barrier each, some critical sections and switches.
+//!
+//! `cargo bench -p omp-model --bench machine`
+
+use std::time::Instant;
+
+use omp_model::ids::{FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
+use omp_model::omp::{Ledger, Machine};
+use omp_model::state::Presence;
+use omp_model::stream::{Event, Instance, Mutex, Sync, What};
+use omp_model::tables::{Frame, Process, Stack, StackEntry, Tables, Thread, ThreadKind};
+
+/// Directives in the program.
+const SITES: u64 = 30;
+
+struct Stream {
+    events: Vec<Event>,
+    time: u64,
+}
+
+impl Stream {
+    fn push(&mut self, thread: u32, what: What) {
+        // An event a microsecond: a million a second, as from LULESH on two threads.
+        self.time += 700 + self.events.len() as u64 % 7 * 100;
+        self.events.push(Event {
+            time: Nanos(self.time),
+            thread: ThreadId(thread),
+            what,
+        });
+    }
+
+    /// One region of `threads` threads, with the workers' late ends of the one before.
+    fn region(&mut self, id: u64, threads: u32, site: StackId, switches: bool) {
+        let region = Instance(id);
+        let none = Instance::NONE;
+        let place = FrameId(site.0);
+        let kind = Sync::BarrierParallel;
+        let teams = false;
+        self.push(
+            0,
+            What::ParallelBegin {
+                region,
+                site,
+                teams,
+            },
+        );
+        for thread in (0..threads).rev() {
+            if thread > 0 && id > 1 {
+                self.push(thread, What::SyncEnd { kind });
+                self.push(thread, What::ImplicitEnd { region: none });
+            }
+            let (size, index) = (threads as u16, thread as u16);
+            self.push(
+                thread,
+                What::ImplicitBegin {
+                    region,
+                    size,
+                    index,
+                },
+            );
+        }
+        if id.is_multiple_of(8) {
+            for thread in 0..threads {
+                let kind = Mutex::Critical;
+                self.push(thread, What::MutexAcquire { kind, place });
+                self.push(thread, What::MutexAcquired { kind });
+                self.push(thread, What::MutexReleased);
+            }
+        }
+        for thread in (0..threads).rev() {
+            self.push(
+                thread,
+                What::SyncBegin {
+                    kind,
+                    region,
+                    place,
+                },
+            );
+            if switches {
+                self.push(thread, What::SwitchOut(Presence::Blocked));
+                self.push(thread, What::SwitchIn);
+            }
+        }
+        self.push(0, What::SyncEnd { kind });
+        self.push(0, What::ImplicitEnd { region: none });
+        self.push(0, What::ParallelEnd { region });
+    }
+}
+
+fn tables(threads: u32) -> (Tables, Vec<StackId>) {
+    let mut tables = Tables::default();
+    for tid in 0..threads {
+        tables.threads.push(Thread {
+            process: ProcessId(0),
+            tid: tid as i32,
+            birth: Nanos(0),
+            death: None,
+            kind: ThreadKind::Outside,
+        });
+    }
+    tables.processes.push(Process {
+        pid: 0,
+        parent: None,
+        name: String::new(),
+        executable: String::new(),
+    });
+    let sites = (1..=SITES)
+        .map(|address| {
+            let module = ModuleId::NONE;
+            let frame = tables.frame(Frame { module, address });
+            tables.stack(Stack {
+                callers: StackId::EMPTY,
+                entry: StackEntry::Frame(frame),
+            })
+        })
+        .collect();
+    (tables, sites)
+}
+
+/// Chunks of one measurement; a chunk is small enough to stay in the cache, as the batches are
+/// that collect merges.
+const CHUNKS: u64 = 200;
+const CHUNK: usize = 10_000;
+
+fn measure(threads: u32, switches: bool) {
+    let (mut tables, sites) = tables(threads);
+    let mut machine = Machine::new();
+    let mut ledger = Ledger::new(Nanos(1_000_000));
+    let mut stream = Stream {
+        events: Vec::new(),
+        time: 0,
+    };
+    let (mut rows, mut listed, mut events, mut id) = (0, 0, 0, 0);
+    let mut costs = Vec::new();
+    for _ in 0..CHUNKS {
+        stream.events.clear();
+        while stream.events.len() < CHUNK {
+            id += 1;
+            stream.region(id, threads, sites[(id % SITES) as usize], switches);
+        }
+        let start = Instant::now();
+        for event in &stream.events {
+            machine.apply(&mut tables, &mut ledger, event);
+        }
+        ledger.advance(Nanos(stream.time));
+        let elapsed = start.elapsed().as_secs_f64() * 1e9;
+        let taken = ledger.take();
+        rows += taken.sums.len() + taken.region_sums.len();
+        listed += taken.intervals.len() + taken.region_spans.len();
+        events += stream.events.len();
+        costs.push(elapsed / stream.events.len() as f64);
+    }
+    costs.sort_by(f64::total_cmp);
+    println!(
+        "{threads:3} threads{}: {:5.1} ns an event (best chunk {:.1}); \
+         {events} events, {rows} sums, {listed} listed",
+        if switches { ", sleeping" } else { ", spinning" },
+        costs[costs.len() / 2],
+        costs[0],
+    );
+}
+
+fn main() {
+    for threads in [2, 8, 64] {
+        measure(threads, false);
+        measure(threads, true);
+    }
+}

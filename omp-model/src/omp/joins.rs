@@ -1,0 +1,224 @@
+//! How regions end: seen by their parallel_end, or found out where that was lost.
+
+use super::machine::{Machine, Moment};
+use super::regions::Slot;
+use super::thread::{Cause, Entry, placeless};
+use crate::ids::{ContextId, FrameId, StackId, ThreadId};
+use crate::state::State;
+use crate::stream::Instance;
+use crate::tables::{Context, ContextKind, StackEntry, Tables, Tag, ThreadKind};
+
+pub(super) const fn is_fork(entry: &Entry) -> bool {
+    matches!(entry.cause, Cause::Fork(_))
+}
+
+/// Whether the stack `inner` goes on from `outer`; `None` where one is not known to its end.
+fn extends(tables: &Tables, inner: StackId, outer: StackId) -> Option<bool> {
+    if inner == StackId::EMPTY || outer == StackId::EMPTY {
+        return None;
+    }
+    let mut at = inner;
+    while at != StackId::EMPTY {
+        let node = tables.stacks.get(at.0)?;
+        if node.callers == outer {
+            return Some(true);
+        }
+        if let StackEntry::Cut(_) = node.entry {
+            return None;
+        }
+        at = node.callers;
+    }
+    Some(false)
+}
+
+impl Machine {
+    /// A worker is released only after its region's join. Where the region's end may have been
+    /// lost, that tells it.
+    pub(super) fn left(&mut self, thread: ThreadId, slot: Slot, id: Instance) {
+        let Some(region) = self.regions.open(slot, id) else {
+            return;
+        };
+        let over = match region.owner {
+            None => true,
+            Some(owner) if owner == thread => false,
+            Some(owner) => {
+                let owner = &self.threads[owner.index()];
+                let fork = owner.find(|entry| entry.cause == Cause::Fork(slot) && entry.id == id);
+                fork.is_none_or(|at| {
+                    let above = &owner.entries()[at..];
+                    above.iter().any(|entry| entry.cause == Cause::Lost)
+                })
+            }
+        };
+        if over {
+            self.ending.push(slot);
+        }
+    }
+
+    /// Tells the threads of all regions that were found to be over.
+    #[inline]
+    pub(super) fn settle(&mut self, now: &mut Moment<'_>) {
+        while let Some(slot) = self.ending.pop() {
+            if !self.regions.at(slot).ended {
+                self.end_region(now, slot);
+            }
+        }
+    }
+
+    /// The region's join is over at this moment: each of its workers is idle from here on.
+    fn end_region(&mut self, now: &mut Moment<'_>, slot: Slot) {
+        self.regions.end(slot);
+        let region = self.regions.at_mut(slot);
+        let (id, owner) = (region.id, region.owner);
+        let mut members = std::mem::take(&mut region.members);
+        for &member in &members {
+            let found = self.threads[member.index()]
+                .find(|entry| entry.cause == Cause::Implicit(slot) && entry.id == id);
+            if let Some(at) = found {
+                self.unwind(member, at);
+                self.retire(now.tables, member);
+                let tag = self.threads[member.index()].top().tag;
+                now.ledger.tag(member, now.time, tag);
+            }
+        }
+        members.clear();
+        self.regions.at_mut(slot).members = members;
+        if let Some(owner) = owner {
+            self.excise(now, owner, slot, id);
+        }
+    }
+
+    /// Takes a region that ended unseen off the stack of the thread that encountered it, with
+    /// all that was inside. What came after lost events was not inside, and stays.
+    fn excise(&mut self, now: &mut Moment<'_>, owner: ThreadId, slot: Slot, id: Instance) {
+        let stack = &mut self.threads[owner.index()];
+        let Some(from) = stack.find(|entry| entry.cause == Cause::Fork(slot) && entry.id == id)
+        else {
+            return;
+        };
+        let entries = stack.entries_mut();
+        let to = entries[from..]
+            .iter()
+            .position(|entry| entry.cause == Cause::Lost)
+            .map_or(entries.len(), |at| from + at);
+        for entry in entries.drain(from..to) {
+            if let Cause::Fork(inner) = entry.cause
+                && self.regions.open(inner, entry.id).is_some()
+            {
+                self.ending.push(inner);
+            }
+        }
+        // The loss that hid the end and one before the region's begin are one now.
+        if entries[from - 1].cause == Cause::Lost
+            && entries
+                .get(from)
+                .is_some_and(|entry| entry.cause == Cause::Lost)
+        {
+            entries.remove(from - 1);
+        }
+        let tag = stack.top().tag;
+        now.ledger.tag(owner, now.time, tag);
+    }
+
+    /// A thread that has worked in a team and is at its base again is an idle worker, also where
+    /// nothing had told its kind.
+    pub(super) fn retire(&mut self, tables: &mut Tables, thread: ThreadId) {
+        let stack = &mut self.threads[thread.index()];
+        if stack.depth() == 1 && stack.base().state == State::Outside {
+            let tag = self
+                .labels
+                .tag(tables, placeless(State::Idle, ContextId::ROOT));
+            stack.set_base(State::Idle, tag);
+            if let Some(row) = tables.threads.get_mut(thread.index()) {
+                row.kind = ThreadKind::Worker;
+            }
+        }
+    }
+
+    /// A thread whose events were lost encounters a region at `site`: is it still inside the
+    /// regions that it was in before?
+    ///
+    /// A thread that forks inside a region that it forked has that fork's stack below: the one
+    /// site extends the other. So the sites tell which regions ended unseen.
+    pub(super) fn encounter(&mut self, now: &mut Moment<'_>, site: StackId) {
+        // Each round ends the innermost region, or is the last.
+        for _ in 0..self.threads[now.thread.index()].depth() {
+            if self.threads[now.thread.index()].top().cause != Cause::Lost {
+                return;
+            }
+            let stack = &mut self.threads[now.thread.index()];
+            let inside = match stack.find(is_fork).map(|at| stack.entries()[at].cause) {
+                Some(Cause::Fork(slot)) => {
+                    let outer = now.tables.contexts.get(self.regions.at(slot).context.0);
+                    let inside = outer.and_then(|outer| extends(now.tables, site, outer.stack));
+                    if inside == Some(false) {
+                        self.ending.push(slot);
+                        self.settle(now);
+                        continue;
+                    }
+                    inside
+                }
+                // A worker in a team, or serial code; of a worker between teams nothing is known.
+                _ => Some(stack.depth() > 2 || stack.base().state == State::Serial),
+            };
+            if inside != Some(true) {
+                return;
+            }
+            stack.pop();
+            stack.drop_waits();
+        }
+    }
+
+    pub(super) fn is_placeholder(&self, slot: Slot) -> bool {
+        let region = self.regions.at(slot);
+        region.owner.is_none() && !region.ended
+    }
+
+    /// A region whose begin has not come, or was lost: its place is unknown.
+    pub(super) fn placeholder(
+        &mut self,
+        now: &mut Moment<'_>,
+        id: Instance,
+        primary: bool,
+    ) -> Slot {
+        let parent = if primary {
+            self.threads[now.thread.index()].top().context
+        } else {
+            ContextId::ROOT
+        };
+        let context = Context {
+            parent,
+            kind: ContextKind::Region,
+            stack: StackId::EMPTY,
+        };
+        let context = self.labels.context(now.tables, context);
+        self.regions.begin(id, context, None, now.time)
+    }
+
+    /// The begin of a placeholder's region came after all: its threads get the right context.
+    pub(super) fn relabel(&mut self, now: &mut Moment<'_>, slot: Slot, context: ContextId) {
+        let region = self.regions.at_mut(slot);
+        let old = std::mem::replace(&mut region.context, context);
+        let members = std::mem::take(&mut region.members);
+        for &member in &members {
+            for entry in self.threads[member.index()].entries_mut() {
+                if entry.context == old && entry.context != ContextId::ROOT {
+                    let tag = now.tables.tags.get(entry.tag.0);
+                    let place = tag.map_or(FrameId::NONE, |tag| tag.place);
+                    entry.context = context;
+                    entry.tag = self.labels.tag(
+                        now.tables,
+                        Tag {
+                            state: entry.state,
+                            context,
+                            place,
+                        },
+                    );
+                }
+            }
+            let tag = self.threads[member.index()].top().tag;
+            now.ledger.tag(member, now.time, tag);
+        }
+        self.regions.at_mut(slot).members = members;
+    }
+}

@@ -1,0 +1,230 @@
+//! The ledger by value: slices, counts, lists, clamps.
+
+use super::scene::total;
+use super::{LISTED_PER_SECOND, Ledger};
+use crate::ids::{ContextId, Nanos, TagId, ThreadId};
+use crate::rows::{Interval, SLICE, Sum};
+use crate::state::Presence;
+
+const T: ThreadId = ThreadId(0);
+const SECOND: u64 = SLICE.0;
+
+fn ledger() -> Ledger {
+    let mut ledger = Ledger::new(Nanos(1_000_000));
+    ledger.birth(T, Nanos(0), Presence::Running);
+    ledger
+}
+
+fn sum(slice: u32, tag: u32, presence: Presence, time: u64, count: u32) -> Sum {
+    Sum {
+        slice,
+        thread: T,
+        tag: TagId(tag),
+        presence,
+        time: Nanos(time),
+        count,
+    }
+}
+
+fn sorted(mut sums: Vec<Sum>) -> Vec<Sum> {
+    sums.sort_by_key(|sum| (sum.slice, sum.thread, sum.tag, sum.presence));
+    sums
+}
+
+#[test]
+fn an_interval_across_slices_is_parted_and_counts_where_it_ends() {
+    let mut ledger = ledger();
+    ledger.tag(T, Nanos(SECOND - 10), TagId(5));
+    ledger.tag(T, Nanos(3 * SECOND + 7), TagId(6));
+    ledger.exit(T, Nanos(3 * SECOND + 8));
+    let on = Presence::Running;
+    assert_eq!(
+        sorted(ledger.take().sums),
+        [
+            sum(0, 0, on, SECOND - 10, 1),
+            sum(0, 5, on, 10, 0),
+            sum(1, 5, on, SECOND, 0),
+            sum(2, 5, on, SECOND, 0),
+            sum(3, 5, on, 7, 1),
+            sum(3, 6, on, 1, 1),
+        ]
+    );
+}
+
+#[test]
+fn an_interval_that_ends_with_its_slice_stays_in_it() {
+    let mut ledger = ledger();
+    ledger.tag(T, Nanos(SECOND), TagId(5));
+    ledger.exit(T, Nanos(2 * SECOND));
+    let on = Presence::Running;
+    assert_eq!(
+        sorted(ledger.take().sums),
+        [sum(0, 0, on, SECOND, 1), sum(1, 5, on, SECOND, 1)]
+    );
+}
+
+#[test]
+fn presence_parts_intervals_as_tags_do() {
+    let mut ledger = ledger();
+    ledger.presence(T, Nanos(10), Presence::Blocked);
+    ledger.tag(T, Nanos(30), TagId(5));
+    ledger.presence(T, Nanos(60), Presence::Running);
+    ledger.presence(T, Nanos(70), Presence::Preempted);
+    ledger.exit(T, Nanos(100));
+    assert_eq!(
+        sorted(ledger.take().sums),
+        [
+            sum(0, 0, Presence::Running, 10, 1),
+            sum(0, 0, Presence::Blocked, 20, 1),
+            sum(0, 5, Presence::Running, 10, 1),
+            sum(0, 5, Presence::Preempted, 30, 1),
+            sum(0, 5, Presence::Blocked, 30, 1),
+        ]
+    );
+}
+
+#[test]
+fn the_same_tag_again_does_not_part_an_interval() {
+    let mut ledger = ledger();
+    for time in 1..100 {
+        ledger.tag(T, Nanos(time), TagId(5));
+    }
+    ledger.exit(T, Nanos(100));
+    let on = Presence::Running;
+    assert_eq!(
+        sorted(ledger.take().sums),
+        [sum(0, 0, on, 1, 1), sum(0, 5, on, 99, 1)]
+    );
+}
+
+#[test]
+fn advance_makes_the_rows_of_what_is_over_and_finish_of_all() {
+    let mut ledger = ledger();
+    ledger.tag(T, Nanos(10), TagId(5));
+    ledger.advance(Nanos(SECOND / 2));
+    assert_eq!(ledger.take().sums, []);
+    ledger.advance(Nanos(SECOND + 1));
+    let on = Presence::Running;
+    assert_eq!(
+        sorted(ledger.take().sums),
+        [sum(0, 0, on, 10, 1), sum(0, 5, on, SECOND - 10, 0)]
+    );
+    ledger.finish(Nanos(SECOND + 20));
+    assert_eq!(ledger.take().sums, [sum(1, 5, on, 20, 0)]);
+    // It may go on after all.
+    ledger.exit(T, Nanos(SECOND + 21));
+    assert_eq!(ledger.take().sums, [sum(1, 5, on, 1, 1)]);
+    ledger.finish(Nanos(SECOND + 30));
+    assert_eq!(ledger.take(), Default::default());
+}
+
+#[test]
+fn a_time_that_runs_backwards_is_moved_and_counted() {
+    let mut ledger = ledger();
+    ledger.tag(T, Nanos(100), TagId(5));
+    ledger.tag(T, Nanos(90), TagId(6));
+    ledger.tag(T, Nanos(120), TagId(7));
+    assert_eq!(ledger.late(), 1);
+    ledger.advance(Nanos(200));
+    ledger.tag(T, Nanos(150), TagId(8));
+    assert_eq!(ledger.late(), 2);
+    assert_eq!(ledger.exit(T, Nanos(180)), Some(Nanos(200)));
+    assert_eq!(ledger.late(), 3);
+    let on = Presence::Running;
+    assert_eq!(
+        sorted(ledger.take().sums),
+        [
+            sum(0, 0, on, 100, 1),
+            sum(0, 6, on, 20, 1),
+            sum(0, 7, on, 80, 1),
+        ]
+    );
+}
+
+#[test]
+fn a_life_is_booked_once() {
+    let mut ledger = ledger();
+    assert_eq!(ledger.birth(T, Nanos(50), Presence::Running), Nanos(0));
+    assert!(ledger.is_alive(T));
+    assert_eq!(ledger.exit(T, Nanos(100)), Some(Nanos(100)));
+    assert_eq!(ledger.exit(T, Nanos(200)), None);
+    ledger.birth(T, Nanos(300), Presence::Running);
+    ledger.tag(T, Nanos(400), TagId(5));
+    ledger.region(ContextId(1), T, (Nanos(0), Nanos(400)), 2);
+    ledger.finish(Nanos(500));
+    let rows = ledger.take();
+    assert_eq!(total(&rows, 0), 100);
+    assert_eq!(rows.region_sums, []);
+    assert!(!ledger.is_alive(T));
+    // Threads that were never born have no book.
+    ledger.tag(ThreadId(9), Nanos(400), TagId(5));
+    assert_eq!(ledger.exit(ThreadId(9), Nanos(400)), None);
+}
+
+#[test]
+fn long_intervals_are_listed_whole() {
+    let mut ledger = ledger();
+    ledger.tag(T, Nanos(999_999), TagId(5));
+    ledger.tag(T, Nanos(1_999_999), TagId(6));
+    ledger.presence(T, Nanos(2_000_000), Presence::Blocked);
+    ledger.advance(Nanos(2_500_000));
+    ledger.exit(T, Nanos(3_000_000));
+    let listed = |start, length, tag, presence| Interval {
+        thread: T,
+        start: Nanos(start),
+        length: Nanos(length),
+        tag: TagId(tag),
+        presence,
+    };
+    assert_eq!(
+        ledger.take().intervals,
+        [
+            listed(999_999, 1_000_000, 5, Presence::Running),
+            listed(2_000_000, 1_000_000, 6, Presence::Blocked),
+        ]
+    );
+}
+
+#[test]
+fn what_runs_for_longer_than_a_slice_is_listed_in_pieces() {
+    let mut ledger = ledger();
+    for tenth in 1..=35 {
+        ledger.advance(Nanos(tenth * SECOND / 10));
+    }
+    ledger.finish(Nanos(7 * SECOND / 2));
+    let pieces: Vec<_> = ledger
+        .take()
+        .intervals
+        .iter()
+        .map(|it| (it.start.0, it.length.0))
+        .collect();
+    assert_eq!(
+        pieces,
+        [
+            (0, SECOND),
+            (SECOND, SECOND),
+            (2 * SECOND, SECOND),
+            (3 * SECOND, SECOND / 2)
+        ]
+    );
+}
+
+#[test]
+fn the_list_does_not_grow_with_the_number_of_intervals() {
+    let mut ledger = Ledger::new(Nanos(1_000));
+    let threads = 64;
+    for thread in 0..threads {
+        ledger.birth(ThreadId(thread), Nanos(0), Presence::Running);
+    }
+    for step in 1..=40_000u64 {
+        for thread in 0..threads {
+            let tag = TagId(step as u32 % 2 + 1);
+            ledger.tag(ThreadId(thread), Nanos(step * 100_000), tag);
+        }
+    }
+    ledger.finish(Nanos(4 * SECOND));
+    // 2.5 million intervals of 100 us; the threshold starts at 1 us and doubles seven times, and
+    // once more when a quiet slice has brought it back by one step.
+    let listed = ledger.take().intervals.len();
+    assert_eq!(listed, (7 + 1) * LISTED_PER_SECOND as usize);
+}

@@ -1,0 +1,229 @@
+//! A stage for tests: threads, directives, and what each thread does after each event.
+
+use super::{Ledger, Machine, Rows};
+use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
+use crate::rows::Sum;
+use crate::state::{Presence, State};
+use crate::stream::{Event, Instance, Mutex, Sync, What};
+use crate::tables::{
+    Context, ContextKind, Frame, Stack, StackEntry, Tables, Tag, Thread, ThreadKind,
+};
+
+/// The machine and its ledger, with the time of the last event. Times are in nanoseconds.
+pub(super) struct Scene {
+    pub(super) tables: Tables,
+    pub(super) ledger: Ledger,
+    pub(super) machine: Machine,
+    pub(super) time: u64,
+}
+
+pub(super) const PRIMARY: u32 = 0;
+
+impl Scene {
+    /// Threads born at time 0, running: the initial one and workers.
+    pub(super) fn new(threads: u32) -> Self {
+        let mut scene = Scene::unborn(threads);
+        for thread in 0..threads {
+            scene.on(thread, What::Birth(Presence::Running));
+            let kind = match thread {
+                PRIMARY => ThreadKind::Initial,
+                _ => ThreadKind::Worker,
+            };
+            scene.on(thread, What::ThreadBegin(kind));
+        }
+        scene
+    }
+
+    /// Rows for threads, and no event yet.
+    pub(super) fn unborn(threads: u32) -> Self {
+        let mut tables = Tables::default();
+        for thread in 0..threads {
+            tables.threads.push(Thread {
+                process: ProcessId(0),
+                tid: 100 + thread as i32,
+                birth: Nanos(0),
+                death: None,
+                kind: ThreadKind::Outside,
+            });
+        }
+        Scene {
+            tables,
+            ledger: Ledger::new(Nanos(1_000_000)),
+            machine: Machine::new(),
+            time: 0,
+        }
+    }
+
+    /// An event of the thread, now.
+    pub(super) fn on(&mut self, thread: u32, what: What) {
+        let event = Event {
+            time: Nanos(self.time),
+            thread: ThreadId(thread),
+            what,
+        };
+        self.machine
+            .apply(&mut self.tables, &mut self.ledger, &event);
+    }
+
+    /// An event of the thread at a later time.
+    pub(super) fn at(&mut self, time: u64, thread: u32, what: What) {
+        assert!(time >= self.time);
+        self.time = time;
+        self.on(thread, what);
+    }
+
+    pub(super) fn tag(&self, thread: u32) -> Tag {
+        *self
+            .tables
+            .tags
+            .get(self.machine.tag_of(ThreadId(thread)).0)
+            .unwrap()
+    }
+
+    pub(super) fn state(&self, thread: u32) -> State {
+        self.tag(thread).state
+    }
+
+    /// What all threads do, in order.
+    pub(super) fn states(&self) -> Vec<State> {
+        (0..self.tables.threads.len() as u32)
+            .map(|thread| self.state(thread))
+            .collect()
+    }
+
+    pub(super) fn context(&self, thread: u32) -> Context {
+        *self
+            .tables
+            .contexts
+            .get(self.tag(thread).context.0)
+            .unwrap()
+    }
+
+    /// The context of a construct at a site in another context.
+    pub(super) fn known(&mut self, parent: ContextId, kind: ContextKind, at: StackId) -> ContextId {
+        let before = self.tables.contexts.len();
+        let context = self.tables.context(Context {
+            parent,
+            kind,
+            stack: at,
+        });
+        assert_eq!(self.tables.contexts.len(), before, "no such context");
+        context
+    }
+
+    /// A stack of these addresses, the outermost first.
+    pub(super) fn site(&mut self, addresses: &[u64]) -> StackId {
+        let mut stack = StackId::EMPTY;
+        for &address in addresses {
+            let frame = self.tables.frame(Frame {
+                module: ModuleId::NONE,
+                address,
+            });
+            stack = self.tables.stack(Stack {
+                callers: stack,
+                entry: StackEntry::Frame(frame),
+            });
+        }
+        stack
+    }
+
+    /// A region of that site begins on `threads`, the first of which encounters it.
+    pub(super) fn fork(&mut self, id: u64, site: StackId, threads: &[u32]) {
+        self.on(threads[0], parallel(id, site));
+        for (index, &thread) in threads.iter().enumerate() {
+            self.on(thread, implicit(id, threads.len() as u16, index as u16));
+        }
+    }
+
+    /// The primary's end of it, as every runtime sends it.
+    pub(super) fn join(&mut self, id: u64, primary: u32, kind: Sync) {
+        self.on(primary, sync_end(kind));
+        self.on(primary, late_end());
+        self.on(primary, parallel_end(id));
+    }
+
+    /// Booked until now, by state and presence, of one thread.
+    pub(super) fn booked(&mut self, thread: u32) -> Vec<(State, Presence, u64)> {
+        self.ledger.finish(Nanos(self.time));
+        let rows = self.ledger.take();
+        let mut booked: Vec<(State, Presence, u64)> = Vec::new();
+        for sum in rows.sums.iter().filter(|sum| sum.thread.0 == thread) {
+            let state = self.tables.tags.get(sum.tag.0).unwrap().state;
+            match booked
+                .iter_mut()
+                .find(|row| (row.0, row.1) == (state, sum.presence))
+            {
+                Some(row) => row.2 += sum.time.0,
+                None => booked.push((state, sum.presence, sum.time.0)),
+            }
+        }
+        booked.sort_unstable();
+        booked
+    }
+}
+
+/// Time booked for a thread.
+pub(super) fn total(rows: &Rows, thread: u32) -> u64 {
+    let of_thread = |sum: &&Sum| sum.thread.0 == thread;
+    rows.sums
+        .iter()
+        .filter(of_thread)
+        .map(|sum| sum.time.0)
+        .sum()
+}
+
+pub(super) fn parallel(id: u64, site: StackId) -> What {
+    What::ParallelBegin {
+        region: Instance(id),
+        site,
+        teams: false,
+    }
+}
+
+pub(super) fn parallel_end(id: u64) -> What {
+    What::ParallelEnd {
+        region: Instance(id),
+    }
+}
+
+pub(super) fn implicit(id: u64, size: u16, index: u16) -> What {
+    What::ImplicitBegin {
+        region: Instance(id),
+        size,
+        index,
+    }
+}
+
+/// An implicit task's end, which no runtime names the region of.
+pub(super) fn late_end() -> What {
+    What::ImplicitEnd {
+        region: Instance::NONE,
+    }
+}
+
+/// A wait begins; `id` is given where it may be a join.
+pub(super) fn sync(kind: Sync, id: u64) -> What {
+    What::SyncBegin {
+        kind,
+        region: Instance(id),
+        place: FrameId::NONE,
+    }
+}
+
+pub(super) fn sync_end(kind: Sync) -> What {
+    What::SyncEnd { kind }
+}
+
+pub(super) fn acquire(kind: Mutex) -> What {
+    What::MutexAcquire {
+        kind,
+        place: FrameId::NONE,
+    }
+}
+
+pub(super) fn schedule(next: u64, prior_done: bool) -> What {
+    What::TaskSchedule {
+        next: Instance(next),
+        prior_done,
+    }
+}
