@@ -8,7 +8,7 @@
 //! 4096 rings of 1 MiB are address space, not memory, until threads claim and fill them.
 //!
 //! Who writes what: the consumer writes the header once, then [`Control`] and each slot's tail;
-//! producers write all else. The consumer keeps its own copy of the [`Geometry`] and never reads
+//! producers write all else. The consumer keeps its own copy of the sizes and never reads
 //! it back, because the program under test may have written anything anywhere.
 
 use std::io;

@@ -76,7 +76,7 @@ kinds! {
     /// A parallel or teams region begins on its encountering thread; prefix: its fork point;
     /// payload: [`RegionPayload`], index 0, size = threads requested, saturated.
     ParallelBegin = 6,
-    /// The region ended on its encountering thread; payload as for the begin.
+    /// The region ended on its encountering thread; payload: [`RegionPayload`], index and size 0.
     ParallelEnd = 7,
     /// The thread's implicit (or, in teams and at program start, initial) task begins;
     /// payload: [`RegionPayload`], region 0 for the program's own initial task.

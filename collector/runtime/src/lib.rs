@@ -16,12 +16,12 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`ompt`] | front-end: the OMPT tool, its types and callbacks |
-//! | [`thread`] | what front-ends call: constructs in, records out |
-//! | [`context`] | calling contexts, cached |
-//! | [`stack`] | reading the thread's own stack |
-//! | [`process`] | the arena, the runtimes, fork |
-//! | [`tls`], [`memory`] | the thread pointer and the thread's memory |
+//! | `ompt` | front-end: the OMPT tool, its types and callbacks |
+//! | `thread` | what front-ends call: constructs in, records out |
+//! | `context` | calling contexts, cached |
+//! | `stack` | reading the thread's own stack |
+//! | `process` | the arena, the runtimes, fork |
+//! | `tls`, `memory` | the thread pointer and the thread's memory |
 
 mod context;
 mod memory;

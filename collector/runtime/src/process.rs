@@ -50,6 +50,16 @@ impl Runtime {
             image: image_of(address),
         }
     }
+
+    fn enter(&self, arena: &Arena, pid: i32) {
+        let end = self
+            .version
+            .iter()
+            .position(|byte| *byte == 0)
+            .unwrap_or(VERSION_BYTES);
+        let version = self.version.get(..end).unwrap_or_default();
+        arena.register_runtime(self.kind, pid, self.address, self.refused, version);
+    }
 }
 
 /// The arena, attached on the first call; `None` where the environment names none that fits.
@@ -74,15 +84,18 @@ pub(crate) fn attached() -> Option<(&'static Arena, i32)> {
 
 /// Enters `runtime` into the arena's table, and keeps it for children of this process.
 pub(crate) fn introduce(runtime: Runtime) {
+    let Some((arena, pid)) = attached() else {
+        return;
+    };
+    runtime.enter(arena, pid);
+    REGISTERED.store(pid, Relaxed);
     let mut runtime = runtime;
     for place in &RUNTIMES {
         match place.set(runtime) {
-            Ok(()) => break,
+            Ok(()) => return,
             Err(back) => runtime = back,
         }
     }
-    REGISTERED.store(0, Relaxed);
-    introduce_again();
 }
 
 /// Enters the runtimes into the arena's table if this process has not done so, because it is
@@ -91,17 +104,11 @@ pub(crate) fn introduce_again() {
     let Some((arena, pid)) = attached() else {
         return;
     };
-    if REGISTERED.swap(pid, Relaxed) == pid {
-        return;
-    }
-    for runtime in RUNTIMES.iter().filter_map(OnceLock::get) {
-        let end = runtime
-            .version
+    if REGISTERED.swap(pid, Relaxed) != pid {
+        RUNTIMES
             .iter()
-            .position(|byte| *byte == 0)
-            .unwrap_or(VERSION_BYTES);
-        let version = runtime.version.get(..end).unwrap_or_default();
-        arena.register_runtime(runtime.kind, pid, runtime.address, runtime.refused, version);
+            .filter_map(OnceLock::get)
+            .for_each(|runtime| runtime.enter(arena, pid));
     }
 }
 

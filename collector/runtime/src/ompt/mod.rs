@@ -5,8 +5,9 @@
 mod callbacks;
 mod types;
 
+use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char, c_int, c_uint};
-use std::sync::OnceLock;
+use std::sync::Mutex;
 
 use omp_ring::layout::RuntimeKind;
 
@@ -16,13 +17,19 @@ use types::{Data, InitializeResult, Lookup, SetCallback, StartToolResult};
 
 /// The version string of the runtime that is about to initialize us. A runtime initializes its
 /// tool right after it has asked for it, on the same thread, so the last one to ask is meant.
-static VERSION: OnceLock<Vec<u8>> = OnceLock::new();
+static VERSION: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
-static TOOL: StartToolResult = StartToolResult {
+/// A static that the runtime may write to.
+struct Writable(UnsafeCell<StartToolResult>);
+
+// SAFETY: only the runtime reaches into it, through the pointer that it was given.
+unsafe impl Sync for Writable {}
+
+static TOOL: Writable = Writable(UnsafeCell::new(StartToolResult {
     initialize,
     finalize,
     tool_data: Data { value: 0 },
-};
+}));
 
 /// Called by the runtime before its first construct (19.2.1). NULL, which means "no tool here",
 /// where no arena is waiting.
@@ -30,17 +37,19 @@ static TOOL: StartToolResult = StartToolResult {
 pub(crate) extern "C" fn ompt_start_tool(
     _omp_version: c_uint,
     runtime_version: *const c_char,
-) -> *const StartToolResult {
+) -> *mut StartToolResult {
     if process::arena().is_none() {
-        return std::ptr::null();
+        return std::ptr::null_mut();
     }
     stack::prepare();
-    if !runtime_version.is_null() {
-        // SAFETY: the specification promises a C string.
-        let version = unsafe { CStr::from_ptr(runtime_version) }.to_bytes();
-        VERSION.get_or_init(|| version.to_vec());
+    if let Ok(mut version) = VERSION.lock() {
+        version.clear();
+        if !runtime_version.is_null() {
+            // SAFETY: the specification promises a C string.
+            version.extend(unsafe { CStr::from_ptr(runtime_version) }.to_bytes());
+        }
     }
-    &TOOL
+    TOOL.0.get()
 }
 
 /// `ompt_initialize_t`: registers the callbacks. Non-zero: stay active.
@@ -63,9 +72,12 @@ unsafe extern "C" fn initialize(
             refused |= 1 << number;
         }
     }
-    let version = VERSION.get().map_or(&b""[..], Vec::as_slice);
+    let version = VERSION
+        .lock()
+        .map(|version| version.clone())
+        .unwrap_or_default();
     let address = lookup as usize as u64;
-    process::introduce(Runtime::new(RuntimeKind::Ompt, address, refused, version));
+    process::introduce(Runtime::new(RuntimeKind::Ompt, address, refused, &version));
     1
 }
 
