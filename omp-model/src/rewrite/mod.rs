@@ -16,6 +16,8 @@ mod segment;
 mod shown;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) mod world;
 
 use rustc_hash::FxHashMap;
 

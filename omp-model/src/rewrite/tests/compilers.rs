@@ -1,0 +1,267 @@
+//! What compilers do to constructs: two functions for one, none at all, tail calls, inlining,
+//! tasks and teams.
+
+use super::*;
+use crate::tables::ContextKind;
+
+#[test]
+fn outlined_functions_of_two_parts_are_one_frame() {
+    let mut world = World::new();
+    let o0 = world.region(ContextId::ROOT, &format!("foo+9 {MAIN}"));
+    let clang14 = world.region(ContextId::ROOT, &format!("old+9 {MAIN}"));
+    let task = world.context(
+        o0,
+        ContextKind::Task,
+        &format!("foo.omp_outlined_debug__+11 foo.omp_outlined+9 {TEAM}"),
+    );
+    let inner = world.region(
+        o0,
+        &format!("foo.omp_outlined_debug__+13 foo.omp_outlined+9 {TEAM}"),
+    );
+    check(
+        world,
+        &[("o0", o0), ("inner", inner), ("clang14", clang14), ("task", task)],
+        &format!(
+            "
+        Work o0 Worker: work foo.omp_outlined_debug__+10 foo.omp_outlined+9 {TEAM}
+            = work foo-OMP …
+        # At -O2 the wrapper jumps to the other part.
+        Work o0 Worker: work foo.omp_outlined_debug__+10 {TEAM}
+            = work foo-OMP …
+        Work inner Worker: work foo.omp_outlined_debug__.omp_outlined_debug__+14 foo.omp_outlined_debug__.omp_outlined+14 {TEAM}
+            = work foo.omp_outlined_debug__.omp_outlined foo-OMP …
+        Work clang14 Worker: work .omp_outlined._debug__.1+10 .omp_outlined..2+9 {TEAM}
+            = work .omp_outlined..2 old main __libc_start_main _start
+        # A task: its entry calls its body.
+        Work task Worker: work .omp_outlined..4 .omp_task_entry..5 R:?+4 R:?+5 R:__kmpc_barrier foo.omp_outlined+20 {TEAM}
+            = work .omp_task_entry..5 foo-OMP …
+        "
+        ),
+    );
+}
+
+#[test]
+fn tasks_stand_under_their_creator_wherever_they_run() {
+    let (mut world, r) = foo();
+    let outer = world.context(
+        r,
+        ContextKind::Task,
+        &format!("fib+4 foo.omp_outlined+12 {FORK} foo+9 {MAIN}"),
+    );
+    // Created by the outer task while it ran in another thread's barrier.
+    let site = format!(
+        "fib+4 .omp_outlined. .omp_task_entry. R:?+1 R:?+2 R:__kmpc_barrier foo.omp_outlined+20 {TEAM}"
+    );
+    let inner = world.context(outer, ContextKind::Task, &site);
+    let steps = "fib .omp_task_entry. fib foo-OMP …";
+    let two_deep = format!("fib .omp_task_entry. {steps}");
+    let waiting = format!("<Task> {two_deep}");
+    check(
+        world,
+        &[("outer", outer), ("inner", inner), ("r", r)],
+        &format!(
+            "
+        Work outer Initial: fib+3 .omp_outlined. .omp_task_entry. R:?+1 R:?+2 R:__kmpc_omp_taskwait fib+6 foo.omp_outlined+12 {FORK} foo+9 {MAIN}
+            = {steps}
+        Work inner Worker: fib+3 .omp_outlined. .omp_task_entry. R:?+1 R:?+2 R:?+3 R:__kmpc_barrier {TEAM}
+            = {two_deep}
+        TaskWait inner Worker: R:?+1 R:__kmpc_omp_taskwait fib+6 .omp_outlined. .omp_task_entry. R:?+2 R:__kmpc_barrier {TEAM}
+            = {waiting}
+        # Scheduled, but not entered yet.
+        Work outer Worker: R:?+2 R:__kmpc_barrier foo.omp_outlined+20 {TEAM}
+            = <Overhead> .omp_task_entry. fib foo-OMP …
+        # The events say that the task is over, the stack is a moment behind.
+        ImplicitBarrier r Worker: fib+3 .omp_outlined. .omp_task_entry. R:?+2 R:__kmpc_barrier foo.omp_outlined+20 {TEAM}
+            = <ImplicitBarrier> foo-OMP …
+        "
+        ),
+    );
+}
+
+#[test]
+fn undeferred_tasks_and_serialized_regions_have_no_runtime_frames_between() {
+    let (mut world, r) = foo();
+    let task = world.context(r, ContextKind::Task, &format!("foo.omp_outlined+12 {TEAM}"));
+    let serial = world.region(ContextId::ROOT, &format!("baz+50 {MAIN}"));
+    world.symbol("baz.omp_outlined", 50);
+    check(
+        world,
+        &[("task", task), ("serial", serial)],
+        &format!(
+            "
+        Work task Worker: work .omp_outlined..6 .omp_task_entry..7 foo.omp_outlined+13 {TEAM}
+            = work .omp_task_entry..7 foo-OMP …
+        Work serial Initial: work baz.omp_outlined+51 baz+50 {MAIN}
+            = work baz.omp_outlined baz main __libc_start_main _start
+        # Inlined: the frame of `baz` is in the region's code.
+        Work serial Initial: work baz+51 {MAIN}
+            = work baz.omp_outlined baz main __libc_start_main _start
+        Work serial Initial: baz+52 {MAIN}
+            = baz.omp_outlined baz main __libc_start_main _start
+        "
+        ),
+    );
+}
+
+#[test]
+fn an_inlined_body_keeps_its_line() {
+    let mut world = World::new();
+    let serial = world.region(ContextId::ROOT, &format!("baz+50 {MAIN}"));
+    world.symbol("baz.omp_outlined", 50);
+    let moment = world.moment(
+        &format!("work baz+51 {MAIN}"),
+        (State::Work, serial),
+        Initial,
+    );
+    let body = world.frame("baz+51");
+    let mut rewriter = Rewriter::new(&world.tables, &world.symbols, [moment]);
+    let (path, _) = rewriter.user(moment);
+    let work = *rewriter.paths().get(path.0).expect("a path");
+    let outlined = rewriter.paths().get(work.callers.0).expect("its caller");
+    assert_eq!(outlined.frame.frame, body);
+}
+
+#[test]
+fn tail_calls_take_nothing_away() {
+    // main calls nested, whose last act is the fork; its region's last act is to call inner, whose
+    // last act is a fork; that region's last act is to call work.
+    let mut world = World::new();
+    let outer = world.region(ContextId::ROOT, &format!("main+80 {MAIN}"));
+    let inner = world.region(outer, &format!("{FORK} main+80 {MAIN}"));
+    // Of the two functions that are gone, one has a symbol in the table.
+    world.symbol("inner", 0);
+    check(
+        world,
+        &[("inner", inner), ("outer", outer)],
+        &format!(
+            "
+        Work inner Initial: work {FORK} {FORK} main+80 {MAIN}
+            = work inner.omp_outlined inner nested.omp_outlined <parent of nested.omp_outlined> main main __libc_start_main _start
+        Work inner Worker: work {TEAM}
+            = work inner.omp_outlined inner nested.omp_outlined <parent of nested.omp_outlined> main main __libc_start_main _start
+        # One stack of each region shows the outlined function.
+        Work inner Worker: inner.omp_outlined+2 {TEAM}
+            = inner.omp_outlined inner nested.omp_outlined <parent of nested.omp_outlined> main main __libc_start_main _start
+        Work outer Worker: nested.omp_outlined+2 {TEAM}
+            = nested.omp_outlined <parent of nested.omp_outlined> main main __libc_start_main _start
+        # The region's barrier construct was its last act.
+        ImplicitBarrier inner Worker: {SPIN} R:__kmpc_barrier {TEAM}
+            = <ImplicitBarrier> inner.omp_outlined inner nested.omp_outlined <parent of nested.omp_outlined> main main __libc_start_main _start
+        # The outer primary in the inner fork.
+        ImplicitBarrier inner Initial: {SPIN} R:__kmpc_fork_call {FORK} main+80 {MAIN}
+            = <ImplicitBarrier> inner.omp_outlined inner nested.omp_outlined <parent of nested.omp_outlined> main main __libc_start_main _start
+        "
+        ),
+    );
+}
+
+#[test]
+fn a_parent_that_was_inlined_stands_between() {
+    let mut world = World::new();
+    let r = world.region(ContextId::ROOT, &format!("main+9 {MAIN}"));
+    world.symbol("foo", 0);
+    check(
+        world,
+        &[("r", r)],
+        &format!(
+            "
+        Work r Worker: foo.omp_outlined+12 {TEAM}
+            = foo-OMP foo main main __libc_start_main _start
+        "
+        ),
+    );
+}
+
+#[test]
+fn a_parent_under_another_spelling_is_not_put_back_twice() {
+    let mut world = World::new();
+    let cold = world.region(ContextId::ROOT, &format!("foo.cold+9 {MAIN}"));
+    let clone = world.region(ContextId::ROOT, &format!("foo.constprop.0+9 {MAIN}"));
+    check(
+        world,
+        &[("cold", cold), ("clone", clone)],
+        &format!(
+            "
+        Work cold Worker: foo._omp_fn.0.cold+12 {TEAM}
+            = foo._omp_fn.0.cold foo.cold main __libc_start_main _start
+        Work clone Worker: foo._omp_fn.1+12 {TEAM}
+            = foo._omp_fn.1 foo.constprop.0 main __libc_start_main _start
+        "
+        ),
+    );
+}
+
+#[test]
+fn bodies_that_no_stack_shows_are_found_by_parent_and_line() {
+    let mut world = World::new();
+    let first = world.region(ContextId::ROOT, &format!("foo+9 {MAIN}"));
+    let second = world.region(ContextId::ROOT, &format!("foo+20 {MAIN}"));
+    let elsewhere = world.region(ContextId::ROOT, &format!("baz+70 {MAIN}"));
+    world.symbol("foo.omp_outlined", 9);
+    world.symbol("foo.omp_outlined.1", 20);
+    world.symbol("qux.omp_outlined", 71);
+    let tail = format!("{SPIN} R:?+8 R:__kmpc_fork_call");
+    check(
+        world,
+        &[
+            ("first", first),
+            ("second", second),
+            ("elsewhere", elsewhere),
+        ],
+        &format!(
+            "
+        ImplicitBarrier first Initial: {tail} foo+9 {MAIN}
+            = <ImplicitBarrier> foo-OMP …
+        Work second Worker: work {TEAM}
+            = work foo.omp_outlined.1 …
+        Work elsewhere Worker: work {TEAM}
+            = work <construct 3> baz main __libc_start_main _start
+        "
+        ),
+    );
+}
+
+#[test]
+fn one_region_has_one_name_on_every_call_path() {
+    // Seen under one caller; the other caller's workers are only ever caught in the barrier.
+    let mut world = World::new();
+    let seen = world.region(ContextId::ROOT, &format!("foo+9 {MAIN}"));
+    let unseen = world.region(ContextId::ROOT, &format!("foo+9 other+2 {MAIN}"));
+    check(
+        world,
+        &[("seen", seen), ("unseen", unseen)],
+        &format!(
+            "
+        Work seen Worker: work .omp_outlined..7+3 {TEAM}
+            = work .omp_outlined..7 …
+        ImplicitBarrier unseen Worker: {SPIN} R:?+7 start_thread clone3
+            = <ImplicitBarrier> .omp_outlined..7 foo other main __libc_start_main _start
+        "
+        ),
+    );
+}
+
+#[test]
+fn teams_and_their_regions_nest() {
+    let mut world = World::new();
+    let league = world.context(
+        ContextId::ROOT,
+        ContextKind::Teams,
+        &format!("solve+5 {MAIN}"),
+    );
+    let team = "R:?+1 R:?+2 R:?+3 start_thread clone3";
+    let fork = format!(
+        "solve.omp_outlined_debug__+6 solve.omp_outlined+5 R:__kmp_invoke_microtask R:__kmp_fork_call {team}"
+    );
+    let r = world.region(league, &fork);
+    check(
+        world,
+        &[("r", r)],
+        &format!(
+            "
+        Work r Worker: work solve.omp_outlined_debug__.omp_outlined+7 {FORK} {fork}
+            = work solve.omp_outlined_debug__.omp_outlined solve.omp_outlined solve main __libc_start_main _start
+        "
+        ),
+    );
+}

@@ -1,0 +1,231 @@
+//! Stacks that are cut, early, late, without records, without a tool, without OpenMP.
+
+use super::*;
+
+#[test]
+fn cut_stacks_in_a_region_still_reach_main() {
+    let (world, r) = foo();
+    check(
+        world,
+        &[("r", r)],
+        &format!(
+            "
+        Work r Worker: work foo.omp_outlined+12 !
+            = work foo-OMP …
+        Work r Worker: work helper !
+            = work helper foo-OMP …
+        ExplicitBarrier r Initial: R:?+1 R:__kmpc_barrier foo.omp_outlined+12 !
+            = <ExplicitBarrier> foo-OMP …
+        ImplicitBarrier r Worker: R:?+1 !
+            = <ImplicitBarrier> foo-OMP …
+        Work r Worker: !
+            = foo-OMP …
+        Serial root Initial: work helper !
+            = work helper !
+        ImplicitBarrier r Initial: {SPIN} R:?+8 R:__kmpc_fork_call foo+9 main+90 !
+            = <ImplicitBarrier> foo-OMP …
+        "
+        ),
+    );
+}
+
+#[test]
+fn a_fork_point_unwound_otherwise_than_the_sample_is_recognised() {
+    let mut world = World::new();
+    // The fork point's stack stops short of `_start`; another's goes on where the sample's ends.
+    let short = world.region(ContextId::ROOT, "foo+9 main+90 __libc_start_main");
+    let fork = format!("foo+19 {MAIN}");
+    let long = world.region(ContextId::ROOT, &fork);
+    world.symbol("foo.omp_outlined", 9);
+    world.symbol("foo.omp_outlined.1", 19);
+    check(
+        world,
+        &[("short", short), ("long", long)],
+        &format!(
+            "
+        ImplicitBarrier short Initial: R:?+8 R:__kmpc_fork_call foo+9 {MAIN}
+            = <ImplicitBarrier> foo-OMP foo main __libc_start_main
+        ImplicitBarrier long Initial: R:?+8 R:__kmpc_fork_call foo+19 main+90
+            = <ImplicitBarrier> foo.omp_outlined.1 …
+        "
+        ),
+    );
+}
+
+#[test]
+fn without_a_fork_point_the_primary_stands_on_its_own_stack() {
+    let mut world = World::new();
+    let r = world.region(ContextId::ROOT, "");
+    check(
+        world,
+        &[("r", r)],
+        &format!(
+            "
+        Work r Initial: foo.omp_outlined+12 {FORK} foo+9 {MAIN}
+            = foo-OMP …
+        ImplicitBarrier r Initial: R:?+8 R:__kmpc_fork_call foo+9 {MAIN}
+            = <ImplicitBarrier> foo-OMP …
+        Work r Worker: foo.omp_outlined+12 {TEAM}
+            = foo-OMP foo
+        "
+        ),
+    );
+}
+
+#[test]
+fn the_runtimes_services_are_the_runtimes() {
+    let (world, r) = foo();
+    check(
+        world,
+        &[("r", r)],
+        &format!(
+            "
+        Work r Worker: malloc R:?+1 R:__kmpc_dispatch_next_4 foo.omp_outlined+12 {TEAM}
+            = <Overhead> foo-OMP …
+        ImplicitBarrier r Worker: ~Box .omp_task_destructor. R:?+1 R:__kmpc_barrier foo.omp_outlined+12 {TEAM}
+            = <ImplicitBarrier> foo-OMP …
+        # A body in a library, called by its tail; a callback of C's library is the user's.
+        Work r Worker: L:dgemm {TEAM}
+            = dgemm foo-OMP …
+        Work r Worker: less qsort foo.omp_outlined+12 {TEAM}
+            = less qsort foo-OMP …
+        Serial root Initial: R:omp_get_num_threads foo+30 {MAIN}
+            = <Overhead> …
+        Work r Worker: sched_yield R:__kmpc_doacross_wait foo.omp_outlined+12 {TEAM}
+            = <Ordered> foo-OMP …
+        Work r Worker: R:__kmpc_doacross_post foo.omp_outlined+12 {TEAM}
+            = <Overhead> foo-OMP …
+        "
+        ),
+    );
+}
+
+#[test]
+fn a_wait_whose_stack_is_a_moment_off_keeps_its_place() {
+    let (mut world, r) = foo();
+    let place = world.frame("step+40");
+    let tag = world.tag_at(State::ExplicitBarrier, r, place);
+    let stack = world.stack(&format!("work step+41 foo.omp_outlined+12 {TEAM}"));
+    let early = Moment {
+        stack,
+        tag,
+        thread: Worker,
+    };
+    let join = world.moment(
+        &format!("work foo.omp_outlined+12 {TEAM}"),
+        (State::ImplicitBarrier, r),
+        Worker,
+    );
+    let shown = world.user(&[early, join]);
+    assert_eq!(
+        shown[0],
+        "<ExplicitBarrier> step foo.omp_outlined foo main __libc_start_main _start"
+    );
+    assert_eq!(
+        shown[1],
+        "<ImplicitBarrier> foo.omp_outlined foo main __libc_start_main _start"
+    );
+}
+
+#[test]
+fn regions_of_plain_threads_stand_under_them() {
+    let mut world = World::new();
+    let base = "thread_main+5 start_thread clone3";
+    let r = world.region(ContextId::ROOT, &format!("foo+9 {base}"));
+    world.symbol("foo.omp_outlined", 9);
+    check(
+        world,
+        &[("r", r)],
+        &format!(
+            "
+        Work r Other: foo.omp_outlined+12 {FORK} foo+9 {base}
+            = foo-OMP foo thread_main start_thread clone3
+        ImplicitBarrier r Other: R:?+1 R:__kmpc_fork_call foo+9 {base}
+            = <ImplicitBarrier> foo-OMP foo thread_main start_thread clone3
+        Work r Worker: foo.omp_outlined+12 {TEAM}
+            = foo-OMP foo thread_main start_thread clone3
+        Outside root Outside: K:futex_wait futex_wait work {base}
+            = futex_wait work thread_main start_thread clone3
+        "
+        ),
+    );
+}
+
+#[test]
+fn where_records_were_lost_the_stack_alone_tells() {
+    let (world, r) = foo();
+    check(
+        world,
+        &[("r", r)],
+        &format!(
+            "
+        # What ties the body to its region.
+        Work r Worker: foo.omp_outlined+12 {TEAM}
+            = foo-OMP …
+        Unknown root Worker: work foo.omp_outlined+12 {TEAM}
+            = work foo-OMP …
+        Unknown root Worker: R:?+1 R:__kmpc_set_lock foo.omp_outlined+16 {TEAM}
+            = <Lock> foo-OMP …
+        Unknown root Worker: {SPIN} R:__kmpc_barrier foo.omp_outlined+16 {TEAM}
+            = <ImplicitBarrier> foo-OMP …
+        Unknown root Worker: {SPIN} R:?+7 start_thread clone3
+            = <Idle>
+        Unknown root Initial: foo.omp_outlined+12 {FORK} foo+9 {MAIN}
+            = foo-OMP …
+        Unknown root Initial: R:?+1 R:__kmpc_omp_taskwait_51 foo+9 {MAIN}
+            = <Task> …
+        "
+        ),
+    );
+}
+
+#[test]
+fn without_any_tool_workers_still_come_under_main() {
+    check(
+        World::new(),
+        &[],
+        &format!(
+            "
+        Outside root Outside: foo.omp_outlined+12 {FORK} foo+9 {MAIN}
+            = foo-OMP …
+        Outside root Outside: work foo.omp_outlined+12 {TEAM}
+            = work foo-OMP …
+        Outside root Outside: R:?+1 R:__kmpc_critical foo.omp_outlined+12 {TEAM}
+            = <Critical> foo-OMP …
+        Outside root Outside: {SPIN} R:?+7 start_thread clone3
+            = <Idle>
+        Outside root Outside: main+3 __libc_start_main _start
+            = main __libc_start_main _start
+        "
+        ),
+    );
+}
+
+#[test]
+fn time_without_a_sample_stands_at_its_construct() {
+    let (mut world, r) = foo();
+    let place = world.frame("step+40");
+    let barrier = world.tag_at(State::ExplicitBarrier, r, place);
+    let own = world.frame("foo.omp_outlined+14");
+    let critical = world.tag_at(State::Critical, r, own);
+    let join = world.tag(State::ImplicitBarrier, r);
+    let idle = world.tag(State::Idle, ContextId::ROOT);
+    let serial = world.tag(State::Serial, ContextId::ROOT);
+    let mut rewriter = Rewriter::new(&world.tables, &world.symbols, []);
+    let mut user = |tag| {
+        let (path, _) = rewriter.user_place(tag, Worker);
+        world.show(&rewriter, path)
+    };
+    let rest = "foo.omp_outlined foo main __libc_start_main _start";
+    assert_eq!(user(barrier), format!("<ExplicitBarrier> step {rest}"));
+    assert_eq!(user(critical), format!("<Critical> {rest}"));
+    assert_eq!(user(join), format!("<ImplicitBarrier> {rest}"));
+    assert_eq!(user(idle), "<Idle>");
+    assert_eq!(user(serial), "<Unknown>");
+    let (path, shown) = rewriter.machine_place(join, Worker);
+    assert_eq!(
+        world.show(&rewriter, path),
+        "foo main __libc_start_main _start"
+    );
+    assert_eq!(shown, Shown::ImplicitBarrier);
+}

@@ -1,0 +1,257 @@
+//! A recording written as text, for tests: stacks leaf first, as a person reads them.
+//!
+//! `work+3 foo.omp_outlined R:__kmp_invoke_microtask R:? start_thread clone3`
+//!
+//! A word is a function; `+N` is an address in it, whose line is N; `R:` marks the OpenMP runtime
+//! (`R:?` a function of it without a symbol), `K:` the kernel, `L:` a library; C's library is
+//! known by its functions' names. `!` ends a stack that was cut.
+
+use rustc_hash::FxHashMap;
+
+use crate::ids::{ContextId, FrameId, ModuleId, StackId, TagId};
+use crate::profile::{Callee, PathId, Shown};
+use crate::state::State;
+use crate::symbols::{
+    Construct, FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Outlined, Place,
+    SymbolTable,
+};
+use crate::tables::{
+    Context, ContextKind, Cut, Frame, Module, RuntimeKind, Stack, StackEntry, Tables, Tag,
+    ThreadKind,
+};
+
+use super::{Moment, Rewriter};
+
+const LIBC: [&str; 9] = [
+    "start_thread",
+    "clone3",
+    "__libc_start_main",
+    "sched_yield",
+    "malloc",
+    "futex_wait",
+    "nanosleep",
+    "qsort",
+    "_start_in_libc",
+];
+
+pub(crate) struct World {
+    pub(crate) tables: Tables,
+    pub(crate) symbols: SymbolTable,
+    functions: FxHashMap<String, FunctionId>,
+    app: ModuleId,
+    kmp: ModuleId,
+    libc: ModuleId,
+    library: ModuleId,
+}
+
+impl World {
+    pub(crate) fn new() -> World {
+        let mut tables = Tables::default();
+        let mut module = |path: &str, runtime| {
+            tables.module(Module {
+                path: path.to_owned(),
+                build_id: String::new(),
+                runtime,
+            })
+        };
+        let app = module("/home/u/app", RuntimeKind::None);
+        let kmp = module("/usr/lib/libomp.so.5", RuntimeKind::Kmp);
+        let libc = module("/usr/lib/libc.so.6", RuntimeKind::None);
+        let library = module("/home/u/libsolver.so", RuntimeKind::None);
+        World {
+            tables,
+            symbols: SymbolTable::default(),
+            functions: FxHashMap::default(),
+            app,
+            kmp,
+            libc,
+            library,
+        }
+    }
+
+    fn function(&mut self, module: ModuleId, name: &str) -> FunctionId {
+        if let Some(&known) = self.functions.get(name) {
+            return known;
+        }
+        let id = FunctionId(self.symbols.functions.len() as u32);
+        self.symbols.functions.push(Function {
+            module,
+            address: (u64::from(id.0) + 1) << 12,
+            size: 0,
+            linkage: name.to_owned(),
+            name: name.to_owned(),
+            place: None,
+            outlined: outlined(name),
+        });
+        self.functions.insert(name.to_owned(), id);
+        id
+    }
+
+    /// A function of the program that no stack shows, with the line of its directive.
+    pub(crate) fn symbol(&mut self, name: &str, line: u32) {
+        let id = self.function(self.app, name);
+        if let Some(outlined) = &mut self.symbols.functions[id.0 as usize].outlined {
+            outlined.line = Some(line);
+        }
+    }
+
+    pub(crate) fn frame(&mut self, word: &str) -> FrameId {
+        let (name, line) = match word.rsplit_once('+') {
+            Some((name, line)) => (name, line.parse().expect("a line after +")),
+            None => (word, 0u32),
+        };
+        let (module, name) = match name.split_once(':') {
+            Some(("R", name)) => (self.kmp, name),
+            Some(("K", name)) => (ModuleId::KERNEL, name),
+            Some(("L", name)) => (self.library, name),
+            _ if LIBC.contains(&name) => (self.libc, name),
+            _ => (self.app, name),
+        };
+        if name == "?" {
+            return self.tables.frame(Frame {
+                module,
+                address: 0x100 + u64::from(line),
+            });
+        }
+        let function = self.function(module, name);
+        let address = self.symbols.functions[function.0 as usize].address + u64::from(line);
+        let frame = self.tables.frame(Frame { module, address });
+        if self.symbols.frames.len() <= frame.index() {
+            self.symbols
+                .frames
+                .resize(frame.index() + 1, FrameSymbol::default());
+        }
+        let place = Place {
+            file: FileId(0),
+            line,
+        };
+        self.symbols.frames[frame.index()] = FrameSymbol {
+            function: Some(function),
+            places: vec![InlinedPlace {
+                function: Some(name.to_owned()),
+                place,
+            }],
+        };
+        frame
+    }
+
+    pub(crate) fn stack(&mut self, text: &str) -> StackId {
+        let mut callers = StackId::EMPTY;
+        for word in text.split_whitespace().rev() {
+            let entry = match word {
+                "!" => StackEntry::Cut(Cut::DumpTooSmall),
+                word => StackEntry::Frame(self.frame(word)),
+            };
+            callers = self.tables.stack(Stack { callers, entry });
+        }
+        callers
+    }
+
+    pub(crate) fn context(
+        &mut self,
+        parent: ContextId,
+        kind: ContextKind,
+        fork: &str,
+    ) -> ContextId {
+        let stack = self.stack(fork);
+        self.tables.context(Context {
+            parent,
+            kind,
+            stack,
+        })
+    }
+
+    pub(crate) fn region(&mut self, parent: ContextId, fork: &str) -> ContextId {
+        self.context(parent, ContextKind::Region, fork)
+    }
+
+    pub(crate) fn tag(&mut self, state: State, context: ContextId) -> TagId {
+        self.tag_at(state, context, FrameId::NONE)
+    }
+
+    pub(crate) fn tag_at(&mut self, state: State, context: ContextId, place: FrameId) -> TagId {
+        self.tables.tag(Tag {
+            state,
+            context,
+            place,
+        })
+    }
+
+    pub(crate) fn moment(
+        &mut self,
+        stack: &str,
+        (state, context): (State, ContextId),
+        thread: ThreadKind,
+    ) -> Moment {
+        Moment {
+            stack: self.stack(stack),
+            tag: self.tag(state, context),
+            thread,
+        }
+    }
+
+    /// User mode of each moment, all of them being the evidence.
+    pub(crate) fn user(&self, moments: &[Moment]) -> Vec<String> {
+        let mut rewriter = Rewriter::new(&self.tables, &self.symbols, moments.iter().copied());
+        moments
+            .iter()
+            .map(|&moment| {
+                let (path, _) = rewriter.user(moment);
+                self.show(&rewriter, path)
+            })
+            .collect()
+    }
+
+    pub(crate) fn machine(&self, moment: Moment) -> (String, Shown) {
+        let mut rewriter = Rewriter::new(&self.tables, &self.symbols, [moment]);
+        let (path, shown) = rewriter.machine(moment);
+        (self.show(&rewriter, path), shown)
+    }
+
+    /// A display stack as text, leaf first.
+    pub(crate) fn show(&self, rewriter: &Rewriter<'_>, path: PathId) -> String {
+        let mut words = Vec::new();
+        let mut at = path;
+        while at != PathId::EMPTY {
+            let row = rewriter.paths().get(at.0).expect("paths are whole");
+            words.push(self.word(row.frame.callee));
+            at = row.callers;
+        }
+        words.join(" ")
+    }
+
+    fn word(&self, callee: Callee) -> String {
+        let name = |f: FunctionId| self.symbols.functions[f.0 as usize].name.clone();
+        match callee {
+            Callee::Function(f) => name(f),
+            Callee::Static(..) => "?".to_owned(),
+            Callee::Pseudo(pseudo) => format!("<{pseudo:?}>"),
+            Callee::Construct(context) => format!("<construct {}>", context.0),
+            Callee::ParentOf(f) => format!("<parent of {}>", name(f)),
+            Callee::Cut(_) => "!".to_owned(),
+        }
+    }
+}
+
+/// What clang's and gcc's symbols say by themselves.
+fn outlined(name: &str) -> Option<Outlined> {
+    let (construct, parent) = if name.contains(".omp.reduction.") {
+        (Construct::Reduction, None)
+    } else if name.contains(".omp_task_entry.") {
+        (Construct::Task, None)
+    } else if let Some(at) = name.find(".omp_outlined") {
+        (
+            Construct::Parallel,
+            Some(&name[..at]).filter(|p| !p.is_empty()),
+        )
+    } else if let Some(at) = name.find("._omp_fn") {
+        (Construct::Parallel, Some(&name[..at]))
+    } else {
+        return None;
+    };
+    Some(Outlined {
+        construct,
+        parent: parent.map(str::to_owned),
+        line: None,
+    })
+}
