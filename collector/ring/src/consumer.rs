@@ -187,17 +187,23 @@ impl Consumer {
         count as usize
     }
 
-    /// Gives slot `index` back for another thread to claim; what is left in it is dropped. Only
-    /// for a slot that is closed, or whose thread the kernel says is gone.
-    pub fn recycle(&self, index: u32) {
+    /// Gives slot `index` back for another thread to claim. Only for a slot that is closed, or
+    /// whose thread the kernel says is gone. `false`, and nothing done, while records wait in
+    /// it: a thread may have pushed its last ones after the drain and before its end was seen.
+    pub fn recycle(&self, index: u32) -> bool {
         let Some(slot) = self.arena.slots().get(index as usize) else {
-            return;
+            return false;
         };
-        slot.tail.store(slot.head.load(Acquire), Relaxed);
+        let (head, tail) = self.positions(slot);
+        if head != tail {
+            return false;
+        }
+        slot.tail.store(tail, Relaxed);
         slot.dropped.store(0, Relaxed);
         slot.generation
             .store(slot.generation.load(Relaxed).wrapping_add(1), Relaxed);
         slot.state.store(SlotState::Free as u32, Release);
+        true
     }
 
     /// The calling context `site`; `None` for [`SiteId::NONE`] and for what is no finished site.

@@ -57,7 +57,7 @@ pub enum Control {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum SlotState {
-    /// Nobody's; may hold records of its last owner only until `recycle` has dropped them.
+    /// Nobody's, and drained.
     Free = 0,
     /// A thread took it and is writing its identity.
     Claiming = 1,

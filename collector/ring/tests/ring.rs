@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -136,8 +137,9 @@ fn a_recycled_slot_is_a_new_generation_and_numbers_on() {
         .map(|s| (s.index, s.tid, s.closed, s.pending))
         .collect();
     assert_eq!(closed, [(0, 2, true, 1), (1, 3, true, 0)]);
+    assert!(!consumer.recycle(0), "a record waits");
     assert_eq!(drained(&consumer, 0), [(Kind::ThreadEnd, 0)]);
-    consumer.recycle(0);
+    assert!(consumer.recycle(0));
     assert_eq!(consumer.slots().count(), 1);
 
     let mut second = Producer::claim(&arena, 1, 4).unwrap();
@@ -201,6 +203,55 @@ fn no_word_of_the_site_area_makes_the_consumer_panic() {
     }
     assert_eq!(consumer.site(SiteId(u32::MAX)), None);
     assert_eq!(consumer.site(SiteId::NONE), None);
+}
+
+#[test]
+fn no_content_of_the_arena_makes_the_consumer_panic() {
+    let mut state = 0x2545_f491_4f6c_dd1du64;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    for round in 0..20 {
+        let consumer = Consumer::create(&options()).unwrap();
+        let length = std::fs::metadata(consumer.path()).unwrap().len() as usize;
+        let garbage: Vec<u8> = match round {
+            0 => vec![0xff; length],
+            // Small numbers, too, so that some pass for states, kinds and counts.
+            round => (0..length / 8)
+                .flat_map(|_| {
+                    (random() >> (random() % 64))
+                        .rotate_left(round * 8)
+                        .to_ne_bytes()
+                })
+                .collect(),
+        };
+        // Overwrites in place; the size is sealed.
+        std::fs::File::options()
+            .write(true)
+            .open(consumer.path())
+            .unwrap()
+            .write_all(&garbage)
+            .unwrap();
+        for slot in consumer.slots().collect::<Vec<_>>() {
+            assert!(slot.index < 4 && slot.pending <= 64);
+        }
+        for index in 0..6 {
+            let mut seen = 0;
+            assert!(consumer.drain(index, 1000, |_| seen += 1) <= 64);
+            assert!(seen <= 64);
+            consumer.recycle(index);
+        }
+        for word in 0..4200 {
+            let frames = consumer
+                .site(SiteId(word))
+                .map_or(0, |site| site.frames.len());
+            assert!(frames <= MAX_FRAMES);
+        }
+        assert!(consumer.runtimes().count() <= 32);
+    }
 }
 
 #[test]
@@ -299,6 +350,6 @@ fn what_a_killed_process_recorded_is_whole() {
         (left.pid, left.closed, left.pending),
         (child.id() as i32, false, 0)
     );
-    consumer.recycle(0);
+    assert!(consumer.recycle(0));
     assert_eq!(consumer.slots().count(), 0);
 }
