@@ -32,15 +32,12 @@ fn extends(tables: &Tables, inner: StackId, outer: StackId) -> Option<bool> {
 }
 
 impl Machine {
-    /// A worker is released only after its region's join. Where the region's end may have been
-    /// lost, that tells it.
-    pub(super) fn left(&mut self, thread: ThreadId, slot: Slot, id: Instance) {
-        let Some(region) = self.regions.open(slot, id) else {
-            return;
-        };
-        let over = match region.owner {
+    /// A worker has left the open region, and is released only after its region's join: where
+    /// the region's end may have been lost, that tells it.
+    #[cold]
+    pub(super) fn left(&mut self, slot: Slot, id: Instance) {
+        let over = match self.regions.at(slot).owner {
             None => true,
-            Some(owner) if owner == thread => false,
             Some(owner) => {
                 let owner = &self.threads[owner.index()];
                 let fork = owner.find(|entry| entry.cause == Cause::Fork(slot) && entry.id == id);

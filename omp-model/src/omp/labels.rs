@@ -4,7 +4,7 @@ use crate::ids::{ContextId, FrameId, StackId, TagId};
 use crate::state::State;
 use crate::tables::{Context, ContextKind, Tables, Tag};
 
-const BITS: u32 = 8;
+const BITS: u32 = 10;
 
 /// Direct-mapped memories in front of [`Tables::tag`] and [`Tables::context`]. A program goes
 /// round few constructs, so that nearly every label was made a moment ago.

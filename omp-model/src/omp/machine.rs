@@ -219,12 +219,14 @@ impl Machine {
         let found = self.threads[now.thread.index()]
             .find(|entry| entry.id == id && matches!(entry.cause, Cause::Fork(_)));
         let mut counted = None;
-        match (found, self.regions.find(id)) {
-            (Some(at), slot) => {
-                counted = slot;
+        match found {
+            Some(at) => {
+                if let Cause::Fork(slot) = self.threads[now.thread.index()].entries()[at].cause {
+                    counted = Some(slot);
+                }
                 self.unwind(now.thread, at);
             }
-            (None, slot) => self.ending.extend(slot),
+            None => self.ending.extend(self.regions.find(id)),
         }
         let stack = &mut self.threads[now.thread.index()];
         if stack.depth() == 2
@@ -307,8 +309,14 @@ impl Machine {
     }
 
     fn sync_begin(&mut self, now: &mut Moment<'_>, kind: Sync, id: Instance, place: FrameId) {
-        self.threads[now.thread.index()].drop_waits();
-        if may_join(kind) && id != Instance::NONE {
+        let stack = &mut self.threads[now.thread.index()];
+        stack.drop_waits();
+        let top = *stack.top();
+        let known = match top.cause {
+            Cause::Implicit(slot) => top.id == id && self.regions.open(slot, id).is_some(),
+            _ => false,
+        };
+        if may_join(kind) && id != Instance::NONE && !known {
             match self.regions.find(id) {
                 Some(slot) => {
                     let region = self.regions.at(slot);
@@ -450,14 +458,20 @@ impl Machine {
     /// Pops a thread's entries down to `depth`, and finds which regions are over by that.
     #[inline]
     pub(super) fn unwind(&mut self, thread: ThreadId, depth: usize) {
-        while self.threads[thread.index()].depth() > depth {
-            let entry = *self.threads[thread.index()].top();
-            self.threads[thread.index()].pop();
+        let mut stack = &mut self.threads[thread.index()];
+        while stack.depth() > depth {
+            let entry = stack.pop();
             match entry.cause {
                 Cause::Fork(slot) if self.regions.open(slot, entry.id).is_some() => {
                     self.ending.push(slot);
                 }
-                Cause::Implicit(slot) => self.left(thread, slot, entry.id),
+                Cause::Implicit(slot) => {
+                    let open = self.regions.open(slot, entry.id);
+                    if open.is_some_and(|region| region.owner != Some(thread)) {
+                        self.left(slot, entry.id);
+                        stack = &mut self.threads[thread.index()];
+                    }
+                }
                 _ => {}
             }
         }

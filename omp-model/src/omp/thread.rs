@@ -87,9 +87,9 @@ impl Stack {
 
     /// Pops the top, which is not the base.
     #[inline]
-    pub(super) fn pop(&mut self) {
+    pub(super) fn pop(&mut self) -> Entry {
         debug_assert!(self.entries.len() > 1);
-        self.entries.pop();
+        self.entries.pop().expect("the base is never popped")
     }
 
     /// Gives back the room of a stack that will not grow again.

@@ -4,13 +4,14 @@
 mod log;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
 
 use log::Line;
 use omp_model::ids::{ContextId, FrameId, Nanos, ThreadId};
 use omp_model::omp::{Ledger, Machine};
 use omp_model::state::State;
 use omp_model::stream::{Instance, Sync, What};
-use omp_model::tables::{ContextKind, Tag, ThreadKind};
+use omp_model::tables::{ContextKind, Interner, Tag, ThreadKind};
 
 const LOGS: [&str; 8] = [
     "libomp14",
@@ -41,6 +42,13 @@ struct Seen {
     code: String,
 }
 
+/// A row that the machine named.
+fn row<T: Clone + Eq + Hash>(table: &Interner<T>, index: u32) -> &T {
+    table
+        .get(index)
+        .expect("the machine names rows of its tables")
+}
+
 /// All samples of a log.
 fn samples(name: &'static str) -> Vec<Seen> {
     let mut log = log::read(name);
@@ -61,7 +69,7 @@ fn samples(name: &'static str) -> Vec<Seen> {
                 mark = text.strip_prefix("B:").map(str::to_owned);
             }
             Line::Sample(thread, time, code) => {
-                let tag = *log.tables.tags.get(machine.tag_of(thread).0).unwrap();
+                let tag = *row(&log.tables.tags, machine.tag_of(thread).0);
                 seen.push(Seen {
                     log: name,
                     thread,
@@ -70,7 +78,7 @@ fn samples(name: &'static str) -> Vec<Seen> {
                     marked,
                     user: user.get(&thread) == Some(&true),
                     tag,
-                    context: log.tables.contexts.get(tag.context.0).unwrap().kind,
+                    context: row(&log.tables.contexts, tag.context.0).kind,
                     code,
                 });
             }
@@ -375,7 +383,7 @@ fn waits_are_as_long_as_their_events_say() {
             let booked: u64 = rows
                 .sums
                 .iter()
-                .filter(|sum| log.tables.tags.get(sum.tag.0).unwrap().state == state)
+                .filter(|sum| row(&log.tables.tags, sum.tag.0).state == state)
                 .map(|sum| sum.time.0)
                 .sum();
             let unanswered = matches!(state, State::NestLock | State::Lock);
@@ -393,16 +401,14 @@ fn every_instance_of_a_region_ends_as_it_began() {
         let log = log::read(name);
         let mut open = BTreeSet::new();
         for line in &log.lines {
-            match line {
-                Line::Event(event) => match event.what {
-                    What::ParallelBegin { region, .. } => assert!(open.insert(region)),
-                    What::ParallelEnd { region } => assert!(open.remove(&region)),
-                    What::ImplicitBegin { region, .. } if region != Instance::NONE => {
-                        // The rule that a worker is idle from its region's end on needs this.
-                        assert!(open.contains(&region), "{name}: {region:?}");
-                    }
-                    _ => {}
-                },
+            let Line::Event(event) = line else { continue };
+            match event.what {
+                What::ParallelBegin { region, .. } => assert!(open.insert(region)),
+                What::ParallelEnd { region } => assert!(open.remove(&region)),
+                What::ImplicitBegin { region, .. } if region != Instance::NONE => {
+                    // The rule that a worker is idle from its region's end on needs this.
+                    assert!(open.contains(&region), "{name}: {region:?}");
+                }
                 _ => {}
             }
         }
