@@ -68,6 +68,7 @@ struct FunctionFacts {
     callback: bool,
     entry: bool,
     debug_part: bool,
+    clang: bool,
     task_entry: bool,
     plain_outlined: bool,
 }
@@ -174,7 +175,13 @@ impl<'a> Facts<'a> {
             .split('@')
             .next()
             .unwrap_or(&function.linkage);
-        let construct = function.outlined.as_ref().map(|o| o.construct);
+        let outlined = function.outlined.as_ref().map(|o| o.construct);
+        let combiner = linkage.contains(".omp.reduction.");
+        let construct = if combiner {
+            Some(Construct::Reduction)
+        } else {
+            outlined
+        };
         let whole = whole_name(linkage)
             .filter(|_| construct.is_some())
             .and_then(|name| self.by_name.get(&(function.module, name.as_str())).copied());
@@ -184,11 +191,13 @@ impl<'a> Facts<'a> {
         FunctionFacts {
             whole: whole.unwrap_or(id),
             construct,
-            microtask: linkage.starts_with("__kmp_invoke_microtask"),
+            microtask: linkage.starts_with("__kmp_invoke_microtask")
+                || linkage.contains("GOMP_microtask_wrapper"),
             invokes_tasks: linkage.contains("__kmp_invoke_task"),
             callback: construct.is_none() && is_callback(linkage),
             entry,
             debug_part: is_debug_part(linkage),
+            clang: linkage.contains(".omp_outlined") || linkage.contains(".omp_task_entry."),
             task_entry: linkage.contains(".omp_task_entry."),
             plain_outlined: linkage.starts_with(".omp_outlined."),
         }
@@ -273,6 +282,22 @@ impl<'a> Facts<'a> {
     /// Of which construct a function is the body (or combiner).
     pub(super) fn construct(&self, function: Option<FunctionId>) -> Option<Construct> {
         self.functions[function?.0 as usize].construct
+    }
+
+    /// Whether a function can be the body of a construct that is, or is not, a task; `None` if it
+    /// is no body. The names that gcc and flang give to tasks and regions are alike.
+    pub(super) fn can_be_body(&self, function: Option<FunctionId>, task: bool) -> Option<bool> {
+        let facts = &self.functions[function?.0 as usize];
+        match facts.construct? {
+            Construct::Reduction => None,
+            construct => Some(!facts.clang || (construct == Construct::Task) == task),
+        }
+    }
+
+    /// Whether a function has a name that clang before 19 gives to the bodies of regions and
+    /// tasks alike, later ones to those of tasks only.
+    pub(super) fn is_nameless(&self, function: FunctionId) -> bool {
+        self.functions[function.0 as usize].plain_outlined
     }
 
     /// Whether two addresses are in one function. Without symbols: in one load object, which

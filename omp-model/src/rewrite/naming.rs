@@ -177,6 +177,10 @@ fn body_by_symbol(
     let symbols = facts.symbols;
     let function = &symbols.functions[forking.0 as usize];
     let places = &symbols.frame(site).places;
+    // Where clang names regions' bodies after the function, those without a name are tasks'.
+    let named = symbols.functions.iter().any(|f| {
+        f.module == function.module && f.linkage.find(".omp_outlined").is_some_and(|at| at > 0)
+    });
     let candidates: Vec<FunctionId> = (0..symbols.functions.len() as u32)
         .map(FunctionId)
         .filter(|&id| {
@@ -203,6 +207,7 @@ fn body_by_symbol(
             fits && candidate.module == function.module
                 && id != forking
                 && facts.whole(id) == id
+                && !(named && facts.is_nameless(id))
                 && !claimed.contains(&id)
                 && parent.is_some_and(|p| facts.is_called(forking, p) || inlined(p))
         })

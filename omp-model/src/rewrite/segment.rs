@@ -57,8 +57,7 @@ pub(super) fn split(facts: &Facts<'_>, walk: &Walk, context: ContextId) -> Split
         let Some(caller) = nodes.get(at + 1) else {
             continue;
         };
-        let construct = facts.construct(node.function);
-        let alien = construct.is_some_and(|c| (c == Construct::Task) != task);
+        let alien = facts.can_be_body(node.function, task) == Some(false);
         if node.role == Role::Code && caller.role == Role::Runtime {
             match (alien, task) {
                 // The implicit task of the region waits while it runs an explicit one, which the
@@ -77,7 +76,7 @@ pub(super) fn split(facts: &Facts<'_>, walk: &Walk, context: ContextId) -> Split
             };
         } else if task
             && node.role == Role::Code
-            && construct == Some(Construct::Task)
+            && facts.construct(node.function) == Some(Construct::Task)
             && !facts.is_inner_part(walk, at)
         {
             // An undeferred task, called by the construct's own code.
@@ -102,11 +101,8 @@ impl Cutter<'_, '_> {
     fn with_missing(&self, start: usize, end: usize, missing: FrameId) -> Split {
         let nodes = &self.walk.nodes;
         let outermost = (start..end).rev().find(|&i| nodes[i].role == Role::Code);
-        let body = outermost.filter(|&i| {
-            let construct = self.facts.construct(nodes[i].function);
-            construct
-                .is_some_and(|c| c != Construct::Reduction && (c == Construct::Task) == self.task)
-        });
+        let body = outermost
+            .filter(|&i| self.facts.can_be_body(nodes[i].function, self.task) == Some(true));
         Split {
             segment: start..body.unwrap_or(end),
             body: body.map_or(Body::Missing(missing), Body::Frame),

@@ -265,3 +265,29 @@ fn teams_and_their_regions_nest() {
         ),
     );
 }
+
+#[test]
+fn gcc_and_flang_give_tasks_the_names_of_regions() {
+    let mut world = World::new();
+    let gcc = world.region(ContextId::ROOT, &format!("foo+9 {MAIN}"));
+    let task = world.context(
+        gcc,
+        ContextKind::Task,
+        &format!("foo._omp_fn.0+12 R:__kmp_GOMP_microtask_wrapper {TEAM}"),
+    );
+    check(
+        world,
+        &[("gcc", gcc), ("task", task)],
+        &format!(
+            "
+        Work gcc Worker: work foo._omp_fn.0+12 R:__kmp_GOMP_microtask_wrapper {TEAM}
+            = work foo._omp_fn.0 …
+        Work task Worker: work foo._omp_fn.1+14 R:?+1 R:GOMP_barrier foo._omp_fn.0+12 {TEAM}
+            = work foo._omp_fn.1 foo._omp_fn.0 …
+        # The region's last act is a call, and gcc's fork call was a tail call.
+        Work gcc Worker: work R:__kmp_GOMP_microtask_wrapper {TEAM}
+            = work foo._omp_fn.0 …
+        "
+        ),
+    );
+}
