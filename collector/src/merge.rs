@@ -315,7 +315,8 @@ impl Merge {
                 if self.leaving.len() <= index {
                     self.leaving.resize(index + 1, None);
                 }
-                self.leaving[index] = Some(sample);
+                // Without a switch record the reason stays unknown: most switches are waits.
+                self.tagged.extend(self.leaving[index].replace(sample));
             } else {
                 self.tagged.push(sample);
             }

@@ -1,1 +1,174 @@
+//! The merge without a kernel: streams put in by hand.
 
+use omp_model::ids::{StackId, TagId};
+use omp_model::state::State;
+use omp_model::tables::ThreadKind;
+use omp_ring::consumer::{ArenaOptions, Consumer};
+use omp_ring::producer::Producer;
+use omp_ring::record::Kind;
+use omp_ring::{Arena, ClockSource};
+use std::path::Path;
+
+use super::*;
+use crate::clock::{Line, Pair};
+use crate::perf::parse::Side;
+use crate::processes::Libraries;
+
+fn merge() -> Merge {
+    let options = ArenaOptions {
+        slots: 8,
+        ring_records: 64,
+        site_words: 64,
+        clock: ClockSource::MonotonicRaw,
+    };
+    let arena = Consumer::create(&options).expect("a memory file");
+    let line = Line::new(Pair {
+        ticks: 0,
+        raw_ns: 0,
+    });
+    Merge::new(
+        Processes::new(Libraries::new(None), false),
+        OpenMp::new(arena, line),
+        0,
+    )
+}
+
+fn side(merge: &mut Merge, time: u64, tid: i32, what: Side) {
+    let record = SideRecord {
+        time,
+        pid: 10,
+        tid,
+        what,
+    };
+    let Merge {
+        processes,
+        tables,
+        events,
+        ..
+    } = merge;
+    processes.apply(tables, record, &mut |event| events.push_back(event));
+}
+
+fn sample(merge: &mut Merge, ring: usize, time: u64, tid: i32, kind: SampleKind) {
+    let thread = thread_of(&mut merge.processes, &mut merge.tables, (10, tid), time);
+    merge
+        .waiting
+        .resize_with(merge.waiting.len().max(ring + 1), VecDeque::new);
+    merge.waiting[ring].push_back(Sample {
+        time: Nanos(time),
+        thread,
+        cpu: 0,
+        kind,
+        stack: StackId::EMPTY,
+        tag: TagId::OUTSIDE,
+    });
+}
+
+#[test]
+fn samples_of_two_rings_come_out_by_time_and_only_up_to_the_cutoff() {
+    let mut merge = merge();
+    for (ring, time) in [(0, 10), (0, 30), (0, 50), (1, 20), (1, 40), (1, 60)] {
+        sample(&mut merge, ring, time, 10 + ring as i32, SampleKind::User);
+    }
+    merge.merge(45);
+    let times = |merge: &mut Merge| -> Vec<u64> {
+        merge
+            .take_samples_out()
+            .iter()
+            .map(|sample| sample.time.0)
+            .collect()
+    };
+    assert_eq!(times(&mut merge), [10, 20, 30, 40]);
+    merge.merge(u64::MAX);
+    assert_eq!(times(&mut merge), [50, 60]);
+}
+
+#[test]
+fn a_stack_at_switch_out_waits_for_the_reason() {
+    let mut merge = merge();
+    side(
+        &mut merge,
+        1,
+        10,
+        Side::Comm {
+            exec: true,
+            name: "app".into(),
+        },
+    );
+    sample(&mut merge, 0, 20, 10, SampleKind::Blocked);
+    side(&mut merge, 21, 10, Side::SwitchOut { preempted: true });
+    side(&mut merge, 25, 10, Side::SwitchIn);
+    sample(&mut merge, 0, 30, 10, SampleKind::Blocked);
+    side(&mut merge, 31, 10, Side::SwitchOut { preempted: false });
+    merge.merge(25);
+    assert_eq!(merge.take_samples_out()[0].kind, SampleKind::Preempted);
+    merge.merge(u64::MAX);
+    assert_eq!(merge.take_samples_out()[0].kind, SampleKind::Blocked);
+    assert_eq!(merge.counts.cpu_ns, 20 + 6);
+}
+
+#[test]
+fn lifetimes_are_booked_by_where_the_kernel_had_the_thread() {
+    let mut merge = merge();
+    side(
+        &mut merge,
+        100,
+        10,
+        Side::Comm {
+            exec: true,
+            name: "app".into(),
+        },
+    );
+    side(&mut merge, 200, 11, Side::Fork { parent: 10 });
+    side(&mut merge, 250, 11, Side::SwitchIn);
+    side(&mut merge, 300, 11, Side::SwitchOut { preempted: false });
+    side(&mut merge, 700, 11, Side::SwitchIn);
+    side(&mut merge, 800, 11, Side::Exit);
+    merge.merge(u64::MAX);
+    merge.close(Nanos(1000));
+    let rows = merge.take_rows(Some(Nanos(1000)));
+    let booked = |thread, presence| -> u64 {
+        rows.sums
+            .iter()
+            .filter(|sum| sum.thread == ThreadId(thread) && sum.presence == presence)
+            .map(|sum| sum.time.0)
+            .sum()
+    };
+    assert_eq!(booked(0, Presence::Running), 900);
+    assert_eq!(booked(1, Presence::Preempted), 50);
+    assert_eq!(booked(1, Presence::Running), 150);
+    assert_eq!(booked(1, Presence::Blocked), 400);
+    assert_eq!(merge.tables.threads[1].death, Some(Nanos(800)));
+    assert_eq!(merge.counts.cpu_ns, 900 + 150);
+}
+
+#[test]
+fn a_sample_is_tagged_by_the_openmp_records_before_it() {
+    let mut merge = merge();
+    side(&mut merge, 1, 11, Side::Fork { parent: 10 });
+    let path = merge.openmp.arena().path();
+    let arena = Arena::attach(Path::new(&path)).expect("just made");
+    let mut producer = Producer::claim(&arena, 10, 11).expect("a free slot");
+    producer.push_at(100, None, Kind::ThreadBegin, 1);
+    producer.push_at(300, None, Kind::SyncWaitEnd, 3);
+    merge.openmp.drain(&merge.processes, 0);
+    for time in [50, 100, 200] {
+        sample(&mut merge, 0, time, 11, SampleKind::User);
+    }
+    merge.merge(u64::MAX);
+    let states: Vec<State> = merge
+        .take_samples_out()
+        .iter()
+        .map(|sample| merge.tables.tags.get(sample.tag.0).expect("interned").state)
+        .collect();
+    // At the same time as the record: after it.
+    assert_eq!(states, [State::Outside, State::Serial, State::Serial]);
+    assert_eq!(merge.openmp.taken, 2);
+    assert!(
+        merge
+            .tables
+            .threads
+            .iter()
+            .any(|thread| thread.kind == ThreadKind::Initial)
+    );
+}

@@ -1,0 +1,437 @@
+//! `collect` on real programs: what it records against what the programs measure themselves, and
+//! how it behaves as a command.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use omp_model::experiment::Experiment;
+use omp_model::ids::{FrameId, ModuleId, ThreadId};
+use omp_model::rows::SampleKind;
+use omp_model::state::Presence;
+use omp_model::tables::StackEntry;
+
+/// A folder of this test run's own.
+fn folder() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("the target folder is ours");
+        folder
+    })
+}
+
+/// Compiles a program of `tests/programs` with gcc at -O2, without debug information.
+fn program(name: &str) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/programs")
+        .join(name);
+    let built = folder().join(name).with_extension("");
+    let status = Command::new("gcc")
+        .args(["-O2", "-pthread", "-o"])
+        .arg(&built)
+        .arg(source)
+        .status()
+        .expect("gcc is installed");
+    assert!(status.success());
+    built
+}
+
+fn collect(arguments: &[&str]) -> Output {
+    let output = Command::new(env!("CARGO_BIN_EXE_collect"))
+        .args(arguments)
+        .current_dir(folder())
+        .output()
+        .expect("collect runs");
+    eprintln!("{}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+fn open(name: &str) -> Experiment {
+    Experiment::open(folder().join(name)).expect("an experiment")
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("paths here are ASCII")
+}
+
+/// Seconds booked in a presence, of one thread or all.
+fn seconds(experiment: &Experiment, thread: Option<ThreadId>, presence: Option<Presence>) -> f64 {
+    experiment
+        .sums
+        .iter()
+        .filter(|sum| thread.is_none_or(|thread| sum.thread == thread))
+        .filter(|sum| presence.is_none_or(|presence| sum.presence == presence))
+        .map(|sum| sum.time.seconds())
+        .sum()
+}
+
+fn near(what: &str, found: f64, expected: f64, slack: f64) {
+    assert!(
+        (found - expected).abs() <= slack,
+        "{what}: {found} and not {expected} +- {slack}"
+    );
+}
+
+/// The functions of a program by `nm`: start, end, name.
+fn functions(program: &Path) -> Vec<(u64, u64, String)> {
+    let output = Command::new("nm")
+        .arg("-S")
+        .arg(program)
+        .output()
+        .expect("binutils");
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter_map(|line| {
+            let mut words = line.split_whitespace();
+            let start = u64::from_str_radix(words.next()?, 16).ok()?;
+            let size = u64::from_str_radix(words.next()?, 16).ok()?;
+            (words.next()? == "T").then_some(())?;
+            Some((start, start + size, words.next()?.to_owned()))
+        })
+        .collect()
+}
+
+/// Inclusive clock samples of each function of the program.
+fn shares(experiment: &Experiment, program: &Path) -> HashMap<String, u32> {
+    let functions = functions(program);
+    let mut shares = HashMap::new();
+    for sample in &experiment.samples {
+        if sample.kind.presence() != Presence::Running {
+            continue;
+        }
+        let mut seen = Vec::new();
+        for entry in experiment.tables.walk(sample.stack) {
+            let StackEntry::Frame(FrameId(frame)) = entry else {
+                continue;
+            };
+            let frame = experiment
+                .tables
+                .frames
+                .get(frame)
+                .expect("checked by the reader");
+            let module = experiment
+                .tables
+                .modules
+                .get(frame.module.0)
+                .expect("checked");
+            if module.path != text(program) {
+                continue;
+            }
+            let holds = |f: &&(u64, u64, String)| (f.0..f.1).contains(&frame.address);
+            seen.extend(functions.iter().find(holds).map(|f| f.2.clone()));
+        }
+        seen.sort();
+        seen.dedup();
+        for name in seen {
+            *shares.entry(name).or_insert(0) += 1;
+        }
+    }
+    shares
+}
+
+#[test]
+fn a_plain_program_s_time_is_measured_and_its_samples_are_in_its_functions() {
+    let mix = program("mix.c");
+    let output = collect(&["-o", "mix.er", text(&mix)]);
+    assert_eq!(output.status.code(), Some(7), "the program's own status");
+    let said: Vec<f64> = String::from_utf8_lossy(&output.stdout)
+        .split_whitespace()
+        .map(|word| word.parse().expect("the program prints numbers"))
+        .collect();
+    let [wall, user, system] = said[..] else {
+        panic!("three numbers: {said:?}")
+    };
+
+    let experiment = open("mix.er");
+    assert!(
+        experiment.finished && experiment.warnings.is_empty(),
+        "{:?}",
+        experiment.warnings
+    );
+    assert_eq!(experiment.header.exit_status, Some(7));
+    assert_eq!(experiment.header.losses.samples, 0);
+    let threads = &experiment.tables.threads;
+    assert_eq!(threads.len(), 1);
+    let death = threads[0].death.expect("the thread has ended");
+    let life = death.since(threads[0].birth).seconds();
+    near(
+        "booked time and lifetime",
+        seconds(&experiment, None, None),
+        life,
+        1e-9,
+    );
+    near("lifetime", life, wall, 0.01 * wall);
+    // getrusage is read before the end, and the program's start is outside its wall time.
+    let running = seconds(&experiment, None, Some(Presence::Running));
+    near(
+        "CPU time",
+        running,
+        user + system,
+        0.01 * (user + system) + 0.003,
+    );
+    let blocked = seconds(&experiment, None, Some(Presence::Blocked));
+    near("sleep", blocked, 0.4, 0.02);
+
+    let mut kinds = HashMap::new();
+    experiment
+        .samples
+        .iter()
+        .for_each(|sample| *kinds.entry(sample.kind).or_insert(0_u32) += 1);
+    let clock = f64::from(kinds[&SampleKind::User] + kinds[&SampleKind::Kernel]);
+    near("samples", clock * 997e-6, running, 0.02 * running);
+    let complete = experiment.header.losses.stacks_complete as f64;
+    assert!(
+        complete >= 0.999 * clock,
+        "{complete} of {clock} stacks are complete"
+    );
+    if experiment.header.sampling.kernel_frames {
+        let in_kernel = f64::from(kinds[&SampleKind::Kernel]);
+        // Kernels that account by ticks split getrusage's sum into user and system by guesses,
+        // so the program's own measure of its CPU time in read() is what holds.
+        near("system time", in_kernel * 997e-6, 0.4, 0.03);
+    }
+    let shares = shares(&experiment, &mix);
+    let time = |name: &str| f64::from(shares.get(name).copied().unwrap_or(0)) * 997e-6;
+    near("busy_a", time("busy_a"), 0.6, 0.03);
+    near("busy_b", time("busy_b"), 0.2, 0.03);
+    near("in_kernel", time("in_kernel"), 0.4, 0.03);
+    near("main", time("main"), 1.2, 0.04);
+    if experiment.header.sampling.switch_stacks {
+        assert!(
+            kinds[&SampleKind::Blocked] >= 15,
+            "one stack for most of the 20 sleeps: {kinds:?}"
+        );
+    }
+}
+
+#[test]
+fn threads_live_from_their_birth_to_their_end_and_exec_ends_all_but_one() {
+    let threads = program("threads.c");
+    let output = collect(&["-o", "threads.er", text(&threads)]);
+    assert_eq!(output.stdout, b"done\n");
+    let experiment = open("threads.er");
+    assert_eq!(experiment.tables.threads.len(), 4);
+    assert_eq!(experiment.tables.processes.len(), 1);
+    assert_eq!(experiment.tables.processes[0].name, "echo");
+    for (number, expected) in [(1, 0.1), (2, 0.2), (3, 0.3)] {
+        let thread = ThreadId(number);
+        let row = &experiment.tables.threads[thread.index()];
+        let life = row.death.expect("it has ended").since(row.birth).seconds();
+        near(
+            "booked",
+            seconds(&experiment, Some(thread), None),
+            life,
+            1e-9,
+        );
+        let running = seconds(&experiment, Some(thread), Some(Presence::Running));
+        near("CPU time of a thread", running, expected, 0.01);
+    }
+    // The main thread waited, asleep, for the three.
+    let main = ThreadId(0);
+    let workers: f64 = (1..4)
+        .map(|number| {
+            let row = &experiment.tables.threads[number];
+            row.death.expect("it has ended").since(row.birth).seconds()
+        })
+        .sum();
+    let blocked = seconds(&experiment, Some(main), Some(Presence::Blocked));
+    near("waiting for the threads", blocked, workers, 0.02);
+}
+
+#[test]
+fn a_launcher_s_child_is_recorded_as_a_process_of_its_own() {
+    let mix = program("mix.c");
+    let script = format!("{} > /dev/null; exit 3", text(&mix));
+    let output = collect(&["-o", "launcher.er", "sh", "-c", &script]);
+    assert_eq!(output.status.code(), Some(3));
+    let experiment = open("launcher.er");
+    let processes = &experiment.tables.processes;
+    assert_eq!(processes.len(), 2);
+    assert_eq!(processes[1].executable, text(&mix));
+    assert_eq!(processes[1].parent.map(|parent| parent.index()), Some(0));
+    let losses = &experiment.header.losses;
+    let all = losses.stacks_complete + losses.stacks_cut.iter().map(|(_, n)| n).sum::<u64>();
+    assert!(losses.stacks_complete * 1000 >= all * 999, "{losses:?}");
+    let busy = shares(&experiment, &mix)["busy_a"];
+    near("busy_a", f64::from(busy) * 997e-6, 0.6, 0.03);
+}
+
+#[test]
+fn only_the_first_process_is_recorded_on_request() {
+    let script = "i=0; while [ $i -lt 20 ]; do /bin/true; i=$((i+1)); done";
+    let output = collect(&["-F", "off", "-o", "alone.er", "sh", "-c", script]);
+    assert_eq!(output.status.code(), Some(0));
+    let experiment = open("alone.er");
+    assert_eq!(experiment.tables.processes.len(), 1);
+    assert_eq!(experiment.tables.threads.len(), 1);
+
+    collect(&["-o", "all.er", "sh", "-c", script]);
+    assert_eq!(open("all.er").tables.processes.len(), 21);
+}
+
+#[test]
+fn without_samples_time_is_measured_all_the_same() {
+    let output = collect(&[
+        "-p", "off", "-C", "no clock", "-o", "off.er", "sleep", "0.2",
+    ]);
+    assert_eq!(output.status.code(), Some(0));
+    let experiment = open("off.er");
+    assert_eq!(
+        (
+            experiment.header.sampling.samples,
+            experiment.header.sampling.event.as_str()
+        ),
+        (0, "")
+    );
+    assert_eq!(experiment.header.comments, ["no clock"]);
+    near(
+        "sleep",
+        seconds(&experiment, None, Some(Presence::Blocked)),
+        0.2,
+        0.02,
+    );
+}
+
+#[test]
+fn a_program_killed_by_a_signal_gives_128_and_its_number() {
+    let output = collect(&["-o", "killed.er", "sh", "-c", "kill -SEGV $$"]);
+    assert_eq!(output.status.code(), Some(128 + 11));
+    assert_eq!(open("killed.er").header.exit_status, Some(139));
+}
+
+#[test]
+fn a_program_that_is_not_there_leaves_no_experiment() {
+    let output = collect(&["-o", "missing.er", "./no-such-program"]);
+    assert_eq!(output.status.code(), Some(127));
+    assert!(!folder().join("missing.er").exists());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("cannot run ./no-such-program: No such file"),
+        "{said}"
+    );
+
+    std::fs::write(folder().join("plain"), "no program").expect("our folder");
+    let output = collect(&["-o", "missing.er", "./plain"]);
+    assert_eq!(output.status.code(), Some(126));
+}
+
+#[test]
+fn an_experiment_is_replaced_only_on_request_and_a_foreign_folder_never() {
+    assert_eq!(collect(&["-o", "twice.er", "true"]).status.code(), Some(0));
+    let again = collect(&["-o", "twice.er", "true"]);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("-O"));
+    assert_eq!(collect(&["-O", "twice.er", "false"]).status.code(), Some(1));
+    assert_eq!(open("twice.er").header.command, ["false"]);
+
+    std::fs::write(folder().join("twice.er/notes.txt"), "mine").expect("our folder");
+    assert_eq!(collect(&["-O", "twice.er", "true"]).status.code(), Some(1));
+    assert_eq!(
+        open("twice.er").header.command,
+        ["false"],
+        "nothing was touched"
+    );
+}
+
+#[test]
+fn default_names_count_on_and_a_dry_run_makes_nothing() {
+    let inner = folder().join("names");
+    std::fs::create_dir_all(inner.join("test.7.er")).expect("our folder");
+    let output = collect(&["-n", "-d", "names", "true"]);
+    assert_eq!(output.status.code(), Some(0));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("would make names/test.8.er"), "{said}");
+    assert!(!inner.join("test.8.er").exists());
+    collect(&["-d", "names", "true"]);
+    assert!(inner.join("test.8.er").exists());
+}
+
+#[test]
+fn what_a_process_sends_to_collect_goes_to_the_program() {
+    let script = "trap 'exit 42' TERM; touch ready; while :; do sleep 0.01; done";
+    let mut running = Command::new(env!("CARGO_BIN_EXE_collect"))
+        .args(["-o", "signal.er", "sh", "-c", script])
+        .current_dir(folder())
+        .spawn()
+        .expect("collect runs");
+    wait_for(&folder().join("ready"));
+    let pid = running.id().to_string();
+    assert!(
+        Command::new("kill")
+            .arg(&pid)
+            .status()
+            .expect("kill")
+            .success()
+    );
+    assert_eq!(running.wait().expect("it ends").code(), Some(42));
+    assert_eq!(open("signal.er").header.exit_status, Some(42));
+}
+
+#[test]
+fn a_killed_collect_leaves_what_it_had_and_lets_the_program_go_on() {
+    let script = "touch going; sleep 4; touch went-on";
+    let mut running = Command::new(env!("CARGO_BIN_EXE_collect"))
+        .args(["-o", "cut.er", "sh", "-c", script])
+        .current_dir(folder())
+        .spawn()
+        .expect("collect runs");
+    wait_for(&folder().join("going"));
+    std::thread::sleep(std::time::Duration::from_millis(2600));
+    running.kill().expect("it runs");
+    running.wait().expect("it was killed");
+    let experiment = open("cut.er");
+    assert!(!experiment.finished);
+    assert!(!experiment.tables.threads.is_empty());
+    assert!(
+        seconds(&experiment, None, None) > 0.9,
+        "all but the last slice is there"
+    );
+    wait_for(&folder().join("went-on"));
+}
+
+fn wait_for(file: &Path) {
+    for _ in 0..2000 {
+        if file.exists() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    panic!("{} did not appear", file.display());
+}
+
+#[test]
+fn kernel_frames_stand_at_the_leaf_where_they_are_permitted() {
+    let mix = program("mix.c");
+    collect(&["-o", "kernel.er", text(&mix)]);
+    let experiment = open("kernel.er");
+    if !experiment.header.sampling.kernel_frames {
+        return;
+    }
+    let sample = experiment
+        .samples
+        .iter()
+        .find(|sample| sample.kind == SampleKind::Kernel)
+        .expect("0.4 s of system time");
+    let modules: Vec<ModuleId> = experiment
+        .tables
+        .walk(sample.stack)
+        .filter_map(|entry| match entry {
+            StackEntry::Frame(frame) => experiment.tables.frames.get(frame.0).map(|f| f.module),
+            StackEntry::Cut(_) => None,
+        })
+        .collect();
+    let kernel = modules
+        .iter()
+        .take_while(|module| **module == ModuleId::KERNEL)
+        .count();
+    assert!(kernel >= 2, "{modules:?}");
+    assert!(
+        modules[kernel..]
+            .iter()
+            .all(|module| *module != ModuleId::KERNEL),
+        "{modules:?}"
+    );
+    assert!(modules.len() > kernel, "the user's frames follow");
+}
