@@ -7,6 +7,8 @@ use crate::profile::Callee;
 use crate::symbols::{Construct, FunctionId, SymbolTable};
 use crate::tables::{Context, Cut, RuntimeKind, StackEntry, Tables};
 
+use super::functions::{FunctionFacts, base_name};
+
 /// What a frame is to a user. Kernel frames are not even looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
@@ -58,21 +60,6 @@ pub(super) struct Walk {
     pub(super) leaf: Leaf,
 }
 
-/// What is known of a function, whatever stack it is on.
-#[derive(Clone, Copy, Debug)]
-struct FunctionFacts {
-    whole: FunctionId,
-    construct: Option<Construct>,
-    microtask: bool,
-    invokes_tasks: bool,
-    callback: bool,
-    entry: bool,
-    debug_part: bool,
-    clang: bool,
-    task_entry: bool,
-    plain_outlined: bool,
-}
-
 /// The recording's tables and symbols, with what the rewriting asks of them over and over.
 pub(super) struct Facts<'a> {
     pub(super) tables: &'a Tables,
@@ -83,56 +70,6 @@ pub(super) struct Facts<'a> {
     by_name: FxHashMap<(ModuleId, &'a str), FunctionId>,
     /// Of outlined functions with the same absent parent, the one that stands for it.
     absent_parents: FxHashMap<(ModuleId, &'a str), FunctionId>,
-}
-
-/// The name without the suffixes that compilers put on clones and parts of a function.
-pub(super) fn base_name(name: &str) -> &str {
-    let name = name.split(" [clone").next().unwrap_or(name);
-    let ends = [".cold", ".constprop.", ".isra.", ".part.", ".lto_priv."];
-    let end = ends.iter().filter_map(|end| name.find(end)).min();
-    &name[..end.unwrap_or(name.len())]
-}
-
-/// The whole function's symbol that a part's symbol belongs to.
-///
-/// clang with debug information makes two functions of a construct, `X` that calls `X_debug__`;
-/// when numbered, `_debug__.N` is called by `.N+1` (seen with clang 14 to 22).
-fn whole_name(linkage: &str) -> Option<String> {
-    if let Some(at) = linkage.rfind("_debug__") {
-        let (head, tail) = (&linkage[..at], &linkage[at + "_debug__".len()..]);
-        if tail.is_empty() {
-            return Some(head.to_owned());
-        }
-        let number: u32 = tail.strip_prefix('.')?.parse().ok()?;
-        return Some(format!("{head}.{}", number + 1));
-    }
-    let at = linkage.rfind(".cold")?;
-    Some(linkage[..at].to_owned())
-}
-
-/// Whether the part of a name after the last outlining is `_debug__`, numbered or not.
-fn is_debug_part(linkage: &str) -> bool {
-    linkage.rfind("_debug__").is_some_and(|at| {
-        let tail = &linkage[at + "_debug__".len()..];
-        tail.strip_prefix('.')
-            .unwrap_or(tail)
-            .bytes()
-            .all(|b| b.is_ascii_digit())
-    })
-}
-
-/// Functions that compilers write for the runtime to call, other than constructs' bodies.
-fn is_callback(linkage: &str) -> bool {
-    const STARTS: [&str; 5] = [
-        ".omp_combiner.",
-        ".omp_initializer.",
-        ".omp_task_",
-        ".omp.",
-        "__kmpc_global_",
-    ];
-    STARTS.iter().any(|start| linkage.starts_with(start))
-        || linkage.contains(".omp.reduction.")
-        || linkage.contains(".omp.copyprivate.")
 }
 
 impl<'a> Facts<'a> {
@@ -162,45 +99,13 @@ impl<'a> Facts<'a> {
             absent_parents,
         };
         facts.functions = (0..symbols.functions.len())
-            .map(|index| facts.function_facts(FunctionId(index as u32)))
+            .map(|index| {
+                let id = FunctionId(index as u32);
+                FunctionFacts::new(id, &symbols.functions[index], &facts.by_name)
+            })
             .collect();
         facts.find_user_modules();
         facts
-    }
-
-    fn function_facts(&self, id: FunctionId) -> FunctionFacts {
-        let function = &self.symbols.functions[id.0 as usize];
-        let linkage = function
-            .linkage
-            .split('@')
-            .next()
-            .unwrap_or(&function.linkage);
-        let outlined = function.outlined.as_ref().map(|o| o.construct);
-        let combiner = linkage.contains(".omp.reduction.");
-        let construct = if combiner {
-            Some(Construct::Reduction)
-        } else {
-            outlined
-        };
-        let whole = whole_name(linkage)
-            .filter(|_| construct.is_some())
-            .and_then(|name| self.by_name.get(&(function.module, name.as_str())).copied());
-        let entry = ["__kmpc_", "GOMP_", "omp_"]
-            .iter()
-            .any(|start| linkage.starts_with(start));
-        FunctionFacts {
-            whole: whole.unwrap_or(id),
-            construct,
-            microtask: linkage.starts_with("__kmp_invoke_microtask")
-                || linkage.contains("GOMP_microtask_wrapper"),
-            invokes_tasks: linkage.contains("__kmp_invoke_task"),
-            callback: construct.is_none() && is_callback(linkage),
-            entry,
-            debug_part: is_debug_part(linkage),
-            clang: linkage.contains(".omp_outlined") || linkage.contains(".omp_task_entry."),
-            task_entry: linkage.contains(".omp_task_entry."),
-            plain_outlined: linkage.starts_with(".omp_outlined."),
-        }
     }
 
     /// Modules with constructs, and the executables: what the runtime calls elsewhere, it calls
@@ -505,7 +410,22 @@ impl Walk {
             for node in &mut self.nodes[start..end] {
                 node.role = role;
             }
+            if start == 0 && role == Role::Code {
+                self.find_combiner(facts, end);
+            }
             start = end;
+        }
+    }
+
+    /// With few threads, a construct's body calls its reduction's combiner itself: that too is
+    /// the reduction, and no code that its author calls.
+    fn find_combiner(&mut self, facts: &Facts<'_>, end: usize) {
+        let combines = |n: &Node| facts.construct(n.function) == Some(Construct::Reduction);
+        if let Some(at) = self.nodes[..end].iter().rposition(combines) {
+            self.leaf.reducing = true;
+            for node in &mut self.nodes[..=at] {
+                node.role = Role::Runtime;
+            }
         }
     }
 

@@ -11,6 +11,7 @@
 //! threads of nested teams have the same callers by construction.
 
 mod frames;
+mod functions;
 mod naming;
 mod segment;
 mod shown;
@@ -151,7 +152,10 @@ impl<'a> Rewriter<'a> {
             return (self.with_leaf(path, shown), shown);
         }
         let mut path = self.place(&Walk::default(), tag.context, None);
-        if self.facts.role(tag.place) == Some(Role::Code) {
+        // A join barrier's place is the fork call, which stands outside of the construct.
+        let fork = self.facts.top(self.facts.context(tag.context).stack);
+        let outside = fork.is_some_and(|(fork, _)| self.facts.same_function(fork, tag.place));
+        if self.facts.role(tag.place) == Some(Role::Code) && !outside {
             let callee = self.callee(tag.place);
             let top = self.paths.get(path.0).map(|row| row.frame.callee);
             if path == PathId::EMPTY || top != Some(callee) {

@@ -8,7 +8,8 @@ use crate::symbols::{Construct, FunctionId};
 use crate::tables::ContextKind;
 
 use super::Moment;
-use super::frames::{Facts, Role, Walk, base_name};
+use super::frames::{Facts, Role, Walk};
+use super::functions::base_name;
 use super::segment::{self, Body};
 
 /// What an outlined function is called from, for stacks of which no context is known.

@@ -235,20 +235,21 @@ impl World {
 
 /// What clang's and gcc's symbols say by themselves.
 fn outlined(name: &str) -> Option<Outlined> {
-    let (construct, parent) = if name.contains(".omp.reduction.") {
-        (Construct::Reduction, None)
-    } else if name.contains(".omp_task_entry.") {
-        (Construct::Task, None)
-    } else if let Some(at) = name.find(".omp_outlined") {
-        (
-            Construct::Parallel,
-            Some(&name[..at]).filter(|p| !p.is_empty()),
-        )
-    } else if let Some(at) = name.find("._omp_fn") {
-        (Construct::Parallel, Some(&name[..at]))
-    } else {
-        return None;
-    };
+    let (construct, parent) =
+        if name.contains(".omp.reduction.") || name.starts_with(".omp_combiner.") {
+            (Construct::Reduction, None)
+        } else if name.contains(".omp_task_entry.") {
+            (Construct::Task, None)
+        } else if let Some(at) = name.find(".omp_outlined") {
+            (
+                Construct::Parallel,
+                Some(&name[..at]).filter(|p| !p.is_empty()),
+            )
+        } else if let Some(at) = name.find("._omp_fn") {
+            (Construct::Parallel, Some(&name[..at]))
+        } else {
+            return None;
+        };
     Some(Outlined {
         construct,
         parent: parent.map(str::to_owned),

@@ -208,7 +208,8 @@ fn time_without_a_sample_stands_at_its_construct() {
     let barrier = world.tag_at(State::ExplicitBarrier, r, place);
     let own = world.frame("foo.omp_outlined+14");
     let critical = world.tag_at(State::Critical, r, own);
-    let join = world.tag(State::ImplicitBarrier, r);
+    let fork = world.frame("foo+9");
+    let join = world.tag_at(State::ImplicitBarrier, r, fork);
     let idle = world.tag(State::Idle, ContextId::ROOT);
     let serial = world.tag(State::Serial, ContextId::ROOT);
     let mut rewriter = Rewriter::new(&world.tables, &world.symbols, []);

@@ -1,0 +1,122 @@
+//! What the names of functions tell: which constructs they are made of, and which are one.
+
+use rustc_hash::FxHashMap;
+
+use crate::ids::ModuleId;
+use crate::symbols::{Construct, Function, FunctionId};
+
+/// What is known of a function, whatever stack it is on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FunctionFacts {
+    /// The function whose part this is: itself, but for `_debug__` and `.cold` parts.
+    pub(super) whole: FunctionId,
+    /// Of which construct it is the body (or combiner).
+    pub(super) construct: Option<Construct>,
+    /// Whether the runtime's, calling bodies of regions.
+    pub(super) microtask: bool,
+    /// Whether the runtime's, calling bodies of tasks.
+    pub(super) invokes_tasks: bool,
+    /// Whether written by a compiler for the runtime to call, and no body.
+    pub(super) callback: bool,
+    /// Whether an entry point of the runtime.
+    pub(super) entry: bool,
+    /// Whether clang's inner part of a body.
+    pub(super) debug_part: bool,
+    /// Whether outlined by clang, whose names tell tasks from regions.
+    pub(super) clang: bool,
+    /// Whether clang's entry of a task.
+    pub(super) task_entry: bool,
+    /// Whether outlined by clang without the name of its parent.
+    pub(super) plain_outlined: bool,
+}
+
+impl FunctionFacts {
+    /// Reads a function's names; `by_name` finds functions of the same recording.
+    pub(super) fn new(
+        id: FunctionId,
+        function: &Function,
+        by_name: &FxHashMap<(ModuleId, &str), FunctionId>,
+    ) -> FunctionFacts {
+        let linkage = function
+            .linkage
+            .split('@')
+            .next()
+            .unwrap_or(&function.linkage);
+        let outlined = function.outlined.as_ref().map(|o| o.construct);
+        let combiner = linkage.contains(".omp.reduction.");
+        let construct = if combiner {
+            Some(Construct::Reduction)
+        } else {
+            outlined
+        };
+        let whole = whole_name(linkage)
+            .filter(|_| construct.is_some())
+            .and_then(|name| by_name.get(&(function.module, name.as_str())).copied());
+        let entry = ["__kmpc_", "GOMP_", "omp_"]
+            .iter()
+            .any(|start| linkage.starts_with(start));
+        FunctionFacts {
+            whole: whole.unwrap_or(id),
+            construct,
+            microtask: linkage.starts_with("__kmp_invoke_microtask")
+                || linkage.contains("GOMP_microtask_wrapper"),
+            invokes_tasks: linkage.contains("__kmp_invoke_task"),
+            callback: construct.is_none() && is_callback(linkage),
+            entry,
+            debug_part: is_debug_part(linkage),
+            clang: linkage.contains(".omp_outlined") || linkage.contains(".omp_task_entry."),
+            task_entry: linkage.contains(".omp_task_entry."),
+            plain_outlined: linkage.starts_with(".omp_outlined."),
+        }
+    }
+}
+
+/// The name without the suffixes that compilers put on clones and parts of a function.
+pub(super) fn base_name(name: &str) -> &str {
+    let name = name.split(" [clone").next().unwrap_or(name);
+    let ends = [".cold", ".constprop.", ".isra.", ".part.", ".lto_priv."];
+    let end = ends.iter().filter_map(|end| name.find(end)).min();
+    &name[..end.unwrap_or(name.len())]
+}
+
+/// The whole function's symbol that a part's symbol belongs to.
+///
+/// clang with debug information makes two functions of a construct, `X` that calls `X_debug__`;
+/// when numbered, `_debug__.N` is called by `.N+1` (seen with clang 14 to 22).
+fn whole_name(linkage: &str) -> Option<String> {
+    if let Some(at) = linkage.rfind("_debug__") {
+        let (head, tail) = (&linkage[..at], &linkage[at + "_debug__".len()..]);
+        if tail.is_empty() {
+            return Some(head.to_owned());
+        }
+        let number: u32 = tail.strip_prefix('.')?.parse().ok()?;
+        return Some(format!("{head}.{}", number + 1));
+    }
+    let at = linkage.rfind(".cold")?;
+    Some(linkage[..at].to_owned())
+}
+
+/// Whether the part of a name after the last outlining is `_debug__`, numbered or not.
+fn is_debug_part(linkage: &str) -> bool {
+    linkage.rfind("_debug__").is_some_and(|at| {
+        let tail = &linkage[at + "_debug__".len()..];
+        tail.strip_prefix('.')
+            .unwrap_or(tail)
+            .bytes()
+            .all(|b| b.is_ascii_digit())
+    })
+}
+
+/// Functions that compilers write for the runtime to call, other than constructs' bodies.
+fn is_callback(linkage: &str) -> bool {
+    const STARTS: [&str; 5] = [
+        ".omp_combiner.",
+        ".omp_initializer.",
+        ".omp_task_",
+        ".omp.",
+        "__kmpc_global_",
+    ];
+    STARTS.iter().any(|start| linkage.starts_with(start))
+        || linkage.contains(".omp.reduction.")
+        || linkage.contains(".omp.copyprivate.")
+}
