@@ -14,6 +14,7 @@ pub mod share;
 pub mod spelling;
 pub mod state;
 pub mod stream;
+pub mod symbolize;
 pub mod symbols;
 pub mod tables;
 pub mod views;

@@ -117,7 +117,7 @@ fn a_kill_at_any_byte_leaves_a_smaller_recording() {
     let all = stored(&recording.samples);
     let mut seen_samples = 0;
     for end in 0..whole.len() {
-        fs::write(&records, &whole[..end]).unwrap();
+        replace(&records, &whole[..end]);
         let read = match Experiment::open(&folder.path) {
             Ok(read) => read,
             Err(OpenError::Empty(_)) => {
@@ -228,4 +228,166 @@ fn an_existing_directory_is_not_overwritten() {
         refused,
         Err(omp_model::experiment::ExperimentError::Exists(path)) if path == folder.path
     ));
+}
+
+#[test]
+fn a_sample_takes_at_most_four_bytes_beside_the_tables() {
+    let folder = Folder::new("size");
+    let mut recording = Recording::generate(11, 60);
+    let bytes = recording.write(&folder.path, false);
+    let samples = recording.samples.iter().map(Vec::len).sum::<usize>();
+    assert_eq!(samples, 120_000);
+    let sums = recording.sums.iter().map(Vec::len).sum::<usize>();
+    recording.forget_rows();
+    let folder = Folder::new("size-tables");
+    let tables = recording.write(&folder.path, false);
+    let each = |bytes: u64| bytes as f64 / samples as f64;
+    println!(
+        "{:.2} bytes a sample, of which {:.2} are {} stacks and other tables; {sums} sums",
+        each(bytes),
+        each(tables),
+        recording.tables.stacks.len(),
+    );
+    assert!(each(bytes - tables) <= 4.0);
+}
+
+/// A new file each time: some file systems wait for the disk when an old one is overwritten.
+fn replace(path: &std::path::Path, bytes: &[u8]) {
+    fs::remove_file(path).unwrap();
+    fs::write(path, bytes).unwrap();
+}
+
+/// Reads whatever the bytes make of a recording: anything but a panic is right, and what is read
+/// points only to rows that are there.
+fn survives(folder: &Folder, bytes: &[u8]) {
+    replace(&folder.path.join(RECORDS), bytes);
+    let Ok(read) = Experiment::open(&folder.path) else {
+        return;
+    };
+    for sample in &read.samples {
+        assert!(sample.thread.index() < read.tables.threads.len());
+        assert!(sample.tag.index() < read.tables.tags.len());
+        assert!(read.tables.walk(sample.stack).count() <= read.tables.stacks.len());
+    }
+    for sum in &read.sums {
+        assert!(sum.tag.index() < read.tables.tags.len());
+    }
+    if let Some(symbols) = &read.symbols {
+        for frame in 0..read.tables.frames.len() as u32 {
+            let frame = omp_model::ids::FrameId(frame);
+            assert!(
+                symbols.frame(frame).function.is_none() || symbols.function_of(frame).is_some()
+            );
+        }
+    }
+}
+
+/// Makes every checksum fit again, so that the damage reaches the decoders.
+fn mend_checksums(bytes: &mut [u8]) {
+    let mut at = 16;
+    while let Some(mark) = bytes.get(at..at + 10) {
+        let length = u32::from_le_bytes([mark[2], mark[3], mark[4], mark[5]]) as usize;
+        let Some(payload) = bytes.get(at + 10..at + 10 + length) else {
+            return;
+        };
+        let mut sum = crc32fast::Hasher::new();
+        sum.update(&mark[..6]);
+        sum.update(payload);
+        let sum = sum.finalize().to_le_bytes();
+        bytes[at + 6..at + 10].copy_from_slice(&sum);
+        at += 10 + length;
+    }
+}
+
+#[test]
+fn no_damage_makes_the_reader_panic() {
+    let folder = Folder::new("fuzz");
+    let recording = Recording::small(5);
+    recording.write(&folder.path, true);
+    let whole = fs::read(folder.path.join(RECORDS)).unwrap();
+    let mut noise = recording::Noise(0x5eed);
+    for case in 0..6000 {
+        let mut bytes = whole.clone();
+        for _ in 0..=noise.below(4) {
+            let at = noise.below(bytes.len() as u64) as usize;
+            match noise.below(5) {
+                0 => bytes.truncate(at.max(1)),
+                1 => bytes[at] = noise.next() as u8,
+                2 => bytes[at] ^= 1 << noise.below(8),
+                3 => {
+                    let from = noise.below(whole.len() as u64) as usize;
+                    let length = (noise.below(200) as usize).min(whole.len() - from);
+                    bytes.splice(at..at, whole[from..from + length].iter().copied());
+                }
+                _ => {
+                    let end = (at + noise.below(60) as usize).min(bytes.len());
+                    bytes.drain(at..end);
+                }
+            }
+            if bytes.is_empty() {
+                bytes.push(0);
+            }
+        }
+        if case % 3 > 0 {
+            mend_checksums(&mut bytes);
+        }
+        survives(&folder, &bytes);
+    }
+}
+
+#[test]
+fn a_flipped_bit_costs_what_follows_it_and_is_told() {
+    let folder = Folder::new("flip");
+    let recording = Recording::generate(2, 3);
+    recording.write(&folder.path, true);
+    let records = folder.path.join(RECORDS);
+    let mut bytes = fs::read(&records).unwrap();
+    let at = bytes.len() / 3;
+    bytes[at] ^= 0x10;
+    fs::write(&records, &bytes).unwrap();
+    let read = Experiment::open(&folder.path).unwrap();
+    let all = stored(&recording.samples);
+    let samples: Vec<Sample> = read.samples.iter().collect();
+    assert!(samples.len() >= 1000 && samples.len() < all.len());
+    assert_eq!(samples, all[..samples.len()]);
+    assert!(!read.finished && read.symbols.is_none());
+    let Some(Warning::Damaged {
+        offset,
+        bytes: lost,
+        what,
+        ..
+    }) = read.warnings.first()
+    else {
+        panic!("{:?}", read.warnings);
+    };
+    assert!(*offset as usize <= at && offset + lost == bytes.len() as u64);
+    assert_eq!(*what, "its checksum does not fit");
+}
+
+/// The first version's sample file, written by `bless_the_sample_file` of that version: every
+/// later reader reads it.
+#[test]
+fn the_sample_file_of_format_1_is_read() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/format-1");
+    let read = Experiment::open(path).unwrap();
+    assert_eq!(read.warnings, []);
+    assert_eq!(read.header.format, 1);
+    let recording = Recording::small(1);
+    assert_eq!(
+        read.samples.iter().collect::<Vec<_>>(),
+        stored(&recording.samples)
+    );
+    recording::assert_same_tables(&read.tables, &recording.tables);
+    assert_eq!(read.intervals, recording.intervals.concat());
+    assert_eq!(read.symbols, Some(recording.symbols));
+}
+
+/// Writes the sample file of this version; to be run once for each version, by its name.
+#[test]
+#[ignore = "writes tests/data"]
+fn bless_the_sample_file() {
+    let format = omp_model::header::FORMAT_VERSION;
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data");
+    fs::create_dir_all(folder).unwrap();
+    Recording::small(1).write(format!("{folder}/format-{format}").as_ref(), true);
 }

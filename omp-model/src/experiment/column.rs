@@ -11,6 +11,8 @@ use std::io;
 
 use zstd::bulk::{Compressor, Decompressor};
 
+use super::samples::Columns;
+
 /// Rows in one frame at most: bounds what a few bytes can make a reader allocate.
 pub(super) const MAX_ROWS: usize = 1 << 18;
 
@@ -259,8 +261,8 @@ pub(super) struct Scratch {
     zstd: Decompressor<'static>,
     raw: Vec<u8>,
     open: Vec<u32>,
-    /// The columns of the samples.
-    pub(super) columns: [Vec<u64>; 5],
+    /// Of the samples.
+    pub(super) samples: Columns,
 }
 
 impl Scratch {
@@ -269,7 +271,7 @@ impl Scratch {
             zstd: Decompressor::new().expect("zstd refuses a context only when memory is out"),
             raw: Vec::new(),
             open: Vec::new(),
-            columns: Default::default(),
+            samples: Columns::default(),
         }
     }
 

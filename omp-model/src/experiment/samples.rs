@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 
+use rustc_hash::FxHashMap;
+
 use super::column::{Corrupt, Decoder, Encoder, MAX_ROWS, Scratch, unzigzag, zigzag};
 use super::rows::Known;
-use crate::ids::{Nanos, ThreadId};
+use crate::ids::{Nanos, StackId, ThreadId};
 use crate::rows::{Sample, SampleKind};
 
 /// What a sample's time is kept to: a microsecond, the accuracy of the states' own times. The
@@ -147,6 +149,45 @@ impl Iterator for Iter<'_> {
     }
 }
 
+/// What unpacking keeps between frames.
+#[derive(Default)]
+pub(super) struct Columns {
+    numbers: [Vec<u64>; 5],
+    expected: Expected,
+}
+
+/// The last tag of each stack in the frame that is being unpacked.
+#[derive(Default)]
+struct Expected {
+    /// By stack: the frame that wrote it, and the tag.
+    tags: Vec<(u32, u32)>,
+    frame: u32,
+}
+
+impl Expected {
+    /// Forgets everything, without touching every stack.
+    fn clear(&mut self) {
+        self.frame = self.frame.wrapping_add(1);
+        if self.frame == 0 {
+            self.tags.clear();
+            self.frame = 1;
+        }
+    }
+
+    /// The stack's tag, to read and to set; `otherwise` if the frame has not shown it yet.
+    fn of(&mut self, stack: StackId, otherwise: u32) -> &mut u32 {
+        if self.tags.len() <= stack.index() {
+            self.tags.resize(stack.index() + 1, (0, 0));
+        }
+        let (frame, tag) = &mut self.tags[stack.index()];
+        if *frame != self.frame {
+            *frame = self.frame;
+            *tag = otherwise;
+        }
+        tag
+    }
+}
+
 /// One thread's samples within a frame.
 struct Run {
     thread: u32,
@@ -158,6 +199,9 @@ struct Run {
 }
 
 /// Appends at most [`MAX_ROWS`] samples.
+///
+/// A stack mostly goes with one state: a tag is stored as its difference to the last one that
+/// was seen with the same stack in this frame, else to the one before.
 pub(super) fn encode(encoder: &mut Encoder, samples: &[Sample]) {
     let mut order: Vec<&Sample> = samples.iter().collect();
     order.sort_by_key(|sample| sample.thread);
@@ -193,13 +237,22 @@ pub(super) fn encode(encoder: &mut Encoder, samples: &[Sample]) {
     encoder.dense(&noise);
     encode_runs(encoder, &runs);
     let mut column = noise;
+    let mut tags: FxHashMap<StackId, u32> = FxHashMap::default();
+    let mut before = 0;
+    column.clear();
+    column.extend(order.iter().map(|sample| {
+        let tag = sample.tag.0;
+        let expected = tags.insert(sample.stack, tag).unwrap_or(before);
+        before = tag;
+        zigzag(i64::from(tag) - i64::from(expected))
+    }));
+    encoder.column(&column);
     let mut put = |number: fn(&Sample) -> u64| {
         column.clear();
         column.extend(order.iter().map(|sample| number(sample)));
         encoder.column(&column);
     };
     put(|sample| u64::from(sample.stack.0));
-    put(|sample| u64::from(sample.tag.0));
     put(|sample| u64::from(sample.cpu));
     put(|sample| sample.kind as u64);
 }
@@ -258,38 +311,48 @@ pub(super) fn decode(
     scratch: &mut Scratch,
     out: &mut Vec<Sample>,
 ) -> Result<(), Corrupt> {
-    let mut columns = std::mem::take(&mut scratch.columns);
+    let mut columns = std::mem::take(&mut scratch.samples);
     let decoded = decode_into(
         &mut Decoder::new(payload, scratch),
         known,
         &mut columns,
         out,
     );
-    scratch.columns = columns;
+    scratch.samples = columns;
     decoded
 }
 
 fn decode_into(
     decoder: &mut Decoder<'_, '_>,
     known: &Known,
-    [noise, stacks, tags, cpus, kinds]: &mut [Vec<u64>; 5],
+    Columns {
+        numbers: [noise, stacks, tags, cpus, kinds],
+        expected,
+    }: &mut Columns,
     out: &mut Vec<Sample>,
 ) -> Result<(), Corrupt> {
     let rows = decoder.rows()?;
     let tick = decoder.number()?;
     decoder.dense(rows, noise)?;
     let runs = decode_runs(decoder, known, rows)?;
-    for column in [&mut *stacks, tags, cpus, kinds] {
+    for column in [&mut *tags, stacks, cpus, kinds] {
         decoder.column(rows, column)?;
     }
     decoder.finish()?;
+    expected.clear();
     out.reserve(rows);
+    let mut tag_before = 0;
     let others = stacks.iter().zip(&*tags).zip(cpus.iter().zip(&*kinds));
     let mut numbers = noise.iter().zip(others);
     for run in runs {
         // The first sample's noise is 0: it stands one period after this.
         let mut ticks = run.first.wrapping_sub(run.period);
         for (&noise, ((&stack, &tag), (&cpu, &kind))) in numbers.by_ref().take(run.rows as usize) {
+            let stack = known.stack(stack)?;
+            let expected_tag = expected.of(stack, tag_before);
+            let tag = known.tag(u64::from(*expected_tag).wrapping_add(unzigzag(tag) as u64))?;
+            *expected_tag = tag.0;
+            tag_before = tag.0;
             ticks = ticks
                 .wrapping_add(run.period)
                 .wrapping_add(unzigzag(noise) as u64);
@@ -305,8 +368,8 @@ fn decode_into(
                     .ok()
                     .and_then(SampleKind::from_u8)
                     .ok_or(Corrupt("an unknown kind of sample"))?,
-                stack: known.stack(stack)?,
-                tag: known.tag(tag)?,
+                stack,
+                tag,
             });
         }
     }

@@ -33,7 +33,9 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.path);
+        if std::env::var("KEEP").is_err() {
+            let _ = fs::remove_dir_all(&self.path);
+        }
     }
 }
 
@@ -83,6 +85,15 @@ pub struct Recording {
 
 const REGIONS: u64 = 30;
 
+const STATES: [State; 6] = [
+    State::Work,
+    State::Work,
+    State::Work,
+    State::ImplicitBarrier,
+    State::Overhead,
+    State::Critical,
+];
+
 impl Recording {
     /// `seconds` of two threads at 1 kHz, a batch a second.
     pub fn generate(seed: u64, seconds: u32) -> Recording {
@@ -92,6 +103,15 @@ impl Recording {
     /// So little that a test can go through its bytes one by one.
     pub fn small(seed: u64) -> Recording {
         Generator::new(seed).run(2, 10)
+    }
+
+    /// Leaves the tables alone.
+    pub fn forget_rows(&mut self) {
+        self.samples.iter_mut().for_each(Vec::clear);
+        self.sums.iter_mut().for_each(Vec::clear);
+        self.intervals.iter_mut().for_each(Vec::clear);
+        self.region_sums.iter_mut().for_each(Vec::clear);
+        self.region_spans.iter_mut().for_each(Vec::clear);
     }
 
     pub fn begin(&self, path: &Path) -> Writer {
@@ -191,15 +211,21 @@ impl Generator {
         generator
     }
 
-    /// A stack of a region: common prefix, a few levels of calls with favourites, a leaf
-    /// address within the innermost function.
-    fn stack(&mut self, region: u64) -> StackId {
+    /// One of a region's 300 stacks, some of them favourites: common prefix, a few levels of
+    /// calls, a leaf address within the innermost function.
+    /// The leaf mostly goes with a state: code of the program works, a barrier's code waits.
+    fn stack(&mut self, region: u64) -> (StackId, State) {
         let mut stack = StackId((region + 1) as u32);
-        let depth = 1 + self.noise.skewed(6);
+        let mut path = Noise(region * 1000 + self.noise.skewed(300) + 1);
+        let state = match self.noise.below(10) {
+            0 => STATES[self.noise.below(6) as usize],
+            _ => STATES[path.skewed(6) as usize],
+        };
+        let depth = 1 + path.skewed(6);
         for level in 0..depth {
-            let function = self.noise.skewed(8);
+            let function = path.skewed(8);
             let offset = match level + 1 == depth {
-                true => self.noise.skewed(60) * 4,
+                true => path.skewed(60) * 4,
                 false => 0x3c,
             };
             let module = ModuleId(2 + u32::from(function == 7));
@@ -212,7 +238,7 @@ impl Generator {
                 entry: StackEntry::Frame(frame),
             });
         }
-        stack
+        (stack, state)
     }
 
     fn tag(&mut self, region: u64, state: State) -> TagId {
@@ -262,20 +288,12 @@ impl Generator {
             recording.intervals.push(self.intervals(second));
             recording.stages.push(self.tables.clone());
         }
-        recording.symbols = self.symbols();
+        recording.symbols = self.symbols(rate.min(100) as u32);
         recording.tables = self.tables;
         recording
     }
 
     fn samples(&mut self, second: u32, rate: u64) -> Vec<Sample> {
-        const STATES: [State; 6] = [
-            State::Work,
-            State::Work,
-            State::Work,
-            State::ImplicitBarrier,
-            State::Overhead,
-            State::Critical,
-        ];
         let mut samples = Vec::new();
         for thread in 0..2_u32 {
             let mut region = 0;
@@ -284,7 +302,7 @@ impl Generator {
                 if self.noise.below(8) == 0 {
                     region = self.noise.skewed(REGIONS);
                 }
-                let state = STATES[self.noise.skewed(6) as usize];
+                let (stack, state) = self.stack(region);
                 let jitter = self.noise.normal(JITTER_NS) + 20_000.0;
                 let outlier = match self.noise.below(200) {
                     0 => self.noise.below(900_000),
@@ -305,7 +323,7 @@ impl Generator {
                         1 => SampleKind::Blocked,
                         _ => SampleKind::User,
                     },
-                    stack: self.stack(region),
+                    stack,
                     tag: self.tag(region, state),
                 });
             }
@@ -382,13 +400,13 @@ impl Generator {
         (sums.collect(), spans)
     }
 
-    fn symbols(&mut self) -> SymbolTable {
+    fn symbols(&mut self, functions: u32) -> SymbolTable {
         let mut symbols = SymbolTable {
             files: vec!["/home/someone/solver.cpp".to_owned(), "mesh.h".to_owned()],
             misses: vec![(ModuleId(3), "its file is gone".to_owned())],
             ..SymbolTable::default()
         };
-        for function in 0..100_u32 {
+        for function in 0..functions {
             let name = format!("Solver<{}>::step(double*, int)", function / 3);
             symbols.functions.push(Function {
                 module: ModuleId(2),
@@ -407,7 +425,7 @@ impl Generator {
                 name,
             });
         }
-        for frame in 0..self.tables.frames.len() as u32 {
+        for frame in 0..(self.tables.frames.len() as u32).min(20 * functions) {
             let places = (0..frame % 3).map(|depth| InlinedPlace {
                 function: (frame % 4 != 0).then(|| format!("inlined_{}", frame % 11)),
                 place: Place {
@@ -416,7 +434,7 @@ impl Generator {
                 },
             });
             symbols.frames.push(FrameSymbol {
-                function: (frame % 6 != 0).then_some(FunctionId(frame % 100)),
+                function: (frame % 6 != 0).then_some(FunctionId(frame % functions)),
                 places: places.collect(),
             });
         }
@@ -425,4 +443,4 @@ impl Generator {
 }
 
 /// Of the sampling timer's interrupt around its due time, on a virtual machine.
-pub const JITTER_NS: f64 = 10_000.0;
+pub const JITTER_NS: f64 = 2_500.0;

@@ -1,0 +1,430 @@
+//! Names and source lines for all frames of a recording, resolved once at its end.
+//!
+//! Only what is in the tables is looked up, load object by load object and in the order of
+//! addresses, so that a large program costs what its samples touched. Files are opened by the
+//! [`SymbolSource`] alone.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use unwinder::{BuildId, Symbols, is_outlined, names};
+
+use crate::ids::{FrameId, ModuleId};
+use crate::symbols::{
+    Construct, FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Outlined, Place,
+    SymbolTable,
+};
+use crate::tables::{Module, Tables};
+
+/// Where the symbols of load objects come from.
+pub trait SymbolSource {
+    /// The symbols of a load object that is neither the kernel nor unknown memory, or why there
+    /// are none, in one clause.
+    fn symbols(&mut self, module: &Module) -> Result<Symbols, String>;
+
+    /// The text of `/proc/kallsyms`; asked for only if there are kernel frames.
+    fn kernel(&mut self) -> String;
+}
+
+/// The files as they are on this machine.
+#[derive(Clone, Debug, Default)]
+pub struct Files {
+    /// The vDSO's bytes, which no file holds.
+    pub vdso: Option<Arc<[u8]>>,
+    /// The text of `/proc/kallsyms`.
+    pub kallsyms: String,
+}
+
+impl SymbolSource for Files {
+    fn symbols(&mut self, module: &Module) -> Result<Symbols, String> {
+        let path = Path::new(&module.path);
+        let opened = if module.path == "[vdso]" {
+            let bytes = self.vdso.clone().ok_or("its bytes were not kept")?;
+            Symbols::from_bytes(path, bytes)
+        } else {
+            Symbols::open(path, BuildId::from_hex(&module.build_id).as_ref())
+        };
+        opened.map_err(|miss| miss.to_string())
+    }
+
+    fn kernel(&mut self) -> String {
+        std::mem::take(&mut self.kallsyms)
+    }
+}
+
+/// Resolves every frame of `tables`.
+pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
+    let frames = tables.frames.rows();
+    let mut order: Vec<FrameId> = (0..frames.len() as u32).map(FrameId).collect();
+    order.sort_unstable_by_key(|id| {
+        let frame = frames[id.index()];
+        (frame.module, frame.address)
+    });
+    let mut resolver = Resolver::default();
+    resolver.table.frames = vec![FrameSymbol::default(); frames.len()];
+    for ids in
+        order.chunk_by(|one, other| frames[one.index()].module == frames[other.index()].module)
+    {
+        let module = frames[ids[0].index()].module;
+        let wanted = ids.iter().map(|&id| (id, frames[id.index()].address));
+        let missed = match (module, tables.modules.get(module.0)) {
+            (ModuleId::NONE, _) | (_, None) => None,
+            (ModuleId::KERNEL, _) => resolver.kernel(&source.kernel(), wanted),
+            (_, Some(row)) if row.path.is_empty() => None,
+            (_, Some(row)) => match source.symbols(row) {
+                Ok(symbols) => resolver.module(module, &symbols, wanted),
+                Err(why) => Some(why),
+            },
+        };
+        resolver
+            .table
+            .misses
+            .extend(missed.map(|why| (module, why)));
+    }
+    resolver.table
+}
+
+#[derive(Default)]
+struct Resolver {
+    table: SymbolTable,
+    files: FxHashMap<String, FileId>,
+    /// By linkage name.
+    demangled: FxHashMap<String, String>,
+    /// Functions of the load object at work, by address.
+    functions: FxHashMap<u64, FunctionId>,
+}
+
+impl Resolver {
+    /// Resolves frames of one load object; what its symbols lack, if a frame suffers from it.
+    fn module(
+        &mut self,
+        module: ModuleId,
+        symbols: &Symbols,
+        wanted: impl Iterator<Item = (FrameId, u64)>,
+    ) -> Option<String> {
+        self.functions.clear();
+        let mut nameless = false;
+        for (id, address) in wanted {
+            let function = symbols
+                .function(address)
+                .map(|function| self.function(module, symbols, function));
+            nameless |= function.is_none();
+            let places = self.places(symbols, address, function);
+            self.table.frames[id.index()] = FrameSymbol { function, places };
+        }
+        let miss = symbols.misses().first().filter(|_| nameless)?;
+        Some(miss.to_string())
+    }
+
+    fn function(
+        &mut self,
+        module: ModuleId,
+        symbols: &Symbols,
+        function: unwinder::Function,
+    ) -> FunctionId {
+        if let Some(&known) = self.functions.get(&function.start) {
+            return known;
+        }
+        let first_row = symbols.lines(function.start).pop();
+        let place = first_row.and_then(|row| self.place(row.file?, row.line));
+        let (outlined, parent) = self.outlined(symbols, &function);
+        let name = self.demangle(&function.name);
+        let id = FunctionId(self.table.functions.len() as u32);
+        self.functions.insert(function.start, id);
+        self.table.functions.push(Function {
+            module,
+            address: function.start,
+            size: function.size,
+            linkage: function.name,
+            name,
+            place,
+            outlined,
+        });
+        // A tail call may have taken the parent off every stack: its symbol is kept so that the
+        // rewriting can put it back.
+        if let Some(parent) = parent.and_then(|name| symbols.named(&name)) {
+            self.function(module, symbols, parent);
+        }
+        id
+    }
+
+    /// What construct a function was made of, and the linkage name of the one that holds it.
+    fn outlined(
+        &mut self,
+        symbols: &Symbols,
+        function: &unwinder::Function,
+    ) -> (Option<Outlined>, Option<String>) {
+        let Some(construct) = construct_of(&function.name) else {
+            return (None, None);
+        };
+        let (parent, line) = match symbols.omp_facts(function.start) {
+            Some(facts) => (facts.parent, facts.line),
+            None => (parent_of_reduction(&function.name), None),
+        };
+        let outlined = Outlined {
+            construct,
+            parent: parent.as_deref().map(|name| self.demangle(name)),
+            line,
+        };
+        (Some(outlined), parent)
+    }
+
+    fn demangle(&mut self, linkage: &str) -> String {
+        if let Some(known) = self.demangled.get(linkage) {
+            return known.clone();
+        }
+        let name = names::demangle(linkage);
+        self.demangled.insert(linkage.to_owned(), name.clone());
+        name
+    }
+
+    fn place(&mut self, file: String, line: Option<u32>) -> Option<Place> {
+        let line = line?;
+        let file = *self.files.entry(file).or_insert_with_key(|path| {
+            self.table.files.push(path.clone());
+            FileId(self.table.files.len() as u32 - 1)
+        });
+        Some(Place { file, line })
+    }
+
+    fn places(
+        &mut self,
+        symbols: &Symbols,
+        address: u64,
+        function: Option<FunctionId>,
+    ) -> Vec<InlinedPlace> {
+        let mut rows = symbols.lines(address);
+        let holder = function.map(|id| self.table.functions[id.0 as usize].linkage.clone());
+        if let Some(holder) = holder.filter(|name| is_outlined(name)) {
+            join_outlined(&mut rows, &holder);
+        }
+        rows.into_iter()
+            .filter_map(|row| {
+                let place = self.place(row.file?, row.line)?;
+                let function = row.function.map(|name| self.demangle(&name));
+                Some(InlinedPlace { function, place })
+            })
+            .collect()
+    }
+}
+
+/// clang wraps the body of a construct into up to two more functions (`X.omp_outlined` around
+/// `X.omp_outlined_debug__`, `.omp_task_entry.` around `.omp_outlined.`). Inlined into each other
+/// they are one function to a user: that of the symbol, at the body's line.
+fn join_outlined(rows: &mut Vec<unwinder::Place>, holder: &str) {
+    while let [.., inner, _] = rows.as_slice()
+        && inner.function.as_deref().is_some_and(is_outlined)
+    {
+        rows.pop();
+    }
+    if let Some(body) = rows.last_mut() {
+        body.function = Some(holder.to_owned());
+    }
+}
+
+/// The construct that a compiler made a function of, by its linkage name. gcc and flang name the
+/// functions of tasks and teams like those of parallel regions, and clang those of teams.
+pub fn construct_of(linkage: &str) -> Option<Construct> {
+    if linkage.contains(REDUCTION) || linkage.starts_with(".omp_combiner.") {
+        Some(Construct::Reduction)
+    } else if !is_outlined(linkage) {
+        None
+    } else if linkage.contains(".omp_task_entry.") {
+        Some(Construct::Task)
+    } else {
+        Some(Construct::Parallel)
+    }
+}
+
+/// clang's mark of a reduction's combiner, as in `foo.omp_outlined.omp.reduction.reduction_func`.
+const REDUCTION: &str = ".omp.reduction.";
+
+fn parent_of_reduction(linkage: &str) -> Option<String> {
+    let (helped, _) = linkage.split_once(REDUCTION)?;
+    let parent = helped.split(".omp_outlined").next()?;
+    (!parent.is_empty()).then(|| parent.to_owned())
+}
+
+impl Resolver {
+    /// Resolves kernel frames by the text of `/proc/kallsyms`.
+    fn kernel(
+        &mut self,
+        kallsyms: &str,
+        wanted: impl Iterator<Item = (FrameId, u64)>,
+    ) -> Option<String> {
+        let symbols = match kernel_functions(kallsyms) {
+            Ok(symbols) => symbols,
+            Err(why) => return Some(why.to_owned()),
+        };
+        self.functions.clear();
+        for (id, address) in wanted {
+            let after = symbols.partition_point(|&(start, _)| start <= address);
+            let Some(&(start, name)) = after.checked_sub(1).and_then(|at| symbols.get(at)) else {
+                continue;
+            };
+            let end = symbols.get(after).map_or(start, |&(next, _)| next);
+            let function = *self.functions.entry(start).or_insert_with(|| {
+                self.table.functions.push(Function {
+                    module: ModuleId::KERNEL,
+                    address: start,
+                    size: end - start,
+                    linkage: name.to_owned(),
+                    name: name.to_owned(),
+                    place: None,
+                    outlined: None,
+                });
+                FunctionId(self.table.functions.len() as u32 - 1)
+            });
+            self.table.frames[id.index()].function = Some(function);
+        }
+        None
+    }
+}
+
+/// The functions of the kernel and its modules by address, from `/proc/kallsyms` (lines of
+/// address, type and name; see nm(1) for the types).
+///
+/// # Errors
+/// Why there are none, in one clause.
+pub fn kernel_functions(kallsyms: &str) -> Result<Vec<(u64, &str)>, &'static str> {
+    let mut functions: Vec<(u64, &str)> = kallsyms
+        .lines()
+        .filter_map(|line| {
+            let mut words = line.split_ascii_whitespace();
+            let address = u64::from_str_radix(words.next()?, 16).ok()?;
+            let code = matches!(words.next()?, "t" | "T" | "w" | "W");
+            code.then_some((address, words.next()?))
+        })
+        .collect();
+    if functions.is_empty() {
+        return Err("the kernel lists no symbols in /proc/kallsyms");
+    }
+    if functions.iter().all(|&(address, _)| address == 0) {
+        return Err(
+            "the kernel hides its addresses: as root, set kernel.kptr_restrict to 0, or record as root",
+        );
+    }
+    functions.sort_unstable();
+    // Of several names for one address the first in the alphabet, so that it is always the same.
+    functions.dedup_by_key(|&mut (address, _)| address);
+    Ok(functions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tables::Frame;
+
+    #[test]
+    fn the_construct_is_in_the_name() {
+        let table = [
+            ("main", None),
+            (".omp_outlined.", Some(Construct::Parallel)),
+            (".omp_outlined..3", Some(Construct::Parallel)),
+            ("foo.omp_outlined_debug__.1", Some(Construct::Parallel)),
+            (".omp_task_entry..5", Some(Construct::Task)),
+            ("_QMmPfoo..omp_par.2", Some(Construct::Parallel)),
+            ("foo._omp_fn.0.cold", Some(Construct::Parallel)),
+            ("__m_MOD_foo._omp_fn.1", Some(Construct::Parallel)),
+            (
+                "foo.omp_outlined.omp.reduction.reduction_func",
+                Some(Construct::Reduction),
+            ),
+            (".omp_combiner.", Some(Construct::Reduction)),
+            (".omp_task_privates_map.", None),
+        ];
+        for (name, construct) in table {
+            assert_eq!(construct_of(name), construct, "{name}");
+        }
+        let parent = |name| parent_of_reduction(name);
+        let of_foo = parent("foo.omp_outlined.omp.reduction.reduction_func");
+        assert_eq!(of_foo.as_deref(), Some("foo"));
+        assert_eq!(parent(".omp.reduction.reduction_func"), None);
+    }
+
+    fn row(function: &str, line: u32) -> unwinder::Place {
+        unwinder::Place {
+            function: Some(function.to_owned()),
+            file: Some("a.c".to_owned()),
+            line: Some(line),
+        }
+    }
+
+    #[test]
+    fn wrappers_of_one_construct_are_one_function() {
+        let mut rows = vec![
+            row("add", 3),
+            row("foo.omp_outlined_debug__", 12),
+            row("foo.omp_outlined", 10),
+        ];
+        join_outlined(&mut rows, "foo.omp_outlined");
+        assert_eq!(rows, [row("add", 3), row("foo.omp_outlined", 12)]);
+        let mut rows = vec![row(".omp_outlined.", 7), row(".omp_task_entry.", 6)];
+        join_outlined(&mut rows, ".omp_task_entry.");
+        assert_eq!(rows, [row(".omp_task_entry.", 7)]);
+        let mut rows = vec![row("add", 3), row("foo._omp_fn.0", 12)];
+        join_outlined(&mut rows, "foo._omp_fn.0");
+        assert_eq!(rows, [row("add", 3), row("foo._omp_fn.0", 12)]);
+    }
+
+    struct Kernel(&'static str);
+
+    impl SymbolSource for Kernel {
+        fn symbols(&mut self, _: &Module) -> Result<Symbols, String> {
+            Err("gone".to_owned())
+        }
+
+        fn kernel(&mut self) -> String {
+            self.0.to_owned()
+        }
+    }
+
+    const KALLSYMS: &str = "\
+ffffffff81000000 T _stext
+ffffffff81000100 t do_idle
+ffffffff81000100 T alias_of_do_idle
+ffffffff81000200 D some_data
+ffffffff81000300 T schedule
+ffffffffc0000000 t nft_do_chain\t[nf_tables]
+";
+
+    #[test]
+    fn kernel_frames_are_named_by_kallsyms() {
+        let mut tables = Tables::default();
+        let mut frame = |address| {
+            tables.frame(Frame {
+                module: ModuleId::KERNEL,
+                address,
+            })
+        };
+        let inside = frame(0xffff_ffff_8100_0123);
+        let later = frame(0xffff_ffff_8100_02ff);
+        let in_module = frame(0xffff_ffff_c000_0010);
+        let below = frame(0x1000);
+        let table = resolve(&tables, &mut Kernel(KALLSYMS));
+        let name = |frame| Some(table.function_of(frame)?.1.name.as_str());
+        assert_eq!(name(inside), Some("alias_of_do_idle"));
+        assert_eq!(name(later), Some("alias_of_do_idle"));
+        assert_eq!(name(in_module), Some("nft_do_chain"));
+        assert_eq!(name(below), None);
+        assert_eq!(table.functions[0].size, 0x200);
+        assert_eq!(table.misses, []);
+    }
+
+    #[test]
+    fn hidden_kernel_addresses_are_a_miss_with_its_remedy() {
+        let mut tables = Tables::default();
+        tables.frame(Frame {
+            module: ModuleId::KERNEL,
+            address: 0xffff_ffff_8100_0123,
+        });
+        let hidden = "0000000000000000 T _stext\n0000000000000000 t do_idle\n";
+        let table = resolve(&tables, &mut Kernel(hidden));
+        let [(ModuleId::KERNEL, why)] = table.misses.as_slice() else {
+            panic!("{:?}", table.misses);
+        };
+        assert!(why.contains("kernel.kptr_restrict"));
+        assert_eq!(table.functions, []);
+    }
+}
