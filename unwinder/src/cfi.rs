@@ -8,24 +8,15 @@
 use std::sync::Arc;
 
 use gimli::{
-    BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, EhFrameHdr, Encoding, EndianSlice,
-    Evaluation, EvaluationResult, EvaluationStorage, LittleEndian, Location, Piece, Reader,
-    RegisterRule, UnwindContext, UnwindExpression, UnwindSection, UnwindTableRow, Value, X86_64,
+    BaseAddresses, CfaRule, Encoding, Evaluation, EvaluationResult, EvaluationStorage,
+    LittleEndian, Location, Piece, Reader, RegisterRule, UnwindContext, UnwindExpression,
+    UnwindSection, UnwindTableRow, Value, X86_64,
 };
 
+use crate::fde::{CfiSections, Finder, Slice, debug_frame, eh_frame};
 use crate::regs::Regs;
 
-type Slice<'a> = EndianSlice<'a, LittleEndian>;
 pub(crate) type RowContext = UnwindContext<usize>;
-
-/// The sections that unwinding reads, with the svma of each.
-pub(crate) struct CfiSections {
-    pub(crate) eh_frame: Option<(u64, Arc<[u8]>)>,
-    pub(crate) eh_frame_hdr: Option<(u64, Arc<[u8]>)>,
-    pub(crate) debug_frame: Option<(u64, Arc<[u8]>)>,
-    pub(crate) text: u64,
-    pub(crate) got: u64,
-}
 
 /// How the caller of a frame at one address is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,13 +63,6 @@ pub(crate) struct Cfi {
     finder: Finder,
 }
 
-enum Finder {
-    /// The binary search table of `.eh_frame_hdr`.
-    Header(Arc<[u8]>),
-    /// (first svma, offset of the FDE), sorted; made where there is no header.
-    Index(Vec<(u64, usize)>),
-}
-
 struct Row<'r> {
     table: &'r UnwindTableRow<usize>,
     encoding: Encoding,
@@ -86,8 +70,9 @@ struct Row<'r> {
 }
 
 impl Cfi {
-    /// The call frame information of an image, if it has any. A header without a search table is
-    /// taken out of `sections`, because framehop would trust it.
+    /// The call frame information of an image, if it has any. `sections` are changed to what
+    /// framehop can trust: a header without a search table is taken out, and one that leads to
+    /// empty entries is repaired.
     pub(crate) fn new(sections: &mut CfiSections) -> Option<Self> {
         let (svma, data, is_debug_frame) = match (&sections.eh_frame, &sections.debug_frame) {
             (Some((svma, data)), _) => (*svma, data.clone(), false),
@@ -100,40 +85,13 @@ impl Cfi {
             .set_eh_frame_hdr(header_svma)
             .set_text(sections.text)
             .set_got(sections.got);
-        sections.eh_frame_hdr.take_if(|(_, header)| {
-            !EhFrameHdr::new(header, LittleEndian)
-                .parse(&bases, 8)
-                .is_ok_and(|parsed| parsed.table().is_some())
-        });
-        let header = sections.eh_frame_hdr.as_ref().filter(|_| !is_debug_frame);
-        let finder = match header {
-            Some((_, header)) => Finder::Header(header.clone()),
-            None if is_debug_frame => Finder::Index(index(debug_frame(&data), &bases)),
-            None => Finder::Index(index(eh_frame(&data), &bases)),
-        };
+        let finder = Finder::new(sections, &data, is_debug_frame, &bases);
         Some(Self {
             data,
             is_debug_frame,
             bases,
             finder,
         })
-    }
-
-    fn fde_offset(&self, svma: u64) -> Option<usize> {
-        match &self.finder {
-            Finder::Header(header) => {
-                let parsed = EhFrameHdr::new(header, LittleEndian)
-                    .parse(&self.bases, 8)
-                    .ok()?;
-                let table = parsed.table()?;
-                let pointer = table.lookup(svma, &self.bases).ok()?;
-                Some(table.pointer_to_offset(pointer).ok()?.0)
-            }
-            Finder::Index(index) => {
-                let after = index.partition_point(|(start, _)| *start <= svma);
-                Some(index[after.checked_sub(1)?].1)
-            }
-        }
     }
 
     /// Runs `look` on the unwind row that covers `svma`.
@@ -143,7 +101,7 @@ impl Cfi {
         context: &mut RowContext,
         look: impl FnOnce(Row<'_>) -> T,
     ) -> Option<T> {
-        let offset = self.fde_offset(svma)?;
+        let offset = self.finder.fde_offset(svma, &self.bases)?;
         if self.is_debug_frame {
             row_at(
                 &debug_frame(&self.data),
@@ -315,18 +273,6 @@ fn framehop_has_rule(
     }
 }
 
-fn eh_frame(data: &[u8]) -> EhFrame<Slice<'_>> {
-    let mut section = EhFrame::new(data, LittleEndian);
-    section.set_address_size(8);
-    section
-}
-
-fn debug_frame(data: &[u8]) -> DebugFrame<Slice<'_>> {
-    let mut section = DebugFrame::new(data, LittleEndian);
-    section.set_address_size(8);
-    section
-}
-
 fn row_at<'a, S: UnwindSection<Slice<'a>>, T>(
     section: &S,
     bases: &BaseAddresses,
@@ -346,24 +292,6 @@ fn row_at<'a, S: UnwindSection<Slice<'a>>, T>(
         encoding,
         signal: fde.is_signal_trampoline(),
     }))
-}
-
-/// (first svma, offset) of every FDE, sorted. What follows a damaged entry is left out.
-fn index<'a, S: UnwindSection<Slice<'a>>>(section: S, bases: &BaseAddresses) -> Vec<(u64, usize)> {
-    let mut found = Vec::new();
-    let mut entries = section.entries(bases);
-    while let Ok(Some(entry)) = entries.next() {
-        let CieOrFde::Fde(partial) = entry else {
-            continue;
-        };
-        if let Ok(fde) = partial.parse(S::cie_from_offset)
-            && fde.len() > 0
-        {
-            found.push((fde.initial_address(), fde.offset()));
-        }
-    }
-    found.sort_unstable();
-    found
 }
 
 /// Fixed space for the evaluation of an expression, so that it does not allocate.

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSection};
 
+use crate::build_id::BuildId;
 use crate::file::{self, Pieces};
-use crate::image::{BuildId, ImageError, elf64};
+use crate::image::{ImageError, elf64};
 
 /// Why a file has no symbols, no debug information, or not all of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -36,9 +36,11 @@
 //! Addresses as the process has them are called addresses; those of the file, before it was
 //! loaded somewhere, are svmas. x86-64 is the machine that is supported.
 
+mod build_id;
 mod cfi;
 mod debugfile;
 mod debuginfo;
+mod fde;
 mod file;
 mod image;
 pub mod names;
@@ -49,8 +51,9 @@ mod symbols;
 mod symtab;
 mod unwind;
 
+pub use build_id::BuildId;
 pub use debugfile::SymbolsMiss;
-pub use image::{BuildId, Image, ImageCache, ImageError};
+pub use image::{Image, ImageCache, ImageError};
 pub use outlined::{Outlined, is_outlined};
 pub use regs::{Register, Regs};
 pub use space::{AddressSpace, Module, ModuleIdx};

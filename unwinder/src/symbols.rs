@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use object::{Object, ObjectSection, ObjectSegment, ReadRef};
 
+use crate::build_id::BuildId;
 use crate::debugfile::{self, DEBUG_ROOT, Links, SymbolsMiss};
 use crate::debuginfo::DebugInfo;
 use crate::file;
-use crate::image::{BuildId, Elf64, ImageError, elf64};
+use crate::image::{Elf64, ImageError, elf64};
 use crate::symtab::{RawSymbol, SymbolTable, string_at};
 
 /// A function of a load object.

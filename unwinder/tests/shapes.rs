@@ -6,8 +6,16 @@ mod capture;
 use capture::{Recording, Sample, record};
 use unwinder::{AddressSpace, CutReason, Ending, StackBytes, UnwindCache};
 
+const AVX: &str = "-O3 -mavx2";
 /// The ways to build that change how frames look.
-const BUILDS: [&str; 5] = ["-O2", "-O0", "-O3 -mavx2", "-O2 -static", "-O2 -static-pie"];
+const BUILDS: [&str; 5] = ["-O2", "-O0", AVX, "-O2 -static", "-O2 -static-pie"];
+
+/// The builds that this processor can run.
+fn builds() -> impl Iterator<Item = &'static str> {
+    BUILDS
+        .into_iter()
+        .filter(|&build| build != AVX || is_x86_feature_detected!("avx2"))
+}
 
 /// The frames above `main`, from the record that the program takes before the shape runs.
 fn above_main(recording: &Recording) -> Vec<u64> {
@@ -37,7 +45,7 @@ fn describe(recording: &Recording, sample: &Sample, frames: &[u64], ending: Endi
 
 /// Every recorded instruction of a shape has a complete stack that goes through `main`.
 fn every_instruction_reaches_main(shape: &str, at_least: usize) {
-    for build in BUILDS {
+    for build in builds() {
         let recording = record(build, shape);
         let expected = above_main(&recording);
         let mut cache = UnwindCache::new();
@@ -98,7 +106,7 @@ fn plt_stubs_and_the_lazy_resolver_are_followed() {
 
 #[test]
 fn a_thread_ends_in_its_first_function_and_not_in_main() {
-    for build in BUILDS {
+    for build in builds() {
         let recording = record(build, "thread");
         let mut roots: Vec<Vec<u64>> = Vec::new();
         for sample in recording.within() {
@@ -122,7 +130,7 @@ fn only_sample(recording: &Recording) -> &Sample {
 
 #[test]
 fn recursion_beyond_the_dump_is_cut_and_keeps_its_frames() {
-    for build in BUILDS {
+    for build in builds() {
         let recording = record(build, "deep");
         let (frames, ending) = recording.unwind(only_sample(&recording));
         assert_eq!(ending, Ending::Cut(CutReason::DumpTooSmall), "{build}");
@@ -132,7 +140,7 @@ fn recursion_beyond_the_dump_is_cut_and_keeps_its_frames() {
 
 #[test]
 fn a_handler_on_another_stack_is_cut_where_the_dump_ends() {
-    for build in BUILDS {
+    for build in builds() {
         let recording = record(build, "altstack");
         let sample = only_sample(&recording);
         let (frames, ending) = recording.unwind(sample);
@@ -151,7 +159,7 @@ fn a_handler_on_another_stack_is_cut_where_the_dump_ends() {
 #[test]
 fn hand_written_code_is_passed_where_a_call_proves_the_guess() {
     for shape in ["asm_leaf", "asm_framed"] {
-        for build in BUILDS {
+        for build in builds() {
             let recording = record(build, shape);
             let expected = above_main(&recording);
             let sample = only_sample(&recording);
@@ -165,8 +173,22 @@ fn hand_written_code_is_passed_where_a_call_proves_the_guess() {
 }
 
 #[test]
+fn empty_entries_at_the_same_address_do_not_hide_a_function_s_rules() {
+    for build in builds() {
+        let recording = record(build, "after_empty");
+        let expected = above_main(&recording);
+        let sample = only_sample(&recording);
+        let (frames, ending) = recording.unwind(sample);
+        let said = describe(&recording, sample, &frames, ending);
+        assert_eq!(ending, Ending::Complete, "{build}: {said}");
+        assert_eq!(frames.len(), 2 + expected.len(), "{build}: {said}");
+        assert!(frames.ends_with(&expected), "{build}: {said}");
+    }
+}
+
+#[test]
 fn hand_written_code_that_hides_its_caller_is_not_called_complete() {
-    for build in BUILDS {
+    for build in builds() {
         let recording = record(build, "asm_opaque");
         let sample = only_sample(&recording);
         let (frames, ending) = recording.unwind(sample);
@@ -182,7 +204,7 @@ fn hand_written_code_that_hides_its_caller_is_not_called_complete() {
 
 #[test]
 fn an_overwritten_return_address_is_not_called_complete() {
-    for build in BUILDS {
+    for build in builds() {
         let recording = record(build, "smashed");
         let (frames, ending) = recording.unwind(only_sample(&recording));
         assert_eq!(

@@ -7,7 +7,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use unwinder::{AddressSpace, Ending, Image, ImageCache, Register, Regs, StackBytes, UnwindCache};
 
@@ -74,17 +74,23 @@ impl Recording {
     }
 }
 
-fn scratch() -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("unwinder");
-    fs::create_dir_all(&folder).expect("scratch folder");
-    folder
+/// A folder of this test binary, emptied when the process first asks for it.
+fn scratch() -> &'static Path {
+    static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(env!("CARGO_CRATE_NAME"));
+        // There is none on the first run.
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("scratch folder");
+        folder
+    });
+    &FOLDER
 }
 
 /// A path that no other call of this process returned.
 pub fn fresh_path(stem: &str) -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    scratch().join(format!("{stem}-{}-{number}", std::process::id()))
+    scratch().join(format!("{stem}-{number}"))
 }
 
 /// Compiles `source` of `tests/programs`, once for each set of words.

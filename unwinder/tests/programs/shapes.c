@@ -108,6 +108,15 @@ __asm__(".text\n"
         ".type asm_opaque,@function\nasm_opaque: push %rbp\nxor %ebp,%ebp\nsub $64,%rsp\n"
         "movq $0,(%rsp)\nint3\nadd $64,%rsp\npop %rbp\nret\n.size asm_opaque,.-asm_opaque\n");
 
+/* Functions without an instruction leave empty entries of call frame information in front. */
+void after_empty(void);
+__asm__(".text\n"
+        "empty_one: .cfi_startproc\n.cfi_endproc\n"
+        "empty_two: .cfi_startproc\n.cfi_endproc\n"
+        ".type after_empty,@function\nafter_empty: .cfi_startproc\nsub $24,%rsp\n"
+        ".cfi_adjust_cfa_offset 24\nmovq $0,(%rsp)\nint3\nadd $24,%rsp\n"
+        ".cfi_adjust_cfa_offset -24\nret\n.cfi_endproc\n.size after_empty,.-after_empty\n");
+
 NOINLINE static void clocks(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -146,6 +155,7 @@ int main(int argc, char **argv) {
     else if (!strcmp(shape, "asm_leaf")) asm_leaf();
     else if (!strcmp(shape, "asm_framed")) asm_framed();
     else if (!strcmp(shape, "asm_opaque")) asm_opaque();
+    else if (!strcmp(shape, "after_empty")) after_empty();
     else if (!strcmp(shape, "clocks")) STEP(clocks());
     else if (!strcmp(shape, "library")) STEP(library_calls());
     else if (!strcmp(shape, "smashed")) smashed();

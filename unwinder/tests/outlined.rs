@@ -1,0 +1,140 @@
+//! The parent and the line of each outlined function, against marks in the source.
+//!
+//! gcc is always there; another compiler is tested where it is installed.
+#![cfg(all(target_arch = "x86_64", target_os = "linux"))]
+
+mod capture;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use unwinder::{Symbols, is_outlined, names};
+
+fn installed(compiler: &str) -> bool {
+    Command::new(compiler)
+        .arg("--version")
+        .output()
+        .is_ok_and(|output| output.status.success())
+}
+
+/// (line, parent) of each directive that the source marks.
+fn marks(source: &str) -> BTreeSet<(u32, String)> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/programs")
+        .join(source);
+    let text = std::fs::read_to_string(path).expect("the source");
+    let marked = (1..)
+        .zip(text.lines())
+        .filter(|(_, line)| line.contains("omp "));
+    marked
+        .filter_map(|(number, line)| {
+            let (_, parent) = line.split_once(" parent ")?;
+            Some((number, parent.trim_end_matches("*/").trim().to_owned()))
+        })
+        .collect()
+}
+
+/// (line, readable parent) of each outlined function in a shared library made of `source`.
+fn found(compiler: &str, source: &str, words: &str) -> BTreeSet<(u32, String)> {
+    let library = capture::build(compiler, source, &format!("-g -fopenmp {words}"));
+    let symbols = Symbols::open(&library, None).expect("symbols");
+    assert_eq!(symbols.lines_miss(), None, "{compiler} {words}");
+    let outlined = symbols
+        .functions()
+        .filter(|function| is_outlined(&function.name));
+    outlined
+        .map(|function| {
+            let facts = symbols.omp_facts(function.start).expect("outlined");
+            let last = symbols
+                .omp_facts(function.start + function.size - 1)
+                .expect("outlined");
+            assert_eq!(facts, last, "{compiler} {words}: {}", function.name);
+            let file = facts.file.unwrap_or_default();
+            assert!(
+                file.ends_with(source),
+                "{compiler} {words}: {} in {file}",
+                function.name
+            );
+            let parent = facts
+                .parent
+                .as_deref()
+                .map(names::short)
+                .unwrap_or_default();
+            (
+                facts.line.unwrap_or(0),
+                parent.trim_start_matches("work::").to_owned(),
+            )
+        })
+        .collect()
+}
+
+/// Linked as libraries with the system's linker: no OpenMP runtime is needed.
+const CLANG: &str = "-shared -fPIC -nostdlib";
+
+#[test]
+fn c_directives_are_found_exactly() {
+    let expected = marks("regions.c");
+    assert_eq!(expected.len(), 7);
+    for (compiler, words) in [("gcc", ""), ("clang-14", CLANG), ("clang-22", CLANG)] {
+        if !installed(compiler) {
+            continue;
+        }
+        for level in ["-O0", "-O2"] {
+            let found = found(compiler, "regions.c", &format!("{level} {words}"));
+            assert_eq!(found, expected, "{compiler} {level}");
+        }
+    }
+}
+
+#[test]
+fn gfortran_directives_are_found_exactly() {
+    if !installed("gfortran") {
+        return;
+    }
+    for level in ["-O0", "-O2"] {
+        let modules = capture::fresh_path("modules");
+        std::fs::create_dir(&modules).expect("a folder");
+        let words = format!("{level} -J {}", modules.display());
+        assert_eq!(
+            found("gfortran", "regions.f90", &words),
+            marks("regions.f90"),
+            "{level}"
+        );
+    }
+}
+
+#[test]
+fn flang_directives_are_found_within_three_lines() {
+    if !installed("flang-22") {
+        return;
+    }
+    for level in ["-O0", "-O2"] {
+        let modules = capture::fresh_path("modules");
+        std::fs::create_dir(&modules).expect("a folder");
+        let words = format!("{level} {CLANG} -module-dir {}", modules.display());
+        let found: Vec<_> = found("flang-22", "regions.f90", &words)
+            .into_iter()
+            .collect();
+        let expected: Vec<_> = marks("regions.f90").into_iter().collect();
+        assert_eq!(found.len(), expected.len(), "{level}: {found:?}");
+        for ((line, parent), (marked, holder)) in found.iter().zip(&expected) {
+            assert_eq!(parent, holder, "{level}: {found:?}");
+            assert!(line.abs_diff(*marked) <= 3, "{level}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn without_debug_information_the_name_still_tells_the_parent() {
+    let library = capture::build("gcc", "regions.c", "-O2 -g0 -fopenmp");
+    let symbols = Symbols::open(&library, None).expect("symbols");
+    let function = symbols.named("nested._omp_fn.1").expect("outlined");
+    let facts = symbols.omp_facts(function.start).expect("outlined");
+    assert_eq!(
+        (facts.parent.as_deref(), facts.line, facts.file),
+        (Some("nested"), None, None)
+    );
+    let main = symbols.named("main").expect("main");
+    assert_eq!(symbols.omp_facts(main.start), None);
+}
