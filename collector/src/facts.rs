@@ -5,11 +5,13 @@ use std::path::Path;
 
 use omp_model::header::{FORMAT_VERSION, Header, Runtime, Sampling};
 use omp_model::tables::{Cut, RuntimeKind as RuntimeModule, Tables};
+use omp_ring::consumer::RuntimeView;
 use omp_ring::layout::RuntimeKind;
 
 use crate::cli::Request;
 use crate::merge::{Counts, Merge};
 use crate::perf::plan::Plan;
+use crate::processes::Processes;
 use crate::{stacks, sys};
 
 /// Prefixes of the environment variables that steer OpenMP runtimes.
@@ -79,7 +81,7 @@ pub fn sampling(plan: &Plan, counts: &Counts) -> Sampling {
 }
 
 /// Brings the header's numbers up to date with the merge.
-pub fn update(header: &mut Header, plan: &Plan, merge: &mut Merge) {
+pub fn update(header: &mut Header, plan: &Plan, merge: &Merge) {
     header.sampling = sampling(plan, &merge.counts);
     let losses = &mut header.losses;
     losses.samples = merge.counts.lost_samples;
@@ -99,33 +101,25 @@ pub fn update(header: &mut Header, plan: &Plan, merge: &mut Merge) {
         .filter(|(_, count)| *count > 0)
         .collect();
     losses.sites_lost = merge.openmp.sites_lost + merge.openmp.arena().refused_sites();
-    header.runtimes = runtimes(merge);
+    header.runtimes.clone_from(&merge.runtimes);
 }
 
-/// The runtimes that introduced themselves, with their files.
-fn runtimes(merge: &mut Merge) -> Vec<Runtime> {
-    let time = merge.merged_to();
-    let views: Vec<_> = merge.openmp.arena().runtimes().collect();
-    views
-        .into_iter()
-        .map(|view| {
-            let module = merge
-                .processes
-                .program_at(view.pid, time)
-                .and_then(|(program, _)| program.module_at(view.address));
-            let (path, build_id) = module.unwrap_or_default();
-            Runtime {
-                pid: view.pid,
-                path,
-                build_id,
-                version: view.version,
-                interface: match view.kind {
-                    RuntimeKind::Ompt => "OMPT".into(),
-                    RuntimeKind::Gomp => "interposed".into(),
-                },
-            }
-        })
-        .collect()
+/// A runtime that introduced itself, with its file.
+pub fn runtime(view: RuntimeView, processes: &mut Processes, time: u64) -> Runtime {
+    let module = processes
+        .program_at(view.pid, time)
+        .and_then(|(program, _)| program.module_at(view.address));
+    let (path, build_id) = module.unwrap_or_default();
+    Runtime {
+        pid: view.pid,
+        path,
+        build_id,
+        version: view.version,
+        interface: match view.kind {
+            RuntimeKind::Ompt => "OMPT".into(),
+            RuntimeKind::Gomp => "interposed".into(),
+        },
+    }
 }
 
 /// OpenMP runtimes that were loaded in programs and did not speak: the sentence for each.

@@ -8,6 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use omp_model::header::Runtime;
 use omp_model::ids::{Nanos, ThreadId};
 use omp_model::omp::{Ledger, Machine, Rows};
 use omp_model::rows::{Sample, SampleKind};
@@ -15,7 +16,7 @@ use omp_model::state::Presence;
 use omp_model::stream::{Event, What};
 use omp_model::tables::Tables;
 
-use crate::clock;
+use crate::{clock, facts};
 use crate::openmp::OpenMp;
 use crate::perf::open::{Ring, Rings};
 use crate::perf::parse::{self, FromSamples, FromSideBand, SideRecord};
@@ -65,6 +66,8 @@ pub struct Merge {
     pub processes: Processes,
     /// OpenMP's rings.
     pub openmp: OpenMp,
+    /// OpenMP runtimes that introduced themselves.
+    pub runtimes: Vec<Runtime>,
     /// Counts for the header.
     pub counts: Counts,
     machine: Machine,
@@ -91,6 +94,7 @@ impl Merge {
             tables: Tables::default(),
             processes,
             openmp,
+            runtimes: Vec::new(),
             counts: Counts::default(),
             machine: Machine::new(),
             ledger: Ledger::new(LISTED),
@@ -135,6 +139,11 @@ impl Merge {
         let pressed = self.openmp.drain(&self.processes, self.start);
         self.merge(cutoff);
         self.openmp.recycle(&self.processes);
+        // While their processes live: later the mappings are forgotten.
+        for view in self.openmp.arena().runtimes().skip(self.runtimes.len()) {
+            let runtime = facts::runtime(view, &mut self.processes, self.merged_to);
+            self.runtimes.push(runtime);
+        }
         self.processes.forget_before(cutoff.min(self.merged_to));
         pressed
     }

@@ -5,9 +5,10 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use omp_model::experiment::{Batch, Writer};
+use omp_model::experiment::{Batch, ExperimentError, Writer};
 use omp_model::header::Header;
 use omp_model::ids::Nanos;
+use omp_model::symbolize::{self, Files};
 use omp_ring::consumer::{ArenaOptions, Consumer};
 
 use crate::cli::Request;
@@ -297,7 +298,7 @@ impl Session {
         let header = &mut self.header;
         header.duration_ns = end.0;
         header.exit_status = Some(ended.status());
-        facts::update(header, &plan, &mut self.merge);
+        facts::update(header, &plan, &self.merge);
         let library = self.library.as_ref().copied().map_err(String::as_str);
         header
             .notes
@@ -317,9 +318,14 @@ impl Session {
         self.say(&directory, verbose);
     }
 
-    fn resolve(&self, writer: &mut Writer) -> Result<(), omp_model::experiment::ExperimentError> {
+    fn resolve(&self, writer: &mut Writer) -> Result<(), ExperimentError> {
+        // Symbols can take seconds: whoever kills collect now has a whole recording without.
         writer.header(&self.header)?;
-        Ok(())
+        let mut files = Files {
+            vdso: sys::vdso().map(Into::into),
+            kallsyms: std::fs::read_to_string("/proc/kallsyms").unwrap_or_default(),
+        };
+        writer.symbols(&symbolize::resolve(&self.merge.tables, &mut files))
     }
 
     /// Sentences on what went on, or went wrong, beyond counts.
