@@ -112,8 +112,16 @@ impl<'a> Facts<'a> {
     /// for itself.
     fn find_user_modules(&mut self) {
         for context in self.tables.contexts.rows() {
-            if let Some((frame, _)) = self.top(context.stack) {
-                self.mark_user(self.module(frame));
+            if let Some((frame, callers)) = self.top(context.stack) {
+                let module = self.module(frame);
+                // A fork by the runtime itself (teams) leaves but the first frames of a thread.
+                let start = self.tables.walk(callers).all(|entry| match entry {
+                    StackEntry::Frame(caller) => self.module(caller) == module,
+                    StackEntry::Cut(_) => false,
+                });
+                if !start {
+                    self.mark_user(module);
+                }
             }
         }
         for function in &self.symbols.functions {
@@ -230,7 +238,8 @@ impl<'a> Facts<'a> {
         })
     }
 
-    fn is_user(&self, frame: FrameId) -> bool {
+    /// Whether a frame is in a load object with the program's own code.
+    pub(super) fn is_user(&self, frame: FrameId) -> bool {
         self.user
             .get(self.module(frame).index())
             .copied()

@@ -52,6 +52,8 @@ pub struct Rewriter<'a> {
     machine: FxHashMap<StackId, PathId>,
     refined: FxHashMap<Moment, Shown>,
     sites: FxHashMap<ContextId, PathId>,
+    /// Of constructs without a name, the one that stands for all that are called from one place.
+    alike: FxHashMap<(PathId, FrameId), ContextId>,
 }
 
 /// The display tree with nothing but its root, [`PathId::EMPTY`].
@@ -83,6 +85,7 @@ impl<'a> Rewriter<'a> {
             machine: FxHashMap::default(),
             refined: FxHashMap::default(),
             sites: FxHashMap::default(),
+            alike: FxHashMap::default(),
         }
     }
 
@@ -257,6 +260,7 @@ impl<'a> Rewriter<'a> {
         let split = segment::split(&self.facts, walk, context);
         let base = self.site(context, split.rest);
         let name = self.naming.of(context);
+        let nameless = Callee::Construct(self.nameless(base, context));
         let (mut path, mut inner) = match split.body {
             Body::Frame(at) => {
                 let first = self.facts.first_part(walk, at);
@@ -267,7 +271,7 @@ impl<'a> Rewriter<'a> {
                 (self.push(base, callee, walk.nodes[first].frame), first)
             }
             Body::Missing(frame) => {
-                let callee = name.map_or(Callee::Construct(context), Callee::Function);
+                let callee = name.map_or(nameless, Callee::Function);
                 (self.push(base, callee, frame), split.segment.end)
             }
         };
@@ -289,6 +293,14 @@ impl<'a> Rewriter<'a> {
             inner = first;
         }
         path
+    }
+
+    /// The context that a construct without a name is shown as. On each thread of a team that
+    /// meets a construct it has a context of its own, for their machine stacks differ.
+    fn nameless(&mut self, site: PathId, context: ContextId) -> ContextId {
+        let fork = self.facts.top(self.facts.context(context).stack);
+        let address = fork.map_or(FrameId::NONE, |(frame, _)| frame);
+        *self.alike.entry((site, address)).or_insert(context)
     }
 
     /// Leafward end of the frames that a wait at `place` may keep.

@@ -65,6 +65,17 @@ impl Naming {
         };
         let mut by_context = Votes(FxHashMap::default());
         let mut by_site = Votes(FxHashMap::default());
+        let mut vote = |context: ContextId, walk: &Walk| {
+            if let Body::Frame(at) = segment::split(facts, walk, context).body
+                && let Some(body) = walk.nodes[at].function
+            {
+                let body = facts.whole(body);
+                by_context.add(context, body);
+                if let Some(site) = site_of(facts, context) {
+                    by_site.add(site, body);
+                }
+            }
+        };
         let mut seen = FxHashSet::default();
         for moment in evidence {
             let Some(tag) = tables.tags.get(moment.tag.0) else {
@@ -78,14 +89,12 @@ impl Naming {
             if tag.context == ContextId::ROOT || tag.state == State::Idle {
                 continue;
             }
-            if let Body::Frame(at) = segment::split(facts, &walk, tag.context).body
-                && let Some(body) = walk.nodes[at].function
-            {
-                let body = facts.whole(body);
-                by_context.add(tag.context, body);
-                if let Some(site) = site_of(facts, tag.context) {
-                    by_site.add(site, body);
-                }
+            vote(tag.context, &walk);
+        }
+        // What a construct forks, it forks from within its body.
+        for inner in tables.contexts.rows() {
+            if inner.parent != ContextId::ROOT {
+                vote(inner.parent, &Walk::new(facts, inner.stack));
             }
         }
         naming.settle(facts, &by_context.winners(), &by_site.winners());
@@ -131,10 +140,11 @@ impl Naming {
         &mut self,
         facts: &Facts<'_>,
         by_context: &FxHashMap<ContextId, FunctionId>,
-        by_site: &FxHashMap<FrameId, FunctionId>,
+        by_site: &FxHashMap<Site, FunctionId>,
     ) {
-        let claimed: FxHashSet<FunctionId> = by_site.values().copied().collect();
-        let mut by_symbol: FxHashMap<FrameId, Option<FunctionId>> = FxHashMap::default();
+        let seen = by_site.values().chain(by_context.values());
+        let claimed: FxHashSet<FunctionId> = seen.copied().collect();
+        let mut by_symbol: FxHashMap<Site, Option<FunctionId>> = FxHashMap::default();
         for index in 1..self.bodies.len() {
             let context = ContextId(index as u32);
             let site = site_of(facts, context);
@@ -146,7 +156,7 @@ impl Naming {
                 let kind = facts.context(context).kind;
                 *by_symbol
                     .entry(site?)
-                    .or_insert_with(|| body_by_symbol(facts, kind, site?, &claimed))
+                    .or_insert_with(|| body_by_symbol(facts, kind, site?.0, &claimed))
             });
             self.bodies[index] = body;
         }
@@ -159,10 +169,16 @@ impl Naming {
     }
 }
 
-/// The fork point's address, if it is in the user's code: then it stands for one directive.
-fn site_of(facts: &Facts<'_>, context: ContextId) -> Option<FrameId> {
-    let (frame, _) = facts.top(facts.context(context).stack)?;
-    (facts.role(frame) == Some(Role::Code)).then_some(frame)
+/// A fork point's address, and whether a task was created there: where calls were made by tail
+/// calls, a region and the tasks in it can have one address between them.
+type Site = (FrameId, bool);
+
+/// The fork point, if it is in the user's code: then it stands for one directive.
+fn site_of(facts: &Facts<'_>, context: ContextId) -> Option<Site> {
+    let row = facts.context(context);
+    let (frame, _) = facts.top(row.stack)?;
+    let task = row.kind == ContextKind::Task;
+    facts.is_user(frame).then_some((frame, task))
 }
 
 /// The body that no stack showed, by the symbols: an outlined function of the function that

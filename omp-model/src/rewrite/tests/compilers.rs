@@ -291,3 +291,84 @@ fn gcc_and_flang_give_tasks_the_names_of_regions() {
         ),
     );
 }
+
+#[test]
+fn a_tail_called_region_and_its_tasks_share_an_address() {
+    let mut world = World::new();
+    let r = world.region(ContextId::ROOT, &format!("main+80 {MAIN}"));
+    let task = world.context(r, ContextKind::Task, &format!("main+80 {MAIN}"));
+    check(
+        world,
+        &[("r", r), ("task", task)],
+        &format!(
+            "
+        Work task Worker: work .omp_task_entry. R:?+2 R:__kmpc_barrier {TEAM}
+            = work .omp_task_entry. <construct 1> main main __libc_start_main _start
+        ImplicitBarrier r Worker: {SPIN} R:?+7 start_thread clone3
+            = <ImplicitBarrier> <construct 1> main main __libc_start_main _start
+        "
+        ),
+    );
+}
+
+#[test]
+fn a_fork_by_the_runtime_makes_no_user_of_the_c_library() {
+    let mut world = World::new();
+    let league = world.region(ContextId::ROOT, &format!("solve+5 {MAIN}"));
+    let r = world.region(league, "start_thread clone3");
+    check(
+        world,
+        &[("r", r)],
+        &format!(
+            "
+        Work r Worker: malloc R:?+1 solve.omp_outlined+6 {TEAM}
+            = <Overhead> solve.omp_outlined <construct 1> solve main __libc_start_main _start
+        "
+        ),
+    );
+}
+
+#[test]
+fn a_region_seen_only_from_its_tasks_has_its_name_and_parent() {
+    let mut world = World::new();
+    let r = world.region(ContextId::ROOT, &format!("main+80 {MAIN}"));
+    let task = world.context(
+        r,
+        ContextKind::Task,
+        &format!(".omp_outlined..12+3 {FORK} main+80 {MAIN}"),
+    );
+    check(
+        world,
+        &[("task", task), ("r", r)],
+        &format!(
+            "
+        Work task Worker: work .omp_task_entry. R:?+2 R:__kmpc_barrier {TEAM}
+            = work .omp_task_entry. .omp_outlined..12 main main __libc_start_main _start
+        ImplicitBarrier r Worker: {SPIN} R:?+7 start_thread clone3
+            = <ImplicitBarrier> .omp_outlined..12 main main __libc_start_main _start
+        "
+        ),
+    );
+}
+
+#[test]
+fn a_nameless_region_is_one_for_all_threads_that_fork_it() {
+    let (mut world, r) = foo();
+    let primary = format!("{FORK} foo+9 {MAIN}");
+    let by_primary = world.region(r, &primary);
+    let by_worker = world.region(r, TEAM);
+    check(
+        world,
+        &[("p", by_primary), ("w", by_worker)],
+        &format!(
+            "
+        Work p Initial: work {FORK} {primary}
+            = work <construct 2> foo-OMP …
+        Work w Worker: work {FORK} {TEAM}
+            = work <construct 2> foo-OMP …
+        Work w Worker: work {TEAM}
+            = work <construct 2> foo-OMP …
+        "
+        ),
+    );
+}
