@@ -361,10 +361,16 @@ impl<'a> Rewriter<'a> {
         let Some(outlined) = outlined else {
             return callers;
         };
-        let top = match self.paths.get(callers.0) {
-            Some(row) if callers != PathId::EMPTY => Some(row.frame.callee),
+        let callee = |path: PathId| match self.paths.get(path.0) {
+            Some(row) if path != PathId::EMPTY => Some((row.frame.callee, row.callers)),
             _ => None,
         };
+        let top = match callee(callers) {
+            // The body of a nameless construct belongs to the function that holds its directive.
+            Some((Callee::Construct(_), site)) => callee(site),
+            top => top,
+        };
+        let top = top.map(|(callee, _)| callee);
         match self.facts.missing_parent(outlined, top) {
             Some(parent) => self.push(callers, parent, FrameId::NONE),
             None => callers,
