@@ -1,1 +1,38 @@
-fn main() {}
+//! `er_print`: reports of an experiment, as text or JSON.
+
+mod args;
+mod commands;
+mod failure;
+mod json;
+#[cfg(test)]
+mod man;
+mod output;
+mod script;
+mod session;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+use std::process::ExitCode;
+
+use failure::Stop;
+use output::Output;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args_os()
+        .skip(1)
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let mut output = Output::stdout();
+    let ended = args::run(&arguments, &mut output);
+    // What was printed before a failure must not be lost, nor come after its message.
+    let ended = ended.and(output.flush().map_err(Stop::from));
+    match ended {
+        Ok(()) | Err(Stop::Quit | Stop::PipeClosed) => ExitCode::SUCCESS,
+        Err(stop) => {
+            eprintln!("er_print: {stop}");
+            stop.code()
+        }
+    }
+}

@@ -107,20 +107,30 @@ impl Column {
         let mut columns: Vec<Column> = Vec::new();
         for word in list.split(':') {
             for column in parse_entry(word.trim(), available)? {
-                if columns.iter().any(|known| known.quantity == column.quantity) {
+                if columns
+                    .iter()
+                    .any(|known| known.quantity == column.quantity)
+                {
                     return Err(MetricSpecError::Twice(column.quantity.id()));
                 }
                 columns.push(column);
             }
         }
-        if !columns.iter().any(|column| column.quantity == Quantity::Name) {
+        if !columns
+            .iter()
+            .any(|column| column.quantity == Quantity::Name)
+        {
             columns.push(Column::plain(Quantity::Name));
         }
         Ok(columns)
     }
 
     const fn plain(quantity: Quantity) -> Column {
-        Column { quantity, value: true, percent: false }
+        Column {
+            quantity,
+            value: true,
+            percent: false,
+        }
     }
 }
 
@@ -163,7 +173,10 @@ impl SortKey {
         };
         let mut columns = parse_entry(word, available)?.into_iter();
         match columns.next() {
-            Some(column) if !names_all(word) => Ok(SortKey { quantity: column.quantity, reversed }),
+            Some(column) if !names_all(word) => Ok(SortKey {
+                quantity: column.quantity,
+                reversed,
+            }),
             _ => Err(MetricSpecError::NotOne(word.to_owned())),
         }
     }
@@ -171,9 +184,8 @@ impl SortKey {
     /// What a list is sorted by unless the user says: its first exclusive time, else its first
     /// time, else its first column.
     pub fn of_list(columns: &[Column]) -> SortKey {
-        let exclusive = |column: &&Column| {
-            matches!(column.quantity, Quantity::Time(Flavour::Exclusive, _))
-        };
+        let exclusive =
+            |column: &&Column| matches!(column.quantity, Quantity::Time(Flavour::Exclusive, _));
         let time = |column: &&Column| matches!(column.quantity, Quantity::Time(..));
         let quantity = columns
             .iter()
@@ -181,7 +193,10 @@ impl SortKey {
             .or_else(|| columns.iter().find(time))
             .or_else(|| columns.first())
             .map_or(Quantity::Name, |column| column.quantity);
-        SortKey { quantity, reversed: false }
+        SortKey {
+            quantity,
+            reversed: false,
+        }
     }
 }
 
@@ -239,7 +254,9 @@ fn split(word: &str) -> (&str, &str, &str) {
         return ("", "", word);
     };
     let (flavours, rest) = word.split_at(at);
-    let end = rest.find(|c| !VISIBILITIES.contains(c)).unwrap_or(rest.len());
+    let end = rest
+        .find(|c| !VISIBILITIES.contains(c))
+        .unwrap_or(rest.len());
     let (visibility, name) = rest.split_at(end);
     (flavours, visibility, name)
 }
@@ -253,7 +270,11 @@ fn parse_entry(word: &str, available: &Available) -> Result<Vec<Column>, MetricS
     if word.is_empty() {
         return Err(MetricSpecError::Empty);
     }
-    let example = if available.openmp() { Metric::OmpWork } else { Metric::Total };
+    let example = if available.openmp() {
+        Metric::OmpWork
+    } else {
+        Metric::Total
+    };
     let malformed = || MetricSpecError::Malformed(word.to_owned(), example.id());
     let (letters, signs, name) = split(word);
     let lower = letters.to_lowercase();
@@ -261,12 +282,19 @@ fn parse_entry(word: &str, available: &Available) -> Result<Vec<Column>, MetricS
         return Err(malformed());
     }
     if lower.contains('a') {
-        return Err(MetricSpecError::Attributed(word.to_owned(), format!("{signs}{name}")));
+        return Err(MetricSpecError::Attributed(
+            word.to_owned(),
+            format!("{signs}{name}"),
+        ));
     }
     let hidden = signs.contains('!');
     let percent = !hidden && signs.contains('%');
     let value = !hidden && (!percent || signs.contains(['.', '+']));
-    let plain = |quantity| Column { quantity, value: !hidden, percent: false };
+    let plain = |quantity| Column {
+        quantity,
+        value: !hidden,
+        percent: false,
+    };
 
     let name = name.to_lowercase();
     let metrics: Vec<Metric> = match name.as_str() {
@@ -287,8 +315,16 @@ fn parse_entry(word: &str, available: &Available) -> Result<Vec<Column>, MetricS
     };
     let mut columns: Vec<Column> = metrics
         .into_iter()
-        .flat_map(|metric| flavours.iter().map(move |&flavour| Quantity::Time(flavour, metric)))
-        .map(|quantity| Column { quantity, value, percent })
+        .flat_map(|metric| {
+            flavours
+                .iter()
+                .map(move |&flavour| Quantity::Time(flavour, metric))
+        })
+        .map(|quantity| Column {
+            quantity,
+            value,
+            percent,
+        })
         .collect();
     if names_all(word) {
         columns.push(plain(Quantity::Size));
@@ -304,7 +340,10 @@ fn find(name: &str, available: &Available) -> Result<Metric, MetricSpecError> {
         None => {
             let times = available.metrics().iter().map(|metric| metric.id());
             let known = times.chain(["size", "address", "name", "any", "all"]);
-            Err(MetricSpecError::Unknown { word: name.to_owned(), nearest: nearest(name, known) })
+            Err(MetricSpecError::Unknown {
+                word: name.to_owned(),
+                nearest: nearest(name, known),
+            })
         }
     }
 }

@@ -52,7 +52,11 @@ fn openmp() -> Available {
 }
 
 fn without_openmp() -> Available {
-    let metrics = openmp().metrics.into_iter().filter(|metric| !metric.is_openmp()).collect();
+    let metrics = openmp()
+        .metrics
+        .into_iter()
+        .filter(|metric| !metric.is_openmp())
+        .collect();
     Available { metrics }
 }
 
@@ -106,14 +110,28 @@ fn waiting_counts_whether_the_thread_spins_or_sleeps() {
 
 #[test]
 fn the_default_list_follows_what_was_recorded() {
-    let default = ["e.%ompwork", "i.%ompwork", "e.%ompwait", "i.%ompwait", "name"];
+    let default = [
+        "e.%ompwork",
+        "i.%ompwork",
+        "e.%ompwait",
+        "i.%ompwait",
+        "name",
+    ];
     assert_eq!(specs("default", &openmp()), default);
-    let plain = ["e.%total", "i.%total", "e.user", "e.system", "e.offcpu", "name"];
+    let plain = [
+        "e.%total", "i.%total", "e.user", "e.system", "e.offcpu", "name",
+    ];
     assert_eq!(specs("default", &without_openmp()), plain);
 
-    let unprivileged = Sampling { event: "cpu-clock".to_owned(), ..Sampling::default() };
+    let unprivileged = Sampling {
+        event: "cpu-clock".to_owned(),
+        ..Sampling::default()
+    };
     let available = Available::new(&unprivileged, false);
-    assert_eq!(specs("default", &available), ["e.%total", "i.%total", "name"]);
+    assert_eq!(
+        specs("default", &available),
+        ["e.%total", "i.%total", "name"]
+    );
     assert!(!available.has(Metric::OffCpu) && !available.has(Metric::System));
 }
 
@@ -124,10 +142,19 @@ fn flavours_and_visibilities_combine() {
     assert_eq!(specs("e+ompwork", &omp), ["e.ompwork", "name"]);
     assert_eq!(specs("e%ompwork", &omp), ["e%ompwork", "name"]);
     assert_eq!(specs("e%+ompwork", &omp), ["e.%ompwork", "name"]);
-    assert_eq!(specs("ie.%ompwork", &omp), ["e.%ompwork", "i.%ompwork", "name"]);
-    assert_eq!(specs("e!ompwork:I.OmpWait", &omp), ["e!ompwork", "i.ompwait", "name"]);
+    assert_eq!(
+        specs("ie.%ompwork", &omp),
+        ["e.%ompwork", "i.%ompwork", "name"]
+    );
+    assert_eq!(
+        specs("e!ompwork:I.OmpWait", &omp),
+        ["e!ompwork", "i.ompwait", "name"]
+    );
     assert_eq!(specs("ompwork", &omp), ["e.ompwork", "i.ompwork", "name"]);
-    assert_eq!(specs("name:e.total:size:!address", &omp), ["name", "e.total", "size", "!address"]);
+    assert_eq!(
+        specs("name:e.total:size:!address", &omp),
+        ["name", "e.total", "size", "!address"]
+    );
 }
 
 #[test]
@@ -145,7 +172,10 @@ fn wrong_metrics_say_how_to_mend_them() {
         error("e.ompwrok", &omp),
         "there is no metric \"ompwrok\": did you mean \"ompwork\"?"
     );
-    assert_eq!(error("e.xyzzy", &omp), "there is no metric \"xyzzy\": metric_list shows the names");
+    assert_eq!(
+        error("e.xyzzy", &omp),
+        "there is no metric \"xyzzy\": metric_list shows the names"
+    );
     assert_eq!(
         error("e.ompwork", &without_openmp()),
         "this recording has no data for \"ompwork\": metric_list shows the metrics that it has"
@@ -161,13 +191,25 @@ fn wrong_metrics_say_how_to_mend_them() {
 fn sorting_takes_one_metric_and_its_direction() {
     let omp = openmp();
     let key = SortKey::parse("i.ompwait", &omp).unwrap();
-    assert_eq!(key.quantity, Quantity::Time(Flavour::Inclusive, Metric::OmpWait));
+    assert_eq!(
+        key.quantity,
+        Quantity::Time(Flavour::Inclusive, Metric::OmpWait)
+    );
     assert!(!key.reversed);
     let key = SortKey::parse("-ompwait", &omp).unwrap();
-    assert_eq!(key.quantity, Quantity::Time(Flavour::Exclusive, Metric::OmpWait));
+    assert_eq!(
+        key.quantity,
+        Quantity::Time(Flavour::Exclusive, Metric::OmpWait)
+    );
     assert!(key.reversed);
-    assert_eq!(SortKey::parse("name", &omp).unwrap().quantity, Quantity::Name);
-    assert!(matches!(SortKey::parse("e.all", &omp), Err(MetricSpecError::NotOne(_))));
+    assert_eq!(
+        SortKey::parse("name", &omp).unwrap().quantity,
+        Quantity::Name
+    );
+    assert!(matches!(
+        SortKey::parse("e.all", &omp),
+        Err(MetricSpecError::NotOne(_))
+    ));
     let list = Column::parse_list("i.ompwork:e.ompwait", &omp).unwrap();
     let first = Quantity::Time(Flavour::Exclusive, Metric::OmpWait);
     assert_eq!(SortKey::of_list(&list).quantity, first);

@@ -20,7 +20,9 @@ pub struct List {
 pub fn tree(profile: &Profile, names: &Names<'_>, request: &Request) -> Tree<Callee> {
     let mut canonical = names.canonical();
     let unknown = Callee::Pseudo(Pseudo::Unknown);
-    Tree::new(profile, &request.metrics, unknown, |path| canonical.of(path.frame.callee))
+    Tree::new(profile, &request.metrics, unknown, |path| {
+        canonical.of(path.frame.callee)
+    })
 }
 
 /// The list of functions.
@@ -36,7 +38,10 @@ pub fn functions(profile: &Profile, names: &Names<'_>, request: &Request) -> Lis
         })
         .collect();
     sort_rows(&mut rows, request);
-    List { total: total_row(&tree), rows }
+    List {
+        total: total_row(&tree),
+        rows,
+    }
 }
 
 /// The row of everything.
@@ -60,7 +65,10 @@ impl Sums {
     /// stack: only outermost calls add what is below them.
     pub(super) fn new<K: Copy + Eq + Hash>(tree: &Tree<K>) -> Sums {
         let zero = || vec![Seconds::from(vec![0.0; tree.width()]); tree.groups.len()];
-        let mut sums = Sums { exclusive: zero(), inclusive: zero() };
+        let mut sums = Sums {
+            exclusive: zero(),
+            inclusive: zero(),
+        };
         tree.walk(|node, recursion| {
             let group = tree.group(node) as usize;
             tree::add(&mut sums.exclusive[group], tree.own(node));
@@ -74,8 +82,9 @@ impl Sums {
     /// The sums beside the groups that they are of.
     pub(super) fn zip<K>(self, tree: &Tree<K>) -> impl Iterator<Item = (&K, Seconds, Seconds)> {
         let sums = self.exclusive.into_iter().zip(self.inclusive);
-        tree.groups.iter().zip(sums).map(|(group, (exclusive, inclusive))| {
-            (group, exclusive, inclusive)
-        })
+        tree.groups
+            .iter()
+            .zip(sums)
+            .map(|(group, (exclusive, inclusive))| (group, exclusive, inclusive))
     }
 }

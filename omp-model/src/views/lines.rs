@@ -12,7 +12,6 @@ use crate::symbols::{InlinedPlace, Place};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Line {
     callee: Callee,
-    /// A frame that is at the line, for the name of an inlined function there.
     place: Option<Place>,
 }
 
@@ -21,12 +20,19 @@ struct Line {
 /// keeps its name.
 pub fn lines(profile: &Profile, names: &Names<'_>, request: &Request) -> List {
     let mut canonical = names.canonical();
-    let unknown = Line { callee: Callee::Pseudo(Pseudo::Unknown), place: None };
+    let unknown = Line {
+        callee: Callee::Pseudo(Pseudo::Unknown),
+        place: None,
+    };
     let mut written_in = rustc_hash::FxHashMap::default();
     let tree = Tree::new(profile, &request.metrics, unknown, |path| {
         let DisplayFrame { callee, frame } = path.frame;
         let at = innermost(names, callee, frame);
-        let line = Line { callee: canonical.of(callee), place: at.map(|at| at.place) };
+        let place = at.map(|at| at.place);
+        let line = Line {
+            callee: canonical.of(callee),
+            place: place.or_else(|| directive(names, callee, frame)),
+        };
         if let Some(function) = at.and_then(|at| inlined_function(names, frame, at)) {
             written_in.entry(line).or_insert(function);
         }
@@ -42,12 +48,23 @@ pub fn lines(profile: &Profile, names: &Names<'_>, request: &Request) -> List {
         })
         .collect();
     sort_rows(&mut rows, request);
-    List { total: total_row(&tree), rows }
+    List {
+        total: total_row(&tree),
+        rows,
+    }
 }
 
 fn innermost<'a>(names: &Names<'a>, callee: Callee, frame: FrameId) -> Option<&'a InlinedPlace> {
     names.code(callee)?;
     names.symbols.frame(frame).places.first()
+}
+
+/// The line of the directive, for a construct whose wait was placed there without an address.
+fn directive(names: &Names<'_>, callee: Callee, frame: FrameId) -> Option<Place> {
+    let function = names.function_of(callee)?;
+    let line = function.outlined.as_ref()?.line?;
+    let file = function.place?.file;
+    (frame == FrameId::NONE).then_some(Place { file, line })
 }
 
 /// The inlined function that holds a place, if it is not the frame's own function: clang's
@@ -58,7 +75,9 @@ fn inlined_function<'a>(
     at: &'a InlinedPlace,
 ) -> Option<&'a str> {
     let inlined = names.symbols.frame(frame).places.len() > 1;
-    at.function.as_deref().filter(|name| inlined && !name.contains(".omp_outlined"))
+    at.function
+        .as_deref()
+        .filter(|name| inlined && !name.contains(".omp_outlined"))
 }
 
 fn line_name(names: &Names<'_>, line: &Line, inlined: Option<&str>) -> String {

@@ -22,7 +22,6 @@ use std::cmp::Ordering;
 use crate::ids::ModuleId;
 use crate::metrics::{Flavour, Metric, Quantity, SortKey};
 
-
 pub use functions::List;
 pub use tree::Tree;
 
@@ -90,25 +89,43 @@ impl Row {
 }
 
 /// The order of two rows: largest time or size first, names and addresses ascending. Equals go by
-/// inclusive time of the same metric, then by name, so that an order is the same on every machine.
+/// inclusive time of the same metric, then by the other metrics, then by name, so that an order
+/// is the same on every machine and the longest wait leads those who did no work.
 fn order(request: &Request, left: SortFields<'_>, right: SortFields<'_>) -> Ordering {
     let address = |fields: &SortFields<'_>| fields.code.map(|code| (code.module, code.address));
     let size = |fields: &SortFields<'_>| fields.code.map_or(0, |code| code.size);
+    let larger = |right: &[f64], left: &[f64], at: usize| right[at].total_cmp(&left[at]);
     let asked = match request.sort.quantity {
-        Quantity::Time(flavour, metric) => request.index(metric).map_or(Ordering::Equal, |at| {
-            let larger_inclusive = right.inclusive[at].total_cmp(&left.inclusive[at]);
-            match flavour {
-                Flavour::Exclusive => right.exclusive[at].total_cmp(&left.exclusive[at]),
-                Flavour::Inclusive | Flavour::Attributed => larger_inclusive,
-            }
-            .then(larger_inclusive)
-        }),
+        Quantity::Time(flavour, metric) => {
+            request
+                .index(metric)
+                .map_or(Ordering::Equal, |at| match flavour {
+                    Flavour::Exclusive => larger(right.exclusive, left.exclusive, at)
+                        .then_with(|| larger(right.inclusive, left.inclusive, at)),
+                    Flavour::Inclusive | Flavour::Attributed => {
+                        larger(right.inclusive, left.inclusive, at)
+                    }
+                })
+        }
         Quantity::Size => size(&right).cmp(&size(&left)),
         Quantity::Address => address(&left).cmp(&address(&right)),
         Quantity::Name => left.name.cmp(right.name),
     };
-    let asked = if request.sort.reversed { asked.reverse() } else { asked };
-    asked.then_with(|| left.name.cmp(right.name))
+    let asked = match request.sort.reversed {
+        true => asked.reverse(),
+        false => asked,
+    };
+    let others = || {
+        let metrics = 0..request.metrics.len();
+        let each = metrics.map(|at| {
+            larger(right.exclusive, left.exclusive, at)
+                .then_with(|| larger(right.inclusive, left.inclusive, at))
+        });
+        each.fold(Ordering::Equal, Ordering::then)
+    };
+    asked
+        .then_with(others)
+        .then_with(|| left.name.cmp(right.name))
 }
 
 /// Sorts rows as the request says.

@@ -68,10 +68,23 @@ impl<'a> Names<'a> {
     pub fn code(&self, callee: Callee) -> Option<Code> {
         match callee {
             Callee::Function(id) => {
-                let Function { module, address, size, .. } = *self.function(id)?;
-                Some(Code { module, address, size })
+                let Function {
+                    module,
+                    address,
+                    size,
+                    ..
+                } = *self.function(id)?;
+                Some(Code {
+                    module,
+                    address,
+                    size,
+                })
             }
-            Callee::Static(module, address) => Some(Code { module, address, size: 0 }),
+            Callee::Static(module, address) => Some(Code {
+                module,
+                address,
+                size: 0,
+            }),
             _ => None,
         }
     }
@@ -94,7 +107,11 @@ impl<'a> Names<'a> {
 
     /// Maps what has one name for one reason to one row.
     pub fn canonical(&self) -> Canonical<'a> {
-        Canonical { names: *self, by_name: None, constructs: FxHashMap::default() }
+        Canonical {
+            names: *self,
+            by_name: None,
+            constructs: FxHashMap::default(),
+        }
     }
 
     fn function(&self, id: FunctionId) -> Option<&'a Function> {
@@ -138,12 +155,19 @@ impl<'a> Names<'a> {
             return (None, None);
         };
         let symbol = self.symbols.frame(frame);
-        let function = self.symbols.function_of(frame).map(|(_, function)| function);
+        let function = self
+            .symbols
+            .function_of(frame)
+            .map(|(_, function)| function);
         (function, symbol.places.first().map(|at| at.place.line))
     }
 
     fn construct_name(&self, context: ContextId) -> String {
-        let kind = self.tables.contexts.get(context.0).map(|context| context.kind);
+        let kind = self
+            .tables
+            .contexts
+            .get(context.0)
+            .map(|context| context.kind);
         let construct = match kind {
             Some(ContextKind::Task) => Construct::Task,
             Some(ContextKind::Teams) => Construct::Teams,
@@ -154,7 +178,11 @@ impl<'a> Names<'a> {
             Some(outlined) => outlined.parent.as_deref().unwrap_or(&function.linkage),
             None => function.name.as_str(),
         });
-        construct_words(construct, parent.map(|name| shown(name, self.style.form)), line)
+        construct_words(
+            construct,
+            parent.map(|name| shown(name, self.style.form)),
+            line,
+        )
     }
 }
 
@@ -166,8 +194,12 @@ fn construct_words(construct: Construct, parent: Option<&str>, line: Option<u32>
         Construct::Teams => "OMP teams",
         Construct::Reduction => "OMP reduction",
     };
-    let parent = parent.map(|parent| format!("{parent} -- ")).unwrap_or_default();
-    let line = line.map(|line| format!(" from line {line}")).unwrap_or_default();
+    let parent = parent
+        .map(|parent| format!("{parent} -- "))
+        .unwrap_or_default();
+    let line = line
+        .map(|line| format!(" from line {line}"))
+        .unwrap_or_default();
     format!("{parent}{what}{line}")
 }
 
@@ -178,7 +210,11 @@ fn outlined_name(outlined: &Outlined, linkage: &str, form: NameForm) -> String {
 }
 
 fn shown(name: &str, form: NameForm) -> &str {
-    if form == NameForm::Short { without_parameters(name) } else { name }
+    if form == NameForm::Short {
+        without_parameters(name)
+    } else {
+        name
+    }
 }
 
 /// `ns::f<int>` of `ns::f<int>(char) const`. The parentheses of `(anonymous namespace)`,
@@ -281,7 +317,10 @@ impl Canonical<'_> {
                 .flat_map(|(id, function)| {
                     let name = function.name.as_str();
                     let short = without_parameters(name);
-                    [((function.module, short), id), ((function.module, name), id)]
+                    [
+                        ((function.module, short), id),
+                        ((function.module, name), id),
+                    ]
                 })
                 .collect()
         });

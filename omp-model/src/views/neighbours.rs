@@ -40,18 +40,19 @@ type Edges = FxHashMap<(GroupId, GroupId), Seconds>;
 
 /// Every function between its callers and callees, `<Total>` first, then in the order of the list
 /// of functions.
-pub fn callers_callees(
-    profile: &Profile,
-    names: &Names<'_>,
-    request: &Request,
-) -> Vec<Neighbours> {
+pub fn callers_callees(profile: &Profile, names: &Names<'_>, request: &Request) -> Vec<Neighbours> {
     let tree = functions::tree(profile, names, request);
     let (callers, callees) = edges(&tree);
     let mut blocks: Vec<Neighbours> = Vec::with_capacity(tree.groups.len());
     for (&callee, exclusive, inclusive) in Sums::new(&tree).zip(&tree) {
         let (name, code) = (names.name(callee), names.code(callee));
         blocks.push(Neighbours {
-            row: Row { name, code, exclusive, inclusive },
+            row: Row {
+                name,
+                code,
+                exclusive,
+                inclusive,
+            },
             callers: Vec::new(),
             callees: Vec::new(),
         });
@@ -73,7 +74,9 @@ pub fn callers_callees(
         }
     };
     for ((function, caller), seconds) in callers {
-        blocks[function as usize].callers.push(neighbour(caller, seconds));
+        blocks[function as usize]
+            .callers
+            .push(neighbour(caller, seconds));
     }
     for ((function, callee), seconds) in callees {
         let block = blocks.get_mut(function as usize).unwrap_or(&mut total);
@@ -111,8 +114,14 @@ fn edges(tree: &Tree<Callee>) -> (Edges, Edges) {
     let mut reaching = innermost.clone();
     tree.walk(|node, recursion| {
         if let Some(recursion) = recursion {
-            subtract(&mut innermost[recursion.outer as usize * width..], tree.below(node));
-            subtract(&mut reaching[recursion.toward as usize * width..], tree.below(node));
+            subtract(
+                &mut innermost[recursion.outer as usize * width..],
+                tree.below(node),
+            );
+            subtract(
+                &mut reaching[recursion.toward as usize * width..],
+                tree.below(node),
+            );
         }
     });
 
@@ -128,7 +137,10 @@ fn edges(tree: &Tree<Callee>) -> (Edges, Edges) {
         tree::add(callee, &reaching[at]);
     }
     for seconds in callers.values_mut().chain(callees.values_mut()) {
-        for value in seconds.iter_mut().filter(|value| value.abs() < HALF_NANOSECOND) {
+        for value in seconds
+            .iter_mut()
+            .filter(|value| value.abs() < HALF_NANOSECOND)
+        {
             *value = 0.0;
         }
     }

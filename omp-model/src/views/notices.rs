@@ -47,20 +47,38 @@ pub fn notices(header: &Header, profile: &Profile) -> Vec<Notice> {
     let losses = &header.losses;
     let cut = losses.stacks_cut.iter().map(|(_, count)| count).sum();
     let candidates = [
-        Notice::Inferred { seconds: inferred, total },
-        Notice::SamplesLost { lost: losses.samples, taken: header.sampling.samples },
-        Notice::OmpRecordsLost { lost: losses.omp_lost, taken: losses.omp_taken },
-        Notice::StacksCut { cut, stacks: losses.stacks_complete + cut },
+        Notice::Inferred {
+            seconds: inferred,
+            total,
+        },
+        Notice::SamplesLost {
+            lost: losses.samples,
+            taken: header.sampling.samples,
+        },
+        Notice::OmpRecordsLost {
+            lost: losses.omp_lost,
+            taken: losses.omp_taken,
+        },
+        Notice::StacksCut {
+            cut,
+            stacks: losses.stacks_complete + cut,
+        },
     ];
-    candidates.into_iter().filter(|notice| notice.share() > WORTH_TELLING).collect()
+    candidates
+        .into_iter()
+        .filter(|notice| notice.share() > WORTH_TELLING)
+        .collect()
 }
 
 /// Seconds whose place was inferred, and all seconds.
 pub fn inferred_seconds(profile: &Profile) -> (f64, f64) {
-    profile.items.iter().fold((0.0, 0.0), |(inferred, total), item| {
-        let more = if item.inferred { item.seconds } else { 0.0 };
-        (inferred + more, total + item.seconds)
-    })
+    profile
+        .items
+        .iter()
+        .fold((0.0, 0.0), |(inferred, total), item| {
+            let more = if item.inferred { item.seconds } else { 0.0 };
+            (inferred + more, total + item.seconds)
+        })
 }
 
 impl Notice {

@@ -9,7 +9,10 @@ use crate::tables::{Tables, ThreadKind};
 
 /// Whether the program used OpenMP: a runtime has seen a thread, or a stack lies in one.
 pub fn uses_openmp(tables: &Tables, profile: &Profile) -> bool {
-    tables.threads.iter().any(|thread| thread.kind != ThreadKind::Outside)
+    tables
+        .threads
+        .iter()
+        .any(|thread| thread.kind != ThreadKind::Outside)
         || profile.items.iter().any(|item| item.shown != Shown::Serial)
 }
 
@@ -46,10 +49,24 @@ pub fn overview(
     for item in &profile.items {
         add_item(&mut sums, item, metrics);
     }
-    let kinds =
-        [ThreadKind::Initial, ThreadKind::Worker, ThreadKind::Other, ThreadKind::Outside];
-    let count = |kind| names.tables.threads.iter().filter(|thread| thread.kind == kind).count();
-    let threads = kinds.into_iter().map(|kind| (kind, count(kind))).filter(|(_, n)| *n > 0);
+    let kinds = [
+        ThreadKind::Initial,
+        ThreadKind::Worker,
+        ThreadKind::Other,
+        ThreadKind::Outside,
+    ];
+    let count = |kind| {
+        names
+            .tables
+            .threads
+            .iter()
+            .filter(|thread| thread.kind == kind)
+            .count()
+    };
+    let threads = kinds
+        .into_iter()
+        .map(|kind| (kind, count(kind)))
+        .filter(|(_, n)| *n > 0);
     let request = Request {
         metrics: metrics.to_vec(),
         sort: SortKey {
@@ -58,6 +75,9 @@ pub fn overview(
         },
     };
     let mut list = super::functions::functions(profile, names, &request);
+    let total = metrics.iter().position(|&metric| metric == Metric::Total);
+    list.rows
+        .retain(|row| total.is_none_or(|at| row.exclusive[at] > 0.0));
     list.rows.truncate(largest);
     Overview {
         processes: names.tables.processes.len(),

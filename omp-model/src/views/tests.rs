@@ -50,11 +50,20 @@ impl Written {
         });
         for (tid, kind) in [(100, ThreadKind::Initial), (101, ThreadKind::Worker)] {
             let (process, birth, death) = (ProcessId(0), Nanos(0), None);
-            tables.threads.push(Thread { process, tid, birth, death, kind });
+            tables.threads.push(Thread {
+                process,
+                tid,
+                birth,
+                death,
+                kind,
+            });
         }
         Written {
             tables,
-            symbols: SymbolTable { files: vec!["/src/a.c".to_owned()], ..Default::default() },
+            symbols: SymbolTable {
+                files: vec!["/src/a.c".to_owned()],
+                ..Default::default()
+            },
             functions: FxHashMap::default(),
             profile: Profile {
                 mode: ViewMode::User,
@@ -93,7 +102,10 @@ impl Written {
     fn path(&mut self, stack: &[&str]) -> PathId {
         let mut at = PathId::EMPTY;
         for name in stack {
-            let frame = DisplayFrame { callee: self.callee(name), frame: FrameId::NONE };
+            let frame = DisplayFrame {
+                callee: self.callee(name),
+                frame: FrameId::NONE,
+            };
             at = PathId(self.profile.paths.intern(Path { callers: at, frame }));
         }
         at
@@ -118,7 +130,11 @@ impl Written {
     }
 
     fn names(&self) -> Names<'_> {
-        Names { tables: &self.tables, symbols: &self.symbols, style: NameStyle::default() }
+        Names {
+            tables: &self.tables,
+            symbols: &self.symbols,
+            style: NameStyle::default(),
+        }
     }
 }
 
@@ -127,8 +143,14 @@ fn by_total() -> Request {
 }
 
 fn by(quantity: Quantity) -> Request {
-    let sort = SortKey { quantity, reversed: false };
-    Request { metrics: vec![Metric::Total, Metric::OmpWork, Metric::OmpWait], sort }
+    let sort = SortKey {
+        quantity,
+        reversed: false,
+    };
+    Request {
+        metrics: vec![Metric::Total, Metric::OmpWork, Metric::OmpWait],
+        sort,
+    }
 }
 
 fn close(left: f64, right: f64) -> bool {
@@ -168,12 +190,21 @@ fn the_innermost_call_of_a_recursion_is_the_one_attributed() {
     let blocks = callers_callees(&written.profile, &written.names(), &by_total());
     let block = |name: &str| blocks.iter().find(|block| block.row.name == name).unwrap();
     let edges = |neighbours: &[neighbours::Neighbour]| -> Vec<(String, f64)> {
-        neighbours.iter().map(|edge| (edge.name.clone(), edge.attributed[0])).collect()
+        neighbours
+            .iter()
+            .map(|edge| (edge.name.clone(), edge.attributed[0]))
+            .collect()
     };
     let edge = |name: &str, seconds: f64| (name.to_owned(), seconds);
     let rec = block("rec");
-    assert_eq!(edges(&rec.callers), [edge("mid", 8.0), edge("rec", 4.0), edge("main", 2.0)]);
-    assert_eq!(edges(&rec.callees), [edge("leaf", 6.0), edge("mid", 0.0), edge("rec", 0.0)]);
+    assert_eq!(
+        edges(&rec.callers),
+        [edge("mid", 8.0), edge("rec", 4.0), edge("main", 2.0)]
+    );
+    assert_eq!(
+        edges(&rec.callees),
+        [edge("leaf", 6.0), edge("mid", 0.0), edge("rec", 0.0)]
+    );
     let mid = block("mid");
     assert_eq!(edges(&mid.callers), [edge("rec", 8.0)]);
     assert_eq!(edges(&mid.callees), [edge("rec", 8.0)]);
@@ -186,7 +217,11 @@ fn idle_stands_alone_under_total() {
     let mut written = Written::new();
     written.add(&["<OMP idle>"], Shown::Idle, 3.0);
     written.add(&["main", "foo"], Shown::Work, 2.0);
-    written.add(&["main", "foo", "<OMP implicit barrier>"], Shown::ImplicitBarrier, 0.5);
+    written.add(
+        &["main", "foo", "<OMP implicit barrier>"],
+        Shown::ImplicitBarrier,
+        0.5,
+    );
     let request = by(Quantity::Time(Flavour::Exclusive, Metric::Total));
     let rows = calltree(&written.profile, &written.names(), &request);
     let shape: Vec<(u32, &str, bool, f64)> = rows
@@ -221,9 +256,15 @@ fn calls_from_two_places_of_a_function_are_one_branch() {
     let leaf = written.callee("leaf");
     for frame in [FrameId(1), FrameId(2)] {
         let callers = PathId::EMPTY;
-        let frame = DisplayFrame { callee: main, frame };
+        let frame = DisplayFrame {
+            callee: main,
+            frame,
+        };
         let at = PathId(written.profile.paths.intern(Path { callers, frame }));
-        let frame = DisplayFrame { callee: leaf, frame: FrameId::NONE };
+        let frame = DisplayFrame {
+            callee: leaf,
+            frame: FrameId::NONE,
+        };
         let path = PathId(written.profile.paths.intern(Path { callers: at, frame }));
         written.add(&[], Shown::Serial, 1.0).path = path;
     }
@@ -236,13 +277,19 @@ fn calls_from_two_places_of_a_function_are_one_branch() {
 #[test]
 fn lines_group_by_place_and_name_the_inlined_function() {
     let mut written = Written::new();
-    let place = |line| Place { file: FileId(0), line };
+    let place = |line| Place {
+        file: FileId(0),
+        line,
+    };
     let at = |function: &str, line| InlinedPlace {
         function: Some(function.to_owned()),
         place: place(line),
     };
     let main = written.function("main");
-    let known = |places| FrameSymbol { function: Some(main), places };
+    let known = |places| FrameSymbol {
+        function: Some(main),
+        places,
+    };
     written.symbols.frames = vec![
         FrameSymbol::default(),
         known(vec![at("main", 7)]),
@@ -250,14 +297,23 @@ fn lines_group_by_place_and_name_the_inlined_function() {
         known(Vec::new()),
     ];
     for (frame, seconds) in [(1, 1.0), (2, 2.0), (2, 2.0), (3, 0.5)] {
-        let frame = DisplayFrame { callee: Callee::Function(main), frame: FrameId(frame) };
-        let path = written.profile.paths.intern(Path { callers: PathId::EMPTY, frame });
+        let frame = DisplayFrame {
+            callee: Callee::Function(main),
+            frame: FrameId(frame),
+        };
+        let path = written.profile.paths.intern(Path {
+            callers: PathId::EMPTY,
+            frame,
+        });
         written.add(&[], Shown::Serial, seconds).path = PathId(path);
     }
     written.add(&["<OMP idle>"], Shown::Idle, 0.25);
     let list = lines(&written.profile, &written.names(), &by_total());
-    let rows: Vec<(&str, f64)> =
-        list.rows.iter().map(|row| (row.name.as_str(), row.exclusive[0])).collect();
+    let rows: Vec<(&str, f64)> = list
+        .rows
+        .iter()
+        .map(|row| (row.name.as_str(), row.exclusive[0]))
+        .collect();
     let expected = [
         ("square, line 2 in \"a.c\"", 4.0),
         ("main, line 7 in \"a.c\"", 1.0),
@@ -279,18 +335,28 @@ fn names_follow_the_style() {
         line: Some(9),
     });
     let name = |form, soname, callee| {
-        Names { style: NameStyle { form, soname }, ..written.names() }.name(callee)
+        Names {
+            style: NameStyle { form, soname },
+            ..written.names()
+        }
+        .name(callee)
     };
     let plain = Callee::Function(plain);
     assert_eq!(name(NameForm::Long, false, plain), "ns::f<int>(char)");
     assert_eq!(name(NameForm::Short, false, plain), "ns::f<int>");
-    assert_eq!(name(NameForm::Mangled, true, plain), "_ZN2ns1fIiEEvc [prog]");
+    assert_eq!(
+        name(NameForm::Mangled, true, plain),
+        "_ZN2ns1fIiEEvc [prog]"
+    );
     let region = Callee::Function(outlined);
     let long = "foo(int) -- OMP parallel region from line 9 [foo.omp_outlined]";
     assert_eq!(name(NameForm::Long, false, region), long);
     let short = "foo -- OMP parallel region from line 9 [foo.omp_outlined]";
     assert_eq!(name(NameForm::Short, false, region), short);
-    assert_eq!(name(NameForm::Long, false, Callee::ParentOf(outlined)), "foo(int)");
+    assert_eq!(
+        name(NameForm::Long, false, Callee::ParentOf(outlined)),
+        "foo(int)"
+    );
     let code = Callee::Static(ModuleId(2), 0x2a);
     assert_eq!(name(NameForm::Long, true, code), "<static>@0x2a (<prog>)");
     let cut = Callee::Cut(Cut::DumpTooSmall);
@@ -300,8 +366,14 @@ fn names_follow_the_style() {
 #[test]
 fn parameters_end_a_name_and_operators_do_not() {
     assert_eq!(without_parameters("f(int)"), "f");
-    assert_eq!(without_parameters("(anonymous namespace)::f(int)"), "(anonymous namespace)::f");
-    assert_eq!(without_parameters("A::operator()(int) const"), "A::operator()");
+    assert_eq!(
+        without_parameters("(anonymous namespace)::f(int)"),
+        "(anonymous namespace)::f"
+    );
+    assert_eq!(
+        without_parameters("A::operator()(int) const"),
+        "A::operator()"
+    );
     assert_eq!(without_parameters("A::operator<(A)"), "A::operator<");
     assert_eq!(without_parameters("A::operator<<(A)"), "A::operator<<");
     assert_eq!(without_parameters("A::operator->()"), "A::operator->");
@@ -319,12 +391,21 @@ fn a_parent_that_was_put_back_is_the_function_itself() {
         line: None,
     });
     written.add(&["foo"], Shown::Serial, 1.0);
-    let frame = DisplayFrame { callee: Callee::ParentOf(outlined), frame: FrameId::NONE };
-    let path = written.profile.paths.intern(Path { callers: PathId::EMPTY, frame });
+    let frame = DisplayFrame {
+        callee: Callee::ParentOf(outlined),
+        frame: FrameId::NONE,
+    };
+    let path = written.profile.paths.intern(Path {
+        callers: PathId::EMPTY,
+        frame,
+    });
     written.add(&[], Shown::Serial, 2.0).path = PathId(path);
     let list = functions(&written.profile, &written.names(), &by_total());
     assert_eq!(list.rows.len(), 1);
-    assert_eq!((list.rows[0].name.as_str(), list.rows[0].exclusive[0]), ("foo", 3.0));
+    assert_eq!(
+        (list.rows[0].name.as_str(), list.rows[0].exclusive[0]),
+        ("foo", 3.0)
+    );
 }
 
 #[test]
@@ -339,11 +420,21 @@ fn notices_speak_above_one_percent() {
     header.losses.omp_lost = 50;
     let found = notices(&header, &written.profile);
     let expected = [
-        Notice::Inferred { seconds: 3.0, total: 100.0 },
-        Notice::OmpRecordsLost { lost: 50, taken: 50 },
+        Notice::Inferred {
+            seconds: 3.0,
+            total: 100.0,
+        },
+        Notice::OmpRecordsLost {
+            lost: 50,
+            taken: 50,
+        },
     ];
     assert_eq!(found, expected);
-    assert!(found[1].to_string().starts_with("50.0 % of the OpenMP records (50) were lost"));
+    assert!(
+        found[1]
+            .to_string()
+            .starts_with("50.0 % of the OpenMP records (50) were lost")
+    );
 }
 
 /// A small generator with a fixed seed (SplitMix64), so that a failure comes back.
@@ -360,13 +451,27 @@ impl Random {
 }
 
 fn random_profile(seed: u64) -> Written {
-    const NAMES: [&str; 6] = ["main", "a", "b", "c", "<OMP idle>", "<OMP implicit barrier>"];
-    const SHOWN: [Shown; 4] = [Shown::Serial, Shown::Work, Shown::ImplicitBarrier, Shown::Idle];
+    const NAMES: [&str; 6] = [
+        "main",
+        "a",
+        "b",
+        "c",
+        "<OMP idle>",
+        "<OMP implicit barrier>",
+    ];
+    const SHOWN: [Shown; 4] = [
+        Shown::Serial,
+        Shown::Work,
+        Shown::ImplicitBarrier,
+        Shown::Idle,
+    ];
     let mut random = Random(seed);
     let mut written = Written::new();
     for _ in 0..random.below(60) {
         let depth = random.below(9);
-        let stack: Vec<&str> = (0..depth).map(|_| NAMES[random.below(6) as usize]).collect();
+        let stack: Vec<&str> = (0..depth)
+            .map(|_| NAMES[random.below(6) as usize])
+            .collect();
         let seconds = random.below(1_000_000) as f64 / 1e6;
         let (shown, thread) = (SHOWN[random.below(4) as usize], random.below(2));
         let item = written.add(&stack, shown, seconds);
@@ -388,7 +493,13 @@ fn inclusive_by_walking(written: &Written, name: &str) -> f64 {
         }
         found
     };
-    written.profile.items.iter().filter(on_stack).map(|item| item.seconds).sum()
+    written
+        .profile
+        .items
+        .iter()
+        .filter(on_stack)
+        .map(|item| item.seconds)
+        .sum()
 }
 
 fn check_tree(rows: &[TreeRow], width: usize) {
@@ -400,7 +511,10 @@ fn check_tree(rows: &[TreeRow], width: usize) {
                 .filter(|below| below.depth == row.depth + 1)
                 .map(|below| below.attributed[metric])
                 .sum();
-            assert!(close(row.exclusive[metric] + children, row.attributed[metric]));
+            assert!(close(
+                row.exclusive[metric] + children,
+                row.attributed[metric]
+            ));
         }
     }
 }
@@ -413,7 +527,11 @@ fn check_neighbours(block: &Neighbours, metric: usize) {
     let through = block.row.exclusive[metric] + sum(&block.callees);
     assert!(close(through, inclusive), "{}: callees", block.row.name);
     if block.row.name != TOTAL {
-        assert!(close(sum(&block.callers), inclusive), "{}: callers", block.row.name);
+        assert!(
+            close(sum(&block.callers), inclusive),
+            "{}: callers",
+            block.row.name
+        );
     }
 }
 
@@ -435,11 +553,19 @@ fn the_sums_of_every_view_agree() {
             assert!(close(exclusive, total), "seed {seed}: lines");
             let of_threads: f64 = by_thread.iter().map(|row| row.seconds[metric]).sum();
             assert!(close(of_threads, total), "seed {seed}: threads");
-            assert!(close(rows[0].attributed[metric], total), "seed {seed}: tree");
-            blocks.iter().for_each(|block| check_neighbours(block, metric));
+            assert!(
+                close(rows[0].attributed[metric], total),
+                "seed {seed}: tree"
+            );
+            blocks
+                .iter()
+                .for_each(|block| check_neighbours(block, metric));
         }
         let (work, wait) = (list.total.exclusive[1], list.total.exclusive[2]);
-        assert!(close(work + wait, list.total.exclusive[0]), "seed {seed}: work and wait");
+        assert!(
+            close(work + wait, list.total.exclusive[0]),
+            "seed {seed}: work and wait"
+        );
         for row in &list.rows {
             let slow = inclusive_by_walking(&written, &row.name);
             assert!(close(row.inclusive[0], slow), "seed {seed}: {}", row.name);

@@ -1,7 +1,7 @@
 //! The list of threads.
 
-use super::tree::add_item;
 use super::Seconds;
+use super::tree::add_item;
 use crate::ids::{Nanos, ThreadId};
 use crate::metrics::Metric;
 use crate::profile::Profile;
@@ -39,7 +39,10 @@ pub fn threads(profile: &Profile, tables: &Tables, metrics: &[Metric]) -> Vec<Th
     ids.zip(tables.threads.iter().zip(sums))
         .map(|(thread, (row, seconds))| ThreadRow {
             thread,
-            pid: tables.processes.get(row.process.index()).map_or(0, |process| process.pid),
+            pid: tables
+                .processes
+                .get(row.process.index())
+                .map_or(0, |process| process.pid),
             tid: row.tid,
             kind: row.kind,
             birth: row.birth,

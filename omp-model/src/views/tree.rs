@@ -84,7 +84,10 @@ impl<K: Copy + Eq + Hash> Tree<K> {
         for node in (1..self.nodes.len()).rev() {
             let parent = self.nodes[node].parent as usize;
             let (above, from) = self.below.split_at_mut(node * self.width);
-            add(&mut above[parent * self.width..][..self.width], &from[..self.width]);
+            add(
+                &mut above[parent * self.width..][..self.width],
+                &from[..self.width],
+            );
         }
     }
 
@@ -172,7 +175,12 @@ impl<K: Copy + Eq + Hash> Tree<K> {
             outer.push((node, depth));
             path.push(node);
             enter(node, recursion);
-            pending.extend(self.children(node).iter().rev().map(|&child| (child, depth + 1)));
+            pending.extend(
+                self.children(node)
+                    .iter()
+                    .rev()
+                    .map(|&child| (child, depth + 1)),
+            );
         }
     }
 }
@@ -212,7 +220,10 @@ struct Merge<K> {
 impl<K> Default for Merge<K> {
     fn default() -> Self {
         Merge {
-            nodes: vec![Node { parent: 0, group: NO_GROUP }],
+            nodes: vec![Node {
+                parent: 0,
+                group: NO_GROUP,
+            }],
             node_index: FxHashMap::default(),
             groups: Vec::new(),
             group_index: FxHashMap::default(),

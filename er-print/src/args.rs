@@ -1,0 +1,89 @@
+//! The command line: commands with their arguments, then the experiment.
+
+use std::path::PathBuf;
+
+use crate::commands::{self, Command};
+use crate::failure::Stop;
+use crate::output::Output;
+use crate::script;
+use crate::session::{Recording, Session};
+
+const USAGE: &str = "er_print -COMMAND [ARG] ... EXPERIMENT";
+
+/// A command and its arguments.
+#[derive(Debug)]
+pub(crate) struct Step {
+    /// The row of the table.
+    pub(crate) command: &'static Command,
+    /// As many as it takes.
+    pub(crate) arguments: Vec<String>,
+}
+
+/// What the command line asks for.
+#[derive(Debug, Default)]
+pub(crate) struct Invocation {
+    /// Commands in their order; none: read them from standard input.
+    pub(crate) steps: Vec<Step>,
+    /// Experiments in their order.
+    pub(crate) experiments: Vec<String>,
+}
+
+impl Invocation {
+    /// Sorts out the words. All commands are checked before any is run.
+    pub(crate) fn parse(words: &[String]) -> Result<Invocation, Stop> {
+        let mut invocation = Invocation::default();
+        let mut rest = words;
+        while let Some((word, after)) = rest.split_first() {
+            rest = after;
+            let Some(name) = word.strip_prefix('-').filter(|name| !name.is_empty()) else {
+                invocation.experiments.push(word.clone());
+                continue;
+            };
+            let command = commands::find(name.strip_prefix('-').unwrap_or(name))?;
+            let arguments = command.take(rest);
+            rest = &rest[arguments.len()..];
+            command.check(arguments)?;
+            invocation.steps.push(Step {
+                command,
+                arguments: arguments.to_vec(),
+            });
+        }
+        Ok(invocation)
+    }
+
+    fn needs_experiment(&self) -> bool {
+        self.steps.is_empty() || self.steps.iter().any(|step| step.command.needs_experiment)
+    }
+}
+
+/// Does what the command line asks for.
+pub(crate) fn run(words: &[String], output: &mut Output) -> Result<(), Stop> {
+    let invocation = Invocation::parse(words)?;
+    let recording = match invocation.experiments.as_slice() {
+        [] if invocation.needs_experiment() => {
+            return Err(Stop::Words(format!(
+                "which experiment? name its directory last: {USAGE}; er_print -help lists the \
+                 commands"
+            )));
+        }
+        [] => None,
+        [experiment] => Some(Recording::open(&PathBuf::from(experiment))?),
+        [_, second, ..] => {
+            return Err(Stop::Words(format!(
+                "several experiments in one report are not supported yet: leave out {second}"
+            )));
+        }
+    };
+    for warning in recording.iter().flat_map(|recording| &recording.warnings) {
+        eprintln!("er_print: warning: {warning}");
+    }
+    let mut session = Session::new(recording, output);
+    if invocation.steps.is_empty() {
+        return script::run_stdin(&mut session);
+    }
+    for step in &invocation.steps {
+        let action = step.command.check(&step.arguments)?;
+        action(&mut session, &step.arguments)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,143 @@
+//! Commands that choose what follows: metrics, order, names, mode, output, scripts.
+
+use omp_model::metrics::{Column, SortKey};
+use omp_model::profile::ViewMode;
+use omp_model::views::names::NameForm;
+
+use super::{choose, count};
+use crate::failure::Stop;
+use crate::script as scripts;
+use crate::session::{PrintMode, Session};
+
+/// Chooses the columns. The order stays if its metric is still among them.
+pub(crate) fn metrics(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    let available = session.recording()?.available();
+    let columns = Column::parse_list(&arguments[0], &available)
+        .map_err(|error| Stop::Words(error.to_string()))?;
+    let order = session.settings.sort;
+    let still_there =
+        order.is_some_and(|key| columns.iter().any(|column| column.quantity == key.quantity));
+    if !still_there {
+        session.settings.sort = None;
+    }
+    session.settings.columns = Some(columns);
+    tell(session, true)
+}
+
+/// Chooses the order.
+pub(crate) fn sort(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    let available = session.recording()?.available();
+    let key = SortKey::parse(&arguments[0], &available)
+        .map_err(|error| Stop::Words(error.to_string()))?;
+    session.settings.sort = Some(key);
+    tell(session, false)
+}
+
+/// Says what is in force now, as gprofng does, but never between JSON objects.
+fn tell(session: &mut Session<'_>, list: bool) -> Result<(), Stop> {
+    if session.settings.print == PrintMode::Json {
+        return Ok(());
+    }
+    if list {
+        let line = format!("Current metrics: {}\n", spec(&session.columns()?));
+        session.print(&line)?;
+    }
+    let line = current_sort(session.sort_key()?, &session.columns()?);
+    session.print(&line)
+}
+
+/// A list of columns as it would be typed.
+pub(crate) fn spec(columns: &[Column]) -> String {
+    columns
+        .iter()
+        .map(Column::to_string)
+        .collect::<Vec<_>>()
+        .join(":")
+}
+
+/// `Current Sort Metric: Exclusive OMP Work Time ( e.%ompwork )`.
+pub(crate) fn current_sort(key: SortKey, columns: &[Column]) -> String {
+    let column = columns
+        .iter()
+        .find(|column| column.quantity == key.quantity);
+    let typed = column.map_or_else(|| key.quantity.id(), Column::to_string);
+    let sign = if key.reversed { "-" } else { "" };
+    format!(
+        "Current Sort Metric: {} ( {sign}{typed} )\n",
+        key.quantity.label()
+    )
+}
+
+/// Limits the rows.
+pub(crate) fn limit(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    session.settings.limit = count("limit", &arguments[0])?;
+    Ok(())
+}
+
+/// Chooses how functions are called.
+pub(crate) fn name(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    let (form, soname) = match arguments[0].split_once(':') {
+        Some((form, soname)) => (form, Some(soname)),
+        None => (arguments[0].as_str(), None),
+    };
+    let forms = [
+        ("long", NameForm::Long),
+        ("short", NameForm::Short),
+        ("mangled", NameForm::Mangled),
+    ];
+    let form = choose("name", form, &forms)?;
+    let soname = match soname {
+        Some(word) => choose(
+            "name, after the colon,",
+            word,
+            &[("soname", true), ("nosoname", false)],
+        )?,
+        None => session.settings.style.soname,
+    };
+    session.settings.style.form = form;
+    session.settings.style.soname = soname;
+    Ok(())
+}
+
+/// Chooses the viewpoint.
+pub(crate) fn viewmode(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    let modes = [
+        ("user", ViewMode::User),
+        ("expert", ViewMode::Expert),
+        ("machine", ViewMode::Machine),
+    ];
+    session.settings.mode = choose("viewmode", &arguments[0], &modes)?;
+    Ok(())
+}
+
+/// Chooses between text and JSON.
+pub(crate) fn printmode(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    let word = arguments[0].to_lowercase();
+    if word == "html" || word.chars().count() == 1 {
+        let message = format!("printmode \"{word}\" is not supported yet: choose text or json");
+        return Err(Stop::Words(message));
+    }
+    let modes = [("text", PrintMode::Text), ("json", PrintMode::Json)];
+    session.settings.print = choose("printmode", &word, &modes)?;
+    Ok(())
+}
+
+/// Sends what follows to a file.
+pub(crate) fn outfile(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    session.redirect(&arguments[0], false)
+}
+
+/// Sends what follows to the end of a file.
+pub(crate) fn appendfile(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    session.redirect(&arguments[0], true)
+}
+
+/// Runs the commands of a file.
+pub(crate) fn script(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    scripts::run_file(session, &arguments[0])
+}
+
+/// Ends.
+pub(crate) fn quit(_: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
+    Err(Stop::Quit)
+}

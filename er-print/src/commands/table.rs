@@ -1,0 +1,179 @@
+//! The table of commands, in the order of help.
+
+use super::{Action, Command, Group, about, functions, lists, settings, tree};
+
+/// A command that reads the experiment.
+const fn view(
+    group: Group,
+    name: &'static str,
+    arguments: &'static str,
+    help: &'static str,
+    action: Action,
+) -> Command {
+    let aliases = &[];
+    Command {
+        name,
+        aliases,
+        arguments,
+        help,
+        group,
+        needs_experiment: true,
+        action: Some(action),
+    }
+}
+
+/// A command that works without an experiment.
+const fn general(
+    group: Group,
+    name: &'static str,
+    arguments: &'static str,
+    help: &'static str,
+    action: Action,
+) -> Command {
+    let needs_experiment = false;
+    Command {
+        needs_experiment,
+        ..view(group, name, arguments, help, action)
+    }
+}
+
+/// A word of the language that is not supported yet.
+const fn later(
+    group: Group,
+    name: &'static str,
+    arguments: &'static str,
+    help: &'static str,
+) -> Command {
+    let (aliases, needs_experiment, action): (&[&str], _, _) = (&[], false, None);
+    Command {
+        name,
+        aliases,
+        arguments,
+        help,
+        group,
+        needs_experiment,
+        action,
+    }
+}
+
+/// The same command by another name too.
+const fn alias(names: &'static [&'static str], command: Command) -> Command {
+    Command {
+        aliases: names,
+        ..command
+    }
+}
+
+/// Every command of the language, one row a line: it is read as a table.
+#[rustfmt::skip]
+pub(crate) const COMMANDS: &[Command] = &[
+    view(Group::Functions, "functions", "", "list functions by the current metrics", functions::functions),
+    view(Group::Functions, "metrics", "SPEC", "choose metrics: e.%ompwork:i.%ompwait:name, default, all", settings::metrics),
+    view(Group::Functions, "sort", "SPEC", "sort tables by a metric or by name; - before it turns the order round", settings::sort),
+    later(Group::Functions, "fsummary", "", "show every function in detail"),
+    view(Group::Functions, "fsingle", "NAME [N]", "show one function in detail, the N-th of that name", functions::fsingle),
+
+    alias(&["gprof"], view(Group::Tree, "callers-callees", "", "show each function between its callers and callees", tree::callers_callees)),
+    later(Group::Tree, "csingle", "NAME [N]", "show callers and callees of one function"),
+    later(Group::Tree, "cprepend", "NAME [N]", "put a function before the stack fragment"),
+    later(Group::Tree, "cappend", "NAME [N]", "put a function behind the stack fragment"),
+    later(Group::Tree, "crmfirst", "", "take the first function off the stack fragment"),
+    later(Group::Tree, "crmlast", "", "take the last function off the stack fragment"),
+    alias(&["ctree"], view(Group::Tree, "calltree", "", "show the tree of calls", tree::calltree)),
+
+    view(Group::Places, "lines", "", "list source lines by the current metrics", functions::lines),
+    later(Group::Places, "lsummary", "", "show every line in detail"),
+    later(Group::Places, "pcs", "", "list instructions by the current metrics"),
+    later(Group::Places, "psummary", "", "show every instruction in detail"),
+    later(Group::Places, "source", "NAME [N]", "show annotated source"),
+    later(Group::Places, "disasm", "NAME [N]", "show annotated instructions"),
+    later(Group::Places, "sthresh", "PERCENT", "mark source lines from this share on"),
+    later(Group::Places, "dthresh", "PERCENT", "mark instructions from this share on"),
+    later(Group::Places, "setpath", "PATHS", "set where sources are looked for"),
+    later(Group::Places, "addpath", "PATHS", "add to where sources are looked for"),
+    later(Group::Places, "pathmap", "OLD NEW", "replace the beginning of source paths"),
+    later(Group::Places, "scc", "CLASSES", "choose comments in annotated source"),
+    later(Group::Places, "dcc", "CLASSES", "choose comments in annotated instructions"),
+    later(Group::Places, "cc", "CLASSES", "choose comments in both"),
+
+    later(Group::Index, "indxobj", "TYPE", "list index objects of a type"),
+    later(Group::Index, "indxobj_list", "", "list the types of index objects"),
+    later(Group::Index, "indxobj_define", "TYPE EXPR", "define a type of index object"),
+    view(Group::Index, "Threads", "", "list threads by the current metrics", lists::threads),
+    later(Group::Index, "CPUs", "", "list CPUs by the current metrics"),
+    later(Group::Index, "Samples", "", "list sample points by the current metrics"),
+    later(Group::Index, "Seconds", "", "list seconds by the current metrics"),
+    later(Group::Index, "Processes", "", "list processes by the current metrics"),
+    later(Group::Index, "Experiment_IDs", "", "list experiments by the current metrics"),
+    later(Group::Index, "OMP_preg", "", "list parallel regions by the current metrics"),
+    later(Group::Index, "OMP_task", "", "list tasks by the current metrics"),
+
+    alias(&["exp_list"], later(Group::Lists, "experiment_list", "", "list the experiments")),
+    later(Group::Lists, "sample_list", "", "list the sample points"),
+    view(Group::Lists, "thread_list", "", "list the threads and their lifetimes", lists::thread_list),
+    later(Group::Lists, "lwp_list", "", "list the kernel threads"),
+    later(Group::Lists, "cpu_list", "", "list the CPUs"),
+    view(Group::Lists, "object_list", "", "list the load objects", lists::object_list),
+
+    later(Group::Filters, "filters", "EXPR", "keep only the data for which an expression is true"),
+    later(Group::Filters, "describe", "", "list the words of filters"),
+    later(Group::Filters, "thread_select", "LIST", "keep only these threads"),
+    later(Group::Filters, "lwp_select", "LIST", "keep only these kernel threads"),
+    later(Group::Filters, "cpu_select", "LIST", "keep only these CPUs"),
+    later(Group::Filters, "sample_select", "LIST", "keep only these sample points"),
+    later(Group::Filters, "object_select", "LIST", "show functions of these load objects only"),
+    later(Group::Filters, "object_show", "LIST", "show all functions of load objects"),
+    later(Group::Filters, "object_hide", "LIST", "show load objects as one function each"),
+    later(Group::Filters, "object_api", "LIST", "show only the entry points of load objects"),
+    later(Group::Filters, "objects_default", "", "show load objects as at the start"),
+
+    view(Group::Metrics, "metric_list", "", "list the metrics of this experiment, and those in force", lists::metric_list),
+    alias(&["gmetric_list"], later(Group::Metrics, "cmetric_list", "", "list the metrics of callers and callees")),
+    later(Group::Metrics, "indx_metric_list", "", "list the metrics of index objects"),
+
+    general(Group::Output, "outfile", "FILE", "send what follows to a file, emptied first; - is standard output", settings::outfile),
+    general(Group::Output, "appendfile", "FILE", "send what follows to the end of a file", settings::appendfile),
+    general(Group::Output, "limit", "N", "show at most N rows; 0: all", settings::limit),
+    general(Group::Output, "name", "FORM", "name functions long, short or mangled, with :soname or :nosoname", settings::name),
+    general(Group::Output, "viewmode", "MODE", "show stacks as written (user, expert) or as measured (machine)", settings::viewmode),
+    later(Group::Output, "compare", "MODE", "set experiments side by side"),
+    general(Group::Output, "printmode", "MODE", "print text or json", settings::printmode),
+
+    view(Group::About, "header", "", "tell how the recording was made, and what it is short of", about::header),
+    view(Group::About, "overview", "", "tell where the time went", about::overview),
+    later(Group::About, "statistics", "", "show resource use"),
+    later(Group::About, "objects", "", "list load objects with errors"),
+    later(Group::About, "ifreq", "", "show how often instructions ran"),
+    later(Group::About, "sample_detail", "", "show resource use by sample point"),
+    later(Group::About, "procstats", "", "show what er_print itself has used"),
+    general(Group::About, "script", "FILE", "read commands from a file", settings::script),
+    general(Group::About, "version", "", "print the version", about::version),
+    general(Group::About, "help", "", "list the commands", about::help),
+    alias(&["exit"], general(Group::About, "quit", "", "end", settings::quit)),
+
+    later(Group::Experiments, "open_exp", "EXPERIMENT", "open an experiment instead of all others"),
+    later(Group::Experiments, "add_exp", "EXPERIMENT", "add an experiment"),
+    later(Group::Experiments, "drop_exp", "EXPERIMENT", "drop an experiment"),
+
+    later(Group::Defaults, "dmetrics", "SPEC", "set the metrics to start with"),
+    later(Group::Defaults, "dsort", "SPEC", "set the order to start with"),
+    later(Group::Defaults, "en_desc", "CHOICE", "read descendants too"),
+    later(Group::Defaults, "tabs", "LIST", "choose the analyzer's tabs"),
+    later(Group::Defaults, "tlmode", "MODE", "choose the analyzer's timeline"),
+    later(Group::Defaults, "tldata", "LIST", "choose the analyzer's timeline data"),
+
+    later(Group::NotRecorded, "leaks", "", "list memory leaks"),
+    later(Group::NotRecorded, "allocs", "", "list allocations"),
+    later(Group::NotRecorded, "heap", "", "list allocations and leaks"),
+    later(Group::NotRecorded, "heapstat", "", "show heap use"),
+    later(Group::NotRecorded, "ioactivity", "", "show input and output by file"),
+    later(Group::NotRecorded, "iodetail", "", "show input and output by descriptor"),
+    later(Group::NotRecorded, "iocallstack", "", "show input and output by stack"),
+    later(Group::NotRecorded, "iostat", "", "show input and output in sum"),
+    later(Group::NotRecorded, "races", "", "list data races"),
+    later(Group::NotRecorded, "rsummary", "ID", "show a data race"),
+    later(Group::NotRecorded, "rdetail", "ID", "show a data race in detail"),
+    later(Group::NotRecorded, "deadlocks", "", "list deadlocks"),
+    later(Group::NotRecorded, "dsummary", "ID", "show a deadlock"),
+    later(Group::NotRecorded, "ddetail", "ID", "show a deadlock in detail"),
+];

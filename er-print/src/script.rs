@@ -1,0 +1,113 @@
+//! Lines of commands: a script's, standard input's, and those typed at the prompt.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use crate::commands;
+use crate::failure::Stop;
+use crate::session::Session;
+
+/// How deep a script may call scripts: one that calls itself ends with a message.
+const DEEPEST: usize = 16;
+
+/// Splits a line into words: at spaces, but not in `"…"` or `'…'`; `#` at the beginning of a word
+/// starts a comment.
+pub(crate) fn split(line: &str) -> Result<Vec<String>, Stop> {
+    let mut words = Vec::new();
+    let mut letters = line.chars().peekable();
+    loop {
+        while letters.next_if(|letter| letter.is_whitespace()).is_some() {}
+        match letters.peek() {
+            None | Some('#') => return Ok(words),
+            Some(_) => {}
+        }
+        let mut word = String::new();
+        while let Some(letter) = letters.next_if(|letter| !letter.is_whitespace()) {
+            if letter != '"' && letter != '\'' {
+                word.push(letter);
+                continue;
+            }
+            loop {
+                match letters.next() {
+                    Some(end) if end == letter => break,
+                    Some(inside) => word.push(inside),
+                    None => {
+                        let message = format!("the quotation mark {letter} is not closed: {line}");
+                        return Err(Stop::Words(message));
+                    }
+                }
+            }
+        }
+        words.push(word);
+    }
+}
+
+/// Runs one line.
+fn run_line(session: &mut Session<'_>, line: &str) -> Result<(), Stop> {
+    let words = split(line)?;
+    let Some((name, arguments)) = words.split_first() else {
+        return Ok(());
+    };
+    let command = commands::find(name.strip_prefix('-').unwrap_or(name))?;
+    let action = command.check(arguments)?;
+    action(session, arguments)
+}
+
+/// Runs a file of commands, up to the first that fails; its message names the line.
+pub(crate) fn run_file(session: &mut Session<'_>, name: &str) -> Result<(), Stop> {
+    if session.script_depth >= DEEPEST {
+        let message = format!("{name}: scripts call each other more than {DEEPEST} deep");
+        return Err(Stop::Words(message));
+    }
+    let text = std::fs::read(name).map_err(|error| {
+        Stop::Data(format!(
+            "cannot read the script {name}: {error}; check the name"
+        ))
+    })?;
+    session.script_depth += 1;
+    let ended = String::from_utf8_lossy(&text)
+        .lines()
+        .enumerate()
+        .try_for_each(|(at, line)| {
+            run_line(session, line).map_err(|stop| at_line(stop, name, at + 1))
+        });
+    session.script_depth -= 1;
+    ended
+}
+
+fn at_line(stop: Stop, name: &str, line: usize) -> Stop {
+    match stop {
+        Stop::Words(message) => Stop::Words(format!("{name}, line {line}: {message}")),
+        other => other,
+    }
+}
+
+/// Reads commands from standard input: with a prompt, and going on after a mistake, if a person
+/// types them; else like a script.
+pub(crate) fn run_stdin(session: &mut Session<'_>) -> Result<(), Stop> {
+    let interactive = io::stdin().is_terminal();
+    let mut input = io::stdin().lock();
+    let mut line = Vec::new();
+    for number in 1.. {
+        if interactive {
+            session.flush()?;
+            eprint!("(er_print) ");
+            io::stderr().flush()?;
+        }
+        line.clear();
+        let read = input
+            .read_until(b'\n', &mut line)
+            .map_err(|error| Stop::Data(format!("cannot read commands: {error}")))?;
+        if read == 0 {
+            break;
+        }
+        match run_line(session, &String::from_utf8_lossy(&line)) {
+            Err(stop @ (Stop::Words(_) | Stop::Data(_))) if interactive => {
+                session.flush()?;
+                eprintln!("er_print: {stop}");
+            }
+            Err(stop) => return Err(at_line(stop, "standard input", number)),
+            Ok(()) => {}
+        }
+    }
+    Ok(())
+}

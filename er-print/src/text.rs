@@ -1,0 +1,208 @@
+//! Tables as text, in the manner of Sun's er_print.
+//!
+//! ```text
+//! Excl. OMP     Incl. OMP      Name
+//! Work          Work
+//!  sec.      %   sec.      %
+//! 2.922 100.00  2.922 100.00   <Total>
+//! ```
+//!
+//! Cells stand under the left end of their headings, numbers aligned by their decimal points, a
+//! true zero as `0.`; names are never cut.
+
+use omp_model::metrics::{Column, Quantity};
+use omp_model::views::Code;
+
+/// What a row offers to the columns.
+pub(crate) struct Line<'a> {
+    /// Seconds of a quantity, and the seconds that are 100 %.
+    pub(crate) times: Vec<(f64, f64)>,
+    /// The row's code.
+    pub(crate) code: Option<Code>,
+    /// A mark (a space, or `*`) and what stands before the name.
+    pub(crate) lead: String,
+    /// The name.
+    pub(crate) name: &'a str,
+}
+
+const HEADING_LINES: usize = 3;
+
+struct Cells {
+    heading: [String; HEADING_LINES],
+    rows: Vec<String>,
+}
+
+/// A table; [`Line::times`] has an entry for each column that is a time, hidden or not.
+pub(crate) fn table(columns: &[Column], lines: &[Line<'_>]) -> String {
+    let mut cells: Vec<Cells> = Vec::new();
+    let mut time = 0;
+    for column in columns {
+        let at = time;
+        time += usize::from(matches!(column.quantity, Quantity::Time(..)));
+        if !column.visible() {
+            continue;
+        }
+        cells.push(match column.quantity {
+            Quantity::Time(..) => {
+                let times: Vec<(f64, f64)> = lines.iter().map(|line| line.times[at]).collect();
+                time_cells(column, &times)
+            }
+            Quantity::Size => size_cells(lines),
+            Quantity::Address => Cells {
+                heading: ["PC Addr.".to_owned(), String::new(), String::new()],
+                rows: lines.iter().map(|line| address(line.code)).collect(),
+            },
+            Quantity::Name => Cells {
+                heading: [" Name".to_owned(), String::new(), String::new()],
+                rows: lines
+                    .iter()
+                    .map(|line| format!("{}{}", line.lead, line.name))
+                    .collect(),
+            },
+        });
+    }
+    join(&cells, lines.len())
+}
+
+fn join(cells: &[Cells], rows: usize) -> String {
+    let width = |cells: &Cells| {
+        let all = cells.heading.iter().chain(&cells.rows);
+        all.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = cells.iter().map(width).collect();
+    let mut text = String::new();
+    let mut push = |row: &mut dyn Iterator<Item = &String>| {
+        let start = text.len();
+        for (cell, width) in row.zip(&widths) {
+            text.push_str(cell);
+            let padding = width - cell.chars().count() + 2;
+            text.extend(std::iter::repeat_n(' ', padding));
+        }
+        text.truncate(start + text[start..].trim_end().len());
+        text.push('\n');
+    };
+    for line in 0..HEADING_LINES {
+        if cells.iter().any(|cells| !cells.heading[line].is_empty()) {
+            push(&mut cells.iter().map(|cells| &cells.heading[line]));
+        }
+    }
+    for row in 0..rows {
+        push(&mut cells.iter().map(|cells| &cells.rows[row]));
+    }
+    text
+}
+
+fn time_cells(column: &Column, times: &[(f64, f64)]) -> Cells {
+    let values = aligned(times.iter().map(|&(seconds, _)| seconds), 3, 1);
+    let percents = aligned(
+        times
+            .iter()
+            .map(|&(seconds, whole)| percent(seconds, whole)),
+        2,
+        3,
+    );
+    let Quantity::Time(flavour, metric) = column.quantity else {
+        return Cells {
+            heading: Default::default(),
+            rows: Vec::new(),
+        };
+    };
+    let (flavour, words) = (flavour.heading(), metric.words());
+    match (column.value, column.percent) {
+        (true, true) => {
+            let width = values
+                .iter()
+                .map(String::len)
+                .max()
+                .unwrap_or(0)
+                .max(" sec.".len());
+            let (first, rest) = words.split_once(' ').unwrap_or((words, ""));
+            let units = format!("{:>width$} {:>6}", "sec.", "%");
+            Cells {
+                heading: [format!("{flavour} {first}"), rest.to_owned(), units],
+                rows: values
+                    .iter()
+                    .zip(&percents)
+                    .map(|(value, percent)| format!("{value:>width$} {percent}"))
+                    .collect(),
+            }
+        }
+        (true, false) => {
+            let (most, last) = words.rsplit_once(' ').unwrap_or((words, ""));
+            let last = format!("{last} sec.").trim_start().to_owned();
+            Cells {
+                heading: [flavour.to_owned(), most.to_owned(), last],
+                rows: values,
+            }
+        }
+        (false, _) => Cells {
+            heading: [flavour.to_owned(), words.to_owned(), format!("{:>6}", "%")],
+            rows: percents,
+        },
+    }
+}
+
+fn size_cells(lines: &[Line<'_>]) -> Cells {
+    let sizes: Vec<String> = lines
+        .iter()
+        .map(|line| line.code.map_or(0, |code| code.size).to_string())
+        .collect();
+    let width = sizes.iter().map(String::len).max().unwrap_or(0);
+    Cells {
+        heading: ["Size".to_owned(), String::new(), String::new()],
+        rows: sizes.iter().map(|size| format!("{size:>width$}")).collect(),
+    }
+}
+
+/// `2:0x00001139`: the number of the load object and the offset in it; 0 for what has no code.
+pub(crate) fn address(code: Option<Code>) -> String {
+    let (module, address) = code.map_or((0, 0), |code| (code.module.0, code.address));
+    format!("{module}:0x{address:08x}")
+}
+
+/// A part of a whole in percent; 0 of nothing.
+pub(crate) fn percent(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 {
+        100.0 * part / whole
+    } else {
+        0.0
+    }
+}
+
+/// A number with so many decimals; a true zero is `0.`.
+pub(crate) fn number(value: f64, decimals: usize) -> String {
+    if value == 0.0 {
+        "0.".to_owned()
+    } else {
+        format!("{value:.decimals$}")
+    }
+}
+
+/// Numbers of one width with their points in one column.
+fn aligned(
+    values: impl Iterator<Item = f64>,
+    decimals: usize,
+    least_integers: usize,
+) -> Vec<String> {
+    let numbers: Vec<String> = values.map(|value| number(value, decimals)).collect();
+    let integers = |number: &String| number.find('.').unwrap_or(number.len());
+    let before = numbers
+        .iter()
+        .map(integers)
+        .max()
+        .unwrap_or(0)
+        .max(least_integers);
+    let after = decimals + 1;
+    numbers
+        .iter()
+        .map(|number| {
+            let (integer, fraction) = number.split_at(integers(number));
+            format!("{integer:>before$}{fraction:<after$}")
+        })
+        .collect()
+}
+
+/// Seconds with three decimals, for running text.
+pub(crate) fn seconds(value: f64) -> String {
+    format!("{value:.3}")
+}

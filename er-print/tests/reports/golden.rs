@@ -1,0 +1,205 @@
+//! Reports of two hand-made experiments, held against golden files that a person has read.
+//! `BLESS=1` writes them anew.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::handmade::{self, Folder};
+
+fn er_print(folder: &Path, words: &[&str]) -> Output {
+    let words = words.iter().copied();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_er_print"));
+    // Named as a user would name them, so that golden files hold no path of this machine.
+    command.args(words).current_dir(folder).output().unwrap()
+}
+
+fn golden_path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(name)
+}
+
+/// Runs er_print and compares what it prints; nothing may be on stderr.
+fn check(name: &str, words: &[&str]) {
+    let folder = Folder::new(name);
+    handmade::openmp(&folder.path().join("omp.er"));
+    handmade::plain(&folder.path().join("plain.er"));
+    let output = er_print(folder.path(), words);
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{words:?}");
+    assert_eq!(output.status.code(), Some(0), "{words:?}");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let path = golden_path(name);
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, &printed).unwrap();
+        return;
+    }
+    let golden = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(
+        printed,
+        golden,
+        "{}: if this is right, run with BLESS=1",
+        path.display()
+    );
+}
+
+macro_rules! goldens {
+    ($($name:ident: $file:literal, [$($word:literal),* $(,)?];)*) => {$(
+        #[test]
+        fn $name() {
+            check($file, &[$($word),*]);
+        }
+    )*};
+}
+
+goldens! {
+    functions: "functions.txt", ["-functions", "omp.er"];
+    functions_of_plain: "functions_plain.txt", ["-functions", "plain.er"];
+    functions_in_machine_mode: "functions_machine.txt",
+        ["-viewmode", "machine", "-functions", "omp.er"];
+    functions_by_other_metrics: "functions_metrics.txt", [
+        "-metrics", "e.%total:i!total:e%ompwait:e.offcpuwork:size:address:name",
+        "-sort", "i.total", "-limit", "4", "-functions", "omp.er",
+    ];
+    functions_by_name_reversed: "functions_by_name.txt",
+        ["-sort", "-name", "-name", "mangled:soname", "-functions", "plain.er"];
+    calltree: "calltree.txt", ["-calltree", "omp.er"];
+    calltree_in_machine_mode: "calltree_machine.txt",
+        ["-viewmode", "machine", "-calltree", "omp.er"];
+    calltree_of_plain: "calltree_plain.txt", ["-name", "short", "-ctree", "plain.er"];
+    callers_callees: "callers_callees.txt", ["-gprof", "omp.er"];
+    callers_callees_of_a_recursion: "callers_callees_plain.txt",
+        ["-callers-callees", "plain.er"];
+    fsingle: "fsingle.txt", ["-fsingle", "bar", "-fsingle", "<OMP implicit barrier>", "omp.er"];
+    lines: "lines.txt", ["-lines", "omp.er"];
+    header: "header.txt", ["-header", "omp.er"];
+    header_of_plain: "header_plain.txt", ["-header", "plain.er"];
+    overview: "overview.txt", ["-overview", "omp.er"];
+    overview_of_plain: "overview_plain.txt", ["-overview", "plain.er"];
+    thread_list: "thread_list.txt", ["-thread_list", "omp.er"];
+    threads: "threads.txt", ["-Threads", "omp.er"];
+    object_list: "object_list.txt", ["-object_list", "omp.er"];
+    metric_list: "metric_list.txt", ["-metric_list", "omp.er"];
+    metric_list_of_plain: "metric_list_plain.txt", ["-metric_list", "plain.er"];
+    json_functions: "functions.json", ["-printmode", "json", "-functions", "omp.er"];
+    json_calltree: "calltree.json", ["-printmode", "json", "-calltree", "omp.er"];
+    json_callers_callees: "callers_callees.json",
+        ["-printmode", "json", "-metrics", "e.ompwork", "-callers-callees", "omp.er"];
+    json_threads: "threads.json", ["-printmode", "json", "-Threads", "omp.er"];
+    json_header: "header.json", ["-printmode", "json", "-header", "plain.er"];
+    help: "help.txt", ["-help"];
+}
+
+/// Each view, in JSON, is one object and no more, whatever other commands run between.
+#[test]
+fn json_is_one_object_a_command() {
+    let folder = Folder::new("one-object");
+    handmade::openmp(&folder.path().join("omp.er"));
+    let views = [
+        "-functions",
+        "-calltree",
+        "-callers-callees",
+        "-lines",
+        "-header",
+        "-overview",
+        "-thread_list",
+        "-Threads",
+        "-object_list",
+        "-metric_list",
+        "-version",
+        "-help",
+    ];
+    let mut words = vec![
+        "-printmode",
+        "json",
+        "-limit",
+        "5",
+        "-metrics",
+        "i.total:size",
+    ];
+    words.extend([
+        "-sort",
+        "i.total",
+        "-viewmode",
+        "machine",
+        "-fsingle",
+        "main",
+    ]);
+    words.extend(views);
+    words.push("omp.er");
+    let output = er_print(folder.path(), &words);
+    assert_eq!(output.status.code(), Some(0));
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let objects: Vec<serde_json::Value> = printed
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let names: Vec<&str> = objects
+        .iter()
+        .map(|object| object["view"].as_str().unwrap())
+        .collect();
+    let expected: Vec<&str> = views.iter().map(|view| &view[1..]).collect();
+    assert_eq!(names[0], "fsingle");
+    assert_eq!(names[1..], expected);
+    for object in &objects[..5] {
+        assert_eq!(object["viewmode"], "machine");
+        assert_eq!(object["experiments"], serde_json::json!(["omp.er"]));
+    }
+}
+
+/// Full precision: work and wait add up to the lifetimes, in both modes.
+#[test]
+fn json_totals_add_up_in_both_modes() {
+    let folder = Folder::new("totals");
+    handmade::openmp(&folder.path().join("omp.er"));
+    for mode in ["user", "machine"] {
+        let metrics = "e.total:e.ompwork:e.ompwait:e.user:e.system:e.offcpu:e.offcpuwork";
+        let words = [
+            "-viewmode",
+            mode,
+            "-printmode",
+            "json",
+            "-metrics",
+            metrics,
+            "-functions",
+            "omp.er",
+        ];
+        let output = er_print(folder.path(), &words);
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let total = &report["rows"][0]["values"];
+        let value = |id: &str| total[id].as_f64().unwrap();
+        let close = |left: f64, right: f64| (left - right).abs() < 1e-9;
+        assert!(close(value("e.total"), 4.4), "{mode}: {total}");
+        assert!(close(value("e.ompwork"), 2.6), "{mode}: {total}");
+        assert!(close(value("e.ompwait"), 1.8), "{mode}: {total}");
+        assert!(
+            close(value("e.user") + value("e.system"), 2.8),
+            "{mode}: {total}"
+        );
+        assert!(close(value("e.offcpu"), 1.6), "{mode}: {total}");
+        assert!(close(value("e.offcpuwork"), 0.1), "{mode}: {total}");
+    }
+}
+
+#[test]
+fn a_deep_recursion_is_shown_whole() {
+    let folder = Folder::new("deep");
+    handmade::recursion(&folder.path().join("deep.er"));
+    let words = [
+        "-calltree",
+        "-gprof",
+        "-printmode",
+        "json",
+        "-calltree",
+        "deep.er",
+    ];
+    let output = er_print(folder.path(), &words);
+    assert_eq!(output.status.code(), Some(0));
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let rows = |mark| printed.lines().filter(|line| line.ends_with(mark)).count();
+    assert_eq!(rows("+-dig"), handmade::DEEP);
+    // `<Total>` is the outermost row.
+    let json = printed.lines().last().unwrap();
+    assert_eq!(json.matches("\"children\":[").count(), handmade::DEEP + 1);
+    // The last one closes the report.
+    assert_eq!(json.matches("]}").count(), handmade::DEEP + 2);
+}

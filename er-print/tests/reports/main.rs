@@ -1,0 +1,7 @@
+//! The program as its users run it, on experiments made by hand.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod golden;
+mod handmade;
+mod words;

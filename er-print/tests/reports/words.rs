@@ -1,0 +1,457 @@
+//! Wrong words and wrong data: one line that says how to mend it, and the right exit status.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use crate::handmade::{self, Folder};
+
+/// What came of a command line.
+struct Ended {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Ended {
+    fn of(output: Output) -> Ended {
+        Ended {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+fn er_print(folder: &Path, words: &[&str]) -> Ended {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_er_print"));
+    let command = command.args(words).current_dir(folder).stdin(Stdio::null());
+    Ended::of(command.output().unwrap())
+}
+
+fn er_print_reading(folder: &Path, words: &[&str], input: &str) -> Ended {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_er_print"));
+    let command = command.args(words).current_dir(folder);
+    let command = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // A program that has ended already does not read: that is no error of the test.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    Ended::of(child.wait_with_output().unwrap())
+}
+
+fn folder(test: &str) -> Folder {
+    let folder = Folder::new(test);
+    handmade::openmp(&folder.path().join("omp.er"));
+    handmade::plain(&folder.path().join("plain.er"));
+    folder
+}
+
+#[test]
+fn wrong_words_get_one_line_and_status_2() {
+    let folder = folder("wrong-words");
+    let cases: [(&[&str], &str); 26] = [
+        (&["-fucntions", "omp.er"], "did you mean \"functions\"?"),
+        (&["-xyzzy", "omp.er"], "er_print -help lists the commands"),
+        (&["-f", "omp.er"], "type more of it"),
+        (&["-functions"], "which experiment?"),
+        (&["-functions", "omp.er", "plain.er"], "leave out plain.er"),
+        (&["-source", "foo", "omp.er"], "source is not supported yet"),
+        (
+            &["-filters", "THRID==2", "omp.er"],
+            "filters is not supported yet",
+        ),
+        (&["-leaks", "omp.er"], "leaks is not supported yet"),
+        (
+            &["-metrics"],
+            "metrics needs an argument: write metrics SPEC",
+        ),
+        (
+            &["-metrics", "e.ompwrok", "omp.er"],
+            "did you mean \"ompwork\"?",
+        ),
+        (
+            &["-metrics", "e.ompwork", "plain.er"],
+            "no data for \"ompwork\"",
+        ),
+        (
+            &["-metrics", "a.ompwork", "omp.er"],
+            "write e.ompwork or i.ompwork",
+        ),
+        (&["-metrics", "e.total:e.total", "omp.er"], "twice"),
+        (&["-metrics", "", "omp.er"], "empty entry"),
+        (&["-sort", "all", "omp.er"], "sort by one of metric_list"),
+        (
+            &["-sort", "e.nothing", "omp.er"],
+            "there is no metric \"nothing\"",
+        ),
+        (
+            &["-limit", "some", "omp.er"],
+            "takes a whole number from 0, not \"some\"",
+        ),
+        (&["-limit", "-functions", "omp.er"], "not \"-functions\""),
+        (
+            &["-viewmode", "usr", "omp.er"],
+            "viewmode takes one of user, expert, machine",
+        ),
+        (
+            &["-name", "tall", "omp.er"],
+            "name takes one of long, short, mangled",
+        ),
+        (
+            &["-name", "long:so", "omp.er", "-viewmode", ""],
+            "viewmode takes one of",
+        ),
+        (
+            &["-name", "long:x", "omp.er"],
+            "takes one of soname, nosoname",
+        ),
+        (&["-printmode", "html", "omp.er"], "choose text or json"),
+        (
+            &["-printmode", "yaml", "omp.er"],
+            "printmode takes one of text, json",
+        ),
+        (&["-fsingle", "baz", "omp.er"], "did you mean \"bar\"?"),
+        (
+            &["-fsingle", "bar", "4", "omp.er"],
+            "numbered 1 to 1: there is no 4",
+        ),
+    ];
+    for (words, hint) in cases {
+        let ended = er_print(folder.path(), words);
+        assert_eq!(ended.code, Some(2), "{words:?}: {}", ended.stderr);
+        assert_eq!(
+            ended.stderr.lines().count(),
+            1,
+            "{words:?}: {}",
+            ended.stderr
+        );
+        assert!(
+            ended.stderr.starts_with("er_print: "),
+            "{words:?}: {}",
+            ended.stderr
+        );
+        assert!(ended.stderr.contains(hint), "{words:?}: {}", ended.stderr);
+        assert!(
+            !ended.stdout.contains("sorted by"),
+            "{words:?}: nothing is shown"
+        );
+    }
+}
+
+#[test]
+fn data_that_cannot_be_read_get_one_line_and_status_1() {
+    let folder = folder("wrong-data");
+    std::fs::create_dir(folder.path().join("empty.er")).unwrap();
+    std::fs::write(folder.path().join("file.er"), "text").unwrap();
+    std::fs::create_dir(folder.path().join("foreign.er")).unwrap();
+    std::fs::write(
+        folder.path().join("foreign.er/records"),
+        "not a recording at all",
+    )
+    .unwrap();
+    let cases: [&[&str]; 6] = [
+        &["-functions", "missing.er"],
+        &["-functions", "empty.er"],
+        &["-functions", "file.er"],
+        &["-functions", "foreign.er"],
+        &["-script", "missing.txt", "omp.er"],
+        &["-outfile", "missing/folder/out.txt", "-functions", "omp.er"],
+    ];
+    for words in cases {
+        let ended = er_print(folder.path(), words);
+        assert_eq!(ended.code, Some(1), "{words:?}: {}", ended.stderr);
+        assert_eq!(
+            ended.stderr.lines().count(),
+            1,
+            "{words:?}: {}",
+            ended.stderr
+        );
+        assert_eq!(ended.stdout, "", "{words:?}");
+    }
+}
+
+#[test]
+fn a_truncated_experiment_is_shown_as_far_as_it_is_whole() {
+    let folder = folder("truncated");
+    let records = folder.path().join("omp.er/records");
+    let bytes = std::fs::read(&records).unwrap();
+    let mut shown = 0;
+    for length in (0..bytes.len()).step_by(37) {
+        std::fs::write(&records, &bytes[..length]).unwrap();
+        let ended = er_print(folder.path(), &["-functions", "-header", "omp.er"]);
+        assert!(
+            matches!(ended.code, Some(0 | 1)),
+            "{length}: {}",
+            ended.stderr
+        );
+        assert!(
+            !ended.stderr.contains("panicked"),
+            "{length}: {}",
+            ended.stderr
+        );
+        if ended.code == Some(0) {
+            shown += 1;
+            assert!(
+                ended.stderr.contains("warning"),
+                "{length}: {}",
+                ended.stderr
+            );
+            assert!(
+                ended.stdout.contains("Warning: "),
+                "{length}: {}",
+                ended.stdout
+            );
+        } else {
+            assert_eq!(
+                ended.stderr.lines().count(),
+                1,
+                "{length}: {}",
+                ended.stderr
+            );
+        }
+    }
+    assert!(shown > 0);
+}
+
+#[test]
+fn commands_come_from_scripts_and_standard_input_alike() {
+    let folder = folder("scripts");
+    let commands = "# metrics first\nmetrics e.total\n\nLIM 2\n-functions\nquit\nxyzzy\n";
+    std::fs::write(folder.path().join("script.txt"), commands).unwrap();
+    let expected = "\
+Current metrics: e.total:name
+Current Sort Metric: Exclusive Total Thread Time ( e.total )
+Functions sorted by metric: Exclusive Total Thread Time
+
+Excl.         Name
+Total
+Thread sec.
+4.400         <Total>
+1.900         bar
+
+";
+    let by_file = er_print(folder.path(), &["-script", "script.txt", "omp.er"]);
+    let by_stdin = er_print_reading(folder.path(), &["omp.er"], commands);
+    for ended in [by_file, by_stdin] {
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+        assert_eq!(ended.stdout, expected);
+    }
+}
+
+#[test]
+fn a_mistake_in_a_script_names_its_line() {
+    let folder = folder("script-line");
+    std::fs::write(folder.path().join("s.txt"), "limit 3\nfunctoins\nlines\n").unwrap();
+    let ended = er_print(folder.path(), &["-script", "s.txt", "omp.er"]);
+    assert_eq!(ended.code, Some(2));
+    assert_eq!(
+        ended.stderr,
+        "er_print: s.txt, line 2: there is no command \"functoins\": did you mean \"functions\"?\n"
+    );
+    std::fs::write(folder.path().join("loop.txt"), "script loop.txt\n").unwrap();
+    let ended = er_print(folder.path(), &["-script", "loop.txt", "omp.er"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("16 deep"), "{}", ended.stderr);
+}
+
+#[test]
+fn output_goes_to_files_and_back() {
+    let folder = folder("outfile");
+    let words = [
+        "-outfile",
+        "out.txt",
+        "-functions",
+        "-outfile",
+        "-",
+        "-version",
+        "-appendfile",
+        "out.txt",
+        "-lines",
+        "omp.er",
+    ];
+    let ended = er_print(folder.path(), &words);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    assert!(
+        ended.stdout.starts_with("er_print: Parallax "),
+        "{}",
+        ended.stdout
+    );
+    assert_eq!(ended.stdout.lines().count(), 1);
+    let written = std::fs::read_to_string(folder.path().join("out.txt")).unwrap();
+    assert!(written.starts_with("Functions sorted by metric: Exclusive OMP Work Time\n"));
+    assert!(written.contains("\nLines sorted by metric: Exclusive OMP Work Time\n"));
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    let folder = folder("pipe");
+    let mut words = vec!["-functions"; 400];
+    words.push("omp.er");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_er_print"));
+    let command = command.args(&words).current_dir(folder.path());
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let ended = Ended::of(child.wait_with_output().unwrap());
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+}
+
+/// SplitMix64: a failing command line comes back with its seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % limit as u64) as usize
+    }
+
+    fn choose<'a>(&mut self, words: &[&'a str]) -> &'a str {
+        words[self.below(words.len())]
+    }
+}
+
+const COMMANDS: &[&str] = &[
+    "functions",
+    "calltree",
+    "ctree",
+    "callers-callees",
+    "gprof",
+    "fsingle main",
+    "fsingle 'foo -- OMP'",
+    "fsingle bar 1",
+    "fsingle <Total> 0",
+    "lines",
+    "header",
+    "overview",
+    "thread_list",
+    "Threads",
+    "object_list",
+    "metric_list",
+    "version",
+    "help",
+    "limit 3",
+    "limit 0",
+    "limit 99999999999999999999",
+    "viewmode user",
+    "viewmode machine",
+    "viewmode EXPERT",
+    "name long",
+    "name short:soname",
+    "name mangled:nosoname",
+    "printmode json",
+    "printmode text",
+    "metrics all",
+    "metrics e.%all",
+    "metrics default",
+    "metrics name",
+    "metrics !any",
+    "metrics e!total:i%ompibar:size",
+    "metrics ompwork:ompwait",
+    "sort name",
+    "sort -e.total",
+    "sort size",
+    "sort address",
+    "sort i.omptskwt",
+    "quit",
+    "source main",
+    "filters 1",
+    "Seconds",
+];
+
+const NOISE: &[&str] = &[
+    "", "-", "--", "é", "e.", "%", ":", "name:", "-1", "0", "\"", "'", "#", "<Total>", "…",
+    "metrics", "sort", "limit", "e.%", "any:any", "\u{0}x", "a b", "fsingle", "script", "x",
+];
+
+fn random_line(random: &mut Random) -> String {
+    let mut line = random.choose(COMMANDS).to_owned();
+    match random.below(6) {
+        0 => {
+            // One letter more, less or other.
+            let at = random.below(line.chars().count());
+            let noise = random.choose(NOISE);
+            let letters = line.chars().enumerate();
+            line = letters
+                .map(|(i, letter)| {
+                    if i == at {
+                        noise.to_owned()
+                    } else {
+                        letter.to_string()
+                    }
+                })
+                .collect();
+        }
+        1 => {
+            line.push(' ');
+            line.push_str(random.choose(NOISE));
+        }
+        2 => line.truncate(
+            line.char_indices()
+                .nth(random.below(9))
+                .map_or(line.len(), |(at, _)| at),
+        ),
+        _ => {}
+    }
+    line
+}
+
+/// What may come of random commands: they work, or end with one line and status 2.
+fn check_random(ended: &Ended, what: &str) {
+    match ended.code {
+        Some(0) => assert_eq!(ended.stderr, "", "{what}"),
+        Some(2) => assert_eq!(ended.stderr.lines().count(), 1, "{what}: {}", ended.stderr),
+        other => panic!("{what}: status {other:?}: {}", ended.stderr),
+    }
+}
+
+#[test]
+fn random_scripts_work_or_end_with_one_line() {
+    let folder = folder("random-scripts");
+    for seed in 0..1500 {
+        let mut random = Random(seed);
+        let lines: Vec<String> = (0..=random.below(6))
+            .map(|_| random_line(&mut random))
+            .collect();
+        let input = lines.join("\n");
+        let experiment = random.choose(&["omp.er", "plain.er"]);
+        let ended = er_print_reading(folder.path(), &[experiment], &input);
+        // `script x` reads a file, which is not there.
+        if !(ended.code == Some(1) && input.contains("script")) {
+            check_random(&ended, &format!("seed {seed}: {input:?}"));
+        }
+    }
+}
+
+#[test]
+fn random_command_lines_work_or_end_with_one_line() {
+    let folder = folder("random-lines");
+    for seed in 0..1500 {
+        let mut random = Random(seed);
+        let mut words = Vec::new();
+        for _ in 0..=random.below(4) {
+            let line = random_line(&mut random).replace('\0', "");
+            let split = line.split(' ').map(str::to_owned);
+            words.extend(split.enumerate().map(|(at, word)| match at {
+                0 => format!("-{word}"),
+                _ => word,
+            }));
+        }
+        // An experiment that is not there has status 1: only the last word may be one.
+        words.push(random.choose(&["omp.er", "plain.er"]).to_owned());
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let ended = er_print(folder.path(), &words);
+        let missing = ended.code == Some(1) && ended.stderr.contains("there is no experiment");
+        if !missing {
+            check_random(&ended, &format!("seed {seed}: {words:?}"));
+        }
+    }
+}
