@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use object::elf;
 use object::read::elf::ElfFile64;
@@ -72,7 +72,9 @@ pub struct Image {
     path: PathBuf,
     build_id: Option<BuildId>,
     segments: Vec<Segment>,
-    code: Vec<(u64, Arc<[u8]>)>,
+    /// The executable segments by svma; those of a file are read when a frame without call frame
+    /// information is first met, because they are large and seldom needed.
+    code: OnceLock<Vec<(u64, Box<[u8]>)>>,
     sections: CfiSections,
     cfi: Option<Cfi>,
     exports: Vec<u64>,
@@ -103,7 +105,11 @@ impl Image {
     /// # Errors
     /// Any of [`ImageError`] but `Unreadable` and `Replaced`.
     pub fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Self, ImageError> {
-        Self::parse(path, bytes)
+        let image = Self::parse(path, bytes)?;
+        Ok(Self {
+            code: OnceLock::from(code(&elf64(bytes)?)),
+            ..image
+        })
     }
 
     fn parse<'data, R: ReadRef<'data>>(path: &Path, data: R) -> Result<Self, ImageError> {
@@ -112,8 +118,7 @@ impl Image {
             .segments()
             .map(|segment| {
                 let (offset, file_size) = segment.file_range();
-                let executable = matches!(segment.flags(),
-                    object::SegmentFlags::Elf { p_flags, .. } if p_flags.0 & elf::PF_X.0 != 0);
+                let executable = is_executable(segment.flags());
                 Segment {
                     svma: segment.address(),
                     offset,
@@ -122,19 +127,13 @@ impl Image {
                 }
             })
             .collect();
-        let code = elf
-            .segments()
-            .zip(&segments)
-            .filter(|(_, segment)| segment.executable)
-            .filter_map(|(raw, segment)| Some((segment.svma, Arc::from(raw.data().ok()?))))
-            .collect();
         let mut sections = cfi_sections(&elf);
         let (exports, roots) = scan_symbols(&elf);
         Ok(Self {
             path: path.to_owned(),
             build_id: elf.build_id().ok().flatten().and_then(BuildId::new),
             segments,
-            code,
+            code: OnceLock::new(),
             cfi: Cfi::new(&mut sections),
             sections,
             exports,
@@ -232,13 +231,31 @@ impl Image {
     /// Whether the instruction that ends at `svma` is a call, so that `svma` can be a return
     /// address.
     pub(crate) fn follows_call(&self, svma: u64) -> bool {
-        self.code.iter().any(|(start, bytes)| {
+        let read = || {
+            let pieces = file::open(&self.path).ok()?;
+            let elf = elf64(&pieces).ok()?;
+            let id = elf.build_id().ok().flatten().and_then(BuildId::new);
+            (id == self.build_id).then(|| code(&elf))
+        };
+        let code = self.code.get_or_init(|| read().unwrap_or_default());
+        code.iter().any(|(start, bytes)| {
             svma.checked_sub(*start)
                 .and_then(|offset| usize::try_from(offset).ok())
                 .and_then(|offset| bytes.get(..offset))
                 .is_some_and(ends_in_call)
         })
     }
+}
+
+pub(crate) fn is_executable(flags: object::SegmentFlags) -> bool {
+    matches!(flags, object::SegmentFlags::Elf { p_flags, .. } if p_flags.0 & elf::PF_X.0 != 0)
+}
+
+fn code<'data, R: ReadRef<'data>>(elf: &Elf64<'data, R>) -> Vec<(u64, Box<[u8]>)> {
+    elf.segments()
+        .filter(|segment| is_executable(segment.flags()))
+        .filter_map(|segment| Some((segment.address(), segment.data().ok()?.into())))
+        .collect()
 }
 
 /// x86-64 calls: `E8 rel32`, and `FF /2` with every addressing form (Intel SDM volume 2, CALL).

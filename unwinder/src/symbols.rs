@@ -12,7 +12,7 @@ use crate::build_id::BuildId;
 use crate::debugfile::{self, DEBUG_ROOT, Links, SymbolsMiss};
 use crate::debuginfo::DebugInfo;
 use crate::file;
-use crate::image::{Elf64, ImageError, elf64};
+use crate::image::{Elf64, ImageError, elf64, is_executable};
 use crate::symtab::{RawSymbol, SymbolTable, string_at};
 
 /// A function of a load object.
@@ -282,12 +282,8 @@ fn packed_table<'data, R: ReadRef<'data>>(
 }
 
 fn code_ranges<'data, R: ReadRef<'data>>(elf: &Elf64<'data, R>) -> Vec<Range<u64>> {
-    let executable = |flags| match flags {
-        object::SegmentFlags::Elf { p_flags, .. } => p_flags.0 & object::elf::PF_X.0 != 0,
-        _ => false,
-    };
     elf.segments()
-        .filter(|segment| executable(segment.flags()))
+        .filter(|segment| is_executable(segment.flags()))
         .map(|segment| segment.address()..segment.address().saturating_add(segment.size()))
         .collect()
 }
