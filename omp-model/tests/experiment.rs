@@ -1,4 +1,5 @@
 //! The experiment on disk: what is written comes back, and what is broken is said and survived.
+#![allow(clippy::unwrap_used)]
 
 mod recording;
 

@@ -1,4 +1,5 @@
 //! Symbols of real programs: gcc at -O2, with and without debug information.
+#![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -14,6 +14,7 @@
 //! reference between rows are checked while opening; the first frame that fails ends the reading
 //! with a [`Warning`].
 
+mod coding;
 mod column;
 mod frame;
 mod reader;

@@ -5,7 +5,8 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::column::{Corrupt, Decoder, Scratch};
+use super::coding::Corrupt;
+use super::column::{Decoder, Scratch};
 use super::frame::{self, FILE_MARK, Found, Kind};
 use super::rows::{self, Known, ThreadRow};
 use super::symbols::Pending;

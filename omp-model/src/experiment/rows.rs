@@ -1,6 +1,7 @@
 //! Rows as columns: what every kind of row stores, and how it is held against the tables.
 
-use super::column::{Corrupt, Decoder, Encoder, unzigzag, zigzag};
+use super::coding::{Corrupt, unzigzag, zigzag};
+use super::column::{Decoder, Encoder};
 use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
 use crate::rows::{Interval, RegionSpan, RegionSum, Sum};
 use crate::state::{Presence, State};
@@ -102,22 +103,16 @@ pub(super) trait Row<const N: usize>: Sized {
 /// Appends `rows`, the first of which stands at `first` in its table.
 pub(super) fn encode<R: Row<N>, const N: usize>(encoder: &mut Encoder, rows: &[R], first: u64) {
     encoder.number(rows.len() as u64);
-    let mut columns: [Vec<u64>; N] = std::array::from_fn(|_| Vec::with_capacity(rows.len()));
     let mut before = [0; N];
-    for (row, index) in rows.iter().zip(first..) {
+    encoder.table(rows.iter().zip(first..).map(|(row, index)| {
         let numbers = row.numbers(index);
-        for at in 0..N {
-            columns[at].push(match R::DELTA[at] {
-                true => zigzag(numbers[at].wrapping_sub(before[at]) as i64),
-                false => numbers[at],
-            });
-        }
+        let stored: [u64; N] = std::array::from_fn(|column| match R::DELTA[column] {
+            true => zigzag(numbers[column].wrapping_sub(before[column]) as i64),
+            false => numbers[column],
+        });
         before = numbers;
-    }
-    encoder.dense(&columns[0]);
-    for column in &columns[1..] {
-        encoder.column(column);
-    }
+        stored
+    }));
 }
 
 /// Reads what [`encode`] wrote, row by row.
@@ -128,18 +123,13 @@ pub(super) fn decode<R: Row<N>, const N: usize>(
     mut each: impl FnMut(R) -> Result<(), Corrupt>,
 ) -> Result<(), Corrupt> {
     let rows = decoder.rows()?;
-    let mut columns: [Vec<u64>; N] = std::array::from_fn(|_| Vec::new());
-    decoder.dense(rows, &mut columns[0])?;
-    for column in &mut columns[1..] {
-        decoder.column(rows, column)?;
-    }
     let mut before = [0_u64; N];
-    for at in 0..rows {
+    for (stored, index) in decoder.table::<N>(rows)?.zip(first..) {
         let numbers = std::array::from_fn(|column| match R::DELTA[column] {
-            true => before[column].wrapping_add(unzigzag(columns[column][at]) as u64),
-            false => columns[column][at],
+            true => before[column].wrapping_add(unzigzag(stored[column]) as u64),
+            false => stored[column],
         });
-        each(R::row(numbers, first + at as u64, known)?)?;
+        each(R::row(numbers, index, known)?)?;
         before = numbers;
     }
     Ok(())

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use super::column::{Corrupt, Decoder, Encoder, MAX_ROWS, Scratch, unzigzag, zigzag};
+use super::coding::{Corrupt, unzigzag, zigzag};
+use super::column::{Decoder, Encoder, MAX_ROWS, Scratch};
 use super::rows::Known;
 use crate::ids::{Nanos, StackId, ThreadId};
 use crate::rows::{Sample, SampleKind};
@@ -258,20 +259,18 @@ pub(super) fn encode(encoder: &mut Encoder, samples: &[Sample]) {
 }
 
 fn encode_runs(encoder: &mut Encoder, runs: &[Run]) {
-    let mut before = (0, 0);
-    let mut columns: [Vec<u64>; 4] = Default::default();
-    for run in runs {
-        columns[0].push(zigzag(i64::from(run.thread) - before.0));
-        columns[1].push(run.rows);
-        columns[2].push(zigzag(run.first.wrapping_sub(before.1) as i64));
-        columns[3].push(run.period);
-        before = (i64::from(run.thread), run.first);
-    }
+    let (mut thread, mut first) = (0, 0);
     encoder.number(runs.len() as u64);
-    encoder.dense(&columns[0]);
-    for column in &columns[1..] {
-        encoder.column(column);
-    }
+    encoder.table(runs.iter().map(|run| {
+        let stored = [
+            zigzag(i64::from(run.thread) - thread),
+            run.rows,
+            zigzag(run.first.wrapping_sub(first) as i64),
+            run.period,
+        ];
+        (thread, first) = (i64::from(run.thread), run.first);
+        stored
+    }));
 }
 
 fn decode_runs(
@@ -280,22 +279,17 @@ fn decode_runs(
     rows: usize,
 ) -> Result<Vec<Run>, Corrupt> {
     let count = decoder.rows()?;
-    let mut columns: [Vec<u64>; 4] = Default::default();
-    decoder.dense(count, &mut columns[0])?;
-    for column in &mut columns[1..] {
-        decoder.column(count, column)?;
-    }
     let mut runs = Vec::with_capacity(count);
     let (mut thread, mut first, mut total) = (0_u64, 0_u64, 0_u64);
-    for at in 0..count {
-        thread = thread.wrapping_add(unzigzag(columns[0][at]) as u64);
-        first = first.wrapping_add(unzigzag(columns[2][at]) as u64);
-        total = total.saturating_add(columns[1][at]);
+    for [thread_step, run_rows, first_step, period] in decoder.table(count)? {
+        thread = thread.wrapping_add(unzigzag(thread_step) as u64);
+        first = first.wrapping_add(unzigzag(first_step) as u64);
+        total = total.saturating_add(run_rows);
         runs.push(Run {
             thread: known.thread(thread)?.0,
-            rows: columns[1][at],
+            rows: run_rows,
             first,
-            period: columns[3][at],
+            period,
         });
     }
     if total != rows as u64 {

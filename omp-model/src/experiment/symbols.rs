@@ -2,7 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::column::{Corrupt, Decoder, Encoder, unzigzag, zigzag};
+use super::coding::{Corrupt, unzigzag, zigzag};
+use super::column::{Decoder, Encoder};
 use super::rows::{Known, optional};
 use crate::symbols::{
     Construct, FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Outlined, Place,
@@ -42,32 +43,23 @@ pub(super) fn encode_functions(encoder: &mut Encoder, first: usize, functions: &
         });
     encoder.strings(texts);
     let mut before = 0;
-    let addresses = functions.iter().map(|function| {
+    encoder.table(functions.iter().map(|function| {
         let step = zigzag(function.address.wrapping_sub(before) as i64);
         before = function.address;
-        step
-    });
-    encoder.column(&addresses.collect::<Vec<_>>());
-    let mut put = |number: fn(&Function) -> u64| {
-        encoder.column(&functions.iter().map(number).collect::<Vec<_>>());
-    };
-    put(|function| u64::from(function.module.0));
-    put(|function| function.size);
-    put(|function| optional(function.place.map(|place| u64::from(place.file.0))));
-    put(|function| function.place.map_or(0, |place| u64::from(place.line)));
-    put(|function| match &function.outlined {
-        None => 0,
-        Some(outlined) => {
-            ((outlined.construct as u64) << 1 | u64::from(outlined.parent.is_some())) + 1
-        }
-    });
-    put(|function| {
-        let line = function
-            .outlined
-            .as_ref()
-            .and_then(|outlined| outlined.line);
-        optional(line.map(u64::from))
-    });
+        let outlined = function.outlined.as_ref();
+        let outlined_line = outlined.and_then(|outlined| outlined.line);
+        [
+            step,
+            u64::from(function.module.0),
+            function.size,
+            optional(function.place.map(|place| u64::from(place.file.0))),
+            function.place.map_or(0, |place| u64::from(place.line)),
+            outlined.map_or(0, |outlined| {
+                ((outlined.construct as u64) << 1 | u64::from(outlined.parent.is_some())) + 1
+            }),
+            optional(outlined_line.map(u64::from)),
+        ]
+    }));
 }
 
 pub(super) fn encode_frames(encoder: &mut Encoder, first: usize, frames: &[FrameSymbol]) {
@@ -159,14 +151,8 @@ impl Pending {
         let table = self.at(first, |table| table.functions.len())?;
         let rows = decoder.rows()?;
         let mut texts = decoder.strings(3 * rows)?.into_iter();
-        let mut columns: [Vec<u64>; 7] = Default::default();
-        for column in &mut columns {
-            decoder.column(rows, column)?;
-        }
         let mut address = 0_u64;
-        for at in 0..rows {
-            let [step, module, size, file, line, outlined, outlined_line] =
-                std::array::from_fn(|column| columns[column][at]);
+        for [step, module, size, file, line, outlined, outlined_line] in decoder.table(rows)? {
             address = address.wrapping_add(unzigzag(step) as u64);
             let mut text = || texts.next().unwrap_or_default();
             let (linkage, name, parent) = (text(), text(), text());

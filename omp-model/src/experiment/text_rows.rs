@@ -1,6 +1,7 @@
 //! The tables whose rows hold text: load objects and processes.
 
-use super::column::{Corrupt, Decoder, Encoder, unzigzag, zigzag};
+use super::coding::{Corrupt, unzigzag, zigzag};
+use super::column::{Decoder, Encoder};
 use super::rows::optional;
 use crate::ids::ProcessId;
 use crate::tables::{Module, Process, RuntimeKind};

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::column::{Corrupt, Encoder, MAX_ROWS};
+use super::coding::Corrupt;
+use super::column::{Encoder, MAX_ROWS};
 use super::frame::{self, Kind};
 use super::rows::{self, Known, Row, ThreadRow};
 use super::{Batch, ExperimentError, HEADER, RECORDS, samples, symbols, text_rows};

@@ -14,43 +14,41 @@ use omp_model::symbols::*;
 use omp_model::tables::*;
 
 /// A place in the temporary folder, removed at the end.
-pub struct Folder {
-    pub path: PathBuf,
+pub(crate) struct Folder {
+    pub(crate) path: PathBuf,
 }
 
 impl Folder {
-    pub fn new(name: &str) -> Folder {
+    pub(crate) fn new(name: &str) -> Folder {
         let name = format!("parallax-{name}-{}.er", std::process::id());
         let path = std::env::temp_dir().join(name);
         let _ = fs::remove_dir_all(&path);
         Folder { path }
     }
 
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         self.path.file_name().unwrap().to_str().unwrap().to_owned()
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        if std::env::var("KEEP").is_err() {
-            let _ = fs::remove_dir_all(&self.path);
-        }
+        let _ = fs::remove_dir_all(&self.path);
     }
 }
 
 /// xorshift64*: the tests need repeatable noise, not good noise.
-pub struct Noise(pub u64);
+pub(crate) struct Noise(pub(crate) u64);
 
 impl Noise {
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    pub fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         (self.next() >> 11) % limit
     }
 
@@ -70,17 +68,17 @@ impl Noise {
 }
 
 /// A whole recording, before it is written.
-pub struct Recording {
-    pub header: Header,
-    pub tables: Tables,
+pub(crate) struct Recording {
+    pub(crate) header: Header,
+    pub(crate) tables: Tables,
     /// The tables as they stood at each batch.
     stages: Vec<Tables>,
-    pub samples: Vec<Vec<Sample>>,
-    pub sums: Vec<Vec<Sum>>,
-    pub intervals: Vec<Vec<Interval>>,
-    pub region_sums: Vec<Vec<RegionSum>>,
-    pub region_spans: Vec<Vec<RegionSpan>>,
-    pub symbols: SymbolTable,
+    pub(crate) samples: Vec<Vec<Sample>>,
+    pub(crate) sums: Vec<Vec<Sum>>,
+    pub(crate) intervals: Vec<Vec<Interval>>,
+    pub(crate) region_sums: Vec<Vec<RegionSum>>,
+    pub(crate) region_spans: Vec<Vec<RegionSpan>>,
+    pub(crate) symbols: SymbolTable,
 }
 
 const REGIONS: u64 = 30;
@@ -96,17 +94,17 @@ const STATES: [State; 6] = [
 
 impl Recording {
     /// `seconds` of two threads at 1 kHz, a batch a second.
-    pub fn generate(seed: u64, seconds: u32) -> Recording {
+    pub(crate) fn generate(seed: u64, seconds: u32) -> Recording {
         Generator::new(seed).run(seconds, 1000)
     }
 
     /// So little that a test can go through its bytes one by one.
-    pub fn small(seed: u64) -> Recording {
+    pub(crate) fn small(seed: u64) -> Recording {
         Generator::new(seed).run(2, 10)
     }
 
     /// Leaves the tables alone.
-    pub fn forget_rows(&mut self) {
+    pub(crate) fn forget_rows(&mut self) {
         self.samples.iter_mut().for_each(Vec::clear);
         self.sums.iter_mut().for_each(Vec::clear);
         self.intervals.iter_mut().for_each(Vec::clear);
@@ -114,11 +112,11 @@ impl Recording {
         self.region_spans.iter_mut().for_each(Vec::clear);
     }
 
-    pub fn begin(&self, path: &Path) -> Writer {
+    pub(crate) fn begin(&self, path: &Path) -> Writer {
         Writer::create(path, &self.header).unwrap()
     }
 
-    pub fn append(&self, writer: &mut Writer, at: usize) {
+    pub(crate) fn append(&self, writer: &mut Writer, at: usize) {
         let batch = Batch {
             samples: &self.samples[at],
             sums: &self.sums[at],
@@ -130,7 +128,7 @@ impl Recording {
     }
 
     /// Writes all of it; the length of the record file.
-    pub fn write(&self, path: &Path, symbols: bool) -> u64 {
+    pub(crate) fn write(&self, path: &Path, symbols: bool) -> u64 {
         let mut writer = self.begin(path);
         for at in 0..self.samples.len() {
             self.append(&mut writer, at);
@@ -143,7 +141,7 @@ impl Recording {
     }
 }
 
-pub fn assert_same_tables(read: &Tables, written: &Tables) {
+pub(crate) fn assert_same_tables(read: &Tables, written: &Tables) {
     assert_eq!(read.processes, written.processes);
     assert_eq!(read.threads, written.threads);
     assert_eq!(read.modules.rows(), written.modules.rows());
@@ -443,4 +441,4 @@ impl Generator {
 }
 
 /// Of the sampling timer's interrupt around its due time, on a virtual machine.
-pub const JITTER_NS: f64 = 2_500.0;
+pub(crate) const JITTER_NS: f64 = 2_500.0;
