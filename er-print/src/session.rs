@@ -7,6 +7,7 @@ use omp_model::experiment::Experiment;
 use omp_model::metrics::{Available, Column, Flavour, Metric, Quantity, SortKey};
 use omp_model::profile::{Profile, ViewMode};
 use omp_model::share::{self, Shares};
+use omp_model::symbolize::{self, Files};
 use omp_model::symbols::SymbolTable;
 use omp_model::views::Request;
 use omp_model::views::names::{NameStyle, Names};
@@ -42,8 +43,11 @@ impl Recording {
             .map(ToString::to_string)
             .collect();
         let symbols = experiment.symbols.take().unwrap_or_else(|| {
-            warnings.push("it holds no symbols: functions are shown as addresses".to_owned());
-            SymbolTable::default()
+            warnings.push(
+                "it holds no symbols: they were taken from the files as they are on this machine now"
+                    .to_owned(),
+            );
+            symbolize::resolve(&experiment.tables, &mut Files::default())
         });
         Ok(Recording {
             name: path.display().to_string(),

@@ -272,7 +272,8 @@ fn openmp_lines(header: &Header, lines: &mut Vec<String>) {
         };
         lines.push(format!(
             "OpenMP runtime of process {}: {}",
-            runtime.pid, runtime.path
+            runtime.pid,
+            or_unknown(&runtime.path)
         ));
         lines.push(format!("  Version: {}", or_unknown(&runtime.version)));
         lines.push(format!("  Build id: {}", or_unknown(&runtime.build_id)));

@@ -220,8 +220,12 @@ impl Available {
             return "e.%ompwork:i.%ompwork:e.%ompwait:i.%ompwait:name".to_owned();
         }
         let mut spec = "e.%total:i.%total".to_owned();
-        for part in [Metric::User, Metric::System, Metric::OffCpu] {
-            if self.has(part) {
+        let on_cpu = match self.has(Metric::System) {
+            true => [Metric::User, Metric::System].as_slice(),
+            false => &[Metric::TotalCpu],
+        };
+        for part in on_cpu.iter().chain(&[Metric::OffCpu]) {
+            if self.has(*part) {
                 spec.push_str(&format!(":e.{}", part.id()));
             }
         }

@@ -107,13 +107,15 @@ impl Column {
         let mut columns: Vec<Column> = Vec::new();
         for word in list.split(':') {
             for column in parse_entry(word.trim(), available)? {
-                if columns
+                let known = columns
                     .iter()
-                    .any(|known| known.quantity == column.quantity)
-                {
-                    return Err(MetricSpecError::Twice(column.quantity.id()));
+                    .any(|known| known.quantity == column.quantity);
+                match known {
+                    false => columns.push(column),
+                    // `e.all:i.all` means size and address once.
+                    true if names_all(word) => {}
+                    true => return Err(MetricSpecError::Twice(column.quantity.id())),
                 }
-                columns.push(column);
             }
         }
         if !columns

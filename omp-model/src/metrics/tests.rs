@@ -128,10 +128,8 @@ fn the_default_list_follows_what_was_recorded() {
         ..Sampling::default()
     };
     let available = Available::new(&unprivileged, false);
-    assert_eq!(
-        specs("default", &available),
-        ["e.%total", "i.%total", "name"]
-    );
+    let on_cpu = ["e.%total", "i.%total", "e.totalcpu", "name"];
+    assert_eq!(specs("default", &available), on_cpu);
     assert!(!available.has(Metric::OffCpu) && !available.has(Metric::System));
 }
 
@@ -163,6 +161,8 @@ fn all_is_every_metric_of_the_recording_and_no_other() {
     let times = ["e.total", "e.totalcpu", "e.user", "e.system", "e.offcpu"];
     assert_eq!(plain, [&times[..], &["size", "address", "name"]].concat());
     assert_eq!(specs("i%any", &openmp()).len(), Metric::ALL.len() + 3);
+    let both = specs("e.all:i.all", &openmp());
+    assert_eq!(both.len(), 2 * Metric::ALL.len() + 3);
 }
 
 #[test]

@@ -101,8 +101,8 @@ impl fmt::Display for Notice {
         match self {
             Notice::Inferred { seconds, .. } => write!(
                 f,
-                "{percent:.1} % of the time ({seconds:.3} s) has no sample of its own: it is \
-                 measured, and stands at its construct"
+                "{percent:.1} % of the time ({seconds:.3} s) has no sample of its own: how long it \
+                 was is measured, where it stands is inferred"
             ),
             Notice::SamplesLost { lost, .. } => write!(
                 f,

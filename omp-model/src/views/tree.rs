@@ -55,7 +55,8 @@ impl<K: Copy + Eq + Hash> Tree<K> {
             let parent = node_of[path.callers.0 as usize];
             node_of.push(merge.node(parent, group(path)));
         }
-        if profile.items.iter().any(|item| item.path == PathId::EMPTY) {
+        let stands_nowhere = |item: &Item| item.path == PathId::EMPTY && item.seconds > 0.0;
+        if profile.items.iter().any(stands_nowhere) {
             node_of[0] = merge.node(0, pathless);
         }
 
