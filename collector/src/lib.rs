@@ -10,7 +10,7 @@
 //! | [`processes`], [`history`] | processes, threads and what is mapped where |
 //! | [`stacks`] | unwinding and interning |
 //! | [`openmp`], [`clock`] | the program's records and their times |
-//! | [`merge`] | one stream by time |
+//! | [`merge`], [`heads`] | one stream by time |
 //! | [`record`] | the recording from start to end |
 //! | [`facts`] | the header |
 //! | [`sys`] | system calls |
@@ -19,6 +19,7 @@ pub mod cli;
 pub mod clock;
 pub mod experiment;
 pub mod facts;
+pub mod heads;
 pub mod history;
 pub mod launch;
 pub mod library;

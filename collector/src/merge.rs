@@ -5,8 +5,7 @@
 //! are unwound straight from their rings; then the OpenMP records. What is later than the cutoff
 //! waits for the next round. The streams, each sorted by itself, are then merged by time.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 use omp_model::header::Runtime;
 use omp_model::ids::{Nanos, ThreadId};
@@ -16,12 +15,13 @@ use omp_model::state::Presence;
 use omp_model::stream::{Event, What};
 use omp_model::tables::Tables;
 
-use crate::{clock, facts};
+use crate::heads::{Head, Heads};
 use crate::openmp::OpenMp;
 use crate::perf::open::{Ring, Rings};
 use crate::perf::parse::{self, FromSamples, FromSideBand, SideRecord};
 use crate::processes::Processes;
 use crate::stacks::{Endings, Stacks};
+use crate::{clock, facts};
 
 /// Between a record's time and its being in its ring pass some microseconds, unless its thread
 /// is interrupted just there. Such a record comes late and is counted.
@@ -51,9 +51,8 @@ pub struct Counts {
     pub cpu_ns: u64,
 }
 
-/// Where a stream's next item stands: time, kind of stream, number of stream. At equal times the
-/// side band comes first, since it gives birth, and samples come last, since they only look.
-type Head = (u64, u8, u32);
+/// Kinds of streams. At equal times the side band comes first, since it gives birth, and samples
+/// come last, since they only look.
 const SIDE_BAND: u8 = 0;
 const OPENMP: u8 = 1;
 const SAMPLES: u8 = 2;
@@ -83,7 +82,7 @@ pub struct Merge {
     /// By thread: since when it is on a CPU.
     running: Vec<Option<u64>>,
     merged_to: u64,
-    heap: BinaryHeap<Reverse<Head>>,
+    heads: Heads,
     tagged: Vec<Sample>,
 }
 
@@ -106,9 +105,14 @@ impl Merge {
             leaving: Vec::new(),
             running: Vec::new(),
             merged_to: 0,
-            heap: BinaryHeap::new(),
+            heads: Heads::default(),
             tagged: Vec::new(),
         }
+    }
+
+    /// A side-band record that came by another way than a ring: it is due in the next round.
+    pub fn side_band(&mut self, record: SideRecord) {
+        self.side_band.push(record);
     }
 
     /// One round over all rings. Returns whether rings fill fast, so that the next round should
@@ -220,40 +224,33 @@ impl Merge {
     /// Merges what is before the cutoff. The stream with the earliest item goes on until another
     /// one's is earlier: mostly a thread's events come in runs.
     fn merge(&mut self, cutoff: u64) {
-        self.heap.clear();
-        self.heap.extend(
-            self.events
-                .front()
-                .map(|event| Reverse((event.time.0, SIDE_BAND, 0))),
-        );
-        for (number, slot) in self.openmp.slots().iter().enumerate() {
-            self.heap.extend(
-                slot.next_time()
-                    .map(|time| Reverse((time, OPENMP, number as u32))),
-            );
-        }
-        for (number, queue) in self.waiting.iter().enumerate() {
-            let head = queue
-                .front()
-                .map(|sample| (sample.time.0, SAMPLES, number as u32));
-            self.heap.extend(head.map(Reverse));
-        }
-        while let Some(Reverse((time, kind, number))) = self.heap.pop() {
-            if time >= cutoff {
-                break;
-            }
-            let stop = self
-                .heap
-                .peek()
-                .map_or((cutoff, 0, 0), |Reverse(head)| *head);
-            let stop = stop.min((cutoff, 0, 0));
-            let next = match kind {
+        let side_band = self
+            .events
+            .front()
+            .map(|event| Head::new(event.time.0, SIDE_BAND, 0));
+        let openmp = self
+            .openmp
+            .slots()
+            .iter()
+            .zip(0..)
+            .filter_map(|(slot, number)| Some(Head::new(slot.next_time()?, OPENMP, number)));
+        let samples =
+            self.waiting.iter().zip(0..).filter_map(|(queue, number)| {
+                Some(Head::new(queue.front()?.time.0, SAMPLES, number))
+            });
+        self.heads
+            .fill(side_band.into_iter().chain(openmp).chain(samples));
+        let end = Head::new(cutoff, SIDE_BAND, 0);
+        while let Some(first) = self.heads.first().filter(|first| *first < end) {
+            let stop = self.heads.second().map_or(end, |second| second.min(end));
+            let number = first.number();
+            let next = match first.kind() {
                 SIDE_BAND => self.run_of_side_band(stop),
-                OPENMP => self.run_of_openmp(number as usize, stop),
-                _ => self.run_of_samples(number as usize, stop),
+                OPENMP => self.run_of_openmp(number, stop),
+                _ => self.run_of_samples(number, stop),
             };
-            self.heap
-                .extend(next.map(|time| Reverse((time, kind, number))));
+            self.heads
+                .replace_first(next.map(|time| Head::new(time, first.kind(), number)));
         }
     }
 
@@ -266,7 +263,7 @@ impl Merge {
 
     fn run_of_side_band(&mut self, stop: Head) -> Option<u64> {
         while let Some(event) = self.events.front().copied() {
-            if (event.time.0, SIDE_BAND, 0) >= stop {
+            if Head::new(event.time.0, SIDE_BAND, 0) >= stop {
                 return Some(event.time.0);
             }
             let event = Event {
@@ -279,11 +276,12 @@ impl Merge {
         None
     }
 
-    fn run_of_openmp(&mut self, place: usize, stop: Head) -> Option<u64> {
+    fn run_of_openmp(&mut self, number: u32, stop: Head) -> Option<u64> {
+        let place = number as usize;
         loop {
             let slot = self.openmp.slot_mut(place);
             let time = slot.next_time()?;
-            if (time, OPENMP, place as u32) >= stop {
+            if Head::new(time, OPENMP, number) >= stop {
                 return Some(time);
             }
             let record = slot.pop()?;
@@ -309,15 +307,16 @@ impl Merge {
         }
     }
 
-    fn run_of_samples(&mut self, number: usize, stop: Head) -> Option<u64> {
-        while let Some(sample) = self.waiting[number].front() {
+    fn run_of_samples(&mut self, number: u32, stop: Head) -> Option<u64> {
+        let place = number as usize;
+        while let Some(sample) = self.waiting[place].front() {
             let time = sample.time.0;
-            if (time, SAMPLES, number as u32) >= stop {
+            if Head::new(time, SAMPLES, number) >= stop {
                 return Some(time);
             }
             let tag = self.machine.tag_of(sample.thread);
             let sample = Sample { tag, ..*sample };
-            self.waiting[number].pop_front();
+            self.waiting[place].pop_front();
             self.on_time(time);
             if sample.kind == SampleKind::Blocked {
                 let index = sample.thread.index();

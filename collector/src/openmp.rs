@@ -1,7 +1,5 @@
 //! The OpenMP side: from records in the arena's rings to events of the merged stream.
 
-use std::collections::VecDeque;
-
 use omp_model::ids::{FrameId, StackId, ThreadId};
 use omp_model::stream::{Instance, Mutex, Sync, What};
 use omp_model::tables::{Tables, ThreadKind};
@@ -30,7 +28,13 @@ pub struct Slot {
     /// The thread, once the side band is known up to its first record.
     pub thread: Option<ThreadId>,
     /// Its times are already [`Line::raw_ns`] less the start, in nanoseconds.
-    queue: VecDeque<Record>,
+    records: Vec<Record>,
+    /// Those before are merged.
+    at: usize,
+    /// Frames of the last calls into the runtime: there are few, and they come all the time.
+    places: [(u64, FrameId); PLACES],
+    /// [`Processes::changes`] when `places` were good.
+    places_at: u64,
     /// Prefixes of the record that comes next.
     site: SiteId,
     code: u64,
@@ -41,13 +45,15 @@ impl Slot {
     /// Time of the next record, in nanoseconds since the start.
     #[inline]
     pub fn next_time(&self) -> Option<u64> {
-        self.queue.front().map(|record| record.time())
+        self.records.get(self.at).map(|record| record.time())
     }
 
     /// Takes the next record.
     #[inline]
     pub fn pop(&mut self) -> Option<Record> {
-        self.queue.pop_front()
+        let record = self.records.get(self.at).copied();
+        self.at += usize::from(record.is_some());
+        record
     }
 }
 
@@ -113,11 +119,13 @@ impl OpenMp {
             slot.closed = view.closed;
             pressed |= view.pending > PRESSED;
             let line = self.line;
-            let queue = &mut slot.queue;
-            queue.reserve(view.pending);
+            slot.records.drain(..slot.at);
+            slot.at = 0;
+            let records = &mut slot.records;
+            records.reserve(view.pending);
             self.taken += self.arena.drain(view.index, usize::MAX, |record| {
                 let time = line.raw_ns(record.time()).saturating_sub(start);
-                queue.push_back(Record {
+                records.push(Record {
                     head: time << 8 | record.head & 0xff,
                     ..record
                 });
@@ -138,7 +146,10 @@ impl OpenMp {
                 pid: 0,
                 tid: 0,
                 thread: None,
-                queue: VecDeque::new(),
+                records: Vec::new(),
+                at: 0,
+                places: [(0, FrameId::NONE); PLACES],
+                places_at: 0,
                 site: SiteId::NONE,
                 code: 0,
                 closed: false,
@@ -164,7 +175,7 @@ impl OpenMp {
             let over = slot
                 .thread
                 .map_or(slot.closed, |thread| !processes.is_alive(thread));
-            if slot.tid != 0 && over && slot.queue.is_empty() {
+            if slot.tid != 0 && over && slot.next_time().is_none() {
                 self.arena.recycle(slot.index);
                 slot.tid = 0;
                 slot.thread = None;
@@ -210,6 +221,9 @@ impl OpenMp {
 
 /// A ring this full, of 65,536 records, wants the next round soon.
 const PRESSED: usize = 1 << 14;
+
+/// Remembered places of a thread: a power of two.
+const PLACES: usize = 8;
 
 /// A record's surroundings while it is translated.
 struct Context<'a> {
@@ -323,8 +337,17 @@ impl Context<'_> {
     }
 
     fn code(&mut self, code: u64) -> FrameId {
-        let pid = self.openmp.slots[self.place].pid;
-        stacks::place(self.tables, self.processes, pid, (code, self.time))
+        let slot = &mut self.openmp.slots[self.place];
+        if slot.places_at != self.processes.changes() {
+            slot.places_at = self.processes.changes();
+            slot.places = [(0, FrameId::NONE); PLACES];
+        }
+        let at = (code.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % PLACES;
+        if slot.places[at].0 != code {
+            let frame = stacks::place(self.tables, self.processes, slot.pid, (code, self.time));
+            slot.places[at] = (code, frame);
+        }
+        slot.places[at].1
     }
 }
 

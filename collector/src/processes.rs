@@ -174,6 +174,8 @@ pub struct Processes {
     alive: Vec<bool>,
     /// By [`ThreadId`].
     process_of: Vec<ProcessId>,
+    /// How often mappings changed.
+    changes: u64,
     /// Threads that ended since [`Processes::forget_before`].
     ended: Vec<i32>,
 }
@@ -189,6 +191,7 @@ impl Processes {
             tids: FxHashMap::default(),
             alive: Vec::new(),
             process_of: Vec::new(),
+            changes: 0,
             ended: Vec::new(),
         }
     }
@@ -276,6 +279,12 @@ impl Processes {
         let process = *self.pids.get(&pid)?.at(time);
         let program = self.processes[process.index()].program.at_mut(time);
         Some((program, &self.libraries))
+    }
+
+    /// Counts the changes of mappings: while it stays the same, an address of a process is the
+    /// same frame.
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Whether process `pid` is the first one, or all are recorded.
@@ -406,6 +415,7 @@ impl Processes {
         for thread in &gone {
             self.end(*thread, tables.threads[thread.index()].tid);
         }
+        self.changes += 1;
         let entry = &mut self.processes[process.index()];
         let program = entry.program.at(time).exec();
         entry.program.change(time, program);
@@ -419,6 +429,7 @@ impl Processes {
         let process = self.process(tables, pid, time);
         let path = Path::new(OsStr::from_bytes(&mapping.path));
         let build_id = BuildId::new(&mapping.build_id);
+        self.changes += 1;
         let image = self.libraries.image(pid, path, build_id.as_ref());
         let program = self.processes[process.index()].program.at_mut(time);
         program

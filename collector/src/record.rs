@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use omp_model::experiment::{Batch, ExperimentError, Writer};
 use omp_model::header::Header;
-use omp_model::ids::Nanos;
+use omp_model::ids::{ModuleId, Nanos};
 use omp_model::symbolize::{self, Files};
 use omp_ring::consumer::{ArenaOptions, Consumer};
 
@@ -29,6 +29,9 @@ const ROUND: Duration = Duration::from_millis(25);
 const HASTE: Duration = Duration::from_millis(5);
 /// How often what was recorded goes to the experiment: what is lost if collect is killed.
 const FLUSH: Duration = Duration::from_millis(500);
+
+/// How often the header goes there: it is a kilobyte.
+const HEADER: Duration = Duration::from_secs(10);
 
 /// Why there is no recording.
 #[derive(Debug, thiserror::Error)]
@@ -102,10 +105,6 @@ pub fn record(request: &Request) -> Result<i32, RecordError> {
             "collect: {}",
             describe(&rings.plan, library.as_deref().ok())
         );
-        rings
-            .notes
-            .iter()
-            .for_each(|note| eprintln!("collect: {note}"));
     }
     let program = request.command[0].to_string_lossy().into_owned();
     if let Err(cause) = held.release() {
@@ -127,6 +126,7 @@ pub fn record(request: &Request) -> Result<i32, RecordError> {
         writer: Some(writer),
         header,
         flushed: Instant::now(),
+        headed: Instant::now(),
         library: library.map(|_| ()),
     };
     let ended = session.follow(&mut rings, &signals).map_err(other)?;
@@ -224,6 +224,7 @@ struct Session {
     writer: Option<Writer>,
     header: Header,
     flushed: Instant,
+    headed: Instant,
     library: Result<(), String>,
 }
 
@@ -260,8 +261,31 @@ impl Session {
             wait = if pressed { HASTE } else { ROUND };
             if self.flushed.elapsed() >= FLUSH {
                 self.flush(None);
+                self.refresh_header(rings);
             }
         }
+    }
+
+    /// Writes the header anew now and then, so that a killed recording tells what it lost.
+    fn refresh_header(&mut self, rings: &Rings) {
+        let new_runtime = self.header.runtimes.len() < self.merge.runtimes.len();
+        if !new_runtime && self.headed.elapsed() < HEADER {
+            return;
+        }
+        self.headed = Instant::now();
+        facts::update(&mut self.header, &rings.plan, &self.merge);
+        let written = self
+            .writer
+            .as_mut()
+            .map(|writer| writer.header(&self.header));
+        if let Some(Err(error)) = written {
+            self.give_up(&error);
+        }
+    }
+
+    fn give_up(&mut self, error: &ExperimentError) {
+        eprintln!("collect: {error}; the program goes on, the recording ends here");
+        self.writer = None;
     }
 
     /// Writes what is new.
@@ -280,8 +304,7 @@ impl Session {
             region_spans: &rows.region_spans,
         };
         if let Err(error) = writer.append(&self.merge.tables, &batch) {
-            eprintln!("collect: {error}; the program goes on, the recording ends here");
-            self.writer = None;
+            self.give_up(&error);
         }
     }
 
@@ -309,21 +332,30 @@ impl Session {
             return;
         };
         let directory = writer.directory().to_owned();
+        let recording_cpu = sys::own_cpu_seconds();
         let written = self
             .resolve(&mut writer)
             .and_then(|()| writer.finish(&self.header));
         if let Err(error) = written {
             eprintln!("collect: {error}; the experiment is readable, but its end is missing");
         }
-        self.say(&directory, verbose);
+        self.warn();
+        if verbose {
+            self.tell(&directory, recording_cpu);
+        }
     }
 
     fn resolve(&self, writer: &mut Writer) -> Result<(), ExperimentError> {
         // Symbols can take seconds: whoever kills collect now has a whole recording without.
         writer.header(&self.header)?;
+        let frames = self.merge.tables.frames.rows();
+        let kernel = frames.iter().any(|frame| frame.module == ModuleId::KERNEL);
+        let kallsyms = kernel
+            .then(|| std::fs::read_to_string("/proc/kallsyms").ok())
+            .flatten();
         let mut files = Files {
             vdso: sys::vdso().map(Into::into),
-            kallsyms: std::fs::read_to_string("/proc/kallsyms").unwrap_or_default(),
+            kallsyms: kallsyms.unwrap_or_default(),
         };
         writer.symbols(&symbolize::resolve(&self.merge.tables, &mut files))
     }
@@ -355,7 +387,7 @@ impl Session {
     }
 
     /// What the user should know at once; everything is in the header.
-    fn say(&self, directory: &Path, verbose: bool) {
+    fn warn(&self) {
         let losses = &self.header.losses;
         let lost = [
             (losses.samples, "samples"),
@@ -373,19 +405,29 @@ impl Session {
                 lost.join(", ")
             );
         }
-        if verbose {
-            eprintln!(
-                "collect: {}: {} samples, {} at switch-out, {} OpenMP records in {:.3} s",
-                directory.display(),
-                self.header.sampling.samples,
-                self.header.sampling.switch_samples,
-                losses.omp_taken,
-                Nanos(self.header.duration_ns).seconds()
-            );
-            self.header
-                .notes
-                .iter()
-                .for_each(|note| eprintln!("collect: {note}"));
-        }
+    }
+
+    /// The recording in a few lines, for `-v`.
+    fn tell(&self, directory: &Path, recording_cpu: f64) {
+        let Header {
+            sampling,
+            losses,
+            notes,
+            duration_ns,
+            ..
+        } = &self.header;
+        eprintln!(
+            "collect: {}: {} samples, {} at switch-out, {} OpenMP records in {:.3} s",
+            directory.display(),
+            sampling.samples,
+            sampling.switch_samples,
+            losses.omp_taken,
+            Nanos(*duration_ns).seconds()
+        );
+        eprintln!(
+            "collect: used {recording_cpu:.3} s of CPU time to record, {:.3} s to resolve symbols",
+            sys::own_cpu_seconds() - recording_cpu
+        );
+        notes.iter().for_each(|note| eprintln!("collect: {note}"));
     }
 }

@@ -189,6 +189,18 @@ pub fn vdso() -> Option<Vec<u8>> {
     Some(bytes.to_vec())
 }
 
+/// CPU time of this process so far, in seconds, user and system.
+pub fn own_cpu_seconds() -> f64 {
+    // SAFETY: rusage is plain data, valid when zeroed; getrusage fills it.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+        usage
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}
+
 /// Whether this process has the superuser's id (and, outside containers, its powers).
 pub fn is_root() -> bool {
     // SAFETY: no memory is involved.
