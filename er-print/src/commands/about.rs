@@ -298,7 +298,7 @@ fn place_lines(scene: &Scene<'_>, lines: &mut Vec<String>) {
         text::percent(inferred, total)
     ));
     let misses = &scene.names.symbols.misses;
-    lines.push(format!("Load objects without symbols: {}", misses.len()));
+    lines.push(format!("Load objects short of symbols: {}", misses.len()));
     for (module, why) in misses {
         lines.push(format!("  {}: {why}", scene.names.object_name(*module)));
     }

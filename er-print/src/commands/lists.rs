@@ -77,7 +77,9 @@ pub(crate) fn thread_list(session: &mut Session<'_>, _: &[String]) -> Result<(),
         let metrics = available.metrics();
         let rows = thread_rows(&scene, metrics);
         match scene.settings.print {
-            PrintMode::Text => thread_list_text(metrics, &rows) + &footer(&scene),
+            PrintMode::Text => {
+                format!("{}\n{}", thread_list_text(metrics, &rows), footer(&scene))
+            }
             PrintMode::Json => threads_json(&scene, "thread_list", metrics, &rows),
         }
     };
@@ -226,7 +228,7 @@ fn objects_text(scene: &Scene<'_>, rows: &[ObjectRow]) -> String {
     };
     let rows: Vec<Vec<String>> = rows.iter().map(line).collect();
     let headings = ["Load Object", "Index", "Functions", "OpenMP", "Path"];
-    ruled(&headings, &rows) + &footer(scene)
+    format!("{}\n{}", ruled(&headings, &rows), footer(scene))
 }
 
 fn objects_json(scene: &Scene<'_>, rows: &[ObjectRow]) -> String {

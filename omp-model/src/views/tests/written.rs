@@ -1,0 +1,129 @@
+//! Profiles written down as stacks of names.
+
+use rustc_hash::FxHashMap;
+
+use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
+use crate::profile::{Callee, DisplayFrame, Item, Path, PathId, Profile, Pseudo, Shown, ViewMode};
+use crate::state::Presence;
+use crate::symbols::{Function, FunctionId, SymbolTable};
+use crate::tables::{Interner, Module, Process, RuntimeKind, Tables, Thread, ThreadKind};
+use crate::views::names::{NameStyle, Names};
+
+/// A profile written down as stacks of names, outermost first: `<…>` are pseudo-functions.
+pub(super) struct Written {
+    pub(super) tables: Tables,
+    pub(super) symbols: SymbolTable,
+    pub(super) functions: FxHashMap<String, FunctionId>,
+    pub(super) profile: Profile,
+}
+
+impl Written {
+    pub(super) fn new() -> Written {
+        let root = Path {
+            callers: PathId::EMPTY,
+            frame: DisplayFrame {
+                callee: Callee::Pseudo(Pseudo::Unknown),
+                frame: FrameId::NONE,
+            },
+        };
+        let mut tables = Tables::default();
+        tables.module(Module {
+            path: "/app/prog".to_owned(),
+            build_id: "ab".to_owned(),
+            runtime: RuntimeKind::None,
+        });
+        tables.processes.push(Process {
+            pid: 100,
+            parent: None,
+            name: "prog".to_owned(),
+            executable: "/app/prog".to_owned(),
+        });
+        for (tid, kind) in [(100, ThreadKind::Initial), (101, ThreadKind::Worker)] {
+            let (process, birth, death) = (ProcessId(0), Nanos(0), None);
+            tables.threads.push(Thread {
+                process,
+                tid,
+                birth,
+                death,
+                kind,
+            });
+        }
+        Written {
+            tables,
+            symbols: SymbolTable {
+                files: vec!["/src/a.c".to_owned()],
+                ..Default::default()
+            },
+            functions: FxHashMap::default(),
+            profile: Profile {
+                mode: ViewMode::User,
+                paths: Interner::with([root]),
+                items: Vec::new(),
+            },
+        }
+    }
+
+    pub(super) fn function(&mut self, name: &str) -> FunctionId {
+        let next = FunctionId(self.symbols.functions.len() as u32);
+        if let Some(&known) = self.functions.get(name) {
+            return known;
+        }
+        self.functions.insert(name.to_owned(), next);
+        self.symbols.functions.push(Function {
+            module: ModuleId(2),
+            address: 0x1000 + 0x100 * u64::from(next.0),
+            size: 0x80,
+            linkage: name.to_owned(),
+            name: name.to_owned(),
+            place: None,
+            outlined: None,
+        });
+        next
+    }
+
+    pub(super) fn callee(&mut self, name: &str) -> Callee {
+        match name {
+            "<OMP idle>" => Callee::Pseudo(Pseudo::Idle),
+            "<OMP implicit barrier>" => Callee::Pseudo(Pseudo::ImplicitBarrier),
+            name => Callee::Function(self.function(name)),
+        }
+    }
+
+    pub(super) fn path(&mut self, stack: &[&str]) -> PathId {
+        let mut at = PathId::EMPTY;
+        for name in stack {
+            let frame = DisplayFrame {
+                callee: self.callee(name),
+                frame: FrameId::NONE,
+            };
+            at = PathId(self.profile.paths.intern(Path { callers: at, frame }));
+        }
+        at
+    }
+
+    pub(super) fn add(&mut self, stack: &[&str], shown: Shown, seconds: f64) -> &mut Item {
+        let path = self.path(stack);
+        self.profile.items.push(Item {
+            path,
+            thread: ThreadId(0),
+            slice: 0,
+            context: ContextId::ROOT,
+            stack: StackId::EMPTY,
+            shown,
+            presence: Presence::Running,
+            kernel: false,
+            inferred: false,
+            seconds,
+            samples: 1,
+        });
+        self.profile.items.last_mut().unwrap()
+    }
+
+    pub(super) fn names(&self) -> Names<'_> {
+        Names {
+            tables: &self.tables,
+            symbols: &self.symbols,
+            style: NameStyle::default(),
+        }
+    }
+}
