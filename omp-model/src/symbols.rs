@@ -54,7 +54,8 @@ pub struct Function {
     pub linkage: String,
     /// The name as its author wrote it: demangled, with parameters where the language has them.
     pub name: String,
-    /// Where it is declared, else the first row of its line table.
+    /// The first row of its line table: its opening line, and for outlined functions of gcc the
+    /// directive. `None` without debug information.
     pub place: Option<Place>,
     /// For a function that a compiler made of an OpenMP construct: of which.
     pub outlined: Option<Outlined>,

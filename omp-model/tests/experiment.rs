@@ -5,10 +5,14 @@ mod recording;
 
 use std::fs;
 
-use omp_model::experiment::{Experiment, OpenError, RECORDS, SAMPLE_TICK, Warning};
+use omp_model::experiment::{Experiment, OpenError, RECORDS, TICK, Warning};
 use omp_model::ids::{Nanos, ThreadId};
-use omp_model::rows::Sample;
+use omp_model::rows::{RegionSpan, Sample};
 use recording::{Folder, Recording};
+
+fn ticked(time: Nanos) -> Nanos {
+    Nanos(time.0 / TICK.0 * TICK.0)
+}
 
 /// As the samples come back: whole ticks, grouped by thread within each batch.
 fn stored(batches: &[Vec<Sample>]) -> Vec<Sample> {
@@ -17,7 +21,7 @@ fn stored(batches: &[Vec<Sample>]) -> Vec<Sample> {
         let mut batch = batch.clone();
         batch.sort_by_key(|sample| sample.thread);
         for sample in &mut batch {
-            sample.time = Nanos(sample.time.0 / SAMPLE_TICK.0 * SAMPLE_TICK.0);
+            sample.time = ticked(sample.time);
         }
         all.extend(batch);
     }
@@ -46,7 +50,16 @@ fn a_recording_comes_back_by_value() {
     assert_eq!(read_sums, sums);
     assert_eq!(read.intervals, recording.intervals.concat());
     assert_eq!(read.region_sums, recording.region_sums.concat());
-    assert_eq!(read.region_spans, recording.region_spans.concat());
+    // From tick to tick: what begins within one begins with it, and likewise ends.
+    let spans = recording.region_spans.concat().into_iter().map(|span| {
+        let end = Nanos(span.start.0 + span.length.0);
+        RegionSpan {
+            start: ticked(span.start),
+            length: ticked(end).since(ticked(span.start)),
+            ..span
+        }
+    });
+    assert_eq!(read.region_spans, spans.collect::<Vec<_>>());
     assert_eq!(read.symbols.as_ref(), Some(&recording.symbols));
 }
 

@@ -32,8 +32,13 @@ use crate::rows::{Interval, RegionSpan, RegionSum, Sample, Sum};
 use crate::symbols::SymbolTable;
 use crate::tables::Tables;
 
-pub use samples::{Iter, SAMPLE_TICK, Samples};
+pub use samples::{Iter, Samples};
 pub use writer::Writer;
+
+/// What the times of samples, listed intervals and listed regions are kept to: a microsecond, the
+/// accuracy of the states' own times. The nanoseconds below are the jitter of interrupts and
+/// would be half of the file. Sums keep their nanoseconds, since totals are made of them.
+pub const TICK: Nanos = Nanos(1_000);
 
 /// The record file's name in the directory.
 pub const RECORDS: &str = "records";
@@ -193,11 +198,13 @@ pub struct Experiment {
     pub samples: Samples,
     /// Time in states; the rows of each frame sorted by thread, slice, tag and presence.
     pub sums: Vec<Sum>,
-    /// Long intervals; the rows of each frame sorted by thread and start.
+    /// Long intervals, from and to whole [`TICK`]s; the rows of each frame sorted by thread and
+    /// start.
     pub intervals: Vec<Interval>,
     /// Regions' instances, summed; sorted likewise by thread, slice and context.
     pub region_sums: Vec<RegionSum>,
-    /// Long instances of regions; sorted likewise by thread and start.
+    /// Long instances of regions, from and to whole [`TICK`]s; sorted likewise by thread and
+    /// start.
     pub region_spans: Vec<RegionSpan>,
     /// Names, if they were resolved when the recording ended.
     pub symbols: Option<SymbolTable>,

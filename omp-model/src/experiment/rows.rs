@@ -1,5 +1,6 @@
 //! Rows as columns: what every kind of row stores, and how it is held against the tables.
 
+use super::TICK;
 use super::coding::{Corrupt, unzigzag, zigzag};
 use super::column::{Decoder, Encoder};
 use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
@@ -81,6 +82,21 @@ fn presence(value: u64) -> Result<Presence, Corrupt> {
         .ok()
         .and_then(Presence::from_u8)
         .ok_or(Corrupt("an unknown presence"))
+}
+
+/// Whole ticks, rounded down.
+pub(super) const fn ticks(time: Nanos) -> u64 {
+    time.0 / TICK.0
+}
+
+/// From tick to tick, so that what follows without a gap still does.
+const fn length_ticks(start: Nanos, length: Nanos) -> u64 {
+    ticks(Nanos(start.0.saturating_add(length.0))) - ticks(start)
+}
+
+fn nanos(ticks: u64) -> Result<Nanos, Corrupt> {
+    let nanos = ticks.checked_mul(TICK.0);
+    nanos.map(Nanos).ok_or(Corrupt("a time beyond 64 bits"))
 }
 
 /// `None` as 0.
@@ -289,9 +305,9 @@ impl Row<5> for Interval {
 
     fn numbers(&self, _: u64) -> [u64; 5] {
         [
-            self.start.0,
+            ticks(self.start),
             u64::from(self.thread.0),
-            self.length.0,
+            length_ticks(self.start, self.length),
             u64::from(self.tag.0),
             self.presence as u64,
         ]
@@ -301,8 +317,8 @@ impl Row<5> for Interval {
         let [start, thread, length, tag, presence_number] = numbers;
         Ok(Interval {
             thread: known.thread(thread)?,
-            start: Nanos(start),
-            length: Nanos(length),
+            start: nanos(start)?,
+            length: nanos(length)?,
             tag: known.tag(tag)?,
             presence: presence(presence_number)?,
         })
@@ -341,10 +357,10 @@ impl Row<5> for RegionSpan {
 
     fn numbers(&self, _: u64) -> [u64; 5] {
         [
-            self.start.0,
+            ticks(self.start),
             u64::from(self.context.0),
             u64::from(self.thread.0),
-            self.length.0,
+            length_ticks(self.start, self.length),
             u64::from(self.team),
         ]
     }
@@ -354,8 +370,8 @@ impl Row<5> for RegionSpan {
         Ok(RegionSpan {
             context: known.context(context)?,
             thread: known.thread(thread)?,
-            start: Nanos(start),
-            length: Nanos(length),
+            start: nanos(start)?,
+            length: nanos(length)?,
             team: narrow(team)?,
         })
     }

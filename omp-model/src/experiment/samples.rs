@@ -4,21 +4,18 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
+use super::TICK;
 use super::coding::{Corrupt, unzigzag, zigzag};
 use super::column::{Decoder, Encoder, MAX_ROWS, Scratch};
-use super::rows::Known;
+use super::rows::{Known, ticks};
 use crate::ids::{Nanos, StackId, ThreadId};
 use crate::rows::{Sample, SampleKind};
-
-/// What a sample's time is kept to: a microsecond, the accuracy of the states' own times. The
-/// nanoseconds below are the jitter of the timer's interrupt and would be half of the file.
-pub const SAMPLE_TICK: Nanos = Nanos(1_000);
 
 /// The samples of a recording, packed.
 ///
 /// They come in frames, as they were written (one a second or so). Within a frame they are
 /// grouped by thread; within a thread they are in the order in which they were recorded, which
-/// is that of time. Times are whole [`SAMPLE_TICK`]s, rounded down.
+/// is that of time. Times are whole [`TICK`]s, rounded down.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
     bytes: Vec<u8>,
@@ -206,7 +203,7 @@ struct Run {
 pub(super) fn encode(encoder: &mut Encoder, samples: &[Sample]) {
     let mut order: Vec<&Sample> = samples.iter().collect();
     order.sort_by_key(|sample| sample.thread);
-    let ticks = |sample: &Sample| sample.time.0 / SAMPLE_TICK.0;
+    let ticks = |sample: &Sample| ticks(sample.time);
     let mut runs: Vec<Run> = Vec::new();
     let mut noise = Vec::with_capacity(order.len());
     let mut steps = Vec::new();
@@ -234,7 +231,7 @@ pub(super) fn encode(encoder: &mut Encoder, samples: &[Sample]) {
         });
     }
     encoder.number(order.len() as u64);
-    encoder.number(SAMPLE_TICK.0);
+    encoder.number(TICK.0);
     encoder.dense(&noise);
     encode_runs(encoder, &runs);
     let mut column = noise;

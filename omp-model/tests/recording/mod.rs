@@ -370,7 +370,7 @@ impl Generator {
                 intervals.push(Interval {
                     thread: ThreadId(thread),
                     start: Nanos(u64::from(second) * SLICE.0 + at * 100_000_000),
-                    length: Nanos(1_000_000 + self.noise.below(90_000_000)),
+                    length: Nanos(1_000_000 + self.noise.below(90_000) * 1_000),
                     tag: self.tag(region, State::ImplicitBarrier),
                     presence: Presence::Blocked,
                 });
@@ -391,8 +391,8 @@ impl Generator {
         let spans = vec![RegionSpan {
             context: self.contexts[3],
             thread: ThreadId(0),
-            start: Nanos(u64::from(slice) * SLICE.0 + 77),
-            length: Nanos(33_000_000),
+            start: Nanos(u64::from(slice) * SLICE.0 + 1_777),
+            length: Nanos(33_000_500),
             team: 2,
         }];
         (sums.collect(), spans)
