@@ -1,8 +1,8 @@
 //! Which known word a misspelt one was meant to be.
 
 /// The nearest of `known` to `word`, if it is near enough to be worth offering: at most a third
-/// of the longer word's letters differ (Damerau's distance, case ignored), or one of the two
-/// begins with the other.
+/// of the longer word's letters differ (Damerau's distance, case ignored), or they begin with
+/// the same two thirds of the shorter one.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     known
@@ -17,7 +17,15 @@ fn closeness(word: &str, candidate: &str) -> Option<usize> {
     let candidate = candidate.to_lowercase();
     let distance = distance(word, &candidate);
     let longer = word.chars().count().max(candidate.chars().count());
-    let begins = word.len() >= 3 && (candidate.starts_with(word) || word.starts_with(&candidate));
+    let shared = word
+        .chars()
+        .zip(candidate.chars())
+        .take_while(|(left, right)| left == right);
+    let (shared, shorter) = (
+        shared.count(),
+        word.chars().count().min(candidate.chars().count()),
+    );
+    let begins = shared >= 3 && 3 * shared >= 2 * shorter;
     (begins || 3 * distance <= longer).then_some(distance)
 }
 
@@ -62,6 +70,7 @@ mod tests {
         assert_eq!(nearest("fuctions", known), Some("functions"));
         assert_eq!(nearest("HEADRE", known), Some("header"));
         assert_eq!(nearest("headerlist", known), Some("header"));
+        assert_eq!(nearest("funcs", known), Some("functions"));
         assert_eq!(nearest("xyzzy", known), None);
         assert_eq!(nearest("", known), None);
     }
