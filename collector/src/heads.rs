@@ -64,32 +64,25 @@ impl Heads {
     /// Puts a later head in the place of the first, or takes the first away.
     #[inline]
     pub fn replace_first(&mut self, head: Option<Head>) {
-        match head {
-            Some(head) if !self.heap.is_empty() => self.heap[0] = head,
-            _ if !self.heap.is_empty() => {
-                self.heap.swap_remove(0);
-            }
-            _ => return,
-        }
-        let mut at = 0;
-        loop {
-            let left = 2 * at + 1;
-            let right = left + 1;
-            let Some(mut least) = self.heap.get(left).map(|_| left) else {
-                return;
+        let Some(head) = head.or_else(|| self.heap.pop()) else {
+            return;
+        };
+        // A hole sinks from the top: `head` itself is stored once, where it belongs.
+        let mut hole = 0;
+        while let Some(left) = self.heap.get(2 * hole + 1).copied() {
+            let right = self.heap.get(2 * hole + 2).copied();
+            let (least, child) = match right {
+                Some(right) if right < left => (right, 2 * hole + 2),
+                _ => (left, 2 * hole + 1),
             };
-            if self
-                .heap
-                .get(right)
-                .is_some_and(|other| *other < self.heap[left])
-            {
-                least = right;
+            if head <= least {
+                break;
             }
-            if self.heap[at] <= self.heap[least] {
-                return;
-            }
-            self.heap.swap(at, least);
-            at = least;
+            self.heap[hole] = least;
+            hole = child;
+        }
+        if let Some(place) = self.heap.get_mut(hole) {
+            *place = head;
         }
     }
 }

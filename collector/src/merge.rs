@@ -142,6 +142,10 @@ impl Merge {
         }
         let pressed = self.openmp.drain(&self.processes, self.start);
         self.merge(cutoff);
+        if until != u64::MAX {
+            // Also where nothing happened: running intervals can be booked up to here.
+            self.on_time(cutoff);
+        }
         self.openmp.recycle(&self.processes);
         // While their processes live: later the mappings are forgotten.
         for view in self.openmp.arena().runtimes().skip(self.runtimes.len()) {
@@ -296,13 +300,15 @@ impl Merge {
             };
             self.counts.late += u64::from(time < self.merged_to);
             let time = Nanos(self.on_time(time));
-            let what = self
-                .openmp
-                .translate(&mut self.tables, &mut self.processes, place, record);
-            if let Some(what) = what {
-                let event = Event { time, thread, what };
+            let event = self.openmp.translate(
+                &mut self.tables,
+                &mut self.processes,
+                (place, thread, time),
+                record,
+            );
+            if let Some(event) = &event {
                 self.machine
-                    .apply(&mut self.tables, &mut self.ledger, &event);
+                    .apply(&mut self.tables, &mut self.ledger, event);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The OpenMP side: from records in the arena's rings to events of the merged stream.
 
-use omp_model::ids::{FrameId, StackId, ThreadId};
-use omp_model::stream::{Instance, Mutex, Sync, What};
+use omp_model::ids::{FrameId, Nanos, StackId, ThreadId};
+use omp_model::stream::{Event, Instance, Mutex, Sync, What};
 use omp_model::tables::{Tables, ThreadKind};
 use omp_ring::consumer::Consumer;
 use omp_ring::record::{
@@ -183,15 +183,16 @@ impl OpenMp {
         }
     }
 
-    /// What a record says, or nothing for a prefix: that is kept for the record behind it.
+    /// The event of a record that is merged at `time`, or nothing for a prefix: that is kept for
+    /// the record behind it.
     #[inline]
     pub fn translate(
         &mut self,
         tables: &mut Tables,
         processes: &mut Processes,
-        place: usize,
+        (place, thread, time): (usize, ThreadId, Nanos),
         record: Record,
-    ) -> Option<What> {
+    ) -> Option<Event> {
         let kind = record.kind()?;
         let slot = &mut self.slots[place];
         match kind {
@@ -212,10 +213,13 @@ impl OpenMp {
             place,
             time: record.time(),
         };
-        let what = context.what(kind, record.payload);
+        // Handed on by reference, since a copy of what was just written piecemeal stalls.
+        let event = context
+            .what(kind, record.payload)
+            .map(|what| Event { time, thread, what });
         let slot = &mut self.slots[place];
         (slot.site, slot.code) = (SiteId::NONE, 0);
-        what
+        event
     }
 }
 
@@ -236,6 +240,7 @@ struct Context<'a> {
 }
 
 impl Context<'_> {
+    #[inline(always)]
     fn what(&mut self, kind: Kind, payload: u64) -> Option<What> {
         let region = RegionPayload::unpack(payload);
         Some(match kind {

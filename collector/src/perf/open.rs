@@ -19,9 +19,11 @@ use perf_event_open::sample::Sampler;
 use super::parse::{USER_REGS, sample_time};
 use super::plan::{Impossible, Plan, Refusal, SampleEvent, Situation, Stage, step_down};
 
-/// Stacks at switch-out that one CPU takes in a second. At each switch there would be 1.3 GB/s of
-/// them under sleeping OpenMP waits.
-const SWITCH_STACKS_HZ: u64 = 150;
+/// Stacks at switch-out that one CPU takes in a second, about: a stack at each of the 80,000
+/// switches of sleeping OpenMP waits would be 1.3 GB/s. The kernel adapts the period of a software
+/// event only while its threads run, so that after a burst of preemptions rare sleeps are mostly
+/// passed over; the more so, the lower this is.
+const SWITCH_STACKS_HZ: u64 = 400;
 
 /// What a ring holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -46,11 +46,13 @@ int main(void) {
     busy_a(0.6);
     busy_b(0.2);
     in_kernel(0.4);
+    double before = now(CLOCK_MONOTONIC);
     asleep(0.4);
+    double slept = now(CLOCK_MONOTONIC) - before;
     struct rusage use;
     getrusage(RUSAGE_SELF, &use);
-    printf("%.6f %.6f %.6f\n", now(CLOCK_MONOTONIC) - start,
+    printf("%.6f %.6f %.6f %.6f\n", now(CLOCK_MONOTONIC) - start,
            use.ru_utime.tv_sec + use.ru_utime.tv_usec * 1e-6,
-           use.ru_stime.tv_sec + use.ru_stime.tv_usec * 1e-6);
+           use.ru_stime.tv_sec + use.ru_stime.tv_usec * 1e-6, slept);
     return 7;
 }
