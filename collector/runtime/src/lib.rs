@@ -17,6 +17,7 @@
 //! | module | what |
 //! |---|---|
 //! | `ompt` | front-end: the OMPT tool, its types and callbacks |
+//! | `gomp` | front-end: the interposer of GCC's libgomp |
 //! | `thread` | what front-ends call: constructs in, records out |
 //! | `context` | calling contexts, cached |
 //! | `stack` | reading the thread's own stack |
@@ -24,6 +25,8 @@
 //! | `tls`, `memory` | the thread pointer and the thread's memory |
 
 mod context;
+#[cfg(target_arch = "x86_64")]
+mod gomp;
 mod memory;
 mod ompt;
 mod process;

@@ -120,6 +120,14 @@ pub(crate) fn is_runtime(address: u64) -> bool {
         .any(|runtime| runtime.image.contains(&address))
 }
 
+/// Whether `address` lies in the image of a runtime that called our OMPT tool.
+pub(crate) fn has_tool(address: u64) -> bool {
+    RUNTIMES
+        .iter()
+        .filter_map(OnceLock::get)
+        .any(|runtime| runtime.kind == RuntimeKind::Ompt && runtime.image.contains(&address))
+}
+
 /// Whether `address` lies in a runtime's image or in this library.
 pub(crate) fn is_inner(address: u64) -> bool {
     OWN_IMAGE

@@ -14,6 +14,11 @@ use crate::process;
 pub(crate) struct Thread {
     producer: Producer<'static>,
     contexts: &'static mut Contexts,
+    /// A runtime has said what kind of thread it is.
+    known: bool,
+    /// What libgomp's interposer keeps.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) gomp: crate::gomp::State,
 }
 
 impl Thread {
@@ -23,12 +28,32 @@ impl Thread {
         let (arena, pid) = process::attached()?;
         process::introduce_again();
         let producer = Producer::claim(arena, pid, process::current_tid())?;
-        Some(Thread { producer, contexts })
+        Some(Thread {
+            producer,
+            contexts,
+            known: false,
+            #[cfg(target_arch = "x86_64")]
+            gomp: crate::gomp::State::new(),
+        })
+    }
+
+    /// Whether [`thread_begin`](Self::thread_begin) has been called.
+    #[inline]
+    pub(crate) fn is_known(&self) -> bool {
+        self.known
+    }
+
+    /// Tells this state from a later one of the same thread, such as the child of a fork gets;
+    /// never 0.
+    #[inline]
+    pub(crate) fn token(&self) -> usize {
+        std::ptr::from_ref(self) as usize
     }
 
     /// The runtime knows the thread; `kind` is `ompt_thread_t`.
     #[inline]
     pub(crate) fn thread_begin(&mut self, kind: u32) {
+        self.known = true;
         self.producer.push(Kind::ThreadBegin, kind as u64);
     }
 

@@ -78,6 +78,8 @@ unsafe extern "C" fn initialize(
         .unwrap_or_default();
     let address = lookup as usize as u64;
     process::introduce(Runtime::new(RuntimeKind::Ompt, address, refused, &version));
+    #[cfg(target_arch = "x86_64")]
+    crate::gomp::stand_back(address);
     1
 }
 

@@ -101,6 +101,29 @@ pub(crate) fn library() -> PathBuf {
 
 /// Compiles `source`, a file of `tests/programs`, with the first clang that can.
 pub(crate) fn compile(source: &str, flags: &[&str]) -> PathBuf {
+    let mut failures = String::new();
+    for compiler in compilers() {
+        match compile_by(&compiler, source, flags) {
+            Ok(program) => return program,
+            Err(message) => failures += &message,
+        }
+    }
+    panic!(
+        "no clang with OpenMP was found; `apt install clang libomp-dev` brings one.\n{failures}"
+    );
+}
+
+/// Compiles `source`, a file of `tests/programs`, with GCC's compiler for its language.
+pub(crate) fn compile_gnu(source: &str, flags: &[&str]) -> PathBuf {
+    let compiler = match Path::new(source).extension().unwrap().to_str() {
+        Some("f90") => "gfortran",
+        Some("cpp") => "g++",
+        _ => "gcc",
+    };
+    compile_by(compiler, source, flags).unwrap_or_else(|message| panic!("{message}"))
+}
+
+fn compile_by(compiler: &str, source: &str, flags: &[&str]) -> Result<PathBuf, String> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let stem = Path::new(source).file_stem().unwrap().to_str().unwrap();
@@ -109,24 +132,18 @@ pub(crate) fn compile(source: &str, flags: &[&str]) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/programs")
         .join(source);
-    let mut failures = String::new();
-    for compiler in compilers() {
-        let result = Command::new(&compiler)
-            .args(["-O2", "-g", "-fopenmp", "-fomit-frame-pointer"])
-            .args(flags)
-            .arg(&source)
-            .arg("-o")
-            .arg(&output)
-            .output();
-        match result {
-            Ok(done) if done.status.success() => return output,
-            Ok(done) => failures += &String::from_utf8_lossy(&done.stderr),
-            Err(error) => failures += &format!("{compiler}: {error}\n"),
-        }
+    let result = Command::new(compiler)
+        .args(["-O2", "-g", "-fopenmp", "-fomit-frame-pointer"])
+        .arg(&source)
+        .args(flags)
+        .arg("-o")
+        .arg(&output)
+        .output();
+    match result {
+        Ok(done) if done.status.success() => Ok(output),
+        Ok(done) => Err(String::from_utf8_lossy(&done.stderr).into_owned()),
+        Err(error) => Err(format!("{compiler}: {error}\n")),
     }
-    panic!(
-        "no clang with OpenMP was found; `apt install clang libomp-dev` brings one.\n{failures}"
-    );
 }
 
 fn compilers() -> Vec<String> {
@@ -146,6 +163,25 @@ pub(crate) fn command(program: &Path, consumer: &Consumer) -> Command {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     command
+}
+
+/// A command for `program` with the library preloaded.
+pub(crate) fn preloaded(program: &Path, consumer: &Consumer) -> Command {
+    let mut command = command(program, consumer);
+    command
+        .env_remove("OMP_TOOL_LIBRARIES")
+        .env("OMP_DYNAMIC", "false")
+        .env("LD_PRELOAD", library());
+    command
+}
+
+/// As [`record`], with the library preloaded.
+pub(crate) fn record_preloaded(program: &Path, env: &[(&str, &str)]) -> Recording {
+    let consumer = Consumer::create(&ArenaOptions::default()).unwrap();
+    let mut command = preloaded(program, &consumer);
+    command.envs(env.iter().copied());
+    let child = command.spawn().unwrap();
+    record_child(consumer, child)
 }
 
 /// Runs `program` with the variables `env` until it ends, draining all the while.

@@ -1,0 +1,329 @@
+//! The exported names. Each is a few instructions that hand the caller's place to a function of
+//! the other modules: the return address is known nowhere else, and its place on the stack is
+//! how a context is recognised.
+//!
+//! Three shapes. *Plain*: up to two arguments stay where they are, a third and a fourth say who
+//! was called from where, and a jump leaves no frame. *Saved*: all argument registers are stored
+//! below the return address and the stack's arguments, and a pointer to them is passed.
+//! *Noted*: a function of ours sees the first argument, then all go on to the real one by a jump.
+
+use std::arch::naked_asm;
+
+use super::doacross;
+use super::provider::Function;
+use super::{region, sync, task};
+
+/// A call into the runtime: the place of its return address.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub(super) struct At(*const u64);
+
+impl At {
+    /// The return address.
+    #[inline(always)]
+    pub(super) fn code(self) -> u64 {
+        // SAFETY: an entry point's own return address, below which the wrapper's frame lies.
+        unsafe { *self.0 }
+    }
+
+    /// An address below the call's return address and above all that its callees use.
+    #[inline(always)]
+    pub(super) fn frame(self) -> u64 {
+        self.0 as u64 - 8
+    }
+}
+
+/// Which function was called, and a kind for the one that stands for it.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub(super) struct What(u32);
+
+impl What {
+    const fn new(function: Function, kind: u32) -> What {
+        What(function as u32 | kind << 16)
+    }
+
+    /// Which function.
+    #[inline(always)]
+    pub(super) fn function(self) -> usize {
+        (self.0 & 0xffff) as usize
+    }
+
+    /// By shape; `ompt_sync_region_t` and `ompt_mutex_t` for waits.
+    #[inline(always)]
+    pub(super) fn kind(self) -> u32 {
+        self.0 >> 16
+    }
+}
+
+/// A call's arguments and its return address, as they lie on the stack.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Saved {
+    /// The arguments in registers: rdi, rsi, rdx, rcx, r8, r9.
+    pub(super) registers: [usize; 6],
+    _padding: u64,
+    code: u64,
+    /// The next arguments; as many as the function has. What lies beyond is the caller's frame,
+    /// which may be read.
+    pub(super) stack: [usize; 5],
+}
+
+impl Saved {
+    /// The call.
+    #[inline(always)]
+    pub(super) fn at(&self) -> At {
+        At(&raw const self.code)
+    }
+}
+
+macro_rules! plain {
+    ($($name:ident $kind:literal => $to:path;)*) => {$(
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        unsafe extern "C-unwind" fn $name() {
+            naked_asm!(
+                ".cfi_startproc",
+                "mov rdx, rsp",
+                "mov ecx, {what}",
+                "jmp {to}",
+                ".cfi_endproc",
+                what = const What::new(Function::$name, $kind).0,
+                to = sym $to,
+            )
+        }
+    )*};
+}
+
+macro_rules! saved {
+    ($($name:ident $kind:literal => $to:path;)*) => {$(
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        unsafe extern "C-unwind" fn $name() {
+            naked_asm!(
+                ".cfi_startproc",
+                "sub rsp, 56",
+                ".cfi_def_cfa_offset 64",
+                "mov [rsp], rdi",
+                "mov [rsp + 8], rsi",
+                "mov [rsp + 16], rdx",
+                "mov [rsp + 24], rcx",
+                "mov [rsp + 32], r8",
+                "mov [rsp + 40], r9",
+                "mov rdi, rsp",
+                "mov esi, {what}",
+                "call {to}",
+                "add rsp, 56",
+                ".cfi_def_cfa_offset 8",
+                "ret",
+                ".cfi_endproc",
+                what = const What::new(Function::$name, $kind).0,
+                to = sym $to,
+            )
+        }
+    )*};
+}
+
+macro_rules! noted {
+    ($($name:ident => $to:path;)*) => {$(
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        unsafe extern "C-unwind" fn $name() {
+            naked_asm!(
+                ".cfi_startproc",
+                "sub rsp, 56",
+                ".cfi_def_cfa_offset 64",
+                "mov [rsp], rdi",
+                "mov [rsp + 8], rsi",
+                "mov [rsp + 16], rdx",
+                "mov [rsp + 24], rcx",
+                "mov [rsp + 32], r8",
+                "mov [rsp + 40], r9",
+                "mov rdi, rsp",
+                "mov esi, {what}",
+                "call {to}",
+                "mov rdi, [rsp]",
+                "mov rsi, [rsp + 8]",
+                "mov rdx, [rsp + 16]",
+                "mov rcx, [rsp + 24]",
+                "mov r8, [rsp + 32]",
+                "mov r9, [rsp + 40]",
+                "add rsp, 56",
+                ".cfi_def_cfa_offset 8",
+                "jmp rax",
+                ".cfi_endproc",
+                what = const What::new(Function::$name, 0).0,
+                to = sym $to,
+            )
+        }
+    )*};
+}
+
+// `ompt_sync_region_t`: 1 barrier of a kind that is not said, 5 taskwait, 6 taskgroup, 8 implicit
+// barrier of a worksharing construct.
+plain! {
+    GOMP_barrier 1 => sync::wait;
+    GOMP_barrier_cancel 1 => sync::wait;
+    GOMP_loop_end 8 => sync::wait;
+    GOMP_loop_end_cancel 8 => sync::wait;
+    GOMP_sections_end 8 => sync::wait;
+    GOMP_sections_end_cancel 8 => sync::wait;
+    GOMP_single_copy_start 8 => sync::wait;
+    GOMP_single_copy_end 8 => sync::wait;
+    GOMP_workshare_task_reduction_unregister 8 => sync::wait;
+    GOMP_taskwait 5 => sync::wait;
+    GOMP_taskwait_depend 5 => sync::wait;
+    GOMP_taskgroup_end 6 => sync::wait;
+}
+
+// `ompt_mutex_t`: 1 lock, 2 test lock, 3 nest lock, 4 test nest lock, 5 critical, 6 atomic,
+// 7 ordered.
+plain! {
+    GOMP_critical_start 5 => sync::acquire;
+    GOMP_critical_name_start 5 => sync::acquire;
+    GOMP_critical_end 5 => sync::release;
+    GOMP_critical_name_end 5 => sync::release;
+    GOMP_atomic_start 6 => sync::acquire;
+    GOMP_atomic_end 6 => sync::release;
+    GOMP_ordered_start 7 => sync::acquire;
+    GOMP_ordered_end 7 => sync::release;
+    // The next chunk is given out in the loop's order: a thread waits until its last one is due.
+    GOMP_loop_ordered_static_next 7 => sync::acquire;
+    GOMP_loop_ordered_dynamic_next 7 => sync::acquire;
+    GOMP_loop_ordered_guided_next 7 => sync::acquire;
+    GOMP_loop_ordered_runtime_next 7 => sync::acquire;
+    GOMP_loop_ull_ordered_static_next 7 => sync::acquire;
+    GOMP_loop_ull_ordered_dynamic_next 7 => sync::acquire;
+    GOMP_loop_ull_ordered_guided_next 7 => sync::acquire;
+    GOMP_loop_ull_ordered_runtime_next 7 => sync::acquire;
+    omp_set_lock 1 => sync::acquire;
+    omp_unset_lock 1 => sync::release;
+    omp_test_lock 2 => sync::test;
+    omp_set_nest_lock 3 => sync::acquire;
+    omp_unset_nest_lock 3 => sync::release;
+    omp_test_nest_lock 4 => sync::test;
+    omp_set_lock_ 1 => sync::acquire;
+    omp_unset_lock_ 1 => sync::release;
+    omp_test_lock_ 2 => sync::test;
+    omp_set_nest_lock_ 3 => sync::acquire;
+    omp_unset_nest_lock_ 3 => sync::release;
+    omp_test_nest_lock_ 4 => sync::test;
+}
+
+// 0 a region, 1 one with reductions of tasks, 2 teams.
+saved! {
+    GOMP_parallel 0 => region::fork;
+    GOMP_parallel_reductions 1 => region::fork;
+    GOMP_parallel_loop_static 0 => region::fork;
+    GOMP_parallel_loop_dynamic 0 => region::fork;
+    GOMP_parallel_loop_guided 0 => region::fork;
+    GOMP_parallel_loop_runtime 0 => region::fork;
+    GOMP_parallel_loop_nonmonotonic_dynamic 0 => region::fork;
+    GOMP_parallel_loop_nonmonotonic_guided 0 => region::fork;
+    GOMP_parallel_loop_nonmonotonic_runtime 0 => region::fork;
+    GOMP_parallel_loop_maybe_nonmonotonic_runtime 0 => region::fork;
+    GOMP_parallel_sections 0 => region::fork;
+    GOMP_teams_reg 2 => region::fork;
+    GOMP_parallel_start 0 => region::open;
+    GOMP_parallel_loop_static_start 0 => region::open;
+    GOMP_parallel_loop_dynamic_start 0 => region::open;
+    GOMP_parallel_loop_guided_start 0 => region::open;
+    GOMP_parallel_loop_runtime_start 0 => region::open;
+    GOMP_parallel_sections_start 0 => region::open;
+    GOMP_task 0 => task::task;
+    GOMP_taskloop 0 => task::taskloop;
+    GOMP_taskloop_ull 0 => task::taskloop;
+}
+
+plain! {
+    GOMP_parallel_end 0 => region::close;
+}
+
+noted! {
+    GOMP_loop_doacross_start => doacross::note;
+    GOMP_loop_doacross_static_start => doacross::note;
+    GOMP_loop_doacross_dynamic_start => doacross::note;
+    GOMP_loop_doacross_guided_start => doacross::note;
+    GOMP_loop_doacross_runtime_start => doacross::note;
+    GOMP_loop_ull_doacross_start => doacross::note;
+    GOMP_loop_ull_doacross_static_start => doacross::note;
+    GOMP_loop_ull_doacross_dynamic_start => doacross::note;
+    GOMP_loop_ull_doacross_guided_start => doacross::note;
+    GOMP_loop_ull_doacross_runtime_start => doacross::note;
+}
+
+/// The waits take as many arguments as the loop has dimensions: what lies on the stack beyond
+/// six registers is passed on by copy. Without a count, or a thread to record, the real function
+/// gets the caller's frame itself.
+macro_rules! counted {
+    ($($name:ident)*) => {$(
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        unsafe extern "C-unwind" fn $name() {
+            naked_asm!(
+                ".cfi_startproc",
+                "push rbp",
+                ".cfi_def_cfa_offset 16",
+                ".cfi_offset rbp, -16",
+                "mov rbp, rsp",
+                ".cfi_def_cfa_register rbp",
+                "sub rsp, 48",
+                "mov [rbp - 48], rdi",
+                "mov [rbp - 40], rsi",
+                "mov [rbp - 32], rdx",
+                "mov [rbp - 24], rcx",
+                "mov [rbp - 16], r8",
+                "mov [rbp - 8], r9",
+                "lea rdi, [rbp + 8]",
+                "mov esi, {what}",
+                "call {begin}",
+                "mov r11, rax",
+                "mov rax, rdx",
+                "mov rdi, [rbp - 48]",
+                "mov rsi, [rbp - 40]",
+                "mov rdx, [rbp - 32]",
+                "mov r8, [rbp - 16]",
+                "mov r9, [rbp - 8]",
+                "cmp rax, -1",
+                "je 4f",
+                // Room for that many words, and the stack aligned to 16.
+                "lea rcx, [rax + 1]",
+                "and rcx, -2",
+                "shl rcx, 3",
+                "sub rsp, rcx",
+                "xor ecx, ecx",
+                "2: cmp rcx, rax",
+                "jae 3f",
+                "mov r10, [rbp + rcx * 8 + 16]",
+                "mov [rsp + rcx * 8], r10",
+                "inc rcx",
+                "jmp 2b",
+                "3: mov rcx, [rbp - 24]",
+                "xor eax, eax",
+                "call r11",
+                "call {end}",
+                "mov rsp, rbp",
+                "pop rbp",
+                ".cfi_remember_state",
+                ".cfi_def_cfa rsp, 8",
+                "ret",
+                ".cfi_restore_state",
+                "4: mov rcx, [rbp - 24]",
+                "xor eax, eax",
+                "mov rsp, rbp",
+                "pop rbp",
+                ".cfi_def_cfa rsp, 8",
+                "jmp r11",
+                ".cfi_endproc",
+                what = const What::new(Function::$name, 7).0,
+                begin = sym doacross::begin,
+                end = sym doacross::end,
+            )
+        }
+    )*};
+}
+
+counted! {
+    GOMP_doacross_wait
+    GOMP_doacross_ull_wait
+}

@@ -1,0 +1,144 @@
+//! Which object an address lies in, and what a name means there.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ops::Range;
+use std::ptr;
+
+/// A load object.
+#[derive(Clone, Debug)]
+pub(super) struct Module {
+    /// Its addresses.
+    pub(super) range: Range<u64>,
+    /// The loader's name for it, empty for the executable. Valid while the object is loaded.
+    name: *const c_char,
+}
+
+impl Module {
+    /// The object that holds `address`. Takes no lock that a constructor could be waited for in.
+    pub(super) fn at(address: u64) -> Option<Module> {
+        let mut search = (address, None);
+        // SAFETY: the callback gets the pointer to `search`, which outlives the call.
+        unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
+        search.1
+    }
+
+    /// The names that this object and its dependencies define; `None` for one that is not to be
+    /// had by its name.
+    pub(super) fn open(&self) -> Option<Names> {
+        // SAFETY: the loader's own string of an object that is loaded; nothing gets loaded.
+        let handle = unsafe { libc::dlopen(self.name, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+        (!handle.is_null()).then_some(Names(handle))
+    }
+
+    /// Keeps the object loaded for ever.
+    pub(super) fn pin(&self) {
+        let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
+        // SAFETY: as in `open`.
+        unsafe { libc::dlopen(self.name, flags) };
+    }
+}
+
+/// The objects in the order in which they were loaded, each visited by `f` until it says true.
+pub(super) fn any_module(mut f: impl FnMut(&Module) -> bool) {
+    let mut index = 0;
+    while let Some(module) = nth(index) {
+        if f(&module) {
+            return;
+        }
+        index += 1;
+    }
+}
+
+fn nth(index: usize) -> Option<Module> {
+    let mut search = (index, None);
+    // SAFETY: the callback gets the pointer to `search`, which outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(visit_nth), (&raw mut search).cast()) };
+    search.1
+}
+
+unsafe extern "C" fn visit_nth(
+    info: *mut libc::dl_phdr_info,
+    _size: usize,
+    search: *mut c_void,
+) -> c_int {
+    // SAFETY: the loader passes a valid description, and `nth` passed its own local.
+    let (info, search) = unsafe { (&*info, &mut *search.cast::<(usize, Option<Module>)>()) };
+    if search.0 > 0 {
+        search.0 -= 1;
+        return 0;
+    }
+    search.1 = Some(Module {
+        range: range_of(info),
+        name: info.dlpi_name,
+    });
+    1
+}
+
+unsafe extern "C" fn visit(
+    info: *mut libc::dl_phdr_info,
+    _size: usize,
+    search: *mut c_void,
+) -> c_int {
+    // SAFETY: the loader passes a valid description, and `at` passed its own local.
+    let (info, search) = unsafe { (&*info, &mut *search.cast::<(u64, Option<Module>)>()) };
+    let range = range_of(info);
+    if !range.contains(&search.0) {
+        return 0;
+    }
+    search.1 = Some(Module {
+        range,
+        name: info.dlpi_name,
+    });
+    1
+}
+
+fn range_of(info: &libc::dl_phdr_info) -> Range<u64> {
+    // SAFETY: the loader describes that many program headers.
+    let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize) };
+    let loaded = headers
+        .iter()
+        .filter(|header| header.p_type == libc::PT_LOAD);
+    let start = loaded.clone().map(|it| info.dlpi_addr + it.p_vaddr).min();
+    let end = loaded
+        .map(|it| info.dlpi_addr + it.p_vaddr + it.p_memsz)
+        .max();
+    start.unwrap_or(0)..end.unwrap_or(0)
+}
+
+/// Where names are looked up.
+pub(super) struct Names(*mut c_void);
+
+impl Names {
+    /// What the loader would have found had this library not been preloaded: the global scope
+    /// behind it.
+    pub(super) fn next() -> Names {
+        Names(libc::RTLD_NEXT)
+    }
+
+    /// The address of `name`, in its version `version` if it has that; 0 where there is none.
+    ///
+    /// The loader's look-up behind a library takes a symbol's oldest version where none is
+    /// asked for.
+    pub(super) fn find(&self, name: &CStr, version: Option<&CStr>) -> usize {
+        // SAFETY: the handle is open, or stands for a scope; the names are C strings.
+        unsafe {
+            let found = version.map_or(ptr::null_mut(), |version| {
+                libc::dlvsym(self.0, name.as_ptr(), version.as_ptr())
+            });
+            if found.is_null() {
+                libc::dlsym(self.0, name.as_ptr()) as usize
+            } else {
+                found as usize
+            }
+        }
+    }
+}
+
+impl Drop for Names {
+    fn drop(&mut self) {
+        if self.0 != libc::RTLD_NEXT {
+            // SAFETY: `open` took this reference.
+            unsafe { libc::dlclose(self.0) };
+        }
+    }
+}

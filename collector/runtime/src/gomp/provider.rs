@@ -1,0 +1,367 @@
+//! The real functions, by runtime and by who calls.
+//!
+//! What a caller would have been bound to without this library is what the global scope has
+//! behind it: one runtime for all, as in every program that is linked to libgomp. An extension
+//! that is loaded later into a scope of its own may bring a private copy, of which the global
+//! scope knows nothing; there the calling module's own dependencies are asked.
+//!
+//! Tables are filled without a lock, so that a fork in between leaves nothing behind, and never
+//! emptied: providers stay loaded. A module that is unloaded keeps its entry until another one
+//! takes its addresses.
+
+use std::ffi::CStr;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize};
+
+use omp_ring::layout::RuntimeKind;
+
+use super::loader::{Module, Names, any_module};
+use crate::memory::{self, Zeroed};
+use crate::process::{self, Runtime};
+
+macro_rules! functions {
+    ($($name:ident)*) => {
+        /// The functions that are interposed, or called for what they tell.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[allow(non_camel_case_types, reason = "they are the symbols' names")]
+        #[repr(u16)]
+        pub(super) enum Function { $($name),* }
+
+        const NAMES: &[&CStr] = &[$(
+            match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                Ok(name) => name,
+                Err(_) => panic!("an identifier holds no zero byte"),
+            }
+        ),*];
+    };
+}
+
+functions! {
+    GOMP_parallel GOMP_parallel_reductions
+    GOMP_parallel_loop_static GOMP_parallel_loop_dynamic GOMP_parallel_loop_guided
+    GOMP_parallel_loop_runtime GOMP_parallel_loop_nonmonotonic_dynamic
+    GOMP_parallel_loop_nonmonotonic_guided GOMP_parallel_loop_nonmonotonic_runtime
+    GOMP_parallel_loop_maybe_nonmonotonic_runtime GOMP_parallel_sections GOMP_teams_reg
+    GOMP_parallel_start GOMP_parallel_loop_static_start GOMP_parallel_loop_dynamic_start
+    GOMP_parallel_loop_guided_start GOMP_parallel_loop_runtime_start
+    GOMP_parallel_sections_start GOMP_parallel_end
+    GOMP_barrier GOMP_barrier_cancel GOMP_loop_end GOMP_loop_end_cancel GOMP_sections_end
+    GOMP_sections_end_cancel GOMP_single_copy_start GOMP_single_copy_end
+    GOMP_workshare_task_reduction_unregister
+    GOMP_task GOMP_taskloop GOMP_taskloop_ull GOMP_taskwait GOMP_taskwait_depend
+    GOMP_taskgroup_start GOMP_taskgroup_end
+    GOMP_critical_start GOMP_critical_end GOMP_critical_name_start GOMP_critical_name_end
+    GOMP_atomic_start GOMP_atomic_end GOMP_ordered_start GOMP_ordered_end
+    GOMP_loop_ordered_static_next GOMP_loop_ordered_dynamic_next GOMP_loop_ordered_guided_next
+    GOMP_loop_ordered_runtime_next GOMP_loop_ull_ordered_static_next
+    GOMP_loop_ull_ordered_dynamic_next GOMP_loop_ull_ordered_guided_next
+    GOMP_loop_ull_ordered_runtime_next
+    GOMP_loop_doacross_start GOMP_loop_doacross_static_start GOMP_loop_doacross_dynamic_start
+    GOMP_loop_doacross_guided_start GOMP_loop_doacross_runtime_start
+    GOMP_loop_ull_doacross_start GOMP_loop_ull_doacross_static_start
+    GOMP_loop_ull_doacross_dynamic_start GOMP_loop_ull_doacross_guided_start
+    GOMP_loop_ull_doacross_runtime_start GOMP_doacross_wait GOMP_doacross_ull_wait
+    omp_set_lock omp_unset_lock omp_test_lock omp_set_nest_lock omp_unset_nest_lock
+    omp_test_nest_lock omp_set_lock_ omp_unset_lock_ omp_test_lock_ omp_set_nest_lock_
+    omp_unset_nest_lock_ omp_test_nest_lock_
+    omp_get_thread_num omp_get_num_threads
+}
+
+/// The version of the lock routines since GCC 4.4, of which an older one exists.
+const LOCKS: &CStr = c"OMP_3.0";
+/// What every runtime with LLVM's interface exports, and with it OMPT.
+const LLVM: &CStr = c"__kmpc_fork_call";
+
+/// A runtime that has the functions.
+pub(super) struct Provider {
+    /// Its lowest and its highest address.
+    image: [u64; 2],
+    functions: [usize; NAMES.len()],
+    /// Whether its constructs are recorded here, and not by OMPT or nowhere.
+    records: AtomicBool,
+}
+
+// SAFETY: made of integers and a flag.
+unsafe impl Zeroed for Provider {}
+
+impl Provider {
+    /// Whether to record what is called.
+    #[inline(always)]
+    pub(super) fn records(&self) -> bool {
+        self.records.load(Relaxed)
+    }
+
+    /// The address of the function of this number.
+    #[inline(always)]
+    pub(super) fn address(&self, function: usize) -> usize {
+        match self.functions.get(function) {
+            Some(address) if *address != 0 => *address,
+            _ => undefined(function),
+        }
+    }
+
+    /// The function of this number.
+    ///
+    /// # Safety
+    /// `F` must be its type, a function pointer.
+    #[inline(always)]
+    pub(super) unsafe fn real<F: Copy>(&self, function: usize) -> F {
+        const { assert!(size_of::<F>() == size_of::<usize>()) };
+        let address = self.address(function);
+        // SAFETY: not 0, and by the caller's promise of this type.
+        unsafe { std::mem::transmute_copy(&address) }
+    }
+
+    /// The number of the calling thread in its team.
+    #[inline]
+    pub(super) fn thread_number(&self) -> u32 {
+        // SAFETY: omp_get_thread_num's type.
+        unsafe { self.query(Function::omp_get_thread_num) }
+    }
+
+    /// The size of the calling thread's team.
+    #[inline]
+    pub(super) fn team_size(&self) -> u32 {
+        // SAFETY: omp_get_num_threads's type.
+        unsafe { self.query(Function::omp_get_num_threads) }
+    }
+
+    /// # Safety
+    /// `function` takes nothing and returns an int.
+    #[inline(always)]
+    unsafe fn query(&self, function: Function) -> u32 {
+        // SAFETY: the caller's promise.
+        unsafe { self.real::<unsafe extern "C" fn() -> u32>(function as usize)() }
+    }
+
+    /// The provider of what `names` has, made known if it is new. `None` where it has nothing.
+    fn among(names: &Names, function: usize) -> Option<&'static Provider> {
+        let find = |index: usize| {
+            let name = NAMES.get(index)?;
+            let version = name.to_bytes().starts_with(b"omp_").then_some(LOCKS);
+            Some(names.find(name, version)).filter(|address| *address != 0)
+        };
+        let start = find(Function::GOMP_parallel as usize).or_else(|| find(function))?;
+        let module = Module::at(start as u64)?;
+        let own: fn(usize, u64) -> &'static Provider = slow;
+        if module.range.contains(&(own as usize as u64)) {
+            return None;
+        }
+        if let Some(known) = all().find(|it| it.image[0] == module.range.start) {
+            return Some(known);
+        }
+        module.pin();
+        let place = memory::map::<Provider>()?;
+        // SAFETY: fresh, zeroed, and seen by nobody else yet.
+        let provider = unsafe { &mut *place };
+        provider.image = [module.range.start, module.range.end];
+        for (index, address) in provider.functions.iter_mut().enumerate() {
+            *address = find(index).unwrap_or(0);
+        }
+        let speaks = names.find(LLVM, None) as u64;
+        let own_tool = module.range.contains(&speaks) || process::has_tool(start as u64);
+        let records = !own_tool
+            && find(Function::GOMP_parallel as usize).is_some()
+            && process::arena().is_some();
+        provider.records.store(records, Relaxed);
+        let published = publish(place);
+        if std::ptr::eq(published, place) && records {
+            super::prepare();
+            process::introduce(Runtime::new(RuntimeKind::Gomp, start as u64, 0, b""));
+        }
+        Some(published)
+    }
+}
+
+/// Runtimes of one process. More than two would be news.
+const MAX_PROVIDERS: usize = 8;
+static PROVIDERS: [AtomicPtr<Provider>; MAX_PROVIDERS] =
+    [const { AtomicPtr::new(std::ptr::null_mut()) }; MAX_PROVIDERS];
+/// The provider of every caller, while there is but one.
+static SOLE: AtomicPtr<Provider> = AtomicPtr::new(std::ptr::null_mut());
+
+fn all() -> impl Iterator<Item = &'static Provider> {
+    PROVIDERS
+        .iter()
+        // SAFETY: what is published stays.
+        .map_while(|place| unsafe { place.load(Acquire).as_ref() })
+}
+
+/// Makes `provider` known, or gives it up for one of the same image that came first. Where the
+/// table is full it stays unlisted, and works.
+fn publish(provider: *mut Provider) -> &'static Provider {
+    // SAFETY: mapped and filled, and never unmapped once it is published.
+    let image = unsafe { (*provider).image };
+    for place in &PROVIDERS {
+        let none = std::ptr::null_mut();
+        match place.compare_exchange(none, provider, AcqRel, Acquire) {
+            Ok(_) => break,
+            Err(other) => {
+                // SAFETY: what is published stays.
+                let other = unsafe { &*other };
+                if other.image == image {
+                    // SAFETY: ours, and nobody has seen it.
+                    unsafe { memory::unmap(provider) };
+                    return other;
+                }
+            }
+        }
+    }
+    // SAFETY: it stays.
+    unsafe { &*provider }
+}
+
+/// The provider of function number `function` for the code at `hint`, its caller.
+#[inline(always)]
+pub(super) fn of(function: usize, hint: u64) -> &'static Provider {
+    // SAFETY: what is published stays.
+    match unsafe { SOLE.load(Acquire).as_ref() } {
+        Some(provider) => provider,
+        None => by_caller(function, hint),
+    }
+}
+
+fn by_caller(function: usize, hint: u64) -> &'static Provider {
+    let page = hint >> PAGE_BITS;
+    let word = place_of(page).map_or(0, |place| place.load(Acquire));
+    if word >> INDEX_BITS == page
+        && let Some(place) = PROVIDERS.get((word & INDEX_MASK) as usize)
+        // SAFETY: what is published stays.
+        && let Some(provider) = unsafe { place.load(Acquire).as_ref() }
+    {
+        return provider;
+    }
+    slow(function, hint)
+}
+
+/// A caller of which nothing is known yet.
+#[cold]
+#[inline(never)]
+fn slow(function: usize, hint: u64) -> &'static Provider {
+    let first = || all().next();
+    let named = || {
+        if let Some(provider) = modules::provider_at(hint) {
+            return Some(provider);
+        }
+        let global = Provider::among(&Names::next(), function);
+        if let Some(provider) = global
+            && all().count() == 1
+        {
+            SOLE.store(std::ptr::from_ref(provider).cast_mut(), Release);
+            return global;
+        }
+        let module = Module::at(hint)?;
+        let provider = global.or_else(|| Provider::among(&module.open()?, function))?;
+        modules::add(&module, provider);
+        Some(provider)
+    };
+    if let Some(provider) = named() {
+        remember(hint, provider);
+        return provider;
+    }
+    // The place is in a caller of the caller that jumped here, in an object that is linked to no
+    // runtime at all.
+    let mut any = first();
+    if any.is_none() {
+        any_module(|module| {
+            any = module
+                .open()
+                .and_then(|names| Provider::among(&names, function));
+            any.is_some()
+        });
+    }
+    any.unwrap_or_else(|| undefined(function))
+}
+
+const PAGE_BITS: u32 = 12;
+const INDEX_BITS: u32 = 8;
+const INDEX_MASK: u64 = (1 << INDEX_BITS) - 1;
+/// Pages of code whose provider is known: `page << INDEX_BITS | index`, where the page picks the
+/// place.
+static PAGES: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];
+
+fn place_of(page: u64) -> Option<&'static AtomicU64> {
+    PAGES.get(page as usize % PAGES.len())
+}
+
+fn remember(hint: u64, provider: &'static Provider) {
+    let page = hint >> PAGE_BITS;
+    let index = all().position(|it| std::ptr::eq(it, provider));
+    if let (Some(place), Some(index)) = (place_of(page), index) {
+        place.store(page << INDEX_BITS | index as u64, Release);
+    }
+}
+
+/// Calling modules whose provider is known, so that a thread need not ask the loader again:
+/// while a library's constructor runs a region, its thread holds the loader's lock.
+mod modules {
+    use super::*;
+
+    struct Entry {
+        start: AtomicU64,
+        /// Written last; 0 while the entry is free or being written.
+        end: AtomicU64,
+        provider: AtomicPtr<Provider>,
+    }
+
+    static ENTRIES: [Entry; 128] = [const {
+        Entry {
+            start: AtomicU64::new(0),
+            end: AtomicU64::new(0),
+            provider: AtomicPtr::new(std::ptr::null_mut()),
+        }
+    }; 128];
+    static USED: AtomicUsize = AtomicUsize::new(0);
+
+    pub(super) fn provider_at(address: u64) -> Option<&'static Provider> {
+        let entry = ENTRIES.iter().find(|entry| {
+            let end = entry.end.load(Acquire);
+            (entry.start.load(Relaxed)..end).contains(&address)
+        })?;
+        // SAFETY: what is published stays.
+        unsafe { entry.provider.load(Relaxed).as_ref() }
+    }
+
+    pub(super) fn add(module: &Module, provider: &'static Provider) {
+        // A module that lay at these addresses before is gone.
+        for entry in &ENTRIES {
+            let end = entry.end.load(Acquire);
+            if end > module.range.start && entry.start.load(Relaxed) < module.range.end {
+                entry.end.store(0, Release);
+                PAGES.iter().for_each(|page| page.store(0, Release));
+            }
+        }
+        // When all are taken, callers beyond them are looked up at each new page.
+        if let Some(entry) = ENTRIES.get(USED.fetch_add(1, Relaxed)) {
+            entry.start.store(module.range.start, Relaxed);
+            let pointer = std::ptr::from_ref(provider).cast_mut();
+            entry.provider.store(pointer, Relaxed);
+            entry.end.store(module.range.end, Release);
+        }
+    }
+}
+
+/// The runtime with `address` in its image speaks OMPT: what it runs is recorded by that alone.
+pub(crate) fn stand_back(address: u64) {
+    all()
+        .filter(|provider| (provider.image[0]..provider.image[1]).contains(&address))
+        .for_each(|provider| provider.records.store(false, Relaxed));
+}
+
+/// What the loader does where a symbol cannot be bound: a message, and the end.
+#[cold]
+#[inline(never)]
+fn undefined(function: usize) -> ! {
+    let name = NAMES.get(function).map_or(&b"?"[..], |name| name.to_bytes());
+    let parts = [
+        &b"libcollector.so: symbol lookup error: undefined symbol: "[..],
+        name,
+        b"\n",
+    ];
+    for part in parts {
+        // SAFETY: writes bytes that are there.
+        unsafe { libc::write(libc::STDERR_FILENO, part.as_ptr().cast(), part.len()) };
+    }
+    // SAFETY: ends the process, as the loader would.
+    unsafe { libc::_exit(127) }
+}

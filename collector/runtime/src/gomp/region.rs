@@ -1,0 +1,272 @@
+//! Parallel and teams regions.
+//!
+//! The outlined function is replaced by ours, its data by a [`Region`] on the stack of the thread
+//! that forks. That block outlives the region, whose join no thread passes before all have left
+//! our function; and the entry point's return *is* the end of the join barrier.
+//!
+//! The end of a region is said by one record, its `ParallelEnd`: what the thread that forked was
+//! still in at that moment, the join barrier and its implicit task, ends by it.
+
+use std::ffi::c_void;
+
+use omp_ring::record::InstanceId;
+
+use super::entry::{At, Saved, What};
+use super::provider::{self, Provider};
+use super::{THREAD_INITIAL, THREAD_WORKER, with, with_kind, with_same};
+use crate::thread::Thread;
+
+/// `ompt_sync_region_barrier_implicit_parallel`.
+const JOIN: u32 = 9;
+/// The shapes of [`fork`].
+const REDUCTIONS: u32 = 1;
+const TEAMS: u32 = 2;
+
+/// An outlined function.
+pub(super) type Body = unsafe extern "C-unwind" fn(*mut c_void);
+
+/// All the entry points that fork: a function, its data, up to six more; returns a count or
+/// nothing.
+type Fork = unsafe extern "C-unwind" fn(
+    Body,
+    *mut c_void,
+    usize,
+    usize,
+    usize,
+    usize,
+    usize,
+    usize,
+) -> usize;
+
+/// What the threads of a region get in place of the program's data.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Region {
+    /// The first word of the program's data, where the runtime looks for reductions of tasks.
+    first: usize,
+    body: Option<Body>,
+    data: *mut c_void,
+    provider: Option<&'static Provider>,
+    id: InstanceId,
+    teams: bool,
+}
+
+/// What a thread was in before it forked.
+#[derive(Clone, Copy, Debug, Default)]
+struct Outer {
+    team: u32,
+    task: u64,
+    /// The thread's state at that time; 0: none, and nothing is recorded.
+    token: usize,
+    region: u64,
+}
+
+impl std::fmt::Debug for Provider {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Provider").finish_non_exhaustive()
+    }
+}
+
+fn begin(thread: &mut Thread, at: At, requested: u32) -> Outer {
+    let state = &thread.gomp;
+    let (team, task, call) = (state.team, state.task.0, state.call(at));
+    Outer {
+        team,
+        task,
+        token: thread.token(),
+        region: thread.parallel_begin(call, requested).0,
+    }
+}
+
+fn end(outer: Outer) {
+    with_same(outer.token, |thread| {
+        thread.parallel_end(InstanceId(outer.region));
+        thread.gomp.team = outer.team;
+        thread.gomp.task = InstanceId(outer.task);
+    });
+}
+
+/// The thread's part of a region: what its implicit task is.
+unsafe extern "C-unwind" fn run(region: *mut c_void) {
+    // SAFETY: the block that the forking thread passed; it lives until all have left.
+    let region = unsafe { *region.cast::<Region>() };
+    let (Some(body), Some(provider)) = (region.body, region.provider) else {
+        return;
+    };
+    let (index, size) = if region.teams {
+        // The runtime runs the teams of a host one after another, on the one thread.
+        (0, 1)
+    } else {
+        (provider.thread_number(), provider.team_size())
+    };
+    let kind = if index == 0 {
+        THREAD_INITIAL
+    } else {
+        THREAD_WORKER
+    };
+    with_kind(kind, |thread| enter(thread, region.id, index, size));
+    // SAFETY: the program's function and its data.
+    unsafe { body(region.data) };
+    if size > 1 {
+        // The thread goes on to the join barrier and nowhere else.
+        with(|thread| thread.join_wait_begin(JOIN, region.id, 0));
+    }
+}
+
+fn enter(thread: &mut Thread, region: InstanceId, index: u32, size: u32) {
+    thread.gomp.team = size;
+    thread.gomp.task = InstanceId::NONE;
+    thread.implicit_begin(region, index, size);
+}
+
+/// A region that begins and ends in one call.
+pub(super) unsafe extern "C-unwind" fn fork(saved: *mut Saved, what: What) -> usize {
+    // SAFETY: the entry point's own.
+    let saved = unsafe { &*saved };
+    let [body, data, threads, third, fourth, fifth] = saved.registers;
+    let [sixth, seventh, ..] = saved.stack;
+    let provider = provider::of(what.function(), body as u64);
+    // SAFETY: such a function; arguments beyond its own are ignored.
+    let real = unsafe { provider.real::<Fork>(what.function()) };
+    // SAFETY: the function that the compiler outlined, never NULL.
+    let body = unsafe { std::mem::transmute::<usize, Option<Body>>(body) };
+    let data = data as *mut c_void;
+    let outer = if provider.records() {
+        with(|thread| begin(thread, saved.at(), threads as u32))
+    } else {
+        Outer::default()
+    };
+    let mut region = Region {
+        first: 0,
+        body,
+        data,
+        provider: Some(provider),
+        id: InstanceId(outer.region),
+        teams: what.kind() == TEAMS,
+    };
+    if what.kind() == REDUCTIONS {
+        // SAFETY: the data of such a region starts with this word.
+        region.first = unsafe { *data.cast::<usize>() };
+    }
+    let ours: (Body, *mut c_void) = (run, (&raw mut region).cast());
+    let (body, data) = match body {
+        Some(body) if outer.token == 0 => (body, data),
+        _ => ours,
+    };
+    // SAFETY: the caller's arguments, but for the function and its data, which go together.
+    let result = unsafe {
+        real(
+            body, data, threads, third, fourth, fifth, sixth, seventh,
+        )
+    };
+    end(outer);
+    result
+}
+
+/// Regions that are open at a time on one thread; those that are deeper go unrecorded.
+const DEEPEST: usize = 8;
+
+/// Regions begun by one call and ended by another, as GCC before 4.9 compiled them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opened {
+    /// Regions that are open, recorded or not.
+    depth: usize,
+    regions: [Option<(Region, Outer)>; DEEPEST],
+}
+
+impl Opened {
+    /// None.
+    pub(super) const fn new() -> Opened {
+        Opened {
+            depth: 0,
+            regions: [None; DEEPEST],
+        }
+    }
+}
+
+/// A region begins; the program will call its function by itself, and then [`close`].
+pub(super) unsafe extern "C-unwind" fn open(saved: *mut Saved, what: What) {
+    // SAFETY: the entry point's own.
+    let saved = unsafe { &*saved };
+    let [body, data, threads, third, fourth, fifth] = saved.registers;
+    let [sixth, seventh, ..] = saved.stack;
+    let provider = provider::of(what.function(), body as u64);
+    // SAFETY: such a function; arguments beyond its own are ignored.
+    let real = unsafe { provider.real::<Fork>(what.function()) };
+    // SAFETY: the function that the compiler outlined, never NULL.
+    let body = unsafe { std::mem::transmute::<usize, Body>(body) };
+    let data = data as *mut c_void;
+    let block = if provider.records() {
+        with(|thread| {
+            let depth = thread.gomp.open.depth;
+            thread.gomp.open.depth += 1;
+            if depth >= DEEPEST {
+                return 0;
+            }
+            let outer = begin(thread, saved.at(), threads as u32);
+            let region = Region {
+                first: 0,
+                body: Some(body),
+                data,
+                provider: Some(provider),
+                id: InstanceId(outer.region),
+                teams: false,
+            };
+            let place = thread.gomp.open.regions.get_mut(depth);
+            place.map_or(0, |place| {
+                let (region, _) = place.insert((region, outer));
+                // The thread's state stays where it is until the thread ends.
+                &raw mut *region as usize
+            })
+        })
+    } else {
+        0
+    };
+    let (body, data): (Body, *mut c_void) = match block {
+        0 => (body, data),
+        block => (run, block as *mut c_void),
+    };
+    // SAFETY: the caller's arguments, but for the function and its data, which go together.
+    unsafe {
+        real(
+            body, data, threads, third, fourth, fifth, sixth, seventh,
+        )
+    };
+    if block != 0 {
+        // SAFETY: written above by this thread.
+        let id = unsafe { (*(block as *const Region)).id };
+        with(|thread| enter(thread, id, 0, provider.team_size()));
+    }
+}
+
+/// The region that was opened last ends.
+pub(super) unsafe extern "C-unwind" fn close(_: usize, _: usize, at: At, what: What) {
+    let provider = provider::of(what.function(), at.code());
+    let opened = if provider.records() {
+        with(arrive)
+    } else {
+        None
+    };
+    let (provider, outer) = opened.unwrap_or((provider, Outer::default()));
+    // SAFETY: GOMP_parallel_end's type.
+    unsafe { provider.real::<unsafe extern "C-unwind" fn()>(what.function())() };
+    end(outer);
+    if opened.is_some() {
+        // Only now has every thread of the team read the block.
+        with_same(outer.token, |thread| thread.gomp.open.depth -= 1);
+    }
+}
+
+/// The thread comes to the join barrier of the region that it opened last.
+fn arrive(thread: &mut Thread) -> Option<(&'static Provider, Outer)> {
+    let at = thread.gomp.open.depth.checked_sub(1)?;
+    let Some(Some((region, outer))) = thread.gomp.open.regions.get(at).copied() else {
+        // Too deep to be recorded.
+        thread.gomp.open.depth = at;
+        return None;
+    };
+    if thread.gomp.team > 1 {
+        thread.join_wait_begin(JOIN, region.id, 0);
+    }
+    Some((region.provider?, outer))
+}

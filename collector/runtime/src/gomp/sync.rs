@@ -1,0 +1,90 @@
+//! Waits: barriers, tasks, mutexes.
+//!
+//! All take up to two arguments, of which those that the real function does not have are
+//! whatever was in the registers, and return what it returns.
+
+use super::entry::{At, What};
+use super::provider;
+use super::with;
+
+type Real = unsafe extern "C-unwind" fn(usize, usize) -> usize;
+
+/// `ompt_sync_region_t`: what only waits where there is somebody to wait for.
+const fn is_barrier(kind: u32) -> bool {
+    matches!(kind, 1 | 8)
+}
+
+/// A barrier or a wait for tasks; the kind is `ompt_sync_region_t`.
+pub(super) unsafe extern "C-unwind" fn wait(a: usize, b: usize, at: At, what: What) -> usize {
+    let provider = provider::of(what.function(), at.code());
+    // SAFETY: a function of two arguments or less.
+    let real = unsafe { provider.real::<Real>(what.function()) };
+    if !provider.records() {
+        // SAFETY: the caller's own arguments.
+        return unsafe { real(a, b) };
+    }
+    let waits = with(|thread| {
+        let least = if is_barrier(what.kind()) { 2 } else { 1 };
+        let waits = thread.gomp.team >= least;
+        if waits {
+            thread.sync_wait_begin(what.kind(), at.code());
+        }
+        waits
+    });
+    // SAFETY: the caller's own arguments.
+    let result = unsafe { real(a, b) };
+    if waits {
+        with(|thread| thread.sync_wait_end(what.kind()));
+    }
+    result
+}
+
+/// Enters a mutex; the kind is `ompt_mutex_t`.
+pub(super) unsafe extern "C-unwind" fn acquire(a: usize, b: usize, at: At, what: What) -> usize {
+    let provider = provider::of(what.function(), at.code());
+    // SAFETY: a function of two arguments or less.
+    let real = unsafe { provider.real::<Real>(what.function()) };
+    if !provider.records() {
+        // SAFETY: the caller's own arguments.
+        return unsafe { real(a, b) };
+    }
+    with(|thread| thread.mutex_acquire(what.kind(), at.code()));
+    // SAFETY: the caller's own arguments.
+    let result = unsafe { real(a, b) };
+    with(|thread| thread.mutex_acquired(what.kind()));
+    result
+}
+
+/// Leaves a mutex; the kind is `ompt_mutex_t`.
+pub(super) unsafe extern "C-unwind" fn release(a: usize, b: usize, at: At, what: What) -> usize {
+    let provider = provider::of(what.function(), at.code());
+    // SAFETY: a function of two arguments or less, and these are the caller's.
+    let result = unsafe { provider.real::<Real>(what.function())(a, b) };
+    if provider.records() {
+        with(|thread| thread.mutex_released(what.kind()));
+    }
+    result
+}
+
+/// `ompt_mutex_test_nest_lock`, whose test returns how often it is owned now.
+const TEST_NEST_LOCK: u32 = 4;
+/// `ompt_scope_begin`.
+const SCOPE_BEGIN: u32 = 1;
+
+/// Enters a mutex if nobody is in it; the kind is `ompt_mutex_t`. A test does not wait.
+pub(super) unsafe extern "C-unwind" fn test(a: usize, b: usize, at: At, what: What) -> usize {
+    let provider = provider::of(what.function(), at.code());
+    // SAFETY: a function of two arguments or less, and these are the caller's.
+    let result = unsafe { provider.real::<Real>(what.function())(a, b) };
+    // The lock routines return a C int.
+    if provider.records() {
+        match result as u32 {
+            0 => {}
+            count if what.kind() == TEST_NEST_LOCK && count > 1 => {
+                with(|thread| thread.nest_lock(SCOPE_BEGIN));
+            }
+            _ => with(|thread| thread.mutex_acquired(what.kind())),
+        }
+    }
+    result
+}

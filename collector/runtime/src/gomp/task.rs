@@ -1,0 +1,447 @@
+//! Explicit tasks and taskloops.
+//!
+//! The runtime copies a task's data, by the program's copy function or as bytes, and gives the
+//! copy to the task's function. We hand it a longer block: a [`Header`] and behind it what the
+//! program handed over. Our function finds the header at the start of its copy, and passes the
+//! rest on. The first words of the block are where the runtime itself writes: the event of a
+//! task with `detach`, the bounds of a taskloop's task.
+
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use omp_ring::record::InstanceId;
+
+use super::entry::{Saved, What};
+use super::provider::{self, Function};
+use super::region::Body;
+use super::{with, with_same};
+use crate::memory::{self, Zeroed};
+use crate::thread::Thread;
+
+/// `GOMP_TASK_FLAG_DEPEND`.
+const DEPEND: usize = 1 << 3;
+/// `GOMP_TASK_FLAG_NOGROUP`: a taskloop without the taskgroup around it.
+const NOGROUP: usize = 1 << 11;
+/// `GOMP_TASK_FLAG_REDUCTION`.
+const REDUCTION: usize = 1 << 12;
+/// `GOMP_TASK_FLAG_DETACH`.
+const DETACH: usize = 1 << 13;
+
+/// `ompt_task_explicit` of `ompt_task_flag_t`.
+const EXPLICIT: u32 = 0x4;
+/// `ompt_task_undeferred` of `ompt_task_flag_t`.
+const UNDEFERRED: u32 = 0x0800_0000;
+/// `ompt_task_complete` of `ompt_task_status_t`.
+const COMPLETE: u32 = 1;
+/// `ompt_task_switch` of `ompt_task_status_t`.
+const SWITCH: u32 = 7;
+/// `ompt_sync_region_t`.
+const TASKWAIT: u32 = 5;
+/// `ompt_sync_region_t`.
+const TASKGROUP: u32 = 6;
+
+/// The program's function that copies a task's data: to, from.
+type Copy = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void);
+
+/// What stands before a task's data.
+#[derive(Clone, std::marker::Copy, Debug)]
+#[repr(C)]
+struct Header {
+    /// What the runtime reads and writes; the first [`Header::shared`] words are the task's.
+    words: [usize; 3],
+    body: Body,
+    copy: Option<Copy>,
+    /// The program's data, valid while the task is being created.
+    data: *mut c_void,
+    id: InstanceId,
+    /// The task's copy of its data from here; 0 where it has none.
+    offset: usize,
+    shared: u16,
+    /// `ompt_task_status_t` with which the task leaves.
+    status: u16,
+}
+
+/// The arguments that a task and a taskloop have in common.
+struct Arguments {
+    body: usize,
+    data: usize,
+    copy: usize,
+    size: usize,
+    align: usize,
+}
+
+/// What the runtime is told instead.
+struct Wrapped {
+    body: Body,
+    block: *mut c_void,
+    copy: Option<Copy>,
+    size: usize,
+    align: usize,
+}
+
+/// Runs a task: `block` is the runtime's copy of what it was handed.
+unsafe extern "C-unwind" fn run(block: *mut c_void) {
+    // SAFETY: each block that is handed over with this function starts with a header.
+    let header = unsafe { *block.cast::<Header>() };
+    let data = if header.offset == 0 {
+        ptr::null_mut()
+    } else {
+        // SAFETY: the copy goes on to there and beyond; it holds at least the words that the
+        // runtime would have written there itself.
+        unsafe {
+            let data = block.byte_add(header.offset);
+            let shared = header.shared as usize;
+            ptr::copy_nonoverlapping(header.words.as_ptr(), data.cast::<usize>(), shared);
+            data
+        }
+    };
+    let (token, outer) = with(|thread| {
+        let outer = thread.gomp.task;
+        thread.gomp.task = header.id;
+        thread.task_schedule(header.id, SWITCH);
+        (thread.token(), outer.0)
+    });
+    // SAFETY: the program's function and its data.
+    unsafe { (header.body)(data) };
+    with_same(token, |thread| {
+        thread.gomp.task = InstanceId(outer);
+        thread.task_schedule(InstanceId(outer), header.status as u32);
+    });
+}
+
+/// Copies a task's data by the program's own function.
+unsafe extern "C-unwind" fn copy(to: *mut c_void, from: *mut c_void) {
+    // SAFETY: from is the block that was handed over, to has its size and alignment.
+    unsafe {
+        let header = *from.cast::<Header>();
+        to.cast::<Header>().write(header);
+        if let Some(copy) = header.copy {
+            copy(to.byte_add(header.offset), header.data);
+        }
+    }
+}
+
+/// Room for a block; larger ones are mapped.
+#[repr(C, align(64))]
+struct Room<const BYTES: usize>(MaybeUninit<[u8; BYTES]>);
+
+/// A block for data of any size that programs have.
+#[repr(C)]
+struct Mapped(MaybeUninit<[u8; 1 << 20]>);
+
+// SAFETY: takes anything.
+unsafe impl Zeroed for Mapped {}
+
+/// Calls `real` with a block in place of the data.
+///
+/// # Safety
+/// `arguments` are those of a task's creation, and `header` was made for them.
+unsafe fn hand_over(arguments: &Arguments, header: Header, real: impl FnOnce(&Wrapped)) -> bool {
+    /// Most tasks; little, because tasks that are run in place pile up on the stack.
+    const FEW: usize = 256;
+    const MANY: usize = 4096;
+
+    #[inline(never)]
+    unsafe fn in_room<const BYTES: usize>(
+        arguments: &Arguments,
+        header: Header,
+        real: impl FnOnce(&Wrapped),
+    ) {
+        let mut room = Room::<BYTES>(MaybeUninit::uninit());
+        // SAFETY: the caller has chosen a room that is large enough.
+        let wrapped = unsafe { fill((&raw mut room).cast(), arguments, header) };
+        real(&wrapped);
+    }
+
+    let bytes = if header.copy.is_some() {
+        size_of::<Header>()
+    } else {
+        header.offset + arguments.size
+    };
+    // SAFETY: the room is as large as needed, and aligned to 64 or a page.
+    unsafe {
+        if arguments.align <= 64 && bytes <= FEW {
+            in_room::<FEW>(arguments, header, real);
+        } else if arguments.align <= 64 && bytes <= MANY {
+            in_room::<MANY>(arguments, header, real);
+        } else {
+            if arguments.align > 4096 || bytes > size_of::<Mapped>() {
+                return false;
+            }
+            let Some(room) = memory::map::<Mapped>() else {
+                return false;
+            };
+            real(&fill(room.cast(), arguments, header));
+            memory::unmap(room);
+        }
+    }
+    true
+}
+
+/// # Safety
+/// `block` is aligned and large enough for `header` and, where bytes are copied, the data.
+unsafe fn fill(block: *mut c_void, arguments: &Arguments, header: Header) -> Wrapped {
+    // SAFETY: the caller's promise; the data has the size that the program says.
+    unsafe {
+        block.cast::<Header>().write(header);
+        if header.copy.is_none() && header.offset != 0 {
+            let to = block.byte_add(header.offset).cast::<u8>();
+            ptr::copy_nonoverlapping(header.data.cast::<u8>(), to, arguments.size);
+        }
+    }
+    Wrapped {
+        body: run,
+        block,
+        copy: header.copy.map(|_| copy as Copy),
+        size: header.offset.max(size_of::<Header>()) + arguments.size,
+        align: arguments.align.max(align_of::<Header>()),
+    }
+}
+
+/// The header of a task; `None` for what no compiler makes.
+///
+/// # Safety
+/// `arguments` are those of a task's creation.
+unsafe fn header(arguments: &Arguments, id: InstanceId, shared: u16) -> Option<Header> {
+    let align = arguments.align.max(1);
+    if !align.is_power_of_two() || arguments.size > isize::MAX as usize / 2 {
+        return None;
+    }
+    // SAFETY: a function, checked not to be NULL, and a function or NULL.
+    let (body, copy) = unsafe {
+        (
+            std::mem::transmute::<usize, Option<Body>>(arguments.body)?,
+            std::mem::transmute::<usize, Option<Copy>>(arguments.copy),
+        )
+    };
+    let has_data = arguments.data != 0;
+    Some(Header {
+        words: [0; 3],
+        body,
+        copy: copy.filter(|_| has_data),
+        data: arguments.data as *mut c_void,
+        id,
+        offset: if has_data {
+            size_of::<Header>().next_multiple_of(align)
+        } else {
+            0
+        },
+        shared: if has_data { shared } else { 0 },
+        status: COMPLETE as u16,
+    })
+}
+
+/// The identifier of a task that is created by this call; none where nothing is recorded.
+fn create(saved: &Saved, flags: u32) -> InstanceId {
+    InstanceId(with(|thread| {
+        let call = thread.gomp.call(saved.at());
+        thread.task_create(call, flags).0
+    }))
+}
+
+type RealTask = unsafe extern "C-unwind" fn(
+    Body,
+    *mut c_void,
+    Option<Copy>,
+    usize,
+    usize,
+    usize,
+    usize,
+    usize,
+    usize,
+    usize,
+);
+
+/// GOMP_task: function, data, copy function, size, alignment, whether it may be deferred, and on
+/// the stack flags, dependences, priority, place of the event. Callers of older compilers leave
+/// out the last ones, and say so in the flags.
+pub(super) unsafe extern "C-unwind" fn task(saved: *mut Saved, what: What) {
+    // SAFETY: the entry point's own.
+    let saved = unsafe { &*saved };
+    let [body, data, copy, size, align, deferrable] = saved.registers;
+    let [flags, depend, priority, detach, _] = saved.stack;
+    let arguments = Arguments {
+        body,
+        data,
+        copy,
+        size,
+        align,
+    };
+    let provider = provider::of(what.function(), body as u64);
+    // SAFETY: GOMP_task's type.
+    let real = unsafe { provider.real::<RealTask>(what.function()) };
+    if provider.records() {
+        let in_place = deferrable as u8 == 0;
+        let mut kind = EXPLICIT;
+        if in_place {
+            kind |= UNDEFERRED;
+        }
+        let id = create(saved, kind);
+        let shared = if flags & DETACH != 0 { 1 } else { 0 };
+        // SAFETY: the caller's arguments, and a header made for them.
+        let done = id != InstanceId::NONE
+            && unsafe { header(&arguments, id, shared) }.is_some_and(|header| unsafe {
+                // Before a task that is run in place the thread waits for those it depends on.
+                let waits = in_place && flags & DEPEND != 0;
+                if waits {
+                    with(|thread| thread.sync_wait_begin(TASKWAIT, saved.at().code()));
+                }
+                let done = hand_over(&arguments, header, |it| {
+                    real(
+                        it.body, it.block, it.copy, it.size, it.align, deferrable, flags, depend,
+                        priority, detach,
+                    );
+                });
+                if waits {
+                    with(|thread| thread.sync_wait_end(TASKWAIT));
+                }
+                done
+            });
+        if done {
+            return;
+        }
+    }
+    // SAFETY: the caller's own arguments; a function and a function or NULL.
+    unsafe {
+        let body = std::mem::transmute::<usize, Body>(body);
+        let copy = std::mem::transmute::<usize, Option<Copy>>(copy);
+        real(
+            body,
+            data as *mut c_void,
+            copy,
+            size,
+            align,
+            deferrable,
+            flags,
+            depend,
+            priority,
+            detach,
+        );
+    }
+}
+
+type RealTaskloop = unsafe extern "C-unwind" fn(
+    Body,
+    *mut c_void,
+    Option<Copy>,
+    usize,
+    usize,
+    usize,
+    usize,
+    usize,
+    usize,
+    usize,
+    usize,
+);
+
+/// GOMP_taskloop and its `unsigned long long` form: function, data, copy function, size,
+/// alignment, flags, and on the stack number of tasks, priority, start, end, step.
+///
+/// Its tasks are one in the records: they have one creator at one place, and the runtime alone
+/// knows how many they are.
+///
+/// The taskgroup around them is opened and closed here, as the runtime does it itself, so that
+/// the wait at its end is told apart from the creation of the tasks. Not where tasks take part
+/// in a reduction, which the runtime has to register in between: there the wait is dated from
+/// the call.
+pub(super) unsafe extern "C-unwind" fn taskloop(saved: *mut Saved, what: What) {
+    // SAFETY: the entry point's own.
+    let saved = unsafe { &*saved };
+    let [body, data, copy, size, align, flags] = saved.registers;
+    let [tasks, priority, start, end, step] = saved.stack;
+    let arguments = Arguments {
+        body,
+        data,
+        copy,
+        size,
+        align,
+    };
+    let provider = provider::of(what.function(), body as u64);
+    // SAFETY: GOMP_taskloop's type.
+    let real = unsafe { provider.real::<RealTaskloop>(what.function()) };
+    let id = if provider.records() {
+        create(saved, EXPLICIT)
+    } else {
+        InstanceId::NONE
+    };
+    // SAFETY: the caller's arguments.
+    let header = unsafe { header(&arguments, id, 2) }.filter(|_| id != InstanceId::NONE);
+    let done = header.is_some_and(|mut header| {
+        header.status = SWITCH as u16;
+        let group = flags & (NOGROUP | REDUCTION) == 0;
+        let inside = flags & (NOGROUP | REDUCTION) == REDUCTION;
+        if flags & REDUCTION != 0 {
+            // SAFETY: such data starts with two bounds and a pointer.
+            header.words[2] = unsafe { *(data as *const usize).add(2) };
+        }
+        // SAFETY: the types of the taskgroup's functions, and of no others.
+        let call = |function: Function| unsafe {
+            provider.real::<unsafe extern "C-unwind" fn()>(function as usize)();
+        };
+        let code = saved.at().code();
+        if group {
+            call(Function::GOMP_taskgroup_start);
+        }
+        if inside {
+            with(|thread| thread.sync_wait_begin(TASKGROUP, code));
+        }
+        let own_group = if group { NOGROUP } else { 0 };
+        // SAFETY: the caller's arguments, and a header made for them.
+        let done = unsafe {
+            hand_over(&arguments, header, |it| {
+                real(
+                    it.body,
+                    it.block,
+                    it.copy,
+                    it.size,
+                    it.align,
+                    flags | own_group,
+                    tasks,
+                    priority,
+                    start,
+                    end,
+                    step,
+                );
+            })
+        };
+        if group {
+            with(|thread| thread.sync_wait_begin(TASKGROUP, code));
+            call(Function::GOMP_taskgroup_end);
+        }
+        if group || inside {
+            with(|thread| {
+                thread.sync_wait_end(TASKGROUP);
+                complete(thread, id);
+            });
+        }
+        done
+    });
+    if !done {
+        // SAFETY: the caller's own arguments; a function and a function or NULL.
+        unsafe {
+            let body = std::mem::transmute::<usize, Body>(body);
+            let copy = std::mem::transmute::<usize, Option<Copy>>(copy);
+            real(
+                body,
+                data as *mut c_void,
+                copy,
+                size,
+                align,
+                flags,
+                tasks,
+                priority,
+                start,
+                end,
+                step,
+            );
+        }
+    }
+}
+
+/// All that ran under the one name of a taskloop's tasks is complete: said by a last part of it
+/// that takes no time.
+fn complete(thread: &mut Thread, id: InstanceId) {
+    thread.task_schedule(id, SWITCH);
+    thread.task_schedule(thread.gomp.task, COMPLETE);
+}

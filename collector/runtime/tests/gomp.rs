@@ -1,0 +1,305 @@
+//! GCC's libgomp, interposed: what arrives is what programs did, and they do the same as alone.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use omp_ring::layout::RuntimeKind;
+use omp_ring::record::{CodePayload, InstanceId, JoinPayload, Kind};
+use support::{Recording, compile_gnu, record_preloaded};
+
+const THREAD_INITIAL: u64 = 1;
+const THREAD_WORKER: u64 = 2;
+
+/// Properties of every recording: nothing lost, each thread of one kind, regions nest, each
+/// thread's part of a team of two and more ends in its join barrier, tasks are of this process.
+fn check(recording: &Recording) {
+    assert!(
+        recording.status.success(),
+        "{:?} {}{}",
+        recording.status,
+        recording.stdout,
+        recording.stderr
+    );
+    assert_eq!(recording.stderr, "");
+    let mut regions = BTreeSet::new();
+    for event in recording.all(Kind::ParallelBegin) {
+        assert!(
+            regions.insert(event.region().region),
+            "a region's id is used twice"
+        );
+        assert!(event.site.is_some(), "a region without a context");
+    }
+    for thread in &recording.threads {
+        assert_eq!(thread.view.dropped, 0);
+        assert_eq!(thread.events[0].kind, Kind::ThreadBegin);
+        assert_eq!(thread.of(Kind::ThreadBegin).count(), 1);
+        let kind = thread.events[0].payload;
+        let expected = if thread.is_initial() {
+            THREAD_INITIAL
+        } else {
+            THREAD_WORKER
+        };
+        assert_eq!(kind, expected);
+        let mut open = Vec::new();
+        let (mut parts, mut joins) = (0, 0);
+        for event in &thread.events {
+            match event.kind {
+                Kind::ParallelBegin => open.push(event.region().region),
+                Kind::ParallelEnd => assert_eq!(open.pop(), Some(event.region().region)),
+                Kind::ImplicitBegin => {
+                    let part = event.region();
+                    assert!(regions.contains(&part.region), "{event:?} is of no region");
+                    assert!(part.index < part.size, "{part:?}");
+                    parts += (part.size > 1) as u32;
+                }
+                Kind::JoinWaitBegin => {
+                    let join = JoinPayload::unpack(event.payload);
+                    assert!(regions.contains(&join.region) && join.kind == 9);
+                    joins += 1;
+                }
+                _ => (),
+            }
+        }
+        assert_eq!(open, []);
+        assert_eq!(parts, joins);
+        let begins = thread.of(Kind::SyncWaitBegin).count();
+        assert_eq!(begins, thread.of(Kind::SyncWaitEnd).count());
+    }
+    let kinds: Vec<_> = recording.consumer.runtimes().map(|it| it.kind).collect();
+    assert!(kinds.iter().all(|kind| *kind == RuntimeKind::Gomp));
+}
+
+fn kinds(recording: &Recording, kind: Kind) -> BTreeMap<u8, usize> {
+    let mut counts = BTreeMap::new();
+    for event in recording.all(kind) {
+        let unpacked = CodePayload::unpack(event.payload);
+        assert_ne!(unpacked.code, 0, "{event:?} does not say where");
+        *counts.entry(unpacked.kind).or_default() += 1;
+    }
+    counts
+}
+
+fn plain(recording: &Recording, kind: Kind) -> BTreeMap<u64, usize> {
+    let mut counts = BTreeMap::new();
+    for event in recording.all(kind) {
+        *counts.entry(event.payload).or_default() += 1;
+    }
+    counts
+}
+
+fn check_constructs(flags: &[&str], policy: &str) {
+    let program = compile_gnu("gomp/constructs.c", flags);
+    let recording = record_preloaded(&program, &[("OMP_WAIT_POLICY", policy)]);
+    check(&recording);
+    // 1: two explicit barriers, and the implicit one after copyprivate, which is the same call.
+    // 8: the ends of the dynamic loop, the sections and the ordered loop; both threads at the
+    // start of the single, and the one that did it at its end. The loop with `nowait` has none.
+    let sync = kinds(&recording, Kind::SyncWaitBegin);
+    assert_eq!(sync.keys().copied().collect::<Vec<_>>(), [1, 8], "{sync:?}");
+    assert_eq!((sync[&1], sync[&8]), (6, 9), "{sync:?}");
+    let acquire = kinds(&recording, Kind::MutexAcquire);
+    let acquired = plain(&recording, Kind::MutexAcquired);
+    let released = plain(&recording, Kind::MutexReleased);
+    // 1 lock, 2 test lock, 3 nest lock, 4 test nest lock, 5 critical, 7 ordered.
+    let at = |counts: &BTreeMap<u64, usize>, kind| counts.get(&kind).copied().unwrap_or(0);
+    assert_eq!((acquire[&1], at(&acquired, 1), at(&released, 1)), (2, 2, 3));
+    assert_eq!(at(&acquired, 2), 1, "the second test fails");
+    assert_eq!((acquire[&3], at(&acquired, 3), at(&released, 3)), (4, 4, 6));
+    assert_eq!(at(&acquired, 4), 1);
+    assert_eq!(plain(&recording, Kind::NestLock)[&1], 1);
+    assert_eq!(
+        (acquire[&5], at(&acquired, 5), at(&released, 5)),
+        (12, 12, 12)
+    );
+    assert_eq!(at(&released, 7), 4);
+    assert_eq!(acquire[&7], at(&acquired, 7));
+    let sizes: Vec<u16> = recording
+        .initial()
+        .of(Kind::ParallelBegin)
+        .map(|event| event.region().size)
+        .collect();
+    assert_eq!(sizes, [2, 2, 2, 2, 2, 2, 2, 1]);
+    // Each of the seven regions of two had a part on both threads.
+    let parts = recording.all(Kind::ImplicitBegin).count();
+    assert_eq!(parts, 15);
+}
+
+#[test]
+fn constructs_are_what_the_program_did() {
+    check_constructs(&[], "passive");
+    check_constructs(&["-O0"], "active");
+}
+
+fn check_tasks(recording: &Recording) {
+    check(recording);
+    let mut created = BTreeSet::new();
+    for event in recording.all(Kind::TaskCreate) {
+        assert!(
+            created.insert(event.task().task),
+            "a task's id is used twice"
+        );
+        let site = recording.site(event);
+        assert_eq!(site.frames[0], site.code);
+    }
+    let mut started = BTreeSet::new();
+    for thread in &recording.threads {
+        let mut stack = vec![InstanceId::NONE];
+        for event in thread.of(Kind::TaskSchedule) {
+            let task = event.task().task;
+            // Either a task runs on top of what ran, or what ran below it goes on.
+            if stack.len() > 1 && stack[stack.len() - 2] == task {
+                stack.pop();
+            } else {
+                assert!(created.contains(&task), "{event:?} of no known task");
+                started.insert(task);
+                stack.push(task);
+            }
+        }
+        assert_eq!(stack, [InstanceId::NONE]);
+    }
+    assert_eq!(started, created, "every task runs");
+}
+
+#[test]
+fn tasks_keep_their_data_whatever_its_size() {
+    for flags in [&["-O2"][..], &["-O0"]] {
+        let program = compile_gnu("gomp/tasks.cpp", flags);
+        let recording = record_preloaded(&program, &[]);
+        check_tasks(&recording);
+        assert!(recording.all(Kind::TaskCreate).count() > 100);
+        let sync = kinds(&recording, Kind::SyncWaitBegin);
+        assert!(
+            sync[&5] >= 20 && sync[&6] >= 16,
+            "taskwait and taskgroup: {sync:?}"
+        );
+    }
+}
+
+#[test]
+fn recursive_tasks_share_few_contexts() {
+    for threads in ["1", "2"] {
+        let recording = record_preloaded(
+            &compile_gnu("tasks.c", &[]),
+            &[("OMP_NUM_THREADS", threads)],
+        );
+        check_tasks(&recording);
+        let sites: BTreeSet<u32> = recording
+            .all(Kind::TaskCreate)
+            .map(|event| event.site.unwrap().0)
+            .collect();
+        assert_eq!(recording.all(Kind::TaskCreate).count(), 3192);
+        assert!(sites.len() < 64, "{} contexts", sites.len());
+    }
+}
+
+#[test]
+fn a_fork_says_from_where_it_came() {
+    let recording = record_preloaded(&compile_gnu("regions.c", &[]), &[]);
+    check(&recording);
+    let printed = recording.addresses();
+    let begins: Vec<_> = recording.initial().of(Kind::ParallelBegin).collect();
+    assert_eq!(begins.len(), 200);
+    let sites: BTreeSet<u32> = begins.iter().map(|event| event.site.unwrap().0).collect();
+    assert_eq!(sites.len(), 2);
+    for (event, path) in begins.iter().zip(["a", "b"].iter().cycle()) {
+        let site = recording.site(event);
+        assert_eq!(site.frames[0], site.code);
+        assert_eq!(site.frames[1], printed[&format!("middle_{path}")]);
+        assert_eq!(site.frames[2], printed[&format!("main_{path}")]);
+        assert!(site.complete, "{site:x?}");
+    }
+}
+
+#[test]
+fn iterations_that_wait_for_others_are_ordered() {
+    let recording = record_preloaded(&compile_gnu("gomp/doacross.c", &[]), &[]);
+    check(&recording);
+    let acquire = kinds(&recording, Kind::MutexAcquire);
+    // Two sinks an iteration less those outside of the loop, one in eight dimensions, one wide.
+    assert_eq!(acquire.keys().copied().collect::<Vec<_>>(), [7]);
+    assert_eq!(acquire[&7], 2 * 12 * 11 + 3 * 192 + 19);
+    assert_eq!(plain(&recording, Kind::MutexAcquired)[&7], acquire[&7]);
+}
+
+#[test]
+fn regions_of_old_compilers_are_regions() {
+    let recording = record_preloaded(&compile_gnu("gomp/old.c", &[]), &[]);
+    check(&recording);
+    // Ten outer ones with two inner ones each, and a loop.
+    assert_eq!(recording.all(Kind::ParallelBegin).count(), 31);
+    assert_eq!(recording.all(Kind::ParallelEnd).count(), 31);
+    assert_eq!(recording.all(Kind::ImplicitBegin).count(), 62);
+}
+
+#[test]
+fn threads_of_nested_teams_give_their_rings_back() {
+    let recording = record_preloaded(&compile_gnu("gomp/old.c", &[]), &[]);
+    // libgomp ends the threads of an inner team with it.
+    let ended = recording
+        .threads
+        .iter()
+        .filter(|thread| thread.of(Kind::ThreadEnd).count() == 1);
+    assert!(ended.count() >= 20);
+}
+
+#[test]
+fn fortran_s_names_are_the_same_locks() {
+    let modules = format!("-J{}", env!("CARGO_TARGET_TMPDIR"));
+    let recording = record_preloaded(&compile_gnu("gomp/locks.f90", &[&modules]), &[]);
+    check(&recording);
+    let acquire = kinds(&recording, Kind::MutexAcquire);
+    assert_eq!((acquire[&1], acquire[&3]), (2, 2));
+    let nested = plain(&recording, Kind::NestLock);
+    assert_eq!(nested[&1], 2);
+}
+
+#[test]
+fn odd_constructs_leave_balanced_records() {
+    for policy in ["active", "passive"] {
+        let recording = record_preloaded(
+            &compile_gnu("shapes.c", &[]),
+            &[("OMP_WAIT_POLICY", policy), ("OMP_CANCELLATION", "true")],
+        );
+        check_tasks(&recording);
+        // Three levels of tasks in place, three times: one context for each level.
+        let start = recording.addresses()["in_place"];
+        let depths: Vec<usize> = recording
+            .all(Kind::TaskCreate)
+            .filter(|event| event.task().info & omp_ring::record::TASK_UNDEFERRED != 0)
+            .map(|event| recording.site(event).frames)
+            .map(|frames| {
+                frames
+                    .iter()
+                    .filter(|f| (start..start + 256).contains(*f))
+                    .count()
+            })
+            .collect();
+        assert_eq!(depths.len(), 9);
+    }
+}
+
+#[test]
+fn a_forked_child_records_into_a_slot_of_its_own() {
+    let recording = record_preloaded(&compile_gnu("gomp/fork.c", &[]), &[]);
+    assert!(recording.status.success());
+    let printed = recording.addresses();
+    let regions = |pid: u64| -> usize {
+        let of_process = |it: &&support::ThreadLog| it.view.pid as u64 == pid;
+        let threads = recording.threads.iter().filter(of_process);
+        threads.map(|it| it.of(Kind::ParallelBegin).count()).sum()
+    };
+    assert_eq!(
+        (regions(printed["parent"]), regions(printed["child"])),
+        (3, 1)
+    );
+    // The region in which it was forked ends once, in the process that began it.
+    assert_eq!(recording.all(Kind::ParallelEnd).count(), 4);
+    let pids: BTreeSet<u64> = recording
+        .consumer
+        .runtimes()
+        .map(|it| it.pid as u64)
+        .collect();
+    assert_eq!(pids, BTreeSet::from([printed["parent"], printed["child"]]));
+}
