@@ -28,10 +28,6 @@ pub fn candidates(executable: &Path) -> Vec<PathBuf> {
                 .map(|prefix| prefix.join("lib/parallax").join(NAME)),
         );
     }
-    if folder.file_name() == Some(OsStr::new("deps")) {
-        // A test's executable lies one folder below the products of the build.
-        places.extend(folder.parent().map(|build| build.join(NAME)));
-    }
     places
 }
 

@@ -301,7 +301,9 @@ impl Session {
             sums: &rows.sums,
             intervals: &rows.intervals,
             region_sums: &rows.region_sums,
+            region_works: &rows.region_works,
             region_spans: &rows.region_spans,
+            task_sums: &rows.task_sums,
         };
         if let Err(error) = writer.append(&self.merge.tables, &batch) {
             self.give_up(&error);

@@ -189,8 +189,9 @@ fn a_plain_program_s_time_is_measured_and_its_samples_are_in_its_functions() {
     if experiment.header.sampling.kernel_frames {
         let in_kernel = f64::from(kinds[&SampleKind::Kernel]);
         // Kernels that account by ticks split getrusage's sum into user and system by guesses,
-        // so the program's own measure of its CPU time in read() is what holds.
-        near("system time", in_kernel * 997e-6, 0.4, 0.03);
+        // so the program's own measure of its CPU time in read() is what holds. The slack is for
+        // its page faults and interrupts.
+        near("system time", in_kernel * 997e-6, 0.4, 0.07);
     }
     let shares = shares(&experiment, &mix);
     let time = |name: &str| f64::from(shares.get(name).copied().unwrap_or(0)) * 997e-6;
@@ -283,6 +284,7 @@ fn without_samples_time_is_measured_all_the_same() {
         ),
         (0, "")
     );
+    assert_eq!(experiment.header.sampling.switch_samples, 0);
     assert_eq!(experiment.header.comments, ["no clock"]);
     near(
         "sleep",

@@ -37,6 +37,30 @@ static void locked(int threads) {
     omp_unset_lock(&lock);
 }
 
+static void critical(int threads) {
+#pragma omp critical
+    sink += threads;
+}
+
+// So many in one region, whose own cost is then little.
+enum { INSIDE = 100 };
+
+// Recorded as a barrier is, which cannot be timed without a second thread and its scheduling.
+static void taskwaits(int threads) {
+#pragma omp parallel num_threads(threads)
+    for (int i = 0; i < INSIDE; i++) {
+#pragma omp taskwait
+    }
+}
+
+static void tasks(int threads) {
+#pragma omp parallel num_threads(threads)
+    for (int i = 0; i < INSIDE; i++) {
+#pragma omp task
+        sink += threads;
+    }
+}
+
 static void region(int threads) {
 #pragma omp parallel num_threads(threads)
     sink = threads;
@@ -53,6 +77,9 @@ int main(void) {
     omp_init_lock(&lock);
     region(2);
     printf("lock %f\n", least(locked, 1));
+    printf("critical %f\n", least(critical, 1));
+    printf("task %f\n", least(tasks, 1) / INSIDE);
+    printf("taskwait %f\n", least(taskwaits, 1) / INSIDE);
     static const int depths[] = {2, 20, 100};
     for (int threads = 1; threads <= 2; threads++)
         for (int i = 0; i < 3; i++)

@@ -91,7 +91,7 @@ impl Plan {
             event: period_us.map(|_| SampleEvent::Cycles),
             period_us: period_us.unwrap_or(0.0),
             kernel: true,
-            switch_stacks: true,
+            switch_stacks: period_us.is_some(),
             switches: true,
             build_ids: true,
             follow,

@@ -38,9 +38,10 @@ type Fork = unsafe extern "C-unwind" fn(
     usize,
 ) -> usize;
 
-/// What the threads of a region get in place of the program's data.
+/// What the threads of a region get in place of the program's data. One cache line, which goes
+/// from the CPU that forks to all others.
 #[derive(Clone, Copy, Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 struct Region {
     /// The first word of the program's data, where the runtime looks for reductions of tasks.
     first: usize,

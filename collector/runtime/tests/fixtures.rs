@@ -1,0 +1,93 @@
+//! Programs that measure themselves run with libgomp interposed as they do alone.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fixtures::{CATALOGUE, Compiler, Opt, Program, Run, Truth, WaitPolicy, build, compilers};
+use omp_ring::consumer::{ArenaOptions, Consumer};
+use omp_ring::record::Kind;
+
+/// Calls `f` while `consumer` is drained; the records' kinds.
+fn draining<R>(consumer: &Consumer, f: impl FnOnce() -> R) -> (R, Vec<Kind>) {
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let kinds = scope.spawn(|| {
+            let mut kinds = Vec::new();
+            loop {
+                let last = done.load(Ordering::Acquire);
+                for view in consumer.slots().collect::<Vec<_>>() {
+                    consumer.drain(view.index, usize::MAX, |record| {
+                        kinds.push(record.kind().expect("a known kind"));
+                    });
+                }
+                if last {
+                    return kinds;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(2));
+            }
+        });
+        let result = f();
+        done.store(true, Ordering::Release);
+        (result, kinds.join().unwrap())
+    })
+}
+
+fn check(program: &'static Program, compiler: &Compiler, opt: Opt) {
+    let name = format!("{} by {} {}", program.name, compiler.name, opt.flag());
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fixtures");
+    let exe = build(program, compiler, opt, &folder).unwrap_or_else(|error| panic!("{error}"));
+    let consumer = Consumer::create(&ArenaOptions::default()).unwrap();
+    let run = Run::new(program, &exe).policy(WaitPolicy::Passive);
+    let preload = |mut command: Command| {
+        command
+            .env("LD_PRELOAD", support::library())
+            .env(omp_ring::ARENA_VARIABLE, consumer.path());
+        command
+    };
+    if !program.measured {
+        let (status, _) = draining(&consumer, || preload(run.command()).status().unwrap());
+        assert!(run.ended_as_expected(status), "{name}: {status}");
+        return;
+    }
+    let (truth, kinds) = draining(&consumer, || run.finish(preload(run.command())));
+    let truth: Truth = truth.unwrap_or_else(|error| panic!("{name}: {error}"));
+    let begun = kinds.iter().filter(|kind| **kind == Kind::ParallelBegin);
+    let instances: u64 = truth.regions.iter().map(|region| region.instances).sum();
+    assert!(
+        begun.count() as u64 >= instances,
+        "{name}: {instances} regions of which some were not recorded"
+    );
+    for kind in program.kinds {
+        assert!(truth.total(kind).seconds >= 0.2, "{name}: little {kind}");
+    }
+}
+
+fn check_all(opt: Opt) {
+    let gnu: Vec<Compiler> = compilers()
+        .into_iter()
+        .filter(|compiler| compiler.runtime == fixtures::Runtime::Libgomp)
+        .collect();
+    let mut checked = 0;
+    for compiler in &gnu {
+        for program in CATALOGUE.iter().filter(|it| compiler.builds(it)) {
+            check(program, compiler, opt);
+            checked += 1;
+        }
+    }
+    assert!(gnu.is_empty() || checked > 20, "{checked} programs");
+}
+
+#[test]
+fn fixtures_run_as_alone() {
+    check_all(Opt::O2);
+}
+
+#[test]
+#[ignore = "a minute more, for what differs in the compiler's code only"]
+fn fixtures_run_as_alone_without_optimisation() {
+    check_all(Opt::O0);
+}
