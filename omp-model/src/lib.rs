@@ -3,10 +3,11 @@
 //! Pure: values in, values out. Files are touched by the `experiment` module alone.
 
 pub mod experiment;
+pub mod filter;
 pub mod header;
 pub mod ids;
-pub mod omp;
 pub mod metrics;
+pub mod omp;
 pub mod profile;
 pub mod rewrite;
 pub mod rows;

@@ -3,7 +3,7 @@
 //! This is what every view folds: the sum of [`Item::seconds`] over any set of threads is the
 //! measured lifetime of those threads, in each mode alike.
 
-use crate::ids::{ContextId, FrameId, ModuleId, StackId, ThreadId};
+use crate::ids::{ContextId, FrameId, ModuleId, StackId, TagId, ThreadId};
 use crate::state::Presence;
 use crate::symbols::FunctionId;
 use crate::tables::{Cut, Interner};
@@ -64,6 +64,8 @@ pub enum Callee {
     ParentOf(FunctionId),
     /// The stack ends here without having reached the thread's first function.
     Cut(Cut),
+    /// All functions of a load object that the reader wants hidden, as one.
+    Object(ModuleId),
 }
 
 /// The leaves that have a name and no code.
@@ -133,6 +135,9 @@ pub struct Item {
     pub thread: ThreadId,
     /// In which slice of time ([`crate::rows::SLICE`]).
     pub slice: u32,
+    /// In which recorded state: what a filter on time or CPU finds the item's samples and listed
+    /// intervals by.
+    pub tag: TagId,
     /// In which region or task.
     pub context: ContextId,
     /// The measured stack that it was made from; [`StackId::EMPTY`] if the place is inferred.

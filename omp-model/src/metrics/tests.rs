@@ -1,5 +1,5 @@
 use super::*;
-use crate::ids::{ContextId, StackId, ThreadId};
+use crate::ids::{ContextId, StackId, TagId, ThreadId};
 use crate::profile::PathId;
 
 const SHOWN: [Shown; 12] = [
@@ -26,6 +26,7 @@ fn every_kind_of_item() -> Vec<Item> {
                     path: PathId::EMPTY,
                     thread: ThreadId(0),
                     slice: 0,
+                    tag: TagId::OUTSIDE,
                     context: ContextId::ROOT,
                     stack: StackId::EMPTY,
                     shown,

@@ -229,6 +229,7 @@ impl World {
             Callee::Construct(context) => format!("<construct {}>", context.0),
             Callee::ParentOf(f) => format!("<parent of {}>", name(f)),
             Callee::Cut(_) => "!".to_owned(),
+            Callee::Object(module) => format!("<object {}>", module.0),
         }
     }
 }

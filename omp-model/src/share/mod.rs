@@ -169,6 +169,7 @@ impl Shares {
                 path,
                 thread: share.group.thread,
                 slice: share.group.slice,
+                tag: share.group.tag,
                 context: if tag.state == State::Unknown {
                     ContextId::ROOT
                 } else {

@@ -57,6 +57,12 @@ impl<'a> Names<'a> {
             Callee::Construct(context) => self.construct_name(context),
             Callee::ParentOf(id) => self.parent_name(id),
             Callee::Cut(cut) => return cut_name(cut).to_owned(),
+            // Hidden code outside every object is unknown already.
+            Callee::Object(ModuleId::NONE) => return pseudo(Pseudo::Unknown).to_owned(),
+            Callee::Object(module) => {
+                let name = self.object_name(module);
+                return format!("<{}>", name.trim_matches(['<', '>', '[', ']']));
+            }
         };
         match self.module(callee) {
             Some(module) if self.style.soname => format!("{name} [{}]", self.object_name(module)),

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
+use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
 use crate::profile::{Callee, DisplayFrame, Item, Path, PathId, Profile, Pseudo, Shown, ViewMode};
 use crate::state::Presence;
 use crate::symbols::{Function, FunctionId, SymbolTable};
@@ -107,6 +107,7 @@ impl Written {
             path,
             thread: ThreadId(0),
             slice: 0,
+            tag: TagId::OUTSIDE,
             context: ContextId::ROOT,
             stack: StackId::EMPTY,
             shown,

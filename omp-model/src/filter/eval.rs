@@ -1,0 +1,69 @@
+//! The value of an expression; unknown where it hangs on a word that is unknown.
+
+use super::parse::{Binary, Node, Unary};
+use super::words::Word;
+
+/// What is known of a piece of time.
+pub(super) trait Facts {
+    /// The number of a word; `None` while it is not known.
+    fn word(&self, word: Word) -> Option<i64>;
+    /// The answer to a test of the stack.
+    fn path(&self, test: usize) -> bool;
+}
+
+/// The value, or `None` if it hangs on what is not known. Division by zero gives 0, shifts take
+/// the count modulo 64, and sums wrap: a filter has a value for everything.
+pub(super) fn value(node: &Node, facts: &impl Facts) -> Option<i64> {
+    match node {
+        Node::Number(number) => Some(*number),
+        Node::Word(word) => facts.word(*word),
+        Node::Path(test) => Some(i64::from(facts.path(*test))),
+        Node::Among(inner, ranges) => {
+            let value = value(inner, facts)?;
+            let among = |&(low, high): &(i64, i64)| (low..=high).contains(&value);
+            Some(i64::from(ranges.iter().any(among)))
+        }
+        Node::Unary(operator, inner) => {
+            let value = value(inner, facts)?;
+            Some(match operator {
+                Unary::Not => i64::from(value == 0),
+                Unary::Negate => value.wrapping_neg(),
+                Unary::Invert => !value,
+            })
+        }
+        Node::Binary(operator, left, right) => {
+            let (left, right) = (value(left, facts), value(right, facts));
+            match (operator, left, right) {
+                (Binary::And, Some(0), _) | (Binary::And, _, Some(0)) => Some(0),
+                (Binary::Or, Some(truth), _) | (Binary::Or, _, Some(truth)) if truth != 0 => {
+                    Some(1)
+                }
+                (_, Some(left), Some(right)) => Some(binary(*operator, left, right)),
+                _ => None,
+            }
+        }
+    }
+}
+
+fn binary(operator: Binary, left: i64, right: i64) -> i64 {
+    match operator {
+        Binary::Or => i64::from(left != 0 || right != 0),
+        Binary::And => i64::from(left != 0 && right != 0),
+        Binary::BitOr => left | right,
+        Binary::BitXor => left ^ right,
+        Binary::BitAnd => left & right,
+        Binary::Equal => i64::from(left == right),
+        Binary::Unequal => i64::from(left != right),
+        Binary::Less => i64::from(left < right),
+        Binary::AtMost => i64::from(left <= right),
+        Binary::More => i64::from(left > right),
+        Binary::AtLeast => i64::from(left >= right),
+        Binary::Left => left.wrapping_shl(right as u32),
+        Binary::Right => left.wrapping_shr(right as u32),
+        Binary::Add => left.wrapping_add(right),
+        Binary::Subtract => left.wrapping_sub(right),
+        Binary::Multiply => left.wrapping_mul(right),
+        Binary::Divide => left.checked_div(right).unwrap_or(0),
+        Binary::Remainder => left.checked_rem(right).unwrap_or(0),
+    }
+}

@@ -1,0 +1,611 @@
+//! From text to a checked expression. The order of operators is that of C; `IN` binds like `<`.
+
+use super::path::{PathTest, Rule};
+use super::words::{Word, named_number};
+use crate::spelling::nearest;
+
+/// How deep an expression may nest: the parser calls itself at each level.
+const DEEPEST: usize = 128;
+
+/// How many words and signs an expression may have: a chain of operators is as deep as it is long.
+const LONGEST: usize = 4096;
+
+/// Why an expression is not one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("at character {position} of the filter{}: {message}", place(.found))]
+pub struct FilterError {
+    /// From 1, in characters.
+    pub position: usize,
+    /// What stands there; empty at the end.
+    pub found: String,
+    /// What is wrong and how to mend it.
+    pub message: String,
+}
+
+fn place(found: &str) -> String {
+    match found {
+        "" => " (its end)".to_owned(),
+        text => format!(" (\"{text}\")"),
+    }
+}
+
+/// A checked expression and what it is about.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Parsed {
+    pub(super) root: Node,
+    /// Tests of stacks, by the number that [`Node::Path`] has.
+    pub(super) paths: Vec<PathTest>,
+    pub(super) words: Vec<Word>,
+    /// Numbers in the text, ascending: where a comparison of time can change its mind.
+    pub(super) numbers: Vec<i64>,
+}
+
+/// An expression; all values are numbers, 0 is false.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Node {
+    Number(i64),
+    Word(Word),
+    Path(usize),
+    Among(Box<Node>, Vec<(i64, i64)>),
+    Unary(Unary, Box<Node>),
+    Binary(Binary, Box<Node>, Box<Node>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unary {
+    Not,
+    Negate,
+    Invert,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Binary {
+    Or,
+    And,
+    BitOr,
+    BitXor,
+    BitAnd,
+    Equal,
+    Unequal,
+    Less,
+    AtMost,
+    More,
+    AtLeast,
+    Left,
+    Right,
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+}
+
+/// Operators by binding strength, weakest first; longer spellings before their beginnings.
+const LEVELS: [&[(&str, Binary)]; 10] = [
+    &[("||", Binary::Or)],
+    &[("&&", Binary::And)],
+    &[("|", Binary::BitOr)],
+    &[("^", Binary::BitXor)],
+    &[("&", Binary::BitAnd)],
+    &[("==", Binary::Equal), ("!=", Binary::Unequal)],
+    &[
+        ("<=", Binary::AtMost),
+        (">=", Binary::AtLeast),
+        ("<", Binary::Less),
+        (">", Binary::More),
+    ],
+    &[("<<", Binary::Left), (">>", Binary::Right)],
+    &[("+", Binary::Add), ("-", Binary::Subtract)],
+    &[
+        ("*", Binary::Multiply),
+        ("/", Binary::Divide),
+        ("%", Binary::Remainder),
+    ],
+];
+
+const RELATIONS: usize = 6;
+const EQUALITIES: usize = 5;
+
+const OPERATORS: [&str; 23] = [
+    "||", "&&", "==", "!=", "<=", ">=", "<<", ">>", "..", "|", "^", "&", "<", ">", "+", "-", "*",
+    "/", "%", "!", "~", "(", ")",
+];
+
+#[derive(Clone, Debug, PartialEq)]
+enum Kind {
+    Number(i64),
+    Text(String),
+    Name(String),
+    Sign(&'static str),
+    Comma,
+    End,
+}
+
+#[derive(Clone, Debug)]
+struct Token {
+    kind: Kind,
+    text: String,
+    position: usize,
+}
+
+fn error(token: &Token, message: impl Into<String>) -> FilterError {
+    FilterError {
+        position: token.position,
+        found: token.text.clone(),
+        message: message.into(),
+    }
+}
+
+fn tokens(text: &str) -> Result<Vec<Token>, FilterError> {
+    let letters: Vec<char> = text.chars().collect();
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while at < letters.len() {
+        let first = letters[at];
+        if first.is_whitespace() {
+            at += 1;
+            continue;
+        }
+        let start = at;
+        let take = |at: &mut usize, ok: &dyn Fn(char) -> bool| {
+            let from = *at;
+            while *at < letters.len() && ok(letters[*at]) {
+                *at += 1;
+            }
+            letters[from..*at].iter().collect::<String>()
+        };
+        let word = |letter: char| letter.is_alphanumeric() || letter == '_';
+        let mut token = Token {
+            kind: Kind::Comma,
+            text: String::new(),
+            position: start + 1,
+        };
+        if first.is_ascii_digit() {
+            token.text = take(&mut at, &word);
+            let number = number(&token.text);
+            token.kind = Kind::Number(number.ok_or_else(|| {
+                error(
+                    &token,
+                    "this is no whole number of 64 bits: write it as 12 or 0xc",
+                )
+            })?);
+        } else if word(first) {
+            token.text = take(&mut at, &word);
+            token.kind = Kind::Name(token.text.clone());
+        } else if first == '"' || first == '\'' {
+            at += 1;
+            let inside = take(&mut at, &|letter| letter != first);
+            if at == letters.len() {
+                token.text = first.to_string();
+                return Err(error(&token, "this quotation mark is not closed"));
+            }
+            at += 1;
+            token.text = inside.clone();
+            token.kind = Kind::Text(inside);
+        } else if first == ',' {
+            at += 1;
+            token.text = ",".to_owned();
+        } else {
+            let rest: String = letters[at..letters.len().min(at + 2)].iter().collect();
+            let sign = OPERATORS.iter().find(|sign| rest.starts_with(**sign));
+            let Some(sign) = sign else {
+                token.text = first.to_string();
+                return Err(error(
+                    &token,
+                    match first {
+                        '=' => "compare with ==",
+                        _ => "this is no part of a filter; describe lists its words",
+                    },
+                ));
+            };
+            at += sign.len();
+            token.text = (*sign).to_owned();
+            token.kind = Kind::Sign(sign);
+        }
+        tokens.push(token);
+    }
+    tokens.push(Token {
+        kind: Kind::End,
+        text: String::new(),
+        position: letters.len() + 1,
+    });
+    Ok(tokens)
+}
+
+fn number(text: &str) -> Option<i64> {
+    let lower = text.to_lowercase();
+    match lower.strip_prefix("0x") {
+        Some(digits) => i64::from_str_radix(digits, 16).ok(),
+        None => lower.parse().ok(),
+    }
+}
+
+/// Checks an expression.
+pub(super) fn parse(text: &str) -> Result<Parsed, FilterError> {
+    let mut parser = Parser {
+        tokens: tokens(text)?,
+        at: 0,
+        depth: 0,
+        paths: Vec::new(),
+        words: Vec::new(),
+        numbers: Vec::new(),
+    };
+    if parser.peek().kind == Kind::End {
+        return Err(error(
+            parser.peek(),
+            "the filter is empty: write an expression such as THRID==2, or 1 for everything",
+        ));
+    }
+    if let Some(token) = parser.tokens.get(LONGEST) {
+        let message = format!("the filter has more than {LONGEST} words: make it shorter");
+        return Err(error(token, message));
+    }
+    let root = parser.level(0)?;
+    if parser.peek().kind != Kind::End {
+        return Err(error(
+            parser.peek(),
+            "an operator such as && or the end is expected here",
+        ));
+    }
+    parser.numbers.sort_unstable();
+    parser.numbers.dedup();
+    Ok(Parsed {
+        root,
+        paths: parser.paths,
+        words: parser.words,
+        numbers: parser.numbers,
+    })
+}
+
+struct Parser {
+    tokens: Vec<Token>,
+    at: usize,
+    depth: usize,
+    paths: Vec<PathTest>,
+    words: Vec<Word>,
+    numbers: Vec<i64>,
+}
+
+/// What stands left of `IN`, or at either side of a comparison, when it is no number.
+enum Operand {
+    Names(Vec<String>),
+    Leaf,
+}
+
+impl Parser {
+    fn peek(&self) -> &Token {
+        &self.tokens[self.at.min(self.tokens.len() - 1)]
+    }
+
+    fn next(&mut self) -> Token {
+        let token = self.peek().clone();
+        self.at += 1;
+        token
+    }
+
+    fn sign(&mut self, wanted: &str) -> bool {
+        let found = matches!(self.peek().kind, Kind::Sign(sign) if sign == wanted);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn name(&mut self, wanted: &str) -> bool {
+        let found =
+            matches!(&self.peek().kind, Kind::Name(name) if name.eq_ignore_ascii_case(wanted));
+        self.at += usize::from(found);
+        found
+    }
+
+    fn level(&mut self, level: usize) -> Result<Node, FilterError> {
+        if level >= LEVELS.len() {
+            return self.unary();
+        }
+        if (level == EQUALITIES || level == RELATIONS)
+            && let Some(node) = self.of_names(level)?
+        {
+            return Ok(node);
+        }
+        let mut left = self.level(level + 1)?;
+        loop {
+            if level == RELATIONS && self.name("IN") {
+                left = Node::Among(Box::new(left), self.numbers_list()?);
+                continue;
+            }
+            let Kind::Sign(sign) = self.peek().kind else {
+                return Ok(left);
+            };
+            let Some(&(_, operator)) = LEVELS[level].iter().find(|(known, _)| *known == sign)
+            else {
+                return Ok(left);
+            };
+            self.next();
+            let right = match (level == EQUALITIES, &self.peek().kind) {
+                (true, Kind::Text(_)) => self.state_text(&left)?,
+                _ => self.level(level + 1)?,
+            };
+            left = Node::Binary(operator, Box::new(left), Box::new(right));
+        }
+    }
+
+    /// `OMPSTATE == "ompidle"`.
+    fn state_text(&mut self, left: &Node) -> Result<Node, FilterError> {
+        let token = self.next();
+        let number = match left {
+            Node::Word(word) if !word.names().is_empty() => word
+                .names()
+                .iter()
+                .find(|(name, _)| name.eq_ignore_ascii_case(&token.text))
+                .map(|&(_, number)| number)
+                .ok_or_else(|| {
+                    let names: Vec<&str> = word.names().iter().map(|(name, _)| *name).collect();
+                    error(
+                        &token,
+                        format!("{} is one of {}", word.name(), names.join(", ")),
+                    )
+                })?,
+            _ => return Err(error(&token, "a number is expected here, not a text")),
+        };
+        Ok(Node::Number(number))
+    }
+
+    /// A comparison of names: it begins with a text, a list of texts, `LEAF` or `STACK`.
+    fn of_names(&mut self, level: usize) -> Result<Option<Node>, FilterError> {
+        let start = self.at;
+        let operand = match &self.peek().kind {
+            Kind::Text(text) => {
+                let names = vec![text.clone()];
+                self.next();
+                Operand::Names(names)
+            }
+            Kind::Sign("(") if matches!(self.tokens[self.at + 1].kind, Kind::Text(_)) => {
+                self.next();
+                match self.rest_of_names() {
+                    Ok(names) => Operand::Names(names),
+                    // `("foo" IN STACK)`: the parenthesis belongs to an expression.
+                    Err(_) => {
+                        self.at = start;
+                        return Ok(None);
+                    }
+                }
+            }
+            Kind::Name(name) if name.eq_ignore_ascii_case("LEAF") => {
+                self.next();
+                Operand::Leaf
+            }
+            Kind::Name(name) if name.eq_ignore_ascii_case("STACK") => {
+                let message = "STACK stands right of IN: write \"foo\" IN STACK";
+                return Err(error(self.peek(), message));
+            }
+            _ => return Ok(None),
+        };
+        // `"foo" IN STACK` belongs to the level of relations, `LEAF == "foo"` to that of equality.
+        let equality = ["==", "!="]
+            .iter()
+            .find(|sign| matches!(self.peek().kind, Kind::Sign(found) if found == **sign));
+        match (equality, level) {
+            (Some(_), EQUALITIES) => self.equality(operand).map(Some),
+            (None, RELATIONS) => self.membership(operand).map(Some),
+            _ => {
+                self.at = start;
+                // Equality begins one level up: the relation is found below it.
+                match level {
+                    EQUALITIES => Ok(None),
+                    _ => Err(error(self.peek(), "compare LEAF with a name")),
+                }
+            }
+        }
+    }
+
+    fn equality(&mut self, left: Operand) -> Result<Node, FilterError> {
+        let equal = self.next().text == "==";
+        let token = self.next();
+        let names = match (left, &token.kind) {
+            (Operand::Leaf, Kind::Text(name)) => vec![name.clone()],
+            (Operand::Names(names), Kind::Name(word)) if word.eq_ignore_ascii_case("LEAF") => names,
+            (Operand::Names(names), Kind::Name(_)) if names.len() == 1 => {
+                return self.state_first(&names[0], &token, equal);
+            }
+            (Operand::Leaf, _) => {
+                return Err(error(
+                    &token,
+                    "a function's name in quotation marks is expected here",
+                ));
+            }
+            _ => return Err(error(&token, "a text is compared with LEAF or a state")),
+        };
+        let test = self.path(Rule::Leaf, names);
+        Ok(match equal {
+            true => test,
+            false => Node::Unary(Unary::Not, Box::new(test)),
+        })
+    }
+
+    /// `"ompidle" == OMPSTATE`.
+    fn state_first(&mut self, text: &str, token: &Token, equal: bool) -> Result<Node, FilterError> {
+        let word = self.word(token)?;
+        let names = match &word {
+            Node::Word(word) => word.names(),
+            _ => &[],
+        };
+        let number = names
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(text));
+        let &(_, number) = number.ok_or_else(|| {
+            error(
+                token,
+                format!("\"{text}\" is no value of this: describe lists them"),
+            )
+        })?;
+        let operator = if equal {
+            Binary::Equal
+        } else {
+            Binary::Unequal
+        };
+        Ok(Node::Binary(
+            operator,
+            Box::new(word),
+            Box::new(Node::Number(number)),
+        ))
+    }
+
+    fn membership(&mut self, left: Operand) -> Result<Node, FilterError> {
+        let rule = if self.name("SOME") {
+            Rule::Some
+        } else if self.name("ORDERED") {
+            Rule::Ordered
+        } else {
+            Rule::All
+        };
+        if !self.name("IN") {
+            let message = "IN, SOME IN, ORDERED IN, == or != is expected here";
+            return Err(error(self.peek(), message));
+        }
+        let token = self.next();
+        match (left, &token.kind) {
+            (Operand::Names(names), Kind::Name(word)) if word.eq_ignore_ascii_case("STACK") => {
+                Ok(self.path(rule, names))
+            }
+            (Operand::Names(names), Kind::Name(word)) if word.eq_ignore_ascii_case("LEAF") => {
+                Ok(self.path(Rule::Leaf, names))
+            }
+            (Operand::Leaf, Kind::Text(name)) => Ok(self.path(Rule::Leaf, vec![name.clone()])),
+            (Operand::Leaf, Kind::Sign("(")) => {
+                let names = self.rest_of_names()?;
+                Ok(self.path(Rule::Leaf, names))
+            }
+            (Operand::Leaf, _) => Err(error(
+                &token,
+                "names in quotation marks are expected here: LEAF IN (\"foo\", \"bar\")",
+            )),
+            _ => Err(error(&token, "STACK or LEAF is expected here")),
+        }
+    }
+
+    fn path(&mut self, rule: Rule, names: Vec<String>) -> Node {
+        self.paths.push(PathTest { rule, names });
+        Node::Path(self.paths.len() - 1)
+    }
+
+    /// Names up to the closing parenthesis.
+    fn rest_of_names(&mut self) -> Result<Vec<String>, FilterError> {
+        let mut names = Vec::new();
+        loop {
+            let token = self.next();
+            match token.kind {
+                Kind::Text(name) => names.push(name),
+                _ => return Err(error(&token, "a name in quotation marks is expected here")),
+            }
+            let token = self.next();
+            match token.kind {
+                Kind::Comma => {}
+                Kind::Sign(")") => return Ok(names),
+                _ => return Err(error(&token, "\",\" or \")\" is expected here")),
+            }
+        }
+    }
+
+    /// `(1, 3-5, 8..9)`, or one number.
+    fn numbers_list(&mut self) -> Result<Vec<(i64, i64)>, FilterError> {
+        if !self.sign("(") {
+            return Ok(vec![self.range()?]);
+        }
+        let mut ranges = Vec::new();
+        loop {
+            ranges.push(self.range()?);
+            let token = self.next();
+            match token.kind {
+                Kind::Comma => {}
+                Kind::Sign(")") => return Ok(ranges),
+                _ => return Err(error(&token, "\",\", \"-\" or \")\" is expected here")),
+            }
+        }
+    }
+
+    fn range(&mut self) -> Result<(i64, i64), FilterError> {
+        let low = self.literal()?;
+        if !self.sign("-") && !self.sign("..") {
+            return Ok((low, low));
+        }
+        let token = self.peek().clone();
+        let high = self.literal()?;
+        if high < low {
+            return Err(error(
+                &token,
+                format!("this range ends before it begins: write {high}-{low}"),
+            ));
+        }
+        Ok((low, high))
+    }
+
+    fn literal(&mut self) -> Result<i64, FilterError> {
+        let negative = self.sign("-");
+        let token = self.next();
+        let number = match &token.kind {
+            Kind::Number(number) => *number,
+            Kind::Name(name) => named_number(name)
+                .ok_or_else(|| error(&token, "a number is expected here, or a state's name"))?,
+            _ => return Err(error(&token, "a number is expected here")),
+        };
+        let number = if negative { -number } else { number };
+        self.numbers.push(number);
+        Ok(number)
+    }
+
+    fn unary(&mut self) -> Result<Node, FilterError> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(error(
+                self.peek(),
+                format!("the filter nests more than {DEEPEST} deep: make it flatter"),
+            ));
+        }
+        let token = self.next();
+        let node = match &token.kind {
+            Kind::Sign("!") => Node::Unary(Unary::Not, Box::new(self.unary()?)),
+            Kind::Sign("-") => Node::Unary(Unary::Negate, Box::new(self.unary()?)),
+            Kind::Sign("~") => Node::Unary(Unary::Invert, Box::new(self.unary()?)),
+            Kind::Sign("(") => {
+                let inner = self.level(0)?;
+                if !self.sign(")") {
+                    return Err(error(self.peek(), "\")\" is expected here"));
+                }
+                inner
+            }
+            Kind::Number(number) => {
+                self.numbers.push(*number);
+                Node::Number(*number)
+            }
+            Kind::Name(_) => self.word(&token)?,
+            Kind::Text(_) => {
+                return Err(error(
+                    &token,
+                    "a text stands in \"foo\" IN STACK or LEAF == \"foo\"",
+                ));
+            }
+            _ => return Err(error(&token, "a word, a number or \"(\" is expected here")),
+        };
+        self.depth -= 1;
+        Ok(node)
+    }
+
+    fn word(&mut self, token: &Token) -> Result<Node, FilterError> {
+        let word = Word::ALL
+            .into_iter()
+            .find(|word| word.name().eq_ignore_ascii_case(&token.text));
+        if let Some(word) = word {
+            if !self.words.contains(&word) {
+                self.words.push(word);
+            }
+            return Ok(Node::Word(word));
+        }
+        if let Some(number) = named_number(&token.text) {
+            return Ok(Node::Number(number));
+        }
+        let known = Word::ALL.into_iter().map(Word::name);
+        let hint = match nearest(&token.text, known.chain(["LEAF", "STACK", "IN"])) {
+            Some(near) => format!("did you mean {near}?"),
+            None => "describe lists the words".to_owned(),
+        };
+        Err(error(token, format!("there is no such word: {hint}")))
+    }
+}

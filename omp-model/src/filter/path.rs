@@ -1,0 +1,183 @@
+//! Tests of display stacks by names, answered for all paths of a profile in one pass: a path's
+//! answer follows from that of its callers.
+
+use crate::profile::{Callee, PathId, Profile, Pseudo};
+use crate::symbols::FunctionId;
+use crate::views::names::{Names, without_parameters};
+use rustc_hash::FxHashMap;
+
+/// Which frames a test looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// The leaf is one of the names.
+    Leaf,
+    /// Every name is on the stack.
+    All,
+    /// One of the names is on the stack.
+    Some,
+    /// The names are on the stack in this order, callers first, others between them or not.
+    Ordered,
+}
+
+/// A test of stacks.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct PathTest {
+    pub(super) rule: Rule,
+    pub(super) names: Vec<String>,
+}
+
+impl PathTest {
+    /// The answer for each path, by its number.
+    pub(super) fn answers(&self, profile: &Profile, names: &Names<'_>) -> Vec<bool> {
+        let mut matcher = Matcher {
+            wanted: &self.names,
+            names,
+            known: FxHashMap::default(),
+        };
+        let paths = profile.paths.rows();
+        // Time at the empty path is shown as `<Unknown>`.
+        let at_root = matcher.matches(Callee::Pseudo(Pseudo::Unknown)).to_vec();
+        if self.rule == Rule::Leaf {
+            let leaf = |path: usize| match path {
+                0 => at_root.contains(&true),
+                path => matcher.matches(paths[path].frame.callee).contains(&true),
+            };
+            return (0..paths.len()).map(leaf).collect();
+        }
+        let mut found: Vec<Progress> = Vec::with_capacity(paths.len());
+        for (id, path) in paths.iter().enumerate() {
+            let mut progress = match id {
+                0 => Progress::default(),
+                _ => found[path.callers.0 as usize].clone(),
+            };
+            if PathId(id as u32) != PathId::EMPTY {
+                progress.step(self.rule, matcher.matches(path.frame.callee));
+            }
+            found.push(progress);
+        }
+        let mut root = Progress::default();
+        root.step(self.rule, &at_root);
+        let mut answers: Vec<bool> = found
+            .iter()
+            .map(|progress| progress.done(self.rule, self.names.len()))
+            .collect();
+        answers[0] = root.done(self.rule, self.names.len());
+        answers
+    }
+}
+
+/// How much of a test a stack has met so far.
+#[derive(Clone, Debug, Default)]
+struct Progress {
+    /// For [`Rule::Ordered`]: names met in order; else how many were met at all.
+    met: usize,
+    /// Which ones, where that matters.
+    which: Vec<u16>,
+}
+
+impl Progress {
+    fn step(&mut self, rule: Rule, matches: &[bool]) {
+        if rule == Rule::Ordered {
+            self.met += usize::from(matches.get(self.met).copied().unwrap_or(false));
+            return;
+        }
+        for (at, _) in matches.iter().enumerate().filter(|(_, met)| **met) {
+            let at = at as u16;
+            if !self.which.contains(&at) {
+                self.which.push(at);
+            }
+        }
+        self.met = self.which.len();
+    }
+
+    fn done(&self, rule: Rule, wanted: usize) -> bool {
+        match rule {
+            Rule::Some | Rule::Leaf => self.met > 0,
+            Rule::All | Rule::Ordered => self.met == wanted,
+        }
+    }
+}
+
+/// Which wanted names a row has, worked out once for each row.
+struct Matcher<'a> {
+    wanted: &'a [String],
+    names: &'a Names<'a>,
+    known: FxHashMap<Callee, Box<[bool]>>,
+}
+
+impl Matcher<'_> {
+    fn matches(&mut self, callee: Callee) -> &[bool] {
+        let (names, wanted) = (self.names, self.wanted);
+        self.known.entry(callee).or_insert_with(|| {
+            let forms = forms(callee, names);
+            let has = |name: &String| forms.iter().any(|form| is_like(name, form));
+            wanted.iter().map(has).collect()
+        })
+    }
+}
+
+/// What a row is called in any style; an outlined function also without its symbol.
+fn forms(callee: Callee, names: &Names<'_>) -> Vec<String> {
+    let shown = names.name(callee);
+    let mut forms = Vec::new();
+    if let Some((words, _)) = shown.rsplit_once(" [") {
+        forms.push(words.to_owned());
+    }
+    forms.push(shown);
+    let function = match callee {
+        Callee::Function(FunctionId(id)) => names.symbols.functions.get(id as usize),
+        _ => None,
+    };
+    if let Some(function) = function {
+        forms.push(function.linkage.clone());
+        forms.push(function.name.clone());
+        forms.push(without_parameters(&function.name).to_owned());
+    }
+    forms
+}
+
+/// Whether a name is the pattern, in which `*` stands for anything.
+fn is_like(pattern: &str, name: &str) -> bool {
+    if pattern == name {
+        return true;
+    }
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or("");
+    let Some(mut rest) = name.strip_prefix(first) else {
+        return false;
+    };
+    let mut last = None;
+    for part in parts {
+        if let Some(part) = last.replace(part) {
+            let part: &str = part;
+            match rest.find(part) {
+                Some(at) => rest = &rest[at + part.len()..],
+                None => return false,
+            }
+        }
+    }
+    last.is_some_and(|last| rest.ends_with(last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_like;
+
+    #[test]
+    fn a_star_stands_for_anything() {
+        for (pattern, name, like) in [
+            ("foo", "foo", true),
+            ("foo", "food", false),
+            ("foo*", "food", true),
+            ("*bar*", "a bar b", true),
+            ("*bar", "barb", false),
+            ("a*b*c", "a1b2c", true),
+            ("a*b*c", "a1c2b", false),
+            ("*", "", true),
+            ("f(char*)", "f(char*)", true),
+            ("ab*ba", "aba", false),
+        ] {
+            assert_eq!(is_like(pattern, name), like, "{pattern} {name}");
+        }
+    }
+}

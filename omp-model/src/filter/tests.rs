@@ -1,0 +1,307 @@
+use super::*;
+use crate::ids::{ContextId, FrameId, Nanos, ProcessId, StackId, TagId, ThreadId};
+use crate::profile::{Callee, DisplayFrame, Item, Path, PathId, Profile, Pseudo, Shown, ViewMode};
+use crate::rows::{Interval, Sample, SampleKind};
+use crate::state::Presence;
+use crate::symbols::{Function, FunctionId, SymbolTable};
+use crate::tables::{Interner, Process, Tables, Thread, ThreadKind};
+use crate::views::names::{NameStyle, Names};
+
+/// Two threads: `main > foo > bar` works on both, one waits asleep in a barrier.
+struct Made {
+    tables: Tables,
+    symbols: SymbolTable,
+    profile: Profile,
+    samples: Vec<Sample>,
+    intervals: Vec<Interval>,
+}
+
+const WAITING: TagId = TagId(7);
+
+impl Made {
+    fn new() -> Made {
+        let mut tables = Tables::default();
+        tables.processes.push(Process {
+            pid: 100,
+            parent: None,
+            name: "app".to_owned(),
+            executable: "/app".to_owned(),
+        });
+        for tid in [100, 101] {
+            tables.threads.push(Thread {
+                process: ProcessId(0),
+                tid,
+                birth: Nanos(0),
+                death: None,
+                kind: ThreadKind::Initial,
+            });
+        }
+        let functions = ["main", "foo(int)", "bar"];
+        let symbols = SymbolTable {
+            functions: functions
+                .iter()
+                .map(|name| Function {
+                    module: crate::ids::ModuleId(2),
+                    address: 0,
+                    size: 0,
+                    linkage: format!("_Z{name}"),
+                    name: (*name).to_owned(),
+                    place: None,
+                    outlined: None,
+                })
+                .collect(),
+            ..SymbolTable::default()
+        };
+        let root = Path {
+            callers: PathId::EMPTY,
+            frame: DisplayFrame {
+                callee: Callee::Pseudo(Pseudo::Unknown),
+                frame: FrameId::NONE,
+            },
+        };
+        let mut made = Made {
+            tables,
+            symbols,
+            profile: Profile {
+                mode: ViewMode::User,
+                paths: Interner::with([root]),
+                items: Vec::new(),
+            },
+            samples: Vec::new(),
+            intervals: Vec::new(),
+        };
+        // Second 0: thread 1 works for 0.8 s in bar, with four samples on CPUs 0, 0, 0, 1.
+        let bar = made.path(&[0, 1, 2]);
+        made.item(bar, 0, Shown::Work, Presence::Running, 0.8, 0);
+        for (at, cpu) in [(100, 0), (300, 0), (600, 0), (900, 1)] {
+            made.samples.push(Sample {
+                time: Nanos(at * 1_000_000),
+                thread: ThreadId(0),
+                cpu,
+                kind: SampleKind::User,
+                stack: StackId(5),
+                tag: TagId(0),
+            });
+        }
+        // Thread 2 sleeps in the barrier from 0.2 s to 1.4 s.
+        let foo = made.path(&[0, 1]);
+        made.item(foo, 1, Shown::ImplicitBarrier, Presence::Blocked, 0.8, 0);
+        made.item(foo, 1, Shown::ImplicitBarrier, Presence::Blocked, 0.4, 1);
+        made.intervals.push(Interval {
+            thread: ThreadId(1),
+            start: Nanos(200_000_000),
+            length: Nanos(1_200_000_000),
+            tag: WAITING,
+            presence: Presence::Blocked,
+        });
+        // Then it works in main, without a sample.
+        let main = made.path(&[0]);
+        made.item(main, 1, Shown::Work, Presence::Running, 0.2, 1);
+        made
+    }
+
+    fn path(&mut self, functions: &[u32]) -> PathId {
+        functions.iter().fold(PathId::EMPTY, |callers, &id| {
+            let frame = DisplayFrame {
+                callee: Callee::Function(FunctionId(id)),
+                frame: FrameId::NONE,
+            };
+            PathId(self.profile.paths.intern(Path { callers, frame }))
+        })
+    }
+
+    fn item(
+        &mut self,
+        path: PathId,
+        thread: u32,
+        shown: Shown,
+        presence: Presence,
+        seconds: f64,
+        slice: u32,
+    ) {
+        let waits = presence == Presence::Blocked;
+        self.profile.items.push(Item {
+            path,
+            thread: ThreadId(thread),
+            slice,
+            tag: if waits { WAITING } else { TagId(0) },
+            context: ContextId::ROOT,
+            stack: StackId(5),
+            shown,
+            presence,
+            kernel: false,
+            inferred: waits || thread == 1,
+            seconds,
+            samples: u32::from(thread == 0) * 4,
+        });
+    }
+
+    fn kept(&self, text: &str) -> Filtered {
+        let names = Names {
+            tables: &self.tables,
+            symbols: &self.symbols,
+            style: NameStyle::default(),
+        };
+        let source = Source {
+            names: &names,
+            intervals: &self.intervals,
+            experiments: &[],
+        };
+        let filter = Filter::parse(text).unwrap();
+        apply(
+            &filter,
+            &self.profile,
+            &source,
+            self.samples.iter().copied(),
+        )
+    }
+
+    fn seconds(&self, text: &str) -> f64 {
+        let kept = self.kept(text);
+        kept.profile.items.iter().map(|item| item.seconds).sum()
+    }
+}
+
+fn close(left: f64, right: f64) -> bool {
+    (left - right).abs() < 1e-9
+}
+
+#[test]
+fn words_that_decide_an_item_as_a_whole_are_exact() {
+    let made = Made::new();
+    for (filter, seconds) in [
+        ("1", 2.2),
+        ("0", 0.0),
+        ("THRID==1", 0.8),
+        ("thrid == 2", 1.4),
+        ("LWPID==101", 1.4),
+        ("PID==100 && EXPID==1", 2.2),
+        ("THRID IN (2, 4-9)", 1.4),
+        ("THRID IN (1..2)", 2.2),
+        ("MSTATE==BLOCKED", 1.2),
+        ("OMPSTATE==OMPIBAR", 1.2),
+        ("OMPSTATE != \"ompibar\"", 1.0),
+        ("\"work\" == OMPSTATE", 1.0),
+        ("LEAF==\"bar\"", 0.8),
+        ("LEAF != \"bar\"", 1.4),
+        ("LEAF IN (\"bar\", \"main\")", 1.0),
+        ("\"foo\" IN STACK", 2.0),
+        ("\"_Zfoo(int)\" IN STACK", 2.0),
+        ("\"f*)\" IN STACK", 2.0),
+        ("(\"foo\", \"bar\") IN STACK", 0.8),
+        ("(\"bar\", \"baz\") SOME IN STACK", 0.8),
+        ("(\"main\", \"bar\") ORDERED IN STACK", 0.8),
+        ("(\"bar\", \"main\") ORDERED IN STACK", 0.0),
+        ("(\"foo\" IN STACK) && !(\"bar\" IN STACK)", 1.2),
+        ("THRID*2+1 == 5 && THRID%2==0 || 0", 1.4),
+        ("1/0", 0.0),
+        (
+            "-1 < 0 && ~0 == -1 && (6&3)==2 && (6|1)==7 && (6^2)==4 && 1<<3==8",
+            2.2,
+        ),
+    ] {
+        let kept = made.kept(filter);
+        let sum: f64 = kept.profile.items.iter().map(|item| item.seconds).sum();
+        assert!(close(sum, seconds), "{filter}: {sum}");
+        assert_eq!(kept.estimated, 0.0, "{filter}");
+    }
+}
+
+#[test]
+fn whole_seconds_are_exact_without_a_sample() {
+    let made = Made::new();
+    for (filter, seconds) in [
+        ("TSTAMP < 1000000000", 1.6),
+        ("TSTAMP >= 1000000000", 0.6),
+        ("TSTAMP < 1000000000 && THRID==2", 0.8),
+    ] {
+        let kept = made.kept(filter);
+        let sum: f64 = kept.profile.items.iter().map(|item| item.seconds).sum();
+        assert!(close(sum, seconds), "{filter}: {sum}");
+        assert_eq!(kept.estimated, 0.0, "{filter}");
+    }
+}
+
+#[test]
+fn within_a_second_samples_vote_and_listed_waits_are_cut() {
+    let made = Made::new();
+    // Two of four samples lie before 0.5 s, and 0.3 s of the wait.
+    let kept = made.kept("TSTAMP < 500000000");
+    let by_thread = |thread: u32| -> f64 {
+        let items = kept.profile.items.iter();
+        items
+            .filter(|item| item.thread == ThreadId(thread))
+            .map(|item| item.seconds)
+            .sum()
+    };
+    assert!(close(by_thread(0), 0.4), "{}", by_thread(0));
+    assert!(close(by_thread(1), 0.3), "{}", by_thread(1));
+    assert!(close(kept.estimated, 0.4), "the cut of the wait is exact");
+    assert!(close(made.seconds("CPUID==1"), 0.2));
+    assert!(close(made.seconds("CPUID==0 && TSTAMP>200000000"), 0.4));
+    // Nothing tells the CPU of what has no sample.
+    assert!(close(made.seconds("CPUID==-1"), 1.4));
+}
+
+#[test]
+fn a_filter_and_its_opposite_add_up_to_everything() {
+    let made = Made::new();
+    for filter in [
+        "TSTAMP < 123456789",
+        "TSTAMP % 1000000 < 300",
+        "TSTAMP > 300000000 && TSTAMP < 1234567890 || CPUID == 1",
+        "CPUID IN (0, 7)",
+        "(\"bar\" IN STACK) == (TSTAMP > 700000000)",
+        "MSTATE==BLOCKED && TSTAMP/2 < 500000000",
+        "1/(TSTAMP-100000000)",
+    ] {
+        let (kept, rest) = (made.seconds(filter), made.seconds(&format!("!({filter})")));
+        assert!(close(kept + rest, 2.2), "{filter}: {kept} + {rest}");
+    }
+}
+
+#[test]
+fn an_error_names_its_place() {
+    for (filter, position, words) in [
+        ("", 1, "the filter is empty"),
+        ("THRID==", 8, "a word, a number or \"(\" is expected here"),
+        ("THRID=2", 6, "compare with =="),
+        ("THIRD==2", 1, "did you mean THRID?"),
+        ("THRID==2 THRID", 10, "an operator such as && or the end"),
+        ("(THRID==2", 10, "\")\" is expected here"),
+        ("\"foo\" IN STAK", 10, "STACK or LEAF is expected here"),
+        ("\"foo", 1, "not closed"),
+        ("STACK == 2", 1, "STACK stands right of IN"),
+        ("1 && LEAF == 2", 14, "a function's name in quotation marks"),
+        ("THRID IN (5-2)", 13, "write 2-5"),
+        ("THRID == \"x\"", 10, "a number is expected here"),
+        ("OMPSTATE == \"x\"", 13, "OMPSTATE is one of SERIAL"),
+        ("12x", 1, "no whole number"),
+        ("1 + é", 5, "no such word"),
+        ("99999999999999999999", 1, "no whole number"),
+    ] {
+        let error = Filter::parse(filter).unwrap_err();
+        assert_eq!(error.position, position, "{filter}: {error}");
+        assert!(error.to_string().contains(words), "{filter}: {error}");
+        assert_eq!(error.to_string().lines().count(), 1);
+    }
+    let deep = "(".repeat(1_000);
+    assert!(
+        Filter::parse(&deep)
+            .unwrap_err()
+            .to_string()
+            .contains("128 deep")
+    );
+    let deep = format!("{}1", "!".repeat(100_000));
+    assert!(Filter::parse(&deep).is_err());
+}
+
+#[test]
+fn filters_are_joined_as_written() {
+    let made = Made::new();
+    let left = Filter::parse("THRID==1 || THRID==2").unwrap();
+    let right = Filter::parse("MSTATE==BLOCKED").unwrap();
+    let both = left.and(&right).unwrap();
+    assert!(close(made.seconds(both.text()), 1.2));
+    assert!(both.has(Word::MState) && !both.has(Word::Time));
+}

@@ -1,0 +1,423 @@
+//! How much of each item a filter keeps.
+//!
+//! An item is the time of one thread, in one second, in one state, at one stack. What a filter
+//! says of it without looking at time and CPU decides it whole, exactly. Else, in this order:
+//!
+//! 1. A second that lies wholly on one side of every number in the filter is decided whole,
+//!    exactly: a filter by whole seconds never guesses.
+//! 2. Time off the CPU, under a filter without `CPUID`: the listed intervals of that state are cut
+//!    where the filter changes its mind, exactly; what is too short to be listed goes by 3 or 4.
+//! 3. The item's own samples vote: it is kept by the share of them that the filter keeps.
+//! 4. Without samples of its own it is spread evenly over its second, on CPU -1.
+//!
+//! What 3 and 4 divide is estimated, and [`Filtered::estimated`] says how much that is.
+
+use rustc_hash::FxHashMap;
+
+use super::eval::{Facts, value};
+use super::words::Word;
+use super::{Filter, parse::Parsed};
+use crate::ids::{ContextId, Nanos, StackId, TagId, ThreadId};
+use crate::profile::{Item, Profile};
+use crate::rows::{Interval, SLICE, Sample, SampleKind};
+use crate::state::Presence;
+use crate::tables::{ContextKind, Tables};
+use crate::views::names::Names;
+
+/// What a profile was made from, as far as filters ask.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// Names of stacks.
+    pub names: &'a Names<'a>,
+    /// Listed intervals.
+    pub intervals: &'a [Interval],
+    /// The number of the experiment of each thread, from 1; empty: all are of the first.
+    pub experiments: &'a [u32],
+}
+
+/// A profile of which a filter has kept a part.
+#[derive(Clone, Debug)]
+pub struct Filtered {
+    /// The part.
+    pub profile: Profile,
+    /// Seconds that were kept by an estimate.
+    pub estimated: f64,
+}
+
+/// Keeps the part of a profile that a filter is true for. `samples` are the recording's.
+pub fn apply(
+    filter: &Filter,
+    profile: &Profile,
+    source: &Source<'_>,
+    samples: impl IntoIterator<Item = Sample>,
+) -> Filtered {
+    let parsed = &filter.parsed;
+    let answers = parsed
+        .paths
+        .iter()
+        .map(|test| test.answers(profile, source.names));
+    let weigher = Weigher {
+        parsed,
+        tables: source.names.tables,
+        experiments: source.experiments,
+        answers: answers.collect(),
+        constructs: constructs(source.names.tables),
+        computes: computes(&parsed.root),
+    };
+    let mut weights: Vec<Option<f64>> = profile
+        .items
+        .iter()
+        .map(|item| weigher.whole(item))
+        .collect();
+    let mut estimated = vec![false; weights.len()];
+    if weights.contains(&None) {
+        let votes = Votes::count(&weigher, profile, &weights, samples);
+        let listed = Listed::new(source.intervals, profile);
+        for (at, item) in profile.items.iter().enumerate() {
+            if weights[at].is_none() {
+                let (weight, exact) = weigher.divide(item, votes.of(at), &listed);
+                weights[at] = Some(weight);
+                estimated[at] = !exact;
+            }
+        }
+    }
+    let mut kept = Filtered {
+        profile: Profile {
+            mode: profile.mode,
+            paths: profile.paths.clone(),
+            items: Vec::new(),
+        },
+        estimated: 0.0,
+    };
+    for ((item, weight), estimated) in profile.items.iter().zip(weights).zip(estimated) {
+        let weight = weight.unwrap_or(0.0);
+        if weight <= 0.0 {
+            continue;
+        }
+        let seconds = item.seconds * weight;
+        kept.profile.items.push(Item {
+            seconds,
+            samples: (f64::from(item.samples) * weight).round() as u32,
+            ..*item
+        });
+        if estimated {
+            kept.estimated += seconds;
+        }
+    }
+    kept
+}
+
+/// The innermost region and task of each context.
+fn constructs(tables: &Tables) -> Vec<(i64, i64)> {
+    let mut found: Vec<(i64, i64)> = Vec::with_capacity(tables.contexts.len());
+    for (id, context) in tables.contexts.rows().iter().enumerate() {
+        let (region, task) = match id {
+            0 => (0, 0),
+            _ => found
+                .get(context.parent.index())
+                .copied()
+                .unwrap_or_default(),
+        };
+        found.push(match context.kind {
+            ContextKind::Root => (0, 0),
+            ContextKind::Region | ContextKind::Teams => (id as i64, task),
+            ContextKind::Task => (region, id as i64),
+        });
+    }
+    found
+}
+
+struct Weigher<'a> {
+    parsed: &'a Parsed,
+    tables: &'a Tables,
+    experiments: &'a [u32],
+    answers: Vec<Vec<bool>>,
+    constructs: Vec<(i64, i64)>,
+    /// Whether the filter does more than compare words with numbers.
+    computes: bool,
+}
+
+/// An item at a moment on a CPU, as far as they are known.
+struct At<'a> {
+    weigher: &'a Weigher<'a>,
+    item: &'a Item,
+    time: Option<i64>,
+    cpu: Option<i64>,
+}
+
+impl Facts for At<'_> {
+    fn word(&self, word: Word) -> Option<i64> {
+        let Weigher {
+            tables,
+            experiments,
+            constructs,
+            ..
+        } = self.weigher;
+        let item = self.item;
+        let thread = tables.threads.get(item.thread.index());
+        let construct =
+            |context: ContextId| constructs.get(context.index()).copied().unwrap_or_default();
+        Some(match word {
+            Word::Thread => i64::from(item.thread.0) + 1,
+            Word::Lwp => thread.map_or(0, |thread| i64::from(thread.tid)),
+            Word::Process => thread
+                .and_then(|thread| tables.processes.get(thread.process.index()))
+                .map_or(0, |process| i64::from(process.pid)),
+            Word::Experiment => experiments
+                .get(item.thread.index())
+                .map_or(1, |&experiment| i64::from(experiment)),
+            // Sample points are not recorded: all of a run lies in the interval of the first.
+            Word::Sample => 1,
+            Word::MState => match (item.presence, item.kernel) {
+                (Presence::Running, false) => 0,
+                (Presence::Running, true) => 1,
+                (Presence::Preempted, _) => 2,
+                (Presence::Blocked, _) => 3,
+            },
+            Word::OmpState => item.shown as i64,
+            Word::Region => construct(item.context).0,
+            Word::Task => construct(item.context).1,
+            Word::Time => return self.time,
+            Word::Cpu => return self.cpu,
+        })
+    }
+
+    fn path(&self, test: usize) -> bool {
+        self.weigher.answers[test][self.item.path.0 as usize]
+    }
+}
+
+impl Weigher<'_> {
+    fn keeps(&self, item: &Item, time: Option<i64>, cpu: Option<i64>) -> Option<bool> {
+        let at = At {
+            weigher: self,
+            item,
+            time,
+            cpu,
+        };
+        value(&self.parsed.root, &at).map(|value| value != 0)
+    }
+
+    /// The weight of an item that is decided as a whole.
+    fn whole(&self, item: &Item) -> Option<f64> {
+        let weight = |keeps: bool| if keeps { 1.0 } else { 0.0 };
+        if let Some(keeps) = self.keeps(item, None, None) {
+            return Some(weight(keeps));
+        }
+        let (start, end) = second(item);
+        let moves = self.parsed.numbers.iter().any(|&at| start < at && at < end);
+        // With arithmetic, a number says little about where the filter changes its mind.
+        if moves || self.computes {
+            return None;
+        }
+        self.keeps(item, Some(start + (end - start) / 2), None)
+            .map(weight)
+    }
+
+    fn asks_for_cpu(&self) -> bool {
+        self.parsed.words.contains(&Word::Cpu)
+    }
+
+    /// The weight of an item that is divided, and whether it is exact.
+    fn divide(&self, item: &Item, votes: Vote, listed: &Listed<'_>) -> (f64, bool) {
+        let voted = match votes.all {
+            0 => self.spread(item, second(item)),
+            all => f64::from(votes.kept) / f64::from(all),
+        };
+        if item.presence == Presence::Running || self.asks_for_cpu() || item.seconds <= 0.0 {
+            return (voted, false);
+        }
+        let (mut known, mut kept) = (0.0, 0.0);
+        for (start, end) in listed.within(item) {
+            let length = (end - start) as f64 / 1e9;
+            known += length;
+            kept += length * self.spread(item, (start, end));
+        }
+        if known <= 0.0 {
+            return (voted, false);
+        }
+        let whole = listed.seconds_of_state(item);
+        let rest = (whole - known).max(0.0);
+        // Intervals are listed to the microsecond.
+        let exact = rest <= 1e-3 * whole;
+        (
+            ((kept + rest * voted) / (known + rest)).clamp(0.0, 1.0),
+            exact,
+        )
+    }
+
+    /// The part of a stretch of time that is kept if the item fills it evenly.
+    fn spread(&self, item: &Item, (start, end): (i64, i64)) -> f64 {
+        let inside = |at: &&i64| start < **at && **at < end;
+        let mut cuts: Vec<i64> = self.parsed.numbers.iter().filter(inside).copied().collect();
+        if self.computes {
+            const PARTS: i64 = 256;
+            cuts.extend((1..PARTS).map(|part| start + (end - start) / PARTS * part));
+            cuts.sort_unstable();
+        }
+        cuts.push(end);
+        let (mut from, mut kept) = (start, 0.0);
+        for to in cuts {
+            if self.keeps(item, Some(from + (to - from) / 2), Some(-1)) == Some(true) {
+                kept += (to - from) as f64;
+            }
+            from = to;
+        }
+        kept / (end - start).max(1) as f64
+    }
+}
+
+/// Whether an expression changes its mind elsewhere than at the numbers that it names.
+fn computes(node: &super::parse::Node) -> bool {
+    use super::parse::{Binary, Node, Unary};
+    match node {
+        Node::Number(_) | Node::Word(_) | Node::Path(_) => false,
+        Node::Among(inner, _) => !matches!(**inner, Node::Word(_)),
+        Node::Unary(operator, inner) => *operator != Unary::Not || computes(inner),
+        Node::Binary(Binary::Or | Binary::And, left, right) => computes(left) || computes(right),
+        Node::Binary(operator, left, right) => {
+            let compares = matches!(
+                operator,
+                Binary::Equal
+                    | Binary::Unequal
+                    | Binary::Less
+                    | Binary::AtMost
+                    | Binary::More
+                    | Binary::AtLeast
+            );
+            let plain =
+                |node: &Node| matches!(node, Node::Number(_) | Node::Word(_) | Node::Path(_));
+            let with_number =
+                matches!(**left, Node::Number(_)) || matches!(**right, Node::Number(_));
+            !(compares && plain(left) && plain(right) && with_number)
+        }
+    }
+}
+
+/// The slice of an item, in nanoseconds.
+fn second(item: &Item) -> (i64, i64) {
+    let length = SLICE.0 as i64;
+    let start = i64::from(item.slice) * length;
+    (start, start + length)
+}
+
+/// What the samples of an item say.
+#[derive(Clone, Copy, Debug, Default)]
+struct Vote {
+    kept: u32,
+    all: u32,
+}
+
+/// What makes a sample one of an item's own.
+type Key = (ThreadId, u32, TagId, Presence, StackId, bool);
+
+/// The votes on items that are divided, by their numbers.
+struct Votes(FxHashMap<usize, Vote>);
+
+impl Votes {
+    fn count(
+        weigher: &Weigher<'_>,
+        profile: &Profile,
+        weights: &[Option<f64>],
+        samples: impl IntoIterator<Item = Sample>,
+    ) -> Votes {
+        let mut items = FxHashMap::<Key, usize>::default();
+        for (at, item) in profile.items.iter().enumerate() {
+            if weights[at].is_none() && !(item.inferred && item.samples == 0) {
+                let kernel = item.kernel && item.presence == Presence::Running;
+                let key = (
+                    item.thread,
+                    item.slice,
+                    item.tag,
+                    item.presence,
+                    item.stack,
+                    kernel,
+                );
+                items.insert(key, at);
+            }
+        }
+        let mut votes = FxHashMap::<usize, Vote>::default();
+        for sample in samples {
+            let key = (
+                sample.thread,
+                (sample.time.0 / SLICE.0) as u32,
+                sample.tag,
+                sample.kind.presence(),
+                sample.stack,
+                sample.kind == SampleKind::Kernel,
+            );
+            let Some(&at) = items.get(&key) else {
+                continue;
+            };
+            let (time, cpu) = (sample.time.0 as i64, i64::from(sample.cpu));
+            let keeps = weigher.keeps(&profile.items[at], Some(time), Some(cpu));
+            let vote = votes.entry(at).or_default();
+            vote.all += 1;
+            vote.kept += u32::from(keeps == Some(true));
+        }
+        Votes(votes)
+    }
+
+    fn of(&self, item: usize) -> Vote {
+        self.0.get(&item).copied().unwrap_or_default()
+    }
+}
+
+/// Listed intervals off the CPU by thread, state and presence, in the order of time.
+struct Listed<'a> {
+    by_state: FxHashMap<(ThreadId, TagId, Presence), Vec<&'a Interval>>,
+    seconds: FxHashMap<(ThreadId, u32, TagId, Presence), f64>,
+}
+
+impl<'a> Listed<'a> {
+    fn new(intervals: &'a [Interval], profile: &Profile) -> Self {
+        let mut by_state = FxHashMap::<_, Vec<&Interval>>::default();
+        for interval in intervals {
+            if interval.presence != Presence::Running {
+                by_state
+                    .entry((interval.thread, interval.tag, interval.presence))
+                    .or_default()
+                    .push(interval);
+            }
+        }
+        for intervals in by_state.values_mut() {
+            intervals.sort_unstable_by_key(|interval| interval.start);
+        }
+        let mut seconds = FxHashMap::<_, f64>::default();
+        for item in &profile.items {
+            if item.presence != Presence::Running {
+                let key = (item.thread, item.slice, item.tag, item.presence);
+                *seconds.entry(key).or_default() += item.seconds;
+            }
+        }
+        Listed { by_state, seconds }
+    }
+
+    /// The stretches of an item's state within its second.
+    fn within(&self, item: &Item) -> impl Iterator<Item = (i64, i64)> {
+        let key = (item.thread, item.tag, item.presence);
+        let intervals = self.by_state.get(&key).map_or(&[][..], Vec::as_slice);
+        let (low, high) = second(item);
+        // Intervals of one thread and state do not overlap, so their ends ascend too.
+        let first = intervals.partition_point(|interval| (end(interval).0 as i64) <= low);
+        let inside = intervals[first..]
+            .iter()
+            .map(move |interval| {
+                let start = (interval.start.0 as i64).max(low);
+                (start, (end(interval).0 as i64).min(high))
+            })
+            .take_while(move |&(start, _)| start < high)
+            .filter(|(start, end)| start < end);
+        inside.collect::<Vec<_>>().into_iter()
+    }
+
+    /// Seconds of an item's state in its second, at all its stacks: what its intervals are of.
+    fn seconds_of_state(&self, item: &Item) -> f64 {
+        let key = (item.thread, item.slice, item.tag, item.presence);
+        self.seconds.get(&key).copied().unwrap_or(0.0)
+    }
+}
+
+fn end(interval: &Interval) -> Nanos {
+    Nanos(interval.start.0 + interval.length.0)
+}

@@ -1,0 +1,117 @@
+//! The words of filters, and the names of states.
+
+use crate::profile::Shown;
+
+/// A word that has a number for each piece of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Word {
+    /// Number of the thread, from 1, in the order of appearance over all experiments.
+    Thread,
+    /// The kernel's thread id.
+    Lwp,
+    /// The CPU, -1 if no sample tells.
+    Cpu,
+    /// The kernel's process id.
+    Process,
+    /// Number of the experiment, from 1.
+    Experiment,
+    /// Nanoseconds since the recording began.
+    Time,
+    /// Number of the sample point's interval, from 1.
+    Sample,
+    /// What the kernel did with the thread: [`MSTATES`].
+    MState,
+    /// What the thread did in OpenMP's terms: [`OMP_STATES`].
+    OmpState,
+    /// Number of the innermost parallel region's calling context, 0 outside.
+    Region,
+    /// Number of the innermost explicit task's calling context, 0 outside.
+    Task,
+}
+
+impl Word {
+    /// Every word, in the order of `describe`.
+    pub const ALL: [Word; 11] = [
+        Word::Experiment,
+        Word::Process,
+        Word::Thread,
+        Word::Lwp,
+        Word::Cpu,
+        Word::Time,
+        Word::Sample,
+        Word::MState,
+        Word::OmpState,
+        Word::Region,
+        Word::Task,
+    ];
+
+    /// How it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Word::Thread => "THRID",
+            Word::Lwp => "LWPID",
+            Word::Cpu => "CPUID",
+            Word::Process => "PID",
+            Word::Experiment => "EXPID",
+            Word::Time => "TSTAMP",
+            Word::Sample => "SAMPLE",
+            Word::MState => "MSTATE",
+            Word::OmpState => "OMPSTATE",
+            Word::Region => "CPRID",
+            Word::Task => "TSKID",
+        }
+    }
+
+    /// What it is, in half a line.
+    pub const fn help(self) -> &'static str {
+        match self {
+            Word::Thread => "number of the thread from 1, as thread_list shows it",
+            Word::Lwp => "the kernel's thread id",
+            Word::Cpu => "number of the CPU; -1 where no sample tells",
+            Word::Process => "the kernel's process id",
+            Word::Experiment => "number of the experiment from 1",
+            Word::Time => "nanoseconds since the recording began",
+            Word::Sample => "number of the sample point's interval from 1",
+            Word::MState => "where the kernel had the thread",
+            Word::OmpState => "what the thread did in OpenMP's terms",
+            Word::Region => "number of the innermost parallel region's place; 0 outside",
+            Word::Task => "number of the innermost task's place; 0 outside",
+        }
+    }
+
+    /// The names of its numbers, if they have names.
+    pub const fn names(self) -> &'static [(&'static str, i64)] {
+        match self {
+            Word::MState => &MSTATES,
+            Word::OmpState => &OMP_STATES,
+            _ => &[],
+        }
+    }
+}
+
+/// Names of `MSTATE`.
+pub const MSTATES: [(&str, i64); 4] =
+    [("USER", 0), ("SYSTEM", 1), ("PREEMPTED", 2), ("BLOCKED", 3)];
+
+/// Names of `OMPSTATE`: those of the metrics.
+pub const OMP_STATES: [(&str, i64); 12] = [
+    ("SERIAL", Shown::Serial as i64),
+    ("WORK", Shown::Work as i64),
+    ("OMPOVHD", Shown::Overhead as i64),
+    ("OMPRDUC", Shown::Reduction as i64),
+    ("OMPIBAR", Shown::ImplicitBarrier as i64),
+    ("OMPEBAR", Shown::ExplicitBarrier as i64),
+    ("OMPIDLE", Shown::Idle as i64),
+    ("OMPLKWT", Shown::Lock as i64),
+    ("OMPCTWT", Shown::Critical as i64),
+    ("OMPODWT", Shown::Ordered as i64),
+    ("OMPATWT", Shown::Atomic as i64),
+    ("OMPTSKWT", Shown::Task as i64),
+];
+
+/// The number that a name stands for, whichever word it belongs to.
+pub(super) fn named_number(name: &str) -> Option<i64> {
+    let names = MSTATES.iter().chain(&OMP_STATES);
+    let mut found = names.filter(|(known, _)| known.eq_ignore_ascii_case(name));
+    found.next().map(|&(_, number)| number)
+}
