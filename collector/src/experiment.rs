@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use omp_model::experiment::{HEADER, RECORDS};
+use omp_model::experiment::{ExperimentError, HEADER, RECORDS, Writer};
+use omp_model::header::Header;
 
 use crate::cli::Destination;
 
@@ -37,23 +38,86 @@ pub fn choose(target: &Destination) -> Result<PathBuf, String> {
     }
 }
 
-/// Chooses the directory, and removes the experiment that is to be replaced.
+/// An experiment that was made and is not yet known to be wanted: dropped before
+/// [`Made::keep`], it goes away, and the one that it replaced comes back.
+pub struct Made {
+    directory: PathBuf,
+    replaced: Option<PathBuf>,
+    kept: bool,
+}
+
+/// Makes the experiment with its first header. One that is to be replaced is put aside.
 ///
 /// # Errors
 /// One sentence.
-pub fn prepare(target: &Destination) -> Result<PathBuf, String> {
-    let directory = choose(target)?;
-    if fs::symlink_metadata(&directory).is_ok() {
-        remove(&directory)
-            .map_err(|error| format!("cannot replace {}: {error}", directory.display()))?;
+pub fn make(target: &Destination, header: &Header) -> Result<(Writer, Made), String> {
+    loop {
+        let directory = choose(target)?;
+        let replaced = match fs::symlink_metadata(&directory) {
+            Ok(_) => Some(put_aside(&directory)?),
+            Err(_) => None,
+        };
+        match Writer::create(&directory, header) {
+            Ok(writer) => {
+                return Ok((
+                    writer,
+                    Made {
+                        directory,
+                        replaced,
+                        kept: false,
+                    },
+                ));
+            }
+            // Another collect was faster to take the next free name.
+            Err(ExperimentError::Exists(_)) if target.name.is_none() => {}
+            Err(error) => {
+                restore(&directory, replaced.as_deref());
+                return Err(error.to_string());
+            }
+        }
     }
-    Ok(directory)
 }
 
-/// Removes the experiment that was made for a program that did not start.
-pub fn discard(directory: &Path) {
-    // What cannot be removed is an experiment of no length, which does no harm.
-    let _ = remove(directory);
+impl Made {
+    /// The program runs: the experiment stays, the replaced one goes.
+    pub fn keep(mut self) {
+        self.kept = true;
+        if let Some(old) = &self.replaced
+            && let Err(error) = remove(old)
+        {
+            eprintln!("collect: cannot remove {}: {error}", old.display());
+        }
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        if !self.kept {
+            // What cannot be removed is an experiment of no length, which does no harm.
+            let _ = remove(&self.directory);
+            restore(&self.directory, self.replaced.as_deref());
+        }
+    }
+}
+
+fn put_aside(directory: &Path) -> Result<PathBuf, String> {
+    let mut name = directory.as_os_str().to_owned();
+    name.push(format!(".replaced.{}", std::process::id()));
+    let aside = PathBuf::from(name);
+    fs::rename(directory, &aside)
+        .map_err(|error| format!("cannot replace {}: {error}", directory.display()))?;
+    Ok(aside)
+}
+
+fn restore(directory: &Path, replaced: Option<&Path>) {
+    if let Some(old) = replaced
+        && let Err(error) = fs::rename(old, directory)
+    {
+        eprintln!(
+            "collect: the replaced experiment is now {}: {error}",
+            old.display()
+        );
+    }
 }
 
 /// `test.N.er` with the number after the highest one there.

@@ -72,7 +72,8 @@ pub fn record(request: &Request) -> Result<i32, RecordError> {
     if let Err(reason) = &library {
         eprintln!("collect: recording without OpenMP states: {reason}");
     }
-    let directory = experiment::prepare(&request.target).map_err(other)?;
+    // Before anything is started; it is made when all else is ready.
+    experiment::choose(&request.target).map_err(other)?;
     let signals = Signals::block().map_err(|error| other(format!("signalfd: {error}")))?;
     let arena = Consumer::create(&ArenaOptions::default()).map_err(|error| {
         other(format!(
@@ -99,7 +100,7 @@ pub fn record(request: &Request) -> Result<i32, RecordError> {
     let mut header = facts::header(request, &environment, start);
     header.notes = rings.notes.clone();
     header.sampling = facts::sampling(&rings.plan, &Default::default());
-    let writer = Writer::create(&directory, &header).map_err(other)?;
+    let (writer, made) = experiment::make(&request.target, &header).map_err(other)?;
     if request.verbose {
         eprintln!(
             "collect: {}",
@@ -108,13 +109,12 @@ pub fn record(request: &Request) -> Result<i32, RecordError> {
     }
     let program = request.command[0].to_string_lossy().into_owned();
     if let Err(cause) = held.release() {
-        drop(writer);
-        experiment::discard(&directory);
         return Err(RecordError::Program { program, cause });
     }
+    made.keep();
     eprintln!(
         "Creating experiment directory {} (Process ID: {pid}) ...",
-        directory.display()
+        writer.directory().display()
     );
 
     let libraries = Libraries::new(library.as_deref().ok().map(Path::to_owned));

@@ -326,6 +326,14 @@ fn an_experiment_is_replaced_only_on_request_and_a_foreign_folder_never() {
     assert_eq!(collect(&["-O", "twice.er", "false"]).status.code(), Some(1));
     assert_eq!(open("twice.er").header.command, ["false"]);
 
+    let missing = collect(&["-O", "twice.er", "./no-such-program"]);
+    assert_eq!(missing.status.code(), Some(127));
+    assert_eq!(
+        open("twice.er").header.command,
+        ["false"],
+        "the old one is back"
+    );
+
     std::fs::write(folder().join("twice.er/notes.txt"), "mine").expect("our folder");
     assert_eq!(collect(&["-O", "twice.er", "true"]).status.code(), Some(1));
     assert_eq!(
