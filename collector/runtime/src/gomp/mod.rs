@@ -29,6 +29,7 @@ use crate::context::Call;
 use crate::thread::Thread;
 use crate::tls;
 use entry::At;
+use provider::Provider;
 
 pub(crate) use provider::stand_back;
 
@@ -46,6 +47,8 @@ pub(crate) struct State {
     dimensions: u32,
     /// The explicit task that it runs.
     task: InstanceId,
+    /// The runtime of the region that the thread is in.
+    provider: Option<&'static Provider>,
     /// Regions that were opened by one call and are to be closed by another.
     open: region::Opened,
 }
@@ -57,6 +60,7 @@ impl State {
             team: 0,
             dimensions: 0,
             task: InstanceId::NONE,
+            provider: None,
             open: region::Opened::new(),
         }
     }

@@ -73,6 +73,7 @@ const LOCKS: &CStr = c"OMP_3.0";
 const LLVM: &CStr = c"__kmpc_fork_call";
 
 /// A runtime that has the functions.
+#[derive(Debug)]
 pub(super) struct Provider {
     /// Its lowest and its highest address.
     image: [u64; 2],
@@ -163,11 +164,11 @@ impl Provider {
         let records = !own_tool
             && find(Function::GOMP_parallel as usize).is_some()
             && process::arena().is_some();
-        provider.records.store(records, Relaxed);
         let published = publish(place);
         if std::ptr::eq(published, place) && records {
             super::prepare();
             process::introduce(Runtime::new(RuntimeKind::Gomp, start as u64, 0, b""));
+            published.records.store(true, Relaxed);
         }
         Some(published)
     }
@@ -238,39 +239,49 @@ fn by_caller(function: usize, hint: u64) -> &'static Provider {
 #[cold]
 #[inline(never)]
 fn slow(function: usize, hint: u64) -> &'static Provider {
-    let first = || all().next();
-    let named = || {
-        if let Some(provider) = modules::provider_at(hint) {
-            return Some(provider);
+    match modules::provider_at(hint).or_else(|| ask_loader(function, hint)) {
+        Some(Some(provider)) => {
+            remember(hint, provider);
+            provider
         }
-        let global = Provider::among(&Names::next(), function);
-        if let Some(provider) = global
-            && all().count() == 1
-        {
-            SOLE.store(std::ptr::from_ref(provider).cast_mut(), Release);
-            return global;
-        }
-        let module = Module::at(hint)?;
-        let provider = global.or_else(|| Provider::among(&module.open()?, function))?;
-        modules::add(&module, provider);
-        Some(provider)
-    };
-    if let Some(provider) = named() {
-        remember(hint, provider);
-        return provider;
+        // The place is in a caller of the caller that jumped here, in an object that is linked
+        // to no runtime at all.
+        Some(None) | None => all()
+            .next()
+            .filter(|first| first.records())
+            .and_then(|_| super::with(|thread| thread.gomp.provider))
+            .or_else(|| all().next())
+            .or_else(|| anybody(function))
+            .unwrap_or_else(|| undefined(function)),
     }
-    // The place is in a caller of the caller that jumped here, in an object that is linked to no
-    // runtime at all.
-    let mut any = first();
-    if any.is_none() {
-        any_module(|module| {
-            any = module
-                .open()
-                .and_then(|names| Provider::among(&names, function));
-            any.is_some()
-        });
+}
+
+/// The provider for the module at `hint`: `None` where nothing is to be learned of it, and no
+/// provider where it has none.
+fn ask_loader(function: usize, hint: u64) -> Option<Option<&'static Provider>> {
+    let global = Provider::among(&Names::next(), function);
+    if let Some(provider) = global
+        && all().count() == 1
+    {
+        SOLE.store(std::ptr::from_ref(provider).cast_mut(), Release);
+        return Some(global);
     }
-    any.unwrap_or_else(|| undefined(function))
+    let module = Module::at(hint)?;
+    let provider = global.or_else(|| Provider::among(&module.open()?, function));
+    modules::add(&module, provider);
+    Some(provider)
+}
+
+/// The first runtime of those loaded that has the function.
+fn anybody(function: usize) -> Option<&'static Provider> {
+    let mut found = None;
+    any_module(|module| {
+        found = module
+            .open()
+            .and_then(|names| Provider::among(&names, function));
+        found.is_some()
+    });
+    found
 }
 
 const PAGE_BITS: u32 = 12;
@@ -301,6 +312,7 @@ mod modules {
         start: AtomicU64,
         /// Written last; 0 while the entry is free or being written.
         end: AtomicU64,
+        /// NULL: none.
         provider: AtomicPtr<Provider>,
     }
 
@@ -313,16 +325,16 @@ mod modules {
     }; 128];
     static USED: AtomicUsize = AtomicUsize::new(0);
 
-    pub(super) fn provider_at(address: u64) -> Option<&'static Provider> {
+    pub(super) fn provider_at(address: u64) -> Option<Option<&'static Provider>> {
         let entry = ENTRIES.iter().find(|entry| {
             let end = entry.end.load(Acquire);
             (entry.start.load(Relaxed)..end).contains(&address)
         })?;
         // SAFETY: what is published stays.
-        unsafe { entry.provider.load(Relaxed).as_ref() }
+        Some(unsafe { entry.provider.load(Relaxed).as_ref() })
     }
 
-    pub(super) fn add(module: &Module, provider: &'static Provider) {
+    pub(super) fn add(module: &Module, provider: Option<&'static Provider>) {
         // A module that lay at these addresses before is gone.
         for entry in &ENTRIES {
             let end = entry.end.load(Acquire);
@@ -334,7 +346,8 @@ mod modules {
         // When all are taken, callers beyond them are looked up at each new page.
         if let Some(entry) = ENTRIES.get(USED.fetch_add(1, Relaxed)) {
             entry.start.store(module.range.start, Relaxed);
-            let pointer = std::ptr::from_ref(provider).cast_mut();
+            let pointer =
+                provider.map_or(std::ptr::null_mut(), |it| std::ptr::from_ref(it).cast_mut());
             entry.provider.store(pointer, Relaxed);
             entry.end.store(module.range.end, Release);
         }
@@ -352,7 +365,9 @@ pub(crate) fn stand_back(address: u64) {
 #[cold]
 #[inline(never)]
 fn undefined(function: usize) -> ! {
-    let name = NAMES.get(function).map_or(&b"?"[..], |name| name.to_bytes());
+    let name = NAMES
+        .get(function)
+        .map_or(&b"?"[..], |name| name.to_bytes());
     let parts = [
         &b"libcollector.so: symbol lookup error: undefined symbol: "[..],
         name,

@@ -60,12 +60,7 @@ struct Outer {
     /// The thread's state at that time; 0: none, and nothing is recorded.
     token: usize,
     region: u64,
-}
-
-impl std::fmt::Debug for Provider {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Provider").finish_non_exhaustive()
-    }
+    provider: Option<&'static Provider>,
 }
 
 fn begin(thread: &mut Thread, at: At, requested: u32) -> Outer {
@@ -74,6 +69,7 @@ fn begin(thread: &mut Thread, at: At, requested: u32) -> Outer {
     Outer {
         team,
         task,
+        provider: state.provider,
         token: thread.token(),
         region: thread.parallel_begin(call, requested).0,
     }
@@ -84,6 +80,7 @@ fn end(outer: Outer) {
         thread.parallel_end(InstanceId(outer.region));
         thread.gomp.team = outer.team;
         thread.gomp.task = InstanceId(outer.task);
+        thread.gomp.provider = outer.provider;
     });
 }
 
@@ -105,7 +102,7 @@ unsafe extern "C-unwind" fn run(region: *mut c_void) {
     } else {
         THREAD_WORKER
     };
-    with_kind(kind, |thread| enter(thread, region.id, index, size));
+    with_kind(kind, |thread| enter(thread, &region, index, size));
     // SAFETY: the program's function and its data.
     unsafe { body(region.data) };
     if size > 1 {
@@ -114,10 +111,11 @@ unsafe extern "C-unwind" fn run(region: *mut c_void) {
     }
 }
 
-fn enter(thread: &mut Thread, region: InstanceId, index: u32, size: u32) {
+fn enter(thread: &mut Thread, region: &Region, index: u32, size: u32) {
     thread.gomp.team = size;
     thread.gomp.task = InstanceId::NONE;
-    thread.implicit_begin(region, index, size);
+    thread.gomp.provider = region.provider;
+    thread.implicit_begin(region.id, index, size);
 }
 
 /// A region that begins and ends in one call.
@@ -155,11 +153,7 @@ pub(super) unsafe extern "C-unwind" fn fork(saved: *mut Saved, what: What) -> us
         _ => ours,
     };
     // SAFETY: the caller's arguments, but for the function and its data, which go together.
-    let result = unsafe {
-        real(
-            body, data, threads, third, fourth, fifth, sixth, seventh,
-        )
-    };
+    let result = unsafe { real(body, data, threads, third, fourth, fifth, sixth, seventh) };
     end(outer);
     result
 }
@@ -228,15 +222,11 @@ pub(super) unsafe extern "C-unwind" fn open(saved: *mut Saved, what: What) {
         block => (run, block as *mut c_void),
     };
     // SAFETY: the caller's arguments, but for the function and its data, which go together.
-    unsafe {
-        real(
-            body, data, threads, third, fourth, fifth, sixth, seventh,
-        )
-    };
+    unsafe { real(body, data, threads, third, fourth, fifth, sixth, seventh) };
     if block != 0 {
-        // SAFETY: written above by this thread.
-        let id = unsafe { (*(block as *const Region)).id };
-        with(|thread| enter(thread, id, 0, provider.team_size()));
+        // SAFETY: written above by this thread, and not withdrawn before `close`.
+        let region = unsafe { *(block as *const Region) };
+        with(|thread| enter(thread, &region, 0, provider.team_size()));
     }
 }
 

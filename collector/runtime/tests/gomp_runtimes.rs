@@ -1,0 +1,174 @@
+//! Which runtime a call is for: private copies, several at once, one that speaks OMPT.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use omp_ring::consumer::{ArenaOptions, Consumer};
+use omp_ring::layout::RuntimeKind;
+use omp_ring::record::{CodePayload, Kind};
+use support::{compile_gnu, preloaded, record_child, record_preloaded};
+
+fn folder(name: &str) -> PathBuf {
+    let path =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}
+
+fn libgomp() -> PathBuf {
+    let output = Command::new("gcc")
+        .arg("-print-file-name=libgomp.so")
+        .output()
+        .unwrap();
+    PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())
+        .canonicalize()
+        .unwrap()
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().unwrap();
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {message}");
+}
+
+/// A copy of libgomp under another name, inside as well as outside, and an extension linked to
+/// nothing else: how wheels are repaired.
+fn extension(folder: &Path, letter: char) -> PathBuf {
+    let name = b"libgomp.so.1\0";
+    let renamed = format!("libgomp{letter}.so1");
+    let mut image = std::fs::read(libgomp()).unwrap();
+    let at = image
+        .windows(name.len())
+        .position(|it| it == name)
+        .expect("its own name is in it");
+    image[at..at + renamed.len()].copy_from_slice(renamed.as_bytes());
+    let copy = folder.join(&renamed);
+    std::fs::write(&copy, image).unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/gomp/extension.c");
+    let object = folder.join(format!("{letter}.o"));
+    run(Command::new("gcc")
+        .args(["-O2", "-g", "-fopenmp", "-fPIC", "-c"])
+        .arg(source)
+        .arg("-o")
+        .arg(&object));
+    let library = folder.join(format!("{letter}.so"));
+    run(Command::new("gcc")
+        .arg("-shared")
+        .arg(&object)
+        .arg(&copy)
+        .arg(format!("-Wl,-rpath,{}", folder.display()))
+        .arg("-o")
+        .arg(&library));
+    library
+}
+
+#[test]
+fn private_copies_are_each_their_own_runtime() {
+    let folder = folder("private");
+    let (a, b) = (extension(&folder, 'a'), extension(&folder, 'b'));
+    let host = compile_gnu("gomp/host.c", &["-fno-openmp", "-ldl"]);
+    run(Command::new(&host).args([&a, &b]));
+    let consumer = Consumer::create(&ArenaOptions::default()).unwrap();
+    let child = preloaded(&host, &consumer).args([&a, &b]).spawn().unwrap();
+    let recording = record_child(consumer, child);
+    assert!(recording.status.success(), "{}", recording.stderr);
+    assert_eq!(recording.stderr, "");
+    let addresses: BTreeSet<u64> = recording.consumer.runtimes().map(|it| it.address).collect();
+    assert_eq!(addresses.len(), 2);
+    assert!(
+        recording
+            .consumer
+            .runtimes()
+            .all(|it| it.kind == RuntimeKind::Gomp)
+    );
+    // Twenty times: a region of the first, in each of its two threads one of the second; and one
+    // of the second by itself.
+    assert_eq!(recording.all(Kind::ParallelBegin).count(), 80);
+    assert_eq!(recording.all(Kind::ParallelEnd).count(), 80);
+    let ids: BTreeSet<_> = recording
+        .all(Kind::ParallelBegin)
+        .map(|event| event.region().region)
+        .collect();
+    assert_eq!(ids.len(), 80);
+    let mut parts = BTreeMap::<_, BTreeSet<u16>>::new();
+    for event in recording.all(Kind::ImplicitBegin) {
+        let part = event.region();
+        assert_eq!(part.size, 2);
+        assert!(parts.entry(part.region).or_default().insert(part.index));
+    }
+    assert_eq!(parts.len(), 80);
+    assert!(parts.values().all(|indices| indices.len() == 2));
+    // Two barriers for each thread of each team, and two in `single`.
+    assert_eq!(recording.all(Kind::SyncWaitBegin).count(), 80 * 2 * 2);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn llvm_s_runtime_in_place_of_libgomp_is_heard_by_its_own_interface() {
+    let Some(libomp) = (14..=24)
+        .rev()
+        .map(|version| format!("/usr/lib/llvm-{version}/lib/libomp.so.5"))
+        .map(PathBuf::from)
+        .find(|path| path.is_file())
+    else {
+        return;
+    };
+    let folder = folder("llvm");
+    std::os::unix::fs::symlink(libomp, folder.join("libgomp.so.1")).unwrap();
+    let program = compile_gnu("gomp/constructs.c", &[]);
+    let path = folder.to_str().unwrap();
+    let recording = record_preloaded(&program, &[("LD_LIBRARY_PATH", path)]);
+    assert!(recording.status.success(), "{}", recording.stderr);
+    let kinds: Vec<_> = recording.consumer.runtimes().map(|it| it.kind).collect();
+    assert_eq!(kinds, [RuntimeKind::Ompt]);
+    assert_eq!(recording.all(Kind::ParallelBegin).count(), 8);
+    let criticals = recording
+        .all(Kind::MutexAcquire)
+        .filter(|event| CodePayload::unpack(event.payload).kind == 5);
+    // Not once more by the interposer.
+    assert_eq!(criticals.count(), 12);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_program_that_calls_nothing_of_openmp_leaves_no_trace() {
+    let consumer = Consumer::create(&ArenaOptions::default()).unwrap();
+    let child = preloaded(Path::new("/bin/true"), &consumer).spawn();
+    let recording = record_child(consumer, child.unwrap());
+    assert!(recording.status.success());
+    assert_eq!(recording.stderr, "");
+    assert_eq!(recording.consumer.runtimes().count(), 0);
+    assert_eq!(recording.threads.len(), 0);
+}
+
+#[test]
+fn without_an_arena_programs_run_as_alone() {
+    for source in ["gomp/constructs.c", "gomp/tasks.cpp", "gomp/doacross.c"] {
+        let program = compile_gnu(source, &[]);
+        let consumer = Consumer::create(&ArenaOptions::default()).unwrap();
+        let mut command = preloaded(&program, &consumer);
+        command.env_remove(omp_ring::ARENA_VARIABLE);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{source}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        assert_eq!(consumer.slots().count(), 0);
+    }
+}
+
+#[test]
+fn threads_beyond_the_slots_run_unrecorded() {
+    let options = ArenaOptions {
+        slots: 1,
+        ..ArenaOptions::default()
+    };
+    let consumer = Consumer::create(&options).unwrap();
+    let child = preloaded(&compile_gnu("gomp/constructs.c", &[]), &consumer).spawn();
+    let recording = record_child(consumer, child.unwrap());
+    assert!(recording.status.success(), "{}", recording.stdout);
+    assert_eq!(recording.threads.len(), 1);
+    assert_eq!(recording.all(Kind::ImplicitBegin).count(), 8);
+}
