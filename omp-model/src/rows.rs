@@ -109,6 +109,54 @@ pub struct RegionSum {
     pub team: u16,
 }
 
+/// How the useful work of a region's instances was spread over their teams, summed like
+/// [`RegionSum`], to which it is an addition: recordings of earlier versions have none.
+///
+/// A thread's useful work is its time on a CPU in [`crate::state::State::Work`] between its
+/// implicit task's begin and the region's end, nested regions' and tasks' included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegionWork {
+    /// The slice in which the instances ended.
+    pub slice: u32,
+    /// The region's context.
+    pub context: ContextId,
+    /// On which thread they were encountered.
+    pub thread: ThreadId,
+    /// Thread time that the teams could have worked: each instance's time on the encountering
+    /// thread by its team's size, summed.
+    pub capacity: Nanos,
+    /// The longest useful work of a thread in each instance, summed.
+    pub longest: Nanos,
+    /// The mean useful work over the team in each instance, summed.
+    pub mean: Nanos,
+}
+
+/// Explicit tasks of one construct that were completed in a slice of time.
+///
+/// A task's work is its thread's time on a CPU in [`crate::state::State::Work`] while it was the
+/// current task: neither its waits nor the tasks that ran inside them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskSum {
+    /// The slice in which they were completed.
+    pub slice: u32,
+    /// The task's context: where it was created.
+    pub context: ContextId,
+    /// On which thread they were completed.
+    pub thread: ThreadId,
+    /// How many.
+    pub instances: u32,
+    /// How many of them were created by another thread.
+    pub elsewhere: u32,
+    /// Their work.
+    pub work: Nanos,
+    /// The shortest one's.
+    pub least: Nanos,
+    /// The longest one's.
+    pub most: Nanos,
+    /// The sum of their squares, in square nanoseconds.
+    pub squares: u128,
+}
+
 /// Instances of a region that are long enough to be listed by themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegionSpan {

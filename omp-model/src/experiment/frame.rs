@@ -50,9 +50,11 @@ pub(super) enum Kind {
     SymbolEnd = 17,
     /// The recording is whole.
     End = 18,
+    RegionWorks = 19,
+    TaskSums = 20,
 }
 
-const KINDS: [Kind; 18] = [
+const KINDS: [Kind; 20] = [
     Kind::Header,
     Kind::Modules,
     Kind::Frames,
@@ -71,11 +73,21 @@ const KINDS: [Kind; 18] = [
     Kind::SymbolFrames,
     Kind::SymbolEnd,
     Kind::End,
+    Kind::RegionWorks,
+    Kind::TaskSums,
 ];
 
 impl Kind {
     fn from_u8(number: u8) -> Option<Kind> {
         KINDS.get(usize::from(number.checked_sub(1)?)).copied()
+    }
+
+    /// What the first reader of this format did not know it may skip: nothing points to it.
+    const fn flags(self) -> u8 {
+        match self {
+            Kind::RegionWorks | Kind::TaskSums => SKIPPABLE,
+            _ => 0,
+        }
     }
 }
 
@@ -99,7 +111,7 @@ pub(super) fn file_version(bytes: &[u8]) -> Option<u32> {
 /// Appends a frame.
 pub(super) fn push_frame(out: &mut Vec<u8>, kind: Kind, payload: &[u8]) {
     let start = out.len();
-    out.extend_from_slice(&[kind as u8, 0]);
+    out.extend_from_slice(&[kind as u8, kind.flags()]);
     out.extend_from_slice(&(payload.len() as u32).to_le_bytes());
     let mut sum = crc32fast::Hasher::new();
     sum.update(&out[start..]);
@@ -181,7 +193,7 @@ mod tests {
             assert_eq!(Kind::from_u8(*kind as u8), Some(*kind));
         }
         assert_eq!(Kind::from_u8(0), None);
-        assert_eq!(Kind::from_u8(19), None);
+        assert_eq!(Kind::from_u8(21), None);
     }
 
     #[test]

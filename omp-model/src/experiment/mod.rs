@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 
 use crate::header::{FORMAT_VERSION, Header};
 use crate::ids::Nanos;
-use crate::rows::{Interval, RegionSpan, RegionSum, Sample, Sum};
+use crate::rows::{Interval, RegionSpan, RegionSum, RegionWork, Sample, Sum, TaskSum};
 use crate::symbols::SymbolTable;
 use crate::tables::Tables;
 
@@ -57,8 +57,12 @@ pub struct Batch<'a> {
     pub intervals: &'a [Interval],
     /// Regions' instances, summed.
     pub region_sums: &'a [RegionSum],
+    /// How their work was spread.
+    pub region_works: &'a [RegionWork],
     /// Long instances of regions.
     pub region_spans: &'a [RegionSpan],
+    /// Completed tasks, summed.
+    pub task_sums: &'a [TaskSum],
 }
 
 /// Why an experiment could not be written.
@@ -203,9 +207,14 @@ pub struct Experiment {
     pub intervals: Vec<Interval>,
     /// Regions' instances, summed; sorted likewise by thread, slice and context.
     pub region_sums: Vec<RegionSum>,
+    /// How their work was spread; sorted likewise. Empty in recordings of earlier versions.
+    pub region_works: Vec<RegionWork>,
     /// Long instances of regions, from and to whole [`TICK`]s; sorted likewise by thread and
     /// start.
     pub region_spans: Vec<RegionSpan>,
+    /// Completed tasks, summed; sorted likewise by thread, slice and context. Empty in recordings
+    /// of earlier versions.
+    pub task_sums: Vec<TaskSum>,
     /// Names, if they were resolved when the recording ended.
     pub symbols: Option<SymbolTable>,
     /// Whether the recording came to its end.

@@ -13,7 +13,7 @@ use super::symbols::Pending;
 use super::{Experiment, HEADER, OpenError, RECORDS, Samples, Warning, samples, text_rows};
 use crate::header::{FORMAT_VERSION, Header};
 use crate::ids::Nanos;
-use crate::rows::{Interval, RegionSpan, RegionSum, SLICE, Sample, Sum};
+use crate::rows::{Interval, RegionSpan, RegionSum, RegionWork, SLICE, Sample, Sum, TaskSum};
 use crate::symbols::SymbolTable;
 use crate::tables::{Interner, Tables};
 
@@ -57,7 +57,9 @@ pub(super) fn open(path: &Path) -> Result<Experiment, OpenError> {
         sums: reading.sums,
         intervals: reading.intervals,
         region_sums: reading.region_sums,
+        region_works: reading.region_works,
         region_spans: reading.region_spans,
+        task_sums: reading.task_sums,
         symbols: reading.symbols,
         finished: reading.finished,
         last: reading.last,
@@ -107,7 +109,9 @@ struct Reading {
     sums: Vec<Sum>,
     intervals: Vec<Interval>,
     region_sums: Vec<RegionSum>,
+    region_works: Vec<RegionWork>,
     region_spans: Vec<RegionSpan>,
+    task_sums: Vec<TaskSum>,
     symbols_pending: Pending,
     symbols: Option<SymbolTable>,
     finished: bool,
@@ -263,6 +267,14 @@ impl Reading {
             }),
             Kind::RegionSums => rows::decode(decoder, first, known, |row: RegionSum| {
                 self.region_sums.push(row);
+                Ok(())
+            }),
+            Kind::RegionWorks => rows::decode(decoder, first, known, |row: RegionWork| {
+                self.region_works.push(row);
+                Ok(())
+            }),
+            Kind::TaskSums => rows::decode(decoder, first, known, |row: TaskSum| {
+                self.task_sums.push(row);
                 Ok(())
             }),
             Kind::RegionSpans => rows::decode(decoder, first, known, |row: RegionSpan| {

@@ -4,7 +4,7 @@ use super::TICK;
 use super::coding::{Corrupt, unzigzag, zigzag};
 use super::column::{Decoder, Encoder};
 use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
-use crate::rows::{Interval, RegionSpan, RegionSum, Sum};
+use crate::rows::{Interval, RegionSpan, RegionSum, RegionWork, Sum, TaskSum};
 use crate::state::{Presence, State};
 use crate::tables::{
     Context, ContextKind, Cut, Frame, Stack, StackEntry, Tables, Tag, Thread, ThreadKind,
@@ -373,6 +373,71 @@ impl Row<5> for RegionSpan {
             start: nanos(start)?,
             length: nanos(length)?,
             team: narrow(team)?,
+        })
+    }
+}
+
+impl Row<6> for RegionWork {
+    const DELTA: [bool; 6] = [true, true, true, false, false, false];
+
+    fn numbers(&self, _: u64) -> [u64; 6] {
+        [
+            u64::from(self.context.0),
+            u64::from(self.thread.0),
+            u64::from(self.slice),
+            self.capacity.0,
+            self.longest.0,
+            self.mean.0,
+        ]
+    }
+
+    fn row(numbers: [u64; 6], _: u64, known: &Known) -> Result<Self, Corrupt> {
+        let [context, thread, slice, capacity, longest, mean] = numbers;
+        Ok(RegionWork {
+            slice: narrow(slice)?,
+            context: known.context(context)?,
+            thread: known.thread(thread)?,
+            capacity: Nanos(capacity),
+            longest: Nanos(longest),
+            mean: Nanos(mean),
+        })
+    }
+}
+
+impl Row<10> for TaskSum {
+    const DELTA: [bool; 10] = [
+        true, true, true, false, false, false, false, false, false, false,
+    ];
+
+    /// The squares' upper half is nearly always 0, and costs two bytes a frame then.
+    fn numbers(&self, _: u64) -> [u64; 10] {
+        [
+            u64::from(self.context.0),
+            u64::from(self.thread.0),
+            u64::from(self.slice),
+            u64::from(self.instances),
+            u64::from(self.elsewhere),
+            self.work.0,
+            self.least.0,
+            self.most.0,
+            self.squares as u64,
+            (self.squares >> 64) as u64,
+        ]
+    }
+
+    fn row(numbers: [u64; 10], _: u64, known: &Known) -> Result<Self, Corrupt> {
+        let [context, thread, slice, instances, elsewhere, rest @ ..] = numbers;
+        let [work, least, most, squares, squares_above] = rest;
+        Ok(TaskSum {
+            slice: narrow(slice)?,
+            context: known.context(context)?,
+            thread: known.thread(thread)?,
+            instances: narrow(instances)?,
+            elsewhere: narrow(elsewhere)?,
+            work: Nanos(work),
+            least: Nanos(least),
+            most: Nanos(most),
+            squares: u128::from(squares_above) << 64 | u128::from(squares),
         })
     }
 }

@@ -168,7 +168,13 @@ impl Writer {
         self.push_table(Kind::RegionSums, &region_sums, 0, known)?;
         let mut region_spans = batch.region_spans.to_vec();
         region_spans.sort_by_key(|span| (span.thread, span.start));
-        self.push_table(Kind::RegionSpans, &region_spans, 0, known)
+        self.push_table(Kind::RegionSpans, &region_spans, 0, known)?;
+        let mut region_works = batch.region_works.to_vec();
+        region_works.sort_by_key(|work| (work.thread, work.slice, work.context));
+        self.push_table(Kind::RegionWorks, &region_works, 0, known)?;
+        let mut task_sums = batch.task_sums.to_vec();
+        task_sums.sort_by_key(|sum| (sum.thread, sum.slice, sum.context));
+        self.push_table(Kind::TaskSums, &task_sums, 0, known)
     }
 
     /// The rows from `had` on.

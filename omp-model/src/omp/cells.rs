@@ -2,37 +2,44 @@
 
 /// What was added up under one key.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cell {
-    pub(super) key: u64,
-    /// Nanoseconds.
-    pub(super) time: u64,
-    pub(super) count: u32,
-    /// The largest team; of regions only.
-    pub(super) team: u16,
+struct Cell<T> {
+    key: u64,
+    sum: T,
 }
 
 const FREE: u64 = u64::MAX;
-const VACANT: Cell = Cell {
-    key: FREE,
-    time: 0,
-    count: 0,
-    team: 0,
-};
 
-/// An open-addressed table of [`Cell`]s. Unlike a general hash map it finds a cell with one
+/// An open-addressed table of sums by key. Unlike a general hash map it finds a cell with one
 /// multiplication and usually one probe, and it is drained in place at each end of a slice.
-#[derive(Debug, Default)]
-pub(super) struct Cells {
-    slots: Vec<Cell>,
+#[derive(Debug)]
+pub(super) struct Cells<T> {
+    slots: Vec<Cell<T>>,
     used: usize,
     /// `64 - log2(slots.len())`.
     shift: u32,
 }
 
-impl Cells {
-    /// The cell of `key`, which must not be `u64::MAX`; made empty if it is new.
+impl<T> Default for Cells<T> {
+    fn default() -> Self {
+        Cells {
+            slots: Vec::new(),
+            used: 0,
+            shift: 0,
+        }
+    }
+}
+
+impl<T: Copy + Default> Cells<T> {
+    fn vacant() -> Cell<T> {
+        Cell {
+            key: FREE,
+            sum: T::default(),
+        }
+    }
+
+    /// The sum of `key`, which must not be `u64::MAX`; its default if it is new.
     #[inline]
-    pub(super) fn at(&mut self, key: u64) -> &mut Cell {
+    pub(super) fn at(&mut self, key: u64) -> &mut T {
         // At most three quarters full, so that probing ends and stays short.
         if (self.used + 1) * 4 > self.slots.len() * 3 {
             self.grow();
@@ -43,7 +50,7 @@ impl Cells {
             cell.key = key;
             self.used += 1;
         }
-        cell
+        &mut cell.sum
     }
 
     #[inline]
@@ -63,7 +70,7 @@ impl Cells {
     #[cold]
     fn grow(&mut self) {
         let size = (self.slots.len() * 2).max(16);
-        let old = std::mem::replace(&mut self.slots, vec![VACANT; size]);
+        let old = std::mem::replace(&mut self.slots, vec![Self::vacant(); size]);
         self.shift = 64 - size.trailing_zeros();
         for cell in old {
             if cell.key != FREE {
@@ -73,14 +80,15 @@ impl Cells {
         }
     }
 
-    /// Hands every cell to `take` and leaves none.
-    pub(super) fn drain(&mut self, mut take: impl FnMut(Cell)) {
+    /// Hands every key with its sum to `take` and leaves none.
+    pub(super) fn drain(&mut self, mut take: impl FnMut(u64, T)) {
         if self.used == 0 {
             return;
         }
         for cell in &mut self.slots {
             if cell.key != FREE {
-                take(std::mem::replace(cell, VACANT));
+                let Cell { key, sum } = std::mem::replace(cell, Self::vacant());
+                take(key, sum);
             }
         }
         // A thread that once met many constructs must not make every later slice's walk long.
@@ -97,34 +105,34 @@ mod tests {
 
     #[test]
     fn cells_add_up_by_key_through_growth_and_draining() {
-        let mut cells = Cells::default();
+        let mut cells = Cells::<(u64, u32)>::default();
         for round in 0..3 {
             for pass in 1..=4u64 {
                 for key in 0..1000u64 {
-                    let cell = cells.at(key * 3);
-                    cell.time += key + pass;
-                    cell.count += 1;
+                    let (time, count) = cells.at(key * 3);
+                    *time += key + pass;
+                    *count += 1;
                 }
             }
             let mut drained = Vec::new();
-            cells.drain(|cell| drained.push((cell.key, cell.time, cell.count)));
+            cells.drain(|key, (time, count)| drained.push((key, time, count)));
             drained.sort_unstable();
             let expected: Vec<_> = (0..1000).map(|key| (key * 3, 4 * key + 10, 4)).collect();
             assert_eq!(drained, expected, "round {round}");
         }
-        cells.drain(|cell| panic!("left over: {cell:?}"));
+        cells.drain(|key, _| panic!("left over: {key}"));
     }
 
     #[test]
     fn a_table_that_was_large_once_shrinks() {
-        let mut cells = Cells::default();
+        let mut cells = Cells::<u32>::default();
         for key in 0..10_000 {
-            cells.at(key).count += 1;
+            *cells.at(key) += 1;
         }
-        cells.drain(|_| ());
-        cells.at(5).count += 1;
-        cells.drain(|_| ());
+        cells.drain(|_, _| ());
+        *cells.at(5) += 1;
+        cells.drain(|_, _| ());
         assert!(cells.slots.len() <= 16);
-        assert_eq!(cells.at(5).count, 0);
+        assert_eq!(*cells.at(5), 0);
     }
 }

@@ -1,7 +1,7 @@
 //! How regions end: seen by their parallel_end, or found out where that was lost.
 
 use super::machine::{Machine, Moment};
-use super::regions::Slot;
+use super::regions::{Member, Slot};
 use super::thread::{Cause, Entry, placeless};
 use crate::ids::{ContextId, FrameId, StackId, ThreadId};
 use crate::state::State;
@@ -68,14 +68,13 @@ impl Machine {
         let region = self.regions.at_mut(slot);
         let (id, owner) = (region.id, region.owner);
         let mut members = std::mem::take(&mut region.members);
-        for &member in &members {
+        for &Member { thread: member, .. } in &members {
             let found = self.threads[member.index()]
                 .find(|entry| entry.cause == Cause::Implicit(slot) && entry.id == id);
             if let Some(at) = found {
                 self.unwind(member, at);
                 self.retire(now.tables, member);
-                let tag = self.threads[member.index()].top().tag;
-                now.ledger.tag(member, now.time, tag);
+                now.tell(member, self.threads[member.index()].top());
             }
         }
         members.clear();
@@ -113,8 +112,7 @@ impl Machine {
         {
             entries.remove(from - 1);
         }
-        let tag = stack.top().tag;
-        now.ledger.tag(owner, now.time, tag);
+        now.tell(owner, stack.top());
     }
 
     /// A thread that has worked in a team and is at its base again is an idle worker, also where
@@ -197,7 +195,7 @@ impl Machine {
         let region = self.regions.at_mut(slot);
         let old = std::mem::replace(&mut region.context, context);
         let members = std::mem::take(&mut region.members);
-        for &member in &members {
+        for &Member { thread: member, .. } in &members {
             for entry in self.threads[member.index()].entries_mut() {
                 if entry.context == old && entry.context != ContextId::ROOT {
                     let tag = now.tables.tags.get(entry.tag.0);
@@ -213,8 +211,7 @@ impl Machine {
                     );
                 }
             }
-            let tag = self.threads[member.index()].top().tag;
-            now.ledger.tag(member, now.time, tag);
+            now.tell(member, self.threads[member.index()].top());
         }
         self.regions.at_mut(slot).members = members;
     }

@@ -3,7 +3,7 @@
 use super::cells::Cells;
 use super::listing::Listing;
 use crate::ids::{ContextId, Nanos, TagId, ThreadId};
-use crate::rows::{Interval, RegionSpan, RegionSum, SLICE, Sum};
+use crate::rows::{Interval, RegionSpan, RegionSum, RegionWork, SLICE, Sum, TaskSum};
 use crate::state::Presence;
 
 /// What a [`Ledger`] has booked since it was last asked.
@@ -15,8 +15,64 @@ pub struct Rows {
     pub intervals: Vec<Interval>,
     /// Region instances; one key may come several times, to be added up.
     pub region_sums: Vec<RegionSum>,
+    /// How their work was spread, beside each of `region_sums`.
+    pub region_works: Vec<RegionWork>,
     /// Long region instances, by their end.
     pub region_spans: Vec<RegionSpan>,
+    /// Completed tasks; one key may come several times, to be added up.
+    pub task_sums: Vec<TaskSum>,
+}
+
+/// Useful work of a team in one instance of a region.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TeamWork {
+    /// The team's size.
+    pub team: u16,
+    /// Of the thread that worked longest.
+    pub longest: Nanos,
+    /// Of all threads.
+    pub total: Nanos,
+}
+
+/// A task that was completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskRun {
+    /// Its context.
+    pub context: ContextId,
+    /// Its work.
+    pub work: Nanos,
+    /// Whether another thread had created it.
+    pub elsewhere: bool,
+}
+
+/// Time under one tag and presence.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spent {
+    /// Nanoseconds.
+    time: u64,
+    intervals: u32,
+}
+
+/// Instances of one region.
+#[derive(Clone, Copy, Debug, Default)]
+struct Instances {
+    count: u32,
+    team: u16,
+    elapsed: u64,
+    capacity: u64,
+    longest: u64,
+    mean: u64,
+}
+
+/// Completed tasks of one construct.
+#[derive(Clone, Copy, Debug, Default)]
+struct Completed {
+    count: u32,
+    elsewhere: u32,
+    work: u64,
+    least: u64,
+    most: u64,
+    squares: u128,
 }
 
 /// Books how long each thread was in which state, on or off the CPU.
@@ -45,6 +101,10 @@ struct Account {
     life: Life,
     tag: u32,
     presence: u8,
+    /// Whether the tag is of useful work.
+    useful: bool,
+    /// Nanoseconds of useful work on a CPU, booked so far.
+    worked: u64,
     /// Where in `alive` it stands.
     place: u32,
     /// Everything before is in the cells.
@@ -55,8 +115,9 @@ struct Account {
     unlisted: u64,
     /// End of the slice that the cells are of: they hold time up to and including it.
     border: u64,
-    cells: Cells,
-    regions: Cells,
+    cells: Cells<Spent>,
+    regions: Cells<Instances>,
+    tasks: Cells<Completed>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -135,6 +196,7 @@ impl Ledger {
         account.life = Life::Dead;
         account.cells = Cells::default();
         account.regions = Cells::default();
+        account.tasks = Cells::default();
         let place = account.place;
         self.alive.swap_remove(place as usize);
         if let Some(moved) = self.alive.get(place as usize) {
@@ -143,24 +205,36 @@ impl Ledger {
         Some(Nanos(end))
     }
 
-    /// From `time` on the thread does what `tag` says. Nothing happens to one that is not alive.
+    /// From `time` on the thread does what `tag` says, which is `useful` work or not. Nothing
+    /// happens to one that is not alive.
     #[inline]
-    pub fn tag(&mut self, thread: ThreadId, time: Nanos, tag: TagId) {
-        self.change(thread, time, |account| (tag.0, account.presence));
+    pub fn tag(&mut self, thread: ThreadId, time: Nanos, tag: TagId, useful: bool) {
+        self.change(thread, time, |account| (tag.0, account.presence, useful));
+    }
+
+    /// Useful work of the thread on a CPU from its birth to `time`; none of one that is unknown.
+    #[inline]
+    pub fn worked(&self, thread: ThreadId, time: Nanos) -> Nanos {
+        let account = self.accounts.get(thread.index());
+        Nanos(account.map_or(0, |account| {
+            account.worked + account.useful_part(time.0.saturating_sub(account.booked))
+        }))
     }
 
     /// From `time` on the kernel has the thread there. Nothing happens to one that is not alive.
     #[inline]
     pub fn presence(&mut self, thread: ThreadId, time: Nanos, presence: Presence) {
-        self.change(thread, time, |account| (account.tag, presence as u8));
+        self.change(thread, time, |account| {
+            (account.tag, presence as u8, account.useful)
+        });
     }
 
     #[inline]
-    fn change(&mut self, thread: ThreadId, time: Nanos, to: impl Fn(&Account) -> (u32, u8)) {
+    fn change(&mut self, thread: ThreadId, time: Nanos, to: impl Fn(&Account) -> (u32, u8, bool)) {
         let Some(account) = self.accounts.get_mut(thread.index()) else {
             return;
         };
-        let (tag, presence) = to(account);
+        let (tag, presence, useful) = to(account);
         if account.life != Life::Alive || (tag, presence) == (account.tag, account.presence) {
             return;
         }
@@ -174,6 +248,7 @@ impl Ledger {
         }
         account.tag = tag;
         account.presence = presence;
+        account.useful = useful;
     }
 
     /// An instance of a region ended on the thread that encountered it; `start` to `end` is its
@@ -183,7 +258,7 @@ impl Ledger {
         context: ContextId,
         thread: ThreadId,
         (start, end): (Nanos, Nanos),
-        team: u16,
+        work: TeamWork,
     ) {
         let Some(account) = self.accounts.get_mut(thread.index()) else {
             return;
@@ -194,10 +269,16 @@ impl Ledger {
         // The slice of the instance is that of its end, which must be the one that is open.
         account.book(thread, end.0, &mut self.rows);
         let length = end.since(start);
-        let cell = account.regions.at(u64::from(context.0));
-        cell.count += 1;
-        cell.time += length.0;
-        cell.team = cell.team.max(team);
+        let team = work.team.max(1);
+        let region = account.regions.at(u64::from(context.0));
+        region.count += 1;
+        region.team = region.team.max(team);
+        region.elapsed += length.0;
+        region.capacity += length.0 * u64::from(team);
+        // Events in disorder may credit a thread with more than there was.
+        let longest = work.longest.min(length).0;
+        region.longest += longest;
+        region.mean += (work.total.0 / u64::from(team)).min(longest);
         if self.spans.admits(length.0, end.0) {
             self.rows.region_spans.push(RegionSpan {
                 context,
@@ -207,6 +288,28 @@ impl Ledger {
                 team,
             });
         }
+    }
+
+    /// The thread completed a task.
+    pub fn task(&mut self, thread: ThreadId, time: Nanos, task: TaskRun) {
+        let Some(account) = self.accounts.get_mut(thread.index()) else {
+            return;
+        };
+        if account.life != Life::Alive {
+            return;
+        }
+        account.book(thread, time.0, &mut self.rows);
+        let work = task.work.0;
+        let tasks = account.tasks.at(u64::from(task.context.0));
+        tasks.least = match tasks.count {
+            0 => work,
+            _ => tasks.least.min(work),
+        };
+        tasks.most = tasks.most.max(work);
+        tasks.count += 1;
+        tasks.elsewhere += u32::from(task.elsewhere);
+        tasks.work += work;
+        tasks.squares += u128::from(work) * u128::from(work);
     }
 
     /// Books the running intervals up to `now`, before which no event will come any more, and
@@ -259,16 +362,31 @@ impl Account {
         if end > self.border {
             self.book(thread, end, rows);
         }
-        let cell = self.cells.at(key(self.tag, self.presence));
-        cell.time += end - self.booked;
-        cell.count += 1;
-        self.booked = end;
+        self.spend(end).intervals += 1;
         self.list(thread, end, rows, listing);
         self.since = end;
         self.unlisted = end;
     }
 
-    /// Adds the running interval's time up to `time` to its cell, turning over slices; the
+    /// Adds the running interval's time up to `time`, which is in the open slice, to its sum.
+    #[inline]
+    fn spend(&mut self, time: u64) -> &mut Spent {
+        let more = time - self.booked;
+        self.booked = time;
+        self.worked += self.useful_part(more);
+        let spent = self.cells.at(key(self.tag, self.presence));
+        spent.time += more;
+        spent
+    }
+
+    /// What of so much of the running interval is useful work on a CPU: all or nothing.
+    #[inline]
+    const fn useful_part(&self, nanos: u64) -> u64 {
+        let counts = self.useful && self.presence == Presence::Running as u8;
+        nanos * counts as u64
+    }
+
+    /// Adds the running interval's time up to `time` to its sum, turning over slices; the
     /// interval goes on.
     fn book(&mut self, thread: ThreadId, time: u64, rows: &mut Rows) {
         if time <= self.booked {
@@ -276,13 +394,11 @@ impl Account {
         }
         while self.border < time {
             if self.border > self.booked {
-                self.cells.at(key(self.tag, self.presence)).time += self.border - self.booked;
-                self.booked = self.border;
+                self.spend(self.border);
             }
             self.turn(thread, rows);
         }
-        self.cells.at(key(self.tag, self.presence)).time += time - self.booked;
-        self.booked = time;
+        self.spend(time);
     }
 
     /// Lists what is not yet listed of the running interval, if it is long enough.
@@ -310,24 +426,46 @@ impl Account {
     /// Makes the open slice's rows.
     fn settle(&mut self, thread: ThreadId, rows: &mut Rows) {
         let slice = (self.border / SLICE.0 - 1) as u32;
-        self.cells.drain(|cell| {
+        self.cells.drain(|key, spent| {
             rows.sums.push(Sum {
                 slice,
                 thread,
-                tag: TagId((cell.key >> 2) as u32),
-                presence: presence_of(cell.key),
-                time: Nanos(cell.time),
-                count: cell.count,
+                tag: TagId((key >> 2) as u32),
+                presence: presence_of(key),
+                time: Nanos(spent.time),
+                count: spent.intervals,
             });
         });
-        self.regions.drain(|cell| {
+        self.regions.drain(|key, region| {
+            let context = ContextId(key as u32);
             rows.region_sums.push(RegionSum {
                 slice,
-                context: ContextId(cell.key as u32),
+                context,
                 thread,
-                instances: cell.count,
-                elapsed: Nanos(cell.time),
-                team: cell.team,
+                instances: region.count,
+                elapsed: Nanos(region.elapsed),
+                team: region.team,
+            });
+            rows.region_works.push(RegionWork {
+                slice,
+                context,
+                thread,
+                capacity: Nanos(region.capacity),
+                longest: Nanos(region.longest),
+                mean: Nanos(region.mean),
+            });
+        });
+        self.tasks.drain(|key, tasks| {
+            rows.task_sums.push(TaskSum {
+                slice,
+                context: ContextId(key as u32),
+                thread,
+                instances: tasks.count,
+                elsewhere: tasks.elsewhere,
+                work: Nanos(tasks.work),
+                least: Nanos(tasks.least),
+                most: Nanos(tasks.most),
+                squares: tasks.squares,
             });
         });
     }

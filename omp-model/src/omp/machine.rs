@@ -6,8 +6,8 @@
 
 use super::joins::is_fork;
 use super::labels::Labels;
-use super::ledger::Ledger;
-use super::regions::{Regions, Slot, Tasks};
+use super::ledger::{Ledger, TeamWork};
+use super::regions::{Member, Region, Regions, Slot, Tasks};
 use super::thread::{Cause, DEEPEST, Entry, Stack, may_join, placeless, waiting};
 use crate::ids::{ContextId, FrameId, Nanos, StackId, TagId, ThreadId};
 use crate::state::{Presence, State};
@@ -25,7 +25,7 @@ pub struct Machine {
     /// By [`ThreadId`].
     pub(super) threads: Vec<Stack>,
     pub(super) regions: Regions,
-    tasks: Tasks,
+    pub(super) tasks: Tasks,
     pub(super) labels: Labels,
     /// Regions found to be over, whose end is still to be told to their threads.
     pub(super) ending: Vec<Slot>,
@@ -134,13 +134,7 @@ impl Machine {
             }
             What::ReductionEnd => self.end_of(now, Cause::Reduction),
             What::TaskCreate { task, site } => {
-                let context = Context {
-                    parent: stack.top().context,
-                    kind: ContextKind::Task,
-                    stack: site,
-                };
-                let context = self.labels.context(now.tables, context);
-                self.tasks.create(task, context);
+                self.task_create(now, task, site);
                 return;
             }
             What::TaskSchedule { next, prior_done } => self.task_schedule(now, next, prior_done),
@@ -153,8 +147,7 @@ impl Machine {
             self.push(now, Cause::Lost, State::Unknown, FrameId::NONE);
         }
         self.settle(now);
-        let top = self.threads[now.thread.index()].top().tag;
-        now.ledger.tag(now.thread, now.time, top);
+        now.tell(now.thread, self.threads[now.thread.index()].top());
     }
 
     fn exit(&mut self, now: &mut Moment<'_>) {
@@ -236,13 +229,12 @@ impl Machine {
             // What the loss has left of the initial thread is serial code.
             stack.pop();
         }
-        let tag = stack.top().tag;
-        now.ledger.tag(now.thread, now.time, tag);
+        now.tell(now.thread, stack.top());
         if let Some(slot) = counted {
             let region = self.regions.at(slot);
             let (context, span) = (region.context, (region.begin, now.time));
-            now.ledger
-                .region(context, now.thread, span, region.team.max(1));
+            let work = now.team_work(region);
+            now.ledger.region(context, now.thread, span, work);
         }
     }
 
@@ -289,8 +281,11 @@ impl Machine {
             Some(at) => self.unwind(thread, at + 1),
             None => self.unwind(thread, 1),
         }
-        if owner != Some(thread) {
-            self.regions.join(slot, thread);
+        let worked = now.ledger.worked(thread, now.time);
+        if owner == Some(thread) {
+            self.regions.at_mut(slot).primary = Some(worked);
+        } else {
+            self.regions.join(slot, Member { thread, worked });
         }
         self.enter(now, Cause::Implicit(slot), (State::Work, context, id));
     }
@@ -355,41 +350,6 @@ impl Machine {
         }
     }
 
-    fn task_schedule(&mut self, now: &mut Moment<'_>, next: Instance, prior_done: bool) {
-        let thread = now.thread;
-        let stack = &self.threads[thread.index()];
-        if prior_done && let Some(at) = stack.find_inside(|cause| *cause == Cause::Task) {
-            self.tasks.complete(stack.entries()[at].id);
-            self.unwind(thread, at);
-        }
-        let stack = &self.threads[thread.index()];
-        let entries = stack.entries();
-        let floor = stack
-            .find_inside(|cause| matches!(cause, Cause::Implicit(_)))
-            .unwrap_or(0);
-        let is_task = |entry: &Entry| entry.cause == Cause::Task;
-        let resumed = if next == Instance::NONE {
-            Some(floor)
-        } else {
-            entries[floor..]
-                .iter()
-                .rposition(|entry| is_task(entry) && entry.id == next)
-                .map(|at| floor + at)
-        };
-        match resumed {
-            // What ran on top of it is complete, or will be scheduled anew (an untied task).
-            Some(at) => {
-                if let Some(above) = entries[at + 1..].iter().position(is_task) {
-                    self.unwind(thread, at + 1 + above);
-                }
-            }
-            None => {
-                let context = self.tasks.context(next).unwrap_or(stack.top().context);
-                self.enter(now, Cause::Task, (State::Work, context, next));
-            }
-        }
-    }
-
     fn lost(&mut self, now: &mut Moment<'_>) {
         let last = self.threads[now.thread.index()].top().context;
         // The end of a team of one shows on no other thread, and whether the next fork is inside
@@ -440,7 +400,7 @@ impl Machine {
 
     /// The thread enters a region or task.
     #[inline]
-    fn enter(
+    pub(super) fn enter(
         &mut self,
         now: &mut Moment<'_>,
         cause: Cause,
@@ -479,6 +439,30 @@ impl Machine {
 }
 
 impl Moment<'_> {
+    /// From now on the thread does what its innermost entry says.
+    #[inline]
+    pub(super) fn tell(&mut self, thread: ThreadId, top: &Entry) {
+        let useful = top.state == State::Work;
+        self.ledger.tag(thread, self.time, top.tag, useful);
+    }
+
+    /// How much the threads of the region's team have worked in it until now.
+    fn team_work(&self, region: &Region) -> TeamWork {
+        let mut work = TeamWork {
+            team: region.team,
+            ..TeamWork::default()
+        };
+        let primary = region.owner.zip(region.primary);
+        let primary = primary.map(|(thread, worked)| Member { thread, worked });
+        for member in primary.iter().chain(&region.members) {
+            let worked = self.ledger.worked(member.thread, self.time);
+            let worked = worked.since(member.worked);
+            work.longest = work.longest.max(worked);
+            work.total.0 += worked.0;
+        }
+        work
+    }
+
     /// Whether the thread lives at the end of this: it is born unless it is dead already.
     fn birth(&mut self, what: What) -> bool {
         let presence = match what {

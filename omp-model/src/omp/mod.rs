@@ -12,9 +12,10 @@ mod ledger;
 mod listing;
 mod machine;
 mod regions;
+mod tasks;
 mod thread;
 
-pub use ledger::{Ledger, Rows};
+pub use ledger::{Ledger, Rows, TaskRun, TeamWork};
 pub use listing::LISTED_PER_SECOND;
 pub use machine::Machine;
 
@@ -28,3 +29,5 @@ mod machine_tests;
 mod random_tests;
 #[cfg(test)]
 mod scene;
+#[cfg(test)]
+mod work_tests;

@@ -135,6 +135,9 @@ fn the_sums_of_every_thread_are_its_life_for_any_stream() {
             let taken = scene.ledger.take();
             rows.sums.extend(taken.sums);
             rows.intervals.extend(taken.intervals);
+            rows.region_sums.extend(taken.region_sums);
+            rows.region_works.extend(taken.region_works);
+            rows.task_sums.extend(taken.task_sums);
         };
         let mut born = BTreeMap::new();
         // From nanoseconds to a large part of a slice between events.
@@ -175,6 +178,16 @@ fn the_sums_of_every_thread_are_its_life_for_any_stream() {
                 assert!(at <= from && to <= end, "seed {seed}, thread {thread}");
                 at = to;
             }
+        }
+        for (sum, work) in rows.region_sums.iter().zip(&rows.region_works) {
+            assert!(work.mean <= work.longest, "seed {seed}");
+            assert!(work.longest <= sum.elapsed, "seed {seed}");
+            assert!(sum.elapsed <= work.capacity, "seed {seed}");
+        }
+        for sum in &rows.task_sums {
+            assert!(sum.least <= sum.most && sum.most <= sum.work, "seed {seed}");
+            assert!(sum.elsewhere <= sum.instances, "seed {seed}");
+            assert!(sum.work.0 <= scene.time, "seed {seed}");
         }
         let mut by_slice: BTreeMap<(u32, u32), u64> = BTreeMap::new();
         for sum in &rows.sums {

@@ -25,7 +25,17 @@ pub(super) struct Region {
     pub(super) team: u16,
     pub(super) ended: bool,
     /// The threads, other than the owner, that began an implicit task of it.
-    pub(super) members: Vec<ThreadId>,
+    pub(super) members: Vec<Member>,
+    /// Likewise of the owner, once it did.
+    pub(super) primary: Option<Nanos>,
+}
+
+/// A thread of a team.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Member {
+    pub(super) thread: ThreadId,
+    /// Useful work of its life before its implicit task.
+    pub(super) worked: Nanos,
 }
 
 /// How many ended regions stay known, so that an event that comes after its region's end is
@@ -96,6 +106,7 @@ impl Regions {
                     team: 0,
                     ended: false,
                     members: Vec::new(),
+                    primary: None,
                 });
                 Slot(self.slots.len() as u32 - 1)
             }
@@ -110,21 +121,22 @@ impl Regions {
         region.team = 0;
         region.ended = false;
         region.members.clear();
+        region.primary = None;
         self.by_id.insert(id, slot);
         slot
     }
 
     /// Books the thread as a member.
     #[inline]
-    pub(super) fn join(&mut self, slot: Slot, thread: ThreadId) {
+    pub(super) fn join(&mut self, slot: Slot, member: Member) {
         let members = &mut self.at_mut(slot).members;
         if members.len() == members.capacity() {
             // A stream in disorder may name a thread again and again: only then is there
             // anything to thin out, and only here does it cost.
-            members.sort_unstable();
-            members.dedup();
+            members.sort_unstable_by_key(|member| (member.thread, member.worked));
+            members.dedup_by_key(|member| member.thread);
         }
-        members.push(thread);
+        members.push(member);
     }
 
     /// The region is over: its slot may be used again some time.
@@ -142,38 +154,51 @@ impl Regions {
     }
 }
 
-/// Explicit tasks that were created and are not complete, with their contexts.
+/// An explicit task that was created and is not complete.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Task {
+    pub(super) context: ContextId,
+    pub(super) creator: ThreadId,
+    /// Its useful work in the pieces that are over.
+    pub(super) work: Nanos,
+}
+
+/// Explicit tasks that were created and are not complete.
 ///
 /// Where a task's completion was lost, its entry would stay for ever: so entries live in two
 /// generations, and when the younger is full the elder is dropped.
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
-    young: FxHashMap<Instance, ContextId>,
-    elder: FxHashMap<Instance, ContextId>,
+    young: FxHashMap<Instance, Task>,
+    elder: FxHashMap<Instance, Task>,
 }
 
 /// How many tasks a generation holds; a program may well queue a million of them.
 const GENERATION: usize = 1 << 21;
 
 impl Tasks {
-    pub(super) fn create(&mut self, task: Instance, context: ContextId) {
+    pub(super) fn create(&mut self, id: Instance, task: Task) {
         if self.young.len() >= GENERATION {
             self.elder = std::mem::take(&mut self.young);
         }
-        self.young.insert(task, context);
+        self.young.insert(id, task);
     }
 
-    pub(super) fn context(&self, task: Instance) -> Option<ContextId> {
+    pub(super) fn get(&self, id: Instance) -> Option<&Task> {
+        self.young.get(&id).or_else(|| self.elder.get(&id))
+    }
+
+    pub(super) fn get_mut(&mut self, id: Instance) -> Option<&mut Task> {
+        self.young.get_mut(&id).or_else(|| self.elder.get_mut(&id))
+    }
+
+    pub(super) fn complete(&mut self, id: Instance) -> Option<Task> {
         self.young
-            .get(&task)
-            .or_else(|| self.elder.get(&task))
-            .copied()
-    }
-
-    pub(super) fn complete(&mut self, task: Instance) {
-        if self.young.remove(&task).is_none() && !self.elder.is_empty() {
-            self.elder.remove(&task);
-        }
+            .remove(&id)
+            .or_else(|| match self.elder.is_empty() {
+                true => None,
+                false => self.elder.remove(&id),
+            })
     }
 }
 
@@ -199,7 +224,9 @@ mod tests {
         let mut regions = Regions::default();
         let slot = regions.begin(Instance(1), ContextId::ROOT, None, Nanos(0));
         for i in 0..100_000 {
-            regions.join(slot, ThreadId(i % 3));
+            let thread = ThreadId(i % 3);
+            let worked = Nanos(u64::from(i));
+            regions.join(slot, Member { thread, worked });
         }
         assert!(regions.at(slot).members.capacity() <= 16);
     }
@@ -207,13 +234,17 @@ mod tests {
     #[test]
     fn tasks_that_never_complete_are_bounded() {
         let mut tasks = Tasks::default();
+        let task = Task {
+            context: ContextId(7),
+            creator: ThreadId(0),
+            work: Nanos(0),
+        };
         for id in 1..=5 * GENERATION as u64 / 2 {
-            tasks.create(Instance(id), ContextId(7));
+            tasks.create(Instance(id), task);
         }
-        assert_eq!(tasks.context(Instance(1)), None);
+        assert!(tasks.get(Instance(1)).is_none());
         let last = Instance(5 * GENERATION as u64 / 2);
-        assert_eq!(tasks.context(last), Some(ContextId(7)));
-        tasks.complete(last);
-        assert_eq!(tasks.context(last), None);
+        assert_eq!(tasks.complete(last).unwrap().context, ContextId(7));
+        assert!(tasks.complete(last).is_none());
     }
 }

@@ -1,7 +1,7 @@
 //! One thread's stack of constructs: what it does, and what it goes back to when that ends.
 
 use super::regions::Slot;
-use crate::ids::{ContextId, FrameId, TagId};
+use crate::ids::{ContextId, FrameId, Nanos, TagId};
 use crate::state::State;
 use crate::stream::{Instance, Mutex, Sync};
 use crate::tables::Tag;
@@ -45,6 +45,20 @@ pub(super) struct Entry {
 #[derive(Debug)]
 pub(super) struct Stack {
     entries: Vec<Entry>,
+    /// The explicit tasks among the entries, as far as they are known to run.
+    pub(super) pieces: Vec<Piece>,
+}
+
+/// A piece of an explicit task's life: from where it was scheduled on this thread.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    pub(super) task: Instance,
+    /// Where its entry stands.
+    pub(super) depth: usize,
+    /// Useful work of the thread's life before it.
+    pub(super) worked: Nanos,
+    /// Useful work of the tasks that ran on top of it.
+    pub(super) inner: Nanos,
 }
 
 /// Deeper than any program nests. Ends that never come may not pile up without limit.
@@ -61,6 +75,7 @@ impl Default for Stack {
         };
         Stack {
             entries: vec![base],
+            pieces: Vec::new(),
         }
     }
 }
@@ -95,6 +110,7 @@ impl Stack {
     /// Gives back the room of a stack that will not grow again.
     pub(super) fn shrink(&mut self) {
         self.entries.shrink_to_fit();
+        self.pieces = Vec::new();
     }
 
     #[inline]

@@ -77,7 +77,9 @@ pub(crate) struct Recording {
     pub(crate) sums: Vec<Vec<Sum>>,
     pub(crate) intervals: Vec<Vec<Interval>>,
     pub(crate) region_sums: Vec<Vec<RegionSum>>,
+    pub(crate) region_works: Vec<Vec<RegionWork>>,
     pub(crate) region_spans: Vec<Vec<RegionSpan>>,
+    pub(crate) task_sums: Vec<Vec<TaskSum>>,
     pub(crate) symbols: SymbolTable,
 }
 
@@ -109,7 +111,9 @@ impl Recording {
         self.sums.iter_mut().for_each(Vec::clear);
         self.intervals.iter_mut().for_each(Vec::clear);
         self.region_sums.iter_mut().for_each(Vec::clear);
+        self.region_works.iter_mut().for_each(Vec::clear);
         self.region_spans.iter_mut().for_each(Vec::clear);
+        self.task_sums.iter_mut().for_each(Vec::clear);
     }
 
     pub(crate) fn begin(&self, path: &Path) -> Writer {
@@ -122,7 +126,9 @@ impl Recording {
             sums: &self.sums[at],
             intervals: &self.intervals[at],
             region_sums: &self.region_sums[at],
+            region_works: &self.region_works[at],
             region_spans: &self.region_spans[at],
+            task_sums: &self.task_sums[at],
         };
         writer.append(&self.stages[at], &batch).unwrap();
     }
@@ -267,7 +273,9 @@ impl Generator {
             sums: Vec::new(),
             intervals: Vec::new(),
             region_sums: Vec::new(),
+            region_works: Vec::new(),
             region_spans: Vec::new(),
+            task_sums: Vec::new(),
             symbols: SymbolTable::default(),
         };
         for second in 0..seconds {
@@ -281,6 +289,32 @@ impl Generator {
             recording.samples.push(self.samples(second, rate));
             recording.sums.push(self.sums(second, rate));
             let (sums, spans) = self.regions(second);
+            let spread = |sum: &RegionSum| RegionWork {
+                slice: sum.slice,
+                context: sum.context,
+                thread: sum.thread,
+                capacity: Nanos(2 * sum.elapsed.0),
+                longest: Nanos(sum.elapsed.0 * 7 / 8),
+                mean: Nanos(sum.elapsed.0 / 2),
+            };
+            recording
+                .region_works
+                .push(sums.iter().map(spread).collect());
+            let tasks = |sum: &RegionSum| TaskSum {
+                slice: sum.slice,
+                context: sum.context,
+                thread: sum.thread,
+                instances: sum.instances,
+                elsewhere: sum.instances / 3,
+                work: sum.elapsed,
+                least: Nanos(7),
+                most: sum.elapsed,
+                // Beyond 64 bits in one row of two.
+                squares: u128::from(sum.elapsed.0) << (64 * (sum.context.0 % 2)),
+            };
+            // Few directives are tasks.
+            let directives = sums.iter().step_by(10);
+            recording.task_sums.push(directives.map(tasks).collect());
             recording.region_sums.push(sums);
             recording.region_spans.push(spans);
             recording.intervals.push(self.intervals(second));

@@ -1,0 +1,100 @@
+//! Explicit tasks: what a thread runs on top of its implicit task, and for how long.
+
+use super::ledger::TaskRun;
+use super::machine::{Machine, Moment};
+use super::regions::Task;
+use super::thread::{Cause, Entry, Piece};
+use crate::ids::{Nanos, StackId};
+use crate::state::State;
+use crate::stream::Instance;
+use crate::tables::{Context, ContextKind};
+
+impl Machine {
+    pub(super) fn task_create(&mut self, now: &mut Moment<'_>, id: Instance, site: StackId) {
+        let context = Context {
+            parent: self.threads[now.thread.index()].top().context,
+            kind: ContextKind::Task,
+            stack: site,
+        };
+        let task = Task {
+            context: self.labels.context(now.tables, context),
+            creator: now.thread,
+            work: Nanos(0),
+        };
+        self.tasks.create(id, task);
+    }
+
+    pub(super) fn task_schedule(&mut self, now: &mut Moment<'_>, next: Instance, prior_done: bool) {
+        let thread = now.thread;
+        let stack = &self.threads[thread.index()];
+        if prior_done && let Some(at) = stack.find_inside(|cause| *cause == Cause::Task) {
+            let done = stack.entries()[at].id;
+            self.end_pieces(now, at);
+            if let Some(task) = self.tasks.complete(done) {
+                let run = TaskRun {
+                    context: task.context,
+                    work: task.work,
+                    elsewhere: task.creator != thread,
+                };
+                now.ledger.task(thread, now.time, run);
+            }
+            self.unwind(thread, at);
+        }
+        let stack = &self.threads[thread.index()];
+        let entries = stack.entries();
+        let floor = stack
+            .find_inside(|cause| matches!(cause, Cause::Implicit(_)))
+            .unwrap_or(0);
+        let is_task = |entry: &Entry| entry.cause == Cause::Task;
+        let resumed = if next == Instance::NONE {
+            Some(floor)
+        } else {
+            entries[floor..]
+                .iter()
+                .rposition(|entry| is_task(entry) && entry.id == next)
+                .map(|at| floor + at)
+        };
+        match resumed {
+            // What ran on top of it is complete, or will be scheduled anew (an untied task).
+            Some(at) => {
+                if let Some(above) = entries[at + 1..].iter().position(is_task) {
+                    self.end_pieces(now, at + 1 + above);
+                    self.unwind(thread, at + 1 + above);
+                }
+            }
+            None => {
+                let known = self.tasks.get(next).map(|task| task.context);
+                let context = known.unwrap_or(stack.top().context);
+                let piece = Piece {
+                    task: next,
+                    depth: stack.depth(),
+                    worked: now.ledger.worked(thread, now.time),
+                    inner: Nanos(0),
+                };
+                // Pieces whose entries are gone by some other way than their end are void.
+                let pieces = &mut self.threads[thread.index()].pieces;
+                while pieces.last().is_some_and(|last| last.depth >= piece.depth) {
+                    pieces.pop();
+                }
+                pieces.push(piece);
+                self.enter(now, Cause::Task, (State::Work, context, next));
+            }
+        }
+    }
+
+    /// The tasks whose entries stand at `depth` or above run no more on this thread: their work
+    /// so far is theirs, and not that of the tasks below.
+    fn end_pieces(&mut self, now: &Moment<'_>, depth: usize) {
+        let worked = now.ledger.worked(now.thread, now.time);
+        let pieces = &mut self.threads[now.thread.index()].pieces;
+        while let Some(piece) = pieces.pop_if(|piece| piece.depth >= depth) {
+            let whole = worked.since(piece.worked);
+            if let Some(task) = self.tasks.get_mut(piece.task) {
+                task.work.0 += whole.since(piece.inner).0;
+            }
+            if let Some(below) = pieces.last_mut() {
+                below.inner.0 += whole.0;
+            }
+        }
+    }
+}
