@@ -8,13 +8,14 @@
 //! | [`launch`] | starting the program, held until its events are open |
 //! | [`perf`] | the kernel's events, rings and records |
 //! | [`processes`], [`history`] | processes, threads and what is mapped where |
-//! | [`stacks`] | unwinding and interning |
+//! | [`stacks`], [`beyond`] | unwinding and interning |
 //! | [`openmp`], [`clock`] | the program's records and their times |
 //! | [`merge`], [`heads`] | one stream by time |
 //! | [`record`] | the recording from start to end |
 //! | [`facts`] | the header |
 //! | [`sys`] | system calls |
 
+pub mod beyond;
 pub mod cli;
 pub mod clock;
 pub mod experiment;

@@ -115,6 +115,11 @@ impl Merge {
         self.side_band.push(record);
     }
 
+    /// Stacks whose outer frames were read from the thread's memory after the sample.
+    pub fn stacks_later(&self) -> u64 {
+        self.stacks.later()
+    }
+
     /// One round over all rings. Returns whether rings fill fast, so that the next round should
     /// come soon.
     pub fn round(&mut self, rings: &mut Rings) -> bool {

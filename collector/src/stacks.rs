@@ -5,6 +5,7 @@ use omp_model::tables::{Cut, Frame, Stack, StackEntry, Tables};
 use omp_ring::consumer::SiteRef;
 use unwinder::{CutReason, Ending, StackBytes, UnwindCache};
 
+use crate::beyond::{self, Beyond};
 use crate::perf::parse::Sample;
 use crate::processes::Processes;
 
@@ -22,6 +23,10 @@ pub struct Endings {
 pub struct Stacks {
     cache: UnwindCache,
     addresses: Vec<u64>,
+    deeper: Vec<u64>,
+    beyond: Beyond,
+    /// Stacks that were followed beyond the copied piece.
+    later: u64,
 }
 
 /// An address that is looked up to find the call: the call instruction ends just before the
@@ -31,6 +36,11 @@ const fn call_of(return_address: u64) -> u64 {
 }
 
 impl Stacks {
+    /// How many stacks were followed beyond the copied piece so far.
+    pub fn later(&self) -> u64 {
+        self.later
+    }
+
     /// The stack of a sample: kernel frames at the leaf, then the user's.
     pub fn of_sample(
         &mut self,
@@ -75,11 +85,26 @@ impl Stacks {
         let bytes = StackBytes {
             sp: user.regs.sp(),
             bytes: user.stack,
+            beyond: None,
         };
-        let ending =
-            program
-                .space()
-                .unwind(&mut self.cache, &user.regs, &bytes, &mut self.addresses);
+        let space = program.space();
+        let mut ending = space.unwind(&mut self.cache, &user.regs, &bytes, &mut self.addresses);
+        if ending == Ending::Cut(CutReason::DumpTooSmall)
+            && let Some(memory) = self.beyond.of(sample.pid)
+            && beyond::is_unchanged(&memory, &bytes, &self.addresses)
+        {
+            let whole = StackBytes {
+                beyond: Some(&memory),
+                ..bytes
+            };
+            self.deeper.clear();
+            let deeper = space.unwind(&mut self.cache, &user.regs, &whole, &mut self.deeper);
+            if deeper == Ending::Complete {
+                std::mem::swap(&mut self.addresses, &mut self.deeper);
+                self.later += 1;
+                ending = deeper;
+            }
+        }
         let reason = match ending {
             Ending::Complete => None,
             Ending::Cut(reason) => Some(cut_of(reason)),

@@ -104,6 +104,9 @@ pub struct Losses {
     pub omp_late: u64,
     /// Clock samples whose stack reaches the thread's first function.
     pub stacks_complete: u64,
+    /// Stacks, of clock and switch-out samples, that are complete because the frames beyond the
+    /// copied piece were read from the thread's memory a moment later, unchanged by all signs.
+    pub stacks_later: u64,
     /// Clock samples whose stack was cut, by reason (the words of a report).
     pub stacks_cut: Vec<(String, u64)>,
     /// Fork and task-creation points whose calling context could not be taken.

@@ -58,4 +58,4 @@ pub use outlined::{Outlined, is_outlined};
 pub use regs::{Register, Regs};
 pub use space::{AddressSpace, Module, ModuleIdx};
 pub use symbols::{Function, Place, Symbols};
-pub use unwind::{CutReason, Ending, MAX_FRAMES, StackBytes, UnwindCache};
+pub use unwind::{CutReason, Ending, MAX_FRAMES, StackBytes, StackMemory, UnwindCache};

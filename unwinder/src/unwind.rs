@@ -1,5 +1,7 @@
 //! Stacks from registers and stack bytes.
 
+use std::fmt;
+
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64};
 use framehop::{Error as FramehopError, FrameAddress, Unwinder};
 
@@ -7,22 +9,43 @@ use crate::cfi::{Fault, RowContext, Step};
 use crate::regs::{Register, Regs};
 use crate::space::AddressSpace;
 
+/// Stack memory that is read when it is needed.
+pub trait StackMemory {
+    /// The 8 bytes at `address`, if they can be had.
+    fn read(&self, address: u64) -> Option<u64>;
+}
+
 /// The stack memory that was copied with a sample.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct StackBytes<'a> {
     /// The address of the first byte: the stack pointer of the sample.
     pub sp: u64,
     /// The bytes from there up.
     pub bytes: &'a [u8],
+    /// What lies above them, for a caller that can still read it. It is the caller's part to
+    /// judge whether that memory is still what it was at the sample.
+    pub beyond: Option<&'a dyn StackMemory>,
+}
+
+impl fmt::Debug for StackBytes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StackBytes")
+            .field("sp", &self.sp)
+            .field("bytes", &self.bytes.len())
+            .field("beyond", &self.beyond.is_some())
+            .finish()
+    }
 }
 
 impl StackBytes<'_> {
-    /// The 8 bytes at `address`, if all of them were copied.
+    /// The 8 bytes at `address`, if all of them were copied or can be read beyond.
     #[must_use]
     pub fn read(&self, address: u64) -> Option<u64> {
         let offset = usize::try_from(address.checked_sub(self.sp)?).ok()?;
-        let bytes = self.bytes.get(offset..)?.first_chunk()?;
-        Some(u64::from_le_bytes(*bytes))
+        match self.bytes.get(offset..).and_then(<[u8]>::first_chunk) {
+            Some(bytes) => Some(u64::from_le_bytes(*bytes)),
+            None => self.beyond?.read(address),
+        }
     }
 
     /// What it means that `address` could not be read.

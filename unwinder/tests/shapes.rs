@@ -225,6 +225,7 @@ fn an_empty_dump_and_an_empty_space_give_the_leaf_and_a_reason() {
     let nothing = StackBytes {
         sp: sample.regs.sp(),
         bytes: &[],
+        beyond: None,
     };
     let first = recording.samples.first().expect("a record");
     let ending = recording

@@ -255,6 +255,12 @@ fn sampling_lines(header: &Header, lines: &mut Vec<String>) {
         losses.stacks_complete,
         text::percent(losses.stacks_complete as f64, all as f64)
     ));
+    if losses.stacks_later > 0 {
+        lines.push(format!(
+            "    {} deeper than the copied piece: their outer frames were read a moment later",
+            losses.stacks_later
+        ));
+    }
     for (why, count) in &losses.stacks_cut {
         lines.push(format!("    {count} cut: {why}"));
     }

@@ -44,6 +44,7 @@ impl Sample {
         StackBytes {
             sp: self.regs.sp(),
             bytes: &self.stack,
+            beyond: None,
         }
     }
 }
