@@ -1,0 +1,208 @@
+//! What a thread is shown to do on a timeline: its recorded state, told in the words, letters and
+//! families of colour of the legend.
+
+use omp_model::profile::{Pseudo, Shown};
+use omp_model::state::State;
+use omp_model::views::names::pseudo;
+
+/// A state as a timeline shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Activity {
+    /// The initial thread outside regions, or a thread without OpenMP.
+    Serial,
+    /// User code of a region or task.
+    Work,
+    /// In the runtime, not waiting.
+    Overhead,
+    /// Combining a reduction.
+    Reduction,
+    /// Waiting in an implicit barrier.
+    ImplicitBarrier,
+    /// Waiting in an explicit barrier.
+    ExplicitBarrier,
+    /// A worker between regions.
+    Idle,
+    /// Waiting for a lock.
+    Lock,
+    /// Waiting to enter a critical section.
+    Critical,
+    /// Waiting for an ordered section's turn.
+    Ordered,
+    /// Waiting in an atomic.
+    Atomic,
+    /// Waiting for tasks.
+    Task,
+    /// Records were lost here.
+    Unknown,
+}
+
+/// What a colour stands for; a letter tells the activities of a family apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Family {
+    /// Serial code.
+    Serial,
+    /// Parallel work.
+    Work,
+    /// The runtime at work: overhead, reductions.
+    Runtime,
+    /// Barriers.
+    Barrier,
+    /// Mutual exclusion: locks, critical and ordered sections, atomics.
+    Exclusion,
+    /// Waiting for tasks.
+    Task,
+    /// No work to do.
+    Idle,
+    /// Nothing is known.
+    Unknown,
+}
+
+impl Activity {
+    /// The number of activities.
+    pub const COUNT: usize = 13;
+
+    /// Every activity, in the order of the legend.
+    pub const ALL: [Activity; Activity::COUNT] = [
+        Activity::Serial,
+        Activity::Work,
+        Activity::Overhead,
+        Activity::Reduction,
+        Activity::ImplicitBarrier,
+        Activity::ExplicitBarrier,
+        Activity::Idle,
+        Activity::Lock,
+        Activity::Critical,
+        Activity::Ordered,
+        Activity::Atomic,
+        Activity::Task,
+        Activity::Unknown,
+    ];
+
+    /// Of a recorded state.
+    pub const fn of_state(state: State) -> Activity {
+        match state {
+            State::Outside | State::Serial => Activity::Serial,
+            State::Work => Activity::Work,
+            State::Overhead => Activity::Overhead,
+            State::Reduction => Activity::Reduction,
+            State::ImplicitBarrier | State::ImplementationBarrier | State::TeamsBarrier => {
+                Activity::ImplicitBarrier
+            }
+            State::ExplicitBarrier => Activity::ExplicitBarrier,
+            State::Idle => Activity::Idle,
+            State::Lock | State::NestLock => Activity::Lock,
+            State::Critical => Activity::Critical,
+            State::Ordered => Activity::Ordered,
+            State::Atomic => Activity::Atomic,
+            State::TaskWait | State::TaskGroup => Activity::Task,
+            State::Unknown => Activity::Unknown,
+        }
+    }
+
+    /// Of a state that a sample's stack has refined.
+    pub const fn of_shown(shown: Shown) -> Activity {
+        match shown {
+            Shown::Serial => Activity::Serial,
+            Shown::Work => Activity::Work,
+            Shown::Overhead => Activity::Overhead,
+            Shown::Reduction => Activity::Reduction,
+            Shown::ImplicitBarrier => Activity::ImplicitBarrier,
+            Shown::ExplicitBarrier => Activity::ExplicitBarrier,
+            Shown::Idle => Activity::Idle,
+            Shown::Lock => Activity::Lock,
+            Shown::Critical => Activity::Critical,
+            Shown::Ordered => Activity::Ordered,
+            Shown::Atomic => Activity::Atomic,
+            Shown::Task => Activity::Task,
+        }
+    }
+
+    /// Of a pseudo-function, to give its rows the colour of their state.
+    pub fn of_name(name: &str) -> Option<Activity> {
+        let leaves = [
+            (Pseudo::Overhead, Activity::Overhead),
+            (Pseudo::Reduction, Activity::Reduction),
+            (Pseudo::ImplicitBarrier, Activity::ImplicitBarrier),
+            (Pseudo::ExplicitBarrier, Activity::ExplicitBarrier),
+            (Pseudo::Idle, Activity::Idle),
+            (Pseudo::Lock, Activity::Lock),
+            (Pseudo::Critical, Activity::Critical),
+            (Pseudo::Ordered, Activity::Ordered),
+            (Pseudo::Atomic, Activity::Atomic),
+            (Pseudo::Task, Activity::Task),
+        ];
+        let found = leaves.iter().find(|(leaf, _)| pseudo(*leaf) == name);
+        found.map(|&(_, activity)| activity)
+    }
+
+    /// Its letter on a timeline.
+    pub const fn letter(self) -> char {
+        match self {
+            Activity::Serial => '=',
+            Activity::Work => '#',
+            Activity::Overhead => 'v',
+            Activity::Reduction => 'r',
+            Activity::ImplicitBarrier => 'b',
+            Activity::ExplicitBarrier => 'e',
+            Activity::Idle => '.',
+            Activity::Lock => 'l',
+            Activity::Critical => 'c',
+            Activity::Ordered => 'o',
+            Activity::Atomic => 'a',
+            Activity::Task => 't',
+            Activity::Unknown => '?',
+        }
+    }
+
+    /// Its words in the legend.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Activity::Serial => "serial",
+            Activity::Work => "work",
+            Activity::Overhead => "overhead",
+            Activity::Reduction => "reduction",
+            Activity::ImplicitBarrier => "implicit barrier",
+            Activity::ExplicitBarrier => "explicit barrier",
+            Activity::Idle => "idle",
+            Activity::Lock => "lock",
+            Activity::Critical => "critical",
+            Activity::Ordered => "ordered",
+            Activity::Atomic => "atomic",
+            Activity::Task => "task wait",
+            Activity::Unknown => "unknown",
+        }
+    }
+
+    /// Its colour's family.
+    pub const fn family(self) -> Family {
+        match self {
+            Activity::Serial => Family::Serial,
+            Activity::Work => Family::Work,
+            Activity::Overhead | Activity::Reduction => Family::Runtime,
+            Activity::ImplicitBarrier | Activity::ExplicitBarrier => Family::Barrier,
+            Activity::Lock | Activity::Critical | Activity::Ordered | Activity::Atomic => {
+                Family::Exclusion
+            }
+            Activity::Task => Family::Task,
+            Activity::Idle => Family::Idle,
+            Activity::Unknown => Family::Unknown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_and_numbers_are_distinct() {
+        let mut letters: Vec<char> = Activity::ALL.map(Activity::letter).to_vec();
+        letters.sort_unstable();
+        letters.dedup();
+        assert_eq!(letters.len(), Activity::COUNT);
+        for (number, activity) in Activity::ALL.iter().enumerate() {
+            assert_eq!(*activity as usize, number);
+        }
+    }
+}

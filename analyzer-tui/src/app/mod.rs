@@ -1,0 +1,531 @@
+//! What the user has chosen and where he is: events in, state out, nothing else.
+
+mod find;
+pub mod keys;
+pub mod overlay;
+mod pointer;
+mod select;
+pub mod timeline;
+
+use std::sync::Arc;
+
+use omp_model::profile::ViewMode;
+use ratatui::crossterm::event::KeyEvent;
+use rustc_hash::FxHashSet;
+
+use crate::data::{Data, Settings, metric_sets};
+use crate::export::{self, Form};
+use crate::layout::{self, Parts};
+use crate::recording::Recording;
+use crate::report::Table;
+use crate::{about, tables};
+
+use keys::Action;
+use overlay::{Asked, Overlay};
+use timeline::TimelineState;
+
+/// The views, in the order of their digits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum View {
+    /// Where the time went.
+    #[default]
+    Overview,
+    /// The list of functions.
+    Functions,
+    /// One function between its callers and callees.
+    Callers,
+    /// The call tree.
+    Tree,
+    /// The call tree as boxes.
+    Flame,
+    /// Regions and tasks.
+    Regions,
+    /// The threads.
+    Threads,
+    /// Who did what when.
+    Timeline,
+    /// How the recording was made, and what it is short of.
+    Experiment,
+}
+
+impl View {
+    /// Every view, in the order of their digits.
+    pub const ALL: [View; 9] = [
+        View::Overview,
+        View::Functions,
+        View::Callers,
+        View::Tree,
+        View::Flame,
+        View::Regions,
+        View::Threads,
+        View::Timeline,
+        View::Experiment,
+    ];
+
+    /// The view of a digit from 1.
+    pub fn by_digit(digit: char) -> Option<View> {
+        let number = digit.to_digit(10)? as usize;
+        View::ALL.get(number.checked_sub(1)?).copied()
+    }
+
+    /// Its name.
+    pub const fn title(self) -> &'static str {
+        match self {
+            View::Overview => "Overview",
+            View::Functions => "Functions",
+            View::Callers => "Callers-Callees",
+            View::Tree => "Call Tree",
+            View::Flame => "Flame Graph",
+            View::Regions => "Regions and Tasks",
+            View::Threads => "Threads",
+            View::Timeline => "Timeline",
+            View::Experiment => "Experiment",
+        }
+    }
+
+    /// Its name where there is little room.
+    pub const fn short(self) -> &'static str {
+        match self {
+            View::Overview => "Overv",
+            View::Functions => "Funcs",
+            View::Callers => "Calls",
+            View::Tree => "Tree",
+            View::Flame => "Flame",
+            View::Regions => "Regio",
+            View::Threads => "Thrds",
+            View::Timeline => "Time",
+            View::Experiment => "Exper",
+        }
+    }
+
+    /// Its name in files, as the command of er_print that prints it.
+    pub const fn file_name(self) -> &'static str {
+        match self {
+            View::Overview => "overview",
+            View::Functions => "functions",
+            View::Callers => "callers-callees",
+            View::Tree => "calltree",
+            View::Flame => "flamegraph",
+            View::Regions => "regions",
+            View::Threads => "threads",
+            View::Timeline => "timeline",
+            View::Experiment => "header",
+        }
+    }
+
+    fn neighbour(self, step: usize) -> View {
+        View::ALL[(self as usize + step) % View::ALL.len()]
+    }
+}
+
+/// Where a list is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cursor {
+    /// The selected row.
+    pub selected: usize,
+    /// The first row in sight.
+    pub top: usize,
+}
+
+impl Cursor {
+    /// Keeps the selection on a row, and in sight.
+    fn settle(&mut self, rows: usize, height: usize) {
+        self.selected = self.selected.min(rows.saturating_sub(1));
+        self.top = self.top.min(self.selected);
+        if height > 0 && self.selected >= self.top + height {
+            self.top = self.selected + 1 - height;
+        }
+        self.top = self.top.min(rows.saturating_sub(height.max(1)));
+    }
+}
+
+/// What the world must do after an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Draw again.
+    None,
+    /// End.
+    Quit,
+    /// Write a file, then tell [`App::wrote`].
+    Write {
+        /// Its name without the ending; a free one like it is to be taken.
+        stem: String,
+        /// Its ending.
+        ending: &'static str,
+        /// What to write.
+        contents: String,
+    },
+}
+
+/// What was answered to the last event.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Message {
+    /// One line.
+    pub text: String,
+    /// Whether something did not go well.
+    pub is_warning: bool,
+}
+
+/// The state of the call tree and the flame graph.
+#[derive(Clone, Debug, Default)]
+pub struct TreeState {
+    /// Keys of rows that show what is below them.
+    pub open: FxHashSet<u64>,
+    /// The selected row of [`crate::data::Tree`].
+    pub selected: usize,
+    /// The row that the flame graph begins with.
+    pub zoom: usize,
+    /// The first depth of the flame graph in sight.
+    pub flame_top: usize,
+    /// The rows in sight of the call tree.
+    pub shown: Vec<usize>,
+}
+
+/// The program's state.
+#[derive(Debug)]
+pub struct App {
+    /// What is looked at.
+    pub recording: Arc<Recording>,
+    /// What was chosen.
+    pub settings: Settings,
+    /// The views under these settings.
+    pub data: Data,
+    /// The view in sight.
+    pub view: View,
+    /// Its rows, if it is made of rows.
+    pub table: Table,
+    /// The tree's state.
+    pub tree: TreeState,
+    /// The timeline's state.
+    pub timeline: TimelineState,
+    /// The function that callers and callees are shown of.
+    pub centre: String,
+    /// What stands over the view.
+    pub overlay: Overlay,
+    /// What was answered last.
+    pub message: Option<Message>,
+    /// The text that is searched for.
+    pub wanted: String,
+    cursors: [Cursor; View::ALL.len()],
+    history: Vec<String>,
+    size: (u16, u16),
+}
+
+impl App {
+    /// Shows the overview on a screen of a size.
+    pub fn new(recording: Arc<Recording>, size: (u16, u16)) -> App {
+        let settings = Settings::default();
+        let data = Data::new(&recording, &settings);
+        let mut app = App {
+            timeline: TimelineState::new(&recording),
+            recording,
+            data,
+            settings,
+            view: View::default(),
+            table: Table::default(),
+            tree: TreeState::default(),
+            centre: omp_model::views::TOTAL.to_owned(),
+            overlay: Overlay::None,
+            message: None,
+            wanted: String::new(),
+            cursors: [Cursor::default(); View::ALL.len()],
+            history: Vec::new(),
+            size,
+        };
+        let root = app.data.tree(&app.recording).keys.first().copied();
+        app.tree.open.extend(root);
+        app.unfold_hot_path(0);
+        app.tree.selected = 0;
+        app.refresh();
+        app
+    }
+
+    /// The screen's parts.
+    pub fn parts(&self) -> Parts {
+        layout::parts(self.size, self.notice().is_some())
+    }
+
+    /// Where the list in sight is.
+    pub fn cursor(&self) -> Cursor {
+        self.cursors[self.view as usize]
+    }
+
+    /// The screen's size.
+    pub fn size(&self) -> (u16, u16) {
+        self.size
+    }
+
+    /// The loss or warning that must be told under every view, and how many more there are.
+    pub fn notice(&self) -> Option<(String, usize)> {
+        let warnings = self.recording.warnings.iter().cloned();
+        let notices = self.data.notices(&self.recording).iter();
+        let mut all = warnings.chain(notices.map(ToString::to_string));
+        let first = all.next()?;
+        Some((first, all.count()))
+    }
+
+    /// The screen has another size.
+    pub fn resize(&mut self, width: u16, height: u16) {
+        self.size = (width, height);
+        self.settle();
+    }
+
+    /// A key was pressed.
+    pub fn key(&mut self, event: KeyEvent) -> Effect {
+        self.message = None;
+        if !matches!(self.overlay, Overlay::None) {
+            return match self.overlay.key(event) {
+                Some(asked) => self.answer(asked),
+                None => Effect::None,
+            };
+        }
+        match keys::action(self.view, event) {
+            Some(action) => self.perform(action),
+            None => Effect::None,
+        }
+    }
+
+    /// A file was written, or could not be.
+    pub fn wrote(&mut self, result: Result<String, String>) {
+        self.message = Some(match result {
+            Ok(name) => Message {
+                text: format!("wrote {name}"),
+                is_warning: false,
+            },
+            Err(why) => Message {
+                text: why,
+                is_warning: true,
+            },
+        });
+    }
+
+    fn tell(&mut self, text: impl Into<String>) {
+        self.message = Some(Message {
+            text: text.into(),
+            is_warning: false,
+        });
+    }
+
+    pub(crate) fn perform(&mut self, action: Action) -> Effect {
+        match action {
+            Action::Quit => return Effect::Quit,
+            Action::Help => self.overlay = Overlay::Help { top: 0 },
+            Action::Go(view) => self.go(view),
+            Action::NextView => self.go(self.view.neighbour(1)),
+            Action::PreviousView => self.go(self.view.neighbour(View::ALL.len() - 1)),
+            Action::Mode => {
+                let mode = match self.settings.mode {
+                    ViewMode::User => ViewMode::Expert,
+                    ViewMode::Expert => ViewMode::Machine,
+                    ViewMode::Machine => ViewMode::User,
+                };
+                self.change(|settings| settings.mode = mode);
+                self.tell(match mode {
+                    ViewMode::User => "user mode: stacks as their author wrote them",
+                    ViewMode::Expert => "expert mode: the same as user mode for OpenMP",
+                    ViewMode::Machine => "machine mode: stacks as they were measured",
+                });
+            }
+            Action::Metrics => {
+                let sets = metric_sets(&self.recording);
+                let set = (self.settings.set + 1) % sets.len();
+                self.change(|settings| {
+                    settings.set = set;
+                    settings.sort = None;
+                });
+                self.tell(format!("metrics {}", sets[set]));
+            }
+            Action::Sort => self.overlay = Overlay::sort(self),
+            Action::Search => self.overlay = Overlay::search(&self.wanted),
+            Action::FindNext => self.find(true, false),
+            Action::FindPrevious => self.find(false, false),
+            Action::Filter => {
+                let text = self.filter_to_edit();
+                self.overlay = Overlay::filter(text);
+            }
+            Action::Unfilter => self.change(|settings| settings.filter = Default::default()),
+            Action::Export => self.overlay = Overlay::export(self.view),
+            Action::Move(motion) => self.move_selection(motion),
+            Action::Enter => self.enter(),
+            Action::Back => self.back(),
+            Action::HotPath => {
+                self.unfold_hot_path(self.tree.selected);
+                self.refresh();
+            }
+            Action::UnfoldAll => self.fold_all(false),
+            Action::FoldAll => self.fold_all(true),
+            Action::ZoomIn
+            | Action::ZoomOut
+            | Action::Whole
+            | Action::Pan(_)
+            | Action::Step(_)
+            | Action::MachineLine => self.on_timeline(action),
+        }
+        Effect::None
+    }
+
+    fn answer(&mut self, asked: Asked) -> Effect {
+        self.overlay = Overlay::None;
+        match asked {
+            Asked::Nothing => {}
+            Asked::Sort(key) => self.change(|settings| settings.sort = Some(key)),
+            Asked::Search(text) => {
+                self.wanted = text;
+                self.find(true, true);
+            }
+            Asked::Filter(filter) => self.change(|settings| settings.filter = filter),
+            Asked::Export(form) => return self.export(form),
+        }
+        Effect::None
+    }
+
+    fn export(&self, form: Form) -> Effect {
+        Effect::Write {
+            stem: format!("{}-{}", self.recording.experiment.name, self.view.file_name()),
+            ending: form.ending(),
+            contents: export::contents(self, form),
+        }
+    }
+
+    pub(crate) fn go(&mut self, view: View) {
+        self.remember();
+        self.view = view;
+        self.refresh();
+    }
+
+    /// Takes over new settings, keeping what is selected where it has a counterpart.
+    fn change(&mut self, change: impl FnOnce(&mut Settings)) {
+        change(&mut self.settings);
+        if self.settings == self.data.settings {
+            return;
+        }
+        self.remember();
+        let data = Data::new(&self.recording, &self.settings);
+        let old = std::mem::replace(&mut self.data, data);
+        let at = self.data.metric().1;
+        let before = old.tree(&self.recording);
+        let tree = self.data.tree(&self.recording);
+        self.tree.selected = tree.counterpart(before, self.tree.selected, at);
+        self.tree.zoom = tree.counterpart(before, self.tree.zoom, at);
+        self.follow_flame();
+        self.reveal(self.tree.selected);
+        let rows = self.table.rows.get(self.cursor().selected);
+        let name = rows.map(|row| row.name.clone());
+        self.refresh();
+        if !matches!(self.view, View::Tree | View::Flame | View::Timeline)
+            && let Some(name) = name
+            && let Some(at) = self.table.rows.iter().position(|row| row.name == name)
+        {
+            self.cursors[self.view as usize].selected = at;
+        }
+        self.settle();
+    }
+
+    /// The function that is selected is the one that callers and callees are shown of.
+    fn remember(&mut self) {
+        let row = self.table.rows.get(self.cursor().selected);
+        match (self.view, row) {
+            (View::Functions, Some(row)) => self.centre = row.name.clone(),
+            (View::Overview, Some(row)) => {
+                if let Some(link) = &row.link {
+                    self.centre = link.clone();
+                }
+            }
+            (View::Tree | View::Flame, _) => {
+                let tree = self.data.tree(&self.recording);
+                if let Some(row) = tree.rows.get(self.tree.selected) {
+                    self.centre = row.name.clone();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Makes the rows of the view in sight.
+    pub(crate) fn refresh(&mut self) {
+        let recording = Arc::clone(&self.recording);
+        let (data, recording) = (&self.data, &*recording);
+        self.table = match self.view {
+            View::Overview => about::overview(data, recording),
+            View::Functions => tables::functions(data, recording),
+            View::Callers => self.block_table(),
+            View::Tree => {
+                let tree = data.tree(recording);
+                let open = &self.tree.open;
+                let shown = select::visible(tree, open);
+                let is_open = |at: usize| open.contains(&tree.keys[at]);
+                let table = tables::calltree(data, tree, &shown, is_open);
+                self.tree.shown = shown;
+                table
+            }
+            View::Regions => tables::regions(data, recording),
+            View::Threads => tables::threads(data, recording),
+            View::Experiment => about::experiment(data, recording),
+            View::Flame | View::Timeline => Table::default(),
+        };
+        if self.view == View::Tree {
+            let at = self.tree.shown.binary_search(&self.tree.selected);
+            self.cursors[View::Tree as usize].selected = at.unwrap_or_else(|before| before.saturating_sub(1));
+        }
+        self.settle();
+    }
+
+    fn block_table(&self) -> Table {
+        let blocks = self.data.blocks(&self.recording);
+        let block = blocks.iter().find(|block| block.row.name == self.centre);
+        match block.or(blocks.first()) {
+            Some(block) => tables::neighbours(&self.data, block),
+            None => Table::default(),
+        }
+    }
+
+    /// Keeps selections in sight.
+    fn settle(&mut self) {
+        let body = self.parts().body;
+        let height = layout::list(body, !self.table.columns.is_empty()).rows.height;
+        let rows = self.table.rows.len();
+        self.cursors[self.view as usize].settle(rows, usize::from(height));
+        self.settle_timeline();
+        self.follow_flame();
+    }
+}
+
+impl App {
+    /// The filter in force, or the one that the selection suggests.
+    fn filter_to_edit(&self) -> String {
+        if !self.settings.filter.is_everything() {
+            return self.settings.filter.to_string();
+        }
+        let row = self.table.rows.get(self.cursor().selected);
+        match self.view {
+            View::Threads => {
+                let rows = self.data.threads(&self.recording);
+                let row = rows.get(self.cursor().selected);
+                row.map_or_else(String::new, |row| format!("THRID=={}", row.tid))
+            }
+            View::Functions | View::Callers | View::Regions => match row {
+                Some(row) if row.name != omp_model::views::TOTAL => {
+                    format!("\"{}\" IN STACK", row.name)
+                }
+                _ => String::new(),
+            },
+            View::Tree | View::Flame => {
+                let tree = self.data.tree(&self.recording);
+                match tree.rows.get(self.tree.selected) {
+                    Some(row) if row.depth > 0 => format!("\"{}\" IN STACK", row.name),
+                    _ => String::new(),
+                }
+            }
+            View::Timeline => {
+                let range = &self.timeline.range;
+                let text = format!("TSTAMP>={} && TSTAMP<{}", range.start, range.end);
+                match crate::filter::Filter::parse(&text) {
+                    Ok(filter) => filter.to_string(),
+                    Err(_) => text,
+                }
+            }
+            View::Overview | View::Experiment => String::new(),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! What stands over a view: help, choices, a line to edit.
+
+use omp_model::metrics::{Quantity, SortKey};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::{App, View};
+use crate::export::Form;
+use crate::filter::Filter;
+
+/// What stands over a view.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Overlay {
+    /// Nothing.
+    #[default]
+    None,
+    /// The keys of the view.
+    Help {
+        /// The first line in sight.
+        top: usize,
+    },
+    /// A choice.
+    Choice(Choice),
+    /// A line to edit.
+    Prompt(Prompt),
+}
+
+/// A choice among several.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// What is asked.
+    pub title: &'static str,
+    /// What can be chosen, in words, and what it means.
+    pub options: Vec<(String, Asked)>,
+    /// The selected one.
+    pub selected: usize,
+}
+
+/// A line to edit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prompt {
+    /// What is asked.
+    pub title: &'static str,
+    /// The line.
+    pub text: String,
+    /// The cursor, in characters from the left.
+    pub at: usize,
+    /// What is wrong with the line.
+    pub error: Option<String>,
+}
+
+/// What was answered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Asked {
+    /// Nothing: leave all as it was.
+    Nothing,
+    /// The order.
+    Sort(SortKey),
+    /// A text to find.
+    Search(String),
+    /// A filter.
+    Filter(Filter),
+    /// A file's form.
+    Export(Form),
+}
+
+const SEARCH: &str = "Find";
+const FILTER: &str = "Filter (as in er_print)";
+
+impl Overlay {
+    /// Asks for the order of the view in sight: its columns, the name and the other way round.
+    pub(super) fn sort(app: &App) -> Overlay {
+        let now = app.data.request.sort;
+        let mut options = Vec::new();
+        let quantities = match app.view {
+            View::Functions | View::Overview => app.data.columns.clone(),
+            _ => app.data.attributed(),
+        };
+        let quantities = quantities.iter().map(|column| column.quantity);
+        for quantity in quantities.filter(|quantity| *quantity != Quantity::Name) {
+            let key = SortKey { quantity, reversed: false };
+            options.push((quantity.label(), Asked::Sort(key)));
+        }
+        if app.view != View::Flame {
+            let key = SortKey { quantity: Quantity::Name, reversed: false };
+            options.push((Quantity::Name.label(), Asked::Sort(key)));
+        }
+        let turned = SortKey { reversed: !now.reversed, ..now };
+        options.push(("the same, the other way round".to_owned(), Asked::Sort(turned)));
+        let is_now = |(_, asked): &(String, Asked)| *asked == Asked::Sort(now);
+        Overlay::Choice(Choice {
+            title: "Order by",
+            selected: options.iter().position(is_now).unwrap_or(0),
+            options,
+        })
+    }
+
+    /// Asks for a file's form.
+    pub(super) fn export(view: View) -> Overlay {
+        let forms = Form::of(view).iter();
+        Overlay::Choice(Choice {
+            title: "Write this view as",
+            options: forms.map(|form| (form.words().to_owned(), Asked::Export(*form))).collect(),
+            selected: 0,
+        })
+    }
+
+    /// Asks for a text to find.
+    pub(super) fn search(last: &str) -> Overlay {
+        Overlay::prompt(SEARCH, last.to_owned())
+    }
+
+    /// Asks for a filter.
+    pub(super) fn filter(text: String) -> Overlay {
+        Overlay::prompt(FILTER, text)
+    }
+
+    fn prompt(title: &'static str, text: String) -> Overlay {
+        Overlay::Prompt(Prompt {
+            title,
+            at: text.chars().count(),
+            text,
+            error: None,
+        })
+    }
+
+    /// A key for what stands here; an answer if it closes it.
+    pub(super) fn key(&mut self, event: KeyEvent) -> Option<Asked> {
+        if event.code == KeyCode::Esc {
+            return Some(Asked::Nothing);
+        }
+        match self {
+            Overlay::None => Some(Asked::Nothing),
+            Overlay::Help { top } => {
+                match event.code {
+                    KeyCode::Down | KeyCode::Char('j') => *top += 1,
+                    KeyCode::Up | KeyCode::Char('k') => *top = top.saturating_sub(1),
+                    KeyCode::PageDown | KeyCode::Char(' ') => *top += 10,
+                    KeyCode::PageUp => *top = top.saturating_sub(10),
+                    _ => return Some(Asked::Nothing),
+                }
+                None
+            }
+            Overlay::Choice(choice) => choice.key(event),
+            Overlay::Prompt(prompt) => prompt.key(event),
+        }
+    }
+}
+
+impl Choice {
+    fn key(&mut self, event: KeyEvent) -> Option<Asked> {
+        let last = self.options.len().saturating_sub(1);
+        match event.code {
+            KeyCode::Down | KeyCode::Char('j') => self.selected = (self.selected + 1).min(last),
+            KeyCode::Up | KeyCode::Char('k') => self.selected = self.selected.saturating_sub(1),
+            KeyCode::Home => self.selected = 0,
+            KeyCode::End => self.selected = last,
+            KeyCode::Enter => {
+                let chosen = self.options.get(self.selected);
+                return Some(chosen.map_or(Asked::Nothing, |(_, asked)| asked.clone()));
+            }
+            KeyCode::Char('q') => return Some(Asked::Nothing),
+            _ => {}
+        }
+        None
+    }
+}
+
+impl Prompt {
+    fn key(&mut self, event: KeyEvent) -> Option<Asked> {
+        let control = event.modifiers.contains(KeyModifiers::CONTROL);
+        self.error = None;
+        match event.code {
+            KeyCode::Char('c') if control => return Some(Asked::Nothing),
+            KeyCode::Char('u') if control => {
+                self.text = self.text.chars().skip(self.at).collect();
+                self.at = 0;
+            }
+            KeyCode::Char('a') if control => self.at = 0,
+            KeyCode::Char('e') if control => self.at = self.text.chars().count(),
+            KeyCode::Char(letter) if !control => {
+                let byte = self.byte(self.at);
+                self.text.insert(byte, letter);
+                self.at += 1;
+            }
+            KeyCode::Backspace if self.at > 0 => {
+                self.at -= 1;
+                let byte = self.byte(self.at);
+                self.text.remove(byte);
+            }
+            KeyCode::Delete if self.at < self.text.chars().count() => {
+                let byte = self.byte(self.at);
+                self.text.remove(byte);
+            }
+            KeyCode::Left => self.at = self.at.saturating_sub(1),
+            KeyCode::Right => self.at = (self.at + 1).min(self.text.chars().count()),
+            KeyCode::Home => self.at = 0,
+            KeyCode::End => self.at = self.text.chars().count(),
+            KeyCode::Enter => return self.done(),
+            _ => {}
+        }
+        None
+    }
+
+    fn byte(&self, at: usize) -> usize {
+        let found = self.text.char_indices().nth(at);
+        found.map_or(self.text.len(), |(byte, _)| byte)
+    }
+
+    fn done(&mut self) -> Option<Asked> {
+        if self.title == SEARCH {
+            return Some(Asked::Search(self.text.clone()));
+        }
+        match Filter::parse(&self.text) {
+            Ok(filter) => Some(Asked::Filter(filter)),
+            Err(why) => {
+                self.error = Some(why);
+                None
+            }
+        }
+    }
+}

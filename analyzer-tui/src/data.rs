@@ -1,0 +1,297 @@
+//! The views under the settings in force, each computed when it is first shown.
+
+use std::cell::OnceCell;
+use std::hash::{Hash, Hasher};
+
+use omp_model::metrics::{Column, Flavour, Metric, Quantity, SortKey};
+use omp_model::profile::{Profile, ViewMode};
+use omp_model::views::functions::{self, List};
+use omp_model::views::neighbours::{self, Neighbours};
+use omp_model::views::notices::{Notice, notices};
+use omp_model::views::overview::{Overview, overview};
+use omp_model::views::threads::{ThreadRow, threads};
+use omp_model::views::{Request, calltree};
+use rustc_hash::FxHasher;
+
+use crate::filter::Filter;
+use crate::recording::Recording;
+use crate::regions::{RegionRow, regions};
+
+/// How many functions the overview shows.
+const LARGEST: usize = 10;
+
+/// What the user chose.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings {
+    /// The viewpoint.
+    pub mode: ViewMode,
+    /// What is looked at.
+    pub filter: Filter,
+    /// The order; `None`: that of the columns.
+    pub sort: Option<SortKey>,
+    /// Which of [`metric_sets`] is shown.
+    pub set: usize,
+}
+
+/// The lists of metrics that a key goes round, as they would be typed: the first is `er_print`'s.
+pub fn metric_sets(recording: &Recording) -> Vec<String> {
+    let available = recording.available();
+    let mut sets = vec![available.default_spec()];
+    if available.openmp() {
+        let mut cpu = "e.%total:i.%total".to_owned();
+        for part in [Metric::User, Metric::System, Metric::OffCpu] {
+            if available.has(part) {
+                cpu.push_str(&format!(":e.{}", part.id()));
+            }
+        }
+        sets.push(cpu + ":name");
+        let profile = recording.profile(ViewMode::User);
+        let kinds = available.metrics().iter().filter(|metric| {
+            let is_kind = !matches!(metric, Metric::OmpWork | Metric::OmpWait);
+            let counts = |item| metric.counts(item);
+            is_kind && metric.is_openmp() && profile.items.iter().any(counts)
+        });
+        let kinds: Vec<String> = kinds.map(|metric| format!("e.{}", metric.id())).collect();
+        if !kinds.is_empty() {
+            sets.push(format!("{}:name", kinds.join(":")));
+        }
+    }
+    sets
+}
+
+/// The columns of one of [`metric_sets`].
+fn columns_of(recording: &Recording, set: usize) -> Vec<Column> {
+    let sets = metric_sets(recording);
+    let spec = sets.get(set).unwrap_or(&sets[0]);
+    Column::parse_list(spec, recording.available())
+        .expect("the lists are made of the metrics that the recording has")
+}
+
+/// The views, computed at most once each.
+#[derive(Debug)]
+pub struct Data {
+    /// The settings that it was made for.
+    pub settings: Settings,
+    /// The columns of lists.
+    pub columns: Vec<Column>,
+    /// The metrics of the columns and of the order, and that order.
+    pub request: Request,
+    filtered: Option<Profile>,
+    overview: OnceCell<Overview>,
+    functions: OnceCell<List>,
+    blocks: OnceCell<Vec<Neighbours>>,
+    tree: OnceCell<Tree>,
+    threads: OnceCell<Vec<ThreadRow>>,
+    regions: OnceCell<Vec<RegionRow>>,
+    notices: OnceCell<Vec<Notice>>,
+}
+
+impl Data {
+    /// For settings; only the filter is applied at once.
+    pub fn new(recording: &Recording, settings: &Settings) -> Data {
+        let columns = columns_of(recording, settings.set);
+        let sort = settings.sort.unwrap_or_else(|| SortKey::of_list(&columns));
+        let mut metrics: Vec<Metric> = Vec::new();
+        let quantities = columns.iter().map(|column| column.quantity);
+        for quantity in quantities.chain([sort.quantity]) {
+            if let Quantity::Time(_, metric) = quantity
+                && !metrics.contains(&metric)
+            {
+                metrics.push(metric);
+            }
+        }
+        let filter = &settings.filter;
+        let profile = || recording.profile(settings.mode);
+        Data {
+            settings: settings.clone(),
+            columns,
+            request: Request { metrics, sort },
+            filtered: (!filter.is_everything())
+                .then(|| filter.apply(profile(), &recording.names())),
+            overview: OnceCell::new(),
+            functions: OnceCell::new(),
+            blocks: OnceCell::new(),
+            tree: OnceCell::new(),
+            threads: OnceCell::new(),
+            regions: OnceCell::new(),
+            notices: OnceCell::new(),
+        }
+    }
+
+    /// The time that is looked at.
+    pub fn profile<'a>(&'a self, recording: &'a Recording) -> &'a Profile {
+        match &self.filtered {
+            Some(profile) => profile,
+            None => recording.profile(self.settings.mode),
+        }
+    }
+
+    /// The first look.
+    pub fn overview(&self, recording: &Recording) -> &Overview {
+        self.overview.get_or_init(|| {
+            let profile = self.profile(recording);
+            overview(profile, &recording.names(), recording.available(), LARGEST)
+        })
+    }
+
+    /// The list of functions.
+    pub fn functions(&self, recording: &Recording) -> &List {
+        self.functions.get_or_init(|| {
+            functions::functions(self.profile(recording), &recording.names(), &self.request)
+        })
+    }
+
+    /// Every function between its callers and callees.
+    pub fn blocks(&self, recording: &Recording) -> &[Neighbours] {
+        self.blocks.get_or_init(|| {
+            let profile = self.profile(recording);
+            neighbours::callers_callees(profile, &recording.names(), &self.request)
+        })
+    }
+
+    /// The call tree.
+    pub fn tree(&self, recording: &Recording) -> &Tree {
+        self.tree.get_or_init(|| {
+            let profile = self.profile(recording);
+            Tree::new(calltree::calltree(profile, &recording.names(), &self.request))
+        })
+    }
+
+    /// The threads.
+    pub fn threads(&self, recording: &Recording) -> &[ThreadRow] {
+        self.threads.get_or_init(|| {
+            let tables = &recording.experiment.tables;
+            let mut rows = threads(self.profile(recording), tables, &self.request.metrics);
+            rows.retain(|row| self.settings.filter.admits_thread(row.tid));
+            if let Some(SortKey { quantity: Quantity::Time(_, metric), reversed }) = self.settings.sort
+                && let Some(at) = self.request.index(metric)
+            {
+                rows.sort_by(|left, right| right.seconds[at].total_cmp(&left.seconds[at]));
+                if reversed {
+                    rows.reverse();
+                }
+            }
+            rows
+        })
+    }
+
+    /// The regions and tasks.
+    pub fn regions(&self, recording: &Recording) -> &[RegionRow] {
+        self.regions.get_or_init(|| {
+            let whole = self.filtered.is_none();
+            regions(recording, self.profile(recording), &self.request.metrics, whole)
+        })
+    }
+
+    /// What must be said under every view.
+    pub fn notices(&self, recording: &Recording) -> &[Notice] {
+        let header = &recording.experiment.header;
+        let profile = || recording.profile(self.settings.mode);
+        self.notices.get_or_init(|| notices(header, profile()))
+    }
+
+    /// The metric that trees and flames are drawn by, and where it stands in their values.
+    pub fn metric(&self) -> (Metric, usize) {
+        let metric = match self.request.sort.quantity {
+            Quantity::Time(_, metric) => Some(metric),
+            _ => None,
+        };
+        let metric = metric.or(self.request.metrics.first().copied());
+        let metric = metric.unwrap_or(Metric::Total);
+        (metric, self.request.index(metric).unwrap_or(0))
+    }
+
+    /// Each metric of the columns once, attributed: the columns of a call tree.
+    pub fn attributed(&self) -> Vec<Column> {
+        let mut columns: Vec<Column> = Vec::new();
+        for column in &self.columns {
+            let Quantity::Time(_, metric) = column.quantity else {
+                continue;
+            };
+            let quantity = Quantity::Time(Flavour::Attributed, metric);
+            match columns.iter_mut().find(|known| known.quantity == quantity) {
+                Some(known) => {
+                    known.value |= column.value;
+                    known.percent |= column.percent;
+                }
+                None => columns.push(Column { quantity, ..*column }),
+            }
+        }
+        columns
+    }
+}
+
+/// A call tree in preorder, with what moving about in it needs.
+#[derive(Debug)]
+pub struct Tree {
+    /// The rows.
+    pub rows: Vec<calltree::TreeRow>,
+    /// Of each row, what it and its callers are called: the same in another mode or order.
+    pub keys: Vec<u64>,
+    /// The row above; of the root itself.
+    pub parents: Vec<usize>,
+    /// The end of what is below each row.
+    pub ends: Vec<usize>,
+}
+
+impl Tree {
+    fn new(rows: Vec<calltree::TreeRow>) -> Tree {
+        let mut keys: Vec<u64> = Vec::with_capacity(rows.len());
+        let mut parents = Vec::with_capacity(rows.len());
+        let mut ends = vec![rows.len(); rows.len()];
+        let mut path: Vec<usize> = Vec::new();
+        for (at, row) in rows.iter().enumerate() {
+            for left in path.drain((row.depth as usize).min(path.len())..) {
+                ends[left] = at;
+            }
+            let parent = path.last().copied().unwrap_or(0);
+            let mut hasher = FxHasher::default();
+            keys.get(parent).unwrap_or(&0).hash(&mut hasher);
+            row.name.hash(&mut hasher);
+            keys.push(hasher.finish());
+            parents.push(parent);
+            path.push(at);
+        }
+        Tree { rows, keys, parents, ends }
+    }
+
+    /// The rows right below one, in order.
+    pub fn children(&self, row: usize) -> impl Iterator<Item = usize> + '_ {
+        let end = self.ends.get(row).copied().unwrap_or(0);
+        let mut next = row + 1;
+        std::iter::from_fn(move || {
+            let child = next;
+            (child < end).then(|| {
+                next = self.ends[child];
+                child
+            })
+        })
+    }
+
+    /// The row with a key.
+    pub fn find(&self, key: u64) -> Option<usize> {
+        self.keys.iter().position(|&known| known == key)
+    }
+
+    /// The row that stands for one of another tree: of the same path, else the longest one of the
+    /// same name by a metric, else that of its nearest caller.
+    pub fn counterpart(&self, other: &Tree, row: usize, metric: usize) -> usize {
+        if let Some(same) = other.keys.get(row).and_then(|&key| self.find(key)) {
+            return same;
+        }
+        let mut at = row.min(other.rows.len().saturating_sub(1));
+        while at > 0 {
+            let name = &other.rows[at].name;
+            let alike = (0..self.rows.len()).filter(|&at| self.rows[at].name == *name);
+            let longest = alike.max_by(|&left, &right| {
+                let time = |at: usize| self.rows[at].attributed.get(metric).copied().unwrap_or(0.0);
+                time(left).total_cmp(&time(right)).then(right.cmp(&left))
+            });
+            if let Some(longest) = longest {
+                return longest;
+            }
+            at = other.parents[at];
+        }
+        0
+    }
+}

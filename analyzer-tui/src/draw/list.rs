@@ -1,0 +1,121 @@
+//! Rows and columns.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::theme::Theme;
+use super::{fit, from, put};
+use crate::app::{App, View};
+use crate::layout;
+use crate::report::{Mark, Row};
+use crate::tables;
+
+/// Draws the table in sight.
+pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
+    let table = &app.table;
+    let parts = layout::list(body, !table.columns.is_empty());
+    let cursor = app.cursor();
+    let height = usize::from(parts.rows.height);
+    let shown: Vec<&Row> = table.rows.iter().skip(cursor.top).take(height).collect();
+    let widths: Vec<usize> = table
+        .columns
+        .iter()
+        .enumerate()
+        .map(|(at, column)| {
+            let head = column.head.iter().map(|line| line.chars().count());
+            let values = shown.iter().filter_map(|row| row.values.get(at));
+            head.chain(values.map(|value| value.text().chars().count())).max().unwrap_or(0)
+        })
+        .collect();
+    let name_at = widths.iter().map(|width| width + 2).sum::<usize>();
+    head(app, theme, parts.head, &widths, cells);
+    for (at, row) in shown.iter().enumerate() {
+        let line = Rect::new(parts.rows.x, parts.rows.y + at as u16, parts.rows.width, 1);
+        let selected = cursor.top + at == cursor.selected;
+        draw_row(app, theme, (line, name_at as u16), (row, &widths), cells);
+        if selected {
+            cells.set_style(line, theme.selected());
+        }
+    }
+    detail(app, theme, parts.detail, cells);
+}
+
+fn head(app: &App, theme: &Theme, area: Rect, widths: &[usize], cells: &mut Buffer) {
+    let sorted = app.data.request.sort.quantity;
+    let mut at = 0;
+    for (column, width) in app.table.columns.iter().zip(widths) {
+        for (line, text) in column.head.iter().enumerate() {
+            let mut style = theme.strong();
+            if line == 0 && column.quantity == Some(sorted) {
+                style = style.patch(theme.found());
+            }
+            let place = Rect::new(area.x, area.y + line as u16, area.width, 1);
+            if (line as u16) < area.height {
+                put(cells, from(place, at), text, style);
+            }
+        }
+        at += *width as u16 + 2;
+    }
+    if area.height > 0 {
+        put(cells, from(Rect { height: 1, ..area }, at), "Name", theme.strong());
+    }
+}
+
+fn draw_row(
+    app: &App,
+    theme: &Theme,
+    (line, name_at): (Rect, u16),
+    (row, widths): (&Row, &[usize]),
+    cells: &mut Buffer,
+) {
+    let mut at = 0;
+    for (value, width) in row.values.iter().zip(widths) {
+        let text = value.text();
+        let is_zero = text.trim_start().starts_with("0. ");
+        let style = if is_zero { theme.faint() } else { Style::new() };
+        put(cells, from(line, at), &text, style);
+        at += *width as u16 + 2;
+    }
+    let mut style = match row.mark {
+        Mark::Plain => Style::new(),
+        Mark::Strong => theme.strong(),
+        Mark::Warning => theme.warning(),
+    };
+    if let Some(activity) = row.tint {
+        style = style.patch(theme.ink(activity.family()));
+    }
+    let wanted = app.wanted.to_lowercase();
+    if !wanted.is_empty() && row.name.to_lowercase().contains(&wanted) {
+        style = style.patch(theme.found());
+    }
+    let place = from(line, name_at);
+    put(cells, place, &row.lead, theme.faint());
+    let room = from(place, row.lead.chars().count() as u16);
+    put(cells, room, &fit(&row.name, usize::from(room.width)), style);
+}
+
+/// What does not fit into the selected row: its whole name, and where its code is.
+fn detail(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
+    if matches!(app.view, View::Overview | View::Experiment) {
+        let row = app.table.rows.get(app.cursor().selected);
+        let width = usize::from(area.width);
+        if let Some(row) = row.filter(|row| row.name.chars().count() > width) {
+            let rest: String = row.name.chars().skip(width.saturating_sub(2)).collect();
+            put(cells, area, &format!("…{rest}"), theme.faint());
+        }
+        return;
+    }
+    let Some(row) = app.table.rows.get(app.cursor().selected) else {
+        put(cells, area, "nothing is left to show", theme.faint());
+        return;
+    };
+    let list = app.data.functions(&app.recording);
+    let function = list.rows.iter().find(|function| function.name == row.name);
+    let place = function.and_then(|function| function.code);
+    let place = place.map_or_else(String::new, |code| {
+        format!("  {}", tables::place(&app.recording, code))
+    });
+    let count = format!("{}/{} ", app.cursor().selected + 1, app.table.rows.len());
+    put(cells, area, &format!("{count}{}{place}", row.name), theme.faint());
+}

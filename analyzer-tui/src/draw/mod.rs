@@ -1,0 +1,164 @@
+//! The app's state as cells.
+
+mod flame;
+mod list;
+mod over;
+pub mod theme;
+mod timeline;
+
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use crate::app::{App, View, keys};
+use crate::tables::mode_name;
+
+use theme::Theme;
+
+pub(crate) use timeline::{facts as timeline_facts, stack as timeline_stack};
+
+/// Draws a screen.
+pub fn draw(app: &App, theme: &Theme, frame: &mut Frame<'_>) {
+    let area = frame.area();
+    let cells = frame.buffer_mut();
+    screen(app, theme, area, cells);
+    if let Some(at) = over::draw(app, theme, area, cells) {
+        frame.set_cursor_position(at);
+    }
+}
+
+fn screen(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
+    if area.width < 20 || area.height < 5 {
+        put(cells, area, "too small", theme.warning());
+        return;
+    }
+    let parts = app.parts();
+    tabs(app, theme, parts.tabs, cells);
+    title(app, theme, parts.title, cells);
+    match app.view {
+        View::Timeline => timeline::draw(app, theme, cells),
+        View::Flame => flame::draw(app, theme, parts.body, cells),
+        _ => list::draw(app, theme, parts.body, cells),
+    }
+    if let Some((notice, more)) = app.notice() {
+        let more = match more {
+            0 => String::new(),
+            more => format!(" (and {more} more: 9)"),
+        };
+        let room = usize::from(parts.notice.width).saturating_sub(more.len());
+        let line = format!("! {}{more}", fit(&notice, room.saturating_sub(2)));
+        put(cells, parts.notice, &line, theme.warning());
+    }
+    hints(app, theme, parts.hints, cells);
+}
+
+/// The tabs as they fit a width: their words, and where each begins.
+fn tab_words(width: u16) -> Vec<(View, u16, String)> {
+    let words = |short: bool| {
+        let mut at = 0;
+        let mut all = Vec::new();
+        for (number, view) in View::ALL.into_iter().enumerate() {
+            let name = if short { view.short() } else { view.title() };
+            let word = format!("{} {name}", number + 1);
+            let length = word.chars().count() as u16;
+            all.push((view, at, word));
+            at += length + 2;
+        }
+        (all, at)
+    };
+    match words(false) {
+        (all, length) if length <= width.saturating_sub(10) => all,
+        _ => words(true).0,
+    }
+}
+
+/// The view whose tab is at a column.
+pub fn tab_at(width: u16, column: u16) -> Option<View> {
+    let words = tab_words(width);
+    let hit = words.iter().find(|(_, at, word)| {
+        (*at..*at + word.chars().count() as u16).contains(&column)
+    });
+    hit.map(|(view, _, _)| *view)
+}
+
+fn tabs(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
+    for (view, at, word) in tab_words(area.width) {
+        let style = match view == app.view {
+            true => theme.tab(),
+            false => theme.faint(),
+        };
+        put(cells, from(area, at), &word, style);
+    }
+}
+
+fn title(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
+    let what = match app.view {
+        View::Flame => {
+            let tree = app.data.tree(&app.recording);
+            let root = tree.rows.get(app.tree.zoom);
+            let below = root.filter(|row| row.depth > 0);
+            let below = below.map_or_else(String::new, |row| format!(" below {}", row.name));
+            format!("Attributed {}{below}", app.data.metric().0.label())
+        }
+        View::Timeline => timeline::title(app),
+        _ => app.table.title.clone(),
+    };
+    let mode = format!(" {} mode ", mode_name(app.settings.mode));
+    let filter = match app.settings.filter.is_everything() {
+        true => String::new(),
+        false => format!("  [{}]", app.settings.filter),
+    };
+    let room = usize::from(area.width).saturating_sub(mode.len() + 1);
+    put(cells, area, &fit(&format!("{what}{filter}"), room), theme.strong());
+    let at = area.width.saturating_sub(mode.len() as u16);
+    put(cells, from(area, at), &mode, theme.selected());
+}
+
+fn hints(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
+    if let Some(message) = &app.message {
+        let style = match message.is_warning {
+            true => theme.warning(),
+            false => Style::new(),
+        };
+        put(cells, area, &message.text, style);
+        return;
+    }
+    let mut at = 0;
+    for binding in keys::bindings(app.view).filter(|binding| !binding.hint.is_empty()) {
+        let label = binding.label.split(' ').next().unwrap_or_default();
+        let length = (label.chars().count() + binding.hint.chars().count() + 3) as u16;
+        if at + length > area.width + 2 {
+            break;
+        }
+        put(cells, from(area, at), label, theme.key());
+        let after = at + label.chars().count() as u16 + 1;
+        put(cells, from(area, after), binding.hint, theme.faint());
+        at += length;
+    }
+}
+
+/// The rest of a line from a column on.
+fn from(area: Rect, column: u16) -> Rect {
+    let column = column.min(area.width);
+    Rect::new(area.x + column, area.y, area.width - column, area.height)
+}
+
+/// Writes a line of text where there is room for it.
+fn put(cells: &mut Buffer, area: Rect, text: &str, style: Style) {
+    if area.width > 0 && area.height > 0 {
+        cells.set_stringn(area.x, area.y, text, usize::from(area.width), style);
+    }
+}
+
+/// A text cut to a width, with a mark where it was cut.
+fn fit(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
+    match width {
+        0 => String::new(),
+        _ => format!("{kept}…"),
+    }
+}

@@ -1,0 +1,128 @@
+//! Help, choices and prompts over a view.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::style::Style;
+
+use super::theme::Theme;
+use super::{from, put};
+use crate::app::overlay::{Choice, Overlay, Prompt};
+use crate::app::{App, keys};
+
+/// Draws what stands over the view; the place of the terminal's cursor, if a line is edited.
+pub(super) fn draw(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) -> Option<Position> {
+    match &app.overlay {
+        Overlay::None => None,
+        Overlay::Help { top } => {
+            help(app, theme, area, *top, cells);
+            None
+        }
+        Overlay::Choice(choice) => {
+            draw_choice(choice, theme, area, cells);
+            None
+        }
+        Overlay::Prompt(prompt) => draw_prompt(prompt, theme, area, cells),
+    }
+}
+
+/// An empty box in the middle of the screen, for so many lines; its inside.
+fn frame(area: Rect, lines: usize, widest: usize, theme: &Theme, cells: &mut Buffer) -> Rect {
+    let width = (widest as u16 + 4).min(area.width);
+    let height = (lines as u16 + 2).min(area.height);
+    let left = area.x + (area.width - width) / 2;
+    let top = area.y + (area.height - height) / 2;
+    let inner = usize::from(width.saturating_sub(2));
+    for line in 0..height {
+        let text = match line {
+            0 => format!("┌{}┐", "─".repeat(inner)),
+            line if line + 1 == height => format!("└{}┘", "─".repeat(inner)),
+            _ => format!("│{}│", " ".repeat(inner)),
+        };
+        let place = Rect::new(left, top + line, width, 1);
+        cells.set_style(place, Style::reset());
+        put(cells, place, &text, theme.faint());
+    }
+    Rect::new(
+        left + 2,
+        top + 1,
+        width.saturating_sub(4),
+        height.saturating_sub(2),
+    )
+}
+
+fn help(app: &App, theme: &Theme, area: Rect, top: usize, cells: &mut Buffer) {
+    let bindings: Vec<_> = keys::bindings(app.view).filter(|known| !known.label.is_empty()).collect();
+    let label = bindings.iter().map(|known| known.label.chars().count()).max().unwrap_or(0);
+    let widest = bindings.iter().map(|known| label + 2 + known.help.chars().count()).max();
+    let inside = frame(area, bindings.len() + 1, widest.unwrap_or(0), theme, cells);
+    let room = usize::from(inside.height.saturating_sub(1));
+    let top = top.min(bindings.len().saturating_sub(room));
+    let more = if bindings.len() > room { "  (Down for more)" } else { "" };
+    let title = format!("Keys of {}{more}", app.view.title());
+    put(cells, inside, &title, theme.strong());
+    for (at, binding) in bindings.iter().skip(top).take(room).enumerate() {
+        let line = Rect::new(inside.x, inside.y + 1 + at as u16, inside.width, 1);
+        put(cells, line, binding.label, theme.key());
+        put(cells, from(line, label as u16 + 2), binding.help, Style::reset());
+    }
+}
+
+fn draw_choice(choice: &Choice, theme: &Theme, area: Rect, cells: &mut Buffer) {
+    let widest = choice.options.iter().map(|(words, _)| words.chars().count()).max();
+    let widest = widest.unwrap_or(0).max(choice.title.len()).max(26);
+    let inside = frame(area, choice.options.len() + 1, widest, theme, cells);
+    put(cells, inside, choice.title, theme.strong());
+    let room = usize::from(inside.height.saturating_sub(1));
+    let top = (choice.selected + 1).saturating_sub(room);
+    for (at, (words, _)) in choice.options.iter().enumerate().skip(top).take(room) {
+        let line = Rect::new(inside.x, inside.y + 1 + (at - top) as u16, inside.width, 1);
+        put(cells, line, words, Style::reset());
+        if at == choice.selected {
+            cells.set_style(line, theme.selected());
+        }
+    }
+}
+
+fn draw_prompt(prompt: &Prompt, theme: &Theme, area: Rect, cells: &mut Buffer) -> Option<Position> {
+    let below = prompt.error.as_deref().unwrap_or("Enter takes it, Esc leaves it");
+    let width = usize::from(area.width).saturating_sub(8);
+    let lines = wrapped(below, width);
+    let inside = frame(area, 2 + lines.len(), width, theme, cells);
+    if inside.height < 2 {
+        return None;
+    }
+    put(cells, inside, prompt.title, theme.strong());
+    let line = Rect::new(inside.x, inside.y + 1, inside.width, 1);
+    // A long line is shown from where the cursor still has room.
+    let skip = (prompt.at + 1).saturating_sub(usize::from(line.width));
+    let text: String = prompt.text.chars().skip(skip).collect();
+    put(cells, line, &text, Style::reset());
+    let style = match prompt.error {
+        Some(_) => theme.warning(),
+        None => theme.faint(),
+    };
+    for (at, text) in lines.iter().enumerate() {
+        let y = inside.y + 2 + at as u16;
+        if y < inside.bottom() {
+            put(cells, Rect::new(inside.x, y, inside.width, 1), text, style);
+        }
+    }
+    Some(Position::new(inside.x + (prompt.at - skip) as u16, line.y))
+}
+
+/// A text in lines of a width, cut between words.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in text.split_whitespace() {
+        let last = lines.last_mut().expect("there is always a line");
+        if !last.is_empty() && last.chars().count() + 1 + word.chars().count() > width {
+            lines.push(word.to_owned());
+        } else {
+            if !last.is_empty() {
+                last.push(' ');
+            }
+            last.push_str(word);
+        }
+    }
+    lines
+}

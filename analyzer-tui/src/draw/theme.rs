@@ -1,0 +1,147 @@
+//! Colours and marks, for terminals of many, sixteen and no colours.
+//!
+//! A colour tells a state's family; a letter tells the states of a family apart, so nothing is
+//! told by colour alone. The many-colour palette is Okabe and Ito's, made for all kinds of colour
+//! vision (Color Universal Design, 2008), by its nearest entries in the fixed part of the
+//! 256-colour table, which themes do not change.
+
+use ratatui::style::{Color, Modifier, Style};
+
+use crate::activity::{Activity, Family};
+use crate::args::Colours;
+
+/// The styles of a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Theme {
+    /// What it can show.
+    pub colours: Colours,
+}
+
+impl Theme {
+    /// The background of a cell of the timeline, and the letter on it.
+    pub fn activity(&self, activity: Activity) -> Style {
+        self.family(activity.family())
+    }
+
+    /// A family's background with a foreground that can be read on it.
+    pub fn family(&self, family: Family) -> Style {
+        let (many, sixteen, dark_text) = match family {
+            Family::Serial => (74, Color::Cyan, true),
+            Family::Work => (36, Color::Green, true),
+            Family::Runtime => (175, Color::Magenta, true),
+            Family::Barrier => (166, Color::Red, false),
+            Family::Exclusion => (221, Color::Yellow, true),
+            Family::Task => (25, Color::Blue, false),
+            Family::Idle => (240, Color::DarkGray, false),
+            Family::Unknown => (255, Color::White, true),
+        };
+        let text = |light, dark| if dark_text { dark } else { light };
+        match self.colours {
+            Colours::None => Style::new(),
+            Colours::Sixteen => Style::new().bg(sixteen).fg(text(Color::White, Color::Black)),
+            Colours::Many => Style::new()
+                .bg(Color::Indexed(many))
+                .fg(text(Color::Indexed(231), Color::Indexed(16))),
+        }
+    }
+
+    /// A family's colour as that of text.
+    pub fn ink(&self, family: Family) -> Style {
+        let style = self.family(family);
+        match (self.colours, family) {
+            (Colours::None, _) => Style::new(),
+            // Dark blue and grey cannot be read on black.
+            (Colours::Many, Family::Task) => Style::new().fg(Color::Indexed(75)),
+            (Colours::Many, Family::Idle) => Style::new().fg(Color::Indexed(246)),
+            _ => style.bg.map_or(Style::new(), |colour| Style::new().fg(colour)),
+        }
+    }
+
+    /// What is selected.
+    pub const fn selected(&self) -> Style {
+        Style::new().add_modifier(Modifier::REVERSED)
+    }
+
+    /// A heading.
+    pub const fn strong(&self) -> Style {
+        Style::new().add_modifier(Modifier::BOLD)
+    }
+
+    /// What matters less.
+    pub fn faint(&self) -> Style {
+        match self.colours {
+            Colours::None => Style::new().add_modifier(Modifier::DIM),
+            Colours::Sixteen => Style::new().fg(Color::DarkGray),
+            Colours::Many => Style::new().fg(Color::Indexed(246)),
+        }
+    }
+
+    /// A warning.
+    pub fn warning(&self) -> Style {
+        match self.colours {
+            Colours::None => self.strong(),
+            Colours::Sixteen => Style::new().fg(Color::Yellow).add_modifier(Modifier::BOLD),
+            Colours::Many => Style::new().fg(Color::Indexed(221)),
+        }
+    }
+
+    /// The name of the view in sight.
+    pub fn tab(&self) -> Style {
+        self.selected().add_modifier(Modifier::BOLD)
+    }
+
+    /// A key in a hint.
+    pub fn key(&self) -> Style {
+        match self.colours {
+            Colours::None => self.strong(),
+            Colours::Sixteen => Style::new().fg(Color::Cyan).add_modifier(Modifier::BOLD),
+            Colours::Many => Style::new().fg(Color::Indexed(81)).add_modifier(Modifier::BOLD),
+        }
+    }
+
+    /// A name that holds what is searched for.
+    pub fn found(&self) -> Style {
+        Style::new().add_modifier(Modifier::UNDERLINED)
+    }
+
+    /// A box of the flame graph that is of no state: by a number, so that neighbours differ.
+    pub fn flame(&self, number: u64) -> Style {
+        const MANY: [u8; 5] = [180, 179, 216, 223, 186];
+        match self.colours {
+            Colours::None => match number % 2 {
+                0 => Style::new(),
+                _ => Style::new().add_modifier(Modifier::DIM),
+            },
+            Colours::Sixteen => {
+                let colour = match number % 2 {
+                    0 => Color::Gray,
+                    _ => Color::White,
+                };
+                Style::new().bg(colour).fg(Color::Black)
+            }
+            Colours::Many => {
+                let colour = MANY[(number % MANY.len() as u64) as usize];
+                Style::new().bg(Color::Indexed(colour)).fg(Color::Indexed(16))
+            }
+        }
+    }
+
+    /// Where the kernel had a thread that was switched out while it wanted to run.
+    pub fn preempted(&self) -> Style {
+        self.ink(Family::Barrier)
+    }
+}
+
+/// The colour of a family in a picture, as `#rrggbb`: Okabe and Ito's own.
+pub const fn web_colour(family: Family) -> &'static str {
+    match family {
+        Family::Serial => "#56b4e9",
+        Family::Work => "#009e73",
+        Family::Runtime => "#cc79a7",
+        Family::Barrier => "#d55e00",
+        Family::Exclusion => "#f0e442",
+        Family::Task => "#0072b2",
+        Family::Idle => "#999999",
+        Family::Unknown => "#dddddd",
+    }
+}

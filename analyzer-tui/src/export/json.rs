@@ -1,0 +1,152 @@
+//! Views as JSON, in the form of `er_print`'s `printmode json`.
+
+use serde_json::{Map, Value, json};
+
+use crate::activity::Activity;
+use crate::app::{App, View};
+use crate::report::{Row, Table};
+use crate::tables::{self, mode_name};
+
+pub(super) fn report(app: &App) -> String {
+    let mut object = Map::new();
+    object.insert("view".to_owned(), json!(app.view.file_name()));
+    object.insert("viewmode".to_owned(), json!(mode_name(app.settings.mode)));
+    object.insert("experiments".to_owned(), json!([app.recording.name]));
+    if !app.settings.filter.is_everything() {
+        object.insert("filter".to_owned(), json!(app.settings.filter.to_string()));
+    }
+    match app.view {
+        View::Timeline => timeline(app, &mut object),
+        View::Overview => overview(app, &mut object),
+        View::Experiment => {
+            let header = serde_json::to_value(&app.recording.experiment.header);
+            object.insert("header".to_owned(), header.unwrap_or(Value::Null));
+        }
+        View::Tree | View::Flame => {
+            let tree = app.data.tree(&app.recording);
+            let all: Vec<usize> = (0..tree.rows.len()).collect();
+            let table = tables::calltree(&app.data, tree, &all, |_| true);
+            metrics(&table, &mut object);
+            return finish(app, object, Some(&nested(&table)));
+        }
+        View::Callers => {
+            metrics(&app.table, &mut object);
+            object.insert("rows".to_owned(), json!([block(&app.table)]));
+        }
+        View::Functions | View::Regions | View::Threads => {
+            metrics(&app.table, &mut object);
+            let rows: Vec<Value> = app.table.rows.iter().map(|row| object_of(&app.table, row)).collect();
+            object.insert("rows".to_owned(), json!(rows));
+        }
+    }
+    finish(app, object, None)
+}
+
+/// Adds what must be said under a view. Rows that nest are text already, however deep.
+fn finish(app: &App, object: Map<String, Value>, rows: Option<&str>) -> String {
+    let notices = app.data.notices(&app.recording).iter();
+    let notices: Vec<String> = notices.map(ToString::to_string).collect();
+    let mut tail = Map::new();
+    tail.insert("warnings".to_owned(), json!(app.recording.warnings));
+    tail.insert("notices".to_owned(), json!(notices));
+    let head = Value::Object(object).to_string();
+    let tail = Value::Object(tail).to_string();
+    let rows = rows.map_or_else(String::new, |rows| format!(",\"rows\":{rows}"));
+    format!("{}{rows},{}\n", &head[..head.len() - 1], &tail[1..])
+}
+
+fn metrics(table: &Table, object: &mut Map<String, Value>) {
+    let columns = table.columns.iter();
+    let columns: Vec<Value> = columns
+        .map(|column| json!({"id": column.id, "label": column.label, "unit": column.unit}))
+        .collect();
+    object.insert("metrics".to_owned(), json!(columns));
+}
+
+fn values(table: &Table, row: &Row) -> Value {
+    let pairs = table.columns.iter().zip(&row.values);
+    let pairs = pairs.map(|(column, value)| (column.id.clone(), value.json()));
+    Value::Object(pairs.collect())
+}
+
+fn object_of(table: &Table, row: &Row) -> Value {
+    json!({"name": row.name, "values": values(table, row)})
+}
+
+/// The rows of a tree, each with its `children`; written row by row, without recursion.
+fn nested(table: &Table) -> String {
+    let mut text = String::from("[");
+    let mut open = 0;
+    for row in &table.rows {
+        if open > row.depth {
+            text.push_str(&"]}".repeat((open - row.depth) as usize));
+            text.push(',');
+        }
+        let name = Value::from(row.name.as_str());
+        let values = values(table, row);
+        text.push_str(&format!("{{\"name\":{name},\"values\":{values},\"children\":["));
+        open = row.depth + 1;
+    }
+    text.push_str(&"]}".repeat(open as usize));
+    text.push(']');
+    text
+}
+
+/// The function in the middle with its callers and callees.
+fn block(table: &Table) -> Value {
+    let own = table.rows.iter().position(|row| row.lead == "* ").unwrap_or(0);
+    let side = |rows: &[Row]| -> Vec<Value> { rows.iter().map(|row| object_of(table, row)).collect() };
+    let Some(row) = table.rows.get(own) else {
+        return Value::Null;
+    };
+    json!({
+        "name": row.name,
+        "values": values(table, row),
+        "callers": side(&table.rows[..own]),
+        "callees": side(&table.rows[own + 1..]),
+    })
+}
+
+fn overview(app: &App, object: &mut Map<String, Value>) {
+    let overview = app.data.overview(&app.recording);
+    let header = &app.recording.experiment.header;
+    let times = overview.times.iter();
+    let times: Map<String, Value> = times
+        .map(|(metric, seconds)| (format!("e.{}", metric.id()), json!(seconds)))
+        .collect();
+    object.insert("command".to_owned(), json!(header.command));
+    let duration = app.recording.experiment.duration().seconds();
+    object.insert("duration".to_owned(), json!(duration));
+    object.insert("processes".to_owned(), json!(overview.processes));
+    object.insert(
+        "rows".to_owned(),
+        json!([{"name": omp_model::views::TOTAL, "values": times}]),
+    );
+}
+
+/// The slots in sight: seconds by activity, for each thread and column.
+fn timeline(app: &App, object: &mut Map<String, Value>) {
+    let range = &app.timeline.range;
+    object.insert("from".to_owned(), json!(range.start as f64 / 1e9));
+    object.insert("to".to_owned(), json!(range.end as f64 / 1e9));
+    let rows: Vec<Value> = app
+        .threads()
+        .into_iter()
+        .map(|thread| {
+            let slots: Vec<Value> = app
+                .slots(thread)
+                .iter()
+                .map(|slot| {
+                    let times = Activity::ALL.iter().zip(&slot.times);
+                    let times = times.filter(|(_, time)| **time > 0.0);
+                    let times: Map<String, Value> = times
+                        .map(|(activity, time)| (activity.words().to_owned(), json!(time / 1e9)))
+                        .collect();
+                    json!({"states": times, "running": slot.running()})
+                })
+                .collect();
+            json!({"name": app.thread_label(thread), "slots": slots})
+        })
+        .collect();
+    object.insert("rows".to_owned(), json!(rows));
+}

@@ -1,0 +1,144 @@
+//! Pictures of the timeline and the flame graph.
+
+use omp_model::state::Presence;
+
+use crate::activity::Activity;
+use crate::app::App;
+use crate::draw::theme::web_colour;
+use crate::flame::flames;
+use crate::tables::mode_name;
+
+/// Width of a picture, in pixels of no particular size.
+const WIDTH: f64 = 1200.0;
+const LABEL: f64 = 130.0;
+const LINE: f64 = 18.0;
+const FONT: &str = "font-family=\"monospace\" font-size=\"12\"";
+
+fn escape(text: &str) -> String {
+    let text = text.replace('&', "&amp;");
+    text.replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+fn picture(height: f64, title: &str, inside: &str) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" {FONT}>\n\
+         <title>{title}</title>\n\
+         <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"white\"/>\n\
+         <text x=\"4\" y=\"14\">{title}</text>\n{inside}</svg>\n",
+        title = escape(title)
+    )
+}
+
+fn rectangle((x, y): (f64, f64), (width, height): (f64, f64), colour: &str, title: &str) -> String {
+    format!(
+        "<rect x=\"{x:.2}\" y=\"{y:.2}\" width=\"{width:.2}\" height=\"{height:.2}\" \
+         fill=\"{colour}\"><title>{}</title></rect>\n",
+        escape(title)
+    )
+}
+
+/// The call tree as boxes below the graph's root, as wide as their time.
+pub(super) fn flame(app: &App) -> String {
+    /// Boxes narrower than this cannot be seen.
+    const LEAST: f64 = 0.2 / WIDTH;
+    let tree = app.data.tree(&app.recording);
+    let (metric, at) = app.data.metric();
+    let boxes = flames(tree, app.tree.zoom, at, LEAST);
+    let deepest = boxes.iter().map(|flame| flame.depth).max().unwrap_or(0);
+    let mut inside = String::new();
+    for flame in &boxes {
+        let row = &tree.rows[flame.row];
+        let colour = match Activity::of_name(&row.name) {
+            Some(activity) => web_colour(activity.family()),
+            None => "#eed9a0",
+        };
+        let (x, y) = (flame.start * WIDTH, 22.0 + flame.depth as f64 * LINE);
+        let width = (flame.end - flame.start) * WIDTH;
+        let title = format!("{} ({:.3} s)", row.name, row.attributed[at]);
+        inside.push_str(&rectangle((x, y), ((width - 0.5).max(0.1), LINE - 1.0), colour, &title));
+        let letters = ((width - 6.0) / 7.3) as usize;
+        if letters > 2 {
+            let name: String = match row.name.chars().count() > letters {
+                true => row.name.chars().take(letters - 1).chain(['…']).collect(),
+                false => row.name.clone(),
+            };
+            inside.push_str(&format!(
+                "<text x=\"{:.2}\" y=\"{:.2}\">{}</text>\n",
+                x + 3.0,
+                y + 13.0,
+                escape(&name)
+            ));
+        }
+    }
+    let height = 26.0 + (deepest + 1) as f64 * LINE;
+    let title = format!(
+        "{}: Attributed {}, {} mode",
+        app.recording.name,
+        metric.label(),
+        mode_name(app.settings.mode)
+    );
+    picture(height, &title, &inside)
+}
+
+/// Slots of the picture of a timeline: finer than a terminal's.
+const COLUMNS: usize = 1070;
+
+/// The range in sight with all threads.
+pub(super) fn timeline(app: &App) -> String {
+    let range = &app.timeline.range;
+    let timeline = app.recording.timeline();
+    let mut inside = String::new();
+    let mut y = 24.0;
+    for thread in app.threads() {
+        let label = escape(&app.thread_label(thread));
+        inside.push_str(&format!("<text x=\"4\" y=\"{:.2}\">{label}</text>\n", y + 12.0));
+        let refine = |sample: &_| app.refined(sample);
+        let slots = timeline.slots(thread, range, COLUMNS, &app.timeline.window, refine);
+        // Equal neighbours make one rectangle.
+        let mut start = 0;
+        for at in 1..=slots.len() {
+            let same = at < slots.len() && slots[at].main() == slots[start].main();
+            if same {
+                continue;
+            }
+            if let Some(activity) = slots[start].main() {
+                let x = LABEL + start as f64;
+                let size = ((at - start) as f64, LINE - 6.0);
+                let colour = web_colour(activity.family());
+                inside.push_str(&rectangle((x, y), size, colour, activity.words()));
+            }
+            start = at;
+        }
+        let off = |presence| matches!(presence, Some(Presence::Preempted | Presence::Blocked));
+        for (at, slot) in slots.iter().enumerate() {
+            if slot.main_presence().is_some() && !off(slot.main_presence()) {
+                let place = (LABEL + at as f64, y + LINE - 6.0);
+                inside.push_str(&format!(
+                    "<rect x=\"{:.0}\" y=\"{:.2}\" width=\"1\" height=\"2\"/>\n",
+                    place.0, place.1
+                ));
+            }
+        }
+        y += LINE;
+    }
+    y += 6.0;
+    let mut x = LABEL;
+    for activity in Activity::ALL {
+        let colour = web_colour(activity.family());
+        inside.push_str(&rectangle((x, y), (10.0, 10.0), colour, activity.words()));
+        let words = activity.words();
+        inside.push_str(&format!("<text x=\"{:.0}\" y=\"{:.2}\">{words}</text>\n", x + 14.0, y + 10.0));
+        x += 30.0 + words.len() as f64 * 7.3;
+        if x > WIDTH - 130.0 {
+            x = LABEL;
+            y += LINE;
+        }
+    }
+    let title = format!(
+        "{}: {:.6} to {:.6} s; the black line is time on a CPU",
+        app.recording.name,
+        range.start as f64 / 1e9,
+        range.end as f64 / 1e9
+    );
+    picture(y + LINE + 4.0, &title, &inside)
+}

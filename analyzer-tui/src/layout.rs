@@ -1,0 +1,142 @@
+//! Where things stand on a screen: shared by what draws and what a mouse points at.
+
+use ratatui::layout::Rect;
+
+/// The parts of a screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// The names of the views.
+    pub tabs: Rect,
+    /// What the view shows.
+    pub title: Rect,
+    /// The view.
+    pub body: Rect,
+    /// A loss or warning, if there is one to tell.
+    pub notice: Rect,
+    /// Hints, or the answer to the last key.
+    pub hints: Rect,
+}
+
+/// Cuts a screen; `notice` says whether there is one. Too small a screen leaves parts empty.
+pub fn parts((width, height): (u16, u16), notice: bool) -> Parts {
+    let line = |y: u16| Rect::new(0, y.min(height), width, u16::from(y < height));
+    let notice_lines = u16::from(notice);
+    let body = height.saturating_sub(3 + notice_lines);
+    Parts {
+        tabs: line(0),
+        title: line(1),
+        body: Rect::new(0, 2.min(height), width, body),
+        notice: match notice {
+            true => line(2 + body),
+            false => Rect::new(0, height, width, 0),
+        },
+        hints: line(2 + body + notice_lines),
+    }
+}
+
+/// The parts of a body that lists rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListParts {
+    /// The headings; empty for a list without columns.
+    pub head: Rect,
+    /// The rows.
+    pub rows: Rect,
+    /// More of the selected row.
+    pub detail: Rect,
+}
+
+/// Cuts the body of a list.
+pub fn list(body: Rect, columns: bool) -> ListParts {
+    let head = if columns { 2.min(body.height) } else { 0 };
+    let detail = u16::from(body.height > head + 2);
+    let rows = body.height - head - detail;
+    let cut = |y, height| Rect::new(body.x, body.y + y, body.width, height);
+    ListParts {
+        head: cut(0, head),
+        rows: cut(head, rows),
+        detail: cut(head + rows, detail),
+    }
+}
+
+/// The parts of the timeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimelineParts {
+    /// Times.
+    pub axis: Rect,
+    /// Region instances; empty if none is listed.
+    pub bands: Rect,
+    /// The threads' rows, with their labels.
+    pub rows: Rect,
+    /// What letters and colours mean.
+    pub legend: Rect,
+    /// What the cursor points at: beside the rows where there is width, else below.
+    pub detail: Rect,
+    /// Cells of a row that its label takes.
+    pub label: u16,
+}
+
+/// From this width on the callstack stands beside the rows.
+const WIDE: u16 = 110;
+
+/// Cells of a thread's label.
+const LABEL: u16 = 15;
+
+/// Cuts the body of the timeline; `bands` says whether there is a region to show.
+pub fn timeline(body: Rect, bands: bool) -> TimelineParts {
+    let wide = body.width >= WIDE;
+    let side = if wide { (body.width / 3).min(60) } else { 0 };
+    let below = if wide { 0 } else { body.height * 2 / 5 };
+    let width = body.width - side;
+    let lines = body.height - below;
+    let legend = u16::from(lines > 4) + u16::from(lines > 12 && width < 130);
+    let bands = u16::from(bands && lines > 5);
+    let axis = u16::from(lines > 2);
+    let rows = lines.saturating_sub(axis + bands + legend);
+    let cut = |y: u16, height| Rect::new(body.x, body.y + y, width, height);
+    TimelineParts {
+        axis: cut(0, axis),
+        bands: cut(axis, bands),
+        rows: cut(axis + bands, rows),
+        legend: cut(axis + bands + rows, legend),
+        detail: match wide {
+            true => Rect::new(body.x + width, body.y, side, body.height),
+            false => cut(lines, below),
+        },
+        label: LABEL.min(width / 2),
+    }
+}
+
+impl TimelineParts {
+    /// The columns of time.
+    pub fn columns(&self) -> usize {
+        usize::from(self.rows.width - self.label)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_size_is_cut_into_parts_that_lie_inside_and_apart() {
+        for width in 0..200 {
+            for height in 0..60 {
+                let parts = parts((width, height), true);
+                let all = [parts.tabs, parts.title, parts.body, parts.notice, parts.hints];
+                let lines: u16 = all.iter().map(|part| part.height).sum();
+                assert!(lines <= height, "{width}x{height}");
+                let rows = list(parts.body, true);
+                assert_eq!(
+                    rows.head.height + rows.rows.height + rows.detail.height,
+                    parts.body.height
+                );
+                let time = timeline(parts.body, true);
+                let all = [time.axis, time.bands, time.rows, time.legend, time.detail];
+                for part in all {
+                    assert!(part.right() <= width && part.bottom() <= height, "{width}x{height}");
+                }
+                assert!(time.label <= time.rows.width);
+            }
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! `analyzer`: an experiment in a terminal.
+//!
+//! Events go in and screens come out: [`app::App`] is a value that takes keys, clicks and sizes
+//! and never does I/O; [`draw`] turns it into cells; [`terminal`] alone talks to the terminal and
+//! writes files. What is shown comes from `omp_model::views`, as in `er_print`.
+
+pub mod about;
+pub mod activity;
+pub mod app;
+pub mod args;
+pub mod data;
+pub mod draw;
+pub mod export;
+pub mod filter;
+pub mod flame;
+pub mod layout;
+pub mod moments;
+pub mod recording;
+pub mod regions;
+pub mod report;
+pub mod tables;
+pub mod terminal;
+pub mod timeline;

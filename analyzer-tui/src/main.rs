@@ -1,0 +1,28 @@
+//! `analyzer`: shows an experiment in a terminal.
+
+use std::process::ExitCode;
+
+use analyzer::args::{self, Invocation};
+use analyzer::terminal;
+
+fn main() -> ExitCode {
+    let (experiment, colours) = match args::parse(std::env::args().skip(1)) {
+        Ok(Invocation::Show { experiment, colours }) => (experiment, colours),
+        Ok(Invocation::Print(text)) => {
+            print!("{text}");
+            return ExitCode::SUCCESS;
+        }
+        Err(sentence) => {
+            eprintln!("analyzer: {sentence}");
+            return ExitCode::from(2);
+        }
+    };
+    let colours = colours.unwrap_or_else(|| args::colours_of_terminal(|name| std::env::var(name).ok()));
+    match terminal::show(&experiment, colours) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("analyzer: {failure}");
+            ExitCode::from(1)
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The display stacks of single samples and intervals, for a cursor that points at one.
+
+use omp_model::ids::{ContextId, FrameId, StackId, TagId, ThreadId};
+use omp_model::profile::{Callee, Path, PathId, Shown, ViewMode};
+use omp_model::rewrite::{Moment, Rewriter};
+use omp_model::state::State;
+use omp_model::tables::{Interner, ThreadKind};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::recording::Recording;
+
+/// What each distinct moment of a recording looks like in one mode.
+#[derive(Debug)]
+pub struct Moments {
+    paths: Interner<Path>,
+    seen: FxHashMap<(StackId, TagId, ThreadKind), (PathId, Shown)>,
+    places: FxHashMap<(TagId, ThreadKind), (PathId, Shown)>,
+    constructs: FxHashMap<ContextId, Callee>,
+}
+
+impl Moments {
+    /// Rewrites every distinct moment: one pass over the samples, and no more work than a profile
+    /// takes.
+    pub(crate) fn new(recording: &Recording, mode: ViewMode) -> Moments {
+        let experiment = &recording.experiment;
+        let tables = &experiment.tables;
+        let kind = |thread: ThreadId| {
+            let row = tables.threads.get(thread.index());
+            row.map_or(ThreadKind::Outside, |thread| thread.kind)
+        };
+        let mut seen = FxHashSet::default();
+        for sample in &experiment.samples {
+            seen.insert((sample.stack, sample.tag, kind(sample.thread)));
+        }
+        let mut seen: Vec<_> = seen.into_iter().collect();
+        seen.sort_unstable_by_key(|&(stack, tag, kind)| (stack, tag, kind as u8));
+        let moment = |&(stack, tag, thread): &(StackId, TagId, ThreadKind)| Moment {
+            stack,
+            tag,
+            thread,
+        };
+        let mut rewriter = Rewriter::new(tables, &recording.symbols, seen.iter().map(moment));
+        let mut found = FxHashMap::default();
+        for key in &seen {
+            let path = match mode {
+                ViewMode::Machine => rewriter.machine(moment(key)),
+                ViewMode::User | ViewMode::Expert => rewriter.user(moment(key)),
+            };
+            found.insert(*key, path);
+        }
+        let tags = experiment.sums.iter().map(|sum| (sum.tag, sum.thread));
+        let more = experiment.intervals.iter().map(|row| (row.tag, row.thread));
+        let mut places = FxHashMap::default();
+        for (tag, thread) in tags.chain(more) {
+            let key = (tag, kind(thread));
+            places.entry(key).or_insert_with(|| match mode {
+                ViewMode::Machine => rewriter.machine_place(key.0, key.1),
+                ViewMode::User | ViewMode::Expert => rewriter.user_place(key.0, key.1),
+            });
+        }
+        // The path of plain work in a construct ends in the construct's own frame.
+        let mut constructs = FxHashMap::default();
+        for (at, tag) in tables.tags.rows().iter().enumerate() {
+            if tag.state == State::Work && tag.place == FrameId::NONE {
+                let (path, _) = rewriter.user_place(TagId(at as u32), ThreadKind::Worker);
+                if let Some(row) = rewriter.paths().get(path.0)
+                    && path != PathId::EMPTY
+                    && tag.context != ContextId::ROOT
+                {
+                    constructs.insert(tag.context, row.frame.callee);
+                }
+            }
+        }
+        Moments {
+            paths: rewriter.into_paths(),
+            seen: found,
+            places,
+            constructs,
+        }
+    }
+
+    /// The display stack of a sample, and what the thread did.
+    pub fn sample(&self, stack: StackId, tag: TagId, kind: ThreadKind) -> Option<(PathId, Shown)> {
+        self.seen.get(&(stack, tag, kind)).copied()
+    }
+
+    /// The place of a tag of which no sample tells more.
+    pub fn place(&self, tag: TagId, kind: ThreadKind) -> Option<(PathId, Shown)> {
+        self.places.get(&(tag, kind)).copied()
+    }
+
+    /// What a construct's own frame is called, if any thread was seen at work in it.
+    pub fn construct(&self, context: ContextId) -> Option<Callee> {
+        self.constructs.get(&context).copied()
+    }
+
+    /// The frames of a display stack, leaf first.
+    pub fn walk(&self, path: PathId) -> impl Iterator<Item = Path> + '_ {
+        let mut at = path;
+        std::iter::from_fn(move || {
+            if at == PathId::EMPTY {
+                return None;
+            }
+            let row = *self.paths.get(at.0)?;
+            at = row.callers;
+            Some(row)
+        })
+    }
+}

@@ -1,0 +1,136 @@
+//! An experiment, and what every view of it starts from.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use omp_model::experiment::{Experiment, OpenError};
+use omp_model::metrics::Available;
+use omp_model::profile::{Profile, ViewMode};
+use omp_model::share::{self, Shares};
+use omp_model::symbolize::{self, Files};
+use omp_model::symbols::SymbolTable;
+use omp_model::views::names::{NameStyle, Names};
+use omp_model::views::overview::uses_openmp;
+
+use crate::moments::Moments;
+use crate::timeline::Timeline;
+
+/// An experiment, and its derived forms, each made when it is first asked for. Shared between the
+/// thread that draws and the one that works ahead.
+#[derive(Debug)]
+pub struct Recording {
+    /// As it was named.
+    pub name: String,
+    /// What was recorded.
+    pub experiment: Experiment,
+    /// Names of its addresses.
+    pub symbols: SymbolTable,
+    /// What is not as it should be with its files.
+    pub warnings: Vec<String>,
+    shares: OnceLock<Shares>,
+    user: OnceLock<Profile>,
+    machine: OnceLock<Profile>,
+    available: OnceLock<Available>,
+    user_moments: OnceLock<Moments>,
+    machine_moments: OnceLock<Moments>,
+    timeline: OnceLock<Timeline>,
+}
+
+impl Recording {
+    /// Opens an experiment as far as it is whole.
+    ///
+    /// # Errors
+    /// If nothing of it can be read.
+    pub fn open(path: &Path) -> Result<Recording, OpenError> {
+        Ok(Recording::of(Experiment::open(path)?))
+    }
+
+    /// Takes over an experiment that was read.
+    pub fn of(mut experiment: Experiment) -> Recording {
+        let warnings = experiment.warnings.iter();
+        let mut warnings: Vec<String> = warnings.map(ToString::to_string).collect();
+        let symbols = experiment.symbols.take().unwrap_or_else(|| {
+            warnings.push(
+                "it holds no symbols: they were taken from the files as they are on this machine now"
+                    .to_owned(),
+            );
+            symbolize::resolve(&experiment.tables, &mut Files::default())
+        });
+        Recording {
+            name: experiment.path.display().to_string(),
+            experiment,
+            symbols,
+            warnings,
+            shares: OnceLock::new(),
+            user: OnceLock::new(),
+            machine: OnceLock::new(),
+            available: OnceLock::new(),
+            user_moments: OnceLock::new(),
+            machine_moments: OnceLock::new(),
+            timeline: OnceLock::new(),
+        }
+    }
+
+    /// Its time on display stacks. Expert mode equals user mode.
+    pub fn profile(&self, mode: ViewMode) -> &Profile {
+        let cell = match mode {
+            ViewMode::User | ViewMode::Expert => &self.user,
+            ViewMode::Machine => &self.machine,
+        };
+        cell.get_or_init(|| {
+            let source = self.source();
+            let samples = || self.experiment.samples.iter();
+            let shares = self.shares.get_or_init(|| Shares::new(&source, samples()));
+            shares.profile(&source, mode)
+        })
+    }
+
+    /// The display stacks of its single samples and intervals.
+    pub fn moments(&self, mode: ViewMode) -> &Moments {
+        let cell = match mode {
+            ViewMode::User | ViewMode::Expert => &self.user_moments,
+            ViewMode::Machine => &self.machine_moments,
+        };
+        cell.get_or_init(|| Moments::new(self, mode))
+    }
+
+    /// Who did what when.
+    pub fn timeline(&self) -> &Timeline {
+        self.timeline.get_or_init(|| Timeline::new(self))
+    }
+
+    /// The metrics that it has: the same in every mode.
+    pub fn available(&self) -> &Available {
+        self.available.get_or_init(|| {
+            let openmp = uses_openmp(&self.experiment.tables, self.profile(ViewMode::User));
+            Available::new(&self.experiment.header.sampling, openmp)
+        })
+    }
+
+    /// What its functions are called.
+    pub fn names(&self) -> Names<'_> {
+        Names {
+            tables: &self.experiment.tables,
+            symbols: &self.symbols,
+            style: NameStyle::default(),
+        }
+    }
+
+    /// Makes all that a view can ask for, what the first screens need first.
+    pub fn work_ahead(&self) {
+        self.available();
+        self.timeline();
+        self.moments(ViewMode::User);
+        self.profile(ViewMode::Machine);
+        self.moments(ViewMode::Machine);
+    }
+
+    fn source(&self) -> share::Recording<'_> {
+        share::Recording {
+            tables: &self.experiment.tables,
+            symbols: &self.symbols,
+            sums: &self.experiment.sums,
+            header: &self.experiment.header,
+        }
+    }
+}

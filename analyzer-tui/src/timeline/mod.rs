@@ -1,0 +1,221 @@
+//! Who did what when: the recording's rows in the order that a timeline needs them.
+//!
+//! Three sources, the most exact first. A slice of time that a column covers whole has its sums,
+//! to the nanosecond. Else listed intervals are drawn where they were. What is shorter than what
+//! is listed has samples, which say what the thread did at their moments; and where there is no
+//! sample, what the slice's sums leave over after its listed intervals, in proportion.
+
+mod slots;
+
+use std::ops::Range;
+
+use omp_model::ids::{Nanos, ProcessId, ThreadId};
+use omp_model::rows::{Interval, RegionSpan, Sample, Sum};
+use omp_model::tables::Thread;
+use rustc_hash::FxHashMap;
+
+use crate::activity::Activity;
+use crate::recording::Recording;
+
+pub(crate) use slots::column;
+pub use slots::{Place, Slot};
+
+/// So many samples are unpacked for a window; a wider one is drawn from intervals and sums, which
+/// a column of it is long enough for.
+const MOST_SAMPLES: u64 = 2_000_000;
+
+/// The rows of a recording by thread and time.
+#[derive(Debug)]
+pub struct Timeline {
+    /// Threads, grouped by process, in the order of their appearance.
+    pub threads: Vec<ThreadId>,
+    /// The end of time.
+    pub end: Nanos,
+    lives: Vec<Range<u64>>,
+    activities: Vec<Activity>,
+    sums: ByThread<Sum>,
+    intervals: ByThread<Interval>,
+    spans: Vec<RegionSpan>,
+    frames: Vec<FrameOfSamples>,
+}
+
+/// Rows sorted by thread, and where each thread's begin.
+#[derive(Debug)]
+struct ByThread<T> {
+    rows: Vec<T>,
+    starts: Vec<usize>,
+}
+
+impl<T> ByThread<T> {
+    /// `rows` must be sorted by thread.
+    fn new(rows: Vec<T>, threads: usize, thread: impl Fn(&T) -> ThreadId) -> ByThread<T> {
+        let starts = (0..=threads)
+            .map(|at| rows.partition_point(|row| thread(row).index() < at))
+            .collect();
+        ByThread { rows, starts }
+    }
+
+    fn of(&self, thread: ThreadId) -> &[T] {
+        let at = thread.index();
+        match (self.starts.get(at), self.starts.get(at + 1)) {
+            (Some(&start), Some(&end)) => &self.rows[start..end],
+            _ => &[],
+        }
+    }
+}
+
+/// The extent of a frame of packed samples.
+#[derive(Clone, Copy, Debug)]
+struct FrameOfSamples {
+    frame: usize,
+    first: u64,
+    last: u64,
+    count: u64,
+}
+
+/// The samples of a range of time, unpacked.
+#[derive(Debug, Default)]
+pub struct Window {
+    range: Range<u64>,
+    by_thread: FxHashMap<ThreadId, Vec<Sample>>,
+    /// Whether the samples were too many to unpack.
+    pub skipped: bool,
+}
+
+impl Window {
+    /// Of one thread, by time.
+    pub fn of(&self, thread: ThreadId) -> &[Sample] {
+        self.by_thread.get(&thread).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether it holds all samples of a range.
+    pub fn covers(&self, range: &Range<u64>) -> bool {
+        self.range.start <= range.start && range.end <= self.range.end
+    }
+}
+
+impl Timeline {
+    /// Sorts a recording's rows.
+    pub(crate) fn new(recording: &Recording) -> Timeline {
+        let experiment = &recording.experiment;
+        let table = &experiment.tables.threads;
+        let mut sums = experiment.sums.clone();
+        sums.sort_unstable_by_key(|sum| (sum.thread, sum.slice, sum.tag, sum.presence));
+        let mut intervals = experiment.intervals.clone();
+        intervals.sort_unstable_by_key(|row| (row.thread, row.start));
+        let mut spans = experiment.region_spans.clone();
+        spans.sort_unstable_by_key(|span| (span.start, span.thread));
+        let ids = (0..table.len() as u32).map(ThreadId);
+        let mut threads: Vec<ThreadId> = ids.collect();
+        let process = |thread: &ThreadId| {
+            let row = table.get(thread.index());
+            row.map_or(ProcessId(0), |row| row.process)
+        };
+        threads.sort_by_key(process);
+        let end = experiment.duration().max(experiment.last);
+        let life = |thread: &Thread| {
+            let death = thread.death.unwrap_or(end);
+            thread.birth.0..death.0.max(thread.birth.0)
+        };
+        let tags = experiment.tables.tags.rows().iter();
+        Timeline {
+            threads,
+            end,
+            lives: table.iter().map(life).collect(),
+            activities: tags.map(|tag| Activity::of_state(tag.state)).collect(),
+            sums: ByThread::new(sums, table.len(), |sum| sum.thread),
+            intervals: ByThread::new(intervals, table.len(), |row| row.thread),
+            spans,
+            frames: frames(recording),
+        }
+    }
+
+    /// When a thread lived.
+    pub fn life(&self, thread: ThreadId) -> Range<u64> {
+        self.lives.get(thread.index()).cloned().unwrap_or(0..0)
+    }
+
+    /// The samples of a range of time.
+    pub fn window(&self, recording: &Recording, range: Range<u64>) -> Window {
+        let wanted = self.frames.iter();
+        let wanted: Vec<&FrameOfSamples> = wanted
+            .filter(|frame| frame.first < range.end && frame.last >= range.start)
+            .collect();
+        let mut window = Window {
+            range: range.clone(),
+            ..Window::default()
+        };
+        if wanted.iter().map(|frame| frame.count).sum::<u64>() > MOST_SAMPLES {
+            window.skipped = true;
+            return window;
+        }
+        let mut rows = Vec::new();
+        for frame in wanted {
+            recording.experiment.samples.frame(frame.frame, &mut rows);
+            for sample in &rows {
+                if range.contains(&sample.time.0) {
+                    let own = window.by_thread.entry(sample.thread).or_default();
+                    own.push(*sample);
+                }
+            }
+        }
+        for samples in window.by_thread.values_mut() {
+            samples.sort_by_key(|sample| sample.time);
+        }
+        window
+    }
+
+    /// The listed interval that a thread is in at a moment.
+    pub fn interval(&self, thread: ThreadId, time: Nanos) -> Option<&Interval> {
+        let rows = self.intervals.of(thread);
+        let after = rows.partition_point(|row| row.start <= time);
+        let row = rows.get(after.checked_sub(1)?)?;
+        (time.0 < row.start.0 + row.length.0).then_some(row)
+    }
+
+    /// The nearest border of a listed interval of a thread after (or before) a moment.
+    pub fn border(&self, thread: ThreadId, time: Nanos, forward: bool) -> Option<Nanos> {
+        let rows = self.intervals.of(thread);
+        let borders = |row: &Interval| [row.start.0, row.start.0 + row.length.0];
+        let at = rows.partition_point(|row| row.start <= time);
+        let near = &rows[at.saturating_sub(2)..rows.len().min(at + 2)];
+        let all = near.iter().flat_map(borders);
+        let found = match forward {
+            true => all.filter(|&border| border > time.0).min(),
+            false => all.filter(|&border| border < time.0).max(),
+        };
+        found.map(Nanos)
+    }
+
+    /// The listed region instances that overlap a range of time, by their start.
+    pub fn spans(&self, range: Range<u64>) -> impl Iterator<Item = &RegionSpan> {
+        let before = self.spans.partition_point(|span| span.start.0 < range.end);
+        let all = self.spans[..before].iter();
+        all.filter(move |span| span.start.0 + span.length.0 > range.start)
+    }
+
+    /// The activity of a recorded tag.
+    pub fn activity(&self, tag: omp_model::ids::TagId) -> Activity {
+        let known = self.activities.get(tag.index());
+        known.copied().unwrap_or(Activity::Unknown)
+    }
+}
+
+fn frames(recording: &Recording) -> Vec<FrameOfSamples> {
+    let samples = &recording.experiment.samples;
+    let mut rows = Vec::new();
+    let mut frames = Vec::with_capacity(samples.frames());
+    for frame in 0..samples.frames() {
+        samples.frame(frame, &mut rows);
+        let times = || rows.iter().map(|sample: &Sample| sample.time.0);
+        if let (Some(first), Some(last)) = (times().min(), times().max()) {
+            frames.push(FrameOfSamples {
+                frame,
+                first,
+                last,
+                count: rows.len() as u64,
+            });
+        }
+    }
+    frames
+}

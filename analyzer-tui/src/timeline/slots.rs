@@ -1,0 +1,254 @@
+//! The columns of a thread's row.
+
+use std::ops::Range;
+
+use omp_model::ids::ThreadId;
+use omp_model::rows::{Interval, SLICE, Sample, Sum};
+use omp_model::state::Presence;
+
+use super::{Timeline, Window};
+use crate::activity::Activity;
+
+/// What a thread did in one column's range of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Slot {
+    /// Nanoseconds by [`Activity`].
+    pub times: [f64; Activity::COUNT],
+    /// Nanoseconds by [`Presence`].
+    pub presence: [f64; 3],
+    /// Where the time was placed by.
+    pub place: Place,
+}
+
+/// The least exact source that a column's time was placed by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// Listed intervals and whole slices: exact.
+    #[default]
+    Exact,
+    /// Samples within time that is too finely cut to be listed.
+    Sampled,
+    /// The rest of a slice's sums, in proportion.
+    Shared,
+}
+
+impl Slot {
+    /// The activity that most of the time went to; `None` where the thread did not live.
+    pub fn main(&self) -> Option<Activity> {
+        let all = Activity::ALL.iter().zip(&self.times);
+        let most = all.max_by(|(_, left), (_, right)| left.total_cmp(right));
+        most.filter(|(_, time)| **time > 0.0)
+            .map(|(activity, _)| *activity)
+    }
+
+    /// The part of the time that the thread was on a CPU, 0 to 1.
+    pub fn running(&self) -> f64 {
+        let all: f64 = self.presence.iter().sum();
+        match all > 0.0 {
+            true => self.presence[Presence::Running as usize] / all,
+            false => 0.0,
+        }
+    }
+
+    /// Where the kernel had it for most of its time; `None` where it did not live.
+    pub fn main_presence(&self) -> Option<Presence> {
+        let all = [Presence::Running, Presence::Preempted, Presence::Blocked];
+        let most = all
+            .into_iter()
+            .max_by(|left, right| self.time(*left).total_cmp(&self.time(*right)));
+        most.filter(|presence| self.time(*presence) > 0.0)
+    }
+
+    fn time(&self, presence: Presence) -> f64 {
+        self.presence[presence as usize]
+    }
+
+    fn add(&mut self, activity: Activity, presence: Presence, time: f64) {
+        self.times[activity as usize] += time;
+        self.presence[presence as usize] += time;
+    }
+
+    fn sink(&mut self, place: Place) {
+        self.place = self.place.max(place);
+    }
+}
+
+/// The time of a slice by activity and presence.
+#[derive(Clone, Copy, Default)]
+struct Rest {
+    times: [f64; Activity::COUNT],
+    presence: [f64; 3],
+}
+
+impl Timeline {
+    /// A thread's row: `range` cut into `columns` equal slots. `refine` says what a sample shows
+    /// the thread to do.
+    pub fn slots(
+        &self,
+        thread: ThreadId,
+        range: &Range<u64>,
+        columns: usize,
+        window: &Window,
+        refine: impl Fn(&Sample) -> Activity,
+    ) -> Vec<Slot> {
+        let row = Row {
+            timeline: self,
+            life: self.life(thread),
+            sums: self.sums.of(thread),
+            intervals: self.intervals.of(thread),
+            samples: window.of(thread),
+        };
+        let mut slots = vec![Slot::default(); columns];
+        let mut rest: Option<(u64, Rest)> = None;
+        for (at, slot) in slots.iter_mut().enumerate() {
+            let part = column(range, columns, at);
+            let mut start = part.start.max(row.life.start);
+            let end = part.end.min(row.life.end);
+            while start < end {
+                let slice = start / SLICE.0;
+                let stop = end.min((slice + 1) * SLICE.0);
+                row.fill(slot, slice, start..stop, &mut rest, &refine);
+                start = stop;
+            }
+        }
+        slots
+    }
+}
+
+/// The range of time of a column.
+pub(crate) fn column(range: &Range<u64>, columns: usize, at: usize) -> Range<u64> {
+    let length = u128::from(range.end - range.start);
+    let edge = |at: usize| range.start + (length * at as u128 / columns.max(1) as u128) as u64;
+    edge(at)..edge(at + 1)
+}
+
+/// A thread's rows.
+struct Row<'a> {
+    timeline: &'a Timeline,
+    life: Range<u64>,
+    sums: &'a [Sum],
+    intervals: &'a [Interval],
+    samples: &'a [Sample],
+}
+
+impl Row<'_> {
+    /// Adds the time of a range that lies within a slice.
+    fn fill(
+        &self,
+        slot: &mut Slot,
+        slice: u64,
+        range: Range<u64>,
+        rest: &mut Option<(u64, Rest)>,
+        refine: &impl Fn(&Sample) -> Activity,
+    ) {
+        let whole = self.life_in(slice);
+        if range == whole {
+            for sum in self.sums_of(slice) {
+                let activity = self.timeline.activity(sum.tag);
+                slot.add(activity, sum.presence, sum.time.0 as f64);
+            }
+            return;
+        }
+        let mut covered = 0;
+        for row in self.intervals_in(&range) {
+            let time = overlap(row, &range);
+            covered += time;
+            let activity = self.timeline.activity(row.tag);
+            slot.add(activity, row.presence, time as f64);
+        }
+        let left = (range.end - range.start).saturating_sub(covered) as f64;
+        // What rounding to microseconds leaves between two listed intervals is no time of its own.
+        if left < 2_000.0 && covered > 0 {
+            return;
+        }
+        let rest = match rest {
+            Some((known, rest)) if *known == slice => *rest,
+            _ => rest.insert((slice, self.rest(slice))).1,
+        };
+        let seen: Vec<Activity> = self
+            .samples_in(&range)
+            .iter()
+            .filter(|sample| self.is_unlisted(sample))
+            .map(refine)
+            .collect();
+        let share = left / seen.len() as f64;
+        for activity in &seen {
+            slot.times[*activity as usize] += share;
+        }
+        if seen.is_empty() {
+            spread(&mut slot.times, &rest.times, left);
+        }
+        slot.sink(match seen.is_empty() {
+            true => Place::Shared,
+            false => Place::Sampled,
+        });
+        spread(&mut slot.presence, &rest.presence, left);
+    }
+
+    fn life_in(&self, slice: u64) -> Range<u64> {
+        self.life.start.max(slice * SLICE.0)..self.life.end.min((slice + 1) * SLICE.0)
+    }
+
+    fn sums_of(&self, slice: u64) -> &[Sum] {
+        let start = self.sums.partition_point(|sum| u64::from(sum.slice) < slice);
+        let end = self.sums.partition_point(|sum| u64::from(sum.slice) <= slice);
+        &self.sums[start..end]
+    }
+
+    /// The listed intervals that overlap a range.
+    fn intervals_in(&self, range: &Range<u64>) -> impl Iterator<Item = &Interval> {
+        let start = self.intervals.partition_point(|row| row.start.0 < range.start);
+        let stop = self.intervals.partition_point(|row| row.start.0 < range.end);
+        let near = &self.intervals[start.saturating_sub(1)..stop];
+        let range = range.clone();
+        near.iter().filter(move |row| overlap(row, &range) > 0)
+    }
+
+    fn samples_in(&self, range: &Range<u64>) -> &[Sample] {
+        let start = self.samples.partition_point(|sample| sample.time.0 < range.start);
+        let end = self.samples.partition_point(|sample| sample.time.0 < range.end);
+        &self.samples[start..end]
+    }
+
+    fn is_unlisted(&self, sample: &Sample) -> bool {
+        let after = self.intervals.partition_point(|row| row.start <= sample.time);
+        let before = after.checked_sub(1).and_then(|at| self.intervals.get(at));
+        before.is_none_or(|row| sample.time.0 >= row.start.0 + row.length.0)
+    }
+
+    /// What a slice's sums leave over after its listed intervals.
+    fn rest(&self, slice: u64) -> Rest {
+        let mut rest = Rest::default();
+        for sum in self.sums_of(slice) {
+            let activity = self.timeline.activity(sum.tag);
+            rest.times[activity as usize] += sum.time.0 as f64;
+            rest.presence[sum.presence as usize] += sum.time.0 as f64;
+        }
+        let range = slice * SLICE.0..(slice + 1) * SLICE.0;
+        for row in self.intervals_in(&range) {
+            let time = overlap(row, &range) as f64;
+            let activity = self.timeline.activity(row.tag);
+            rest.times[activity as usize] -= time;
+            rest.presence[row.presence as usize] -= time;
+        }
+        for left in rest.times.iter_mut().chain(&mut rest.presence) {
+            *left = left.max(0.0);
+        }
+        rest
+    }
+}
+
+fn overlap(row: &Interval, range: &Range<u64>) -> u64 {
+    let end = (row.start.0 + row.length.0).min(range.end);
+    end.saturating_sub(row.start.0.max(range.start))
+}
+
+/// Adds `time` in the proportions of `weights`; nothing if they are all zero.
+fn spread<const N: usize>(to: &mut [f64; N], weights: &[f64; N], time: f64) {
+    let all: f64 = weights.iter().sum();
+    if all > 0.0 {
+        for (to, weight) in to.iter_mut().zip(weights) {
+            *to += time * weight / all;
+        }
+    }
+}
