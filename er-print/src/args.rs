@@ -1,14 +1,13 @@
 //! The command line: commands with their arguments, then the experiment.
 
-use std::path::PathBuf;
-
 use crate::commands::{self, Command};
 use crate::failure::Stop;
 use crate::output::Output;
+use crate::recording::Recording;
 use crate::script;
-use crate::session::{Recording, Session};
+use crate::session::Session;
 
-const USAGE: &str = "er_print -COMMAND [ARG] ... EXPERIMENT";
+const USAGE: &str = "er_print -COMMAND [ARG] ... EXPERIMENT ...";
 
 /// A command and its arguments.
 #[derive(Debug)]
@@ -59,25 +58,20 @@ impl Invocation {
 /// Does what the command line asks for.
 pub(crate) fn run(words: &[String], output: &mut Output) -> Result<(), Stop> {
     let invocation = Invocation::parse(words)?;
-    let recording = match invocation.experiments.as_slice() {
-        [] if invocation.needs_experiment() => {
-            return Err(Stop::Words(format!(
-                "which experiment? name its directory last: {USAGE}; er_print -help lists the \
-                 commands"
-            )));
-        }
-        [] => None,
-        [experiment] => Some(Recording::open(&PathBuf::from(experiment))?),
-        [_, second, ..] => {
-            return Err(Stop::Words(format!(
-                "several experiments in one report are not supported yet: leave out {second}"
-            )));
-        }
-    };
-    for warning in recording.iter().flat_map(|recording| &recording.warnings) {
-        eprintln!("er_print: warning: {warning}");
+    if invocation.experiments.is_empty() && invocation.needs_experiment() {
+        return Err(Stop::Words(format!(
+            "which experiment? name its directory last: {USAGE}; er_print -help lists the commands"
+        )));
     }
-    let mut session = Session::new(recording, output);
+    let mut recordings = Vec::new();
+    for (name, number) in invocation.experiments.iter().zip(1..) {
+        let recording = Recording::open(name, number)?;
+        for warning in &recording.warnings {
+            eprintln!("er_print: warning: {warning}");
+        }
+        recordings.push(recording);
+    }
+    let mut session = Session::new(recordings, output);
     if invocation.steps.is_empty() {
         return script::run_stdin(&mut session);
     }

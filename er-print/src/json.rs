@@ -15,7 +15,7 @@ pub(crate) fn envelope(scene: &Scene<'_>, view: &str) -> Map<String, Value> {
     let mut object = Map::new();
     object.insert("view".to_owned(), json!(view));
     object.insert("viewmode".to_owned(), json!(mode_name(scene.settings.mode)));
-    object.insert("experiments".to_owned(), json!([scene.recording.name]));
+    object.insert("experiments".to_owned(), json!(scene.recording.names));
     object
 }
 
@@ -48,9 +48,8 @@ pub(crate) fn report_of_text(
 
 /// Adds warnings and notices, and writes the object on one line.
 pub(crate) fn finish(scene: &Scene<'_>, mut object: Map<String, Value>) -> String {
-    let notices: Vec<String> = scene.notices.iter().map(ToString::to_string).collect();
     object.insert("warnings".to_owned(), json!(scene.recording.warnings));
-    object.insert("notices".to_owned(), json!(notices));
+    object.insert("notices".to_owned(), json!(scene.notices));
     format!("{}\n", Value::Object(object))
 }
 

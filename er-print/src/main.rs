@@ -3,10 +3,14 @@
 mod args;
 mod commands;
 mod failure;
+mod fragment;
 mod json;
 #[cfg(test)]
 mod man;
+mod objects;
 mod output;
+mod places;
+mod recording;
 mod script;
 mod session;
 mod text;

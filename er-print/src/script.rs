@@ -41,8 +41,28 @@ pub(crate) fn split(line: &str) -> Result<Vec<String>, Stop> {
     }
 }
 
+/// An expression without the marks that a shell would have taken off.
+fn unquoted(text: &str) -> &str {
+    let inner = |mark| {
+        let inside: &str = text.strip_prefix(mark)?.strip_suffix(mark)?;
+        (!inside.contains(mark)).then_some(inside)
+    };
+    inner('\'').or_else(|| inner('"')).unwrap_or(text)
+}
+
 /// Runs one line.
 fn run_line(session: &mut Session<'_>, line: &str) -> Result<(), Stop> {
+    let line = line.trim();
+    let (first, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    // An expression has quotation marks of its own.
+    if let Ok(command) = commands::find(first.strip_prefix('-').unwrap_or(first))
+        && command.takes_expression()
+        && !rest.trim().is_empty()
+    {
+        let arguments = [unquoted(rest.trim()).to_owned()];
+        let action = command.check(&arguments)?;
+        return action(session, &arguments);
+    }
     let words = split(line)?;
     let Some((name, arguments)) = words.split_first() else {
         return Ok(());

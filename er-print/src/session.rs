@@ -1,93 +1,21 @@
-//! What commands work on: the recording, the settings, the output.
+//! What commands work on: the recordings, the settings, the output.
 
 use std::cell::OnceCell;
-use std::path::Path;
 
-use omp_model::experiment::Experiment;
-use omp_model::metrics::{Available, Column, Flavour, Metric, Quantity, SortKey};
+use omp_model::filter::{Filter, Word};
+use omp_model::metrics::{Column, Flavour, Metric, Quantity, SortKey};
 use omp_model::profile::{Profile, ViewMode};
-use omp_model::share::{self, Shares};
-use omp_model::symbolize::{self, Files};
-use omp_model::symbols::SymbolTable;
 use omp_model::views::Request;
 use omp_model::views::names::{NameStyle, Names};
-use omp_model::views::notices::{Notice, notices};
-use omp_model::views::overview::uses_openmp;
+use omp_model::views::notices::notices;
 
 use crate::failure::Stop;
+use crate::fragment::Fragment;
+use crate::objects::Objects;
 use crate::output::Output;
-
-/// An experiment, and its profile in the modes that were asked for.
-pub(crate) struct Recording {
-    /// As it was named.
-    pub(crate) name: String,
-    /// What was recorded.
-    pub(crate) experiment: Experiment,
-    /// Names of its addresses.
-    pub(crate) symbols: SymbolTable,
-    /// What is not as it should be with its files.
-    pub(crate) warnings: Vec<String>,
-    shares: OnceCell<Shares>,
-    user: OnceCell<Profile>,
-    machine: OnceCell<Profile>,
-}
-
-impl Recording {
-    /// Opens an experiment.
-    pub(crate) fn open(path: &Path) -> Result<Recording, Stop> {
-        let mut experiment =
-            Experiment::open(path).map_err(|error| Stop::Data(error.to_string()))?;
-        let mut warnings: Vec<String> = experiment
-            .warnings
-            .iter()
-            .map(ToString::to_string)
-            .collect();
-        let symbols = experiment.symbols.take().unwrap_or_else(|| {
-            warnings.push(
-                "it holds no symbols: they were taken from the files as they are on this machine now"
-                    .to_owned(),
-            );
-            symbolize::resolve(&experiment.tables, &mut Files::default())
-        });
-        Ok(Recording {
-            name: path.display().to_string(),
-            experiment,
-            symbols,
-            warnings,
-            shares: OnceCell::new(),
-            user: OnceCell::new(),
-            machine: OnceCell::new(),
-        })
-    }
-
-    /// Its time on display stacks, made when it is first asked for.
-    pub(crate) fn profile(&self, mode: ViewMode) -> &Profile {
-        let cell = match mode {
-            ViewMode::User | ViewMode::Expert => &self.user,
-            ViewMode::Machine => &self.machine,
-        };
-        cell.get_or_init(|| {
-            let source = share::Recording {
-                tables: &self.experiment.tables,
-                symbols: &self.symbols,
-                sums: &self.experiment.sums,
-                header: &self.experiment.header,
-            };
-            let shares = self
-                .shares
-                .get_or_init(|| Shares::new(&source, self.experiment.samples.iter()));
-            shares.profile(&source, mode)
-        })
-    }
-
-    /// The metrics that it has: the same in every mode, so any profile will do.
-    pub(crate) fn available(&self) -> Available {
-        let made = self.user.get().or_else(|| self.machine.get());
-        let profile = made.unwrap_or_else(|| self.profile(ViewMode::User));
-        let openmp = uses_openmp(&self.experiment.tables, profile);
-        Available::new(&self.experiment.header.sampling, openmp)
-    }
-}
+use crate::places::Places;
+use crate::recording::Recording;
+use crate::text::{self, Layout, Line};
 
 /// How tables are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -114,6 +42,43 @@ pub(crate) struct Settings {
     pub(crate) mode: ViewMode,
     /// Text or JSON.
     pub(crate) print: PrintMode,
+    /// How tables of a text stand.
+    pub(crate) layout: Layout,
+    /// Which part of the time reports are about: [`Settings::written`] and
+    /// [`Settings::selected`] together.
+    pub(crate) filter: Option<Filter>,
+    /// What `filters` has set.
+    pub(crate) written: Option<Filter>,
+    /// What `thread_select` and its like have set.
+    pub(crate) selected: Vec<(Word, Filter)>,
+    /// Which load objects are shown in full.
+    pub(crate) objects: Objects,
+    /// How several experiments are set beside each other.
+    pub(crate) compare: Compare,
+    /// How sources and instructions are annotated.
+    pub(crate) places: Places,
+    /// The stack fragment of `cprepend` and its like.
+    pub(crate) fragment: Fragment,
+    /// `dmetrics`: columns to start with.
+    pub(crate) default_metrics: Option<String>,
+    /// `dsort`: the order to start with.
+    pub(crate) default_sort: Option<String>,
+}
+
+/// How several experiments are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Compare {
+    /// Added up.
+    #[default]
+    Off,
+    /// Values side by side.
+    On,
+    /// The first's values, and how far the others differ.
+    Delta,
+    /// The first's values, and what the others are of them.
+    Ratio,
+    /// By number of threads, with what is lost against ideal scaling.
+    Scaling,
 }
 
 /// A run of commands.
@@ -122,7 +87,8 @@ pub(crate) struct Session<'a> {
     pub(crate) settings: Settings,
     /// Scripts that are being read.
     pub(crate) script_depth: usize,
-    recording: Option<Recording>,
+    recordings: Vec<Recording>,
+    united: OnceCell<Recording>,
     output: &'a mut Output,
 }
 
@@ -139,25 +105,29 @@ pub(crate) struct Scene<'a> {
     /// The metrics of the columns and of the order, and that order.
     pub(crate) request: Request,
     /// What must be said under a view.
-    pub(crate) notices: Vec<Notice>,
+    pub(crate) notices: Vec<String>,
     /// What commands set.
     pub(crate) settings: &'a Settings,
 }
 
 impl<'a> Session<'a> {
     /// Starts with default settings.
-    pub(crate) fn new(recording: Option<Recording>, output: &'a mut Output) -> Session<'a> {
+    pub(crate) fn new(recordings: Vec<Recording>, output: &'a mut Output) -> Session<'a> {
         Session {
             settings: Settings::default(),
             script_depth: 0,
-            recording,
+            recordings,
+            united: OnceCell::new(),
             output,
         }
     }
 
     /// Prints a report.
     pub(crate) fn print(&mut self, text: &str) -> Result<(), Stop> {
-        self.output.print(text)
+        match (self.settings.print, self.settings.layout) {
+            (PrintMode::Text, Layout::Html) => self.output.print(&text::html(text)),
+            _ => self.output.print(text),
+        }
     }
 
     /// Hands on what is buffered.
@@ -170,37 +140,98 @@ impl<'a> Session<'a> {
         self.output.redirect(name, append)
     }
 
-    /// The recording.
-    pub(crate) fn recording(&self) -> Result<&Recording, Stop> {
-        self.recording
-            .as_ref()
-            .ok_or_else(|| Stop::words("this command needs an experiment: name its directory last"))
+    /// The experiments, one by one.
+    pub(crate) fn recordings(&self) -> &[Recording] {
+        &self.recordings
     }
 
-    /// The columns in force.
-    pub(crate) fn columns(&self) -> Result<Vec<Column>, Stop> {
-        match &self.settings.columns {
-            Some(columns) => Ok(columns.clone()),
-            None => {
-                let available = self.recording()?.available();
-                let parsed = Column::parse_list(&available.default_spec(), &available);
-                parsed.map_err(|error| Stop::Words(error.to_string()))
+    /// Replaces the experiments.
+    pub(crate) fn set_recordings(&mut self, recordings: Vec<Recording>) {
+        self.recordings = recordings;
+        self.united = OnceCell::new();
+    }
+
+    /// Takes the experiments out, to put others or more in.
+    pub(crate) fn take_recordings(&mut self) -> Vec<Recording> {
+        self.united = OnceCell::new();
+        std::mem::take(&mut self.recordings)
+    }
+
+    /// The recording: the experiment, or several as one.
+    pub(crate) fn recording(&self) -> Result<&Recording, Stop> {
+        match self.recordings.as_slice() {
+            [] => Err(Stop::words(
+                "this command needs an experiment: name its directory last",
+            )),
+            [only] => Ok(only),
+            several => {
+                if self.united.get().is_none() {
+                    let united = Recording::unite(several)?;
+                    return Ok(self.united.get_or_init(|| united));
+                }
+                self.united
+                    .get()
+                    .ok_or_else(|| Stop::words("the experiments were not added up"))
             }
         }
     }
 
+    /// Sets which part of the time reports are about.
+    pub(crate) fn set_filter(&mut self, filter: Option<Filter>) {
+        self.settings.filter = filter;
+        self.forget();
+    }
+
+    /// Sets which load objects are shown.
+    pub(crate) fn set_objects(&mut self, change: impl FnOnce(&mut Objects)) {
+        change(&mut self.settings.objects);
+        self.forget();
+    }
+
+    fn forget(&mut self) {
+        let all = self.recordings.iter_mut().chain(self.united.get_mut());
+        all.for_each(Recording::forget);
+    }
+
+    /// The columns in force.
+    pub(crate) fn columns(&self) -> Result<Vec<Column>, Stop> {
+        if let Some(columns) = &self.settings.columns {
+            return Ok(columns.clone());
+        }
+        let available = self.recording()?.available();
+        // A default of another program's recordings may name what this one has not.
+        let wanted = self.settings.default_metrics.as_deref();
+        if let Some(columns) = wanted.and_then(|spec| Column::parse_list(spec, &available).ok()) {
+            return Ok(columns);
+        }
+        let parsed = Column::parse_list(&available.default_spec(), &available);
+        parsed.map_err(|error| Stop::Words(error.to_string()))
+    }
+
     /// The order in force: the one asked for, else that of the columns.
     pub(crate) fn sort_key(&self) -> Result<SortKey, Stop> {
-        match self.settings.sort {
-            Some(key) => Ok(key),
-            None => Ok(SortKey::of_list(&self.columns()?)),
+        if let Some(key) = self.settings.sort {
+            return Ok(key);
         }
+        let available = self.recording()?.available();
+        let wanted = self.settings.default_sort.as_deref();
+        let wanted = wanted.and_then(|spec| SortKey::parse(spec, &available).ok());
+        Ok(match wanted {
+            Some(key) => key,
+            None => SortKey::of_list(&self.columns()?),
+        })
     }
 
     /// All that a view needs.
     pub(crate) fn scene(&self) -> Result<Scene<'_>, Stop> {
-        let recording = self.recording()?;
-        let profile = recording.profile(self.settings.mode);
+        self.scene_of(self.recording()?)
+    }
+
+    /// The same of one of several experiments.
+    pub(crate) fn scene_of<'s>(&'s self, recording: &'s Recording) -> Result<Scene<'s>, Stop> {
+        let settings = &self.settings;
+        let filter = settings.filter.as_ref();
+        let (profile, estimated) = recording.seen(settings.mode, filter, &settings.objects);
         let columns = self.columns()?;
         let sort = self.sort_key()?;
         let mut metrics = Vec::new();
@@ -218,20 +249,47 @@ impl<'a> Session<'a> {
         Ok(Scene {
             recording,
             profile,
-            names: Names {
-                tables: &recording.experiment.tables,
-                symbols: &recording.symbols,
-                style: self.settings.style,
-            },
+            names: recording.names(settings.style),
             columns,
             request: Request { metrics, sort },
-            notices: notices(&recording.experiment.header, profile),
-            settings: &self.settings,
+            notices: said(recording, settings, profile, estimated),
+            settings,
         })
     }
 }
 
+/// What must be said under a view.
+fn said(
+    recording: &Recording,
+    settings: &Settings,
+    profile: &Profile,
+    estimated: f64,
+) -> Vec<String> {
+    let header = &recording.experiment.header;
+    let mut said: Vec<String> = notices(header, profile)
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    if let Some(filter) = &settings.filter {
+        let estimated = match estimated > 0.0 {
+            true => format!(
+                "; {estimated:.3} s of what is shown are estimated, because the filter divides \
+                 seconds or asks for the CPU"
+            ),
+            false => String::new(),
+        };
+        let text = filter.text();
+        said.push(format!("only what the filter keeps ({text}){estimated}"));
+    }
+    said
+}
+
 impl Scene<'_> {
+    /// A table in the current layout.
+    pub(crate) fn table(&self, columns: &[Column], lines: &[Line<'_>]) -> String {
+        text::table_in(self.settings.layout, columns, lines)
+    }
+
     /// How many of `rows` rows the limit leaves.
     pub(crate) fn limited(&self, rows: usize) -> usize {
         match self.settings.limit {

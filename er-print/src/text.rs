@@ -25,15 +25,34 @@ pub(crate) struct Line<'a> {
     pub(crate) name: &'a str,
 }
 
+/// How the cells of a table stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// Under each other.
+    #[default]
+    Aligned,
+    /// With a character between them, for other programs.
+    Delimited(char),
+    /// As HTML.
+    Html,
+}
+
 const HEADING_LINES: usize = 3;
+const NAME: &str = " Name";
 
 struct Cells {
     heading: [String; HEADING_LINES],
     rows: Vec<String>,
 }
 
-/// A table; [`Line::times`] has an entry for each column that is a time, hidden or not.
+/// A table as it stands in a text; see [`table_in`].
+#[cfg(test)]
 pub(crate) fn table(columns: &[Column], lines: &[Line<'_>]) -> String {
+    table_in(Layout::Aligned, columns, lines)
+}
+
+/// A table; [`Line::times`] has an entry for each column that is a time, hidden or not.
+pub(crate) fn table_in(layout: Layout, columns: &[Column], lines: &[Line<'_>]) -> String {
     let mut cells: Vec<Cells> = Vec::new();
     let mut time = 0;
     for column in columns {
@@ -53,7 +72,7 @@ pub(crate) fn table(columns: &[Column], lines: &[Line<'_>]) -> String {
                 rows: lines.iter().map(|line| address(line.code)).collect(),
             },
             Quantity::Name => Cells {
-                heading: [" Name".to_owned(), String::new(), String::new()],
+                heading: [NAME.to_owned(), String::new(), String::new()],
                 rows: lines
                     .iter()
                     .map(|line| format!("{}{}", line.lead, line.name))
@@ -61,7 +80,92 @@ pub(crate) fn table(columns: &[Column], lines: &[Line<'_>]) -> String {
             },
         });
     }
-    join(&cells, lines.len())
+    match layout {
+        Layout::Aligned => join(&cells, lines.len()),
+        Layout::Delimited(mark) => delimited(mark, &headings(&cells), &rows(&cells, lines.len())),
+        Layout::Html => table_html(&headings(&cells), &rows(&cells, lines.len())),
+    }
+}
+
+/// A heading on one line.
+fn headings(cells: &[Cells]) -> Vec<String> {
+    let words = |cells: &Cells| {
+        let words = cells
+            .heading
+            .iter()
+            .flat_map(|line| line.split_whitespace());
+        words.collect::<Vec<_>>().join(" ")
+    };
+    cells.iter().map(words).collect()
+}
+
+fn rows(cells: &[Cells], rows: usize) -> Vec<Vec<String>> {
+    let row = |row: usize| {
+        cells
+            .iter()
+            .map(|cells| {
+                // A name keeps its place in a tree; a number is no longer padded.
+                let cell = &cells.rows[row];
+                let bare = match cells.heading[0] == NAME {
+                    true => cell.strip_prefix(' ').unwrap_or(cell),
+                    false => cell.trim(),
+                };
+                bare.to_owned()
+            })
+            .collect()
+    };
+    (0..rows).map(row).collect()
+}
+
+/// Rows with a mark between cells; a cell that holds it stands in quotation marks.
+pub(crate) fn delimited(mark: char, headings: &[String], rows: &[Vec<String>]) -> String {
+    let quoted = |cell: &String| match cell.contains([mark, '"', '\n']) {
+        true => format!("\"{}\"", cell.replace('"', "\"\"")),
+        false => cell.clone(),
+    };
+    let line = |cells: &[String]| {
+        let cells: Vec<String> = cells.iter().map(quoted).collect();
+        cells.join(&mark.to_string()) + "\n"
+    };
+    let rows = rows.iter().map(|row| line(row));
+    line(headings) + &rows.collect::<String>()
+}
+
+/// What marks HTML inside a report that is text: no name holds it, since [`html`] escapes others.
+const HTML_MARK: char = '\u{1}';
+
+/// Rows as an HTML table.
+pub(crate) fn table_html(headings: &[String], rows: &[Vec<String>]) -> String {
+    let line = |cells: &[String], tag: &str| {
+        let cells = cells
+            .iter()
+            .map(|cell| format!("<{tag}>{}</{tag}>", escape(&cell.replace(HTML_MARK, " "))));
+        format!("<tr>{}</tr>\n", cells.collect::<String>())
+    };
+    let rows: String = rows.iter().map(|row| line(row, "td")).collect();
+    format!(
+        "{HTML_MARK}<table>\n{}{rows}</table>\n{HTML_MARK}",
+        line(headings, "th")
+    )
+}
+
+/// A report as HTML: its tables as they are, all else as preformatted text.
+pub(crate) fn html(report: &str) -> String {
+    let mut page = String::new();
+    for (at, part) in report.split(HTML_MARK).enumerate() {
+        if at % 2 == 1 {
+            page.push_str(part);
+        } else if !part.trim().is_empty() {
+            page.push_str(&format!("<pre>{}</pre>\n", escape(part.trim_matches('\n'))));
+        }
+    }
+    page
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }
 
 fn join(cells: &[Cells], rows: usize) -> String {

@@ -18,4 +18,5 @@ pub mod stream;
 pub mod symbolize;
 pub mod symbols;
 pub mod tables;
+pub mod union;
 pub mod views;

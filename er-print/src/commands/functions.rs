@@ -65,7 +65,7 @@ fn report(scene: &Scene<'_>, view: &str, title: &str, list: &List) -> String {
         PrintMode::Text => {
             let lines: Vec<Line<'_>> = rows.map(|row| line(scene, row, &list.total)).collect();
             let by = scene.request.sort.quantity.label();
-            let table = text::table(&scene.columns, &lines);
+            let table = scene.table(&scene.columns, &lines);
             format!(
                 "{title} sorted by metric: {by}\n\n{table}\n{}",
                 footer(scene)

@@ -129,7 +129,7 @@ fn threads_text(scene: &Scene<'_>, rows: &[ThreadRow]) -> String {
     for (row, name) in rows.iter().zip(&names) {
         lines.push(line(times(&|at| row.seconds[at]), name));
     }
-    let table = text::table(&columns, &lines);
+    let table = scene.table(&columns, &lines);
     format!(
         "Threads in the order of their appearance\n\n{table}\n{}",
         footer(scene)

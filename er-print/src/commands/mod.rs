@@ -1,6 +1,7 @@
 //! The commands: one table, from which parsing, help and the manual page are made.
 
 mod about;
+mod filters;
 mod functions;
 mod lists;
 mod settings;
@@ -152,6 +153,11 @@ impl Command {
             .filter(|word| word.starts_with('['))
             .count();
         (all - optional, all)
+    }
+
+    /// Whether its one argument is an expression, which in a script is the rest of the line.
+    pub(crate) fn takes_expression(&self) -> bool {
+        self.arguments == "EXPR"
     }
 
     /// Its arguments among the words that follow it on the command line. An optional one is a

@@ -1,6 +1,6 @@
 //! The table of commands, in the order of help.
 
-use super::{Action, Command, Group, about, functions, lists, settings, tree};
+use super::{Action, Command, Group, about, filters, functions, lists, settings, tree};
 
 /// A command that reads the experiment.
 const fn view(
@@ -115,17 +115,17 @@ pub(crate) const COMMANDS: &[Command] = &[
     later(Group::Lists, "cpu_list", "", "list the CPUs"),
     view(Group::Lists, "object_list", "", "list the load objects", lists::object_list),
 
-    later(Group::Filters, "filters", "EXPR", "keep only the data for which an expression is true"),
-    later(Group::Filters, "describe", "", "list the words of filters"),
-    later(Group::Filters, "thread_select", "LIST", "keep only these threads"),
-    later(Group::Filters, "lwp_select", "LIST", "keep only these kernel threads"),
-    later(Group::Filters, "cpu_select", "LIST", "keep only these CPUs"),
-    later(Group::Filters, "sample_select", "LIST", "keep only these sample points"),
-    later(Group::Filters, "object_select", "LIST", "show functions of these load objects only"),
-    later(Group::Filters, "object_show", "LIST", "show all functions of load objects"),
-    later(Group::Filters, "object_hide", "LIST", "show load objects as one function each"),
-    later(Group::Filters, "object_api", "LIST", "show only the entry points of load objects"),
-    later(Group::Filters, "objects_default", "", "show load objects as at the start"),
+    view(Group::Filters, "filters", "EXPR", "keep only the data for which an expression is true", filters::filters),
+    general(Group::Filters, "describe", "", "list the words of filters", filters::describe),
+    view(Group::Filters, "thread_select", "LIST", "keep only these threads", filters::thread_select),
+    view(Group::Filters, "lwp_select", "LIST", "keep only these kernel threads", filters::lwp_select),
+    view(Group::Filters, "cpu_select", "LIST", "keep only these CPUs", filters::cpu_select),
+    view(Group::Filters, "sample_select", "LIST", "keep only these sample points", filters::sample_select),
+    view(Group::Filters, "object_select", "LIST", "show functions of these load objects only", filters::object_select),
+    view(Group::Filters, "object_show", "LIST", "show all functions of load objects", filters::object_show),
+    view(Group::Filters, "object_hide", "LIST", "show load objects as one function each", filters::object_hide),
+    view(Group::Filters, "object_api", "LIST", "show only the entry points of load objects", filters::object_api),
+    view(Group::Filters, "objects_default", "", "show load objects as at the start", filters::objects_default),
 
     view(Group::Metrics, "metric_list", "", "list the metrics of this experiment, and those in force", lists::metric_list),
     alias(&["gmetric_list"], later(Group::Metrics, "cmetric_list", "", "list the metrics of callers and callees")),

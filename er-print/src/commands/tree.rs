@@ -11,7 +11,7 @@ use super::lists::footer;
 use crate::failure::Stop;
 use crate::json;
 use crate::session::{PrintMode, Scene, Session};
-use crate::text::{self, Line};
+use crate::text::Line;
 
 /// The call tree.
 pub(crate) fn calltree(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
@@ -44,7 +44,7 @@ fn tree_text(scene: &Scene<'_>, rows: &[TreeRow]) -> String {
         })
         .collect();
     let by = scene.attributed_sort().quantity.label();
-    let table = text::table(&columns, &lines);
+    let table = scene.table(&columns, &lines);
     format!(
         "Functions Call Tree. Metric: {by}\n\n{table}\n{}",
         footer(scene)
@@ -158,7 +158,7 @@ fn neighbours_text<'a>(scene: &Scene<'_>, blocks: &'a [Neighbours]) -> String {
             &block.row.name,
         ));
         lines.extend(block.callees.iter().map(side));
-        report.push_str(&text::table(&columns, &lines));
+        report.push_str(&scene.table(&columns, &lines));
         report.push('\n');
     }
     report + &footer(scene)

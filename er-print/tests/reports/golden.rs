@@ -86,6 +86,24 @@ goldens! {
         ["-printmode", "json", "-metrics", "e.ompwork", "-callers-callees", "omp.er"];
     json_threads: "threads.json", ["-printmode", "json", "-Threads", "omp.er"];
     json_header: "header.json", ["-printmode", "json", "-header", "plain.er"];
+    filtered_functions: "filtered_functions.txt",
+        ["-filters", "\"foo\" IN STACK && THRID==2", "-functions", "omp.er"];
+    filtered_tree: "filtered_tree.txt",
+        ["-thread_select", "1", "-filters", "OMPSTATE!=SERIAL", "-calltree", "omp.er"];
+    filtered_time: "filtered_time.txt",
+        ["-filters", "TSTAMP<6000000", "-metrics", "e.total", "-functions", "omp.er"];
+    describe: "describe.txt", ["-describe"];
+    hidden_objects: "hidden_objects.txt", [
+        "-viewmode", "machine", "-object_hide", "libomp.so.5", "-object_api", "app",
+        "-calltree", "omp.er",
+    ];
+    selected_objects: "selected_objects.txt",
+        ["-object_select", "<app>", "-viewmode", "machine", "-functions", "omp.er"];
+    added_up: "added_up.txt", ["-functions", "omp.er", "plain.er"];
+    filtered_by_experiment: "filtered_by_experiment.txt",
+        ["-filters", "EXPID==2", "-functions", "-Threads", "omp.er", "plain.er"];
+    json_filtered: "filtered.json",
+        ["-printmode", "json", "-filters", "MSTATE==BLOCKED", "-Threads", "omp.er"];
     help: "help.txt", ["-help"];
 }
 

@@ -57,11 +57,14 @@ fn wrong_words_get_one_line_and_status_2() {
         (&["-xyzzy", "omp.er"], "er_print -help lists the commands"),
         (&["-f", "omp.er"], "type more of it"),
         (&["-functions"], "which experiment?"),
-        (&["-functions", "omp.er", "plain.er"], "leave out plain.er"),
+        (
+            &["-object_hide", "libcc.so.6", "omp.er"],
+            "did you mean \"libc.so.6\"?",
+        ),
         (&["-source", "foo", "omp.er"], "source is not supported yet"),
         (
-            &["-filters", "THRID==2", "omp.er"],
-            "filters is not supported yet",
+            &["-filters", "THRIDD==2", "omp.er"],
+            "at character 1 of the filter (\"THRIDD\"): there is no such word: did you mean THRID?",
         ),
         (&["-leaks", "omp.er"], "leaks is not supported yet"),
         (

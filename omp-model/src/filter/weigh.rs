@@ -18,10 +18,10 @@ use super::eval::{Facts, value};
 use super::words::Word;
 use super::{Filter, parse::Parsed};
 use crate::ids::{ContextId, Nanos, StackId, TagId, ThreadId};
-use crate::profile::{Item, Profile};
+use crate::profile::{Item, Path, PathId, Profile};
 use crate::rows::{Interval, SLICE, Sample, SampleKind};
 use crate::state::Presence;
-use crate::tables::{ContextKind, Tables};
+use crate::tables::{ContextKind, Interner, Tables};
 use crate::views::names::Names;
 
 /// What a profile was made from, as far as filters ask.
@@ -104,7 +104,36 @@ pub fn apply(
             kept.estimated += seconds;
         }
     }
+    prune(&mut kept.profile);
     kept
+}
+
+/// Leaves only the paths that an item stands at, and their callers.
+fn prune(profile: &mut Profile) {
+    let rows = profile.paths.rows();
+    let mut used = vec![false; rows.len()];
+    for item in &profile.items {
+        used[item.path.0 as usize] = true;
+    }
+    // A path's callers stand before it.
+    for at in (1..rows.len()).rev() {
+        if used[at] {
+            used[rows[at].callers.0 as usize] = true;
+        }
+    }
+    let Some(&root) = rows.first() else {
+        return;
+    };
+    let mut paths = Interner::with([root]);
+    let mut moved = vec![PathId::EMPTY; rows.len()];
+    for (at, path) in rows.iter().enumerate().skip(1).filter(|(at, _)| used[*at]) {
+        let callers = moved[path.callers.0 as usize];
+        moved[at] = PathId(paths.intern(Path { callers, ..*path }));
+    }
+    for item in &mut profile.items {
+        item.path = moved[item.path.0 as usize];
+    }
+    profile.paths = paths;
 }
 
 /// The innermost region and task of each context.

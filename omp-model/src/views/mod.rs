@@ -16,6 +16,7 @@ pub mod objects;
 pub mod overview;
 pub mod threads;
 pub mod tree;
+pub mod visibility;
 
 use std::cmp::Ordering;
 

@@ -1,0 +1,204 @@
+//! `filters` and what is short for it; which load objects are shown.
+
+use omp_model::filter::{Filter, Word};
+use omp_model::spelling::nearest;
+use omp_model::views::visibility::Visibility;
+use serde_json::{Value, json};
+
+use crate::failure::Stop;
+use crate::objects::{bare, names};
+use crate::session::{PrintMode, Session};
+
+/// Keeps what an expression is true for.
+pub(crate) fn filters(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    let text = arguments[0].trim();
+    let filter = Filter::parse(text).map_err(|error| Stop::Words(error.to_string()))?;
+    // Everything: no filter, and no note of one under each table.
+    session.settings.written = (text != "1").then_some(filter);
+    combine(session)
+}
+
+/// Keeps some threads.
+pub(crate) fn thread_select(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    select(session, "thread_select", Word::Thread, &arguments[0])
+}
+
+/// Keeps some kernel threads.
+pub(crate) fn lwp_select(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    select(session, "lwp_select", Word::Lwp, &arguments[0])
+}
+
+/// Keeps some CPUs.
+pub(crate) fn cpu_select(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    select(session, "cpu_select", Word::Cpu, &arguments[0])
+}
+
+/// Keeps some sample points.
+pub(crate) fn sample_select(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    select(session, "sample_select", Word::Sample, &arguments[0])
+}
+
+/// A list such as `1,3-5` or `all`, in the place of the same word's last.
+fn select(session: &mut Session<'_>, command: &str, word: Word, list: &str) -> Result<(), Stop> {
+    let selected = &mut session.settings.selected;
+    if list.eq_ignore_ascii_case("all") {
+        selected.retain(|(known, _)| *known != word);
+        return combine(session);
+    }
+    let wrong = || {
+        Stop::Words(format!(
+            "{command} takes numbers such as 1,3-5, or all, not \"{list}\""
+        ))
+    };
+    let part = |part: &str| {
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        match part.split_once('-') {
+            Some((low, high)) => digits(low) && digits(high),
+            None => digits(part),
+        }
+    };
+    if !list.split(',').all(part) {
+        return Err(wrong());
+    }
+    let filter = Filter::parse(&format!("{} IN ({list})", word.name())).map_err(|_| wrong())?;
+    selected.retain(|(known, _)| *known != word);
+    selected.push((word, filter));
+    combine(session)
+}
+
+/// Puts the written filter and the selections into force together.
+fn combine(session: &mut Session<'_>) -> Result<(), Stop> {
+    let settings = &session.settings;
+    let selected = settings.selected.iter().map(|(_, filter)| filter);
+    let mut all: Option<Filter> = None;
+    for filter in settings.written.iter().chain(selected) {
+        all = Some(match all {
+            None => filter.clone(),
+            Some(sum) => sum
+                .and(filter)
+                .map_err(|error| Stop::Words(error.to_string()))?,
+        });
+    }
+    session.set_filter(all);
+    Ok(())
+}
+
+/// Words that are no numbers, and how they are used.
+const STACK_WORDS: [(&str, &str); 5] = [
+    (
+        "LEAF",
+        "the function where the time was spent: LEAF==\"foo\", LEAF IN (\"foo\", \"bar\")",
+    ),
+    ("STACK", "its callers and itself: \"foo\" IN STACK"),
+    (
+        "IN",
+        "all of them: (\"foo\", \"bar\") IN STACK; a number in ranges: THRID IN (1, 3-5)",
+    ),
+    (
+        "SOME IN",
+        "at least one of them: (\"foo\", \"bar\") SOME IN STACK",
+    ),
+    (
+        "ORDERED IN",
+        "all of them, callers first: (\"main\", \"bar\") ORDERED IN STACK",
+    ),
+];
+
+/// Lists the words of filters.
+pub(crate) fn describe(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
+    let current = session.settings.filter.as_ref().map(Filter::text);
+    let report = match session.settings.print {
+        PrintMode::Json => {
+            let number = |word: Word| {
+                let names: Vec<&str> = word.names().iter().map(|(name, _)| *name).collect();
+                json!({"name": word.name(), "kind": "number", "help": word.help(), "values": names})
+            };
+            let stack = |(name, help): (&str, &str)| json!({"name": name, "kind": "stack", "help": help, "values": []});
+            let rows = Word::ALL.into_iter().map(number);
+            let rows: Vec<Value> = rows.chain(STACK_WORDS.into_iter().map(stack)).collect();
+            let report = json!({"view": "describe", "filter": current, "rows": rows});
+            format!("{report}\n")
+        }
+        PrintMode::Text => describe_text(current),
+    };
+    session.print(&report)
+}
+
+fn describe_text(current: Option<&str>) -> String {
+    let mut text = format!("Current filter: {}\n\nNumbers\n", current.unwrap_or("none"));
+    for word in Word::ALL {
+        text.push_str(&format!("    {:<12}{}\n", word.name(), word.help()));
+        let names: Vec<&str> = word.names().iter().map(|(name, _)| *name).collect();
+        for names in names.chunks(6) {
+            text.push_str(&format!("    {:<12}  {}\n", "", names.join(" ")));
+        }
+    }
+    text.push_str("\nStacks; a name may be in any form, and * in it stands for anything\n");
+    for (word, help) in STACK_WORDS {
+        text.push_str(&format!("    {word:<12}{help}\n"));
+    }
+    text.push_str("\nOperators, as in C: ! ~ - * / % + - << >> < <= > >= == != & ^ | && || ( )\n");
+    text
+}
+
+/// Shows functions of some load objects only.
+pub(crate) fn object_select(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    check(session, &arguments[0])?;
+    session.set_objects(|objects| objects.select(&arguments[0]));
+    Ok(())
+}
+
+/// Shows load objects in full.
+pub(crate) fn object_show(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    set(session, &arguments[0], Visibility::Show)
+}
+
+/// Shows load objects as one function each.
+pub(crate) fn object_hide(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    set(session, &arguments[0], Visibility::Hide)
+}
+
+/// Shows the entry points of load objects.
+pub(crate) fn object_api(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    set(session, &arguments[0], Visibility::Api)
+}
+
+/// Shows everything.
+pub(crate) fn objects_default(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
+    session.set_objects(|objects| *objects = Default::default());
+    Ok(())
+}
+
+fn set(session: &mut Session<'_>, list: &str, visibility: Visibility) -> Result<(), Stop> {
+    check(session, list)?;
+    session.set_objects(|objects| objects.set(list, visibility));
+    Ok(())
+}
+
+/// Whether the experiment has these load objects.
+fn check(session: &Session<'_>, list: &str) -> Result<(), Stop> {
+    let wanted = names(list);
+    if wanted.is_empty() {
+        return Err(Stop::words(
+            "the list of load objects is empty: object_list shows their names",
+        ));
+    }
+    let recording = session.recording()?;
+    let all = recording.names(Default::default());
+    let modules = (0..all.tables.modules.len() as u32).map(omp_model::ids::ModuleId);
+    let known: Vec<&str> = modules
+        .map(|module| bare(all.object_name(module)))
+        .collect();
+    for name in wanted {
+        if !name.eq_ignore_ascii_case("all") && !known.contains(&name.as_str()) {
+            let hint = match nearest(&name, known) {
+                Some(near) => format!("did you mean \"{near}\"?"),
+                None => "object_list shows their names".to_owned(),
+            };
+            return Err(Stop::Words(format!(
+                "there is no load object \"{name}\": {hint}"
+            )));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,344 @@
+//! Several recordings as one: their threads side by side, their times added up, in one name
+//! space. Load objects are the same if path and build id are; functions, if they have the same
+//! symbol, so that a program that was built again keeps its rows.
+
+use std::io;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::experiment::{Experiment, Samples};
+use crate::header::Header;
+use crate::ids::{ContextId, FrameId, ModuleId, ProcessId, StackId, TagId, ThreadId};
+use crate::rows::Sample;
+use crate::symbols::{FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Place, SymbolTable};
+use crate::tables::{Context, Frame, Process, Stack, StackEntry, Tables, Tag, Thread};
+use crate::views::names::base_name;
+
+/// Recordings that were added up.
+#[derive(Clone, Debug)]
+pub struct Union {
+    /// All of them.
+    pub experiment: Experiment,
+    /// The symbols of all of them.
+    pub symbols: SymbolTable,
+    /// Of which recording a thread is, from 1, by its number.
+    pub origins: Vec<u32>,
+}
+
+/// Adds recordings up; the first one's header leads. Fails only if samples cannot be packed.
+pub fn unite(parts: &[(&Experiment, &SymbolTable)]) -> io::Result<Union> {
+    let mut all = Uniting::default();
+    let mut samples: Vec<Sample> = Vec::new();
+    let mut united = Experiment {
+        path: parts
+            .first()
+            .map(|part| part.0.path.clone())
+            .unwrap_or_default(),
+        name: join(parts.iter().map(|part| part.0.name.as_str())),
+        header: united_header(parts),
+        tables: Tables::default(),
+        samples: Samples::default(),
+        sums: Vec::new(),
+        intervals: Vec::new(),
+        region_sums: Vec::new(),
+        region_spans: Vec::new(),
+        region_works: Vec::new(),
+        task_sums: Vec::new(),
+        symbols: None,
+        finished: parts.iter().all(|part| part.0.finished),
+        last: parts
+            .iter()
+            .map(|part| part.0.last)
+            .max()
+            .unwrap_or_default(),
+        warnings: Vec::new(),
+    };
+    for (number, (part, symbols)) in (1..).zip(parts) {
+        let ids = all.add(number, &part.tables, symbols);
+        samples.extend(part.samples.iter().map(|sample| Sample {
+            thread: ids.thread(sample.thread),
+            stack: ids.stack(sample.stack),
+            tag: ids.tag(sample.tag),
+            ..sample
+        }));
+        macro_rules! add {
+            ($($rows:ident: $($field:ident by $map:ident),*;)*) => {$(
+                united.$rows.extend(part.$rows.iter().map(|row| {
+                    let mut row = *row;
+                    $(row.$field = ids.$map(row.$field);)*
+                    row
+                }));
+            )*};
+        }
+        add! {
+            sums: thread by thread, tag by tag;
+            intervals: thread by thread, tag by tag;
+            region_sums: thread by thread, context by context;
+            region_spans: thread by thread, context by context;
+            region_works: thread by thread, context by context;
+            task_sums: thread by thread, context by context;
+        }
+    }
+    united.samples = Samples::pack(&samples)?;
+    united.tables = all.tables;
+    Ok(Union {
+        experiment: united,
+        symbols: all.symbols,
+        origins: all.origins,
+    })
+}
+
+fn join<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// What is counted adds up; what is not is the first recording's.
+fn united_header(parts: &[(&Experiment, &SymbolTable)]) -> Header {
+    let mut headers = parts.iter().map(|part| &part.0.header);
+    let mut all = headers.next().cloned().unwrap_or_default();
+    for header in headers {
+        all.duration_ns = all.duration_ns.max(header.duration_ns);
+        all.cpus = all.cpus.max(header.cpus);
+        all.sampling.kernel_frames &= header.sampling.kernel_frames;
+        all.sampling.switches &= header.sampling.switches;
+        all.sampling.samples += header.sampling.samples;
+        all.sampling.switch_samples += header.sampling.switch_samples;
+        all.sampling.cpu_ns += header.sampling.cpu_ns;
+        all.runtimes.extend(header.runtimes.iter().cloned());
+        for note in &header.notes {
+            if !all.notes.contains(note) {
+                all.notes.push(note.clone());
+            }
+        }
+        let (sum, more) = (&mut all.losses, &header.losses);
+        sum.samples += more.samples;
+        sum.side_band += more.side_band;
+        sum.omp_taken += more.omp_taken;
+        sum.omp_lost += more.omp_lost;
+        sum.omp_late += more.omp_late;
+        sum.sites_lost += more.sites_lost;
+        sum.stacks_complete += more.stacks_complete;
+        for (why, count) in &more.stacks_cut {
+            match sum.stacks_cut.iter_mut().find(|(known, _)| known == why) {
+                Some((_, sum)) => *sum += count,
+                None => sum.stacks_cut.push((why.clone(), *count)),
+            }
+        }
+    }
+    all
+}
+
+/// The ids of one recording in the union.
+#[derive(Debug, Default)]
+struct Ids {
+    first_thread: u32,
+    first_process: u32,
+    modules: Vec<ModuleId>,
+    frames: Vec<FrameId>,
+    stacks: Vec<StackId>,
+    contexts: Vec<ContextId>,
+    tags: Vec<TagId>,
+}
+
+impl Ids {
+    fn thread(&self, id: ThreadId) -> ThreadId {
+        ThreadId(id.0 + self.first_thread)
+    }
+
+    fn process(&self, id: ProcessId) -> ProcessId {
+        ProcessId(id.0 + self.first_process)
+    }
+
+    fn module(&self, id: ModuleId) -> ModuleId {
+        self.modules
+            .get(id.index())
+            .copied()
+            .unwrap_or(ModuleId::NONE)
+    }
+
+    fn frame(&self, id: FrameId) -> FrameId {
+        self.frames
+            .get(id.index())
+            .copied()
+            .unwrap_or(FrameId::NONE)
+    }
+
+    fn stack(&self, id: StackId) -> StackId {
+        self.stacks
+            .get(id.index())
+            .copied()
+            .unwrap_or(StackId::EMPTY)
+    }
+
+    fn context(&self, id: ContextId) -> ContextId {
+        self.contexts
+            .get(id.index())
+            .copied()
+            .unwrap_or(ContextId::ROOT)
+    }
+
+    fn tag(&self, id: TagId) -> TagId {
+        self.tags.get(id.index()).copied().unwrap_or(TagId::OUTSIDE)
+    }
+}
+
+#[derive(Default)]
+struct Uniting {
+    tables: Tables,
+    symbols: SymbolTable,
+    origins: Vec<u32>,
+    files: FxHashMap<String, FileId>,
+    functions: FxHashMap<String, Vec<FunctionId>>,
+}
+
+impl Uniting {
+    fn add(&mut self, number: u32, tables: &Tables, symbols: &SymbolTable) -> Ids {
+        let mut ids = Ids {
+            first_thread: self.tables.threads.len() as u32,
+            first_process: self.tables.processes.len() as u32,
+            ..Ids::default()
+        };
+        for process in &tables.processes {
+            self.tables.processes.push(Process {
+                parent: process.parent.map(|parent| ids.process(parent)),
+                ..process.clone()
+            });
+        }
+        for thread in &tables.threads {
+            self.origins.push(number);
+            self.tables.threads.push(Thread {
+                process: ids.process(thread.process),
+                ..thread.clone()
+            });
+        }
+        for module in tables.modules.rows() {
+            ids.modules.push(self.tables.module(module.clone()));
+        }
+        self.frames(&mut ids, tables, symbols);
+        // A row of these tables comes after those that it points to.
+        for stack in tables.stacks.rows() {
+            let entry = match stack.entry {
+                StackEntry::Frame(frame) => StackEntry::Frame(ids.frame(frame)),
+                cut => cut,
+            };
+            let callers = ids.stack(stack.callers);
+            ids.stacks.push(self.tables.stack(Stack { callers, entry }));
+        }
+        for context in tables.contexts.rows() {
+            ids.contexts.push(self.tables.context(Context {
+                parent: ids.context(context.parent),
+                kind: context.kind,
+                stack: ids.stack(context.stack),
+            }));
+        }
+        for tag in tables.tags.rows() {
+            ids.tags.push(self.tables.tag(Tag {
+                state: tag.state,
+                context: ids.context(tag.context),
+                place: ids.frame(tag.place),
+            }));
+        }
+        ids
+    }
+
+    fn frames(&mut self, ids: &mut Ids, tables: &Tables, symbols: &SymbolTable) {
+        let files: Vec<FileId> = symbols.files.iter().map(|path| self.file(path)).collect();
+        let functions = self.functions(ids, symbols, &files);
+        for (module, why) in &symbols.misses {
+            let miss = (ids.module(*module), why.clone());
+            if !self.symbols.misses.contains(&miss) {
+                self.symbols.misses.push(miss);
+            }
+        }
+        for (id, frame) in (0..).map(FrameId).zip(tables.frames.rows()) {
+            let new = self.tables.frame(Frame {
+                module: ids.module(frame.module),
+                address: frame.address,
+            });
+            ids.frames.push(new);
+            if self.symbols.frames.len() <= new.index() {
+                let frames = self.tables.frames.len();
+                self.symbols.frames.resize(frames, FrameSymbol::default());
+            }
+            let known = &mut self.symbols.frames[new.index()];
+            if known.function.is_some() {
+                continue;
+            }
+            let symbol = symbols.frame(id);
+            known.function = symbol
+                .function
+                .and_then(|id| functions.get(id.0 as usize).copied());
+            let places = symbol.places.iter().map(|at| InlinedPlace {
+                function: at.function.clone(),
+                place: moved(at.place, &files),
+            });
+            known.places = places.collect();
+        }
+    }
+
+    fn file(&mut self, path: &str) -> FileId {
+        if let Some(&id) = self.files.get(path) {
+            return id;
+        }
+        let id = FileId(self.symbols.files.len() as u32);
+        self.symbols.files.push(path.to_owned());
+        self.files.insert(path.to_owned(), id);
+        id
+    }
+
+    /// The functions of a recording in the union. Two of one recording stay two.
+    fn functions(&mut self, ids: &Ids, symbols: &SymbolTable, files: &[FileId]) -> Vec<FunctionId> {
+        let mut taken = FxHashSet::default();
+        let mut functions = Vec::with_capacity(symbols.functions.len());
+        for function in &symbols.functions {
+            let module = ids.module(function.module);
+            let found = self.same(function, module, &taken);
+            let id = found.unwrap_or_else(|| {
+                let id = FunctionId(self.symbols.functions.len() as u32);
+                self.symbols.functions.push(Function {
+                    module,
+                    place: function.place.map(|place| moved(place, files)),
+                    ..function.clone()
+                });
+                let named = self.functions.entry(function.linkage.clone());
+                named.or_default().push(id);
+                id
+            });
+            taken.insert(id);
+            functions.push(id);
+        }
+        functions
+    }
+
+    /// The function of that symbol: at that address, in that load object, in one of its name, in
+    /// any; the first of these that there is.
+    fn same(
+        &self,
+        function: &Function,
+        module: ModuleId,
+        taken: &FxHashSet<FunctionId>,
+    ) -> Option<FunctionId> {
+        let path = |module: ModuleId| {
+            let row = self.tables.modules.get(module.0);
+            row.map_or("", |row| base_name(&row.path))
+        };
+        let candidates = self.functions.get(&function.linkage)?;
+        let free = candidates.iter().filter(|id| !taken.contains(id));
+        free.copied().min_by_key(|id| {
+            let known = &self.symbols.functions[id.0 as usize];
+            (
+                (known.module, known.address) != (module, function.address),
+                known.module != module,
+                path(known.module) != path(module),
+            )
+        })
+    }
+}
+
+fn moved(place: Place, files: &[FileId]) -> Place {
+    let file = files.get(place.file.0 as usize).copied();
+    Place {
+        file: file.unwrap_or(place.file),
+        ..place
+    }
+}
