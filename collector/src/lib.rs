@@ -8,7 +8,7 @@
 //! | [`launch`] | starting the program, held until its events are open |
 //! | [`perf`] | the kernel's events, rings and records |
 //! | [`processes`], [`history`] | processes, threads and what is mapped where |
-//! | [`stacks`], [`beyond`] | unwinding and interning |
+//! | [`stacks`], [`beyond`], [`joins`] | unwinding and interning; stacks deeper than their sample |
 //! | [`openmp`], [`clock`] | the program's records and their times |
 //! | [`merge`], [`heads`] | one stream by time |
 //! | [`record`] | the recording from start to end |
@@ -22,6 +22,7 @@ pub mod experiment;
 pub mod facts;
 pub mod heads;
 pub mod history;
+pub mod joins;
 pub mod launch;
 pub mod library;
 pub mod merge;

@@ -13,9 +13,10 @@ use omp_model::omp::{Ledger, Machine, Rows};
 use omp_model::rows::{Sample, SampleKind};
 use omp_model::state::Presence;
 use omp_model::stream::{Event, What};
-use omp_model::tables::Tables;
+use omp_model::tables::{Cut, Tables};
 
 use crate::heads::{Head, Heads};
+use crate::joins::Joins;
 use crate::openmp::OpenMp;
 use crate::perf::open::{Ring, Rings};
 use crate::perf::parse::{self, FromSamples, FromSideBand, SideRecord};
@@ -47,6 +48,8 @@ pub struct Counts {
     pub late: u64,
     /// How the stacks of clock samples ended.
     pub endings: Endings,
+    /// Cut stacks that a fork point completed.
+    pub joined: u64,
     /// CPU time of all threads, in nanoseconds.
     pub cpu_ns: u64,
 }
@@ -72,6 +75,7 @@ pub struct Merge {
     machine: Machine,
     ledger: Ledger,
     stacks: Stacks,
+    joins: Joins,
     start: u64,
     side_band: Vec<SideRecord>,
     events: VecDeque<Event>,
@@ -98,6 +102,7 @@ impl Merge {
             machine: Machine::new(),
             ledger: Ledger::new(LISTED),
             stacks: Stacks::default(),
+            joins: Joins::default(),
             start,
             side_band: Vec::new(),
             events: VecDeque::new(),
@@ -326,8 +331,9 @@ impl Merge {
                 return Some(time);
             }
             let tag = self.machine.tag_of(sample.thread);
-            let sample = Sample { tag, ..*sample };
+            let mut sample = Sample { tag, ..*sample };
             self.waiting[place].pop_front();
+            self.complete(&mut sample);
             self.on_time(time);
             if sample.kind == SampleKind::Blocked {
                 let index = sample.thread.index();
@@ -341,6 +347,26 @@ impl Merge {
             }
         }
         None
+    }
+
+    /// Completes a cut stack by the fork point that it leads to.
+    fn complete(&mut self, sample: &mut Sample) {
+        if !self.stacks.is_short(sample.stack) {
+            return;
+        }
+        let Some(tag) = self.tables.tags.get(sample.tag.0).copied() else {
+            return;
+        };
+        let whole = self
+            .joins
+            .whole(&mut self.tables, sample.stack, tag.context);
+        let Some(whole) = whole else { return };
+        sample.stack = whole;
+        self.counts.joined += 1;
+        if sample.kind.presence() == Presence::Running {
+            self.counts.endings.complete += 1;
+            self.counts.endings.cut[Cut::DumpTooSmall as usize] -= 1;
+        }
     }
 
     /// A birth, an end or a switch.

@@ -3,6 +3,7 @@
 use omp_model::ids::{FrameId, ModuleId, StackId};
 use omp_model::tables::{Cut, Frame, Stack, StackEntry, Tables};
 use omp_ring::consumer::SiteRef;
+use rustc_hash::FxHashSet;
 use unwinder::{CutReason, Ending, StackBytes, UnwindCache};
 
 use crate::beyond::{self, Beyond};
@@ -27,6 +28,8 @@ pub struct Stacks {
     beyond: Beyond,
     /// Stacks that were followed beyond the copied piece.
     later: u64,
+    /// Stacks that end where the copied piece does.
+    short: FxHashSet<StackId>,
 }
 
 /// An address that is looked up to find the call: the call instruction ends just before the
@@ -39,6 +42,11 @@ impl Stacks {
     /// How many stacks were followed beyond the copied piece so far.
     pub fn later(&self) -> u64 {
         self.later
+    }
+
+    /// Whether a stack ends for want of copied bytes.
+    pub fn is_short(&self, stack: StackId) -> bool {
+        !self.short.is_empty() && self.short.contains(&stack)
     }
 
     /// The stack of a sample: kernel frames at the leaf, then the user's.
@@ -67,6 +75,9 @@ impl Stacks {
                     entry: StackEntry::Frame(frame),
                 });
             }
+        }
+        if cut == Some(Cut::DumpTooSmall) {
+            self.short.insert(stack);
         }
         (stack, cut)
     }

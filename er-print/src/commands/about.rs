@@ -261,6 +261,12 @@ fn sampling_lines(header: &Header, lines: &mut Vec<String>) {
             losses.stacks_later
         ));
     }
+    if losses.stacks_joined > 0 {
+        lines.push(format!(
+            "    {} deeper than the copied piece: completed by their region's fork point",
+            losses.stacks_joined
+        ));
+    }
     for (why, count) in &losses.stacks_cut {
         lines.push(format!("    {count} cut: {why}"));
     }
