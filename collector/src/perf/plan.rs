@@ -65,11 +65,12 @@ const fn sizes(samples: u8, side_band: u8, switch_stacks: u8) -> RingSizes {
 }
 
 /// From what holds 250 ms of samples at 1 kHz down to what fits in the 516 KiB that an ordinary
-/// user has for each CPU where RLIMIT_MEMLOCK adds nothing. A side-band ring of 1 MiB holds
-/// 32,768 records, 0.4 s of a CPU that switches 80,000 times a second.
+/// user has for each CPU where RLIMIT_MEMLOCK adds nothing. A side-band ring of 4 MiB holds
+/// 100,000 records: over a second of a CPU that switches 40,000 times a second, as long as
+/// collect can be kept from running on a machine that is short of CPUs.
 pub const RINGS: [RingSizes; 5] = [
-    sizes(10, 8, 7),
-    sizes(9, 8, 6),
+    sizes(10, 10, 7),
+    sizes(9, 9, 6),
     sizes(8, 7, 6),
     sizes(7, 6, 5),
     sizes(6, 5, 4),
