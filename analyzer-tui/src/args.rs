@@ -18,8 +18,8 @@ pub enum Colours {
 pub enum Invocation {
     /// Show an experiment.
     Show {
-        /// Its directory.
-        experiment: PathBuf,
+        /// Its directory; several are added up.
+        experiments: Vec<PathBuf>,
         /// Colours, if they were named.
         colours: Option<Colours>,
     },
@@ -29,9 +29,10 @@ pub enum Invocation {
 
 /// What `--help` prints.
 pub const HELP: &str = "\
-analyzer [OPTIONS] EXPERIMENT
+analyzer [OPTIONS] EXPERIMENT...
 
-Shows what collect has recorded. In it, ? lists the keys of a view, q quits.
+Shows what collect has recorded; several experiments are added up. In it, ? lists the keys of a
+view, q quits.
 
       --color WHEN   auto, never, 16 or 256; auto goes by NO_COLOR and TERM
   -h, --help         print this
@@ -66,14 +67,9 @@ pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Invocation, Stri
             _ => experiments.push(PathBuf::from(word)),
         }
     }
-    let mut experiments = experiments.into_iter();
-    match (experiments.next(), experiments.next()) {
-        (Some(experiment), None) => Ok(Invocation::Show { experiment, colours }),
-        (Some(_), Some(second)) => Err(format!(
-            "several experiments at once are not supported yet: leave out {}",
-            second.display()
-        )),
-        (None, _) => Err("which experiment? name its directory: analyzer EXPERIMENT".to_owned()),
+    match experiments.is_empty() {
+        false => Ok(Invocation::Show { experiments, colours }),
+        true => Err("which experiment? name its directory: analyzer EXPERIMENT".to_owned()),
     }
 }
 
@@ -114,14 +110,12 @@ mod tests {
     }
 
     #[test]
-    fn one_experiment_and_its_colours() {
-        let shown = read(&["--color=16", "a.er"]).unwrap();
-        let Invocation::Show { experiment, colours } = shown else {
-            panic!("an experiment was named");
-        };
-        assert_eq!((experiment, colours), ("a.er".into(), Some(Colours::Sixteen)));
+    fn experiments_and_colours() {
+        let shown = read(&["--color=16", "a.er", "b.er"]).unwrap();
+        let experiments = vec!["a.er".into(), "b.er".into()];
+        let colours = Some(Colours::Sixteen);
+        assert_eq!(shown, Invocation::Show { experiments, colours });
         assert!(read(&[]).unwrap_err().contains("which experiment"));
-        assert!(read(&["a", "b"]).unwrap_err().contains("leave out b"));
         assert!(read(&["--colour"]).unwrap_err().contains("--help"));
         assert!(read(&["--color", "red", "a"]).unwrap_err().contains("not \"red\""));
     }

@@ -3,17 +3,18 @@
 use std::cell::OnceCell;
 use std::hash::{Hash, Hasher};
 
+use omp_model::filter::{Filter, Filtered};
 use omp_model::metrics::{Column, Flavour, Metric, Quantity, SortKey};
+use omp_model::ids::ThreadId;
 use omp_model::profile::{Profile, ViewMode};
 use omp_model::views::functions::{self, List};
 use omp_model::views::neighbours::{self, Neighbours};
-use omp_model::views::notices::{Notice, notices};
+use omp_model::views::notices::notices;
 use omp_model::views::overview::{Overview, overview};
 use omp_model::views::threads::{ThreadRow, threads};
 use omp_model::views::{Request, calltree};
-use rustc_hash::FxHasher;
+use rustc_hash::{FxHashSet, FxHasher};
 
-use crate::filter::Filter;
 use crate::recording::Recording;
 use crate::regions::{RegionRow, regions};
 
@@ -25,8 +26,8 @@ const LARGEST: usize = 10;
 pub struct Settings {
     /// The viewpoint.
     pub mode: ViewMode,
-    /// What is looked at.
-    pub filter: Filter,
+    /// What is looked at; `None`: everything.
+    pub filter: Option<Filter>,
     /// The order; `None`: that of the columns.
     pub sort: Option<SortKey>,
     /// Which of [`metric_sets`] is shown.
@@ -76,14 +77,14 @@ pub struct Data {
     pub columns: Vec<Column>,
     /// The metrics of the columns and of the order, and that order.
     pub request: Request,
-    filtered: Option<Profile>,
+    filtered: Option<Filtered>,
     overview: OnceCell<Overview>,
     functions: OnceCell<List>,
     blocks: OnceCell<Vec<Neighbours>>,
     tree: OnceCell<Tree>,
     threads: OnceCell<Vec<ThreadRow>>,
     regions: OnceCell<Vec<RegionRow>>,
-    notices: OnceCell<Vec<Notice>>,
+    notices: OnceCell<Vec<String>>,
 }
 
 impl Data {
@@ -100,14 +101,12 @@ impl Data {
                 metrics.push(metric);
             }
         }
-        let filter = &settings.filter;
-        let profile = || recording.profile(settings.mode);
+        let filter = settings.filter.as_ref();
         Data {
             settings: settings.clone(),
             columns,
             request: Request { metrics, sort },
-            filtered: (!filter.is_everything())
-                .then(|| filter.apply(profile(), &recording.names())),
+            filtered: filter.map(|filter| recording.filtered(settings.mode, filter)),
             overview: OnceCell::new(),
             functions: OnceCell::new(),
             blocks: OnceCell::new(),
@@ -121,7 +120,7 @@ impl Data {
     /// The time that is looked at.
     pub fn profile<'a>(&'a self, recording: &'a Recording) -> &'a Profile {
         match &self.filtered {
-            Some(profile) => profile,
+            Some(filtered) => &filtered.profile,
             None => recording.profile(self.settings.mode),
         }
     }
@@ -162,7 +161,9 @@ impl Data {
         self.threads.get_or_init(|| {
             let tables = &recording.experiment.tables;
             let mut rows = threads(self.profile(recording), tables, &self.request.metrics);
-            rows.retain(|row| self.settings.filter.admits_thread(row.tid));
+            if let Some(kept) = self.kept_threads() {
+                rows.retain(|row| kept.contains(&row.thread));
+            }
             if let Some(SortKey { quantity: Quantity::Time(_, metric), reversed }) = self.settings.sort
                 && let Some(at) = self.request.index(metric)
             {
@@ -184,10 +185,29 @@ impl Data {
     }
 
     /// What must be said under every view.
-    pub fn notices(&self, recording: &Recording) -> &[Notice] {
+    pub fn notices(&self, recording: &Recording) -> &[String] {
         let header = &recording.experiment.header;
-        let profile = || recording.profile(self.settings.mode);
-        self.notices.get_or_init(|| notices(header, profile()))
+        self.notices.get_or_init(|| {
+            let mut said: Vec<String> = Vec::new();
+            if let Some(filtered) = &self.filtered
+                && filtered.estimated > 0.0
+            {
+                said.push(format!(
+                    "{:.3} s of what is shown are estimated, because the filter divides seconds \
+                     or asks for the CPU",
+                    filtered.estimated
+                ));
+            }
+            let notices = notices(header, self.profile(recording));
+            said.extend(notices.iter().map(ToString::to_string));
+            said
+        })
+    }
+
+    /// The threads that a filter leaves any time of; `None` without a filter.
+    pub fn kept_threads(&self) -> Option<FxHashSet<ThreadId>> {
+        let items = self.filtered.as_ref()?.profile.items.iter();
+        Some(items.map(|item| item.thread).collect())
     }
 
     /// The metric that trees and flames are drawn by, and where it stands in their values.

@@ -11,7 +11,6 @@ pub mod args;
 pub mod data;
 pub mod draw;
 pub mod export;
-pub mod filter;
 pub mod flame;
 pub mod layout;
 pub mod moments;

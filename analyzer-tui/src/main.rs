@@ -6,8 +6,8 @@ use analyzer::args::{self, Invocation};
 use analyzer::terminal;
 
 fn main() -> ExitCode {
-    let (experiment, colours) = match args::parse(std::env::args().skip(1)) {
-        Ok(Invocation::Show { experiment, colours }) => (experiment, colours),
+    let (experiments, colours) = match args::parse(std::env::args().skip(1)) {
+        Ok(Invocation::Show { experiments, colours }) => (experiments, colours),
         Ok(Invocation::Print(text)) => {
             print!("{text}");
             return ExitCode::SUCCESS;
@@ -18,7 +18,7 @@ fn main() -> ExitCode {
         }
     };
     let colours = colours.unwrap_or_else(|| args::colours_of_terminal(|name| std::env::var(name).ok()));
-    match terminal::show(&experiment, colours) {
+    match terminal::show(&experiments, colours) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("analyzer: {failure}");

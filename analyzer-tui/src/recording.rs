@@ -1,14 +1,16 @@
 //! An experiment, and what every view of it starts from.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use omp_model::experiment::{Experiment, OpenError};
+use omp_model::experiment::Experiment;
+use omp_model::filter::{self, Filter, Filtered};
 use omp_model::metrics::Available;
 use omp_model::profile::{Profile, ViewMode};
 use omp_model::share::{self, Shares};
 use omp_model::symbolize::{self, Files};
 use omp_model::symbols::SymbolTable;
+use omp_model::union::unite;
 use omp_model::views::names::{NameStyle, Names};
 use omp_model::views::overview::uses_openmp;
 
@@ -19,14 +21,18 @@ use crate::timeline::Timeline;
 /// thread that draws and the one that works ahead.
 #[derive(Debug)]
 pub struct Recording {
-    /// As it was named.
+    /// As it was named; several with commas between them.
     pub name: String,
+    /// The names of its experiments.
+    pub experiments: Vec<String>,
     /// What was recorded.
     pub experiment: Experiment,
     /// Names of its addresses.
     pub symbols: SymbolTable,
     /// What is not as it should be with its files.
     pub warnings: Vec<String>,
+    /// Of which experiment, from 1, a thread is; empty for one experiment.
+    origins: Vec<u32>,
     shares: OnceLock<Shares>,
     user: OnceLock<Profile>,
     machine: OnceLock<Profile>,
@@ -37,12 +43,34 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Opens an experiment as far as it is whole.
+    /// Opens an experiment as far as it is whole; several are added up.
     ///
     /// # Errors
-    /// If nothing of it can be read.
-    pub fn open(path: &Path) -> Result<Recording, OpenError> {
-        Ok(Recording::of(Experiment::open(path)?))
+    /// One sentence, if nothing of one of them can be read.
+    pub fn open(paths: &[PathBuf]) -> Result<Recording, String> {
+        let mut parts = Vec::new();
+        for path in paths {
+            let experiment = Experiment::open(path).map_err(|why| why.to_string())?;
+            parts.push(Recording::of(experiment));
+        }
+        if parts.len() == 1 {
+            return Ok(parts.remove(0));
+        }
+        let sources: Vec<_> = parts.iter().map(|part| (&part.experiment, &part.symbols)).collect();
+        let union = unite(&sources)
+            .map_err(|error| format!("cannot add the experiments up: {error}"))?;
+        let experiments: Vec<String> = parts.iter().map(|part| part.name.clone()).collect();
+        let warnings = parts.iter().flat_map(|part| {
+            let named = |warning: &String| format!("{}: {warning}", part.name);
+            part.warnings.iter().map(named)
+        });
+        Ok(Recording {
+            name: experiments.join(", "),
+            warnings: warnings.collect(),
+            experiments,
+            origins: union.origins,
+            ..Recording::with(union.experiment, union.symbols)
+        })
     }
 
     /// Takes over an experiment that was read.
@@ -56,11 +84,23 @@ impl Recording {
             );
             symbolize::resolve(&experiment.tables, &mut Files::default())
         });
+        let name = experiment.path.display().to_string();
         Recording {
-            name: experiment.path.display().to_string(),
+            experiments: vec![name.clone()],
+            name,
+            warnings,
+            ..Recording::with(experiment, symbols)
+        }
+    }
+
+    fn with(experiment: Experiment, symbols: SymbolTable) -> Recording {
+        Recording {
+            name: String::new(),
+            experiments: Vec::new(),
             experiment,
             symbols,
-            warnings,
+            warnings: Vec::new(),
+            origins: Vec::new(),
             shares: OnceLock::new(),
             user: OnceLock::new(),
             machine: OnceLock::new(),
@@ -83,6 +123,18 @@ impl Recording {
             let shares = self.shares.get_or_init(|| Shares::new(&source, samples()));
             shares.profile(&source, mode)
         })
+    }
+
+    /// The part of its time that a filter keeps.
+    pub fn filtered(&self, mode: ViewMode, filter: &Filter) -> Filtered {
+        let names = self.names();
+        let source = filter::Source {
+            names: &names,
+            intervals: &self.experiment.intervals,
+            experiments: &self.origins,
+        };
+        let samples = self.experiment.samples.iter();
+        filter::apply(filter, self.profile(mode), &source, samples)
     }
 
     /// The display stacks of its single samples and intervals.

@@ -77,17 +77,38 @@ pub enum Value {
 }
 
 impl Value {
-    /// As a cell of a table. A true zero is `0.`, as in `er_print`.
-    pub fn text(&self) -> String {
+    /// As a cell of a table whose seconds have so many digits before the point. A true zero is
+    /// `0.`, as in `er_print`.
+    pub fn text(&self, digits: usize) -> String {
         match self {
             Value::Share(part, whole) => {
                 let percent = if *whole > 0.0 { 100.0 * part / whole } else { 0.0 };
-                format!("{} {}", aligned(*part, 3, 4), aligned(percent, 2, 3))
+                format!("{} {}", aligned(*part, 3, digits), aligned(percent, 2, 3))
             }
-            Value::Seconds(seconds) | Value::Maybe(Some(seconds)) => aligned(*seconds, 3, 4),
+            Value::Seconds(seconds) | Value::Maybe(Some(seconds)) => aligned(*seconds, 3, digits),
             Value::Count(Some(count)) => count.to_string(),
             Value::Count(None) | Value::Maybe(None) => "-".to_owned(),
             Value::Word(word) => word.clone(),
+        }
+    }
+
+    /// The same without its part of a whole.
+    #[must_use]
+    pub fn bare(&self) -> Value {
+        match self {
+            Value::Share(part, _) => Value::Seconds(*part),
+            other => other.clone(),
+        }
+    }
+
+    /// The digits before the point of its seconds.
+    fn digits(&self) -> usize {
+        match self {
+            Value::Share(seconds, _) | Value::Seconds(seconds) | Value::Maybe(Some(seconds)) => {
+                let whole = seconds.abs() as u64;
+                whole.checked_ilog10().map_or(1, |log| log as usize + 1)
+            }
+            _ => 1,
         }
     }
 
@@ -123,24 +144,37 @@ impl Row {
 }
 
 impl Table {
-    /// The width of each column.
-    pub fn widths(&self) -> Vec<usize> {
-        let cells = |at: usize| {
-            let texts = self.rows.iter().filter_map(move |row| row.values.get(at));
-            texts.map(|value| value.text().chars().count())
-        };
-        let columns = self.columns.iter().enumerate();
-        columns
-            .map(|(at, column)| {
-                let head = column.head.iter().map(|line| line.chars().count());
-                head.chain(cells(at)).max().unwrap_or(0)
-            })
-            .collect()
+    /// Each row's cells, and the width of each column; `bare` leaves out parts of wholes in the
+    /// columns that it is true for.
+    pub fn cells<'a>(
+        &self,
+        rows: impl Iterator<Item = &'a Row> + Clone,
+        bare: impl Fn(usize) -> bool,
+    ) -> (Vec<Vec<String>>, Vec<usize>) {
+        let mut texts: Vec<Vec<String>> = rows.clone().map(|_| Vec::new()).collect();
+        let mut widths = Vec::new();
+        for (at, column) in self.columns.iter().enumerate() {
+            let values = rows.clone().map(|row| row.values.get(at));
+            let digits = values.clone().flatten().map(Value::digits).max().unwrap_or(1);
+            let head = column.head.iter().map(|line| line.chars().count());
+            let mut width = head.max().unwrap_or(0);
+            for (texts, value) in texts.iter_mut().zip(values) {
+                let text = match (value, bare(at)) {
+                    (Some(value), true) => value.bare().text(digits),
+                    (Some(value), false) => value.text(digits),
+                    (None, _) => String::new(),
+                };
+                width = width.max(text.chars().count());
+                texts.push(text);
+            }
+            widths.push(width);
+        }
+        (texts, widths)
     }
 
     /// As text, with its title, names whole.
     pub fn text(&self) -> String {
-        let widths = self.widths();
+        let (texts, widths) = self.cells(self.rows.iter(), |_| false);
         let mut text = format!("{}\n\n", self.title);
         let mut push = |cells: Vec<String>, name: &str| {
             let cells = cells.iter().zip(&widths);
@@ -154,8 +188,7 @@ impl Table {
                 push(heads.collect(), if line == 0 { "Name" } else { "" });
             }
         }
-        for row in &self.rows {
-            let cells = row.values.iter().map(Value::text).collect();
+        for (row, cells) in self.rows.iter().zip(texts) {
             push(cells, &format!("{}{}", row.lead, row.name));
         }
         text
@@ -168,9 +201,10 @@ mod tests {
 
     #[test]
     fn points_stand_under_each_other_and_zero_is_bare() {
-        assert_eq!(Value::Share(1.5, 2.0).text(), "   1.500  75.00");
-        assert_eq!(Value::Share(0.0, 2.0).text(), "   0.      0.  ");
-        assert_eq!(Value::Count(None).text(), "-");
+        assert_eq!(Value::Share(1.5, 2.0).text(2), " 1.500  75.00");
+        assert_eq!(Value::Share(0.0, 2.0).text(2), " 0.      0.  ");
+        assert_eq!(Value::Share(12.5, 2.0).digits(), 2);
+        assert_eq!(Value::Count(None).text(1), "-");
         assert_eq!(Value::Maybe(None).json(), serde_json::Value::Null);
     }
 }

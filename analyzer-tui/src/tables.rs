@@ -36,7 +36,8 @@ fn time_column(flavour: Flavour, metric: Metric, percent: bool) -> Column {
     let quantity = Quantity::Time(flavour, metric);
     let words = metric.words();
     let head = if percent {
-        [format!("{} {words}", flavour.heading()), "    sec.       %".to_owned()]
+        let (first, rest) = words.split_once(' ').unwrap_or((words, ""));
+        [format!("{} {first}", flavour.heading()), rest.to_owned()]
     } else {
         let short = words.strip_prefix("OMP ").unwrap_or(words);
         match short.split_once(' ') {
@@ -246,7 +247,7 @@ pub fn regions(data: &Data, recording: &Recording) -> Table {
         plain("instances", "Instances", ["Inst-", "ances"]),
         Column {
             unit: "s",
-            ..plain("elapsed", "Elapsed on the encountering threads", ["Elapsed", "    sec."])
+            ..plain("elapsed", "Elapsed on the encountering threads", ["Elapsed", ""])
         },
         plain("threads", "Threads", ["Thr-", "eads"]),
     ];

@@ -2,7 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io::{self, Stdout, Write};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Once};
 use std::thread;
@@ -110,11 +110,11 @@ fn restore_on_panic() {
 ///
 /// # Errors
 /// If it cannot be opened, or the terminal cannot be used.
-pub fn show(experiment: &Path, colours: Colours) -> Result<(), Failure> {
+pub fn show(experiments: &[PathBuf], colours: Colours) -> Result<(), Failure> {
     let theme = Theme { colours };
-    let opening = open(experiment);
+    let opening = open(experiments);
     let mut screen = Screen::new()?;
-    let Some(recording) = wait(&opening, experiment, &mut screen)? else {
+    let Some(recording) = wait(&opening, &mut screen)? else {
         return Ok(());
     };
     let mut app = App::new(recording, screen.size()?);
@@ -152,10 +152,10 @@ fn on_event(app: &mut App, event: Event) -> Effect {
 }
 
 /// Opens an experiment beside the thread that draws, and goes on with what later keys may ask for.
-fn open(experiment: &Path) -> Receiver<Result<Arc<Recording>, String>> {
+fn open(experiments: &[PathBuf]) -> Receiver<Result<Arc<Recording>, String>> {
     let (sender, receiver) = mpsc::channel();
-    let path = experiment.to_owned();
-    thread::spawn(move || match Recording::open(&path) {
+    let paths = experiments.to_owned();
+    thread::spawn(move || match Recording::open(&paths) {
         Ok(recording) => {
             recording.available();
             let recording = Arc::new(recording);
@@ -165,7 +165,7 @@ fn open(experiment: &Path) -> Receiver<Result<Arc<Recording>, String>> {
             }
         }
         Err(why) => {
-            let _ = sender.send(Err(why.to_string()));
+            let _ = sender.send(Err(why));
         }
     });
     receiver
@@ -174,20 +174,18 @@ fn open(experiment: &Path) -> Receiver<Result<Arc<Recording>, String>> {
 /// Waits for the experiment; `None` if the user does not want to.
 fn wait(
     opening: &Receiver<Result<Arc<Recording>, String>>,
-    experiment: &Path,
     screen: &mut Screen,
 ) -> Result<Option<Arc<Recording>>, Failure> {
     loop {
         match opening.recv_timeout(WHILE_READING) {
             Ok(opened) => return opened.map(Some).map_err(Failure::Open),
             Err(mpsc::RecvTimeoutError::Disconnected) => {
-                return Err(Failure::Open(format!("{} could not be read", experiment.display())));
+                return Err(Failure::Open("the experiment could not be read".to_owned()));
             }
             Err(mpsc::RecvTimeoutError::Timeout) => {}
         }
         screen.0.draw(|frame| {
-            let text = format!("reading {} … (q quits)", experiment.display());
-            frame.render_widget(text, frame.area());
+            frame.render_widget("reading the experiment … (q quits)", frame.area());
         })?;
         while event::poll(Duration::ZERO)? {
             if let Event::Key(key) = event::read()? {

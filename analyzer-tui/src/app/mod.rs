@@ -259,8 +259,8 @@ impl App {
     /// The loss or warning that must be told under every view, and how many more there are.
     pub fn notice(&self) -> Option<(String, usize)> {
         let warnings = self.recording.warnings.iter().cloned();
-        let notices = self.data.notices(&self.recording).iter();
-        let mut all = warnings.chain(notices.map(ToString::to_string));
+        let notices = self.data.notices(&self.recording).iter().cloned();
+        let mut all = warnings.chain(notices);
         let first = all.next()?;
         Some((first, all.count()))
     }
@@ -344,7 +344,7 @@ impl App {
                 let text = self.filter_to_edit();
                 self.overlay = Overlay::filter(text);
             }
-            Action::Unfilter => self.change(|settings| settings.filter = Default::default()),
+            Action::Unfilter => self.change(|settings| settings.filter = None),
             Action::Export => self.overlay = Overlay::export(self.view),
             Action::Move(motion) => self.move_selection(motion),
             Action::Enter => self.enter(),
@@ -494,15 +494,15 @@ impl App {
 impl App {
     /// The filter in force, or the one that the selection suggests.
     fn filter_to_edit(&self) -> String {
-        if !self.settings.filter.is_everything() {
-            return self.settings.filter.to_string();
+        if let Some(filter) = &self.settings.filter {
+            return filter.text().to_owned();
         }
         let row = self.table.rows.get(self.cursor().selected);
         match self.view {
             View::Threads => {
                 let rows = self.data.threads(&self.recording);
                 let row = rows.get(self.cursor().selected);
-                row.map_or_else(String::new, |row| format!("THRID=={}", row.tid))
+                row.map_or_else(String::new, |row| format!("LWPID=={}", row.tid))
             }
             View::Functions | View::Callers | View::Regions => match row {
                 Some(row) if row.name != omp_model::views::TOTAL => {
@@ -519,11 +519,7 @@ impl App {
             }
             View::Timeline => {
                 let range = &self.timeline.range;
-                let text = format!("TSTAMP>={} && TSTAMP<{}", range.start, range.end);
-                match crate::filter::Filter::parse(&text) {
-                    Ok(filter) => filter.to_string(),
-                    Err(_) => text,
-                }
+                format!("TSTAMP>={} && TSTAMP<{}", range.start, range.end)
             }
             View::Overview | View::Experiment => String::new(),
         }

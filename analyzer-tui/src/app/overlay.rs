@@ -1,11 +1,11 @@
 //! What stands over a view: help, choices, a line to edit.
 
+use omp_model::filter::Filter;
 use omp_model::metrics::{Quantity, SortKey};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{App, View};
 use crate::export::Form;
-use crate::filter::Filter;
 
 /// What stands over a view.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -57,8 +57,8 @@ pub enum Asked {
     Sort(SortKey),
     /// A text to find.
     Search(String),
-    /// A filter.
-    Filter(Filter),
+    /// A filter; none: everything.
+    Filter(Option<Filter>),
     /// A file's form.
     Export(Form),
 }
@@ -210,10 +210,13 @@ impl Prompt {
         if self.title == SEARCH {
             return Some(Asked::Search(self.text.clone()));
         }
-        match Filter::parse(&self.text) {
-            Ok(filter) => Some(Asked::Filter(filter)),
+        if self.text.trim().is_empty() {
+            return Some(Asked::Filter(None));
+        }
+        match Filter::parse(self.text.trim()) {
+            Ok(filter) => Some(Asked::Filter(Some(filter))),
             Err(why) => {
-                self.error = Some(why);
+                self.error = Some(why.to_string());
                 None
             }
         }

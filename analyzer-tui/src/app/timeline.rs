@@ -86,15 +86,12 @@ impl TimelineState {
 }
 
 impl App {
-    /// The threads in the order of their rows; a filter on threads leaves out others.
+    /// The threads in the order of their rows, without those that a filter leaves no time of.
     pub fn threads(&self) -> Vec<ThreadId> {
-        let table = &self.recording.experiment.tables.threads;
-        let admits = |thread: &&ThreadId| {
-            let row = table.get(thread.index());
-            row.is_some_and(|row| self.settings.filter.admits_thread(row.tid))
-        };
+        let kept = self.data.kept_threads();
         let all = self.recording.timeline().threads.iter();
-        all.filter(admits).copied().collect()
+        let is_kept = |thread: &&ThreadId| kept.as_ref().is_none_or(|kept| kept.contains(thread));
+        all.filter(is_kept).copied().collect()
     }
 
     /// A thread's label: its process's number where there are several, its own, its kind.

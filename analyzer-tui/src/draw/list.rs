@@ -11,6 +11,9 @@ use crate::layout;
 use crate::report::{Mark, Row};
 use crate::tables;
 
+/// Cells that a name should have at least.
+const NAME: usize = 40;
+
 /// Draws the table in sight.
 pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
     let table = &app.table;
@@ -18,22 +21,20 @@ pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
     let cursor = app.cursor();
     let height = usize::from(parts.rows.height);
     let shown: Vec<&Row> = table.rows.iter().skip(cursor.top).take(height).collect();
-    let widths: Vec<usize> = table
-        .columns
-        .iter()
-        .enumerate()
-        .map(|(at, column)| {
-            let head = column.head.iter().map(|line| line.chars().count());
-            let values = shown.iter().filter_map(|row| row.values.get(at));
-            head.chain(values.map(|value| value.text().chars().count())).max().unwrap_or(0)
-        })
-        .collect();
-    let name_at = widths.iter().map(|width| width + 2).sum::<usize>();
+    let name_of = |widths: &[usize]| widths.iter().map(|width| width + 2).sum::<usize>();
+    let rows = || shown.iter().copied();
+    let (mut texts, mut widths) = table.cells(rows(), |_| false);
+    if usize::from(body.width) < name_of(&widths) + NAME {
+        // Names matter more than percentages, of which the first column keeps its own.
+        (texts, widths) = table.cells(rows(), |at| at > 0);
+    }
+    let name_at = name_of(&widths);
     head(app, theme, parts.head, &widths, cells);
-    for (at, row) in shown.iter().enumerate() {
+    for (at, (row, texts)) in shown.iter().zip(&texts).enumerate() {
         let line = Rect::new(parts.rows.x, parts.rows.y + at as u16, parts.rows.width, 1);
         let selected = cursor.top + at == cursor.selected;
-        draw_row(app, theme, (line, name_at as u16), (row, &widths), cells);
+        values(theme, line, texts, &widths, cells);
+        name(app, theme, from(line, name_at as u16), row, cells);
         if selected {
             cells.set_style(line, theme.selected());
         }
@@ -62,21 +63,17 @@ fn head(app: &App, theme: &Theme, area: Rect, widths: &[usize], cells: &mut Buff
     }
 }
 
-fn draw_row(
-    app: &App,
-    theme: &Theme,
-    (line, name_at): (Rect, u16),
-    (row, widths): (&Row, &[usize]),
-    cells: &mut Buffer,
-) {
+fn values(theme: &Theme, line: Rect, texts: &[String], widths: &[usize], cells: &mut Buffer) {
     let mut at = 0;
-    for (value, width) in row.values.iter().zip(widths) {
-        let text = value.text();
+    for (text, width) in texts.iter().zip(widths) {
         let is_zero = text.trim_start().starts_with("0. ");
         let style = if is_zero { theme.faint() } else { Style::new() };
-        put(cells, from(line, at), &text, style);
+        put(cells, from(line, at), text, style);
         at += *width as u16 + 2;
     }
+}
+
+fn name(app: &App, theme: &Theme, place: Rect, row: &Row, cells: &mut Buffer) {
     let mut style = match row.mark {
         Mark::Plain => Style::new(),
         Mark::Strong => theme.strong(),
@@ -89,7 +86,6 @@ fn draw_row(
     if !wanted.is_empty() && row.name.to_lowercase().contains(&wanted) {
         style = style.patch(theme.found());
     }
-    let place = from(line, name_at);
     put(cells, place, &row.lead, theme.faint());
     let room = from(place, row.lead.chars().count() as u16);
     put(cells, room, &fit(&row.name, usize::from(room.width)), style);

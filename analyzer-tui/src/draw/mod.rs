@@ -105,10 +105,8 @@ fn title(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
         _ => app.table.title.clone(),
     };
     let mode = format!(" {} mode ", mode_name(app.settings.mode));
-    let filter = match app.settings.filter.is_everything() {
-        true => String::new(),
-        false => format!("  [{}]", app.settings.filter),
-    };
+    let filter = app.settings.filter.as_ref();
+    let filter = filter.map_or_else(String::new, |filter| format!("  [{}]", filter.text()));
     let room = usize::from(area.width).saturating_sub(mode.len() + 1);
     put(cells, area, &fit(&format!("{what}{filter}"), room), theme.strong());
     let at = area.width.saturating_sub(mode.len() as u16);

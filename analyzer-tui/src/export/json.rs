@@ -11,9 +11,9 @@ pub(super) fn report(app: &App) -> String {
     let mut object = Map::new();
     object.insert("view".to_owned(), json!(app.view.file_name()));
     object.insert("viewmode".to_owned(), json!(mode_name(app.settings.mode)));
-    object.insert("experiments".to_owned(), json!([app.recording.name]));
-    if !app.settings.filter.is_everything() {
-        object.insert("filter".to_owned(), json!(app.settings.filter.to_string()));
+    object.insert("experiments".to_owned(), json!(app.recording.experiments));
+    if let Some(filter) = &app.settings.filter {
+        object.insert("filter".to_owned(), json!(filter.text()));
     }
     match app.view {
         View::Timeline => timeline(app, &mut object),
@@ -44,8 +44,7 @@ pub(super) fn report(app: &App) -> String {
 
 /// Adds what must be said under a view. Rows that nest are text already, however deep.
 fn finish(app: &App, object: Map<String, Value>, rows: Option<&str>) -> String {
-    let notices = app.data.notices(&app.recording).iter();
-    let notices: Vec<String> = notices.map(ToString::to_string).collect();
+    let notices = app.data.notices(&app.recording);
     let mut tail = Map::new();
     tail.insert("warnings".to_owned(), json!(app.recording.warnings));
     tail.insert("notices".to_owned(), json!(notices));

@@ -8,8 +8,8 @@ use crate::tables::{self, mode_name};
 pub(super) fn report(app: &App) -> String {
     let mode = mode_name(app.settings.mode);
     let mut text = format!("Experiment: {}\nMode: {mode}\n", app.recording.name);
-    if !app.settings.filter.is_everything() {
-        text.push_str(&format!("Filter: {}\n", app.settings.filter));
+    if let Some(filter) = &app.settings.filter {
+        text.push_str(&format!("Filter: {}\n", filter.text()));
     }
     text.push('\n');
     text.push_str(&match app.view {
@@ -22,8 +22,8 @@ pub(super) fn report(app: &App) -> String {
         _ => app.table.text(),
     });
     let warnings = app.recording.warnings.iter().cloned();
-    let notices = app.data.notices(&app.recording).iter();
-    for (at, notice) in warnings.chain(notices.map(ToString::to_string)).enumerate() {
+    let notices = app.data.notices(&app.recording).iter().cloned();
+    for (at, notice) in warnings.chain(notices).enumerate() {
         text.push_str(if at == 0 { "\n" } else { "" });
         text.push_str(&format!("Note: {notice}\n"));
     }
