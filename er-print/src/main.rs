@@ -1,6 +1,7 @@
 //! `er_print`: reports of an experiment, as text or JSON.
 
 mod args;
+mod code;
 mod commands;
 mod failure;
 mod fragment;

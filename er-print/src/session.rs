@@ -285,6 +285,12 @@ fn said(
 }
 
 impl Scene<'_> {
+    /// With every metric that the recording has.
+    pub(crate) fn with_all_metrics(mut self) -> Self {
+        self.request.metrics = self.recording.available().metrics().to_vec();
+        self
+    }
+
     /// A table in the current layout.
     pub(crate) fn table(&self, columns: &[Column], lines: &[Line<'_>]) -> String {
         text::table_in(self.settings.layout, columns, lines)

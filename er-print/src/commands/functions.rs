@@ -33,6 +33,52 @@ pub(crate) fn lines(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop>
     session.print(&report)
 }
 
+/// Every function in detail.
+pub(crate) fn fsummary(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
+    let report = {
+        let scene = session.scene()?.with_all_metrics();
+        let list = view::functions(scene.profile, &scene.names, &scene.request);
+        summary_report(&scene, "fsummary", "Functions", &list)
+    };
+    session.print(&report)
+}
+
+/// Every line in detail.
+pub(crate) fn lsummary(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
+    let report = {
+        let scene = session.scene()?.with_all_metrics();
+        let list = line_view::lines(scene.profile, &scene.names, &scene.request);
+        summary_report(&scene, "lsummary", "Lines", &list)
+    };
+    session.print(&report)
+}
+
+/// Every row of a list in detail.
+pub(crate) fn summary_report(scene: &Scene<'_>, view: &str, title: &str, list: &List) -> String {
+    let all = std::iter::once(&list.total).chain(&list.rows);
+    let rows = all.take(scene.limited(list.rows.len() + 1));
+    match scene.settings.print {
+        PrintMode::Json => {
+            let quantities = both_flavours(&scene.request);
+            let object = |row: &Row| {
+                let time = |quantity| seconds(&scene.request, row, quantity);
+                detail_object(scene, row, |_| json::values(&quantities, row.code, time))
+            };
+            json::report(scene, view, &quantities, rows.map(object).collect())
+        }
+        PrintMode::Text => {
+            let by = scene.request.sort.quantity.label();
+            let details: String = rows
+                .map(|row| entries(scene, &scene.request, row, &list.total) + "\n")
+                .collect();
+            format!(
+                "{title} sorted by metric: {by}\n\n{details}{}",
+                footer(scene)
+            )
+        }
+    }
+}
+
 /// The seconds of a quantity in a row.
 pub(crate) fn seconds(request: &Request, row: &Row, quantity: Quantity) -> f64 {
     let Quantity::Time(flavour, metric) = quantity else {
@@ -45,7 +91,8 @@ pub(crate) fn seconds(request: &Request, row: &Row, quantity: Quantity) -> f64 {
     request.index(metric).map_or(0.0, |at| values[at])
 }
 
-fn report(scene: &Scene<'_>, view: &str, title: &str, list: &List) -> String {
+/// A list in the current form.
+pub(crate) fn report(scene: &Scene<'_>, view: &str, title: &str, list: &List) -> String {
     let all = std::iter::once(&list.total).chain(&list.rows);
     let rows = all.take(scene.limited(list.rows.len() + 1));
     match scene.settings.print {
@@ -229,6 +276,15 @@ fn detail_object(scene: &Scene<'_>, row: &Row, values: impl Fn(&Row) -> Value) -
 }
 
 fn detail(scene: &Scene<'_>, request: &Request, row: &Row, total: &Row) -> String {
+    let row = Row {
+        name: long_name(scene, row),
+        ..row.clone()
+    };
+    entries(scene, request, &row, total) + &footer(scene)
+}
+
+/// A name and a line for each fact.
+fn entries(scene: &Scene<'_>, request: &Request, row: &Row, total: &Row) -> String {
     let facts = detail_object(scene, row, |_| Value::Null);
     let fact = |key: &str| match &facts[key] {
         Value::Null => "(unknown)".to_owned(),
@@ -273,7 +329,7 @@ fn detail(scene: &Scene<'_>, request: &Request, row: &Row, total: &Row) -> Strin
         .iter()
         .map(|(label, value)| format!("\t{label:>width$}: {value}\n"))
         .collect();
-    format!("{}\n{lines}{}", long_name(scene, row), footer(scene))
+    format!("{}\n{lines}", row.name)
 }
 
 /// In detail a function has its whole name, whatever lists show.

@@ -1,10 +1,14 @@
 //! The commands: one table, from which parsing, help and the manual page are made.
 
 mod about;
+mod disasm;
 mod filters;
 mod functions;
 mod lists;
+mod pcs;
+mod places;
 mod settings;
+mod source;
 mod table;
 mod tree;
 

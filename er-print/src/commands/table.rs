@@ -1,6 +1,9 @@
 //! The table of commands, in the order of help.
 
-use super::{Action, Command, Group, about, filters, functions, lists, settings, tree};
+use super::{
+    Action, Command, Group, about, disasm, filters, functions, lists, pcs, places, settings,
+    source, tree,
+};
 
 /// A command that reads the experiment.
 const fn view(
@@ -70,7 +73,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     view(Group::Functions, "functions", "", "list functions by the current metrics", functions::functions),
     view(Group::Functions, "metrics", "SPEC", "choose metrics: e.%ompwork:i.%ompwait:name, default, all", settings::metrics),
     view(Group::Functions, "sort", "SPEC", "sort tables by a metric or by name; - before it turns the order round", settings::sort),
-    later(Group::Functions, "fsummary", "", "show every function in detail"),
+    view(Group::Functions, "fsummary", "", "show every function in detail", functions::fsummary),
     view(Group::Functions, "fsingle", "NAME [N]", "show one function in detail, the N-th of that name", functions::fsingle),
 
     alias(&["gprof"], view(Group::Tree, "callers-callees", "", "show each function between its callers and callees", tree::callers_callees)),
@@ -82,19 +85,19 @@ pub(crate) const COMMANDS: &[Command] = &[
     alias(&["ctree"], view(Group::Tree, "calltree", "", "show the tree of calls", tree::calltree)),
 
     view(Group::Places, "lines", "", "list source lines by the current metrics", functions::lines),
-    later(Group::Places, "lsummary", "", "show every line in detail"),
-    later(Group::Places, "pcs", "", "list instructions by the current metrics"),
-    later(Group::Places, "psummary", "", "show every instruction in detail"),
-    later(Group::Places, "source", "NAME [N]", "show annotated source"),
-    later(Group::Places, "disasm", "NAME [N]", "show annotated instructions"),
-    later(Group::Places, "sthresh", "PERCENT", "mark source lines from this share on"),
-    later(Group::Places, "dthresh", "PERCENT", "mark instructions from this share on"),
-    later(Group::Places, "setpath", "PATHS", "set where sources are looked for"),
-    later(Group::Places, "addpath", "PATHS", "add to where sources are looked for"),
-    later(Group::Places, "pathmap", "OLD NEW", "replace the beginning of source paths"),
-    later(Group::Places, "scc", "CLASSES", "choose comments in annotated source"),
-    later(Group::Places, "dcc", "CLASSES", "choose comments in annotated instructions"),
-    later(Group::Places, "cc", "CLASSES", "choose comments in both"),
+    view(Group::Places, "lsummary", "", "show every line in detail", functions::lsummary),
+    view(Group::Places, "pcs", "", "list instructions by the current metrics", pcs::pcs),
+    view(Group::Places, "psummary", "", "show every instruction in detail", pcs::psummary),
+    view(Group::Places, "source", "NAME [N]", "show annotated source", source::source),
+    view(Group::Places, "disasm", "NAME [N]", "show annotated instructions", disasm::disasm),
+    general(Group::Places, "sthresh", "PERCENT", "mark source lines from this share on", places::sthresh),
+    general(Group::Places, "dthresh", "PERCENT", "mark instructions from this share on", places::dthresh),
+    general(Group::Places, "setpath", "PATHS", "set where sources are looked for", places::setpath),
+    general(Group::Places, "addpath", "PATHS", "add to where sources are looked for", places::addpath),
+    general(Group::Places, "pathmap", "OLD NEW", "replace the beginning of source paths", places::pathmap),
+    general(Group::Places, "scc", "CLASSES", "choose comments in annotated source", places::scc),
+    general(Group::Places, "dcc", "CLASSES", "choose comments in annotated instructions", places::dcc),
+    general(Group::Places, "cc", "CLASSES", "choose comments in both", places::cc),
 
     later(Group::Index, "indxobj", "TYPE", "list index objects of a type"),
     later(Group::Index, "indxobj_list", "", "list the types of index objects"),

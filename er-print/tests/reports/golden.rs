@@ -24,6 +24,7 @@ fn check(name: &str, words: &[&str]) {
     let folder = Folder::new(name);
     handmade::openmp(&folder.path().join("omp.er"));
     handmade::plain(&folder.path().join("plain.er"));
+    handmade::source(&folder.path().join("src"));
     let output = er_print(folder.path(), words);
     assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{words:?}");
     assert_eq!(output.status.code(), Some(0), "{words:?}");
@@ -104,6 +105,19 @@ goldens! {
         ["-filters", "EXPID==2", "-functions", "-Threads", "omp.er", "plain.er"];
     json_filtered: "filtered.json",
         ["-printmode", "json", "-filters", "MSTATE==BLOCKED", "-Threads", "omp.er"];
+    pcs: "pcs.txt", ["-pcs", "omp.er"];
+    fsummary: "fsummary.txt", ["-limit", "3", "-fsummary", "omp.er"];
+    lsummary: "lsummary.txt", ["-limit", "2", "-lsummary", "plain.er"];
+    psummary: "psummary.txt", ["-limit", "2", "-psummary", "plain.er"];
+    source_without_its_file: "source_missing.txt", ["-source", "foo.c", "omp.er"];
+    source: "source.txt", ["-setpath", "src", "-sthresh", "50", "-source", "bar", "omp.er"];
+    source_without_comments: "source_bare.txt", [
+        "-pathmap", "/home/ann/app", "./src", "-scc", "none", "-metrics", "e.total",
+        "-source", "foo.c", "omp.er",
+    ];
+    json_source: "source.json",
+        ["-printmode", "json", "-addpath", "src", "-metrics", "e.total", "-source", "bar", "omp.er"];
+    disasm_without_its_file: "disasm_missing.txt", ["-disasm", "bar", "omp.er"];
     help: "help.txt", ["-help"];
 }
 

@@ -439,3 +439,22 @@ pub(crate) fn recursion(path: &Path) {
     make.time(thread, TagId::OUTSIDE, Presence::Running, 300, &samples);
     make.write(path);
 }
+
+/// Writes `foo.c`, the source of [`openmp`], in a folder; it is older than the recording.
+pub(crate) fn source(folder: &Path) {
+    std::fs::create_dir_all(folder).unwrap();
+    let path = folder.join("foo.c");
+    let lines: Vec<String> = (1..=24)
+        .map(|line| match line {
+            4 => "\tx += bar;".to_owned(),
+            9 => "#pragma omp parallel".to_owned(),
+            11 => "    bar();".to_owned(),
+            20 => "    foo();".to_owned(),
+            line => format!("line {line}"),
+        })
+        .collect();
+    std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+    let old = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_600_000_000);
+    let file = std::fs::File::options().append(true).open(&path).unwrap();
+    file.set_modified(old).unwrap();
+}

@@ -61,7 +61,10 @@ fn wrong_words_get_one_line_and_status_2() {
             &["-object_hide", "libcc.so.6", "omp.er"],
             "did you mean \"libc.so.6\"?",
         ),
-        (&["-source", "foo", "omp.er"], "source is not supported yet"),
+        (
+            &["-source", "fooo.c", "omp.er"],
+            "no function or source file is called \"fooo.c\": did you mean \"foo.c\"?",
+        ),
         (
             &["-filters", "THRIDD==2", "omp.er"],
             "at character 1 of the filter (\"THRIDD\"): there is no such word: did you mean THRID?",

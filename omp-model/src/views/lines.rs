@@ -60,7 +60,7 @@ fn innermost<'a>(names: &Names<'a>, callee: Callee, frame: FrameId) -> Option<&'
 }
 
 /// The line of the directive, for a construct whose wait was placed there without an address.
-fn directive(names: &Names<'_>, callee: Callee, frame: FrameId) -> Option<Place> {
+pub(super) fn directive(names: &Names<'_>, callee: Callee, frame: FrameId) -> Option<Place> {
     let function = names.function_of(callee)?;
     let line = function.outlined.as_ref()?.line?;
     let file = function.place?.file;

@@ -6,6 +6,7 @@
 //! All views of stacks start from a [`Tree`]: the profile's display stacks, merged by what the
 //! view groups by, with the sums of each requested metric at each node.
 
+pub mod annotated;
 pub mod calltree;
 pub mod functions;
 pub mod lines;

@@ -1,0 +1,228 @@
+//! Index objects: `CPUs`, `Seconds`, `Processes`, `Experiment_IDs`, `Samples`, and `indxobj`, which
+//! takes any of them by name.
+
+use omp_model::metrics::{Column, Flavour, Metric, Quantity};
+use omp_model::views::indexes::{self, IndexRow, Key};
+use serde_json::{Map, Value, json};
+
+use super::lists::footer;
+use super::{Action, openmp};
+use crate::failure::Stop;
+use crate::json;
+use crate::session::{PrintMode, Scene, Session};
+use crate::text::{self, Line};
+
+/// A type of index object.
+struct Type {
+    name: &'static str,
+    what: &'static str,
+    action: Action,
+}
+
+const TYPES: [Type; 8] = [
+    Type {
+        name: "Threads",
+        what: "a row for each thread",
+        action: super::lists::threads,
+    },
+    Type {
+        name: "CPUs",
+        what: "a row for each CPU",
+        action: cpus,
+    },
+    Type {
+        name: "Samples",
+        what: "a row for each sample point; this recorder takes none",
+        action: samples,
+    },
+    Type {
+        name: "Seconds",
+        what: "a row for each second of the recording",
+        action: seconds,
+    },
+    Type {
+        name: "Processes",
+        what: "a row for each process",
+        action: processes,
+    },
+    Type {
+        name: "Experiment_IDs",
+        what: "a row for each experiment",
+        action: experiments,
+    },
+    Type {
+        name: "OMP_preg",
+        what: "a row for each parallel region",
+        action: openmp::regions,
+    },
+    Type {
+        name: "OMP_task",
+        what: "a row for each task construct",
+        action: openmp::tasks,
+    },
+];
+
+/// Lists index objects of a type.
+pub(crate) fn indxobj(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    let word = arguments[0].to_lowercase();
+    let begins = |it: &&Type| !word.is_empty() && it.name.to_lowercase().starts_with(&word);
+    let found: Vec<&Type> = TYPES.iter().filter(begins).collect();
+    let exact = TYPES.iter().find(|it| it.name.to_lowercase() == word);
+    match (exact, found.as_slice()) {
+        (Some(only), _) | (None, [only]) => (only.action)(session, &[]),
+        _ => {
+            let names: Vec<&str> = TYPES.iter().map(|it| it.name).collect();
+            Err(Stop::Words(format!(
+                "indxobj takes one of {}, not \"{}\"",
+                names.join(", "),
+                arguments[0]
+            )))
+        }
+    }
+}
+
+/// Lists the types of index objects.
+pub(crate) fn indxobj_list(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
+    let report = match session.settings.print {
+        PrintMode::Text => {
+            let width = TYPES.iter().map(|it| it.name.len()).max().unwrap_or(0);
+            let line = |it: &Type| format!("    {:<width$}  {}\n", it.name, it.what);
+            let lines: String = TYPES.iter().map(line).collect();
+            format!("Types of index objects\n\n{lines}\n")
+        }
+        PrintMode::Json => {
+            let row = |it: &Type| json!({"name": it.name, "help": it.what});
+            let rows: Vec<Value> = TYPES.iter().map(row).collect();
+            format!("{}\n", json!({"view": "indxobj_list", "rows": rows}))
+        }
+    };
+    session.print(&report)
+}
+
+/// Time by CPU.
+pub(crate) fn cpus(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
+    print(session, "CPUs", "CPUs by number", |scene, metrics| {
+        let samples = scene.recording.experiment.samples.iter();
+        indexes::cpus(scene.profile, samples, metrics)
+    })
+}
+
+/// Time by second.
+pub(crate) fn seconds(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
+    let title = "Seconds since the recording began";
+    print(session, "Seconds", title, |scene, metrics| {
+        indexes::seconds(scene.profile, metrics)
+    })
+}
+
+/// Time by process.
+pub(crate) fn processes(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
+    let title = "Processes by number";
+    print(session, "Processes", title, |scene, metrics| {
+        indexes::processes(scene.profile, scene.names.tables, metrics)
+    })
+}
+
+/// Time by experiment.
+pub(crate) fn experiments(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
+    let title = "Experiments in the order of their names";
+    print(session, "Experiment_IDs", title, |scene, metrics| {
+        indexes::experiments(scene.profile, &scene.recording.origins, metrics)
+    })
+}
+
+/// Says that there are none.
+pub(crate) fn samples(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
+    let report = {
+        let scene = session.scene()?;
+        match scene.settings.print {
+            PrintMode::Text => format!(
+                "No sample points: this recorder takes none; Seconds shows the course of the run\n\n{}",
+                footer(&scene)
+            ),
+            PrintMode::Json => json::report(&scene, "Samples", &[], Vec::new()),
+        }
+    };
+    session.print(&report)
+}
+
+fn print(
+    session: &mut Session<'_>,
+    view: &str,
+    title: &str,
+    rows: impl Fn(&Scene<'_>, &[Metric]) -> Vec<IndexRow>,
+) -> Result<(), Stop> {
+    let report = {
+        let scene = session.scene()?;
+        let rows = rows(&scene, &scene.request.metrics);
+        match scene.settings.print {
+            PrintMode::Text => index_text(&scene, title, &rows),
+            PrintMode::Json => index_json(&scene, view, &rows),
+        }
+    };
+    session.print(&report)
+}
+
+fn index_text(scene: &Scene<'_>, title: &str, rows: &[IndexRow]) -> String {
+    let columns: Vec<Column> = scene
+        .attributed()
+        .into_iter()
+        .filter_map(|column| match column.quantity {
+            Quantity::Time(_, metric) => Some(Column {
+                quantity: Quantity::Time(Flavour::Exclusive, metric),
+                ..column
+            }),
+            Quantity::Name => Some(column),
+            Quantity::Size | Quantity::Address => None,
+        })
+        .collect();
+    let total = |at: usize| rows.iter().map(|row| row.seconds[at]).sum::<f64>();
+    let times = |values: &dyn Fn(usize) -> f64| -> Vec<(f64, f64)> {
+        let indices = columns.iter().filter_map(|column| match column.quantity {
+            Quantity::Time(_, metric) => scene.index(metric),
+            _ => None,
+        });
+        indices.map(|at| (values(at), total(at))).collect()
+    };
+    let shown = &rows[..scene.limited(rows.len())];
+    let names: Vec<String> = shown.iter().map(|row| row.key.name()).collect();
+    let line = |times, name| Line {
+        times,
+        code: None,
+        lead: " ".to_owned(),
+        name,
+    };
+    let mut lines = vec![line(times(&total), omp_model::views::TOTAL)];
+    for (row, name) in shown.iter().zip(&names) {
+        lines.push(line(times(&|at| row.seconds[at]), name));
+    }
+    let table = text::table(&columns, &lines);
+    format!("{title}\n\n{table}\n{}", footer(scene))
+}
+
+fn index_json(scene: &Scene<'_>, view: &str, rows: &[IndexRow]) -> String {
+    let metrics = &scene.request.metrics;
+    let quantities: Vec<Quantity> = metrics
+        .iter()
+        .map(|&metric| Quantity::Time(Flavour::Exclusive, metric))
+        .collect();
+    let shown = &rows[..scene.limited(rows.len())];
+    let rows = shown.iter().map(|row| {
+        let values = quantities.iter().zip(row.seconds.iter());
+        let values: Map<_, _> = values
+            .map(|(quantity, &seconds)| (quantity.id(), json!(seconds)))
+            .collect();
+        let mut object = Map::new();
+        object.insert("name".to_owned(), json!(row.key.name()));
+        let field = match row.key {
+            Key::Cpu(_) | Key::UnknownCpu | Key::OffCpu => "cpu",
+            Key::Second(_) => "second",
+            Key::Process(_) => "pid",
+            Key::Experiment(_) => "experiment",
+        };
+        object.insert(field.to_owned(), json!(row.key.number()));
+        object.insert("values".to_owned(), Value::Object(values));
+        Value::Object(object)
+    });
+    json::report(scene, view, &quantities, rows.collect())
+}

@@ -1,0 +1,111 @@
+//! Where sources are looked for, and how they are annotated.
+
+use super::choose;
+use crate::failure::Stop;
+use crate::places::Comments;
+use crate::session::Session;
+
+/// Lines from this share on are hot.
+pub(crate) fn sthresh(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    session.settings.places.source_hot = percent("sthresh", &arguments[0])?;
+    Ok(())
+}
+
+/// Instructions from this share on are hot.
+pub(crate) fn dthresh(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    session.settings.places.instruction_hot = percent("dthresh", &arguments[0])?;
+    Ok(())
+}
+
+fn percent(command: &str, word: &str) -> Result<f64, Stop> {
+    let number = word.trim_end_matches('%').parse::<f64>();
+    match number {
+        Ok(number) if (0.0..=100.0).contains(&number) => Ok(number),
+        _ => Err(Stop::Words(format!(
+            "{command} takes a percentage from 0 to 100, not \"{word}\""
+        ))),
+    }
+}
+
+/// Sets the search path.
+pub(crate) fn setpath(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    session.settings.places.path = folders(&arguments[0]);
+    Ok(())
+}
+
+/// Adds to the search path.
+pub(crate) fn addpath(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    session.settings.places.path.extend(folders(&arguments[0]));
+    Ok(())
+}
+
+fn folders(list: &str) -> Vec<String> {
+    let folders = list.split(':').filter(|folder| !folder.is_empty());
+    folders.map(str::to_owned).collect()
+}
+
+/// Replaces the beginning of recorded paths.
+pub(crate) fn pathmap(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    if arguments[0].is_empty() {
+        return Err(Stop::words(
+            "pathmap takes the beginning of a path and what replaces it: the beginning is empty",
+        ));
+    }
+    let places = &mut session.settings.places;
+    places.map.retain(|(old, _)| *old != arguments[0]);
+    places
+        .map
+        .push((arguments[0].clone(), arguments[1].clone()));
+    Ok(())
+}
+
+/// Comments of sources.
+pub(crate) fn scc(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    session.settings.places.source_comments = comments("scc", &arguments[0])?;
+    Ok(())
+}
+
+/// Comments of instructions.
+pub(crate) fn dcc(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    session.settings.places.instruction_comments = comments("dcc", &arguments[0])?;
+    Ok(())
+}
+
+/// Comments of both.
+pub(crate) fn cc(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    let comments = comments("cc", &arguments[0])?;
+    session.settings.places.source_comments = comments;
+    session.settings.places.instruction_comments = comments;
+    Ok(())
+}
+
+/// The classes of comments; Sun's own compilers wrote more of them than any other does.
+fn comments(command: &str, list: &str) -> Result<Comments, Stop> {
+    #[derive(Clone, Copy)]
+    enum Class {
+        All,
+        None,
+        Waits,
+        Inlined,
+        Source,
+    }
+    let classes = [
+        ("all", Class::All),
+        ("basic", Class::All),
+        ("none", Class::None),
+        ("parallel", Class::Waits),
+        ("inline", Class::Inlined),
+        ("src", Class::Source),
+    ];
+    let mut comments = Comments::NONE;
+    for word in list.split(':') {
+        match choose(command, word, &classes)? {
+            Class::All => comments = Comments::ALL,
+            Class::None => comments = Comments::NONE,
+            Class::Waits => comments.waits = true,
+            Class::Inlined => comments.inlined = true,
+            Class::Source => comments.source = true,
+        }
+    }
+    Ok(comments)
+}

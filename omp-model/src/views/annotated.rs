@@ -1,0 +1,266 @@
+//! Time by source line of one file, and by instruction.
+//!
+//! A line has the time of every stack that passes through it, also through code that was inlined
+//! there: each inlined function counts like a call at its line.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use super::functions::{Sums, total_row};
+use super::names::Names;
+use super::tree::{self, Tree};
+use super::{Request, Row, Seconds, order};
+use crate::ids::{FrameId, ModuleId};
+use crate::metrics::Metric;
+use crate::profile::{Callee, DisplayFrame, Path, PathId, Profile, Pseudo};
+use crate::symbols::{FileId, Place};
+use crate::tables::Interner;
+
+/// The times of one file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FileTimes {
+    /// All time, in the file or not.
+    pub total: Seconds,
+    /// By line.
+    pub lines: BTreeMap<u32, LineTimes>,
+    /// What else is to be said at lines, most time first.
+    pub notes: BTreeMap<u32, Vec<Note>>,
+}
+
+/// The times of one line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LineTimes {
+    /// Time at the leaf.
+    pub exclusive: Seconds,
+    /// Time anywhere on the stack, each moment once.
+    pub inclusive: Seconds,
+}
+
+/// Something that happened at a line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Note {
+    /// What.
+    pub what: Happened,
+    /// Thread time that it took.
+    pub seconds: f64,
+}
+
+/// What can happen at a line.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Happened {
+    /// A function was inlined there.
+    Inlined(String),
+    /// A construct of OpenMP waited there, or cost overhead.
+    Waited(Pseudo),
+}
+
+/// A frame of a stack in which inlined functions have frames of their own.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Step {
+    callee: Callee,
+    place: Option<Place>,
+    inlined: Option<String>,
+}
+
+/// The times of a file.
+pub fn file_times(
+    profile: &Profile,
+    names: &Names<'_>,
+    metrics: &[Metric],
+    file: FileId,
+) -> FileTimes {
+    let (expanded, steps) = expand(profile, names);
+    let step = |path: &Path| path.frame.frame.0;
+    let lines = Tree::new(&expanded, metrics, None, |path| {
+        steps.get(step(path)).and_then(|step| step.place)
+    });
+    let mut times = FileTimes {
+        total: lines.total().into(),
+        lines: BTreeMap::new(),
+        notes: BTreeMap::new(),
+    };
+    for (place, exclusive, inclusive) in Sums::new(&lines).zip(&lines) {
+        if let Some(place) = place
+            && place.file == file
+        {
+            let of_line = LineTimes {
+                exclusive,
+                inclusive,
+            };
+            times.lines.insert(place.line, of_line);
+        }
+    }
+    let frames = Tree::new(&expanded, &[Metric::Total], u32::MAX, step);
+    let step =
+        |node| -> Option<&Step> { steps.get(*frames.groups.get(frames.group(node) as usize)?) };
+    let mut notes = FxHashMap::<(u32, Happened), f64>::default();
+    for node in 1..frames.len() as u32 {
+        let caller = step(frames.parent(node)).and_then(|caller| caller.place);
+        let (Some(at), Some(here)) = (caller.filter(|place| place.file == file), step(node)) else {
+            continue;
+        };
+        let what = match (&here.inlined, here.callee) {
+            (Some(name), _) => Happened::Inlined(name.clone()),
+            (None, Callee::Pseudo(pseudo)) if pseudo != Pseudo::Unknown => Happened::Waited(pseudo),
+            _ => continue,
+        };
+        *notes.entry((at.line, what)).or_default() += frames.below(node)[0];
+    }
+    for ((line, what), seconds) in notes {
+        times
+            .notes
+            .entry(line)
+            .or_default()
+            .push(Note { what, seconds });
+    }
+    for notes in times.notes.values_mut() {
+        notes.sort_by(|left, right| {
+            let by_name = || format!("{:?}", left.what).cmp(&format!("{:?}", right.what));
+            right.seconds.total_cmp(&left.seconds).then_with(by_name)
+        });
+    }
+    times
+}
+
+/// The profile with a frame for each inlined function; a frame's number is that of its step.
+fn expand(profile: &Profile, names: &Names<'_>) -> (Profile, Interner<Step>) {
+    let root = DisplayFrame {
+        callee: Callee::Pseudo(Pseudo::Unknown),
+        frame: FrameId::NONE,
+    };
+    let nowhere = Step {
+        callee: root.callee,
+        place: None,
+        inlined: None,
+    };
+    let mut steps = Interner::with([nowhere]);
+    let mut paths = Interner::with([Path {
+        callers: PathId::EMPTY,
+        frame: root,
+    }]);
+    let mut moved = vec![PathId::EMPTY];
+    for path in profile.paths.rows().iter().skip(1) {
+        let mut at = moved[path.callers.0 as usize];
+        for step in steps_of(names, path.frame) {
+            let frame = DisplayFrame {
+                callee: step.callee,
+                frame: FrameId(steps.intern(step)),
+            };
+            at = PathId(paths.intern(Path { callers: at, frame }));
+        }
+        moved.push(at);
+    }
+    let mut items = profile.items.clone();
+    for item in &mut items {
+        item.path = moved[item.path.0 as usize];
+    }
+    let expanded = Profile {
+        mode: profile.mode,
+        paths,
+        items,
+    };
+    (expanded, steps)
+}
+
+/// A frame's own function, then what is inlined in it, outermost first.
+fn steps_of(names: &Names<'_>, frame: DisplayFrame) -> Vec<Step> {
+    let callee = frame.callee;
+    let places = match names.code(callee) {
+        Some(_) => names.symbols.frame(frame.frame).places.as_slice(),
+        None => &[],
+    };
+    let mut steps: Vec<Step> = Vec::new();
+    for at in places.iter().rev() {
+        let function = at.function.as_deref();
+        // clang's `foo.omp_outlined_debug__` inside `foo.omp_outlined` is one with it.
+        let inlined = function.filter(|name| !steps.is_empty() && !name.contains(".omp_outlined"));
+        let step = Step {
+            callee,
+            place: Some(at.place),
+            inlined: inlined.map(str::to_owned),
+        };
+        match steps.last_mut() {
+            Some(last) if inlined.is_none() => *last = step,
+            _ => steps.push(step),
+        }
+    }
+    if steps.is_empty() {
+        steps.push(Step {
+            callee,
+            place: super::lines::directive(names, callee, frame.frame),
+            inlined: None,
+        });
+    }
+    steps
+}
+
+/// The time at one instruction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PcRow {
+    /// The load object and the address in it; a caller's lies within its call instruction.
+    pub at: Option<(ModuleId, u64)>,
+    /// The frame, for its source line.
+    pub frame: FrameId,
+    /// Its name, `foo + 0x00000012`, and its times.
+    pub row: Row,
+}
+
+/// What the list of instructions groups by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Pc {
+    callee: Callee,
+    frame: FrameId,
+}
+
+/// Every instruction with time, in the order asked for; the total.
+pub fn pcs(profile: &Profile, names: &Names<'_>, request: &Request) -> (Row, Vec<PcRow>) {
+    let mut canonical = names.canonical();
+    let unknown = Pc {
+        callee: Callee::Pseudo(Pseudo::Unknown),
+        frame: FrameId::NONE,
+    };
+    let tree = Tree::new(profile, &request.metrics, unknown, |path| Pc {
+        callee: canonical.of(path.frame.callee),
+        frame: match names.code(path.frame.callee) {
+            Some(_) => path.frame.frame,
+            None => FrameId::NONE,
+        },
+    });
+    let mut rows: Vec<PcRow> = Sums::new(&tree)
+        .zip(&tree)
+        .map(|(pc, exclusive, inclusive)| {
+            let at = names
+                .tables
+                .frames
+                .get(pc.frame.0)
+                .filter(|_| pc.frame != FrameId::NONE)
+                .map(|frame| (frame.module, frame.address));
+            let name = names.name(pc.callee);
+            let code = names.code(pc.callee);
+            let offset = at.zip(code).map(|((_, address), code)| {
+                let offset = address.wrapping_sub(code.address);
+                format!("{name} + 0x{offset:08x}")
+            });
+            PcRow {
+                at,
+                frame: pc.frame,
+                row: Row {
+                    name: offset.unwrap_or(name),
+                    code,
+                    exclusive,
+                    inclusive,
+                },
+            }
+        })
+        .collect();
+    let total = total_row(&tree);
+    rows.sort_by(|left, right| order(request, left.row.fields(), right.row.fields()));
+    (total, rows)
+}
+
+/// Adds the times of one instruction to those of another.
+pub fn merge(into: &mut LineTimes, row: &Row) {
+    tree::add(&mut into.exclusive, &row.exclusive);
+    tree::add(&mut into.inclusive, &row.inclusive);
+}
