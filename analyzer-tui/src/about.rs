@@ -26,7 +26,10 @@ pub fn overview(data: &Data, recording: &Recording) -> Table {
     let duration = recording.experiment.duration().seconds();
     let mut rows = vec![
         Row::line(format!("Command    {}", header.command.join(" "))),
-        Row::line(format!("Host       {} ({} CPUs, {})", header.host, header.cpus, header.cpu_model)),
+        Row::line(format!(
+            "Host       {} ({} CPUs, {})",
+            header.host, header.cpus, header.cpu_model
+        )),
         Row::line(format!(
             "Recording  {duration:.3} s, {threads} threads ({}), {} processes",
             kinds.join(", "),
@@ -44,13 +47,18 @@ pub fn overview(data: &Data, recording: &Recording) -> Table {
         let (percent, bar) = share(seconds, total);
         rows.push(Row {
             tint: activity(metric),
-            ..Row::line(format!("  {words:<24} {seconds:>9.3}  {percent:>6.2}  {bar}"))
+            ..Row::line(format!(
+                "  {words:<24} {seconds:>9.3}  {percent:>6.2}  {bar}"
+            ))
         });
     }
     rows.push(Row::line(""));
     rows.push(strong("Functions with most thread time"));
     for row in &overview.largest.rows {
-        let at = overview.times.iter().position(|(metric, _)| *metric == Metric::Total);
+        let at = overview
+            .times
+            .iter()
+            .position(|(metric, _)| *metric == Metric::Total);
         let seconds = at.map_or(0.0, |at| row.exclusive[at]);
         let (percent, _) = share(seconds, total);
         rows.push(Row {
@@ -137,7 +145,10 @@ pub fn experiment(data: &Data, recording: &Recording) -> Table {
     rows.push(strong("Places"));
     let (inferred, total) = inferred_seconds(recording.profile(data.settings.mode));
     rows.push(fact("Thread time", format!("{total:.3} s")));
-    rows.push(fact("Place inferred", format!("{inferred:.3} s have no sample of their own")));
+    rows.push(fact(
+        "Place inferred",
+        format!("{inferred:.3} s have no sample of their own"),
+    ));
     for (module, why) in &recording.symbols.misses {
         let object = recording.names().object_name(*module).to_owned();
         rows.push(fact("No symbols", format!("{object}: {why}")));
@@ -166,7 +177,10 @@ fn program(recording: &Recording, rows: &mut Vec<Row>) {
     rows.push(fact("Command", header.command.join(" ")));
     rows.push(fact("Directory", &header.directory));
     for process in &recording.experiment.tables.processes {
-        rows.push(fact("Process", format!("{} {}", process.pid, process.executable)));
+        rows.push(fact(
+            "Process",
+            format!("{} {}", process.pid, process.executable),
+        ));
     }
     for comment in &header.comments {
         rows.push(fact("Comment", comment));
@@ -175,12 +189,18 @@ fn program(recording: &Recording, rows: &mut Vec<Row>) {
         rows.push(fact("Environment", format!("{name}={value}")));
     }
     rows.push(fact("Host", format!("{}, {}", header.host, header.system)));
-    rows.push(fact("Processor", format!("{} CPUs, {}", header.cpus, header.cpu_model)));
+    rows.push(fact(
+        "Processor",
+        format!("{} CPUs, {}", header.cpus, header.cpu_model),
+    ));
     let duration = recording.experiment.duration().seconds();
     rows.push(fact("Duration", format!("{duration:.3} s")));
     rows.push(match header.exit_status {
         Some(status) => fact("Exit status", status),
-        None => fact("Exit status", "not known: the recording ended before the program"),
+        None => fact(
+            "Exit status",
+            "not known: the recording ended before the program",
+        ),
     });
     rows.push(fact(
         "Recorded by",
@@ -206,7 +226,10 @@ fn sampling(header: &Header, rows: &mut Vec<Row>) {
     let lost = format!("{} records lost", losses.side_band);
     rows.push(fact("Side band", lost));
     let cut: u64 = losses.stacks_cut.iter().map(|(_, count)| count).sum();
-    rows.push(fact("Stacks", format!("{} complete, {cut} cut", losses.stacks_complete)));
+    rows.push(fact(
+        "Stacks",
+        format!("{} complete, {cut} cut", losses.stacks_complete),
+    ));
     for (why, count) in &losses.stacks_cut {
         rows.push(fact("", format!("{count} cut: {why}")));
     }
@@ -220,13 +243,22 @@ fn openmp(header: &Header, rows: &mut Vec<Row>) {
         rows.push(fact("Runtime", "none spoke to the recorder"));
     }
     for runtime in &header.runtimes {
-        rows.push(fact("Runtime", format!("{} (process {})", runtime.path, runtime.pid)));
-        rows.push(fact("", format!("{}, events by {}", runtime.version, runtime.interface)));
+        rows.push(fact(
+            "Runtime",
+            format!("{} (process {})", runtime.path, runtime.pid),
+        ));
+        rows.push(fact(
+            "",
+            format!("{}, events by {}", runtime.version, runtime.interface),
+        ));
         rows.push(fact("", format!("build id {}", runtime.build_id)));
     }
     rows.push(fact(
         "Records",
-        format!("{} taken, {} lost, {} late", losses.omp_taken, losses.omp_lost, losses.omp_late),
+        format!(
+            "{} taken, {} lost, {} late",
+            losses.omp_taken, losses.omp_lost, losses.omp_late
+        ),
     ));
     rows.push(fact("Contexts not taken", losses.sites_lost));
     rows.push(Row::line(""));

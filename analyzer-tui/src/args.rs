@@ -62,13 +62,18 @@ pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Invocation, Stri
                 colours = colours_of(&option["--color=".len()..])?;
             }
             option if option.starts_with('-') && option.len() > 1 => {
-                return Err(format!("there is no option {option}: analyzer --help lists them"));
+                return Err(format!(
+                    "there is no option {option}: analyzer --help lists them"
+                ));
             }
             _ => experiments.push(PathBuf::from(word)),
         }
     }
     match experiments.is_empty() {
-        false => Ok(Invocation::Show { experiments, colours }),
+        false => Ok(Invocation::Show {
+            experiments,
+            colours,
+        }),
         true => Err("which experiment? name its directory: analyzer EXPERIMENT".to_owned()),
     }
 }
@@ -79,7 +84,9 @@ fn colours_of(word: &str) -> Result<Option<Colours>, String> {
         "never" => Ok(Some(Colours::None)),
         "16" => Ok(Some(Colours::Sixteen)),
         "256" => Ok(Some(Colours::Many)),
-        _ => Err(format!("--color takes auto, never, 16 or 256, not \"{word}\"")),
+        _ => Err(format!(
+            "--color takes auto, never, 16 or 256, not \"{word}\""
+        )),
     }
 }
 
@@ -114,10 +121,20 @@ mod tests {
         let shown = read(&["--color=16", "a.er", "b.er"]).unwrap();
         let experiments = vec!["a.er".into(), "b.er".into()];
         let colours = Some(Colours::Sixteen);
-        assert_eq!(shown, Invocation::Show { experiments, colours });
+        assert_eq!(
+            shown,
+            Invocation::Show {
+                experiments,
+                colours
+            }
+        );
         assert!(read(&[]).unwrap_err().contains("which experiment"));
         assert!(read(&["--colour"]).unwrap_err().contains("--help"));
-        assert!(read(&["--color", "red", "a"]).unwrap_err().contains("not \"red\""));
+        assert!(
+            read(&["--color", "red", "a"])
+                .unwrap_err()
+                .contains("not \"red\"")
+        );
     }
 
     #[test]
@@ -130,9 +147,18 @@ mod tests {
         };
         assert_eq!(with(&[("TERM", "xterm-256color")]), Colours::Many);
         assert_eq!(with(&[("TERM", "xterm")]), Colours::Sixteen);
-        assert_eq!(with(&[("TERM", "xterm"), ("COLORTERM", "truecolor")]), Colours::Many);
-        assert_eq!(with(&[("TERM", "xterm-256color"), ("NO_COLOR", "1")]), Colours::None);
-        assert_eq!(with(&[("TERM", "xterm-256color"), ("NO_COLOR", "")]), Colours::Many);
+        assert_eq!(
+            with(&[("TERM", "xterm"), ("COLORTERM", "truecolor")]),
+            Colours::Many
+        );
+        assert_eq!(
+            with(&[("TERM", "xterm-256color"), ("NO_COLOR", "1")]),
+            Colours::None
+        );
+        assert_eq!(
+            with(&[("TERM", "xterm-256color"), ("NO_COLOR", "")]),
+            Colours::Many
+        );
         assert_eq!(with(&[("TERM", "vt100")]), Colours::None);
         assert_eq!(with(&[]), Colours::None);
     }

@@ -4,8 +4,8 @@ use std::cell::OnceCell;
 use std::hash::{Hash, Hasher};
 
 use omp_model::filter::{Filter, Filtered};
-use omp_model::metrics::{Column, Flavour, Metric, Quantity, SortKey};
 use omp_model::ids::ThreadId;
+use omp_model::metrics::{Column, Flavour, Metric, Quantity, SortKey};
 use omp_model::profile::{Profile, ViewMode};
 use omp_model::views::functions::{self, List};
 use omp_model::views::neighbours::{self, Neighbours};
@@ -49,7 +49,7 @@ pub fn metric_sets(recording: &Recording) -> Vec<String> {
         let profile = recording.profile(ViewMode::User);
         let kinds = available.metrics().iter().filter(|metric| {
             let is_kind = !matches!(metric, Metric::OmpWork | Metric::OmpWait);
-            let counts = |item| metric.counts(item);
+            let counts = |item| metric.seconds(item) > 0.0;
             is_kind && metric.is_openmp() && profile.items.iter().any(counts)
         });
         let kinds: Vec<String> = kinds.map(|metric| format!("e.{}", metric.id())).collect();
@@ -100,6 +100,9 @@ impl Data {
             {
                 metrics.push(metric);
             }
+        }
+        if !metrics.contains(&Metric::Total) {
+            metrics.push(Metric::Total);
         }
         let filter = settings.filter.as_ref();
         Data {
@@ -152,7 +155,11 @@ impl Data {
     pub fn tree(&self, recording: &Recording) -> &Tree {
         self.tree.get_or_init(|| {
             let profile = self.profile(recording);
-            Tree::new(calltree::calltree(profile, &recording.names(), &self.request))
+            Tree::new(calltree::calltree(
+                profile,
+                &recording.names(),
+                &self.request,
+            ))
         })
     }
 
@@ -164,7 +171,10 @@ impl Data {
             if let Some(kept) = self.kept_threads() {
                 rows.retain(|row| kept.contains(&row.thread));
             }
-            if let Some(SortKey { quantity: Quantity::Time(_, metric), reversed }) = self.settings.sort
+            if let Some(SortKey {
+                quantity: Quantity::Time(_, metric),
+                reversed,
+            }) = self.settings.sort
                 && let Some(at) = self.request.index(metric)
             {
                 rows.sort_by(|left, right| right.seconds[at].total_cmp(&left.seconds[at]));
@@ -180,7 +190,12 @@ impl Data {
     pub fn regions(&self, recording: &Recording) -> &[RegionRow] {
         self.regions.get_or_init(|| {
             let whole = self.filtered.is_none();
-            regions(recording, self.profile(recording), &self.request.metrics, whole)
+            regions(
+                recording,
+                self.profile(recording),
+                &self.request.metrics,
+                whole,
+            )
         })
     }
 
@@ -210,7 +225,19 @@ impl Data {
         Some(items.map(|item| item.thread).collect())
     }
 
-    /// The metric that trees and flames are drawn by, and where it stands in their values.
+    /// The metric that flames are as wide as, and where it stands in the tree's values: all
+    /// thread time, unless an order was chosen.
+    pub fn flame_metric(&self) -> (Metric, usize) {
+        match self.settings.sort {
+            Some(_) => self.metric(),
+            None => {
+                let at = self.request.index(Metric::Total);
+                (Metric::Total, at.unwrap_or(0))
+            }
+        }
+    }
+
+    /// The metric that the tree is in the order of, and where it stands in its values.
     pub fn metric(&self) -> (Metric, usize) {
         let metric = match self.request.sort.quantity {
             Quantity::Time(_, metric) => Some(metric),
@@ -234,7 +261,10 @@ impl Data {
                     known.value |= column.value;
                     known.percent |= column.percent;
                 }
-                None => columns.push(Column { quantity, ..*column }),
+                None => columns.push(Column {
+                    quantity,
+                    ..*column
+                }),
             }
         }
         columns
@@ -272,7 +302,12 @@ impl Tree {
             parents.push(parent);
             path.push(at);
         }
-        Tree { rows, keys, parents, ends }
+        Tree {
+            rows,
+            keys,
+            parents,
+            ends,
+        }
     }
 
     /// The rows right below one, in order.

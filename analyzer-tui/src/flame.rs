@@ -19,7 +19,9 @@ pub struct Flame {
 pub fn flames(tree: &Tree, root: usize, metric: usize, least: f64) -> Vec<Flame> {
     let time = |row: usize| {
         let row = tree.rows.get(row);
-        row.and_then(|row| row.attributed.get(metric)).copied().unwrap_or(0.0)
+        row.and_then(|row| row.attributed.get(metric))
+            .copied()
+            .unwrap_or(0.0)
     };
     let whole = time(root);
     if whole <= 0.0 {

@@ -122,7 +122,13 @@ mod tests {
         for width in 0..200 {
             for height in 0..60 {
                 let parts = parts((width, height), true);
-                let all = [parts.tabs, parts.title, parts.body, parts.notice, parts.hints];
+                let all = [
+                    parts.tabs,
+                    parts.title,
+                    parts.body,
+                    parts.notice,
+                    parts.hints,
+                ];
                 let lines: u16 = all.iter().map(|part| part.height).sum();
                 assert!(lines <= height, "{width}x{height}");
                 let rows = list(parts.body, true);
@@ -133,7 +139,10 @@ mod tests {
                 let time = timeline(parts.body, true);
                 let all = [time.axis, time.bands, time.rows, time.legend, time.detail];
                 for part in all {
-                    assert!(part.right() <= width && part.bottom() <= height, "{width}x{height}");
+                    assert!(
+                        part.right() <= width && part.bottom() <= height,
+                        "{width}x{height}"
+                    );
                 }
                 assert!(time.label <= time.rows.width);
             }

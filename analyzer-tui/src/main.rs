@@ -7,7 +7,10 @@ use analyzer::terminal;
 
 fn main() -> ExitCode {
     let (experiments, colours) = match args::parse(std::env::args().skip(1)) {
-        Ok(Invocation::Show { experiments, colours }) => (experiments, colours),
+        Ok(Invocation::Show {
+            experiments,
+            colours,
+        }) => (experiments, colours),
         Ok(Invocation::Print(text)) => {
             print!("{text}");
             return ExitCode::SUCCESS;
@@ -17,7 +20,8 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let colours = colours.unwrap_or_else(|| args::colours_of_terminal(|name| std::env::var(name).ok()));
+    let colours =
+        colours.unwrap_or_else(|| args::colours_of_terminal(|name| std::env::var(name).ok()));
     match terminal::show(&experiments, colours) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

@@ -34,11 +34,8 @@ impl Moments {
         }
         let mut seen: Vec<_> = seen.into_iter().collect();
         seen.sort_unstable_by_key(|&(stack, tag, kind)| (stack, tag, kind as u8));
-        let moment = |&(stack, tag, thread): &(StackId, TagId, ThreadKind)| Moment {
-            stack,
-            tag,
-            thread,
-        };
+        let moment =
+            |&(stack, tag, thread): &(StackId, TagId, ThreadKind)| Moment { stack, tag, thread };
         let mut rewriter = Rewriter::new(tables, &recording.symbols, seen.iter().map(moment));
         let mut found = FxHashMap::default();
         for key in &seen {

@@ -56,9 +56,12 @@ impl Recording {
         if parts.len() == 1 {
             return Ok(parts.remove(0));
         }
-        let sources: Vec<_> = parts.iter().map(|part| (&part.experiment, &part.symbols)).collect();
-        let union = unite(&sources)
-            .map_err(|error| format!("cannot add the experiments up: {error}"))?;
+        let sources: Vec<_> = parts
+            .iter()
+            .map(|part| (&part.experiment, &part.symbols))
+            .collect();
+        let union =
+            unite(&sources).map_err(|error| format!("cannot add the experiments up: {error}"))?;
         let experiments: Vec<String> = parts.iter().map(|part| part.name.clone()).collect();
         let warnings = parts.iter().flat_map(|part| {
             let named = |warning: &String| format!("{}: {warning}", part.name);

@@ -83,9 +83,7 @@ pub fn regions(
         total[*row] += item.seconds;
         threads.insert((*row, item.thread));
         for (seconds, metric) in rows[*row].seconds.iter_mut().zip(metrics) {
-            if metric.counts(item) {
-                *seconds += item.seconds;
-            }
+            *seconds += metric.seconds(item);
         }
     }
     for (row, _) in &threads {

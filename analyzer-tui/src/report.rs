@@ -82,7 +82,11 @@ impl Value {
     pub fn text(&self, digits: usize) -> String {
         match self {
             Value::Share(part, whole) => {
-                let percent = if *whole > 0.0 { 100.0 * part / whole } else { 0.0 };
+                let percent = if *whole > 0.0 {
+                    100.0 * part / whole
+                } else {
+                    0.0
+                };
                 format!("{} {}", aligned(*part, 3, digits), aligned(percent, 2, 3))
             }
             Value::Seconds(seconds) | Value::Maybe(Some(seconds)) => aligned(*seconds, 3, digits),
@@ -155,7 +159,12 @@ impl Table {
         let mut widths = Vec::new();
         for (at, column) in self.columns.iter().enumerate() {
             let values = rows.clone().map(|row| row.values.get(at));
-            let digits = values.clone().flatten().map(Value::digits).max().unwrap_or(1);
+            let digits = values
+                .clone()
+                .flatten()
+                .map(Value::digits)
+                .max()
+                .unwrap_or(1);
             let head = column.head.iter().map(|line| line.chars().count());
             let mut width = head.max().unwrap_or(0);
             for (texts, value) in texts.iter_mut().zip(values) {
@@ -178,7 +187,9 @@ impl Table {
         let mut text = format!("{}\n\n", self.title);
         let mut push = |cells: Vec<String>, name: &str| {
             let cells = cells.iter().zip(&widths);
-            let line: String = cells.map(|(cell, width)| format!("{cell:<width$}  ")).collect();
+            let line: String = cells
+                .map(|(cell, width)| format!("{cell:<width$}  "))
+                .collect();
             text.push_str(format!("{line}{name}").trim_end());
             text.push('\n');
         };

@@ -99,7 +99,10 @@ pub fn functions(data: &Data, recording: &Recording) -> Table {
     let all = std::iter::once(&list.total).chain(&list.rows);
     let rows = all.map(|row| Row {
         values: values(data, &data.columns, |flavour, at| {
-            (of_function(row, flavour, at), of_function(&list.total, flavour, at))
+            (
+                of_function(row, flavour, at),
+                of_function(&list.total, flavour, at),
+            )
         }),
         tint: Activity::of_name(&row.name),
         name: row.name.clone(),
@@ -115,7 +118,11 @@ pub fn functions(data: &Data, recording: &Recording) -> Table {
 /// The order in words.
 pub fn order(data: &Data) -> String {
     let sort = data.request.sort;
-    let back = if sort.reversed { ", smallest first" } else { "" };
+    let back = if sort.reversed {
+        ", smallest first"
+    } else {
+        ""
+    };
     format!("{}{back}", sort.quantity.label())
 }
 
@@ -212,7 +219,9 @@ pub fn threads(data: &Data, recording: &Recording) -> Table {
     columns.extend(times(&metrics));
     let table_rows = rows.iter().map(|row| {
         let mut cells = vec![Value::Word(kind_name(row.kind).to_owned())];
-        cells.extend(values(data, &metrics, |_, at| (row.seconds[at], totals[at])));
+        cells.extend(values(data, &metrics, |_, at| {
+            (row.seconds[at], totals[at])
+        }));
         Row {
             values: cells,
             name: format!("Process {}, Thread {}", row.pid, row.tid),
@@ -247,7 +256,11 @@ pub fn regions(data: &Data, recording: &Recording) -> Table {
         plain("instances", "Instances", ["Inst-", "ances"]),
         Column {
             unit: "s",
-            ..plain("elapsed", "Elapsed on the encountering threads", ["Elapsed", ""])
+            ..plain(
+                "elapsed",
+                "Elapsed on the encountering threads",
+                ["Elapsed", ""],
+            )
         },
         plain("threads", "Threads", ["Thr-", "eads"]),
     ];
@@ -261,7 +274,9 @@ pub fn regions(data: &Data, recording: &Recording) -> Table {
             Value::Maybe(row.elapsed.map(omp_model::ids::Nanos::seconds)),
             Value::Count(Some(row.threads as u64)),
         ];
-        cells.extend(values(data, &metrics, |_, at| (row.seconds[at], totals[at])));
+        cells.extend(values(data, &metrics, |_, at| {
+            (row.seconds[at], totals[at])
+        }));
         Row {
             values: cells,
             name: row.name.clone(),

@@ -127,7 +127,11 @@ pub fn show(experiments: &[PathBuf], colours: Colours) -> Result<(), Failure> {
             match on_event(&mut app, event) {
                 Effect::None => {}
                 Effect::Quit => return Ok(()),
-                Effect::Write { stem, ending, contents } => {
+                Effect::Write {
+                    stem,
+                    ending,
+                    contents,
+                } => {
                     app.wrote(write_file(&stem, ending, &contents));
                 }
             }
@@ -209,7 +213,9 @@ fn write_file(stem: &str, ending: &str, contents: &str) -> Result<String, String
         match opened {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => {
-                return Err(format!("cannot write {name}: {error}; run analyzer in another folder"));
+                return Err(format!(
+                    "cannot write {name}: {error}; run analyzer in another folder"
+                ));
             }
             Ok(mut file) => {
                 let written = file.write_all(contents.as_bytes());

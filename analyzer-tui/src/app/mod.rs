@@ -337,7 +337,7 @@ impl App {
                 self.tell(format!("metrics {}", sets[set]));
             }
             Action::Sort => self.overlay = Overlay::sort(self),
-            Action::Search => self.overlay = Overlay::search(&self.wanted),
+            Action::Search => self.overlay = Overlay::search(),
             Action::FindNext => self.find(true, false),
             Action::FindPrevious => self.find(false, false),
             Action::Filter => {
@@ -371,7 +371,10 @@ impl App {
             Asked::Nothing => {}
             Asked::Sort(key) => self.change(|settings| settings.sort = Some(key)),
             Asked::Search(text) => {
-                self.wanted = text;
+                // Nothing typed: the same again.
+                if !text.is_empty() {
+                    self.wanted = text;
+                }
                 self.find(true, true);
             }
             Asked::Filter(filter) => self.change(|settings| settings.filter = filter),
@@ -382,7 +385,11 @@ impl App {
 
     fn export(&self, form: Form) -> Effect {
         Effect::Write {
-            stem: format!("{}-{}", self.recording.experiment.name, self.view.file_name()),
+            stem: format!(
+                "{}-{}",
+                self.recording.experiment.name,
+                self.view.file_name()
+            ),
             ending: form.ending(),
             contents: export::contents(self, form),
         }
@@ -466,7 +473,8 @@ impl App {
         };
         if self.view == View::Tree {
             let at = self.tree.shown.binary_search(&self.tree.selected);
-            self.cursors[View::Tree as usize].selected = at.unwrap_or_else(|before| before.saturating_sub(1));
+            self.cursors[View::Tree as usize].selected =
+                at.unwrap_or_else(|before| before.saturating_sub(1));
         }
         self.settle();
     }
@@ -483,7 +491,9 @@ impl App {
     /// Keeps selections in sight.
     fn settle(&mut self) {
         let body = self.parts().body;
-        let height = layout::list(body, !self.table.columns.is_empty()).rows.height;
+        let height = layout::list(body, !self.table.columns.is_empty())
+            .rows
+            .height;
         let rows = self.table.rows.len();
         self.cursors[self.view as usize].settle(rows, usize::from(height));
         self.settle_timeline();

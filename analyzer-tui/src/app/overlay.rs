@@ -1,7 +1,7 @@
 //! What stands over a view: help, choices, a line to edit.
 
 use omp_model::filter::Filter;
-use omp_model::metrics::{Quantity, SortKey};
+use omp_model::metrics::{Flavour, Quantity, SortKey};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{App, View};
@@ -71,24 +71,51 @@ impl Overlay {
     pub(super) fn sort(app: &App) -> Overlay {
         let now = app.data.request.sort;
         let mut options = Vec::new();
-        let quantities = match app.view {
-            View::Functions | View::Overview => app.data.columns.clone(),
+        let columns = match app.view {
+            View::Functions => app.data.columns.clone(),
             _ => app.data.attributed(),
         };
-        let quantities = quantities.iter().map(|column| column.quantity);
-        for quantity in quantities.filter(|quantity| *quantity != Quantity::Name) {
-            let key = SortKey { quantity, reversed: false };
+        let mut quantities: Vec<Quantity> = columns.iter().map(|column| column.quantity).collect();
+        if app.view == View::Flame {
+            let times = app.data.overview(&app.recording).times.iter();
+            let metrics = times.filter(|(_, seconds)| *seconds > 0.0);
+            let time = |&(metric, _): &(_, f64)| Quantity::Time(Flavour::Attributed, metric);
+            quantities = metrics.map(time).collect();
+        }
+        for quantity in quantities
+            .into_iter()
+            .filter(|quantity| *quantity != Quantity::Name)
+        {
+            let key = SortKey {
+                quantity,
+                reversed: false,
+            };
             options.push((quantity.label(), Asked::Sort(key)));
         }
         if app.view != View::Flame {
-            let key = SortKey { quantity: Quantity::Name, reversed: false };
+            let key = SortKey {
+                quantity: Quantity::Name,
+                reversed: false,
+            };
             options.push((Quantity::Name.label(), Asked::Sort(key)));
         }
-        let turned = SortKey { reversed: !now.reversed, ..now };
-        options.push(("the same, the other way round".to_owned(), Asked::Sort(turned)));
+        if app.view != View::Flame {
+            let turned = SortKey {
+                reversed: !now.reversed,
+                ..now
+            };
+            options.push((
+                "the same, the other way round".to_owned(),
+                Asked::Sort(turned),
+            ));
+        }
         let is_now = |(_, asked): &(String, Asked)| *asked == Asked::Sort(now);
         Overlay::Choice(Choice {
-            title: "Order by",
+            title: if app.view == View::Flame {
+                "As wide as"
+            } else {
+                "Order by"
+            },
             selected: options.iter().position(is_now).unwrap_or(0),
             options,
         })
@@ -99,14 +126,16 @@ impl Overlay {
         let forms = Form::of(view).iter();
         Overlay::Choice(Choice {
             title: "Write this view as",
-            options: forms.map(|form| (form.words().to_owned(), Asked::Export(*form))).collect(),
+            options: forms
+                .map(|form| (form.words().to_owned(), Asked::Export(*form)))
+                .collect(),
             selected: 0,
         })
     }
 
     /// Asks for a text to find.
-    pub(super) fn search(last: &str) -> Overlay {
-        Overlay::prompt(SEARCH, last.to_owned())
+    pub(super) fn search() -> Overlay {
+        Overlay::prompt(SEARCH, String::new())
     }
 
     /// Asks for a filter.

@@ -45,7 +45,11 @@ impl App {
             View::Flame => self.move_selection(if up { Motion::Up } else { Motion::Down }),
             _ => {
                 let at = self.cursor().selected;
-                self.select_row(if up { at.saturating_sub(WHEEL) } else { at + WHEEL });
+                self.select_row(if up {
+                    at.saturating_sub(WHEEL)
+                } else {
+                    at + WHEEL
+                });
             }
         }
     }
@@ -82,7 +86,7 @@ impl App {
 
     fn press_on_flame(&mut self, column: u16, line: usize) {
         let width = self.size().0;
-        let (_, metric) = self.data.metric();
+        let (_, metric) = self.data.flame_metric();
         let tree = self.data.tree(&self.recording);
         let boxes = flames(tree, self.tree.zoom, metric, 0.5 / f64::from(width.max(1)));
         let depth = line + self.tree.flame_top;

@@ -34,7 +34,9 @@ impl App {
             _ => {}
         }
         let body = self.parts().body;
-        let height = layout::list(body, !self.table.columns.is_empty()).rows.height;
+        let height = layout::list(body, !self.table.columns.is_empty())
+            .rows
+            .height;
         let page = usize::from(height).saturating_sub(1).max(1);
         let last = self.table.rows.len().saturating_sub(1);
         let at = self.cursor().selected;
@@ -77,7 +79,10 @@ impl App {
             }
             View::Tree => {
                 let tree = self.data.tree(&self.recording);
-                let is_open = tree.keys.get(self.tree.selected).is_some_and(|key| self.tree.open.contains(key));
+                let is_open = tree
+                    .keys
+                    .get(self.tree.selected)
+                    .is_some_and(|key| self.tree.open.contains(key));
                 self.set_open(self.tree.selected, !is_open);
                 self.refresh();
             }
@@ -180,14 +185,23 @@ impl App {
     /// Follows the largest callee from a row down until a row has more time of its own, unfolding
     /// the way and selecting its end.
     pub(super) fn unfold_hot_path(&mut self, from: usize) {
-        let (_, metric) = self.data.metric();
+        let (_, metric) = match self.view {
+            View::Flame => self.data.flame_metric(),
+            _ => self.data.metric(),
+        };
         let tree = self.data.tree(&self.recording);
-        let time = |row: usize| tree.rows[row].attributed.get(metric).copied().unwrap_or(0.0);
+        let time = |row: usize| {
+            tree.rows[row]
+                .attributed
+                .get(metric)
+                .copied()
+                .unwrap_or(0.0)
+        };
         let mut at = from;
         while at < tree.rows.len() {
-            let largest = tree.children(at).max_by(|&left, &right| {
-                time(left).total_cmp(&time(right)).then(right.cmp(&left))
-            });
+            let largest = tree
+                .children(at)
+                .max_by(|&left, &right| time(left).total_cmp(&time(right)).then(right.cmp(&left)));
             let Some(child) = largest.filter(|&child| time(child) > 0.0) else {
                 break;
             };
@@ -202,7 +216,7 @@ impl App {
     }
 
     fn move_in_flame(&mut self, motion: Motion) {
-        let (_, metric) = self.data.metric();
+        let (_, metric) = self.data.flame_metric();
         let tree = self.data.tree(&self.recording);
         let at = self.tree.selected;
         let width = f64::from(self.size.0.max(1));
@@ -212,7 +226,9 @@ impl App {
             Motion::Down => {
                 let time = |row: usize| tree.rows[row].attributed[metric];
                 let callees = tree.children(at).filter(|&row| time(row) > 0.0);
-                callees.max_by(|&left, &right| time(left).total_cmp(&time(right)).then(right.cmp(&left)))
+                callees.max_by(|&left, &right| {
+                    time(left).total_cmp(&time(right)).then(right.cmp(&left))
+                })
             }
             Motion::Left | Motion::Right => {
                 let boxes = flames(tree, self.tree.zoom, metric, 0.5 / width);

@@ -29,12 +29,23 @@ pub struct TimelineState {
     pub row: usize,
     /// The first thread in sight.
     pub top: usize,
-    /// Whether each thread has a line for where the kernel had it.
-    pub machine_line: bool,
+    /// What each thread's second line shows.
+    pub machine_line: MachineLine,
     /// The samples of at least the time in sight.
     pub window: Window,
     end: u64,
     drag: Option<Drag>,
+}
+
+/// What a thread's second line shows of where the kernel had it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MachineLine {
+    /// The part of a column's time on a CPU.
+    Share,
+    /// The CPU's number, as samples tell it.
+    Cpu,
+    /// There is none.
+    Hidden,
 }
 
 /// A drag by the mouse: where it began, and the range then.
@@ -59,14 +70,17 @@ pub struct Pointed {
 
 impl TimelineState {
     pub(super) fn new(recording: &Recording) -> TimelineState {
-        let end = recording.experiment.duration().max(recording.experiment.last);
+        let end = recording
+            .experiment
+            .duration()
+            .max(recording.experiment.last);
         let end = end.0.max(SHORTEST);
         TimelineState {
             range: 0..end,
             time: 0,
             row: 0,
             top: 0,
-            machine_line: true,
+            machine_line: MachineLine::Share,
             window: Window::default(),
             end,
             drag: None,
@@ -110,7 +124,10 @@ impl App {
 
     pub(super) fn thread_names(&self) -> Vec<String> {
         let threads = self.threads();
-        threads.iter().map(|thread| self.thread_label(*thread)).collect()
+        threads
+            .iter()
+            .map(|thread| self.thread_label(*thread))
+            .collect()
     }
 
     /// The parts of the timeline's body.
@@ -121,7 +138,7 @@ impl App {
 
     /// Lines that a thread takes.
     pub fn lines_per_thread(&self) -> usize {
-        1 + usize::from(self.timeline.machine_line)
+        1 + usize::from(self.timeline.machine_line != MachineLine::Hidden)
     }
 
     /// Threads that have room.
@@ -164,7 +181,11 @@ impl App {
         let at = (part / u128::from(range.end - range.start)) as usize;
         // A column begins at a whole nanosecond, rounded down.
         let next = crate::timeline::column(range, columns, at + 1).start;
-        Some(if at + 1 < columns && time >= next { at + 1 } else { at })
+        Some(if at + 1 < columns && time >= next {
+            at + 1
+        } else {
+            at
+        })
     }
 
     /// What the cursor points at.
@@ -182,10 +203,13 @@ impl App {
         };
         let samples = self.timeline.window.of(thread);
         let start = samples.partition_point(|sample| sample.time.0 < within.start);
-        let end = samples.partition_point(|sample| sample.time.0 < within.end.max(within.start + 1));
+        let end =
+            samples.partition_point(|sample| sample.time.0 < within.end.max(within.start + 1));
         let fits = |sample: &&Sample| interval.is_none_or(|row| row.tag == sample.tag);
         let near = samples[start..end.max(start)].iter().filter(fits);
-        let sample = near.min_by_key(|sample| sample.time.0.abs_diff(time)).copied();
+        let sample = near
+            .min_by_key(|sample| sample.time.0.abs_diff(time))
+            .copied();
         let moments = self.recording.moments(self.settings.mode);
         let kind = self.kind(thread);
         let stack = match (&sample, &interval) {
@@ -266,7 +290,18 @@ impl App {
                 state.time = state.time.clamp(state.range.start, state.range.end - 1);
             }
             Action::Step(forward) => self.step(forward),
-            Action::MachineLine => self.timeline.machine_line = !self.timeline.machine_line,
+            Action::MachineLine => {
+                let (line, words) = match self.timeline.machine_line {
+                    MachineLine::Share => (
+                        MachineLine::Cpu,
+                        "the number of the CPU, as samples tell it",
+                    ),
+                    MachineLine::Cpu => (MachineLine::Hidden, "no line of the machine's"),
+                    MachineLine::Hidden => (MachineLine::Share, "the part of the time on a CPU"),
+                };
+                self.timeline.machine_line = line;
+                self.tell(words);
+            }
             _ => {}
         }
         self.settle_timeline();
@@ -284,6 +319,7 @@ impl App {
         let before = u128::from(around.saturating_sub(state.range.start));
         let left = (before * u128::from(new) / u128::from(old)) as u64;
         state.show(around.saturating_sub(left), new);
+        state.drag = None;
         self.settle_timeline();
     }
 
@@ -304,7 +340,10 @@ impl App {
             return;
         };
         let time = self.timeline.time;
-        let border = self.recording.timeline().border(thread, Nanos(time), forward);
+        let border = self
+            .recording
+            .timeline()
+            .border(thread, Nanos(time), forward);
         let samples = self.timeline.window.of(thread);
         let sample = match forward {
             true => samples.get(samples.partition_point(|sample| sample.time.0 <= time)),
@@ -313,7 +352,10 @@ impl App {
                 at.checked_sub(1).and_then(|at| samples.get(at))
             }
         };
-        let both = [border.map(|border| border.0), sample.map(|sample| sample.time.0)];
+        let both = [
+            border.map(|border| border.0),
+            sample.map(|sample| sample.time.0),
+        ];
         let both = both.into_iter().flatten();
         let next = if forward { both.min() } else { both.max() };
         match next {

@@ -16,12 +16,15 @@ use crate::flame::flames;
 /// Draws the boxes below the graph's root.
 pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
     let tree = app.data.tree(&app.recording);
-    let (metric, at) = app.data.metric();
+    let (metric, at) = app.data.flame_metric();
     let height = usize::from(body.height.saturating_sub(1));
     let least = 0.5 / f64::from(body.width.max(1));
     let boxes = flames(tree, app.tree.zoom, at, least);
     if boxes.is_empty() {
-        let text = format!("there is no {} here: s chooses another metric", metric.label());
+        let text = format!(
+            "there is no {} here: s chooses another metric",
+            metric.label()
+        );
         put(cells, body, &text, theme.faint());
         return;
     }
@@ -34,7 +37,12 @@ pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
         if line >= height || range.is_empty() {
             continue;
         }
-        let area = Rect::new(body.x + range.start, body.y + line as u16, range.len() as u16, 1);
+        let area = Rect::new(
+            body.x + range.start,
+            body.y + line as u16,
+            range.len() as u16,
+            1,
+        );
         let name = &tree.rows[flame.row].name;
         let mut style = match Activity::of_name(name) {
             Some(activity) => theme.activity(activity),
@@ -64,12 +72,16 @@ fn number(name: &str) -> u64 {
 
 fn detail(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
     let tree = app.data.tree(&app.recording);
-    let (_, at) = app.data.metric();
+    let (_, at) = app.data.flame_metric();
     let Some(row) = tree.rows.get(app.tree.selected) else {
         return;
     };
     let total = tree.rows[0].attributed[at];
-    let percent = if total > 0.0 { 100.0 * row.attributed[at] / total } else { 0.0 };
+    let percent = if total > 0.0 {
+        100.0 * row.attributed[at] / total
+    } else {
+        0.0
+    };
     let line = Rect::new(body.x, body.bottom().saturating_sub(1), body.width, 1);
     let text = format!(
         "{:.3} s  {percent:.2} %  (own {:.3} s)  {}",

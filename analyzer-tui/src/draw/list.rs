@@ -59,7 +59,12 @@ fn head(app: &App, theme: &Theme, area: Rect, widths: &[usize], cells: &mut Buff
         at += *width as u16 + 2;
     }
     if area.height > 0 {
-        put(cells, from(Rect { height: 1, ..area }, at), "Name", theme.strong());
+        put(
+            cells,
+            from(Rect { height: 1, ..area }, at),
+            "Name",
+            theme.strong(),
+        );
     }
 }
 
@@ -113,5 +118,10 @@ fn detail(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
         format!("  {}", tables::place(&app.recording, code))
     });
     let count = format!("{}/{} ", app.cursor().selected + 1, app.table.rows.len());
-    put(cells, area, &format!("{count}{}{place}", row.name), theme.faint());
+    put(
+        cells,
+        area,
+        &format!("{count}{}{place}", row.name),
+        theme.faint(),
+    );
 }

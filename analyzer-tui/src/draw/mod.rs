@@ -76,9 +76,9 @@ fn tab_words(width: u16) -> Vec<(View, u16, String)> {
 /// The view whose tab is at a column.
 pub fn tab_at(width: u16, column: u16) -> Option<View> {
     let words = tab_words(width);
-    let hit = words.iter().find(|(_, at, word)| {
-        (*at..*at + word.chars().count() as u16).contains(&column)
-    });
+    let hit = words
+        .iter()
+        .find(|(_, at, word)| (*at..*at + word.chars().count() as u16).contains(&column));
     hit.map(|(view, _, _)| *view)
 }
 
@@ -99,7 +99,7 @@ fn title(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
             let root = tree.rows.get(app.tree.zoom);
             let below = root.filter(|row| row.depth > 0);
             let below = below.map_or_else(String::new, |row| format!(" below {}", row.name));
-            format!("Attributed {}{below}", app.data.metric().0.label())
+            format!("Attributed {}{below}", app.data.flame_metric().0.label())
         }
         View::Timeline => timeline::title(app),
         _ => app.table.title.clone(),
@@ -108,7 +108,12 @@ fn title(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
     let filter = app.settings.filter.as_ref();
     let filter = filter.map_or_else(String::new, |filter| format!("  [{}]", filter.text()));
     let room = usize::from(area.width).saturating_sub(mode.len() + 1);
-    put(cells, area, &fit(&format!("{what}{filter}"), room), theme.strong());
+    put(
+        cells,
+        area,
+        &fit(&format!("{what}{filter}"), room),
+        theme.strong(),
+    );
     let at = area.width.saturating_sub(mode.len() as u16);
     put(cells, from(area, at), &mode, theme.selected());
 }

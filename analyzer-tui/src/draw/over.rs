@@ -51,24 +51,46 @@ fn frame(area: Rect, lines: usize, widest: usize, theme: &Theme, cells: &mut Buf
 }
 
 fn help(app: &App, theme: &Theme, area: Rect, top: usize, cells: &mut Buffer) {
-    let bindings: Vec<_> = keys::bindings(app.view).filter(|known| !known.label.is_empty()).collect();
-    let label = bindings.iter().map(|known| known.label.chars().count()).max().unwrap_or(0);
-    let widest = bindings.iter().map(|known| label + 2 + known.help.chars().count()).max();
+    let bindings: Vec<_> = keys::bindings(app.view)
+        .filter(|known| !known.label.is_empty())
+        .collect();
+    let label = bindings
+        .iter()
+        .map(|known| known.label.chars().count())
+        .max()
+        .unwrap_or(0);
+    let widest = bindings
+        .iter()
+        .map(|known| label + 2 + known.help.chars().count())
+        .max();
     let inside = frame(area, bindings.len() + 1, widest.unwrap_or(0), theme, cells);
     let room = usize::from(inside.height.saturating_sub(1));
     let top = top.min(bindings.len().saturating_sub(room));
-    let more = if bindings.len() > room { "  (Down for more)" } else { "" };
+    let more = if bindings.len() > room {
+        "  (Down for more)"
+    } else {
+        ""
+    };
     let title = format!("Keys of {}{more}", app.view.title());
     put(cells, inside, &title, theme.strong());
     for (at, binding) in bindings.iter().skip(top).take(room).enumerate() {
         let line = Rect::new(inside.x, inside.y + 1 + at as u16, inside.width, 1);
         put(cells, line, binding.label, theme.key());
-        put(cells, from(line, label as u16 + 2), binding.help, Style::reset());
+        put(
+            cells,
+            from(line, label as u16 + 2),
+            binding.help,
+            Style::reset(),
+        );
     }
 }
 
 fn draw_choice(choice: &Choice, theme: &Theme, area: Rect, cells: &mut Buffer) {
-    let widest = choice.options.iter().map(|(words, _)| words.chars().count()).max();
+    let widest = choice
+        .options
+        .iter()
+        .map(|(words, _)| words.chars().count())
+        .max();
     let widest = widest.unwrap_or(0).max(choice.title.len()).max(26);
     let inside = frame(area, choice.options.len() + 1, widest, theme, cells);
     put(cells, inside, choice.title, theme.strong());
@@ -84,7 +106,10 @@ fn draw_choice(choice: &Choice, theme: &Theme, area: Rect, cells: &mut Buffer) {
 }
 
 fn draw_prompt(prompt: &Prompt, theme: &Theme, area: Rect, cells: &mut Buffer) -> Option<Position> {
-    let below = prompt.error.as_deref().unwrap_or("Enter takes it, Esc leaves it");
+    let below = prompt
+        .error
+        .as_deref()
+        .unwrap_or("Enter takes it, Esc leaves it");
     let width = usize::from(area.width).saturating_sub(8);
     let lines = wrapped(below, width);
     let inside = frame(area, 2 + lines.len(), width, theme, cells);

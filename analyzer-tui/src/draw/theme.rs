@@ -38,7 +38,9 @@ impl Theme {
         let text = |light, dark| if dark_text { dark } else { light };
         match self.colours {
             Colours::None => Style::new(),
-            Colours::Sixteen => Style::new().bg(sixteen).fg(text(Color::White, Color::Black)),
+            Colours::Sixteen => Style::new()
+                .bg(sixteen)
+                .fg(text(Color::White, Color::Black)),
             Colours::Many => Style::new()
                 .bg(Color::Indexed(many))
                 .fg(text(Color::Indexed(231), Color::Indexed(16))),
@@ -53,7 +55,9 @@ impl Theme {
             // Dark blue and grey cannot be read on black.
             (Colours::Many, Family::Task) => Style::new().fg(Color::Indexed(75)),
             (Colours::Many, Family::Idle) => Style::new().fg(Color::Indexed(246)),
-            _ => style.bg.map_or(Style::new(), |colour| Style::new().fg(colour)),
+            _ => style
+                .bg
+                .map_or(Style::new(), |colour| Style::new().fg(colour)),
         }
     }
 
@@ -95,7 +99,9 @@ impl Theme {
         match self.colours {
             Colours::None => self.strong(),
             Colours::Sixteen => Style::new().fg(Color::Cyan).add_modifier(Modifier::BOLD),
-            Colours::Many => Style::new().fg(Color::Indexed(81)).add_modifier(Modifier::BOLD),
+            Colours::Many => Style::new()
+                .fg(Color::Indexed(81))
+                .add_modifier(Modifier::BOLD),
         }
     }
 
@@ -121,7 +127,9 @@ impl Theme {
             }
             Colours::Many => {
                 let colour = MANY[(number % MANY.len() as u64) as usize];
-                Style::new().bg(Color::Indexed(colour)).fg(Color::Indexed(16))
+                Style::new()
+                    .bg(Color::Indexed(colour))
+                    .fg(Color::Indexed(16))
             }
         }
     }

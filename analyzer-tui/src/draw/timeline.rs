@@ -11,7 +11,7 @@ use super::theme::Theme;
 use super::{fit, from, put};
 use crate::activity::Activity;
 use crate::app::App;
-use crate::app::timeline::Pointed;
+use crate::app::timeline::{MachineLine, Pointed};
 use crate::args::Colours;
 use crate::layout::TimelineParts;
 use crate::regions::ConstructNames;
@@ -72,9 +72,21 @@ pub(super) fn draw(app: &App, theme: &Theme, cells: &mut Buffer) {
         let line = Rect::new(parts.rows.x, parts.rows.y + y, parts.rows.width, 1);
         let label = fit(&app.thread_label(*thread), usize::from(parts.label) - 1);
         let selected = row == app.timeline.row;
-        let style = if selected { theme.selected() } else { Style::new() };
-        let room = Rect { width: parts.label.saturating_sub(1), ..line };
-        put(cells, room, &format!("{label:<width$}", width = usize::from(room.width)), style);
+        let style = if selected {
+            theme.selected()
+        } else {
+            Style::new()
+        };
+        let room = Rect {
+            width: parts.label.saturating_sub(1),
+            ..line
+        };
+        put(
+            cells,
+            room,
+            &format!("{label:<width$}", width = usize::from(room.width)),
+            style,
+        );
         let slots = app.slots(*thread);
         for slot in &slots {
             if let Some(activity) = slot.main() {
@@ -83,9 +95,18 @@ pub(super) fn draw(app: &App, theme: &Theme, cells: &mut Buffer) {
         }
         states(&slots, theme, from(line, parts.label), cells);
         if lines > 1 && y + 1 < parts.rows.height {
-            let below = Rect { y: line.y + 1, ..line };
-            put(cells, from(below, 2), "on CPU", theme.faint());
-            machine(&slots, theme, from(below, parts.label), cells);
+            let below = Rect {
+                y: line.y + 1,
+                ..line
+            };
+            let place = from(below, parts.label);
+            if app.timeline.machine_line == MachineLine::Cpu {
+                put(cells, from(below, 2), "CPU number", theme.faint());
+                cpus(&slots, theme, place, cells);
+            } else {
+                put(cells, from(below, 2), "on CPU", theme.faint());
+                machine(&slots, theme, place, cells);
+            }
         }
     }
     cursor(app, &parts, cells);
@@ -105,7 +126,12 @@ fn axis(app: &App, theme: &Theme, parts: &TimelineParts, cells: &mut Buffer) {
         }
         let time = crate::timeline::column(range, columns, at).start;
         let place = from(parts.axis, parts.label + at as u16);
-        put(cells, place, &format!("┆{}", seconds(time, step)), theme.faint());
+        put(
+            cells,
+            place,
+            &format!("┆{}", seconds(time, step)),
+            theme.faint(),
+        );
     }
 }
 
@@ -132,7 +158,9 @@ fn bands(app: &App, theme: &Theme, parts: &TimelineParts, cells: &mut Buffer) {
             (part * columns as u128 / u128::from(range.end - range.start)) as u16
         };
         let start = at(span.start.0);
-        let end = at(span.start.0 + span.length.0).max(start + 1).min(columns as u16);
+        let end = at(span.start.0 + span.length.0)
+            .max(start + 1)
+            .min(columns as u16);
         if start >= end {
             continue;
         }
@@ -144,9 +172,21 @@ fn bands(app: &App, theme: &Theme, parts: &TimelineParts, cells: &mut Buffer) {
                 format!("├{name:─<fill$}┤", fill = width - 2)
             }
         };
-        let style = if number % 2 == 0 { Style::new() } else { theme.faint() };
+        let style = if number % 2 == 0 {
+            Style::new()
+        } else {
+            theme.faint()
+        };
         let room = from(place, start);
-        put(cells, Rect { width: end - start, ..room }, &text, style);
+        put(
+            cells,
+            Rect {
+                width: end - start,
+                ..room
+            },
+            &text,
+            style,
+        );
     }
 }
 
@@ -166,7 +206,12 @@ fn states(slots: &[Slot], theme: &Theme, place: Rect, cells: &mut Buffer) {
             _ if quiet => ' ',
             _ => activity.letter(),
         };
-        put(cells, from(place, at as u16), letter.encode_utf8(&mut [0; 4]), style);
+        put(
+            cells,
+            from(place, at as u16),
+            letter.encode_utf8(&mut [0; 4]),
+            style,
+        );
     }
 }
 
@@ -184,7 +229,29 @@ fn machine(slots: &[Slot], theme: &Theme, place: Rect, cells: &mut Buffer) {
                 (EIGHTHS[eighths.min(8)], theme.faint())
             }
         };
-        put(cells, from(place, at as u16), letter.encode_utf8(&mut [0; 4]), style);
+        put(
+            cells,
+            from(place, at as u16),
+            letter.encode_utf8(&mut [0; 4]),
+            style,
+        );
+    }
+}
+
+/// The last digit of the CPU's number, in base 36, where a sample tells it.
+fn cpus(slots: &[Slot], theme: &Theme, place: Rect, cells: &mut Buffer) {
+    for (at, slot) in slots.iter().enumerate() {
+        let digit = slot
+            .cpu
+            .and_then(|cpu| char::from_digit(u32::from(cpu) % 36, 36));
+        if let Some(digit) = digit {
+            put(
+                cells,
+                from(place, at as u16),
+                digit.encode_utf8(&mut [0; 4]),
+                theme.faint(),
+            );
+        }
     }
 }
 
@@ -228,7 +295,11 @@ fn legend(theme: &Theme, area: Rect, used: &[bool; Activity::COUNT], cells: &mut
     for activity in Activity::ALL {
         if used[activity as usize] {
             let letter = activity.letter();
-            word(&format!(" {letter}"), theme.activity(activity), activity.words());
+            word(
+                &format!(" {letter}"),
+                theme.activity(activity),
+                activity.words(),
+            );
         }
     }
     word("▄", theme.faint(), "on a CPU");
@@ -328,9 +399,9 @@ pub(crate) fn stack(app: &App, pointed: &Pointed) -> Vec<String> {
     frames
         .map(|row| {
             let places = &app.recording.symbols.frame(row.frame.frame).places;
-            let line = places.last().map_or_else(String::new, |place| {
-                format!(":{}", place.place.line)
-            });
+            let line = places
+                .last()
+                .map_or_else(String::new, |place| format!(":{}", place.place.line));
             format!("{}{line}", names.name(row.frame.callee))
         })
         .collect()

@@ -35,7 +35,12 @@ pub(super) fn report(app: &App) -> String {
         }
         View::Functions | View::Regions | View::Threads => {
             metrics(&app.table, &mut object);
-            let rows: Vec<Value> = app.table.rows.iter().map(|row| object_of(&app.table, row)).collect();
+            let rows: Vec<Value> = app
+                .table
+                .rows
+                .iter()
+                .map(|row| object_of(&app.table, row))
+                .collect();
             object.insert("rows".to_owned(), json!(rows));
         }
     }
@@ -83,7 +88,9 @@ fn nested(table: &Table) -> String {
         }
         let name = Value::from(row.name.as_str());
         let values = values(table, row);
-        text.push_str(&format!("{{\"name\":{name},\"values\":{values},\"children\":["));
+        text.push_str(&format!(
+            "{{\"name\":{name},\"values\":{values},\"children\":["
+        ));
         open = row.depth + 1;
     }
     text.push_str(&"]}".repeat(open as usize));
@@ -93,8 +100,13 @@ fn nested(table: &Table) -> String {
 
 /// The function in the middle with its callers and callees.
 fn block(table: &Table) -> Value {
-    let own = table.rows.iter().position(|row| row.lead == "* ").unwrap_or(0);
-    let side = |rows: &[Row]| -> Vec<Value> { rows.iter().map(|row| object_of(table, row)).collect() };
+    let own = table
+        .rows
+        .iter()
+        .position(|row| row.lead == "* ")
+        .unwrap_or(0);
+    let side =
+        |rows: &[Row]| -> Vec<Value> { rows.iter().map(|row| object_of(table, row)).collect() };
     let Some(row) = table.rows.get(own) else {
         return Value::Null;
     };

@@ -16,7 +16,9 @@ const FONT: &str = "font-family=\"monospace\" font-size=\"12\"";
 
 fn escape(text: &str) -> String {
     let text = text.replace('&', "&amp;");
-    text.replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    text.replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
 }
 
 fn picture(height: f64, title: &str, inside: &str) -> String {
@@ -42,7 +44,7 @@ pub(super) fn flame(app: &App) -> String {
     /// Boxes narrower than this cannot be seen.
     const LEAST: f64 = 0.2 / WIDTH;
     let tree = app.data.tree(&app.recording);
-    let (metric, at) = app.data.metric();
+    let (metric, at) = app.data.flame_metric();
     let boxes = flames(tree, app.tree.zoom, at, LEAST);
     let deepest = boxes.iter().map(|flame| flame.depth).max().unwrap_or(0);
     let mut inside = String::new();
@@ -55,7 +57,12 @@ pub(super) fn flame(app: &App) -> String {
         let (x, y) = (flame.start * WIDTH, 22.0 + flame.depth as f64 * LINE);
         let width = (flame.end - flame.start) * WIDTH;
         let title = format!("{} ({:.3} s)", row.name, row.attributed[at]);
-        inside.push_str(&rectangle((x, y), ((width - 0.5).max(0.1), LINE - 1.0), colour, &title));
+        inside.push_str(&rectangle(
+            (x, y),
+            ((width - 0.5).max(0.1), LINE - 1.0),
+            colour,
+            &title,
+        ));
         let letters = ((width - 6.0) / 7.3) as usize;
         if letters > 2 {
             let name: String = match row.name.chars().count() > letters {
@@ -91,7 +98,10 @@ pub(super) fn timeline(app: &App) -> String {
     let mut y = 24.0;
     for thread in app.threads() {
         let label = escape(&app.thread_label(thread));
-        inside.push_str(&format!("<text x=\"4\" y=\"{:.2}\">{label}</text>\n", y + 12.0));
+        inside.push_str(&format!(
+            "<text x=\"4\" y=\"{:.2}\">{label}</text>\n",
+            y + 12.0
+        ));
         let refine = |sample: &_| app.refined(sample);
         let slots = timeline.slots(thread, range, COLUMNS, &app.timeline.window, refine);
         // Equal neighbours make one rectangle.
@@ -127,7 +137,11 @@ pub(super) fn timeline(app: &App) -> String {
         let colour = web_colour(activity.family());
         inside.push_str(&rectangle((x, y), (10.0, 10.0), colour, activity.words()));
         let words = activity.words();
-        inside.push_str(&format!("<text x=\"{:.0}\" y=\"{:.2}\">{words}</text>\n", x + 14.0, y + 10.0));
+        inside.push_str(&format!(
+            "<text x=\"{:.0}\" y=\"{:.2}\">{words}</text>\n",
+            x + 14.0,
+            y + 10.0
+        ));
         x += 30.0 + words.len() as f64 * 7.3;
         if x > WIDTH - 130.0 {
             x = LABEL;

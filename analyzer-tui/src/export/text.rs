@@ -41,15 +41,24 @@ fn timeline(app: &App) -> String {
     for thread in app.threads() {
         let label = app.thread_label(thread);
         let slots = app.slots(thread);
-        let states = slots.iter().map(|slot| slot.main().map_or(' ', Activity::letter));
-        text.push_str(&format!("{label:<20} {}\n", states.collect::<String>().trim_end()));
+        let states = slots
+            .iter()
+            .map(|slot| slot.main().map_or(' ', Activity::letter));
+        text.push_str(&format!(
+            "{label:<20} {}\n",
+            states.collect::<String>().trim_end()
+        ));
     }
     text.push('\n');
     for activity in Activity::ALL {
         text.push_str(&format!("  {} {}\n", activity.letter(), activity.words()));
     }
     if let Some(pointed) = app.pointed() {
-        text.push_str(&format!("\n{} at {:.6} s\n", app.thread_label(pointed.thread), app.timeline.time as f64 / 1e9));
+        text.push_str(&format!(
+            "\n{} at {:.6} s\n",
+            app.thread_label(pointed.thread),
+            app.timeline.time as f64 / 1e9
+        ));
         let facts = timeline_facts(app, &pointed);
         for line in facts.iter().chain(&timeline_stack(app, &pointed)) {
             text.push_str(&format!("  {line}\n"));

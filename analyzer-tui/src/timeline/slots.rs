@@ -18,6 +18,8 @@ pub struct Slot {
     pub presence: [f64; 3],
     /// Where the time was placed by.
     pub place: Place,
+    /// The CPU that the first sample in it was taken on.
+    pub cpu: Option<u16>,
 }
 
 /// The least exact source that a column's time was placed by.
@@ -102,6 +104,7 @@ impl Timeline {
         let mut rest: Option<(u64, Rest)> = None;
         for (at, slot) in slots.iter_mut().enumerate() {
             let part = column(range, columns, at);
+            slot.cpu = row.samples_in(&part).first().map(|sample| sample.cpu);
             let mut start = part.start.max(row.life.start);
             let end = part.end.min(row.life.end);
             while start < end {
@@ -190,28 +193,42 @@ impl Row<'_> {
     }
 
     fn sums_of(&self, slice: u64) -> &[Sum] {
-        let start = self.sums.partition_point(|sum| u64::from(sum.slice) < slice);
-        let end = self.sums.partition_point(|sum| u64::from(sum.slice) <= slice);
+        let start = self
+            .sums
+            .partition_point(|sum| u64::from(sum.slice) < slice);
+        let end = self
+            .sums
+            .partition_point(|sum| u64::from(sum.slice) <= slice);
         &self.sums[start..end]
     }
 
     /// The listed intervals that overlap a range.
     fn intervals_in(&self, range: &Range<u64>) -> impl Iterator<Item = &Interval> {
-        let start = self.intervals.partition_point(|row| row.start.0 < range.start);
-        let stop = self.intervals.partition_point(|row| row.start.0 < range.end);
+        let start = self
+            .intervals
+            .partition_point(|row| row.start.0 < range.start);
+        let stop = self
+            .intervals
+            .partition_point(|row| row.start.0 < range.end);
         let near = &self.intervals[start.saturating_sub(1)..stop];
         let range = range.clone();
         near.iter().filter(move |row| overlap(row, &range) > 0)
     }
 
     fn samples_in(&self, range: &Range<u64>) -> &[Sample] {
-        let start = self.samples.partition_point(|sample| sample.time.0 < range.start);
-        let end = self.samples.partition_point(|sample| sample.time.0 < range.end);
+        let start = self
+            .samples
+            .partition_point(|sample| sample.time.0 < range.start);
+        let end = self
+            .samples
+            .partition_point(|sample| sample.time.0 < range.end);
         &self.samples[start..end]
     }
 
     fn is_unlisted(&self, sample: &Sample) -> bool {
-        let after = self.intervals.partition_point(|row| row.start <= sample.time);
+        let after = self
+            .intervals
+            .partition_point(|row| row.start <= sample.time);
         let before = after.checked_sub(1).and_then(|at| self.intervals.get(at));
         before.is_none_or(|row| sample.time.0 >= row.start.0 + row.length.0)
     }

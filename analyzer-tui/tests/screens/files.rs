@@ -1,0 +1,86 @@
+//! What `e` writes.
+
+use analyzer::app::Effect;
+use serde_json::Value;
+
+use super::{app, is_golden, press};
+
+/// Chooses the form at a place of the choice, and takes the file.
+fn written(view: &str, form: usize) -> (String, &'static str, String) {
+    let mut app = app(
+        &format!("write{}{form}", view.len() + view.as_bytes()[0] as usize),
+        80,
+        24,
+    );
+    press(&mut app, view);
+    press(&mut app, "e");
+    for _ in 0..form {
+        press(&mut app, "↓");
+    }
+    match press(&mut app, "⏎") {
+        Effect::Write {
+            stem,
+            ending,
+            contents,
+        } => (stem, ending, contents),
+        other => panic!("a file was to be written, not {other:?}"),
+    }
+}
+
+#[test]
+fn functions_as_text_and_json() {
+    let (stem, ending, contents) = written("2", 0);
+    assert_eq!((stem.as_str(), ending), ("omp.er-functions", "txt"));
+    is_golden("functions_file.txt", &contents);
+    let (_, ending, contents) = written("2", 1);
+    assert_eq!(ending, "json");
+    let report: Value = serde_json::from_str(&contents).unwrap();
+    assert_eq!(report["view"], "functions");
+    assert_eq!(report["rows"][0]["name"], "<Total>");
+    let work = report["rows"][0]["values"]["e.ompwork"].as_f64().unwrap();
+    assert!((work - 2.6).abs() < 1e-9, "{work}");
+    assert_eq!(report["metrics"][0]["id"], "e.ompwork");
+}
+
+#[test]
+fn a_tree_nests_in_json() {
+    let (_, _, contents) = written("4", 1);
+    let report: Value = serde_json::from_str(&contents).unwrap();
+    let root = &report["rows"][0];
+    assert_eq!(root["name"], "<Total>");
+    assert_eq!(root["children"][0]["name"], "_start");
+    assert_eq!(root["children"][0]["children"][0]["name"], "main");
+}
+
+#[test]
+fn every_view_is_written_in_every_form() {
+    for view in ["1", "2", "3", "4", "5", "6", "7", "8", "9"] {
+        let pictures = matches!(view, "5" | "8");
+        let forms = if pictures { 3 } else { 2 };
+        for form in 0..forms {
+            let (_, ending, contents) = written(view, form);
+            match ending {
+                "json" => {
+                    let report: Value = serde_json::from_str(&contents).unwrap();
+                    assert_eq!(report["viewmode"], "user", "view {view}");
+                    assert_eq!(report["experiments"][0], "omp.er");
+                }
+                "svg" => assert!(contents.starts_with("<svg ") && contents.ends_with("</svg>\n")),
+                _ => assert!(contents.starts_with("Experiment: omp.er\n"), "view {view}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn pictures_name_what_they_show() {
+    let (stem, _, flame) = written("5", 0);
+    assert_eq!(stem, "omp.er-flamegraph");
+    assert!(
+        flame.contains("<title>&lt;OMP implicit barrier&gt; (0.900 s)</title>"),
+        "{flame}"
+    );
+    let (_, _, timeline) = written("8", 0);
+    assert!(timeline.contains("100 initial"));
+    assert!(timeline.contains("<title>critical</title>"));
+}

@@ -1,0 +1,73 @@
+//! Every view in both modes.
+
+use super::{app, cells, is_golden, press, text, text_of};
+use analyzer::args::Colours;
+
+/// The views by their digits.
+const VIEWS: [(char, &str); 9] = [
+    ('1', "overview"),
+    ('2', "functions"),
+    ('3', "callers"),
+    ('4', "tree"),
+    ('5', "flame"),
+    ('6', "regions"),
+    ('7', "threads"),
+    ('8', "timeline"),
+    ('9', "experiment"),
+];
+
+#[test]
+fn every_view_in_both_modes_at_80_by_24() {
+    let mut app = app("golden", 80, 24);
+    for mode in ["user", "machine"] {
+        for (digit, name) in VIEWS {
+            press(&mut app, &digit.to_string());
+            if name == "callers" {
+                press(&mut app, "2g/bar⏎⏎");
+            }
+            // What was answered to the keys is not part of the view.
+            press(&mut app, "⎋");
+            is_golden(&format!("{name}_{mode}.txt"), &text(&app));
+        }
+        press(&mut app, "mm⎋");
+    }
+}
+
+#[test]
+fn a_wide_screen_has_the_stack_beside_the_rows_and_names_whole() {
+    let mut app = app("wide", 160, 40);
+    press(&mut app, "8→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→");
+    is_golden("timeline_wide.txt", &text(&app));
+    press(&mut app, "2");
+    is_golden("functions_wide.txt", &text(&app));
+}
+
+#[test]
+fn without_colours_letters_tell_the_states() {
+    let mut app = app("letters", 80, 24);
+    press(&mut app, "8");
+    is_golden(
+        "timeline_letters.txt",
+        &text_of(&cells(&app, Colours::None)),
+    );
+}
+
+#[test]
+fn the_keys_of_every_view_are_shown() {
+    let mut app = app("keys", 80, 50);
+    let mut all = String::new();
+    for (digit, _) in VIEWS {
+        press(&mut app, &digit.to_string());
+        press(&mut app, "?");
+        let screen = text(&app);
+        let lines = screen.lines().filter_map(|line| {
+            let (_, rest) = line.split_once('│')?;
+            rest.split_once('│')
+                .map(|(inside, _)| inside.trim().to_owned())
+        });
+        all.push_str(&lines.collect::<Vec<_>>().join("\n"));
+        all.push_str("\n\n");
+        press(&mut app, "⎋");
+    }
+    is_golden("keys.txt", &all);
+}

@@ -1,0 +1,82 @@
+//! Screens of a hand-made experiment, and what keys and the mouse do to them.
+
+mod files;
+mod golden;
+mod handmade;
+mod moves;
+mod styles;
+
+use std::path::{Path, PathBuf};
+
+use analyzer::app::{App, Effect};
+use analyzer::args::Colours;
+use analyzer::draw::draw;
+use analyzer::draw::theme::Theme;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// The app on a screen of a size.
+fn app(test: &str, width: u16, height: u16) -> App {
+    App::new(handmade::recording(test, |_| {}), (width, height))
+}
+
+/// Presses keys; each character is one, `⏎` is Enter, arrows are arrows, `⌫` and `⎋` are
+/// Backspace and Escape.
+fn press(app: &mut App, keys: &str) -> Effect {
+    let mut effect = Effect::None;
+    for letter in keys.chars() {
+        let code = match letter {
+            '⏎' => KeyCode::Enter,
+            '↑' => KeyCode::Up,
+            '↓' => KeyCode::Down,
+            '←' => KeyCode::Left,
+            '→' => KeyCode::Right,
+            '⌫' => KeyCode::Backspace,
+            '⎋' => KeyCode::Esc,
+            '⇥' => KeyCode::Tab,
+            letter => KeyCode::Char(letter),
+        };
+        effect = app.key(KeyEvent::new(code, KeyModifiers::NONE));
+    }
+    effect
+}
+
+/// The cells of the screen.
+fn cells(app: &App, colours: Colours) -> Buffer {
+    let (width, height) = app.size();
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal
+        .draw(|frame| draw(app, &Theme { colours }, frame))
+        .unwrap();
+    terminal.backend().buffer().clone()
+}
+
+/// The letters of the screen, without spaces at the ends of lines.
+fn text(app: &App) -> String {
+    text_of(&cells(app, Colours::Many))
+}
+
+fn text_of(cells: &Buffer) -> String {
+    let area = cells.area;
+    let line = |y| -> String { (0..area.width).map(|x| cells[(x, y)].symbol()).collect() };
+    let lines = (0..area.height).map(|y| line(y).trim_end().to_owned() + "\n");
+    lines.collect()
+}
+
+fn golden_path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(name)
+}
+
+/// Holds a text against a golden file that a person has read; `BLESS=1` writes it anew.
+fn is_golden(name: &str, text: &str) {
+    let path = golden_path(name);
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, text).unwrap();
+    }
+    let stored = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(text, stored, "{name}: write it anew with BLESS=1");
+}

@@ -1,0 +1,291 @@
+//! What keys and the mouse do.
+
+use analyzer::app::{App, Effect, View};
+use omp_model::profile::ViewMode;
+use ratatui::crossterm::event::{
+    KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
+
+use super::{app, handmade, press, text};
+
+fn selected(app: &App) -> String {
+    app.table.rows[app.cursor().selected].name.clone()
+}
+
+fn mouse(app: &mut App, kind: MouseEventKind, column: u16, row: u16) {
+    app.mouse(MouseEvent {
+        kind,
+        column,
+        row,
+        modifiers: KeyModifiers::NONE,
+    });
+}
+
+const REGION: &str = "foo -- OMP parallel region from line 9 [foo.omp_outlined]";
+
+#[test]
+fn a_mode_switch_keeps_the_selection_where_it_has_a_counterpart() {
+    let mut app = app("mode", 80, 24);
+    press(&mut app, "2/parallel⏎");
+    assert_eq!(selected(&app), REGION);
+    press(&mut app, "m");
+    assert_eq!(
+        (app.settings.mode, selected(&app).as_str()),
+        (ViewMode::Expert, REGION)
+    );
+    press(&mut app, "m");
+    assert_eq!(
+        (app.settings.mode, selected(&app).as_str()),
+        (ViewMode::Machine, REGION)
+    );
+    // A barrier has no function of its own in machine mode: the nearest caller that has stands in.
+    press(&mut app, "m4/implicit⏎");
+    assert_eq!(selected(&app), "<OMP implicit barrier>");
+    press(&mut app, "m");
+    press(&mut app, "m");
+    assert_ne!(selected(&app), "<OMP implicit barrier>");
+}
+
+#[test]
+fn the_tree_folds_and_unfolds() {
+    let mut app = app("tree", 80, 24);
+    press(&mut app, "4-");
+    assert_eq!(app.table.rows.len(), 1);
+    press(&mut app, "→");
+    let shown: Vec<&str> = app.table.rows.iter().map(|row| row.name.as_str()).collect();
+    assert_eq!(shown, ["<Total>", "_start", "<OMP idle>"]);
+    press(&mut app, "x");
+    assert_eq!(
+        selected(&app),
+        "bar",
+        "the hot path ends where most of the work is"
+    );
+    press(&mut app, "←");
+    assert_eq!(selected(&app), REGION);
+    press(&mut app, "←");
+    assert!(app.table.rows.iter().all(|row| row.name != "bar"));
+    press(&mut app, "+");
+    assert_eq!(
+        app.table.rows.len(),
+        app.data.tree(&app.recording).rows.len()
+    );
+}
+
+#[test]
+fn callers_lead_to_callers_and_back() {
+    let mut app = app("callers", 80, 24);
+    press(&mut app, "2/bar⏎⏎");
+    assert_eq!((app.view, app.centre.as_str()), (View::Callers, "bar"));
+    press(&mut app, "g⏎");
+    assert_eq!(app.centre, REGION);
+    press(&mut app, "⌫");
+    assert_eq!(app.centre, "bar");
+}
+
+#[test]
+fn an_order_is_chosen_and_turned_round() {
+    let mut app = app("sort", 80, 24);
+    press(&mut app, "2s↓↓⏎");
+    assert_eq!(app.table.title, "Functions by Exclusive OMP Wait Time");
+    assert_eq!(app.table.rows[1].name, "<OMP implicit barrier>");
+    press(&mut app, "s↓↓⏎");
+    assert_eq!(app.table.title, "Functions by Name");
+    assert_eq!(app.table.rows[1].name, "<OMP critical section wait>");
+}
+
+#[test]
+fn a_filter_holds_in_every_view_until_it_is_taken_off() {
+    let mut app = app("filter", 80, 24);
+    press(&mut app, "7↓f⏎");
+    assert_eq!(app.settings.filter.as_ref().unwrap().text(), "LWPID==101");
+    assert_eq!(app.table.rows.len(), 1);
+    press(&mut app, "1");
+    assert!(
+        text(&app).contains("Total Thread                 2.200"),
+        "{}",
+        text(&app)
+    );
+    press(&mut app, "8");
+    assert_eq!(app.threads().len(), 1);
+    press(&mut app, "F1");
+    assert!(text(&app).contains("Total Thread                 4.400"));
+}
+
+#[test]
+fn a_wrong_filter_is_told_and_can_be_mended() {
+    let mut app = app("wrong", 80, 24);
+    press(&mut app, "1fLWPID==");
+    press(&mut app, "⏎");
+    assert!(text(&app).contains("at character"), "{}", text(&app));
+    press(&mut app, "101⏎");
+    assert_eq!(app.settings.filter.as_ref().unwrap().text(), "LWPID==101");
+    press(&mut app, "f");
+    for _ in 0..20 {
+        press(&mut app, "⌫");
+    }
+    press(&mut app, "⏎");
+    assert!(app.settings.filter.is_none());
+}
+
+#[test]
+fn steps_lead_to_single_samples_and_borders() {
+    let mut app = app("steps", 80, 24);
+    press(&mut app, "8.");
+    assert_eq!(app.timeline.time, 50_000_000, "the first sample");
+    let pointed = app.pointed().unwrap();
+    assert_eq!(pointed.sample.unwrap().time.0, 50_000_000);
+    assert_eq!(pointed.sample.unwrap().cpu, 2);
+    press(&mut app, ".....");
+    assert_eq!(
+        app.timeline.time, 500_000_000,
+        "five samples of 100 ms, then the region begins"
+    );
+    press(&mut app, ",");
+    assert_eq!(app.timeline.time, 450_000_000);
+    for _ in 0..20 {
+        press(&mut app, "+");
+    }
+    let range = &app.timeline.range;
+    assert!(range.contains(&450_000_000));
+    assert!(range.end - range.start <= 40_000, "{range:?}");
+    assert!(
+        text(&app).contains("sample at 0.450000 s on CPU 2: serial"),
+        "{}",
+        text(&app)
+    );
+    press(&mut app, "0");
+    assert_eq!(app.timeline.range, 0..2_200_000_000);
+}
+
+#[test]
+fn the_stack_at_the_cursor_is_rewritten_when_the_mode_switches() {
+    let mut app = app("stack", 160, 40);
+    press(&mut app, "8↓");
+    // To 1.5 s, where the worker begins to wait.
+    while app.timeline.time < 1_500_000_000 {
+        press(&mut app, ".");
+    }
+    let screen = text(&app);
+    assert!(
+        screen.contains("implicit barrier for 700 ms from 1.500000 s, asleep"),
+        "{screen}"
+    );
+    assert!(screen.contains("│ <OMP implicit barrier>"), "{screen}");
+    assert!(screen.contains("│ main:20"), "{screen}");
+    press(&mut app, "mm");
+    let screen = text(&app);
+    assert!(screen.contains("│ __kmp_hyper_barrier_release"), "{screen}");
+    assert!(screen.contains("│ clone3"), "{screen}");
+    assert!(!screen.contains("│ main"), "{screen}");
+}
+
+#[test]
+fn the_slots_of_a_row_hold_its_whole_life() {
+    let mut app = app("slots", 80, 24);
+    press(&mut app, "8");
+    for zoom in ["", "++", "+++"] {
+        press(&mut app, zoom);
+        let range = app.timeline.range.clone();
+        for thread in app.threads() {
+            let slots = app.slots(thread);
+            let sum: f64 = slots.iter().flat_map(|slot| slot.times).sum();
+            let on_and_off: f64 = slots.iter().flat_map(|slot| slot.presence).sum();
+            let length = (range.end - range.start) as f64;
+            assert!((sum - length).abs() < 10.0, "{sum} of {length}");
+            assert!(
+                (on_and_off - length).abs() < 10.0,
+                "{on_and_off} of {length}"
+            );
+        }
+    }
+}
+
+#[test]
+fn flames_are_zoomed_and_left_again() {
+    let mut app = app("flame", 80, 24);
+    press(&mut app, "5g↓↓↓⏎");
+    let tree = app.data.tree(&app.recording);
+    assert_eq!(tree.rows[app.tree.zoom].name, "foo");
+    press(&mut app, "⌫");
+    let tree = app.data.tree(&app.recording);
+    assert_eq!(tree.rows[app.tree.zoom].name, "main");
+}
+
+#[test]
+fn the_mouse_selects_views_rows_boxes_and_moments() {
+    let mut app = app("mouse", 80, 24);
+    let press_left = MouseEventKind::Down(MouseButton::Left);
+    let tab = text(&app).lines().next().unwrap().find("2 F").unwrap() as u16;
+    mouse(&mut app, press_left, tab, 0);
+    assert_eq!(app.view, View::Functions);
+    mouse(&mut app, press_left, 10, 6);
+    assert_eq!(app.cursor().selected, 2);
+    mouse(&mut app, press_left, 10, 6);
+    assert_eq!(app.view, View::Callers, "a second press goes in");
+    press(&mut app, "8");
+    mouse(&mut app, press_left, 47, 6);
+    assert_eq!(app.timeline.row, 1);
+    assert!(
+        (1_080_000_000..1_120_000_000).contains(&app.timeline.time),
+        "{}",
+        app.timeline.time
+    );
+    mouse(&mut app, MouseEventKind::ScrollUp, 47, 6);
+    let range = app.timeline.range.clone();
+    assert_eq!(range.end - range.start, 1_100_000_000);
+    mouse(&mut app, MouseEventKind::Drag(MouseButton::Left), 37, 6);
+    mouse(&mut app, press_left, 47, 6);
+    mouse(&mut app, MouseEventKind::Drag(MouseButton::Left), 37, 6);
+    assert!(
+        app.timeline.range.start > range.start,
+        "a drag to the left shows later times"
+    );
+}
+
+#[test]
+fn keys_that_no_help_lists_do_nothing() {
+    let mut app = app("unlisted", 80, 24);
+    let before = text(&app);
+    for letter in "cdiptuwyz@%".chars() {
+        press(&mut app, &letter.to_string());
+        assert_eq!(text(&app), before, "{letter}");
+    }
+}
+
+#[test]
+fn q_and_control_c_quit() {
+    let mut app = app("quit", 80, 24);
+    assert_eq!(press(&mut app, "q"), Effect::Quit);
+    let event = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    assert_eq!(app.key(event), Effect::Quit);
+}
+
+#[test]
+fn every_size_is_drawn_in_every_view() {
+    let mut app = app("sizes", 80, 24);
+    for digit in "123456789".chars() {
+        press(&mut app, &digit.to_string());
+        for (width, height) in [(1, 1), (20, 5), (21, 6), (40, 10), (80, 24), (300, 100)] {
+            app.resize(width, height);
+            press(&mut app, "↓↓↑→←");
+            assert!(!text(&app).is_empty());
+        }
+    }
+}
+
+#[test]
+fn of_a_damaged_experiment_the_whole_part_is_shown_with_a_warning() {
+    let recording = handmade::recording("damaged", |records| {
+        let bytes = std::fs::read(records).unwrap();
+        std::fs::write(records, &bytes[..bytes.len() - 30]).unwrap();
+    });
+    let mut app = App::new(recording, (100, 24));
+    let screen = text(&app);
+    assert!(screen.contains("! the recording was cut short"), "{screen}");
+    press(&mut app, "9");
+    assert!(
+        text(&app).contains("Warning: the recording was not finished"),
+        "{}",
+        text(&app)
+    );
+}

@@ -1,0 +1,102 @@
+//! Colours, and their absence.
+
+use analyzer::activity::Activity;
+use analyzer::args::Colours;
+use analyzer::draw::theme::Theme;
+use ratatui::buffer::{Buffer, Cell};
+use ratatui::style::{Color, Modifier};
+
+use super::{app, cells, press, text_of};
+
+/// The cell where a line that begins with a label has its column.
+fn cell_of<'a>(cells: &'a Buffer, label: &str, column: u16) -> &'a Cell {
+    let text = text_of(cells);
+    let line = text
+        .lines()
+        .position(|line| line.starts_with(label))
+        .unwrap();
+    &cells[(column, line as u16)]
+}
+
+#[test]
+fn a_state_has_its_familys_colour_where_it_was() {
+    let mut app = app("states", 80, 24);
+    press(&mut app, "8");
+    // 65 columns of 2.2 s after a label of 15: 1.0 s is column 44, 1.85 s column 69.
+    for colours in [Colours::Many, Colours::Sixteen] {
+        let theme = Theme { colours };
+        let cells = cells(&app, colours);
+        for (label, column, activity) in [
+            ("100 initial", 20, Activity::Serial),
+            ("100 initial", 44, Activity::Work),
+            ("100 initial", 69, Activity::Critical),
+            ("100 initial", 77, Activity::ImplicitBarrier),
+            ("101 worker", 20, Activity::Idle),
+            ("101 worker", 69, Activity::ImplicitBarrier),
+        ] {
+            let cell = cell_of(&cells, label, column);
+            assert_eq!(
+                Some(cell.bg),
+                theme.activity(activity).bg,
+                "{label} at {column}"
+            );
+        }
+    }
+}
+
+#[test]
+fn without_colours_no_cell_has_any() {
+    let mut app = app("mono", 80, 24);
+    for digit in '1'..='9' {
+        press(&mut app, &digit.to_string());
+        for overlay in ["", "?", "⎋e", "⎋f", "⎋"] {
+            press(&mut app, overlay);
+            let cells = cells(&app, Colours::None);
+            for cell in cells.content() {
+                assert_eq!(
+                    (cell.fg, cell.bg),
+                    (Color::Reset, Color::Reset),
+                    "view {digit}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_selected_row_is_reversed_and_follows_the_keys() {
+    let mut app = app("selected", 80, 24);
+    press(&mut app, "2↓↓");
+    let cells = cells(&app, Colours::Many);
+    let text = text_of(&cells);
+    let reversed: Vec<&str> = text
+        .lines()
+        .enumerate()
+        .filter(|(y, _)| (4..20).contains(y))
+        .filter(|(y, _)| cells[(40, *y as u16)].modifier.contains(Modifier::REVERSED))
+        .map(|(_, line)| line)
+        .collect();
+    assert_eq!(reversed.len(), 1, "{text}");
+    assert!(reversed[0].contains("foo -- OMP"), "{reversed:?}");
+}
+
+#[test]
+fn families_differ_on_terminals_of_sixteen_and_of_many_colours() {
+    for colours in [Colours::Sixteen, Colours::Many] {
+        let theme = Theme { colours };
+        let mut families = Vec::new();
+        for activity in Activity::ALL {
+            let known = (activity.family(), theme.activity(activity).bg);
+            if !families.contains(&known) {
+                families.push(known);
+            }
+        }
+        let mut grounds: Vec<_> = families
+            .iter()
+            .map(|(_, ground)| format!("{ground:?}"))
+            .collect();
+        grounds.sort();
+        grounds.dedup();
+        assert_eq!(grounds.len(), families.len(), "{colours:?}");
+    }
+}
