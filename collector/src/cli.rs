@@ -101,7 +101,8 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocation, St
     request(&matches).map(Invocation::Record)
 }
 
-fn command() -> Command {
+/// The options, from which parsing, `--help` and the manual page are made.
+pub fn command() -> Command {
     let later = LATER.map(|(letter, what)| Arg::new(what).short(letter).num_args(0..=1).hide(true));
     let path = |id: &'static str, letter| {
         Arg::new(id)
