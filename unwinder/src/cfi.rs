@@ -5,6 +5,7 @@
 //! so. That loses every frame above a function that realigns its stack, whose CFA is an expression
 //! that reads memory. So each address is classified here first.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use gimli::{
@@ -119,6 +120,18 @@ impl Cfi {
                 look,
             )
         }
+    }
+
+    /// The code that the FDE of `svma` covers: by convention one function, or the part of one
+    /// that the compiler moved away (`.cold`).
+    pub(crate) fn bounds(&self, svma: u64) -> Option<Range<u64>> {
+        let offset = self.finder.fde_offset(svma, &self.bases)?;
+        let bounds = if self.is_debug_frame {
+            fde_bounds(&debug_frame(&self.data), &self.bases, offset)
+        } else {
+            fde_bounds(&eh_frame(&self.data), &self.bases, offset)
+        };
+        bounds.filter(|bounds| bounds.contains(&svma))
     }
 
     /// How the caller of a frame at `svma` is found.
@@ -292,6 +305,17 @@ fn row_at<'a, S: UnwindSection<Slice<'a>>, T>(
         encoding,
         signal: fde.is_signal_trampoline(),
     }))
+}
+
+fn fde_bounds<'a, S: UnwindSection<Slice<'a>>>(
+    section: &S,
+    bases: &BaseAddresses,
+    offset: usize,
+) -> Option<Range<u64>> {
+    let fde = section
+        .fde_from_offset(bases, S::Offset::from(offset), S::cie_from_offset)
+        .ok()?;
+    Some(fde.initial_address()..fde.end_address())
 }
 
 /// Fixed space for the evaluation of an expression, so that it does not allocate.

@@ -296,12 +296,31 @@ pub(crate) fn elf64<'data, R: ReadRef<'data>>(data: R) -> Result<Elf64<'data, R>
     ElfFile64::parse(data).map_err(|error| ImageError::Damaged(error.to_string()))
 }
 
-fn cfi_sections<'data, R: ReadRef<'data>>(elf: &Elf64<'data, R>) -> CfiSections {
-    let bytes = |name: &str| -> Option<(u64, Arc<[u8]>)> {
-        let section = elf.section_by_name(name)?;
-        let data = section.uncompressed_data().ok()?;
-        (!data.is_empty()).then(|| (section.address(), Arc::from(&*data)))
-    };
+/// A section that is not empty, with its svma.
+fn section<'data, R: ReadRef<'data>>(
+    elf: &Elf64<'data, R>,
+    name: &str,
+) -> Option<(u64, Arc<[u8]>)> {
+    let section = elf.section_by_name(name)?;
+    let data = section.uncompressed_data().ok()?;
+    (!data.is_empty()).then(|| (section.address(), Arc::from(&*data)))
+}
+
+/// What there is of `.debug_frame`, as if there were no `.eh_frame`.
+pub(crate) fn debug_frame_sections<'data, R: ReadRef<'data>>(
+    elf: &Elf64<'data, R>,
+) -> Option<CfiSections> {
+    Some(CfiSections {
+        eh_frame: None,
+        eh_frame_hdr: None,
+        debug_frame: Some(section(elf, ".debug_frame")?),
+        text: 0,
+        got: 0,
+    })
+}
+
+pub(crate) fn cfi_sections<'data, R: ReadRef<'data>>(elf: &Elf64<'data, R>) -> CfiSections {
+    let bytes = |name| section(elf, name);
     let svma = |name: &str| {
         elf.section_by_name(name)
             .map_or(0, |section| section.address())

@@ -31,7 +31,8 @@
 //! - Code without call frame information is passed only where a return address is found that
 //!   follows a call instruction.
 //! - Symbols come from the file's own tables, from `.gnu_debugdata`, or from a separate debug
-//!   file; each thing that was looked for and not found is a [`SymbolsMiss`].
+//!   file; each thing that was looked for and not found is a [`SymbolsMiss`]. Code without a
+//!   symbol is told apart by function all the same ([`Symbols::code`]).
 //!
 //! Addresses as the process has them are called addresses; those of the file, before it was
 //! loaded somewhere, are svmas. x86-64 is the machine that is supported.
@@ -49,6 +50,7 @@ mod regs;
 mod space;
 mod symbols;
 mod symtab;
+mod unnamed;
 mod unwind;
 
 pub use build_id::BuildId;

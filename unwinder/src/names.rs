@@ -23,7 +23,13 @@ pub fn short(raw: &str) -> String {
     translate(raw, &DemangleOptions::new().no_params().no_return_type())
 }
 
+/// What follows the name of a function in that of its stub of the procedure linkage table.
+pub const STUB: &str = "@plt";
+
 fn translate(raw: &str, options: &DemangleOptions) -> String {
+    if let Some(function) = raw.strip_suffix(STUB).filter(|name| !name.is_empty()) {
+        return translate(function, options) + STUB;
+    }
     // A versioned symbol, `name@VERSION` or `name@@VERSION`.
     let raw = raw
         .split_once('@')
@@ -143,6 +149,9 @@ mod tests {
             ("memcpy@@GLIBC_2.14", "memcpy", "memcpy"),
             ("memcpy@GLIBC_2.2.5", "memcpy", "memcpy"),
             ("@", "@", "@"),
+            ("memcpy@plt", "memcpy@plt", "memcpy@plt"),
+            ("_Z3fooid@plt", "foo(int, double)@plt", "foo@plt"),
+            ("@plt", "@plt", "@plt"),
             ("_Z", "_Z", "_Z"),
             ("_Zebra", "_Zebra", "_Zebra"),
             // C++.

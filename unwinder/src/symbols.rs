@@ -13,12 +13,15 @@ use crate::debugfile::{self, DEBUG_ROOT, Links, SymbolsMiss};
 use crate::debuginfo::DebugInfo;
 use crate::file;
 use crate::image::{Elf64, ImageError, elf64, is_executable};
+use crate::names::STUB;
 use crate::symtab::{RawSymbol, SymbolTable, string_at};
+use crate::unnamed::{Target, Unnamed};
 
 /// A function of a load object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// The linkage name, as the symbol table has it.
+    /// The linkage name, as the symbol table has it; `foo@plt` for a stub of the procedure linkage
+    /// table, and empty for code that [`Symbols::code`] knows by its bounds alone.
     pub name: String,
     /// The svma of its first byte.
     pub start: u64,
@@ -56,6 +59,7 @@ pub struct Symbols {
     roots: Vec<PathBuf>,
     bytes: Option<Arc<[u8]>>,
     debug: OnceCell<Result<DebugInfo, SymbolsMiss>>,
+    unnamed: OnceCell<Unnamed>,
 }
 
 impl std::fmt::Debug for Symbols {
@@ -164,6 +168,7 @@ impl Symbols {
             roots,
             bytes,
             debug: OnceCell::new(),
+            unnamed: OnceCell::new(),
         }
     }
 
@@ -197,6 +202,49 @@ impl Symbols {
             .take_while(|entry| entry.reach > svma)
             .find(|entry| entry.end > svma)?;
         Some(self.as_function(entry))
+    }
+
+    /// The function that holds `svma`, as [`Symbols::function`] has it, or what else tells the
+    /// functions of a stripped file apart:
+    ///
+    /// - a stub of the procedure linkage table is `foo@plt`, after what it leads to;
+    /// - a function without a symbol has the bounds of its call frame information, and no name.
+    ///   What the compiler split off from a function (`.cold`) is one by itself.
+    #[must_use]
+    pub fn code(&self, svma: u64) -> Option<Function> {
+        if let Some(named) = self.function(svma) {
+            return Some(named);
+        }
+        let unnamed = self.unnamed.get_or_init(|| match &self.bytes {
+            Some(bytes) => Unnamed::of_bytes(bytes, &self.links, &self.roots),
+            None => Unnamed::open(&self.links, &self.roots),
+        });
+        let of = |name: Option<String>, range: Range<u64>| Function {
+            name: name.unwrap_or_default(),
+            start: range.start,
+            size: range.end - range.start,
+        };
+        if let Some((range, target)) = unnamed.stub(svma) {
+            let name = match target {
+                Some(Target::Symbol(name)) => Some(name.clone()),
+                Some(&Target::Resolver(svma)) => self.function(svma).map(|chooser| chooser.name),
+                None => None,
+            };
+            return Some(of(name.map(|name| name + STUB), range));
+        }
+        let bounds = unnamed.bounds(svma)?;
+        let after = self.entries.partition_point(|entry| entry.start <= svma);
+        let end = self.entries.get(after).map_or(u64::MAX, |next| next.start);
+        let end = end.min(bounds.end);
+        match after.checked_sub(1).map(|before| &self.entries[before]) {
+            // Its symbol is there, with too small a size.
+            Some(before) if before.start == bounds.start => {
+                let name = self.as_function(before).name;
+                Some(of(Some(name), bounds.start..end))
+            }
+            Some(before) => Some(of(None, bounds.start.max(before.reach)..end)),
+            None => Some(of(None, bounds.start..end)),
+        }
     }
 
     /// All functions, by address.
