@@ -1,7 +1,7 @@
 //! What the process has once: the arena, the runtimes that called, and what fork does to them.
 //!
-//! Set up when a runtime asks for a tool, which is not a callback: here files may be opened and
-//! memory allocated. Callbacks only read.
+//! Set up when a runtime asks for a tool, or at a process's first call of a libgomp, neither of
+//! which is a callback: here files may be opened and memory allocated. Callbacks only read.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -24,7 +24,7 @@ static PID: AtomicI32 = AtomicI32::new(0);
 /// The process for which the runtimes were entered into the arena.
 static REGISTERED: AtomicI32 = AtomicI32::new(0);
 
-/// A runtime that loaded this library.
+/// A runtime that is listened to.
 pub(crate) struct Runtime {
     kind: RuntimeKind,
     address: u64,

@@ -102,12 +102,15 @@ unsafe extern "C-unwind" fn run(region: *mut c_void) {
     } else {
         THREAD_WORKER
     };
-    with_kind(kind, |thread| enter(thread, &region, index, size));
+    let token = with_kind(kind, |thread| {
+        enter(thread, &region, index, size);
+        thread.token()
+    });
     // SAFETY: the program's function and its data.
     unsafe { body(region.data) };
     if size > 1 {
         // The thread goes on to the join barrier and nowhere else.
-        with(|thread| thread.join_wait_begin(JOIN, region.id, 0));
+        with_same(token, |thread| thread.join_wait_begin(JOIN, region.id, 0));
     }
 }
 
