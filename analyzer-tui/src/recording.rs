@@ -7,7 +7,7 @@ use omp_model::experiment::Experiment;
 use omp_model::filter::{self, Filter, Filtered};
 use omp_model::metrics::Available;
 use omp_model::profile::{Profile, ViewMode};
-use omp_model::share::{self, Shares};
+use omp_model::share::{self, Shares, blame};
 use omp_model::symbolize::{self, Files};
 use omp_model::symbols::SymbolTable;
 use omp_model::union::unite;
@@ -124,7 +124,12 @@ impl Recording {
             let source = self.source();
             let samples = || self.experiment.samples.iter();
             let shares = self.shares.get_or_init(|| Shares::new(&source, samples()));
-            shares.profile(&source, mode)
+            let mut profile = shares.profile(&source, mode);
+            let Experiment {
+                tables, intervals, ..
+            } = &self.experiment;
+            blame::charge(&mut profile, tables, intervals);
+            profile
         })
     }
 

@@ -7,7 +7,7 @@ use omp_model::experiment::Experiment;
 use omp_model::filter::{self, Filter};
 use omp_model::metrics::Available;
 use omp_model::profile::{Profile, ViewMode};
-use omp_model::share::{self, Shares};
+use omp_model::share::{self, Shares, blame};
 use omp_model::symbolize::{self, Files};
 use omp_model::symbols::SymbolTable;
 use omp_model::union::unite;
@@ -120,7 +120,13 @@ impl Recording {
             let shares = self
                 .shares
                 .get_or_init(|| Shares::new(&source, self.experiment.samples.iter()));
-            shares.profile(&source, mode)
+            let mut profile = shares.profile(&source, mode);
+            blame::charge(
+                &mut profile,
+                &self.experiment.tables,
+                &self.experiment.intervals,
+            );
+            profile
         })
     }
 

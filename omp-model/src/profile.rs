@@ -50,9 +50,9 @@ pub struct DisplayFrame {
 /// What function views show in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Callee {
-    /// A function with a symbol.
+    /// A function.
     Function(FunctionId),
-    /// Code without a symbol, `<static>@0xNNN (<lib.so>)`.
+    /// Code of which not even the function's bounds are known, `<static>@0xNNN (<lib.so>)`.
     Static(ModuleId, u64),
     /// A wait or overhead, by its OpenMP name.
     Pseudo(Pseudo),
@@ -152,6 +152,8 @@ pub struct Item {
     pub inferred: bool,
     /// How long.
     pub seconds: f64,
+    /// Seconds that other threads waited because of it ([`crate::share::blame`]).
+    pub blame: f64,
     /// Clock samples behind it.
     pub samples: u32,
 }

@@ -8,6 +8,7 @@ use omp_model::views::overview::{Overview, overview as sum_up};
 use omp_model::views::threads::kind_name;
 use serde_json::{Map, Value, json};
 
+use super::first::First;
 use super::lists::footer;
 use super::{COMMANDS, Command, Group};
 use crate::failure::Stop;
@@ -393,6 +394,7 @@ fn overview_json(scene: &Scene<'_>, overview: &Overview) -> String {
         quantities.into_iter().map(json::metric).collect(),
     );
     object.insert("rows".to_owned(), json!(rows));
+    object.extend(First::of(scene).map(|first| first.json()).unwrap_or_default());
     json::finish(scene, object)
 }
 
@@ -405,7 +407,11 @@ fn overview_text(scene: &Scene<'_>, overview: &Overview) -> String {
         .collect();
     let count: usize = overview.threads.iter().map(|(_, count)| count).sum();
     let duration = header.duration_ns as f64 / 1e9;
-    let mut report = format!(
+    let first = First::of(scene);
+    let mut report = first
+        .as_ref()
+        .map_or_else(String::new, |first| format!("{}\n", first.losses_text()));
+    report.push_str(&format!(
         "Experiment: {}\n  Target: '{}'\n  Host: {} ({} CPUs)\n  Start: {}\n  Duration: {} \
          seconds\n  Processes: {}\n  Threads: {count} ({})\n\nTime of all threads\n",
         scene.recording.name,
@@ -416,11 +422,12 @@ fn overview_text(scene: &Scene<'_>, overview: &Overview) -> String {
         text::seconds(duration),
         overview.processes,
         kinds.join(", ")
-    );
+    ));
     let total = overview.time(Metric::Total);
     for &(metric, seconds) in &overview.times {
         // Wait states that never came say nothing; the metrics that partition the time always do.
-        if seconds == 0.0 && metric.is_openmp() {
+        // Blame is the others' time again.
+        if metric == Metric::Blame || (seconds == 0.0 && metric.is_openmp()) {
             continue;
         }
         let name = format!("{}{}", indent(metric), metric.words());
@@ -429,6 +436,9 @@ fn overview_text(scene: &Scene<'_>, overview: &Overview) -> String {
             text::seconds(seconds),
             text::percent(seconds, total)
         ));
+    }
+    if let Some(first) = &first {
+        report.push_str(&format!("\n{}", first.efficiency_text()));
     }
     report.push_str("\nFunctions with most thread time (seconds, % of all)\n");
     for row in &overview.largest.rows {

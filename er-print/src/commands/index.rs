@@ -69,7 +69,7 @@ pub(crate) fn indxobj(session: &mut Session<'_>, arguments: &[String]) -> Result
     let found: Vec<&Type> = TYPES.iter().filter(begins).collect();
     let exact = TYPES.iter().find(|it| it.name.to_lowercase() == word);
     match (exact, found.as_slice()) {
-        (Some(only), _) | (None, [only]) => (only.action)(session, &[]),
+        (Some(only), _) | (None, &[only]) => (only.action)(session, &[]),
         _ => {
             let names: Vec<&str> = TYPES.iter().map(|it| it.name).collect();
             Err(Stop::Words(format!(
@@ -196,7 +196,7 @@ fn index_text(scene: &Scene<'_>, title: &str, rows: &[IndexRow]) -> String {
     for (row, name) in shown.iter().zip(&names) {
         lines.push(line(times(&|at| row.seconds[at]), name));
     }
-    let table = text::table(&columns, &lines);
+    let table = text::table_in(scene.settings.layout, &columns, &lines);
     format!("{title}\n\n{table}\n{}", footer(scene))
 }
 

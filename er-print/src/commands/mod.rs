@@ -3,8 +3,11 @@
 mod about;
 mod disasm;
 mod filters;
+mod first;
 mod functions;
+mod index;
 mod lists;
+mod openmp;
 mod pcs;
 mod places;
 mod settings;

@@ -1,8 +1,8 @@
 //! The table of commands, in the order of help.
 
 use super::{
-    Action, Command, Group, about, disasm, filters, functions, lists, pcs, places, settings,
-    source, tree,
+    Action, Command, Group, about, disasm, filters, functions, index, lists, openmp, pcs, places,
+    settings, source, tree,
 };
 
 /// A command that reads the experiment.
@@ -99,17 +99,17 @@ pub(crate) const COMMANDS: &[Command] = &[
     general(Group::Places, "dcc", "CLASSES", "choose comments in annotated instructions", places::dcc),
     general(Group::Places, "cc", "CLASSES", "choose comments in both", places::cc),
 
-    later(Group::Index, "indxobj", "TYPE", "list index objects of a type"),
-    later(Group::Index, "indxobj_list", "", "list the types of index objects"),
+    view(Group::Index, "indxobj", "TYPE", "list index objects of a type", index::indxobj),
+    general(Group::Index, "indxobj_list", "", "list the types of index objects", index::indxobj_list),
     later(Group::Index, "indxobj_define", "TYPE EXPR", "define a type of index object"),
     view(Group::Index, "Threads", "", "list threads by the current metrics", lists::threads),
-    later(Group::Index, "CPUs", "", "list CPUs by the current metrics"),
-    later(Group::Index, "Samples", "", "list sample points by the current metrics"),
-    later(Group::Index, "Seconds", "", "list seconds by the current metrics"),
-    later(Group::Index, "Processes", "", "list processes by the current metrics"),
-    later(Group::Index, "Experiment_IDs", "", "list experiments by the current metrics"),
-    later(Group::Index, "OMP_preg", "", "list parallel regions by the current metrics"),
-    later(Group::Index, "OMP_task", "", "list tasks by the current metrics"),
+    view(Group::Index, "CPUs", "", "list CPUs by the current metrics", index::cpus),
+    view(Group::Index, "Samples", "", "list sample points by the current metrics", index::samples),
+    view(Group::Index, "Seconds", "", "list seconds by the current metrics", index::seconds),
+    view(Group::Index, "Processes", "", "list processes by the current metrics", index::processes),
+    view(Group::Index, "Experiment_IDs", "", "list experiments by the current metrics", index::experiments),
+    view(Group::Index, "OMP_preg", "", "list parallel regions with what they could save, and why", openmp::regions),
+    view(Group::Index, "OMP_task", "", "list task constructs with their tasks' times", openmp::tasks),
 
     alias(&["exp_list"], later(Group::Lists, "experiment_list", "", "list the experiments")),
     later(Group::Lists, "sample_list", "", "list the sample points"),

@@ -132,6 +132,7 @@ impl Made {
             kernel: false,
             inferred: waits || thread == 1,
             seconds,
+            blame: 0.0,
             samples: u32::from(thread == 0) * 4,
         });
     }

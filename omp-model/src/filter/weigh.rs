@@ -97,6 +97,7 @@ pub fn apply(
         let seconds = item.seconds * weight;
         kept.profile.items.push(Item {
             seconds,
+            blame: item.blame * weight,
             samples: (f64::from(item.samples) * weight).round() as u32,
             ..*item
         });

@@ -53,11 +53,14 @@ pub enum Metric {
     Atomic,
     /// Waiting for tasks.
     Task,
+    /// The others' idle and barrier time, charged to what the thread did meanwhile
+    /// ([`crate::share::blame`]): no part of its own time.
+    Blame,
 }
 
 impl Metric {
     /// Every metric, in the order of lists.
-    pub const ALL: [Metric; 18] = [
+    pub const ALL: [Metric; 19] = [
         Metric::Total,
         Metric::TotalCpu,
         Metric::User,
@@ -76,6 +79,7 @@ impl Metric {
         Metric::Ordered,
         Metric::Atomic,
         Metric::Task,
+        Metric::Blame,
     ];
 
     /// The name in the command language.
@@ -99,6 +103,7 @@ impl Metric {
             Metric::Ordered => "ompodwt",
             Metric::Atomic => "ompatwt",
             Metric::Task => "omptskwt",
+            Metric::Blame => "blame",
         }
     }
 
@@ -123,6 +128,7 @@ impl Metric {
             Metric::Ordered => "OMP Ordered Wait",
             Metric::Atomic => "OMP Atomic Wait",
             Metric::Task => "OMP Task Wait",
+            Metric::Blame => "OMP Blame",
         }
     }
 
@@ -139,7 +145,16 @@ impl Metric {
         )
     }
 
-    /// Whether an item's time counts.
+    /// Seconds of an item.
+    pub fn seconds(self, item: &Item) -> f64 {
+        match self {
+            Metric::Blame => item.blame,
+            _ if self.counts(item) => item.seconds,
+            _ => 0.0,
+        }
+    }
+
+    /// Whether an item's time counts; what it is blamed for is not its time.
     pub const fn counts(self, item: &Item) -> bool {
         let running = matches!(item.presence, Presence::Running);
         let able = item.shown.can_work();
@@ -162,6 +177,7 @@ impl Metric {
             Metric::Ordered => matches!(item.shown, Shown::Ordered),
             Metric::Atomic => matches!(item.shown, Shown::Atomic),
             Metric::Task => matches!(item.shown, Shown::Task),
+            Metric::Blame => false,
         }
     }
 }

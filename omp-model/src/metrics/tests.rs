@@ -34,6 +34,7 @@ fn every_kind_of_item() -> Vec<Item> {
                     kernel: kernel && presence == Presence::Running,
                     inferred: false,
                     seconds: 1.0,
+                    blame: 0.0,
                     samples: 1,
                 });
             }

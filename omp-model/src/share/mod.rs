@@ -8,6 +8,7 @@
 //! Shares are the same in both modes, only their display stacks differ: that is why totals in
 //! user mode equal totals in machine mode, thread by thread.
 
+pub mod blame;
 mod places;
 #[cfg(test)]
 mod tests;
@@ -181,6 +182,7 @@ impl Shares {
                 kernel: running && share.at.is_some_and(|at| at.kernel),
                 inferred: share.inferred,
                 seconds: share.nanos as f64 / 1e9,
+                blame: 0.0,
                 samples: match share.at {
                     Some(at) if share.own && running => at.count,
                     _ => 0,

@@ -9,11 +9,13 @@
 pub mod annotated;
 pub mod calltree;
 pub mod functions;
+pub mod indexes;
 pub mod lines;
 pub mod names;
 pub mod neighbours;
 pub mod notices;
 pub mod objects;
+pub mod openmp;
 pub mod overview;
 pub mod threads;
 pub mod tree;

@@ -205,9 +205,7 @@ pub(super) fn add(sums: &mut [f64], more: &[f64]) {
 /// Adds an item's time to each metric that it counts in.
 pub(super) fn add_item(sums: &mut [f64], item: &Item, metrics: &[Metric]) {
     for (sum, metric) in sums.iter_mut().zip(metrics) {
-        if metric.counts(item) {
-            *sum += item.seconds;
-        }
+        *sum += metric.seconds(item);
     }
 }
 

@@ -115,6 +115,7 @@ impl Written {
             kernel: false,
             inferred: false,
             seconds,
+            blame: 0.0,
             samples: 1,
         });
         self.profile.items.last_mut().unwrap()

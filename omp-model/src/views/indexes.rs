@@ -1,0 +1,184 @@
+//! Time by index object: by CPU, second or process.
+//!
+//! Every moment of every thread is in just one row, so that the rows of each kind add up to the
+//! total, metric by metric.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use super::Seconds;
+use crate::ids::{StackId, TagId, ThreadId};
+use crate::metrics::Metric;
+use crate::profile::{Item, Profile};
+use crate::rows::{SLICE, Sample, SampleKind};
+use crate::state::Presence;
+use crate::tables::Tables;
+
+/// What an index object is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Key {
+    /// A CPU, by the kernel's number.
+    Cpu(u16),
+    /// On some CPU, but no sample tells which.
+    UnknownCpu,
+    /// Switched out.
+    OffCpu,
+    /// A second since the recording began, from 0.
+    Second(u32),
+    /// A process, by the kernel's number.
+    Process(i32),
+    /// An experiment, from 1.
+    Experiment(u32),
+}
+
+impl Key {
+    /// What the row is called.
+    pub fn name(self) -> String {
+        match self {
+            Key::Cpu(cpu) => format!("CPU {cpu}"),
+            Key::UnknownCpu => "<Unknown CPU>".to_owned(),
+            Key::OffCpu => "<Off CPU>".to_owned(),
+            Key::Second(second) => format!("Second {second}"),
+            Key::Process(pid) => format!("Process {pid}"),
+            Key::Experiment(number) => format!("Experiment {number}"),
+        }
+    }
+
+    /// The number that it is known by; none for time without a CPU.
+    pub fn number(self) -> Option<i64> {
+        match self {
+            Key::Cpu(cpu) => Some(i64::from(cpu)),
+            Key::UnknownCpu | Key::OffCpu => None,
+            Key::Second(number) | Key::Experiment(number) => Some(i64::from(number)),
+            Key::Process(pid) => Some(i64::from(pid)),
+        }
+    }
+}
+
+/// An index object and its time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexRow {
+    /// Of what.
+    pub key: Key,
+    /// Its time by the metrics asked for.
+    pub seconds: Seconds,
+}
+
+/// Rows in the order of their keys.
+struct Rows<'a> {
+    metrics: &'a [Metric],
+    sums: BTreeMap<Key, Seconds>,
+}
+
+impl<'a> Rows<'a> {
+    fn new(metrics: &'a [Metric]) -> Self {
+        let sums = BTreeMap::new();
+        Rows { metrics, sums }
+    }
+
+    fn add(&mut self, key: Key, item: &Item, part: f64) {
+        let zero = || Seconds::from(vec![0.0; self.metrics.len()]);
+        let sums = self.sums.entry(key).or_insert_with(zero);
+        for (sum, metric) in sums.iter_mut().zip(self.metrics) {
+            *sum += metric.seconds(item) * part;
+        }
+    }
+
+    fn finish(self) -> Vec<IndexRow> {
+        let rows = self.sums.into_iter();
+        rows.map(|(key, seconds)| IndexRow { key, seconds })
+            .collect()
+    }
+}
+
+/// Time by second of the recording.
+pub fn seconds(profile: &Profile, metrics: &[Metric]) -> Vec<IndexRow> {
+    let mut rows = Rows::new(metrics);
+    for item in &profile.items {
+        rows.add(Key::Second(item.slice), item, 1.0);
+    }
+    rows.finish()
+}
+
+/// Time by process.
+pub fn processes(profile: &Profile, tables: &Tables, metrics: &[Metric]) -> Vec<IndexRow> {
+    let mut rows = Rows::new(metrics);
+    for item in &profile.items {
+        let thread = tables.threads.get(item.thread.index());
+        let process = thread.and_then(|thread| tables.processes.get(thread.process.index()));
+        rows.add(Key::Process(process.map_or(0, |it| it.pid)), item, 1.0);
+    }
+    rows.finish()
+}
+
+/// Time by experiment; `origins` has the number of each thread's.
+pub fn experiments(profile: &Profile, origins: &[u32], metrics: &[Metric]) -> Vec<IndexRow> {
+    let mut rows = Rows::new(metrics);
+    for item in &profile.items {
+        let number = origins.get(item.thread.index()).copied().unwrap_or(1);
+        rows.add(Key::Experiment(number), item, 1.0);
+    }
+    rows.finish()
+}
+
+/// What makes a sample one of an item's own.
+type Own = (ThreadId, u32, TagId, StackId, bool);
+
+/// Time by CPU. An item stands where its own samples were taken, in proportion; one without
+/// samples where the thread was in that second, as its other samples say.
+pub fn cpus(
+    profile: &Profile,
+    samples: impl IntoIterator<Item = Sample>,
+    metrics: &[Metric],
+) -> Vec<IndexRow> {
+    let mut own = FxHashMap::<Own, Cpus>::default();
+    let mut thread = FxHashMap::<(ThreadId, u32), Cpus>::default();
+    for sample in samples {
+        if sample.kind.presence() != Presence::Running {
+            continue;
+        }
+        let slice = (sample.time.0 / SLICE.0) as u32;
+        let kernel = sample.kind == SampleKind::Kernel;
+        let key = (sample.thread, slice, sample.tag, sample.stack, kernel);
+        own.entry(key).or_default().count(sample.cpu);
+        let key = (sample.thread, slice);
+        thread.entry(key).or_default().count(sample.cpu);
+    }
+    let mut rows = Rows::new(metrics);
+    for item in &profile.items {
+        if item.presence != Presence::Running {
+            rows.add(Key::OffCpu, item, 1.0);
+            continue;
+        }
+        let key = (item.thread, item.slice, item.tag, item.stack, item.kernel);
+        let found = own.get(&key).filter(|_| item.samples > 0);
+        match found.or_else(|| thread.get(&(item.thread, item.slice))) {
+            Some(cpus) => {
+                for &(cpu, samples) in &cpus.0 {
+                    let part = f64::from(samples) / f64::from(cpus.all());
+                    rows.add(Key::Cpu(cpu), item, part);
+                }
+            }
+            None => rows.add(Key::UnknownCpu, item, 1.0),
+        }
+    }
+    rows.finish()
+}
+
+/// Samples by CPU: nearly always one or two.
+#[derive(Debug, Default)]
+struct Cpus(Vec<(u16, u32)>);
+
+impl Cpus {
+    fn count(&mut self, cpu: u16) {
+        match self.0.iter_mut().find(|(known, _)| *known == cpu) {
+            Some((_, samples)) => *samples += 1,
+            None => self.0.push((cpu, 1)),
+        }
+    }
+
+    fn all(&self) -> u32 {
+        self.0.iter().map(|(_, samples)| samples).sum()
+    }
+}

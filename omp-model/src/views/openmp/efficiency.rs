@@ -1,0 +1,295 @@
+//! Where a run's threads lose time, in POP's additive hierarchy: the losses of children add up to
+//! that of their parent (<https://co-design.pop-coe.eu/metrics/hybrid_additive>).
+
+use super::gain::Cause;
+use super::regions::RegionRow;
+use crate::ids::{Nanos, ProcessId, ThreadId};
+use crate::metrics::Metric;
+use crate::profile::{Profile, Shown};
+use crate::tables::{Tables, ThreadKind};
+
+/// A node of the hierarchy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Efficiency {
+    /// The key in JSON.
+    pub id: &'static str,
+    /// What it is called.
+    pub label: &'static str,
+    /// The part of the threads' time that is lost to it, 0 to 1.
+    pub loss: f64,
+    /// What it is lost to: their losses add up to this one's.
+    pub children: Vec<Efficiency>,
+}
+
+impl Efficiency {
+    fn leaf(id: &'static str, label: &'static str, loss: f64) -> Efficiency {
+        Efficiency {
+            id,
+            label,
+            loss,
+            children: Vec::new(),
+        }
+    }
+
+    fn node(id: &'static str, label: &'static str, children: Vec<Efficiency>) -> Efficiency {
+        Efficiency {
+            loss: children.iter().map(|child| child.loss).sum(),
+            ..Efficiency::leaf(id, label, 0.0)
+        }
+        .with(children)
+    }
+
+    fn with(self, children: Vec<Efficiency>) -> Efficiency {
+        Efficiency { children, ..self }
+    }
+
+    /// 1 is perfect.
+    pub fn value(&self) -> f64 {
+        1.0 - self.loss
+    }
+}
+
+/// Serial code, and what it bounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Serial {
+    /// Wall seconds outside every region.
+    pub seconds: f64,
+    /// Of these, on a CPU.
+    pub useful: f64,
+    /// Wall seconds of the process.
+    pub wall: f64,
+    /// Its threads.
+    pub threads: usize,
+    /// The process's initial thread.
+    pub thread: ThreadId,
+}
+
+impl Serial {
+    /// Amdahl's bound with `threads` times as many threads: how many times faster the process
+    /// could be than it is.
+    pub fn bound(&self, threads: f64) -> f64 {
+        let parallel = self.wall - self.seconds;
+        self.wall / (self.seconds + parallel / threads)
+    }
+
+    /// The same with as many threads as one likes; infinite without serial code.
+    pub fn limit(&self) -> f64 {
+        self.wall / self.seconds
+    }
+
+    /// How many times faster without so many seconds.
+    pub fn without(&self, gain: f64) -> f64 {
+        self.wall / (self.wall - gain).max(f64::MIN_POSITIVE)
+    }
+}
+
+/// What a run's threads made of its time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Wall seconds from the first OpenMP thread's begin to the last one's end.
+    pub wall: f64,
+    /// Threads of all processes: of each, the most that OpenMP had at one time.
+    pub threads: usize,
+    /// The parallel efficiency, and below it what it is made of.
+    pub efficiency: Efficiency,
+    /// Serial code of the process that has most time.
+    pub serial: Serial,
+}
+
+/// A process that uses OpenMP.
+#[derive(Clone, Copy, Debug)]
+struct Process {
+    initial: ThreadId,
+    start: u64,
+    end: u64,
+    threads: usize,
+    /// Seconds of the initial thread inside regions.
+    inside: f64,
+    /// Useful seconds of all threads in regions, and of the initial thread outside.
+    useful_inside: f64,
+    serial_useful: f64,
+}
+
+/// The efficiencies of a run; `None` without OpenMP. `profile` is in user mode and whole, and
+/// `regions` are its regions.
+pub fn efficiency(
+    profile: &Profile,
+    tables: &Tables,
+    measured: &super::Measured<'_>,
+    regions: &[RegionRow],
+) -> Option<Run> {
+    let processes = processes(profile, tables, measured);
+    let start = processes.iter().map(|process| process.start).min()?;
+    let end = processes.iter().map(|process| process.end).max()?;
+    let wall = Nanos(end - start).seconds();
+    let threads: usize = processes.iter().map(|process| process.threads).sum();
+    if wall <= 0.0 || threads == 0 {
+        return None;
+    }
+    let room = wall * threads as f64;
+    let weighted = |value: &dyn Fn(&Process) -> f64| -> f64 {
+        let all = processes.iter();
+        all.map(|it| it.threads as f64 * value(it)).sum::<f64>() / room
+    };
+    let plain = |value: &dyn Fn(&Process) -> f64| processes.iter().map(value).sum::<f64>() / room;
+
+    let busiest = processes.iter().map(|it| it.inside + it.serial_useful);
+    let busiest = busiest.fold(0.0, f64::max) / wall;
+    let busy = weighted(&|it| it.inside + it.serial_useful);
+    let inside_loss = weighted(&|it| it.inside) - plain(&|it| it.useful_inside);
+    let serial_loss = weighted(&|it| it.serial_useful) - plain(&|it| it.serial_useful);
+
+    let root = Efficiency::node(
+        "parallel",
+        "Parallel efficiency",
+        vec![
+            Efficiency::leaf("process_balance", "Process load balance", busiest - busy),
+            Efficiency::leaf(
+                "process_communication",
+                "Process communication (serial code off the CPU)",
+                1.0 - busiest,
+            ),
+            Efficiency::node(
+                "thread",
+                "Thread efficiency",
+                vec![
+                    inside_regions(inside_loss, room, &processes, regions),
+                    Efficiency::leaf("serial", "Serial region efficiency", serial_loss),
+                ],
+            ),
+        ],
+    );
+    let main = processes.iter().max_by(|left, right| {
+        let time = |it: &Process| it.useful_inside + it.serial_useful;
+        time(left).total_cmp(&time(right))
+    })?;
+    let wall_of_main = Nanos(main.end - main.start).seconds();
+    Some(Run {
+        wall,
+        threads,
+        efficiency: root,
+        serial: Serial {
+            seconds: (wall_of_main - main.inside).max(0.0),
+            useful: main.serial_useful,
+            wall: wall_of_main,
+            threads: main.threads,
+            thread: main.initial,
+        },
+    })
+}
+
+/// The loss inside regions and its three parts. Imbalance and overhead may overlap (a light thread
+/// may spend in the runtime what it has less to do), so each takes at most what is left.
+fn inside_regions(
+    loss: f64,
+    room: f64,
+    processes: &[Process],
+    regions: &[RegionRow],
+) -> Efficiency {
+    // Weights by process are not kept by region rows: with one process they are exact.
+    let threads: usize = processes.iter().map(|it| it.threads).sum();
+    let share = threads as f64 / processes.len().max(1) as f64 / room;
+    let imbalance: f64 = regions
+        .iter()
+        .filter(|row| row.nesting == 1)
+        .map(|row| match row.spread {
+            Some(spread) => spread.longest - spread.mean,
+            None => row.own.part(Cause::Imbalance),
+        })
+        .sum();
+    let overhead: f64 = regions
+        .iter()
+        .map(|row| row.time(Metric::Overhead) + row.time(Metric::Reduction))
+        .sum();
+    let balance = (imbalance * share).clamp(0.0, loss.max(0.0));
+    let overhead = (overhead / room).clamp(0.0, (loss - balance).max(0.0));
+    let rest = loss - balance - overhead;
+    Efficiency::node(
+        "omp_region",
+        "OpenMP region efficiency",
+        vec![
+            Efficiency::leaf("load_balance", "Load balance", balance),
+            Efficiency::leaf("overhead", "Runtime overhead", overhead),
+            Efficiency::leaf("scheduling", "Scheduling and waits", rest),
+        ],
+    )
+}
+
+fn processes(profile: &Profile, tables: &Tables, measured: &super::Measured<'_>) -> Vec<Process> {
+    let mut found: Vec<(ProcessId, Process)> = Vec::new();
+    let end_of = |death: Option<Nanos>| death.unwrap_or(measured.duration).0;
+    for (thread, id) in tables.threads.iter().zip((0..).map(ThreadId)) {
+        if thread.kind != ThreadKind::Initial {
+            continue;
+        }
+        // The first initial thread is the process's; others are its helpers.
+        if found.iter().all(|(process, _)| *process != thread.process) {
+            let process = Process {
+                initial: id,
+                start: thread.birth.0,
+                end: end_of(thread.death),
+                threads: 0,
+                inside: 0.0,
+                useful_inside: 0.0,
+                serial_useful: 0.0,
+            };
+            found.push((thread.process, process));
+        }
+    }
+    for (id, process) in &mut found {
+        let mut moments: Vec<(u64, i32)> = Vec::new();
+        for thread in tables.threads.iter().filter(|it| it.process == *id) {
+            let end = end_of(thread.death);
+            process.start = process.start.min(thread.birth.0);
+            process.end = process.end.max(end);
+            if matches!(thread.kind, ThreadKind::Initial | ThreadKind::Worker) {
+                moments.extend([(thread.birth.0, 1), (end, -1)]);
+            }
+        }
+        // An end comes before a begin at the same moment.
+        moments.sort_unstable();
+        let mut alive = 0;
+        for (_, change) in moments {
+            alive += change;
+            process.threads = process.threads.max(alive as usize);
+        }
+    }
+    let index = |thread: ThreadId| {
+        let process = tables.threads.get(thread.index())?.process;
+        found.iter().position(|(known, _)| *known == process)
+    };
+    let mut sums = vec![(0.0, 0.0, 0.0); found.len()];
+    for sum in measured.region_sums {
+        let outermost = tables.contexts.get(sum.context.0);
+        let outermost = outermost.is_some_and(|it| it.parent == crate::ids::ContextId::ROOT);
+        if let Some(at) = index(sum.thread)
+            && outermost
+            && found[at].1.initial == sum.thread
+        {
+            sums[at].0 += sum.elapsed.seconds();
+        }
+    }
+    for item in &profile.items {
+        let useful = matches!(item.shown, Shown::Work | Shown::Serial)
+            && item.presence == crate::state::Presence::Running;
+        let Some(at) = index(item.thread).filter(|_| useful) else {
+            continue;
+        };
+        if item.context != crate::ids::ContextId::ROOT {
+            sums[at].1 += item.seconds;
+        } else if found[at].1.initial == item.thread {
+            sums[at].2 += item.seconds;
+        }
+    }
+    let merged = found.into_iter().zip(sums);
+    merged
+        .map(
+            |((_, process), (inside, useful_inside, serial_useful))| Process {
+                inside,
+                useful_inside,
+                serial_useful,
+                ..process
+            },
+        )
+        .collect()
+}

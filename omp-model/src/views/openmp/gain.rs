@@ -1,0 +1,136 @@
+//! What a region could save, split by cause.
+
+use crate::metrics::Metric;
+use crate::profile::{Item, Shown};
+use crate::state::Presence;
+
+/// Why threads of a region's team did no useful work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Cause {
+    /// In implicit and explicit barriers: the others were not done yet.
+    Imbalance,
+    /// Waiting for locks and critical sections.
+    Lock,
+    /// Waiting for an ordered section's turn.
+    Ordered,
+    /// Inside the runtime, not waiting; or of the team and not there yet.
+    Scheduling,
+    /// Combining reductions.
+    Reduction,
+    /// Waiting in atomics.
+    Atomic,
+    /// Waiting for tasks.
+    Tasks,
+    /// Switched out with work to do.
+    OffCpu,
+}
+
+impl Cause {
+    /// Every cause, in the order of its number.
+    pub const ALL: [Cause; 8] = [
+        Cause::Imbalance,
+        Cause::Lock,
+        Cause::Ordered,
+        Cause::Scheduling,
+        Cause::Reduction,
+        Cause::Atomic,
+        Cause::Tasks,
+        Cause::OffCpu,
+    ];
+
+    /// The key in JSON.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Cause::Imbalance => "imbalance",
+            Cause::Lock => "lock",
+            Cause::Ordered => "ordered",
+            Cause::Scheduling => "scheduling",
+            Cause::Reduction => "reduction",
+            Cause::Atomic => "atomic",
+            Cause::Tasks => "tasks",
+            Cause::OffCpu => "offcpu",
+        }
+    }
+
+    /// What time is lost to, in words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Cause::Imbalance => "imbalance",
+            Cause::Lock => "locks and critical sections",
+            Cause::Ordered => "ordered sections",
+            Cause::Scheduling => "forking and scheduling",
+            Cause::Reduction => "reductions",
+            Cause::Atomic => "atomics",
+            Cause::Tasks => "waiting for tasks",
+            Cause::OffCpu => "threads off the CPU",
+        }
+    }
+
+    /// The cause that an item's time in a region is charged to; none for useful work.
+    pub const fn of(item: &Item) -> Option<Cause> {
+        let running = matches!(item.presence, Presence::Running);
+        match item.shown {
+            Shown::Serial | Shown::Work if running => None,
+            Shown::Overhead if running => Some(Cause::Scheduling),
+            Shown::Reduction if running => Some(Cause::Reduction),
+            Shown::Serial | Shown::Work | Shown::Overhead | Shown::Reduction => Some(Cause::OffCpu),
+            Shown::ImplicitBarrier | Shown::ExplicitBarrier => Some(Cause::Imbalance),
+            Shown::Idle => Some(Cause::Scheduling),
+            Shown::Lock | Shown::Critical => Some(Cause::Lock),
+            Shown::Ordered => Some(Cause::Ordered),
+            Shown::Atomic => Some(Cause::Atomic),
+            Shown::Task => Some(Cause::Tasks),
+        }
+    }
+}
+
+/// The metrics of a region's row: work, overhead, every wait, and their sum.
+pub const REGION_METRICS: [Metric; 13] = [
+    Metric::Total,
+    Metric::OmpWork,
+    Metric::OmpWait,
+    Metric::OffCpuWork,
+    Metric::Overhead,
+    Metric::Reduction,
+    Metric::ImplicitBarrier,
+    Metric::ExplicitBarrier,
+    Metric::Lock,
+    Metric::Critical,
+    Metric::Ordered,
+    Metric::Atomic,
+    Metric::Task,
+];
+
+/// Seconds by cause.
+pub type Parts = [f64; Cause::ALL.len()];
+
+/// Wall time of a region, and what of it its threads could have saved.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Gain {
+    /// Wall seconds.
+    pub elapsed: f64,
+    /// Wall seconds that would be saved if all work were spread evenly and nothing waited, by
+    /// cause.
+    pub parts: Parts,
+}
+
+impl Gain {
+    /// All of it: what the parts add up to.
+    pub fn total(&self) -> f64 {
+        self.parts.iter().sum()
+    }
+
+    /// The part of one cause.
+    pub fn part(&self, cause: Cause) -> f64 {
+        self.parts[cause as usize]
+    }
+
+    /// Adds another one, scaled.
+    pub(super) fn add(&mut self, other: &Gain, scale: f64) {
+        self.elapsed += other.elapsed * scale;
+        for (part, more) in self.parts.iter_mut().zip(other.parts) {
+            *part += more * scale;
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The sums that must hold, on runs made up by a seed.
+
+use super::efficiency::{Efficiency, efficiency};
+use super::regions::regions;
+use super::stage::Stage;
+use crate::ids::ContextId;
+use crate::metrics::Metric;
+use crate::profile::Shown;
+use crate::state::{Presence, State};
+use crate::tables::ContextKind;
+use crate::views::indexes;
+
+/// SplitMix64: a failure comes back.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % limit
+    }
+}
+
+const INSIDE: [State; 9] = [
+    State::Work,
+    State::Overhead,
+    State::ImplicitBarrier,
+    State::ExplicitBarrier,
+    State::Critical,
+    State::Ordered,
+    State::Atomic,
+    State::TaskWait,
+    State::Reduction,
+];
+
+/// Serial code and regions in turn, some with a nested region on the first thread; every thread is
+/// in the same region for the same time, doing whatever.
+fn random(seed: u64) -> Stage {
+    let mut random = Random(seed);
+    let threads = 2 + random.below(3) as u32;
+    let mut stage = Stage::new(threads, 0);
+    for phase in 0..1 + random.below(6) {
+        let serial = random.below(700);
+        stage.run(0, State::Serial, ContextId::ROOT, serial);
+        for thread in 1..threads {
+            stage.run(thread, State::Idle, ContextId::ROOT, serial);
+        }
+        let region = stage.construct(ContextId::ROOT, ContextKind::Region, 0x40 + phase % 3);
+        let length = 1 + random.below(900);
+        let mut work = vec![0; threads as usize];
+        for thread in 0..threads {
+            let mut left = length;
+            if thread == 0 && random.below(2) == 0 {
+                // A nested team of one.
+                let inner = stage.construct(region, ContextKind::Region, 0x80);
+                let part = random.below(left + 1);
+                stage.run(0, State::Work, inner, part);
+                stage.instance(inner, 0, part, &[part]);
+                work[0] += part;
+                left -= part;
+            }
+            while left > 0 {
+                let part = 1 + random.below(left);
+                let state = INSIDE[random.below(9) as usize];
+                let presence = match random.below(4) {
+                    0 => Presence::Preempted,
+                    _ => Presence::Running,
+                };
+                stage.be(thread, (state, presence), region, part);
+                if state == State::Work && presence == Presence::Running {
+                    work[thread as usize] += part;
+                }
+                left -= part;
+            }
+        }
+        stage.instance(region, 0, length, &work);
+    }
+    stage.end = stage.at[0];
+    for thread in &mut stage.tables.threads {
+        thread.death = Some(crate::ids::Nanos(stage.end * super::stage::MS));
+    }
+    stage
+}
+
+#[track_caller]
+fn close(left: f64, right: f64, seed: u64) {
+    let scale = 1.0_f64.max(left.abs());
+    assert!(
+        (left - right).abs() < 1e-9 * scale,
+        "seed {seed}: {left} is not {right}"
+    );
+}
+
+fn children_sum_up(node: &Efficiency, seed: u64) {
+    assert!(
+        (-1e-9..=1.0 + 1e-9).contains(&node.loss),
+        "seed {seed}: {node:?}"
+    );
+    if !node.children.is_empty() {
+        let sum = node.children.iter().map(|child| child.loss).sum();
+        close(node.loss, sum, seed);
+    }
+    for child in &node.children {
+        children_sum_up(child, seed);
+    }
+}
+
+#[test]
+fn the_sums_hold() {
+    for seed in 0..300 {
+        let stage = random(seed);
+        let (profile, names, measured) = (stage.profile(), stage.names(), stage.measured());
+        let rows = regions(&profile, &names, &measured);
+        let total: f64 = profile.items.iter().map(|item| item.seconds).sum();
+        let outside = |shown: &[Shown]| -> f64 {
+            let outside = profile
+                .items
+                .iter()
+                .filter(|item| item.context == ContextId::ROOT && shown.contains(&item.shown));
+            outside.map(|item| item.seconds).sum()
+        };
+        // Regions, serial code and idleness are everything.
+        let exclusive: f64 = rows.iter().map(|row| row.exclusive[0]).sum();
+        let rest = outside(&[Shown::Serial, Shown::Idle]);
+        close(exclusive + rest, total, seed);
+        for row in &rows {
+            // The parts of the gain are the gain.
+            let useful: f64 = row.work.iter().map(|(_, seconds)| seconds).sum();
+            let team = f64::from(row.threads);
+            close(row.own.total(), row.own.elapsed - useful / team, seed);
+            assert!(
+                row.own.parts.iter().all(|&part| part > -1e-9),
+                "seed {seed}"
+            );
+            assert!(row.whole.total() <= row.whole.elapsed + 1e-9, "seed {seed}");
+            assert!(row.load_balance() <= 1.0 + 1e-9, "seed {seed}");
+            let waits: f64 = [Metric::OmpWork, Metric::OmpWait]
+                .map(|it| row.time(it))
+                .iter()
+                .sum();
+            close(waits, row.time(Metric::Total), seed);
+        }
+        // The gains of outermost regions are what their regions lost.
+        let Some(run) = efficiency(&profile, &stage.tables, &measured, &rows) else {
+            continue;
+        };
+        children_sum_up(&run.efficiency, seed);
+        let useful = profile.items.iter().filter(|item| {
+            item.presence == Presence::Running && matches!(item.shown, Shown::Work | Shown::Serial)
+        });
+        let useful: f64 = useful.map(|item| item.seconds).sum();
+        close(
+            run.efficiency.value(),
+            useful / (run.wall * run.threads as f64),
+            seed,
+        );
+    }
+}
+
+#[test]
+fn blame_is_the_waiting_of_seconds_in_which_someone_worked() {
+    for seed in 0..300 {
+        let mut stage = random(seed);
+        // A part of the intervals is too short to be listed.
+        let mut dice = Random(seed);
+        stage.intervals.retain(|_| dice.below(3) > 0);
+        let profile = stage.profile();
+        let slices = profile
+            .items
+            .iter()
+            .map(|item| item.slice)
+            .max()
+            .unwrap_or(0);
+        for slice in 0..=slices {
+            let items = || profile.items.iter().filter(|item| item.slice == slice);
+            let blame: f64 = items().map(|item| item.blame).sum();
+            let waits: f64 = [
+                Metric::Idle,
+                Metric::ImplicitBarrier,
+                Metric::ExplicitBarrier,
+            ]
+            .map(|metric| items().map(|item| metric.seconds(item)).sum::<f64>())
+            .iter()
+            .sum();
+            let worked = items().any(|item| Metric::OmpWork.seconds(item) > 0.0);
+            close(blame, if worked { waits } else { 0.0 }, seed);
+            assert!(items().all(|item| item.blame > -1e-9), "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn every_index_adds_up_to_the_total() {
+    let metrics = [
+        Metric::Total,
+        Metric::OmpWork,
+        Metric::OmpWait,
+        Metric::Blame,
+    ];
+    for seed in 0..50 {
+        let stage = random(seed);
+        let profile = stage.profile();
+        let kinds = [
+            indexes::seconds(&profile, &metrics),
+            indexes::processes(&profile, &stage.tables, &metrics),
+            indexes::experiments(&profile, &[], &metrics),
+            indexes::cpus(&profile, [], &metrics),
+        ];
+        for rows in kinds {
+            for (at, metric) in metrics.iter().enumerate() {
+                let total: f64 = profile.items.iter().map(|item| metric.seconds(item)).sum();
+                close(rows.iter().map(|row| row.seconds[at]).sum(), total, seed);
+            }
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! Parallel regions: one row for each directive and level of nesting.
+
+use std::collections::BTreeMap;
+
+use super::gain::{Cause, Gain, Parts, REGION_METRICS};
+use super::spots::{Bodies, Spot};
+use super::{Measured, innermost_regions};
+use crate::ids::{ContextId, ThreadId};
+use crate::metrics::Metric;
+use crate::profile::Profile;
+use crate::state::Presence;
+use crate::tables::{ContextKind, Tables};
+use crate::views::Seconds;
+use crate::views::names::Names;
+use crate::views::tree::{add, add_item};
+
+/// A region's directive, at one level of nesting.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RegionRow {
+    /// What it is called: `foo -- OMP parallel region from line 9 [foo.omp_outlined]`.
+    pub name: String,
+    /// Where it stands.
+    pub spot: Spot,
+    /// Whether it is a teams region.
+    pub teams: bool,
+    /// 1 for a region in serial code, 2 for one inside that, and so on.
+    pub nesting: u32,
+    /// Its contexts: one for each way that the program came to it.
+    pub contexts: Vec<ContextId>,
+    /// How often it was entered.
+    pub instances: u64,
+    /// The largest team.
+    pub threads: u16,
+    /// The longest work of a thread and the mean work over the team, in each instance, summed:
+    /// seconds. Unknown (`None`) in recordings of earlier versions.
+    pub spread: Option<Spread>,
+    /// Seconds of thread time in it, nested regions left out, by [`REGION_METRICS`].
+    pub exclusive: Seconds,
+    /// The same with nested regions.
+    pub inclusive: Seconds,
+    /// Wall time and gain, nested regions left out.
+    pub own: Gain,
+    /// The same with nested regions, each of whose seconds occupied one thread of this team.
+    pub whole: Gain,
+    /// Of the run's wall time, what [`RegionRow::own`]'s gain is.
+    pub of_run: Parts,
+    /// Seconds of the threads' time off the CPU with work to do in which another thread had taken
+    /// their CPU; in the rest they slept.
+    pub preempted: f64,
+    /// Useful work on each thread, nested regions left out; most first.
+    pub work: Vec<(ThreadId, f64)>,
+}
+
+/// How evenly work was spread over the teams.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spread {
+    /// The longest work of a thread in each instance, summed.
+    pub longest: f64,
+    /// The mean work over the team in each instance, summed.
+    pub mean: f64,
+}
+
+impl Spread {
+    /// Mean over longest: 1 is even.
+    pub fn load_balance(&self) -> f64 {
+        if self.longest > 0.0 {
+            self.mean / self.longest
+        } else {
+            1.0
+        }
+    }
+}
+
+impl RegionRow {
+    /// Seconds of one metric, nested regions left out.
+    pub fn time(&self, metric: Metric) -> f64 {
+        let at = REGION_METRICS.iter().position(|&known| known == metric);
+        at.map_or(0.0, |at| self.exclusive[at])
+    }
+
+    /// Mean work over the longest: in each instance where that was recorded, else of the sums
+    /// over the run.
+    pub fn load_balance(&self) -> f64 {
+        let spread = self.spread.unwrap_or_else(|| {
+            let total: f64 = self.work.iter().map(|(_, seconds)| seconds).sum();
+            Spread {
+                longest: self.work.first().map_or(0.0, |&(_, seconds)| seconds),
+                mean: total / f64::from(self.threads.max(1)),
+            }
+        });
+        spread.load_balance()
+    }
+}
+
+/// Everything that is measured of one region context.
+#[derive(Clone, Debug, Default)]
+struct Account {
+    instances: u64,
+    threads: u16,
+    /// Thread seconds: elapsed by team.
+    capacity: f64,
+    elapsed: f64,
+    spread: Option<Spread>,
+    seconds: Vec<f64>,
+    useful: f64,
+    preempted: f64,
+    lost: Parts,
+    work: BTreeMap<ThreadId, f64>,
+    /// Wall seconds of regions nested directly inside.
+    nested: f64,
+}
+
+impl Account {
+    fn booked(&self) -> f64 {
+        self.useful + self.lost.iter().sum::<f64>()
+    }
+
+    /// The team's mean size, weighted by time.
+    fn team(&self) -> f64 {
+        if self.elapsed > 0.0 {
+            (self.capacity / self.elapsed).max(1.0)
+        } else {
+            // No instance came to its end: who was there was its team.
+            self.work.len().max(1) as f64
+        }
+    }
+
+    /// Without nested regions. A region that never ended has no more room than what was booked.
+    fn gain(&self) -> Gain {
+        let capacity = (self.capacity - self.nested).max(self.booked());
+        let mut parts = self.lost;
+        parts[Cause::Scheduling as usize] += capacity - self.booked();
+        let team = self.team();
+        Gain {
+            elapsed: capacity / team,
+            parts: parts.map(|part| part / team),
+        }
+    }
+}
+
+/// Every region, largest gain first. `profile` is in user mode.
+pub fn regions(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) -> Vec<RegionRow> {
+    let tables = names.tables;
+    let innermost = innermost_regions(tables);
+    let accounts = accounts(profile, tables, measured, &innermost);
+    let kinds = [ContextKind::Region, ContextKind::Teams];
+    let region_of = |context: ContextId| {
+        let known = innermost.get(context.index());
+        known.copied().unwrap_or(ContextId::ROOT)
+    };
+    let bodies = Bodies::learn(profile, names, &kinds, region_of);
+    let levels = Levels::new(tables, &innermost, &accounts);
+
+    let mut rows = BTreeMap::<(u32, Spot, bool, String), RegionRow>::new();
+    for (at, account) in accounts.iter().enumerate() {
+        let Some(account) = account else { continue };
+        let context = ContextId(at as u32);
+        let (name, spot) = bodies.of(names, context);
+        let teams = tables.contexts.rows()[at].kind == ContextKind::Teams;
+        let nesting = levels.nesting[at];
+        // Two bodies of one directive (of a template, say) are one row.
+        let distinct = match spot.line {
+            Some(_) => String::new(),
+            None => name.clone(),
+        };
+        let key = (nesting, spot.clone(), teams, distinct);
+        let row = rows.entry(key).or_insert_with(|| RegionRow {
+            name,
+            spot,
+            teams,
+            nesting,
+            contexts: Vec::new(),
+            instances: 0,
+            threads: 0,
+            spread: None,
+            exclusive: vec![0.0; REGION_METRICS.len()].into(),
+            inclusive: vec![0.0; REGION_METRICS.len()].into(),
+            own: Gain::default(),
+            whole: Gain::default(),
+            of_run: Parts::default(),
+            preempted: 0.0,
+            work: Vec::new(),
+        });
+        merge(row, context, account, &levels);
+    }
+    let mut rows: Vec<RegionRow> = rows.into_values().collect();
+    for row in &mut rows {
+        row.work.sort_by(|left, right| {
+            let larger = right.1.total_cmp(&left.1);
+            larger.then(left.0.cmp(&right.0))
+        });
+    }
+    rows.sort_by(|left, right| {
+        let gain = right.own.total().total_cmp(&left.own.total());
+        let elapsed = || right.own.elapsed.total_cmp(&left.own.elapsed);
+        gain.then_with(elapsed)
+            .then_with(|| left.spot.cmp(&right.spot))
+            .then_with(|| left.nesting.cmp(&right.nesting))
+    });
+    rows
+}
+
+fn merge(row: &mut RegionRow, context: ContextId, account: &Account, levels: &Levels) {
+    let at = context.index();
+    row.contexts.push(context);
+    row.instances += account.instances;
+    row.threads = row.threads.max(account.threads);
+    if let Some(more) = account.spread {
+        let spread = row.spread.get_or_insert_with(Spread::default);
+        spread.longest += more.longest;
+        spread.mean += more.mean;
+    }
+    add(&mut row.exclusive, &account.seconds);
+    add(&mut row.inclusive, &levels.inclusive[at]);
+    row.own.add(&levels.own[at], 1.0);
+    row.whole.add(&levels.whole[at], 1.0);
+    for (part, more) in row.of_run.iter_mut().zip(levels.own[at].parts) {
+        *part += more * levels.scale[at];
+    }
+    row.preempted += account.preempted;
+    for (&thread, &seconds) in &account.work {
+        match row.work.iter_mut().find(|(known, _)| *known == thread) {
+            Some((_, known)) => *known += seconds,
+            None => row.work.push((thread, seconds)),
+        }
+    }
+}
+
+/// By context; nothing for contexts that are no region, or of which nothing is known.
+fn accounts(
+    profile: &Profile,
+    tables: &Tables,
+    measured: &Measured<'_>,
+    innermost: &[ContextId],
+) -> Vec<Option<Account>> {
+    let mut accounts: Vec<Option<Account>> = vec![None; innermost.len()];
+    let mut add_to = |context: ContextId, more: &mut dyn FnMut(&mut Account)| {
+        let region = innermost.get(context.index()).copied();
+        if let Some(region) = region.filter(|&region| region != ContextId::ROOT) {
+            more(accounts[region.index()].get_or_insert_with(|| Account {
+                seconds: vec![0.0; REGION_METRICS.len()],
+                ..Account::default()
+            }));
+        }
+    };
+    for item in &profile.items {
+        add_to(item.context, &mut |account| {
+            add_item(&mut account.seconds, item, &REGION_METRICS);
+            let work = account.work.entry(item.thread).or_default();
+            match Cause::of(item) {
+                Some(cause) => {
+                    account.lost[cause as usize] += item.seconds;
+                    if cause == Cause::OffCpu && item.presence == Presence::Preempted {
+                        account.preempted += item.seconds;
+                    }
+                }
+                None => {
+                    account.useful += item.seconds;
+                    *work += item.seconds;
+                }
+            }
+        });
+    }
+    let recorded = !measured.region_works.is_empty();
+    for sum in measured.region_sums {
+        let elapsed = sum.elapsed.seconds();
+        add_to(sum.context, &mut |account| {
+            account.instances += u64::from(sum.instances);
+            account.threads = account.threads.max(sum.team);
+            account.elapsed += elapsed;
+            if !recorded {
+                account.capacity += elapsed * f64::from(sum.team.max(1));
+            }
+        });
+        let outer = tables.contexts.get(sum.context.0);
+        let outer = outer.map_or(ContextId::ROOT, |context| context.parent);
+        add_to(outer, &mut |account| account.nested += elapsed);
+    }
+    for work in measured.region_works {
+        add_to(work.context, &mut |account| {
+            account.capacity += work.capacity.seconds();
+            let spread = account.spread.get_or_insert_with(Spread::default);
+            spread.longest += work.longest.seconds();
+            spread.mean += work.mean.seconds();
+        });
+    }
+    accounts
+}
+
+/// What follows from the nesting of regions, by context.
+struct Levels {
+    nesting: Vec<u32>,
+    /// Of the run's wall time, a second of this region's.
+    scale: Vec<f64>,
+    own: Vec<Gain>,
+    whole: Vec<Gain>,
+    inclusive: Vec<Vec<f64>>,
+}
+
+impl Levels {
+    fn new(tables: &Tables, innermost: &[ContextId], accounts: &[Option<Account>]) -> Levels {
+        let count = innermost.len();
+        let none = Account {
+            seconds: vec![0.0; REGION_METRICS.len()],
+            ..Account::default()
+        };
+        let account = |at: usize| accounts[at].as_ref().unwrap_or(&none);
+        let own: Vec<Gain> = (0..count).map(|at| account(at).gain()).collect();
+        let mut levels = Levels {
+            nesting: vec![0; count],
+            scale: vec![1.0; count],
+            whole: own.clone(),
+            own,
+            inclusive: (0..count).map(|at| account(at).seconds.clone()).collect(),
+        };
+        let outer_of = |at: usize| {
+            let context = tables.contexts.rows()[at];
+            innermost[context.parent.index()].index()
+        };
+        let is_region = |at: usize| at > 0 && innermost[at].index() == at;
+        // Outer regions stand before inner ones.
+        for at in (1..count).filter(|&at| is_region(at)) {
+            let outer = outer_of(at);
+            levels.nesting[at] = levels.nesting[outer] + 1;
+            if outer > 0 {
+                levels.scale[at] = levels.scale[outer] / account(outer).team();
+            }
+        }
+        for at in (1..count).rev().filter(|&at| is_region(at)) {
+            let outer = outer_of(at);
+            if outer > 0 {
+                let inner = levels.whole[at];
+                levels.whole[outer].add(&inner, 1.0 / account(outer).team());
+                let (outers, inners) = levels.inclusive.split_at_mut(at);
+                add(&mut outers[outer], &inners[0]);
+            }
+        }
+        levels
+    }
+}

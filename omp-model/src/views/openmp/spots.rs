@@ -1,0 +1,146 @@
+//! Where a construct stands in the source.
+
+use rustc_hash::FxHashMap;
+
+use crate::ids::{ContextId, FrameId};
+use crate::profile::{Callee, Path, Profile};
+use crate::symbols::{Construct, Place};
+use crate::tables::{ContextKind, StackEntry};
+use crate::views::names::{Names, base_name};
+
+/// A construct's place, as far as it is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Spot {
+    /// The file's path.
+    pub file: Option<String>,
+    /// From 1.
+    pub line: Option<u32>,
+    /// The function that holds the directive.
+    pub function: Option<String>,
+}
+
+impl Spot {
+    /// `solver.c:41`, else the function, else nothing known.
+    pub fn short(&self) -> String {
+        match (&self.file, self.line, &self.function) {
+            (Some(file), Some(line), _) => format!("{}:{line}", base_name(file)),
+            (_, _, Some(function)) => function.clone(),
+            _ => "<Unknown>".to_owned(),
+        }
+    }
+
+    /// Of an address: the innermost inlined line, the function by its symbol.
+    pub fn of_frame(names: &Names<'_>, frame: FrameId) -> Spot {
+        let symbol = names.symbols.frame(frame);
+        let place = symbol.places.first().map(|at| at.place);
+        let function = names.symbols.function_of(frame).map(|(_, function)| {
+            let parent = function.outlined.as_ref().map(|it| it.parent.as_deref());
+            parent.flatten().unwrap_or(&function.name).to_owned()
+        });
+        Spot {
+            function,
+            ..Spot::of_place(names, place)
+        }
+    }
+
+    fn of_place(names: &Names<'_>, place: Option<Place>) -> Spot {
+        Spot {
+            file: place.and_then(|at| names.symbols.files.get(at.file.0 as usize).cloned()),
+            line: place.map(|at| at.line),
+            function: None,
+        }
+    }
+
+    /// Of a construct: by its body's debug information, else by the call that made it. The call's
+    /// line is right for clang only (gcc attributes it to other lines of the region).
+    fn of_construct(names: &Names<'_>, context: ContextId, body: Option<Callee>) -> Spot {
+        let site = Spot::of_site(names, context);
+        let function = body.and_then(|body| names.function_of(body));
+        let Some((function, outlined)) =
+            function.and_then(|function| Some((function, function.outlined.as_ref()?)))
+        else {
+            return site;
+        };
+        let place = function.place.zip(outlined.line);
+        let place = place.map(|(at, line)| Place { line, ..at });
+        let spot = match place {
+            Some(place) => Spot::of_place(names, Some(place)),
+            None => site.clone(),
+        };
+        Spot {
+            function: outlined.parent.clone().or(site.function),
+            ..spot
+        }
+    }
+
+    /// Of the call that made a construct.
+    pub fn of_site(names: &Names<'_>, context: ContextId) -> Spot {
+        let tables = names.tables;
+        let context = tables.contexts.get(context.0);
+        let leaf = context.and_then(|context| tables.walk(context.stack).next());
+        match leaf {
+            Some(StackEntry::Frame(frame)) => Spot::of_frame(names, frame),
+            _ => Spot::default(),
+        }
+    }
+}
+
+/// The outlined functions of constructs, learnt from the user-mode stacks of the time in them.
+#[derive(Debug)]
+pub(super) struct Bodies(FxHashMap<ContextId, Callee>);
+
+impl Bodies {
+    /// Of regions, given the innermost region of each context; of tasks, given each context
+    /// itself.
+    pub(super) fn learn(
+        profile: &Profile,
+        names: &Names<'_>,
+        kinds: &[ContextKind],
+        construct_of: impl Fn(ContextId) -> ContextId,
+    ) -> Bodies {
+        // A path's callers stand before it.
+        let mut innermost: Vec<Option<Callee>> = Vec::with_capacity(profile.paths.len());
+        for (at, path) in profile.paths.rows().iter().enumerate() {
+            let above = path.callers.0 as usize;
+            let inherited = if above < at { innermost[above] } else { None };
+            innermost.push(body(names, path, kinds).or(inherited));
+        }
+        let mut votes = FxHashMap::<(ContextId, Callee), f64>::default();
+        for item in &profile.items {
+            if let Some(callee) = innermost[item.path.0 as usize] {
+                let construct = construct_of(item.context);
+                *votes.entry((construct, callee)).or_default() += item.seconds;
+            }
+        }
+        let mut best = FxHashMap::<ContextId, (f64, Callee)>::default();
+        for ((construct, callee), seconds) in votes {
+            let known = best.entry(construct).or_insert((seconds, callee));
+            if (seconds, callee) > (known.0, known.1) {
+                *known = (seconds, callee);
+            }
+        }
+        Bodies(best.into_iter().map(|(id, (_, body))| (id, body)).collect())
+    }
+
+    /// What the construct is called, and where it stands.
+    pub(super) fn of(&self, names: &Names<'_>, context: ContextId) -> (String, Spot) {
+        let body = self.0.get(&context).copied();
+        let name = names.name(body.unwrap_or(Callee::Construct(context)));
+        (name, Spot::of_construct(names, context, body))
+    }
+}
+
+/// The path's callee, if it is the body of such a construct.
+fn body(names: &Names<'_>, path: &Path, kinds: &[ContextKind]) -> Option<Callee> {
+    let callee = path.frame.callee;
+    let kind = match callee {
+        Callee::Construct(context) => names.tables.contexts.get(context.0)?.kind,
+        _ => match names.function_of(callee)?.outlined.as_ref()?.construct {
+            Construct::Parallel => ContextKind::Region,
+            Construct::Teams => ContextKind::Teams,
+            Construct::Task => ContextKind::Task,
+            Construct::Reduction => return None,
+        },
+    };
+    kinds.contains(&kind).then_some(callee)
+}

@@ -1,0 +1,189 @@
+//! Runs written down as intervals, from which rows and profile follow: their values are known by
+//! construction.
+
+use crate::header::Header;
+use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
+use crate::profile::{Profile, ViewMode};
+use crate::rows::{Interval, RegionSum, RegionWork, SLICE, Sum, TaskSum};
+use crate::share::{self, blame};
+use crate::state::{Presence, State};
+use crate::symbols::SymbolTable;
+use crate::tables::{
+    Context, ContextKind, Frame, Process, Stack, StackEntry, Tables, Tag, Thread, ThreadKind,
+};
+use crate::views::names::{NameStyle, Names};
+use crate::views::openmp::Measured;
+
+/// Milliseconds, the unit of a stage.
+pub(crate) const MS: u64 = 1_000_000;
+
+/// A run of one process.
+pub(crate) struct Stage {
+    pub(crate) tables: Tables,
+    pub(crate) symbols: SymbolTable,
+    pub(crate) sums: Vec<Sum>,
+    pub(crate) intervals: Vec<Interval>,
+    pub(crate) region_sums: Vec<RegionSum>,
+    pub(crate) region_works: Vec<RegionWork>,
+    pub(crate) task_sums: Vec<TaskSum>,
+    pub(crate) end: u64,
+    /// Where each thread's last interval ended, in milliseconds.
+    pub(crate) at: Vec<u64>,
+}
+
+impl Stage {
+    /// Threads that live from 0 to `end` milliseconds, the first of them initial.
+    pub(crate) fn new(threads: u32, end: u64) -> Stage {
+        let mut tables = Tables::default();
+        tables.processes.push(Process {
+            pid: 100,
+            parent: None,
+            name: "prog".to_owned(),
+            executable: "/app/prog".to_owned(),
+        });
+        for thread in 0..threads {
+            tables.threads.push(Thread {
+                process: ProcessId(0),
+                tid: 100 + thread as i32,
+                birth: Nanos(0),
+                death: Some(Nanos(end * MS)),
+                kind: match thread {
+                    0 => ThreadKind::Initial,
+                    _ => ThreadKind::Worker,
+                },
+            });
+        }
+        Stage {
+            tables,
+            symbols: SymbolTable::default(),
+            sums: Vec::new(),
+            intervals: Vec::new(),
+            region_sums: Vec::new(),
+            region_works: Vec::new(),
+            task_sums: Vec::new(),
+            end,
+            at: vec![0; threads as usize],
+        }
+    }
+
+    /// A construct at an address of its own.
+    pub(crate) fn construct(
+        &mut self,
+        parent: ContextId,
+        kind: ContextKind,
+        address: u64,
+    ) -> ContextId {
+        let frame = self.tables.frame(Frame {
+            module: ModuleId::NONE,
+            address,
+        });
+        let stack = self.tables.stack(Stack {
+            callers: StackId::EMPTY,
+            entry: StackEntry::Frame(frame),
+        });
+        self.tables.context(Context {
+            parent,
+            kind,
+            stack,
+        })
+    }
+
+    /// The thread's next so many milliseconds, on the CPU.
+    pub(crate) fn run(&mut self, thread: u32, state: State, context: ContextId, length: u64) {
+        self.be(thread, (state, Presence::Running), context, length);
+    }
+
+    /// The thread's next so many milliseconds.
+    pub(crate) fn be(
+        &mut self,
+        thread: u32,
+        (state, presence): (State, Presence),
+        context: ContextId,
+        length: u64,
+    ) {
+        let tag = self.tables.tag(Tag {
+            state,
+            context,
+            place: FrameId::NONE,
+        });
+        let tag = TagId(tag.0);
+        let from = self.at[thread as usize] * MS;
+        let to = from + length * MS;
+        self.at[thread as usize] += length;
+        self.intervals.push(Interval {
+            thread: ThreadId(thread),
+            start: Nanos(from),
+            length: Nanos(to - from),
+            tag,
+            presence,
+        });
+        let mut at = from;
+        while at < to {
+            let slice = at / SLICE.0;
+            let end = to.min((slice + 1) * SLICE.0);
+            self.sums.push(Sum {
+                slice: slice as u32,
+                thread: ThreadId(thread),
+                tag,
+                presence,
+                time: Nanos(end - at),
+                count: 1,
+            });
+            at = end;
+        }
+    }
+
+    /// An instance of a region: its length and its threads' useful work, in milliseconds.
+    pub(crate) fn instance(&mut self, context: ContextId, thread: u32, length: u64, work: &[u64]) {
+        let team = work.len() as u64;
+        let longest = work.iter().copied().max().unwrap_or(0);
+        self.region_sums.push(RegionSum {
+            slice: 0,
+            context,
+            thread: ThreadId(thread),
+            instances: 1,
+            elapsed: Nanos(length * MS),
+            team: team as u16,
+        });
+        self.region_works.push(RegionWork {
+            slice: 0,
+            context,
+            thread: ThreadId(thread),
+            capacity: Nanos(length * team * MS),
+            longest: Nanos(longest * MS),
+            mean: Nanos(work.iter().sum::<u64>() * MS / team),
+        });
+    }
+
+    pub(crate) fn names(&self) -> Names<'_> {
+        Names {
+            tables: &self.tables,
+            symbols: &self.symbols,
+            style: NameStyle::default(),
+        }
+    }
+
+    pub(crate) fn measured(&self) -> Measured<'_> {
+        Measured {
+            duration: Nanos(self.end * MS),
+            sums: &self.sums,
+            region_sums: &self.region_sums,
+            region_works: &self.region_works,
+            task_sums: &self.task_sums,
+        }
+    }
+
+    /// The profile, with blame.
+    pub(crate) fn profile(&self) -> Profile {
+        let header = Header::default();
+        let recording = share::Recording {
+            tables: &self.tables,
+            symbols: &self.symbols,
+            sums: &self.sums,
+            header: &header,
+        };
+        let mut profile = share::profile(&recording, [], ViewMode::User);
+        blame::charge(&mut profile, &self.tables, &self.intervals);
+        profile
+    }
+}

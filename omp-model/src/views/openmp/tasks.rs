@@ -1,0 +1,293 @@
+//! Explicit tasks: one row for each directive.
+
+use std::collections::BTreeMap;
+
+use super::gain::REGION_METRICS;
+use super::spots::{Bodies, Spot};
+use super::{Measured, innermost_regions};
+use crate::ids::{ContextId, FrameId};
+use crate::metrics::Metric;
+use crate::profile::Profile;
+use crate::state::State;
+use crate::tables::ContextKind;
+use crate::views::Seconds;
+use crate::views::names::Names;
+use crate::views::tree::{add, add_item};
+
+/// A task's directive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskRow {
+    /// What it is called: `foo -- OMP task from line 9 [.omp_task_entry.]`.
+    pub name: String,
+    /// Where it stands.
+    pub spot: Spot,
+    /// Its contexts: one for each way that the program came to it.
+    pub contexts: Vec<ContextId>,
+    /// The execution times of the tasks that were completed; `None` in recordings of earlier
+    /// versions.
+    pub runs: Option<Runs>,
+    /// Seconds of thread time in them, tasks that ran in their waits left out, by
+    /// [`REGION_METRICS`].
+    pub seconds: Seconds,
+    /// The constructs that created them, and how many each did; most first.
+    pub created: Vec<(String, u64)>,
+    /// Where their creators waited, longest first.
+    pub waited: Vec<Waited>,
+}
+
+impl TaskRow {
+    /// Seconds of one metric.
+    pub fn time(&self, metric: Metric) -> f64 {
+        let at = REGION_METRICS.iter().position(|&known| known == metric);
+        at.map_or(0.0, |at| self.seconds[at])
+    }
+}
+
+/// Completed tasks: their work on a CPU, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Runs {
+    /// How many.
+    pub instances: u64,
+    /// How many were completed by another thread than had created them.
+    pub elsewhere: u64,
+    /// The sum.
+    pub work: f64,
+    /// The shortest.
+    pub least: f64,
+    /// The longest.
+    pub most: f64,
+    /// The sum of squares.
+    squares: f64,
+}
+
+impl Runs {
+    /// The mean; 0 of none.
+    pub fn mean(&self) -> f64 {
+        match self.instances {
+            0 => 0.0,
+            count => self.work / count as f64,
+        }
+    }
+
+    /// The standard deviation of the population.
+    pub fn deviation(&self) -> f64 {
+        match self.instances {
+            0 => 0.0,
+            count => {
+                let mean = self.mean();
+                // The difference of two near numbers may come out below zero.
+                (self.squares / count as f64 - mean * mean).max(0.0).sqrt()
+            }
+        }
+    }
+
+    fn add(&mut self, sum: &crate::rows::TaskSum) {
+        let least = sum.least.seconds();
+        self.least = match self.instances {
+            0 => least,
+            _ => self.least.min(least),
+        };
+        self.most = self.most.max(sum.most.seconds());
+        self.instances += u64::from(sum.instances);
+        self.elsewhere += u64::from(sum.elsewhere);
+        self.work += sum.work.seconds();
+        self.squares += sum.squares as f64 * 1e-18;
+    }
+}
+
+/// A place where tasks were waited for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Waited {
+    /// The wait's place, else that of the region whose barrier it is.
+    pub spot: Spot,
+    /// `taskwait`, `taskgroup` or `barrier`.
+    pub kind: &'static str,
+    /// Seconds waited there, over all threads.
+    pub seconds: f64,
+}
+
+/// Every task directive, most time first. `profile` is in user mode.
+pub fn tasks(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) -> Vec<TaskRow> {
+    let contexts = names.tables.contexts.rows();
+    let is_task = |at: usize| contexts[at].kind == ContextKind::Task;
+    let mut seconds: Vec<Option<Vec<f64>>> = vec![None; contexts.len()];
+    for item in &profile.items {
+        let at = item.context.index();
+        if at < contexts.len() && is_task(at) {
+            let sums = seconds[at].get_or_insert_with(|| vec![0.0; REGION_METRICS.len()]);
+            add_item(sums, item, &REGION_METRICS);
+        }
+    }
+    let mut runs: Vec<Option<Runs>> = vec![None; contexts.len()];
+    for sum in measured.task_sums {
+        if let Some(runs) = runs.get_mut(sum.context.index()) {
+            runs.get_or_insert_default().add(sum);
+        }
+    }
+    let task_bodies = Bodies::learn(profile, names, &[ContextKind::Task], |context| context);
+    let creators = Creators::new(profile, names, measured);
+
+    let mut rows = BTreeMap::<(Spot, String), TaskRow>::new();
+    for at in (1..contexts.len()).filter(|&at| is_task(at)) {
+        if seconds[at].is_none() && runs[at].is_none() {
+            continue;
+        }
+        let context = ContextId(at as u32);
+        let (name, spot) = task_bodies.of(names, context);
+        let distinct = match spot.line {
+            Some(_) => String::new(),
+            None => name.clone(),
+        };
+        let row = rows
+            .entry((spot.clone(), distinct))
+            .or_insert_with(|| TaskRow {
+                name,
+                spot,
+                contexts: Vec::new(),
+                runs: None,
+                seconds: vec![0.0; REGION_METRICS.len()].into(),
+                created: Vec::new(),
+                waited: Vec::new(),
+            });
+        row.contexts.push(context);
+        if let Some(more) = &seconds[at] {
+            add(&mut row.seconds, more);
+        }
+        if let Some(more) = runs[at] {
+            merge_runs(row.runs.get_or_insert_default(), &more);
+        }
+        let count = runs[at].map_or(0, |runs| runs.instances);
+        let creator = creators.name(names, &task_bodies, contexts[at].parent);
+        match row.created.iter_mut().find(|(known, _)| *known == creator) {
+            Some((_, known)) => *known += count,
+            None => row.created.push((creator, count)),
+        }
+    }
+    let mut rows: Vec<TaskRow> = rows.into_values().collect();
+    for row in &mut rows {
+        row.created
+            .sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        row.waited = creators.waits(names, &row.contexts);
+    }
+    let total = |row: &TaskRow| row.time(Metric::Total);
+    rows.sort_by(|left, right| total(right).total_cmp(&total(left)));
+    rows
+}
+
+fn merge_runs(runs: &mut Runs, more: &Runs) {
+    runs.least = match runs.instances {
+        0 => more.least,
+        _ => runs.least.min(more.least),
+    };
+    runs.most = runs.most.max(more.most);
+    runs.instances += more.instances;
+    runs.elsewhere += more.elsewhere;
+    runs.work += more.work;
+    runs.squares += more.squares;
+}
+
+/// The constructs that create tasks.
+struct Creators {
+    regions: Bodies,
+    innermost: Vec<ContextId>,
+    /// Waits for tasks, and barriers, by the context that they are in.
+    waits: BTreeMap<ContextId, BTreeMap<(State, FrameId), f64>>,
+}
+
+impl Creators {
+    fn new(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) -> Creators {
+        let innermost = innermost_regions(names.tables);
+        let kinds = [ContextKind::Region, ContextKind::Teams];
+        let regions = Bodies::learn(profile, names, &kinds, |context| {
+            let known = innermost.get(context.index());
+            known.copied().unwrap_or(ContextId::ROOT)
+        });
+        let mut waits = BTreeMap::<ContextId, BTreeMap<_, f64>>::new();
+        for sum in measured.sums {
+            let tag = names.tables.tags.get(sum.tag.0);
+            if let Some(tag) = tag.filter(|tag| wait_kind(tag.state).is_some()) {
+                let places = waits.entry(tag.context).or_default();
+                *places.entry((tag.state, tag.place)).or_default() += sum.time.seconds();
+            }
+        }
+        Creators {
+            regions,
+            innermost,
+            waits,
+        }
+    }
+
+    /// What the construct of a context is called.
+    fn name(&self, names: &Names<'_>, tasks: &Bodies, context: ContextId) -> String {
+        match names.tables.contexts.get(context.0).map(|it| it.kind) {
+            Some(ContextKind::Region | ContextKind::Teams) => self.regions.of(names, context).0,
+            Some(ContextKind::Task) => tasks.of(names, context).0,
+            Some(ContextKind::Root) | None => "serial code".to_owned(),
+        }
+    }
+
+    /// Where the creators of tasks waited: in their own waits for tasks, or where they have none
+    /// in the barriers of their region, at which tasks are complete too.
+    fn waits(&self, names: &Names<'_>, tasks: &[ContextId]) -> Vec<Waited> {
+        let contexts = names.tables.contexts.rows();
+        let mut parents: Vec<ContextId> = tasks
+            .iter()
+            .map(|task| contexts[task.index()].parent)
+            .collect();
+        parents.sort_unstable();
+        parents.dedup();
+        let mut found = self.in_contexts(names, &parents, |state| {
+            matches!(state, State::TaskWait | State::TaskGroup)
+        });
+        if found.is_empty() {
+            let mut regions: Vec<ContextId> = parents
+                .iter()
+                .map(|it| self.innermost[it.index()])
+                .collect();
+            regions.sort_unstable();
+            regions.dedup();
+            found = self.in_contexts(names, &regions, |_| true);
+        }
+        found
+    }
+
+    fn in_contexts(
+        &self,
+        names: &Names<'_>,
+        contexts: &[ContextId],
+        counts: impl Fn(State) -> bool,
+    ) -> Vec<Waited> {
+        let mut sums = BTreeMap::<(Spot, &'static str), f64>::new();
+        for context in contexts {
+            for (&(state, place), seconds) in self.waits.get(context).into_iter().flatten() {
+                let Some(kind) = wait_kind(state).filter(|_| counts(state)) else {
+                    continue;
+                };
+                let spot = match place {
+                    FrameId::NONE => self.regions.of(names, *context).1,
+                    place => Spot::of_frame(names, place),
+                };
+                *sums.entry((spot, kind)).or_default() += seconds;
+            }
+        }
+        let waited = |((spot, kind), seconds)| Waited {
+            spot,
+            kind,
+            seconds,
+        };
+        let mut all: Vec<Waited> = sums.into_iter().map(waited).collect();
+        all.sort_by(|left, right| right.seconds.total_cmp(&left.seconds));
+        all
+    }
+}
+
+const fn wait_kind(state: State) -> Option<&'static str> {
+    match state {
+        State::TaskWait => Some("taskwait"),
+        State::TaskGroup => Some("taskgroup"),
+        State::ImplicitBarrier | State::ExplicitBarrier | State::ImplementationBarrier => {
+            Some("barrier")
+        }
+        _ => None,
+    }
+}
