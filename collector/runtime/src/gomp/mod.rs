@@ -8,7 +8,7 @@
 //! Nothing is set up before the first call. A runtime that speaks OMPT, LLVM's with its
 //! `GOMP_*` names among them, is passed through.
 //!
-//! The facts about libgomp's interface are those of its `libgomp_g.h` (GCC 4.2 to 15); what is
+//! The facts about libgomp's interface are those of GCC 12 and its `libgomp_g.h`; what is
 //! exact and what is not is told construct by construct in `docs/runtimes.md`.
 #![allow(unsafe_code)]
 
