@@ -145,8 +145,9 @@ pub fn silent_runtimes(tables: &Tables, header: &Header, library: Result<(), &st
             match library {
                 Err(reason) => format!("no OpenMP states from {name}: {reason}"),
                 Ok(()) => format!(
-                    "no OpenMP states from {name}: it did not start the tool interface (GNU's \
-                     runtime has none; others can be barred from it by OMP_TOOL=disabled)"
+                    "no OpenMP events from {name}: it was not called, or could not be listened \
+                     to (OMP_TOOL=disabled, loaded with RTLD_DEEPBIND, a set-user-id program); \
+                     what its threads did is read from their stacks"
                 ),
             }
         })

@@ -12,6 +12,10 @@ pub const VARIABLE: &str = "PARALLAX_LIBRARY";
 /// The standard's list of tools, separated by colons (OpenMP 5.2, section 21.13).
 pub const TOOLS_VARIABLE: &str = "OMP_TOOL_LIBRARIES";
 
+/// The dynamic linker's list of libraries that come before all others, separated by colons or
+/// spaces (ld.so(8)): how GNU's runtime, which knows no tools, is listened to.
+pub const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
+
 /// The places where the library of the program `collect` at `executable` can be, in order.
 ///
 /// A checkout and a copied folder have it beside `collect`, an installation with `collect` in
@@ -39,7 +43,8 @@ pub fn find() -> Result<PathBuf, String> {
     if let Some(named) = std::env::var_os(VARIABLE) {
         let path = PathBuf::from(&named);
         return usable(&path)
-            .ok_or_else(|| format!("{VARIABLE} names {}, which cannot be read", path.display()));
+            .ok_or_else(|| format!("{VARIABLE} names {}, which cannot be read", path.display()))
+            .and_then(nameable);
     }
     let executable = std::fs::canonicalize("/proc/self/exe")
         .map_err(|error| format!("collect cannot find itself: {error}"))?;
@@ -57,6 +62,7 @@ pub fn find() -> Result<PathBuf, String> {
                 listed.join(" nor at ")
             )
         })
+        .and_then(nameable)
 }
 
 fn usable(path: &Path) -> Option<PathBuf> {
@@ -64,9 +70,22 @@ fn usable(path: &Path) -> Option<PathBuf> {
     std::fs::canonicalize(path).ok()
 }
 
-/// The value of [`TOOLS_VARIABLE`] with the library before what was there: the runtime takes the
-/// first tool that accepts, and the user's own comes next if ours does not.
-pub fn tools(library: &Path, before: Option<&OsStr>) -> OsString {
+/// The library, if the lists of [`TOOLS_VARIABLE`] and [`PRELOAD_VARIABLE`] can name it.
+fn nameable(path: PathBuf) -> Result<PathBuf, String> {
+    let separates = |byte: &u8| matches!(byte, b':' | b' ');
+    match path.as_os_str().as_encoded_bytes().iter().any(separates) {
+        true => Err(format!(
+            "the dynamic linker cannot take {} from a list, where spaces and colons separate; move \
+             it to a path without them",
+            path.display()
+        )),
+        false => Ok(path),
+    }
+}
+
+/// The value of [`TOOLS_VARIABLE`] or [`PRELOAD_VARIABLE`] with the library before what was there:
+/// a runtime takes the first tool that accepts, and the user's own comes next if ours does not.
+pub fn listed(library: &Path, before: Option<&OsStr>) -> OsString {
     let mut value = library.as_os_str().to_owned();
     if let Some(before) = before.filter(|before| !before.is_empty()) {
         value.push(":");
@@ -99,12 +118,19 @@ mod tests {
     }
 
     #[test]
+    fn a_path_that_would_be_taken_apart_is_refused_with_the_reason() {
+        let refused = nameable("/home/a b/libcollector.so".into()).expect_err("it has a space");
+        assert!(refused.contains("/home/a b/libcollector.so"), "{refused}");
+        assert!(nameable("/home/ab/libcollector.so".into()).is_ok());
+    }
+
+    #[test]
     fn the_user_s_own_tool_stays_in_the_list() {
         let ours = Path::new("/p/libcollector.so");
-        assert_eq!(tools(ours, None), "/p/libcollector.so");
-        assert_eq!(tools(ours, Some(OsStr::new(""))), "/p/libcollector.so");
+        assert_eq!(listed(ours, None), "/p/libcollector.so");
+        assert_eq!(listed(ours, Some(OsStr::new(""))), "/p/libcollector.so");
         assert_eq!(
-            tools(ours, Some(OsStr::new("/u/t.so"))),
+            listed(ours, Some(OsStr::new("/u/t.so"))),
             "/p/libcollector.so:/u/t.so"
         );
     }

@@ -134,7 +134,9 @@ pub fn record(request: &Request) -> Result<i32, RecordError> {
     Ok(ended.status())
 }
 
-/// The program's environment: ours, the arena, and the library among the tools.
+/// The program's environment: ours, the arena, and the library before the user's tools and
+/// preloaded libraries. LLVM's and Intel's runtimes find it as a tool, also where preloading is
+/// not to be had; GNU's needs it preloaded.
 fn environment(arena: &Consumer, library: Option<&Path>) -> Vec<(OsString, OsString)> {
     let mut variables: Vec<_> = std::env::vars_os()
         .filter(|(name, _)| name != omp_ring::ARENA_VARIABLE)
@@ -142,12 +144,11 @@ fn environment(arena: &Consumer, library: Option<&Path>) -> Vec<(OsString, OsStr
     let Some(library) = library else {
         return variables;
     };
-    let before = std::env::var_os(library::TOOLS_VARIABLE);
-    variables.retain(|(name, _)| name != library::TOOLS_VARIABLE);
-    variables.push((
-        library::TOOLS_VARIABLE.into(),
-        library::tools(library, before.as_deref()),
-    ));
+    for list in [library::TOOLS_VARIABLE, library::PRELOAD_VARIABLE] {
+        let before = std::env::var_os(list);
+        variables.retain(|(name, _)| name != list);
+        variables.push((list.into(), library::listed(library, before.as_deref())));
+    }
     variables.push((omp_ring::ARENA_VARIABLE.into(), arena.path().into()));
     variables
 }
