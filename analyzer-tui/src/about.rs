@@ -3,6 +3,8 @@
 use omp_model::header::Header;
 use omp_model::metrics::Metric;
 use omp_model::views::notices::inferred_seconds;
+use omp_model::views::openmp::advice::{Loss, Reason};
+use omp_model::views::openmp::efficiency::{Efficiency, Run};
 use omp_model::views::threads::kind_name;
 
 use crate::activity::Activity;
@@ -36,8 +38,11 @@ pub fn overview(data: &Data, recording: &Recording) -> Table {
             overview.processes
         )),
         Row::line(""),
-        strong("Time of all threads      seconds        %"),
     ];
+    if let Some((run, losses)) = &data.directives(recording).run {
+        first(run, losses, &mut rows);
+    }
+    rows.push(strong("Time of all threads      seconds        %"));
     for &(metric, seconds) in &overview.times {
         let depth = depth(metric, overview.time(Metric::OmpWork) > 0.0);
         if seconds == 0.0 && depth > 1 {
@@ -71,6 +76,68 @@ pub fn overview(data: &Data, recording: &Recording) -> Table {
         title: "Where the time went".to_owned(),
         columns: Vec::new(),
         rows,
+    }
+}
+
+/// How many losses are told.
+const LOSSES: usize = 3;
+
+/// What to do first, and how well the threads were used.
+fn first(run: &Run, losses: &[Loss], rows: &mut Vec<Row>) {
+    rows.push(strong("What to do first"));
+    if losses.is_empty() {
+        rows.push(Row::line(
+            "  Nothing stands out: no loss takes a thousandth of the run",
+        ));
+    }
+    for (number, loss) in (1..).zip(losses.iter().take(LOSSES)) {
+        let to = match loss.reason {
+            Reason::Region(cause) => cause.words(),
+            Reason::Serial => "serial code",
+        };
+        let share = 100.0 * loss.share;
+        let linked = |text: String| Row {
+            link: loss.spot.function.clone(),
+            ..Row::line(text)
+        };
+        rows.push(linked(format!(
+            "  {number}. {}: {:.3} s of {:.3} s ({share:.1} %) lost to {to}",
+            loss.spot.short(),
+            loss.seconds,
+            run.wall
+        )));
+        rows.push(linked(format!("     {}", loss.finding)));
+        rows.push(linked(format!("     {}", loss.hint)));
+    }
+    rows.push(Row::line(""));
+    rows.push(strong(&format!(
+        "Efficiency of {} threads over {:.3} s",
+        run.threads, run.wall
+    )));
+    efficiency(&run.efficiency, 1, rows);
+    let serial = run.serial;
+    rows.push(Row::line(format!(
+        "  Serial time {:.3} s of {:.3} s",
+        serial.seconds, serial.wall
+    )));
+    if serial.seconds > 0.0 {
+        rows.push(Row::line(format!(
+            "  At most {:.2} times as fast with twice the threads, {:.2} times with any number",
+            serial.bound(2.0),
+            serial.limit()
+        )));
+    }
+    rows.push(Row::line(""));
+}
+
+fn efficiency(node: &Efficiency, depth: usize, rows: &mut Vec<Row>) {
+    let label = format!("{}{}", "  ".repeat(depth), node.label);
+    let (value, loss) = (100.0 * node.value(), 100.0 * node.loss);
+    rows.push(Row::line(format!(
+        "{label:<50} {value:>6.2} %  loses {loss:>6.2} %"
+    )));
+    for child in &node.children {
+        efficiency(child, depth + 1, rows);
     }
 }
 

@@ -16,7 +16,7 @@ use omp_model::views::{Request, calltree};
 use rustc_hash::{FxHashSet, FxHasher};
 
 use crate::recording::Recording;
-use crate::regions::{RegionRow, regions};
+use crate::regions::{self, Directives};
 
 /// How many functions the overview shows.
 const LARGEST: usize = 10;
@@ -83,7 +83,7 @@ pub struct Data {
     blocks: OnceCell<Vec<Neighbours>>,
     tree: OnceCell<Tree>,
     threads: OnceCell<Vec<ThreadRow>>,
-    regions: OnceCell<Vec<RegionRow>>,
+    directives: OnceCell<Directives>,
     notices: OnceCell<Vec<String>>,
 }
 
@@ -115,7 +115,7 @@ impl Data {
             blocks: OnceCell::new(),
             tree: OnceCell::new(),
             threads: OnceCell::new(),
-            regions: OnceCell::new(),
+            directives: OnceCell::new(),
             notices: OnceCell::new(),
         }
     }
@@ -186,17 +186,14 @@ impl Data {
         })
     }
 
-    /// The regions and tasks.
-    pub fn regions(&self, recording: &Recording) -> &[RegionRow] {
-        self.regions.get_or_init(|| {
-            let whole = self.filtered.is_none();
-            regions(
-                recording,
-                self.profile(recording),
-                &self.request.metrics,
-                whole,
-            )
-        })
+    /// The regions and tasks, and what they could save.
+    pub fn directives<'a>(&'a self, recording: &'a Recording) -> &'a Directives {
+        match &self.settings.filter {
+            None => recording.directives(),
+            Some(filter) => self
+                .directives
+                .get_or_init(|| regions::of_filter(recording, filter)),
+        }
     }
 
     /// What must be said under every view.

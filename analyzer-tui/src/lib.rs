@@ -17,6 +17,7 @@ pub mod moments;
 pub mod recording;
 pub mod regions;
 pub mod report;
+pub mod source;
 pub mod tables;
 pub mod terminal;
 pub mod timeline;

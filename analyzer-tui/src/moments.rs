@@ -1,9 +1,8 @@
 //! The display stacks of single samples and intervals, for a cursor that points at one.
 
-use omp_model::ids::{ContextId, FrameId, StackId, TagId, ThreadId};
-use omp_model::profile::{Callee, Path, PathId, Shown, ViewMode};
+use omp_model::ids::{StackId, TagId, ThreadId};
+use omp_model::profile::{Path, PathId, Shown, ViewMode};
 use omp_model::rewrite::{Moment, Rewriter};
-use omp_model::state::State;
 use omp_model::tables::{Interner, ThreadKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -15,7 +14,6 @@ pub struct Moments {
     paths: Interner<Path>,
     seen: FxHashMap<(StackId, TagId, ThreadKind), (PathId, Shown)>,
     places: FxHashMap<(TagId, ThreadKind), (PathId, Shown)>,
-    constructs: FxHashMap<ContextId, Callee>,
 }
 
 impl Moments {
@@ -55,24 +53,10 @@ impl Moments {
                 ViewMode::User | ViewMode::Expert => rewriter.user_place(key.0, key.1),
             });
         }
-        // The path of plain work in a construct ends in the construct's own frame.
-        let mut constructs = FxHashMap::default();
-        for (at, tag) in tables.tags.rows().iter().enumerate() {
-            if tag.state == State::Work && tag.place == FrameId::NONE {
-                let (path, _) = rewriter.user_place(TagId(at as u32), ThreadKind::Worker);
-                if let Some(row) = rewriter.paths().get(path.0)
-                    && path != PathId::EMPTY
-                    && tag.context != ContextId::ROOT
-                {
-                    constructs.insert(tag.context, row.frame.callee);
-                }
-            }
-        }
         Moments {
             paths: rewriter.into_paths(),
             seen: found,
             places,
-            constructs,
         }
     }
 
@@ -84,11 +68,6 @@ impl Moments {
     /// The place of a tag of which no sample tells more.
     pub fn place(&self, tag: TagId, kind: ThreadKind) -> Option<(PathId, Shown)> {
         self.places.get(&(tag, kind)).copied()
-    }
-
-    /// What a construct's own frame is called, if any thread was seen at work in it.
-    pub fn construct(&self, context: ContextId) -> Option<Callee> {
-        self.constructs.get(&context).copied()
     }
 
     /// The frames of a display stack, leaf first.

@@ -15,6 +15,7 @@ use omp_model::views::names::{NameStyle, Names};
 use omp_model::views::overview::uses_openmp;
 
 use crate::moments::Moments;
+use crate::regions::Directives;
 use crate::timeline::Timeline;
 
 /// An experiment, and its derived forms, each made when it is first asked for. Shared between the
@@ -40,6 +41,7 @@ pub struct Recording {
     user_moments: OnceLock<Moments>,
     machine_moments: OnceLock<Moments>,
     timeline: OnceLock<Timeline>,
+    directives: OnceLock<Directives>,
 }
 
 impl Recording {
@@ -111,6 +113,7 @@ impl Recording {
             user_moments: OnceLock::new(),
             machine_moments: OnceLock::new(),
             timeline: OnceLock::new(),
+            directives: OnceLock::new(),
         }
     }
 
@@ -159,6 +162,13 @@ impl Recording {
         self.timeline.get_or_init(|| Timeline::new(self))
     }
 
+    /// Its regions and tasks, and what they could save.
+    pub fn directives(&self) -> &Directives {
+        let profile = || self.profile(ViewMode::User);
+        self.directives
+            .get_or_init(|| Directives::new(self, profile(), true))
+    }
+
     /// The metrics that it has: the same in every mode.
     pub fn available(&self) -> &Available {
         self.available.get_or_init(|| {
@@ -179,6 +189,7 @@ impl Recording {
     /// Makes all that a view can ask for, what the first screens need first.
     pub fn work_ahead(&self) {
         self.available();
+        self.directives();
         self.timeline();
         self.moments(ViewMode::User);
         self.profile(ViewMode::Machine);

@@ -1,135 +1,183 @@
-//! Regions and tasks: what the recording counted of each construct, and the time inside it.
+//! Regions and tasks, what they could save, and what to do first: the views that only OpenMP has,
+//! under a filter or without one. They are about directives and so the same in all modes.
 
-use omp_model::ids::{ContextId, Nanos, ThreadId};
+use omp_model::filter::Filter;
+use omp_model::ids::ContextId;
 use omp_model::metrics::Metric;
-use omp_model::profile::{Callee, Profile};
-use omp_model::tables::ContextKind;
+use omp_model::profile::{Profile, ViewMode};
 use omp_model::views::names::Names;
-use rustc_hash::{FxHashMap, FxHashSet};
+use omp_model::views::openmp::Measured;
+use omp_model::views::openmp::advice::{Loss, losses};
+use omp_model::views::openmp::efficiency::{Run, efficiency};
+use omp_model::views::openmp::gain::Cause;
+use omp_model::views::openmp::regions::{RegionRow, regions};
+use omp_model::views::openmp::tasks::{TaskRow, tasks};
+use rustc_hash::FxHashMap;
 
+use crate::data::Data;
 use crate::recording::Recording;
+use crate::report::{Column, Row, Table, Value};
 
-/// A construct: all contexts that one directive was met in.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RegionRow {
-    /// What it is.
-    pub kind: ContextKind,
-    /// What it is called.
-    pub name: String,
-    /// Its contexts.
-    pub contexts: Vec<ContextId>,
-    /// How many instances ended; `None` where instances are not counted (tasks).
-    pub instances: Option<u64>,
-    /// From begin to end on the encountering threads, summed; `None` likewise.
-    pub elapsed: Option<Nanos>,
-    /// The largest team; 0 if no instance ended.
-    pub team: u16,
-    /// Threads that spent time in it.
-    pub threads: usize,
-    /// Time of all threads whose innermost construct it is, by the metrics asked for.
-    pub seconds: Vec<f64>,
-}
-
-/// Every region, teams region and task, the longest inside first. `all_time` is false where only a
-/// part of the profile is looked at: then instances, which are counted for whole threads, are not
-/// told.
-pub fn regions(
-    recording: &Recording,
-    profile: &Profile,
-    metrics: &[Metric],
-    all_time: bool,
-) -> Vec<RegionRow> {
-    let tables = &recording.experiment.tables;
-    let names = ConstructNames::new(recording);
-    let mut rows: Vec<RegionRow> = Vec::new();
-    let mut index = FxHashMap::default();
-    let mut row_of = vec![None; tables.contexts.len()];
-    for (at, context) in tables.contexts.rows().iter().enumerate().skip(1) {
-        let id = ContextId(at as u32);
-        let name = names.name(id);
-        let key = (context.kind, name);
-        let row = *index.entry(key).or_insert_with_key(|(kind, name)| {
-            rows.push(RegionRow {
-                kind: *kind,
-                name: name.clone(),
-                contexts: Vec::new(),
-                instances: (all_time && *kind != ContextKind::Task).then_some(0),
-                elapsed: (all_time && *kind != ContextKind::Task).then_some(Nanos(0)),
-                team: 0,
-                threads: 0,
-                seconds: vec![0.0; metrics.len()],
-            });
-            rows.len() - 1
-        });
-        rows[row].contexts.push(id);
-        row_of[at] = Some(row);
-    }
-    for sum in &recording.experiment.region_sums {
-        if let Some(Some(row)) = row_of.get(sum.context.index()) {
-            let row = &mut rows[*row];
-            row.team = row.team.max(sum.team);
-            if let (Some(instances), Some(elapsed)) = (&mut row.instances, &mut row.elapsed) {
-                *instances += u64::from(sum.instances);
-                elapsed.0 += sum.elapsed.0;
-            }
-        }
-    }
-    let mut threads: FxHashSet<(usize, ThreadId)> = FxHashSet::default();
-    let mut total = vec![0.0; rows.len()];
-    for item in &profile.items {
-        let Some(Some(row)) = row_of.get(item.context.index()) else {
-            continue;
-        };
-        total[*row] += item.seconds;
-        threads.insert((*row, item.thread));
-        for (seconds, metric) in rows[*row].seconds.iter_mut().zip(metrics) {
-            *seconds += metric.seconds(item);
-        }
-    }
-    for (row, _) in &threads {
-        rows[*row].threads += 1;
-    }
-    let mut order: Vec<usize> = (0..rows.len()).collect();
-    order.sort_by(|&left, &right| total[right].total_cmp(&total[left]));
-    let mut rows: Vec<Option<RegionRow>> = rows.into_iter().map(Some).collect();
-    let known = order.into_iter().filter_map(|at| rows[at].take());
-    known
-        .filter(|row| row.threads > 0 || row.instances.is_some_and(|count| count > 0))
-        .collect()
-}
-
-/// What constructs are called: by their outlined function, as every other view calls them, where
-/// one is known.
+/// What is known of a recording's constructs.
 #[derive(Debug)]
-pub struct ConstructNames<'a> {
-    recording: &'a Recording,
-    names: Names<'a>,
+pub struct Directives {
+    /// Regions, largest gain first.
+    pub regions: Vec<RegionRow>,
+    /// Tasks, most time first.
+    pub tasks: Vec<TaskRow>,
+    /// How well the threads were used, and what it was lost to; `None` without OpenMP, or under a
+    /// filter, which leaves no whole run.
+    pub run: Option<(Run, Vec<Loss>)>,
+    names: FxHashMap<ContextId, usize>,
 }
 
-impl<'a> ConstructNames<'a> {
-    /// Of a recording.
-    pub fn new(recording: &'a Recording) -> ConstructNames<'a> {
-        ConstructNames {
-            recording,
-            names: recording.names(),
+impl Directives {
+    /// Of a profile in user mode; `whole` says that no filter has taken anything off. Instances
+    /// are counted for whole seconds, so a filter leaves time but no instances.
+    pub(crate) fn new(recording: &Recording, profile: &Profile, whole: bool) -> Directives {
+        let experiment = &recording.experiment;
+        let all = Measured {
+            duration: experiment.duration(),
+            sums: &experiment.sums,
+            region_sums: &experiment.region_sums,
+            region_works: &experiment.region_works,
+            task_sums: &experiment.task_sums,
+        };
+        let some = Measured {
+            region_sums: &[],
+            region_works: &[],
+            task_sums: &[],
+            ..all
+        };
+        let measured = if whole { all } else { some };
+        let names: Names<'_> = recording.names();
+        let regions = regions(profile, &names, &measured);
+        let run = efficiency(profile, names.tables, &measured, &regions).filter(|_| whole);
+        let run = run.map(|run| {
+            let losses = losses(profile, &names, &measured, &regions, &run);
+            (run, losses)
+        });
+        let rows = regions.iter().enumerate();
+        let of_rows = rows.flat_map(|(at, row)| row.contexts.iter().map(move |&id| (id, at)));
+        Directives {
+            names: of_rows.collect(),
+            tasks: tasks(profile, &names, &measured),
+            regions,
+            run,
         }
     }
 
-    /// The construct's name.
-    pub fn name(&self, context: ContextId) -> String {
-        let moments = self.recording.moments(omp_model::profile::ViewMode::User);
-        let callee = moments.construct(context);
-        self.names
-            .name(callee.unwrap_or(Callee::Construct(context)))
+    /// The name of a region's context.
+    pub fn region_name(&self, context: ContextId) -> &str {
+        let row = self
+            .names
+            .get(&context)
+            .and_then(|&at| self.regions.get(at));
+        row.map_or("region", |row| row.name.as_str())
+    }
+
+    /// The rest of what is known of a row of [`table`]: what a region could save, by cause; a
+    /// task's sizes.
+    pub fn detail(&self, row: usize) -> String {
+        if let Some(region) = self.regions.get(row) {
+            let causes = Cause::ALL
+                .iter()
+                .filter(|&&cause| region.own.part(cause) > 5e-4);
+            let causes: Vec<String> = causes
+                .map(|&cause| format!("{} {:.3} s", cause.words(), region.own.part(cause)))
+                .collect();
+            return match causes.is_empty() {
+                true => format!("{}  nothing to save", region.spot.short()),
+                false => format!("{}  to save: {}", region.spot.short(), causes.join(", ")),
+            };
+        }
+        let Some(task) = self.tasks.get(row - self.regions.len()) else {
+            return String::new();
+        };
+        let sizes = task.runs.as_ref().map_or_else(String::new, |runs| {
+            format!(
+                "  work {:.3} s, mean {:.3} ms, from {:.3} to {:.3} ms, {} by another thread",
+                runs.work,
+                1e3 * runs.mean(),
+                1e3 * runs.least,
+                1e3 * runs.most,
+                runs.elsewhere
+            )
+        });
+        format!("{}{sizes}", task.spot.short())
     }
 }
 
-/// A kind's word.
-pub const fn kind_word(kind: ContextKind) -> &'static str {
-    match kind {
-        ContextKind::Root => "program",
-        ContextKind::Region => "region",
-        ContextKind::Teams => "teams",
-        ContextKind::Task => "task",
+fn column(id: &str, label: &str, unit: &'static str, head: [&str; 2]) -> Column {
+    Column {
+        id: id.to_owned(),
+        label: label.to_owned(),
+        unit,
+        head: head.map(str::to_owned),
+        quantity: None,
     }
+}
+
+/// The regions, then the tasks.
+pub fn table(data: &Data, recording: &Recording) -> Table {
+    let directives = data.directives(recording);
+    let counted = data.settings.filter.is_none();
+    let known = |value: f64| Value::Maybe(counted.then_some(value));
+    let regions = directives.regions.iter().map(|row| Row {
+        values: vec![
+            Value::Word(match (row.teams, row.nesting) {
+                (true, _) => "teams".to_owned(),
+                (false, 1) => "region".to_owned(),
+                (false, level) => format!("level {level}"),
+            }),
+            known(row.own.total()),
+            known(row.own.elapsed),
+            Value::Count(counted.then_some(row.instances)),
+            Value::Count(Some(u64::from(row.threads)).filter(|_| counted)),
+            Value::Maybe(Some(row.load_balance())),
+            Value::Seconds(row.time(Metric::OmpWork)),
+            Value::Seconds(row.time(Metric::OmpWait)),
+        ],
+        name: row.name.clone(),
+        ..Row::default()
+    });
+    let tasks = directives.tasks.iter().map(|row| Row {
+        values: vec![
+            Value::Word("task".to_owned()),
+            Value::Maybe(None),
+            Value::Maybe(None),
+            Value::Count(
+                row.runs
+                    .as_ref()
+                    .filter(|_| counted)
+                    .map(|runs| runs.instances),
+            ),
+            Value::Count(None),
+            Value::Maybe(None),
+            Value::Seconds(row.time(Metric::OmpWork)),
+            Value::Seconds(row.time(Metric::OmpWait)),
+        ],
+        name: row.name.clone(),
+        ..Row::default()
+    });
+    Table {
+        title: "Regions by what they could save, and tasks".to_owned(),
+        columns: vec![
+            column("kind", "Kind", "", ["Kind", ""]),
+            column("gain", "Potential gain of wall time", "s", ["Gain", "sec."]),
+            column("elapsed", "Elapsed wall time", "s", ["Elapsed", "sec."]),
+            column("instances", "Instances", "", ["Inst-", "ances"]),
+            column("threads", "Threads", "", ["Thr-", "eads"]),
+            column("load_balance", "Load balance", "", ["Load", "bal."]),
+            column("e.ompwork", "Exclusive OMP Work Time", "s", ["OMP", "Work"]),
+            column("e.ompwait", "Exclusive OMP Wait Time", "s", ["OMP", "Wait"]),
+        ],
+        rows: regions.chain(tasks).collect(),
+    }
+}
+
+/// The directives under a filter.
+pub(crate) fn of_filter(recording: &Recording, filter: &Filter) -> Directives {
+    let kept = recording.filtered(ViewMode::User, filter);
+    Directives::new(recording, &kept.profile, false)
 }

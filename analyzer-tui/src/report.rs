@@ -47,6 +47,27 @@ pub struct Row {
     pub link: Option<String>,
     /// The state that colours it, if it is of one.
     pub tint: Option<Activity>,
+    /// What it is of a source file, if it is of one.
+    pub source: Option<Part>,
+}
+
+/// A row of a source file.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Part {
+    /// A line.
+    Line {
+        /// Whether much of the file's time is there.
+        hot: bool,
+    },
+    /// Something that happened at the line before.
+    Note {
+        /// `inlined` or `wait`.
+        kind: &'static str,
+        /// The function that was inlined, or the wait.
+        name: String,
+        /// Thread time.
+        seconds: f64,
+    },
 }
 
 /// How a row is drawn.

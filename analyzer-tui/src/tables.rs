@@ -9,7 +9,6 @@ use omp_model::views::{Code, Row as FunctionRow};
 use crate::activity::Activity;
 use crate::data::{Data, Tree};
 use crate::recording::Recording;
-use crate::regions::kind_word;
 use crate::report::{Column, Mark, Row, Table, Value};
 
 /// A mode's word.
@@ -22,7 +21,7 @@ pub const fn mode_name(mode: ViewMode) -> &'static str {
 }
 
 /// The columns of times; the name is none of them.
-fn times(columns: &[Spec]) -> Vec<Column> {
+pub(crate) fn times(columns: &[Spec]) -> Vec<Column> {
     let visible = columns.iter().filter(|column| column.visible());
     visible
         .filter_map(|column| match column.quantity {
@@ -65,7 +64,7 @@ fn plain(id: &str, label: &str, head: [&str; 2]) -> Column {
 }
 
 /// The values of times; `seconds` gives those of a flavour and place in the request.
-fn values(
+pub(crate) fn values(
     data: &Data,
     columns: &[Spec],
     seconds: impl Fn(Flavour, usize) -> (f64, f64),
@@ -245,49 +244,6 @@ fn exclusive_times(data: &Data) -> Vec<Spec> {
         }
     }
     columns
-}
-
-/// The regions and tasks.
-pub fn regions(data: &Data, recording: &Recording) -> Table {
-    let rows = data.regions(recording);
-    let metrics = exclusive_times(data);
-    let mut columns = vec![
-        plain("kind", "Kind", ["", "Kind"]),
-        plain("instances", "Instances", ["Inst-", "ances"]),
-        Column {
-            unit: "s",
-            ..plain(
-                "elapsed",
-                "Elapsed on the encountering threads",
-                ["Elapsed", ""],
-            )
-        },
-        plain("threads", "Threads", ["Thr-", "eads"]),
-    ];
-    columns.extend(times(&metrics));
-    let total = |at: usize| rows.iter().map(|row| row.seconds[at]).sum::<f64>();
-    let totals: Vec<f64> = (0..data.request.metrics.len()).map(total).collect();
-    let table_rows = rows.iter().map(|row| {
-        let mut cells = vec![
-            Value::Word(kind_word(row.kind).to_owned()),
-            Value::Count(row.instances),
-            Value::Maybe(row.elapsed.map(omp_model::ids::Nanos::seconds)),
-            Value::Count(Some(row.threads as u64)),
-        ];
-        cells.extend(values(data, &metrics, |_, at| {
-            (row.seconds[at], totals[at])
-        }));
-        Row {
-            values: cells,
-            name: row.name.clone(),
-            ..Row::default()
-        }
-    });
-    Table {
-        title: "Regions and tasks, by the time of all threads in them".to_owned(),
-        columns,
-        rows: table_rows.collect(),
-    }
 }
 
 /// Where a function's code is, for the line that tells of the selected row.

@@ -119,6 +119,9 @@ pub fn show(experiments: &[PathBuf], colours: Colours) -> Result<(), Failure> {
     };
     let mut app = App::new(recording, screen.size()?);
     loop {
+        while let Some((file, path)) = app.missing_source() {
+            app.take_source(file, read_source(&path));
+        }
         screen.0.draw(|frame| draw(&app, &theme, frame))?;
         // All that has come by now is answered by one screen: a held key or a turning wheel does
         // not queue up.
@@ -200,6 +203,12 @@ fn wait(
             }
         }
     }
+}
+
+/// A source file, as it is on this machine now.
+fn read_source(path: &str) -> Result<String, String> {
+    let bytes = std::fs::read(path).map_err(|error| format!("{path} cannot be read: {error}"))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Writes a file of a name that is free, here; its name.

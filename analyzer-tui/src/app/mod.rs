@@ -1,123 +1,34 @@
 //! What the user has chosen and where he is: events in, state out, nothing else.
 
+mod bindings;
 mod find;
 pub mod keys;
 pub mod overlay;
 mod pointer;
 mod select;
 pub mod timeline;
+mod view;
 
 use std::sync::Arc;
 
 use omp_model::profile::ViewMode;
+use omp_model::symbols::FileId;
 use ratatui::crossterm::event::KeyEvent;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::data::{Data, Settings, metric_sets};
 use crate::export::{self, Form};
 use crate::layout::{self, Parts};
 use crate::recording::Recording;
 use crate::report::Table;
-use crate::{about, tables};
+use crate::source::{self, Text};
+use crate::{about, regions, tables};
 
 use keys::Action;
 use overlay::{Asked, Overlay};
 use timeline::TimelineState;
 
-/// The views, in the order of their digits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum View {
-    /// Where the time went.
-    #[default]
-    Overview,
-    /// The list of functions.
-    Functions,
-    /// One function between its callers and callees.
-    Callers,
-    /// The call tree.
-    Tree,
-    /// The call tree as boxes.
-    Flame,
-    /// Regions and tasks.
-    Regions,
-    /// The threads.
-    Threads,
-    /// Who did what when.
-    Timeline,
-    /// How the recording was made, and what it is short of.
-    Experiment,
-}
-
-impl View {
-    /// Every view, in the order of their digits.
-    pub const ALL: [View; 9] = [
-        View::Overview,
-        View::Functions,
-        View::Callers,
-        View::Tree,
-        View::Flame,
-        View::Regions,
-        View::Threads,
-        View::Timeline,
-        View::Experiment,
-    ];
-
-    /// The view of a digit from 1.
-    pub fn by_digit(digit: char) -> Option<View> {
-        let number = digit.to_digit(10)? as usize;
-        View::ALL.get(number.checked_sub(1)?).copied()
-    }
-
-    /// Its name.
-    pub const fn title(self) -> &'static str {
-        match self {
-            View::Overview => "Overview",
-            View::Functions => "Functions",
-            View::Callers => "Callers-Callees",
-            View::Tree => "Call Tree",
-            View::Flame => "Flame Graph",
-            View::Regions => "Regions and Tasks",
-            View::Threads => "Threads",
-            View::Timeline => "Timeline",
-            View::Experiment => "Experiment",
-        }
-    }
-
-    /// Its name where there is little room.
-    pub const fn short(self) -> &'static str {
-        match self {
-            View::Overview => "Overv",
-            View::Functions => "Funcs",
-            View::Callers => "Calls",
-            View::Tree => "Tree",
-            View::Flame => "Flame",
-            View::Regions => "Regio",
-            View::Threads => "Thrds",
-            View::Timeline => "Time",
-            View::Experiment => "Exper",
-        }
-    }
-
-    /// Its name in files, as the command of er_print that prints it.
-    pub const fn file_name(self) -> &'static str {
-        match self {
-            View::Overview => "overview",
-            View::Functions => "functions",
-            View::Callers => "callers-callees",
-            View::Tree => "calltree",
-            View::Flame => "flamegraph",
-            View::Regions => "regions",
-            View::Threads => "threads",
-            View::Timeline => "timeline",
-            View::Experiment => "header",
-        }
-    }
-
-    fn neighbour(self, step: usize) -> View {
-        View::ALL[(self as usize + step) % View::ALL.len()]
-    }
-}
+pub use view::View;
 
 /// Where a list is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -207,6 +118,10 @@ pub struct App {
     pub message: Option<Message>,
     /// The text that is searched for.
     pub wanted: String,
+    /// The source line of each row of the source view.
+    source_lines: Vec<u32>,
+    /// Source files, as the world has found them.
+    sources: FxHashMap<FileId, Text>,
     cursors: [Cursor; View::ALL.len()],
     history: Vec<String>,
     size: (u16, u16),
@@ -229,6 +144,8 @@ impl App {
             overlay: Overlay::None,
             message: None,
             wanted: String::new(),
+            source_lines: Vec::new(),
+            sources: FxHashMap::default(),
             cursors: [Cursor::default(); View::ALL.len()],
             history: Vec::new(),
             size,
@@ -399,6 +316,62 @@ impl App {
         self.remember();
         self.view = view;
         self.refresh();
+        match view {
+            View::Source => self.select_source_line(),
+            View::Functions => {
+                let rows = &mut self.table.rows.iter();
+                if let Some(at) = rows.position(|row| row.name == self.centre) {
+                    self.select_row(at);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The source file that the view in sight needs, by its recorded path.
+    pub fn missing_source(&self) -> Option<(FileId, String)> {
+        if self.view != View::Source {
+            return None;
+        }
+        let file = source::written(&self.recording, &self.centre)?.file;
+        let path = self.recording.symbols.files.get(file.0 as usize)?;
+        (!self.sources.contains_key(&file)).then(|| (file, path.clone()))
+    }
+
+    /// The source line of each row of the source view.
+    pub fn source_lines(&self) -> &[u32] {
+        &self.source_lines
+    }
+
+    /// A source file was read, or why it could not be.
+    pub fn take_source(&mut self, file: FileId, text: Result<String, String>) {
+        let text = match text {
+            Ok(text) => Text {
+                lines: text.lines().map(str::to_owned).collect(),
+                warning: None,
+            },
+            Err(why) => Text {
+                lines: Vec::new(),
+                warning: Some(why),
+            },
+        };
+        self.sources.insert(file, text);
+        self.refresh();
+        self.select_source_line();
+    }
+
+    fn select_source_line(&mut self) {
+        if let Some(place) = source::written(&self.recording, &self.centre) {
+            let at = self
+                .source_lines
+                .iter()
+                .position(|line| *line >= place.line);
+            let row = at.unwrap_or(0);
+            // The lines after the first one are what is of interest.
+            let height = usize::from(layout::list(self.parts().body, true).rows.height);
+            self.cursors[View::Source as usize].top = row.saturating_sub(height / 4);
+            self.select_row(row);
+        }
     }
 
     /// Takes over new settings, keeping what is selected where it has a counterpart.
@@ -420,8 +393,10 @@ impl App {
         let rows = self.table.rows.get(self.cursor().selected);
         let name = rows.map(|row| row.name.clone());
         self.refresh();
-        if !matches!(self.view, View::Tree | View::Flame | View::Timeline)
-            && let Some(name) = name
+        if !matches!(
+            self.view,
+            View::Tree | View::Flame | View::Timeline | View::Source
+        ) && let Some(name) = name
             && let Some(at) = self.table.rows.iter().position(|row| row.name == name)
         {
             self.cursors[self.view as usize].selected = at;
@@ -466,7 +441,14 @@ impl App {
                 self.tree.shown = shown;
                 table
             }
-            View::Regions => tables::regions(data, recording),
+            View::Source => {
+                let place = source::written(recording, &self.centre);
+                let text = place.and_then(|place| self.sources.get(&place.file));
+                let (table, lines) = source::table(data, recording, (&self.centre, place), text);
+                self.source_lines = lines;
+                table
+            }
+            View::Regions => regions::table(data, recording),
             View::Threads => tables::threads(data, recording),
             View::Experiment => about::experiment(data, recording),
             View::Flame | View::Timeline => Table::default(),
@@ -531,7 +513,7 @@ impl App {
                 let range = &self.timeline.range;
                 format!("TSTAMP>={} && TSTAMP<{}", range.start, range.end)
             }
-            View::Overview | View::Experiment => String::new(),
+            View::Overview | View::Source | View::Experiment => String::new(),
         }
     }
 }

@@ -92,7 +92,7 @@ impl App {
                 self.follow_flame();
             }
             View::Timeline => self.zoom_to_interval(),
-            View::Regions | View::Threads | View::Experiment => {}
+            View::Source | View::Regions | View::Threads | View::Experiment => {}
         }
     }
 

@@ -111,6 +111,12 @@ fn detail(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
         put(cells, area, "nothing is left to show", theme.faint());
         return;
     };
+    if app.view == View::Regions {
+        let directives = app.data.directives(&app.recording);
+        let text = directives.detail(app.cursor().selected);
+        put(cells, area, &text, theme.faint());
+        return;
+    }
     let list = app.data.functions(&app.recording);
     let function = list.rows.iter().find(|function| function.name == row.name);
     let place = function.and_then(|function| function.code);

@@ -44,7 +44,7 @@ fn screen(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
     if let Some((notice, more)) = app.notice() {
         let more = match more {
             0 => String::new(),
-            more => format!(" (and {more} more: 9)"),
+            more => format!(" (and {more} more: 0)"),
         };
         let room = usize::from(parts.notice.width).saturating_sub(more.len());
         let line = format!("! {}{more}", fit(&notice, room.saturating_sub(2)));
@@ -58,9 +58,9 @@ fn tab_words(width: u16) -> Vec<(View, u16, String)> {
     let words = |short: bool| {
         let mut at = 0;
         let mut all = Vec::new();
-        for (number, view) in View::ALL.into_iter().enumerate() {
+        for view in View::ALL {
             let name = if short { view.short() } else { view.title() };
-            let word = format!("{} {name}", number + 1);
+            let word = format!("{} {name}", view.digit());
             let length = word.chars().count() as u16;
             all.push((view, at, word));
             at += length + 2;

@@ -14,7 +14,6 @@ use crate::app::App;
 use crate::app::timeline::{MachineLine, Pointed};
 use crate::args::Colours;
 use crate::layout::TimelineParts;
-use crate::regions::ConstructNames;
 use crate::timeline::{Place, Slot};
 
 /// Eighths of a cell, for the part of a column's time that a thread was on a CPU.
@@ -148,7 +147,7 @@ fn bands(app: &App, theme: &Theme, parts: &TimelineParts, cells: &mut Buffer) {
         let row = contexts.get(context.0);
         row.is_none_or(|row| row.parent == ContextId::ROOT)
     };
-    let names = ConstructNames::new(&app.recording);
+    let directives = app.recording.directives();
     let place = from(parts.bands, parts.label);
     let timeline = app.recording.timeline();
     let spans = timeline.spans(range.clone());
@@ -168,7 +167,7 @@ fn bands(app: &App, theme: &Theme, parts: &TimelineParts, cells: &mut Buffer) {
         let text = match width {
             0..3 => "─".repeat(width),
             _ => {
-                let name = fit(&names.name(span.context), width - 2);
+                let name = fit(directives.region_name(span.context), width - 2);
                 format!("├{name:─<fill$}┤", fill = width - 2)
             }
         };

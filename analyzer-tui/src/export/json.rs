@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::activity::Activity;
 use crate::app::{App, View};
-use crate::report::{Row, Table};
+use crate::report::{Part, Row, Table};
 use crate::tables::{self, mode_name};
 
 pub(super) fn report(app: &App) -> String {
@@ -33,7 +33,15 @@ pub(super) fn report(app: &App) -> String {
             metrics(&app.table, &mut object);
             object.insert("rows".to_owned(), json!([block(&app.table)]));
         }
-        View::Functions | View::Regions | View::Threads => {
+        View::Source => {
+            metrics(&app.table, &mut object);
+            object.insert("rows".to_owned(), json!(source(app)));
+        }
+        View::Regions => {
+            metrics(&app.table, &mut object);
+            object.insert("rows".to_owned(), json!(directives(app)));
+        }
+        View::Functions | View::Threads => {
             metrics(&app.table, &mut object);
             let rows: Vec<Value> = app
                 .table
@@ -116,6 +124,59 @@ fn block(table: &Table) -> Value {
         "callers": side(&table.rows[..own]),
         "callees": side(&table.rows[own + 1..]),
     })
+}
+
+/// The regions and tasks, each with its place.
+fn directives(app: &App) -> Vec<Value> {
+    let directives = app.data.directives(&app.recording);
+    let regions = directives.regions.iter().map(|row| &row.spot);
+    let spots = regions.chain(directives.tasks.iter().map(|row| &row.spot));
+    let rows = app.table.rows.iter().zip(spots);
+    rows.map(|(row, spot)| {
+        json!({
+            "name": row.name,
+            "function": spot.function,
+            "file": spot.file,
+            "line": spot.line,
+            "values": values(&app.table, row),
+        })
+    })
+    .collect()
+}
+
+/// The lines, each with what happened there.
+fn source(app: &App) -> Vec<Value> {
+    let mut rows: Vec<Value> = Vec::new();
+    for (row, line) in app.table.rows.iter().zip(app.source_lines()) {
+        match (&row.source, line) {
+            (Some(Part::Line { hot }), line) => rows.push(json!({
+                "line": line,
+                "text": row.name,
+                "hot": hot,
+                "values": match row.values.is_empty() {
+                    true => Value::Null,
+                    false => values(&app.table, row),
+                },
+                "notes": [],
+            })),
+            (
+                Some(Part::Note {
+                    kind,
+                    name,
+                    seconds,
+                }),
+                _,
+            ) => {
+                let notes = rows.last_mut().and_then(|row| row["notes"].as_array_mut());
+                if let Some(notes) = notes {
+                    let values = json!({"i.total": seconds});
+                    notes.push(json!({"kind": kind, "name": name, "values": values}));
+                }
+            }
+            (None, _) => {}
+        }
+    }
+    rows
 }
 
 fn overview(app: &App, object: &mut Map<String, Value>) {

@@ -4,26 +4,58 @@ use super::{app, cells, is_golden, press, text, text_of};
 use analyzer::args::Colours;
 
 /// The views by their digits.
-const VIEWS: [(char, &str); 9] = [
+const VIEWS: [(char, &str); 10] = [
     ('1', "overview"),
     ('2', "functions"),
     ('3', "callers"),
     ('4', "tree"),
     ('5', "flame"),
-    ('6', "regions"),
-    ('7', "threads"),
-    ('8', "timeline"),
-    ('9', "experiment"),
+    ('6', "source"),
+    ('7', "regions"),
+    ('8', "threads"),
+    ('9', "timeline"),
+    ('0', "experiment"),
 ];
+
+/// `foo.c`, as far as the recording has lines of it.
+const SOURCE: &str = "\
+#include <omp.h>
+
+void bar(void)
+{   busy(600);
+#pragma omp task
+    busy(200);
+}
+void foo(void)
+{   #pragma omp parallel
+    {
+        busy(600);
+    }
+}
+
+int rest;
+
+int main(void)
+{
+    setup();
+    busy(500);
+    foo();
+}
+";
 
 #[test]
 fn every_view_in_both_modes_at_80_by_24() {
     let mut app = app("golden", 80, 24);
     for mode in ["user", "machine"] {
         for (digit, name) in VIEWS {
-            press(&mut app, &digit.to_string());
-            if name == "callers" {
-                press(&mut app, "2g/bar⏎⏎");
+            match name {
+                "callers" => press(&mut app, "2g/bar⏎⏎"),
+                "source" => press(&mut app, "2g/bar⏎6"),
+                _ => press(&mut app, &digit.to_string()),
+            };
+            if let Some((file, path)) = app.missing_source() {
+                assert_eq!(path, "/home/ann/app/foo.c");
+                app.take_source(file, Ok(SOURCE.to_owned()));
             }
             // What was answered to the keys is not part of the view.
             press(&mut app, "⎋");
@@ -36,7 +68,7 @@ fn every_view_in_both_modes_at_80_by_24() {
 #[test]
 fn a_wide_screen_has_the_stack_beside_the_rows_and_names_whole() {
     let mut app = app("wide", 160, 40);
-    press(&mut app, "8→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→");
+    press(&mut app, "9→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→");
     is_golden("timeline_wide.txt", &text(&app));
     press(&mut app, "2");
     is_golden("functions_wide.txt", &text(&app));
@@ -45,7 +77,7 @@ fn a_wide_screen_has_the_stack_beside_the_rows_and_names_whole() {
 #[test]
 fn without_colours_letters_tell_the_states() {
     let mut app = app("letters", 80, 24);
-    press(&mut app, "8");
+    press(&mut app, "9");
     is_golden(
         "timeline_letters.txt",
         &text_of(&cells(&app, Colours::None)),

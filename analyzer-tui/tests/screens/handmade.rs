@@ -17,6 +17,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use analyzer::recording::Recording;
 use omp_model::experiment::{Batch, Writer};
@@ -44,7 +45,9 @@ pub(crate) struct Folder(PathBuf);
 
 impl Folder {
     pub(crate) fn new(test: &str) -> Folder {
-        let name = format!("parallax-analyzer-{test}-{}", std::process::id());
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let name = format!("parallax-analyzer-{test}-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(name);
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap();
@@ -280,7 +283,7 @@ fn write(path: &Path) {
     let libc = module(&mut make, "/usr/lib/libc.so.6", RuntimeKind::None);
     let start = make.code(app, 0x1000, "_start", None);
     let main = make.code(app, 0x1100, "main", Some(20));
-    let foo = make.code(app, 0x1200, "foo", Some(9));
+    let caller = make.code(app, 0x1200, "foo", Some(9));
     let region = make.code(app, 0x1300, "foo.omp_outlined", Some(11));
     let bar = make.code(app, 0x1400, "bar", Some(4));
     let body = make.code(app, 0x1500, "bar.omp_task_entry", Some(6));
@@ -294,7 +297,7 @@ fn write(path: &Path) {
     make.outlined("foo.omp_outlined", "foo", Construct::Parallel, 9);
     make.outlined("bar.omp_task_entry", "bar", Construct::Task, 5);
 
-    let site = make.stack(&[foo, main, start]);
+    let site = make.stack(&[caller, main, start]);
     let inside = make.tables.context(Context {
         parent: ContextId::ROOT,
         kind: ContextKind::Region,
@@ -316,10 +319,10 @@ fn write(path: &Path) {
     let initial = make.thread(100, ThreadKind::Initial);
     let worker = make.thread(101, ThreadKind::Worker);
     let alone = make.stack(&[main, start]);
-    let in_bar = make.stack(&[bar, region, invoke, fork, foo, main, start]);
-    let in_region = make.stack(&[region, invoke, fork, foo, main, start]);
-    let in_critical = make.stack(&[critical, region, invoke, fork, foo, main, start]);
-    let at_end = make.stack(&[wait, fork, foo, main, start]);
+    let in_bar = make.stack(&[bar, region, invoke, fork, caller, main, start]);
+    let in_region = make.stack(&[region, invoke, fork, caller, main, start]);
+    let in_critical = make.stack(&[critical, region, invoke, fork, caller, main, start]);
+    let at_end = make.stack(&[wait, fork, caller, main, start]);
     let worker_bar = make.stack(&[bar, region, invoke, launch, clone]);
     let worker_task = make.stack(&[body, run_task, wait, launch, clone]);
     let worker_waits = make.stack(&[wait, launch, clone]);

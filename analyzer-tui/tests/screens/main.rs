@@ -1,5 +1,7 @@
 //! Screens of a hand-made experiment, and what keys and the mouse do to them.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod files;
 mod golden;
 mod handmade;

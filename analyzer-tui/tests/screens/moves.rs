@@ -1,6 +1,7 @@
 //! What keys and the mouse do.
 
 use analyzer::app::{App, Effect, View};
+use omp_model::metrics::Metric;
 use omp_model::profile::ViewMode;
 use ratatui::crossterm::event::{
     KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
@@ -96,7 +97,7 @@ fn an_order_is_chosen_and_turned_round() {
 #[test]
 fn a_filter_holds_in_every_view_until_it_is_taken_off() {
     let mut app = app("filter", 80, 24);
-    press(&mut app, "7↓f⏎");
+    press(&mut app, "8↓f⏎");
     assert_eq!(app.settings.filter.as_ref().unwrap().text(), "LWPID==101");
     assert_eq!(app.table.rows.len(), 1);
     press(&mut app, "1");
@@ -105,10 +106,11 @@ fn a_filter_holds_in_every_view_until_it_is_taken_off() {
         "{}",
         text(&app)
     );
-    press(&mut app, "8");
+    press(&mut app, "9");
     assert_eq!(app.threads().len(), 1);
     press(&mut app, "F1");
-    assert!(text(&app).contains("Total Thread                 4.400"));
+    let overview = app.data.overview(&app.recording);
+    assert!((overview.time(Metric::Total) - 4.4).abs() < 1e-9);
 }
 
 #[test]
@@ -130,7 +132,7 @@ fn a_wrong_filter_is_told_and_can_be_mended() {
 #[test]
 fn steps_lead_to_single_samples_and_borders() {
     let mut app = app("steps", 80, 24);
-    press(&mut app, "8.");
+    press(&mut app, "9.");
     assert_eq!(app.timeline.time, 50_000_000, "the first sample");
     let pointed = app.pointed().unwrap();
     assert_eq!(pointed.sample.unwrap().time.0, 50_000_000);
@@ -153,14 +155,14 @@ fn steps_lead_to_single_samples_and_borders() {
         "{}",
         text(&app)
     );
-    press(&mut app, "0");
+    press(&mut app, "a");
     assert_eq!(app.timeline.range, 0..2_200_000_000);
 }
 
 #[test]
 fn the_stack_at_the_cursor_is_rewritten_when_the_mode_switches() {
     let mut app = app("stack", 160, 40);
-    press(&mut app, "8↓");
+    press(&mut app, "9↓");
     // To 1.5 s, where the worker begins to wait.
     while app.timeline.time < 1_500_000_000 {
         press(&mut app, ".");
@@ -182,7 +184,7 @@ fn the_stack_at_the_cursor_is_rewritten_when_the_mode_switches() {
 #[test]
 fn the_slots_of_a_row_hold_its_whole_life() {
     let mut app = app("slots", 80, 24);
-    press(&mut app, "8");
+    press(&mut app, "9");
     for zoom in ["", "++", "+++"] {
         press(&mut app, zoom);
         let range = app.timeline.range.clone();
@@ -222,7 +224,7 @@ fn the_mouse_selects_views_rows_boxes_and_moments() {
     assert_eq!(app.cursor().selected, 2);
     mouse(&mut app, press_left, 10, 6);
     assert_eq!(app.view, View::Callers, "a second press goes in");
-    press(&mut app, "8");
+    press(&mut app, "9");
     mouse(&mut app, press_left, 47, 6);
     assert_eq!(app.timeline.row, 1);
     assert!(
@@ -246,10 +248,28 @@ fn the_mouse_selects_views_rows_boxes_and_moments() {
 fn keys_that_no_help_lists_do_nothing() {
     let mut app = app("unlisted", 80, 24);
     let before = text(&app);
-    for letter in "cdiptuwyz@%".chars() {
+    for letter in "cdiptuwyz@%a".chars() {
         press(&mut app, &letter.to_string());
         assert_eq!(text(&app), before, "{letter}");
     }
+}
+
+#[test]
+fn the_source_of_the_selected_function_is_shown_at_its_line() {
+    let mut app = app("source", 80, 24);
+    press(&mut app, "2/bar⏎6");
+    let (file, path) = app.missing_source().unwrap();
+    assert_eq!(path, "/home/ann/app/foo.c");
+    app.take_source(file, Err("foo.c cannot be read: it is gone".to_owned()));
+    assert!(text(&app).contains("foo.c cannot be read"));
+    assert_eq!(app.missing_source(), None, "it is not asked for again");
+    let row = &app.table.rows[app.cursor().selected];
+    assert_eq!(
+        row.lead, "##    4 ",
+        "the lines with time are there all the same"
+    );
+    press(&mut app, "2g6");
+    assert!(text(&app).contains("where <Total> is written is not known"));
 }
 
 #[test]
@@ -263,7 +283,7 @@ fn q_and_control_c_quit() {
 #[test]
 fn every_size_is_drawn_in_every_view() {
     let mut app = app("sizes", 80, 24);
-    for digit in "123456789".chars() {
+    for digit in "1234567890".chars() {
         press(&mut app, &digit.to_string());
         for (width, height) in [(1, 1), (20, 5), (21, 6), (40, 10), (80, 24), (300, 100)] {
             app.resize(width, height);
@@ -282,7 +302,7 @@ fn of_a_damaged_experiment_the_whole_part_is_shown_with_a_warning() {
     let mut app = App::new(recording, (100, 24));
     let screen = text(&app);
     assert!(screen.contains("! the recording was cut short"), "{screen}");
-    press(&mut app, "9");
+    press(&mut app, "0");
     assert!(
         text(&app).contains("Warning: the recording was not finished"),
         "{}",

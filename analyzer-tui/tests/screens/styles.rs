@@ -21,7 +21,7 @@ fn cell_of<'a>(cells: &'a Buffer, label: &str, column: u16) -> &'a Cell {
 #[test]
 fn a_state_has_its_familys_colour_where_it_was() {
     let mut app = app("states", 80, 24);
-    press(&mut app, "8");
+    press(&mut app, "9");
     // 65 columns of 2.2 s after a label of 15: 1.0 s is column 44, 1.85 s column 69.
     for colours in [Colours::Many, Colours::Sixteen] {
         let theme = Theme { colours };
@@ -47,7 +47,7 @@ fn a_state_has_its_familys_colour_where_it_was() {
 #[test]
 fn without_colours_no_cell_has_any() {
     let mut app = app("mono", 80, 24);
-    for digit in '1'..='9' {
+    for digit in '0'..='9' {
         press(&mut app, &digit.to_string());
         for overlay in ["", "?", "⎋e", "⎋f", "⎋"] {
             press(&mut app, overlay);

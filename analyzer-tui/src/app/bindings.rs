@@ -1,0 +1,403 @@
+//! The table of keys.
+
+use ratatui::crossterm::event::KeyCode;
+
+use super::keys::{Action, Binding, Motion};
+
+const fn key(
+    keys: &'static [KeyCode],
+    label: &'static str,
+    help: &'static str,
+    hint: &'static str,
+    action: Action,
+) -> Binding {
+    Binding {
+        keys,
+        shift: false,
+        label,
+        help,
+        hint,
+        action,
+    }
+}
+
+const fn shifted(mut binding: Binding) -> Binding {
+    binding.shift = true;
+    binding
+}
+
+use KeyCode::{
+    BackTab, Backspace, Char, Down, End, Enter, Home, Left, PageDown, PageUp, Right, Tab, Up,
+};
+
+/// The keys of every view.
+pub(super) const EVERYWHERE: &[Binding] = &[
+    key(&[Char('?')], "?", "these keys", "keys", Action::Help),
+    key(&[Char('q')], "q", "quit", "quit", Action::Quit),
+    key(
+        &[Tab],
+        "Tab",
+        "next view; 1 to 9 and 0 go to one",
+        "",
+        Action::NextView,
+    ),
+    key(
+        &[BackTab],
+        "Shift-Tab",
+        "previous view",
+        "",
+        Action::PreviousView,
+    ),
+    key(
+        &[Char('m')],
+        "m",
+        "user, expert, machine mode",
+        "mode",
+        Action::Mode,
+    ),
+    key(
+        &[Char('f')],
+        "f",
+        "filter: edit the expression",
+        "filter",
+        Action::Filter,
+    ),
+    key(
+        &[Char('F')],
+        "F",
+        "take the filter off",
+        "",
+        Action::Unfilter,
+    ),
+    key(
+        &[Char('e')],
+        "e",
+        "write this view to a file",
+        "write",
+        Action::Export,
+    ),
+];
+
+pub(super) const SEARCH: &[Binding] = &[
+    key(&[Char('/')], "/", "find a name", "find", Action::Search),
+    key(
+        &[Char('n')],
+        "n",
+        "find it further down",
+        "",
+        Action::FindNext,
+    ),
+    key(
+        &[Char('N')],
+        "N",
+        "find it further up",
+        "",
+        Action::FindPrevious,
+    ),
+];
+
+pub(super) const ROWS: &[Binding] = &[
+    key(
+        &[Up, Char('k')],
+        "Up k",
+        "row above",
+        "",
+        Action::Move(Motion::Up),
+    ),
+    key(
+        &[Down, Char('j')],
+        "Down j",
+        "row below",
+        "",
+        Action::Move(Motion::Down),
+    ),
+    key(
+        &[PageUp],
+        "PgUp",
+        "screen above",
+        "",
+        Action::Move(Motion::PageUp),
+    ),
+    key(
+        &[PageDown, Char(' ')],
+        "PgDn Space",
+        "screen below",
+        "",
+        Action::Move(Motion::PageDown),
+    ),
+    key(
+        &[Home, Char('g')],
+        "Home g",
+        "first row",
+        "",
+        Action::Move(Motion::First),
+    ),
+    key(
+        &[End, Char('G')],
+        "End G",
+        "last row",
+        "",
+        Action::Move(Motion::Last),
+    ),
+];
+
+pub(super) const TIMES: &[Binding] = &[
+    key(&[Char('s')], "s", "choose the order", "sort", Action::Sort),
+    key(
+        &[Char('v')],
+        "v",
+        "other metrics",
+        "metrics",
+        Action::Metrics,
+    ),
+];
+
+pub(super) const INTO_CALLERS: &[Binding] = &[key(
+    &[Enter],
+    "Enter",
+    "its callers and callees",
+    "callers",
+    Action::Enter,
+)];
+
+pub(super) const CALLERS: &[Binding] = &[
+    key(
+        &[Enter],
+        "Enter",
+        "make it the function in the middle",
+        "centre",
+        Action::Enter,
+    ),
+    key(
+        &[Backspace, Char('b')],
+        "Backspace b",
+        "the function before",
+        "back",
+        Action::Back,
+    ),
+];
+
+pub(super) const TREE: &[Binding] = &[
+    key(
+        &[Right, Char('l')],
+        "Right l",
+        "unfold, then the first callee",
+        "",
+        Action::Move(Motion::Right),
+    ),
+    key(
+        &[Left, Char('h')],
+        "Left h",
+        "fold, then the caller",
+        "",
+        Action::Move(Motion::Left),
+    ),
+    key(&[Enter], "Enter", "unfold or fold", "fold", Action::Enter),
+    key(
+        &[Char('x')],
+        "x",
+        "unfold the hot path from here",
+        "hot path",
+        Action::HotPath,
+    ),
+    key(&[Char('+')], "+", "unfold all", "", Action::UnfoldAll),
+    key(&[Char('-')], "-", "fold all", "", Action::FoldAll),
+];
+
+pub(super) const FLAME: &[Binding] = &[
+    key(
+        &[Up, Char('k')],
+        "Up k",
+        "caller",
+        "",
+        Action::Move(Motion::Up),
+    ),
+    key(
+        &[Down, Char('j')],
+        "Down j",
+        "largest callee",
+        "",
+        Action::Move(Motion::Down),
+    ),
+    key(
+        &[Left, Char('h')],
+        "Left h",
+        "neighbour to the left",
+        "",
+        Action::Move(Motion::Left),
+    ),
+    key(
+        &[Right, Char('l')],
+        "Right l",
+        "neighbour to the right",
+        "",
+        Action::Move(Motion::Right),
+    ),
+    key(
+        &[Home, Char('g')],
+        "Home g",
+        "the root",
+        "",
+        Action::Move(Motion::First),
+    ),
+    key(&[Enter], "Enter", "zoom into it", "zoom", Action::Enter),
+    key(
+        &[Backspace, Char('b')],
+        "Backspace b",
+        "zoom out",
+        "out",
+        Action::Back,
+    ),
+    key(
+        &[Char('x')],
+        "x",
+        "go down the hot path",
+        "hot path",
+        Action::HotPath,
+    ),
+];
+
+pub(super) const TIMELINE: &[Binding] = &[
+    key(
+        &[Up, Char('k')],
+        "Up k",
+        "thread above",
+        "",
+        Action::Move(Motion::Up),
+    ),
+    key(
+        &[Down, Char('j')],
+        "Down j",
+        "thread below",
+        "",
+        Action::Move(Motion::Down),
+    ),
+    shifted(key(
+        &[Left],
+        "Shift-Left H",
+        "earlier by half a screen",
+        "",
+        Action::Pan(false),
+    )),
+    shifted(key(
+        &[Right],
+        "Shift-Right L",
+        "later by half a screen",
+        "",
+        Action::Pan(true),
+    )),
+    key(&[Char('H')], "", "", "", Action::Pan(false)),
+    key(&[Char('L')], "", "", "", Action::Pan(true)),
+    key(
+        &[Left, Char('h')],
+        "Left h",
+        "earlier by a column",
+        "",
+        Action::Move(Motion::Left),
+    ),
+    key(
+        &[Right, Char('l')],
+        "Right l",
+        "later by a column",
+        "",
+        Action::Move(Motion::Right),
+    ),
+    key(
+        &[PageUp],
+        "PgUp",
+        "screen of threads above",
+        "",
+        Action::Move(Motion::PageUp),
+    ),
+    key(
+        &[PageDown],
+        "PgDn",
+        "screen of threads below",
+        "",
+        Action::Move(Motion::PageDown),
+    ),
+    key(
+        &[Home, Char('g')],
+        "Home g",
+        "first thread",
+        "",
+        Action::Move(Motion::First),
+    ),
+    key(
+        &[End, Char('G')],
+        "End G",
+        "last thread",
+        "",
+        Action::Move(Motion::Last),
+    ),
+    key(
+        &[Char('+'), Char('=')],
+        "+",
+        "zoom in at the cursor",
+        "zoom",
+        Action::ZoomIn,
+    ),
+    key(&[Char('-')], "-", "zoom out", "out", Action::ZoomOut),
+    key(&[Char('a')], "a", "all of the time", "all", Action::Whole),
+    key(
+        &[Enter],
+        "Enter",
+        "zoom to the interval at the cursor",
+        "",
+        Action::Enter,
+    ),
+    key(
+        &[Char('.')],
+        ".",
+        "next sample or interval of the thread",
+        "step",
+        Action::Step(true),
+    ),
+    key(
+        &[Char(',')],
+        ",",
+        "previous sample or interval",
+        "",
+        Action::Step(false),
+    ),
+    key(
+        &[Char('o')],
+        "o",
+        "the machine's line: share on a CPU, CPU, none",
+        "",
+        Action::MachineLine,
+    ),
+];
+
+pub(super) const FIND_THREAD: &[Binding] = &[
+    key(
+        &[Char('/')],
+        "/",
+        "find a thread by its number or kind",
+        "find",
+        Action::Search,
+    ),
+    key(
+        &[Char('n')],
+        "n",
+        "find it further down",
+        "",
+        Action::FindNext,
+    ),
+    key(
+        &[Char('N')],
+        "N",
+        "find it further up",
+        "",
+        Action::FindPrevious,
+    ),
+];
+
+/// Where the order of the rows is given.
+pub(super) const OTHER_TIMES: &[Binding] = &[key(
+    &[Char('v')],
+    "v",
+    "other metrics",
+    "metrics",
+    Action::Metrics,
+)];
