@@ -99,6 +99,11 @@ impl Stacks {
             beyond: None,
         };
         let space = program.space();
+        // In the kernel at an address that is mapped nowhere: within `exec`, where the registers
+        // are still those of the program before.
+        if sample.in_kernel && space.locate(user.regs.ip()).is_none() {
+            return (cut(tables, Cut::NoUserStack), Some(Cut::NoUserStack));
+        }
         let mut ending = space.unwind(&mut self.cache, &user.regs, &bytes, &mut self.addresses);
         if ending == Ending::Cut(CutReason::DumpTooSmall)
             && let Some(memory) = self.beyond.of(sample.pid)
