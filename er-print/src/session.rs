@@ -49,6 +49,8 @@ pub(crate) struct Settings {
     pub(crate) filter: Option<Filter>,
     /// What `filters` has set.
     pub(crate) written: Option<Filter>,
+    /// The types of index object that `indxobj_define` has made: a name and its expression.
+    pub(crate) index_types: Vec<(String, Filter)>,
     /// What `thread_select` and its like have set.
     pub(crate) selected: Vec<(Word, Filter)>,
     /// Which load objects are shown in full.

@@ -1,6 +1,7 @@
 //! Index objects: `CPUs`, `Seconds`, `Processes`, `Experiment_IDs`, `Samples`, and `indxobj`, which
 //! takes any of them by name.
 
+use omp_model::filter::{self, Filter};
 use omp_model::metrics::{Column, Flavour, Metric, Quantity};
 use omp_model::views::indexes::{self, IndexRow, Key};
 use serde_json::{Map, Value, json};
@@ -65,34 +66,92 @@ const TYPES: [Type; 8] = [
 /// Lists index objects of a type.
 pub(crate) fn indxobj(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let word = arguments[0].to_lowercase();
-    let begins = |it: &&Type| !word.is_empty() && it.name.to_lowercase().starts_with(&word);
-    let found: Vec<&Type> = TYPES.iter().filter(begins).collect();
-    let exact = TYPES.iter().find(|it| it.name.to_lowercase() == word);
-    match (exact, found.as_slice()) {
-        (Some(only), _) | (None, &[only]) => (only.action)(session, &[]),
+    let defined = &session.settings.index_types;
+    let known = TYPES.iter().map(|it| it.name);
+    let names: Vec<String> = known
+        .chain(defined.iter().map(|(name, _)| name.as_str()))
+        .map(str::to_owned)
+        .collect();
+    let fits = |name: &&String| !word.is_empty() && name.to_lowercase().starts_with(&word);
+    let exact = names.iter().find(|name| name.to_lowercase() == word);
+    let found: Vec<&String> = names.iter().filter(fits).collect();
+    let name = match (exact, found.as_slice()) {
+        (Some(only), _) | (None, &[only]) => only,
         _ => {
-            let names: Vec<&str> = TYPES.iter().map(|it| it.name).collect();
-            Err(Stop::Words(format!(
+            return Err(Stop::Words(format!(
                 "indxobj takes one of {}, not \"{}\"",
                 names.join(", "),
                 arguments[0]
-            )))
+            )));
         }
+    };
+    match TYPES.iter().find(|it| it.name == name) {
+        Some(known) => (known.action)(session, &[]),
+        None => defined_objects(session, name),
     }
+}
+
+/// Time by the values of a user's expression.
+fn defined_objects(session: &mut Session<'_>, name: &str) -> Result<(), Stop> {
+    let types = &session.settings.index_types;
+    let expression = types.iter().find(|(known, _)| known == name);
+    let Some((_, expression)) = expression.cloned() else {
+        return Err(Stop::Words(format!("indxobj has no type \"{name}\"")));
+    };
+    let title = format!("{name}: values of {}", expression.text());
+    print(session, name, &title, |scene, metrics| {
+        let experiment = &scene.recording.experiment;
+        let source = filter::Source {
+            names: &scene.names,
+            intervals: &experiment.intervals,
+            experiments: &scene.recording.origins,
+        };
+        let samples = experiment.samples.iter();
+        let values = filter::values(&expression, scene.profile, &source, samples);
+        indexes::defined(scene.profile, &values, metrics)
+    })
+}
+
+/// Defines a type of index object.
+pub(crate) fn indxobj_define(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    let [name, expression] = arguments else {
+        return Err(Stop::words("indxobj_define needs a TYPE and an EXPR"));
+    };
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    if !name.starts_with(|first: char| first.is_ascii_alphabetic()) || !name.chars().all(plain) {
+        return Err(Stop::Words(format!(
+            "indxobj_define takes a name of letters, digits and _, not \"{name}\""
+        )));
+    }
+    if TYPES.iter().any(|it| it.name.eq_ignore_ascii_case(name)) {
+        return Err(Stop::Words(format!(
+            "indxobj_define cannot change {name}, which is built in: choose another name"
+        )));
+    }
+    let expression = Filter::parse(expression)
+        .map_err(|error| Stop::Words(format!("indxobj_define {name}: {error}")))?;
+    let types = &mut session.settings.index_types;
+    types.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+    types.push((name.clone(), expression));
+    Ok(())
 }
 
 /// Lists the types of index objects.
 pub(crate) fn indxobj_list(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
+    let known = TYPES.iter().map(|it| (it.name, it.what.to_owned()));
+    let defined = session.settings.index_types.iter();
+    let defined = defined.map(|(name, it)| (name.as_str(), format!("values of {}", it.text())));
+    let types: Vec<(&str, String)> = known.chain(defined).collect();
     let report = match session.settings.print {
         PrintMode::Text => {
-            let width = TYPES.iter().map(|it| it.name.len()).max().unwrap_or(0);
-            let line = |it: &Type| format!("    {:<width$}  {}\n", it.name, it.what);
-            let lines: String = TYPES.iter().map(line).collect();
+            let width = types.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+            let line = |(name, what): &(&str, String)| format!("    {name:<width$}  {what}\n");
+            let lines: String = types.iter().map(line).collect();
             format!("Types of index objects\n\n{lines}\n")
         }
         PrintMode::Json => {
-            let row = |it: &Type| json!({"name": it.name, "help": it.what});
-            let rows: Vec<Value> = TYPES.iter().map(row).collect();
+            let row = |(name, what): &(&str, String)| json!({"name": name, "help": what});
+            let rows: Vec<Value> = types.iter().map(row).collect();
             format!("{}\n", json!({"view": "indxobj_list", "rows": rows}))
         }
     };
@@ -219,6 +278,7 @@ fn index_json(scene: &Scene<'_>, view: &str, rows: &[IndexRow]) -> String {
             Key::Second(_) => "second",
             Key::Process(_) => "pid",
             Key::Experiment(_) => "experiment",
+            Key::Value(_) => "value",
         };
         object.insert(field.to_owned(), json!(row.key.number()));
         object.insert("values".to_owned(), Value::Object(values));

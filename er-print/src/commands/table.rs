@@ -101,7 +101,7 @@ pub(crate) const COMMANDS: &[Command] = &[
 
     view(Group::Index, "indxobj", "TYPE", "list index objects of a type", index::indxobj),
     general(Group::Index, "indxobj_list", "", "list the types of index objects", index::indxobj_list),
-    later(Group::Index, "indxobj_define", "TYPE EXPR", "define a type of index object"),
+    general(Group::Index, "indxobj_define", "TYPE EXPR", "define a type of index object by a filter's expression", index::indxobj_define),
     view(Group::Index, "Threads", "", "list threads by the current metrics", lists::threads),
     view(Group::Index, "CPUs", "", "list CPUs by the current metrics", index::cpus),
     view(Group::Index, "Samples", "", "list sample points by the current metrics", index::samples),

@@ -12,10 +12,12 @@ mod parse;
 mod path;
 #[cfg(test)]
 mod tests;
+mod values;
 mod weigh;
 mod words;
 
 pub use parse::FilterError;
+pub use values::{Parts, values};
 pub use weigh::{Filtered, Source, apply};
 pub use words::{MSTATES, OMP_STATES, Word};
 

@@ -51,19 +51,7 @@ pub fn apply(
     source: &Source<'_>,
     samples: impl IntoIterator<Item = Sample>,
 ) -> Filtered {
-    let parsed = &filter.parsed;
-    let answers = parsed
-        .paths
-        .iter()
-        .map(|test| test.answers(profile, source.names));
-    let weigher = Weigher {
-        parsed,
-        tables: source.names.tables,
-        experiments: source.experiments,
-        answers: answers.collect(),
-        constructs: constructs(source.names.tables),
-        computes: computes(&parsed.root),
-    };
+    let weigher = Weigher::new(filter, profile, source);
     let mut weights: Vec<Option<f64>> = profile
         .items
         .iter()
@@ -157,7 +145,7 @@ fn constructs(tables: &Tables) -> Vec<(i64, i64)> {
     found
 }
 
-struct Weigher<'a> {
+pub(super) struct Weigher<'a> {
     parsed: &'a Parsed,
     tables: &'a Tables,
     experiments: &'a [u32],
@@ -217,15 +205,36 @@ impl Facts for At<'_> {
     }
 }
 
-impl Weigher<'_> {
-    fn keeps(&self, item: &Item, time: Option<i64>, cpu: Option<i64>) -> Option<bool> {
+impl<'a> Weigher<'a> {
+    pub(super) fn new(filter: &'a Filter, profile: &Profile, source: &Source<'a>) -> Self {
+        let parsed = &filter.parsed;
+        let answers = parsed
+            .paths
+            .iter()
+            .map(|test| test.answers(profile, source.names));
+        Weigher {
+            parsed,
+            tables: source.names.tables,
+            experiments: source.experiments,
+            answers: answers.collect(),
+            constructs: constructs(source.names.tables),
+            computes: computes(&parsed.root),
+        }
+    }
+
+    /// The expression's value at a moment on a CPU; `None` if it hangs on one that is not given.
+    pub(super) fn number(&self, item: &Item, time: Option<i64>, cpu: Option<i64>) -> Option<i64> {
         let at = At {
             weigher: self,
             item,
             time,
             cpu,
         };
-        value(&self.parsed.root, &at).map(|value| value != 0)
+        value(&self.parsed.root, &at)
+    }
+
+    fn keeps(&self, item: &Item, time: Option<i64>, cpu: Option<i64>) -> Option<bool> {
+        self.number(item, time, cpu).map(|value| value != 0)
     }
 
     /// The weight of an item that is decided as a whole.
@@ -325,7 +334,7 @@ fn computes(node: &super::parse::Node) -> bool {
 }
 
 /// The slice of an item, in nanoseconds.
-fn second(item: &Item) -> (i64, i64) {
+pub(super) fn second(item: &Item) -> (i64, i64) {
     let length = SLICE.0 as i64;
     let start = i64::from(item.slice) * length;
     (start, start + length)

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use super::Seconds;
+use crate::filter::Parts;
 use crate::ids::{StackId, TagId, ThreadId};
 use crate::metrics::Metric;
 use crate::profile::{Item, Profile};
@@ -30,6 +31,8 @@ pub enum Key {
     Process(i32),
     /// An experiment, from 1.
     Experiment(u32),
+    /// A value of the expression that defines the type.
+    Value(i64),
 }
 
 impl Key {
@@ -42,6 +45,7 @@ impl Key {
             Key::Second(second) => format!("Second {second}"),
             Key::Process(pid) => format!("Process {pid}"),
             Key::Experiment(number) => format!("Experiment {number}"),
+            Key::Value(value) => value.to_string(),
         }
     }
 
@@ -52,6 +56,7 @@ impl Key {
             Key::UnknownCpu | Key::OffCpu => None,
             Key::Second(number) | Key::Experiment(number) => Some(i64::from(number)),
             Key::Process(pid) => Some(i64::from(pid)),
+            Key::Value(value) => Some(value),
         }
     }
 }
@@ -118,6 +123,18 @@ pub fn experiments(profile: &Profile, origins: &[u32], metrics: &[Metric]) -> Ve
     for item in &profile.items {
         let number = origins.get(item.thread.index()).copied().unwrap_or(1);
         rows.add(Key::Experiment(number), item, 1.0);
+    }
+    rows.finish()
+}
+
+/// Time by the values of an expression; `values` has the parts of each item
+/// ([`crate::filter::values`]).
+pub fn defined(profile: &Profile, values: &[Parts], metrics: &[Metric]) -> Vec<IndexRow> {
+    let mut rows = Rows::new(metrics);
+    for (item, parts) in profile.items.iter().zip(values) {
+        for &(value, part) in parts {
+            rows.add(Key::Value(value), item, part);
+        }
     }
     rows.finish()
 }

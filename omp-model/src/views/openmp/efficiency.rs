@@ -2,10 +2,12 @@
 //! that of their parent (<https://co-design.pop-coe.eu/metrics/hybrid_additive>).
 
 use super::gain::Cause;
+use super::innermost_regions;
 use super::regions::RegionRow;
-use crate::ids::{Nanos, ProcessId, ThreadId};
+use crate::ids::{ContextId, Nanos, ProcessId, ThreadId};
 use crate::metrics::Metric;
 use crate::profile::{Profile, Shown};
+use crate::state::Presence;
 use crate::tables::{Tables, ThreadKind};
 
 /// A node of the hierarchy.
@@ -258,27 +260,29 @@ fn processes(profile: &Profile, tables: &Tables, measured: &super::Measured<'_>)
         let process = tables.threads.get(thread.index())?.process;
         found.iter().position(|(known, _)| *known == process)
     };
+    // Events put the initial thread into a region from its begin to its end, so that its time
+    // there is the union of the outermost regions, those that never ended included.
+    let regions = innermost_regions(tables);
+    let in_region = |context: ContextId| {
+        let region = regions.get(context.index());
+        region.is_some_and(|&region| region != ContextId::ROOT)
+    };
     let mut sums = vec![(0.0, 0.0, 0.0); found.len()];
-    for sum in measured.region_sums {
-        let outermost = tables.contexts.get(sum.context.0);
-        let outermost = outermost.is_some_and(|it| it.parent == crate::ids::ContextId::ROOT);
-        if let Some(at) = index(sum.thread)
-            && outermost
-            && found[at].1.initial == sum.thread
-        {
-            sums[at].0 += sum.elapsed.seconds();
-        }
-    }
     for item in &profile.items {
-        let useful = matches!(item.shown, Shown::Work | Shown::Serial)
-            && item.presence == crate::state::Presence::Running;
-        let Some(at) = index(item.thread).filter(|_| useful) else {
+        let Some(at) = index(item.thread) else {
             continue;
         };
-        if item.context != crate::ids::ContextId::ROOT {
-            sums[at].1 += item.seconds;
-        } else if found[at].1.initial == item.thread {
-            sums[at].2 += item.seconds;
+        let initial = found[at].1.initial == item.thread;
+        let useful =
+            matches!(item.shown, Shown::Work | Shown::Serial) && item.presence == Presence::Running;
+        let (inside, useful_inside, serial_useful) = &mut sums[at];
+        match in_region(item.context) {
+            true => {
+                *inside += if initial { item.seconds } else { 0.0 };
+                *useful_inside += if useful { item.seconds } else { 0.0 };
+            }
+            false if initial && useful => *serial_useful += item.seconds,
+            false => {}
         }
     }
     let merged = found.into_iter().zip(sums);

@@ -3,9 +3,10 @@
 use super::efficiency::{Efficiency, efficiency};
 use super::regions::regions;
 use super::stage::Stage;
+use crate::filter;
 use crate::ids::ContextId;
 use crate::metrics::Metric;
-use crate::profile::Shown;
+use crate::profile::{Profile, Shown};
 use crate::state::{Presence, State};
 use crate::tables::ContextKind;
 use crate::views::indexes;
@@ -191,6 +192,16 @@ fn blame_is_the_waiting_of_seconds_in_which_someone_worked() {
     }
 }
 
+fn values(stage: &Stage, profile: &Profile, expression: &str) -> Vec<filter::Parts> {
+    let source = filter::Source {
+        names: &stage.names(),
+        intervals: &stage.intervals,
+        experiments: &[],
+    };
+    let expression = filter::Filter::parse(expression).unwrap();
+    filter::values(&expression, profile, &source, [])
+}
+
 #[test]
 fn every_index_adds_up_to_the_total() {
     let metrics = [
@@ -207,6 +218,16 @@ fn every_index_adds_up_to_the_total() {
             indexes::processes(&profile, &stage.tables, &metrics),
             indexes::experiments(&profile, &[], &metrics),
             indexes::cpus(&profile, [], &metrics),
+            indexes::defined(
+                &profile,
+                &values(&stage, &profile, "OMPSTATE * 2 + THRID"),
+                &metrics,
+            ),
+            indexes::defined(
+                &profile,
+                &values(&stage, &profile, "TSTAMP / 300000000"),
+                &metrics,
+            ),
         ];
         for rows in kinds {
             for (at, metric) in metrics.iter().enumerate() {

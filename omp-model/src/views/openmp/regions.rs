@@ -204,7 +204,12 @@ fn merge(row: &mut RegionRow, context: ContextId, account: &Account, levels: &Le
     let at = context.index();
     row.contexts.push(context);
     row.instances += account.instances;
-    row.threads = row.threads.max(account.threads);
+    // Of a region that never ended, who was there was its team.
+    let team = match account.threads {
+        0 => account.work.len() as u16,
+        threads => threads,
+    };
+    row.threads = row.threads.max(team);
     if let Some(more) = account.spread {
         let spread = row.spread.get_or_insert_with(Spread::default);
         spread.longest += more.longest;

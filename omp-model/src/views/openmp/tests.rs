@@ -213,9 +213,16 @@ fn a_region_that_never_ended_has_what_was_booked() {
     let [row] = &rows(&stage)[..] else {
         panic!("one region");
     };
-    assert_eq!(row.instances, 0);
+    assert_eq!((row.instances, row.threads), (0, 4));
     close(row.own.elapsed, 0.4);
     close(row.own.total(), 0.9 / 4.0);
+    close(row.load_balance(), 0.4375);
+    // The run's efficiencies need no end either.
+    let run = run(&stage);
+    close(run.efficiency.value(), 0.4);
+    close(loss(&run, "omp_region"), 0.9 / 2.0);
+    close(loss(&run, "load_balance"), 0.9 / 4.0 / 0.5);
+    close(run.serial.seconds, 0.1);
 }
 
 #[test]
