@@ -86,9 +86,10 @@ impl Activity {
             State::Work => Activity::Work,
             State::Overhead => Activity::Overhead,
             State::Reduction => Activity::Reduction,
-            State::ImplicitBarrier | State::ImplementationBarrier | State::TeamsBarrier => {
-                Activity::ImplicitBarrier
-            }
+            State::ImplicitBarrier
+            | State::ImplementationBarrier
+            | State::TeamsBarrier
+            | State::Barrier => Activity::ImplicitBarrier,
             State::ExplicitBarrier => Activity::ExplicitBarrier,
             State::Idle => Activity::Idle,
             State::Lock | State::NestLock => Activity::Lock,

@@ -363,7 +363,8 @@ const fn instance(id: InstanceId) -> Instance {
 /// `ompt_sync_region_t` (OpenMP 5.2, section 19.4.4.14).
 const fn sync(kind: u8) -> Option<Sync> {
     Some(match kind {
-        1 | 2 => Sync::BarrierImplicit,
+        1 => Sync::Barrier,
+        2 => Sync::BarrierImplicit,
         3 => Sync::BarrierExplicit,
         4 => Sync::BarrierImplementation,
         5 => Sync::TaskWait,

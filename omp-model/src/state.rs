@@ -45,10 +45,13 @@ pub enum State {
     TeamsBarrier = 16,
     /// Records of this thread were lost: only its samples' stacks can tell.
     Unknown = 17,
+    /// A barrier whose event does not say whether it is explicit (`GOMP_barrier`): the reader
+    /// decides by its place ([`crate::symbols::SymbolTable::state_of`]).
+    Barrier = 18,
 }
 
 /// Every state, in the order of its number.
-pub const STATES: [State; 18] = [
+pub const STATES: [State; 19] = [
     State::Outside,
     State::Serial,
     State::Work,
@@ -67,6 +70,7 @@ pub const STATES: [State; 18] = [
     State::TaskGroup,
     State::TeamsBarrier,
     State::Unknown,
+    State::Barrier,
 ];
 
 impl State {

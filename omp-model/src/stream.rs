@@ -139,6 +139,8 @@ pub enum Sync {
     BarrierWorkshare,
     /// `barrier_implicit_parallel` (9): a join barrier.
     BarrierParallel,
+    /// `barrier` (1): the runtime does not say which.
+    Barrier,
     /// `barrier_teams` (10).
     BarrierTeams,
 }

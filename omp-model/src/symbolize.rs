@@ -4,13 +4,16 @@
 //! addresses, so that a large program costs what its samples touched. Files are opened by the
 //! [`SymbolSource`] alone.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use unwinder::{BuildId, Symbols, is_outlined, names};
 
+use crate::barriers::{self, Barrier};
 use crate::ids::{FrameId, ModuleId};
+use crate::state::State;
 use crate::symbols::{
     Construct, FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Outlined, Place,
     SymbolTable,
@@ -26,6 +29,13 @@ pub trait SymbolSource {
     /// The text of `/proc/kallsyms`; asked for only if there are kernel frames.
     fn kernel(&mut self) -> String;
 }
+
+    /// The text of a source file, by its path in the debug information; asked for only if a
+    /// barrier stands in it ([`crate::barriers`]).
+    fn source(&mut self, path: &str) -> Option<String> {
+        let _ = path;
+        None
+    }
 
 /// The files as they are on this machine.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +63,11 @@ impl SymbolSource for Files {
     }
 }
 
+    fn source(&mut self, path: &str) -> Option<String> {
+        let bytes = std::fs::read(path).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
 /// Resolves every frame of `tables`.
 pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
     let frames = tables.frames.rows();
@@ -64,6 +79,7 @@ pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
     let mut resolver = Resolver::default();
     resolver.table.frames = vec![FrameSymbol::default(); frames.len()];
     for ids in
+    let mut barriers = barriers_of(tables);
         order.chunk_by(|one, other| frames[one.index()].module == frames[other.index()].module)
     {
         let module = frames[ids[0].index()].module;
@@ -73,7 +89,15 @@ pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
             (ModuleId::KERNEL, _) => resolver.kernel(&source.kernel(), wanted),
             (_, Some(row)) if row.path.is_empty() => None,
             (_, Some(row)) => match source.symbols(row) {
-                Ok(symbols) => resolver.module(module, &symbols, wanted),
+                Ok(symbols) => {
+                    for &id in ids {
+                        if let Some(barrier) = barriers.get_mut(&id) {
+                            let address = frames[id.index()].address;
+                            *barrier = barriers::decide(&symbols, address, |p| source.source(p));
+                        }
+                    }
+                    resolver.module(module, &symbols, wanted)
+                }
                 Err(why) => Some(why),
             },
         };
@@ -84,9 +108,17 @@ pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
     }
     resolver.table
 }
+    resolver.table.barriers = barriers.into_iter().collect();
 
 #[derive(Default)]
 struct Resolver {
+/// The places of barriers of either kind, nothing being known of them.
+fn barriers_of(tables: &Tables) -> BTreeMap<FrameId, Barrier> {
+    let tags = tables.tags.rows().iter();
+    let undecided = tags.filter(|tag| tag.state == State::Barrier && tag.place != FrameId::NONE);
+    undecided.map(|tag| (tag.place, Barrier::Unknown)).collect()
+}
+
     table: SymbolTable,
     files: FxHashMap<String, FileId>,
     /// By linkage name.

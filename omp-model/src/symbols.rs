@@ -1,6 +1,7 @@
 //! Names for addresses, resolved once (at the end of a recording, or by a reader of one that was
 //! cut short) and stored with it, so that a report opens at once and on another machine.
 
+use crate::barriers::Barrier;
 use crate::ids::{FrameId, ModuleId};
 
 /// Row of [`SymbolTable::functions`].
@@ -22,6 +23,9 @@ pub struct SymbolTable {
     pub frames: Vec<FrameSymbol>,
     /// Load objects whose symbols could not be had, and why in one clause.
     pub misses: Vec<(ModuleId, String)>,
+    /// Of the places of [`State::Barrier`](crate::state::State::Barrier), by place, what stands
+    /// there.
+    pub barriers: Vec<(FrameId, Barrier)>,
 }
 
 impl SymbolTable {

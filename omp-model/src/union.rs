@@ -215,6 +215,7 @@ impl Uniting {
             ids.modules.push(self.tables.module(module.clone()));
         }
         self.frames(&mut ids, tables, symbols);
+        self.barriers(&ids, symbols);
         // A row of these tables comes after those that it points to.
         for stack in tables.stacks.rows() {
             let entry = match stack.entry {
@@ -274,6 +275,14 @@ impl Uniting {
             });
             known.places = places.collect();
         }
+    }
+
+    /// What is known of barriers; what one recording could not tell, another may.
+    fn barriers(&mut self, ids: &Ids, symbols: &SymbolTable) {
+        let known = &mut self.symbols.barriers;
+        known.extend(symbols.barriers.iter().map(|&(at, what)| (ids.frame(at), what)));
+        known.sort_unstable_by_key(|&(at, what)| (at, std::cmp::Reverse(what)));
+        known.dedup_by_key(|row| row.0);
     }
 
     fn file(&mut self, path: &str) -> FileId {

@@ -122,7 +122,9 @@ impl Timeline {
             threads,
             end,
             lives: table.iter().map(life).collect(),
-            activities: tags.map(|tag| Activity::of_state(tag.state)).collect(),
+            activities: tags
+                .map(|tag| Activity::of_state(recording.symbols.state_of(*tag)))
+                .collect(),
             sums: ByThread::new(sums, table.len(), |sum| sum.thread),
             intervals: ByThread::new(intervals, table.len(), |row| row.thread),
             spans,

@@ -136,7 +136,20 @@ fn derived(scene: &Scene<'_>) -> Value {
         "thread_seconds": total,
         "inferred_seconds": inferred,
         "symbols_missing": missing,
+        "barriers_undecided": scene.names.symbols.undecided_barriers(),
     })
+}
+
+/// Barriers of a runtime that does not say which they are, where neither source nor lines do.
+fn undecided_barriers(scene: &Scene<'_>) -> Option<String> {
+    let all = scene.names.symbols.barriers.len();
+    match scene.names.symbols.undecided_barriers() {
+        0 => None,
+        count => Some(format!(
+            "Barriers: of {all} places, {count} may be explicit and are shown as implicit \
+             (compile with -g to tell)"
+        )),
+    }
 }
 
 /// A count in words: `1 sample`, `2 samples`.
@@ -168,6 +181,7 @@ fn header_text(scene: &Scene<'_>) -> String {
     sampling_lines(header, &mut lines);
     lines.push(String::new());
     openmp_lines(header, &mut lines);
+    lines.extend(undecided_barriers(scene));
     lines.push(String::new());
     place_lines(scene, &mut lines);
     lines.push(String::new());

@@ -52,9 +52,11 @@ pub(super) enum Kind {
     End = 18,
     RegionWorks = 19,
     TaskSums = 20,
+    /// What stands at the places of barriers, as part of a symbol table.
+    SymbolBarriers = 21,
 }
 
-const KINDS: [Kind; 20] = [
+const KINDS: [Kind; 21] = [
     Kind::Header,
     Kind::Modules,
     Kind::Frames,
@@ -75,6 +77,7 @@ const KINDS: [Kind; 20] = [
     Kind::End,
     Kind::RegionWorks,
     Kind::TaskSums,
+    Kind::SymbolBarriers,
 ];
 
 impl Kind {
@@ -85,7 +88,7 @@ impl Kind {
     /// What the first reader of this format did not know it may skip: nothing points to it.
     const fn flags(self) -> u8 {
         match self {
-            Kind::RegionWorks | Kind::TaskSums => SKIPPABLE,
+            Kind::RegionWorks | Kind::TaskSums | Kind::SymbolBarriers => SKIPPABLE,
             _ => 0,
         }
     }

@@ -201,6 +201,7 @@ impl Reading {
             Kind::SymbolFiles => self.symbols_pending.files(&mut decoder)?,
             Kind::SymbolFunctions => self.symbols_pending.functions(&mut decoder, &known)?,
             Kind::SymbolFrames => self.symbols_pending.frames(&mut decoder, &known)?,
+            Kind::SymbolBarriers => self.symbols_pending.barriers(&mut decoder, &known)?,
             Kind::SymbolEnd => {
                 self.symbols = Some(self.symbols_pending.end(&mut decoder, &known)?);
             }

@@ -5,6 +5,8 @@ use rustc_hash::FxHashMap;
 use super::coding::{Corrupt, unzigzag, zigzag};
 use super::column::{Decoder, Encoder};
 use super::rows::{Known, optional};
+use crate::barriers::Barrier;
+use crate::ids::FrameId;
 use crate::symbols::{
     Construct, FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Outlined, Place,
     SymbolTable,
@@ -94,6 +96,12 @@ pub(super) fn encode_frames(encoder: &mut Encoder, first: usize, frames: &[Frame
     let files = places.iter().map(|place| u64::from(place.place.file.0));
     encoder.column(&files.collect::<Vec<_>>());
     encoder.column(&name_numbers);
+}
+
+pub(super) fn encode_barriers(encoder: &mut Encoder, barriers: &[(FrameId, Barrier)]) {
+    encoder.number(barriers.len() as u64);
+    let row = |&(frame, barrier): &(FrameId, Barrier)| [u64::from(frame.0), barrier as u64];
+    encoder.table(barriers.iter().map(row));
 }
 
 /// The counts of the whole table and its misses.
@@ -225,6 +233,26 @@ impl Pending {
             true => Ok(()),
             false => Err(Corrupt("the lines of the frames do not add up")),
         }
+    }
+
+    /// Places in the order of their frames, of which each is in the tables.
+    pub(super) fn barriers(
+        &mut self,
+        decoder: &mut Decoder<'_, '_>,
+        known: &Known,
+    ) -> Result<(), Corrupt> {
+        let table = self.0.as_mut().ok_or(ORDER)?;
+        let rows = decoder.rows()?;
+        for [frame, barrier] in decoder.table(rows)? {
+            let before = table.barriers.last().map(|row| u64::from(row.0.0));
+            if frame >= u64::from(known.frames) || before.is_some_and(|before| before >= frame) {
+                return Err(Corrupt("the place of a barrier"));
+            }
+            let barrier = u8::try_from(barrier).ok().and_then(Barrier::from_u8);
+            let barrier = barrier.ok_or(Corrupt("an unknown kind of barrier"))?;
+            table.barriers.push((FrameId(frame as u32), barrier));
+        }
+        Ok(())
     }
 
     /// The table, if all of it has come.

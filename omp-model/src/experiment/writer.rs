@@ -259,6 +259,10 @@ impl Writer {
             self.push_payload(Kind::SymbolFrames);
             at += chunk.len();
         }
+        if !table.barriers.is_empty() {
+            symbols::encode_barriers(&mut self.encoder, &table.barriers);
+            self.push_payload(Kind::SymbolBarriers);
+        }
         symbols::encode_end(&mut self.encoder, table);
         self.push_payload(Kind::SymbolEnd);
     }

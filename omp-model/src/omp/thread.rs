@@ -175,6 +175,7 @@ pub(super) const fn waiting(kind: Sync) -> State {
             State::ImplicitBarrier
         }
         Sync::BarrierExplicit => State::ExplicitBarrier,
+        Sync::Barrier => State::Barrier,
         Sync::BarrierImplementation => State::ImplementationBarrier,
         Sync::TaskWait => State::TaskWait,
         Sync::TaskGroup => State::TaskGroup,

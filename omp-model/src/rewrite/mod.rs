@@ -182,7 +182,11 @@ impl<'a> Rewriter<'a> {
 
     fn tag(&self, tag: TagId) -> Tag {
         let tags = &self.facts.tables.tags;
-        *tags.get(tag.0).unwrap_or(&tags.rows()[0])
+        let tag = *tags.get(tag.0).unwrap_or(&tags.rows()[0]);
+        Tag {
+            state: self.facts.symbols.state_of(tag),
+            ..tag
+        }
     }
 
     fn refine(&self, walk: &Walk, tag: Tag, thread: ThreadKind) -> Shown {

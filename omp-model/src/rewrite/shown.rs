@@ -130,7 +130,7 @@ pub(super) fn refine(
         State::Work => working(Shown::Work),
         State::Overhead => Shown::Overhead,
         State::Reduction => Shown::Reduction,
-        State::ImplicitBarrier | State::TeamsBarrier => Shown::ImplicitBarrier,
+        State::ImplicitBarrier | State::TeamsBarrier | State::Barrier => Shown::ImplicitBarrier,
         State::ExplicitBarrier => Shown::ExplicitBarrier,
         State::ImplementationBarrier if is_reduction(entry) || leaf.reducing => Shown::Reduction,
         State::ImplementationBarrier => Shown::ImplicitBarrier,

@@ -180,6 +180,7 @@ fn role(tables: &Tables, interval: &Interval) -> Option<Role> {
         State::Idle
         | State::ImplicitBarrier
         | State::ExplicitBarrier
+        | State::Barrier
         | State::ImplementationBarrier
         | State::TeamsBarrier => Some(Role::Waits),
         State::Outside | State::Serial | State::Work | State::Overhead | State::Reduction

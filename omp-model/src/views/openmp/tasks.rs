@@ -285,9 +285,10 @@ const fn wait_kind(state: State) -> Option<&'static str> {
     match state {
         State::TaskWait => Some("taskwait"),
         State::TaskGroup => Some("taskgroup"),
-        State::ImplicitBarrier | State::ExplicitBarrier | State::ImplementationBarrier => {
-            Some("barrier")
-        }
+        State::ImplicitBarrier
+        | State::ExplicitBarrier
+        | State::ImplementationBarrier
+        | State::Barrier => Some("barrier"),
         _ => None,
     }
 }

@@ -1,0 +1,220 @@
+//! Which calls of a runtime's barrier a program's author wrote.
+//!
+//! gcc makes one call, `GOMP_barrier`, of the `barrier` directive and of the end of a worksharing
+//! construct, and its events do not tell which ([`State::Barrier`]). The line of the call does:
+//! an explicit barrier stands on the line of its directive, an implicit one on that of a
+//! worksharing directive or of the last statement before. Where the source cannot be read, or a
+//! macro hides the directive, the line table tells: a directive's line holds nothing but the call.
+
+use unwinder::Symbols;
+
+use crate::ids::FrameId;
+use crate::state::State;
+use crate::symbols::SymbolTable;
+use crate::tables::Tag;
+
+/// What a call of the runtime's barrier is to the author.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Barrier {
+    /// Neither source nor line table tells; shown as implicit, of which there are more.
+    Unknown = 0,
+    /// The end of a construct.
+    Implicit = 1,
+    /// A `barrier` directive.
+    Explicit = 2,
+}
+
+impl Barrier {
+    /// The decision of a stored number.
+    pub const fn from_u8(number: u8) -> Option<Barrier> {
+        match number {
+            0 => Some(Barrier::Unknown),
+            1 => Some(Barrier::Implicit),
+            2 => Some(Barrier::Explicit),
+            _ => None,
+        }
+    }
+}
+
+impl SymbolTable {
+    /// What is known of the call of a barrier at `place`.
+    pub fn barrier(&self, place: FrameId) -> Barrier {
+        let found = self.barriers.binary_search_by_key(&place, |row| row.0);
+        found.map_or(Barrier::Unknown, |at| self.barriers[at].1)
+    }
+
+    /// The state of a tag with its barrier, if it is one of either kind, decided.
+    pub fn state_of(&self, tag: Tag) -> State {
+        match (tag.state, self.barrier(tag.place)) {
+            (State::Barrier, Barrier::Explicit) => State::ExplicitBarrier,
+            (State::Barrier, Barrier::Implicit | Barrier::Unknown) => State::ImplicitBarrier,
+            (other, _) => other,
+        }
+    }
+
+    /// In how many places there are barriers of which nothing tells what they are.
+    pub fn undecided_barriers(&self) -> usize {
+        let unknown = |row: &&(FrameId, Barrier)| row.1 == Barrier::Unknown;
+        self.barriers.iter().filter(unknown).count()
+    }
+}
+
+/// Decides what the barrier is whose call, by its last byte, stands at `address`. `source` gives
+/// the text of a source file.
+pub fn decide(
+    symbols: &Symbols,
+    address: u64,
+    source: impl FnOnce(&str) -> Option<String>,
+) -> Barrier {
+    let Some((file, line)) = line_of(symbols, address) else {
+        return Barrier::Unknown;
+    };
+    let directive = source(&file).and_then(|text| directive_at(&text, line));
+    let first = || is_first(symbols, address, (&file, line));
+    match directive {
+        // gcc gives the end of a `single` the line of the statement before it: of this barrier,
+        // if that is what is there.
+        Some(Directive::Barrier) if first() => Barrier::Explicit,
+        Some(_) => Barrier::Implicit,
+        None if first() && stands_alone(symbols, address, (&file, line)) => Barrier::Explicit,
+        None => Barrier::Implicit,
+    }
+}
+
+/// Bytes of a call, by offset or through the global offset table.
+const CALL: u64 = 6;
+
+/// What a function may have in bytes to be searched whole.
+const LARGEST: u64 = 1 << 20;
+
+fn line_of(symbols: &Symbols, address: u64) -> Option<(String, u32)> {
+    let place = symbols.lines(address).into_iter().next()?;
+    Some((place.file?, place.line?))
+}
+
+fn is_on(symbols: &Symbols, address: u64, (file, line): (&str, u32)) -> bool {
+    line_of(symbols, address).is_some_and(|(f, l)| l == line && f == file)
+}
+
+/// Whether the call that ends at `address` is the first thing that its line does there.
+fn is_first(symbols: &Symbols, address: u64, line: (&str, u32)) -> bool {
+    !is_on(symbols, address.saturating_sub(CALL), line)
+}
+
+/// Whether a line has nothing but calls in the function around `address`.
+fn stands_alone(symbols: &Symbols, address: u64, line: (&str, u32)) -> bool {
+    let Some(function) = symbols.code(address) else {
+        return false;
+    };
+    let mut run = 0;
+    for at in function.start..function.start + function.size.min(LARGEST) {
+        run = if is_on(symbols, at, line) { run + 1 } else { 0 };
+        if run > CALL {
+            return false;
+        }
+    }
+    true
+}
+
+/// What a line of source has of OpenMP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Directive {
+    Barrier,
+    Other,
+}
+
+/// The directive on a line, from 1, or on one that it continues or that continues it. C and C++
+/// continue a line by a backslash, Fortran by an ampersand.
+fn directive_at(text: &str, line: u32) -> Option<Directive> {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let continues = |line: &str| line.ends_with('\\') || line.ends_with('&');
+    let at = (line as usize)
+        .checked_sub(1)
+        .filter(|&at| at < lines.len())?;
+    let first = (0..at).rev().find(|&before| !continues(lines[before]));
+    let first = first.map_or(0, |before| before + 1);
+    let last = (at..lines.len()).find(|&at| !continues(lines[at]));
+    let whole = lines[first..=last.unwrap_or(lines.len() - 1)].join(" ");
+    directive(&whole.to_ascii_lowercase())
+}
+
+/// The directive in a whole line of lower case: `#pragma omp x`, `_Pragma("omp x")`,
+/// `[[omp::directive(x)]]`, `!$omp x`.
+fn directive(line: &str) -> Option<Directive> {
+    let is_word = |letter: char| letter.is_ascii_alphanumeric() || "_$".contains(letter);
+    let words: Vec<&str> = line
+        .split(|letter| !is_word(letter))
+        .filter(|word| !word.is_empty())
+        .collect();
+    let sentinel = |word: &str| matches!(word, "$omp" | "c$omp");
+    let mut found = None;
+    for (at, word) in words.iter().enumerate() {
+        let pragma = || {
+            matches!(
+                at.checked_sub(1).map(|at| words[at]),
+                Some("pragma" | "_pragma")
+            )
+        };
+        let attribute = || words.get(at + 1) == Some(&"directive");
+        if !(sentinel(word) || *word == "omp" && (pragma() || attribute())) {
+            continue;
+        }
+        let mut rest = words[at + 1..].iter();
+        let name = rest.find(|word| !sentinel(word) && **word != "directive");
+        if name == Some(&"barrier") {
+            return Some(Directive::Barrier);
+        }
+        found = Some(Directive::Other);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_directive_of_a_line_in_all_its_spellings() {
+        let barriers = [
+            "#pragma omp barrier",
+            "  # pragma  OMP   barrier // done",
+            "_Pragma(\"omp barrier\")",
+            "for (;;) { _Pragma( \"omp barrier\" ) }",
+            "[[omp::directive(barrier)]];",
+            "!$omp barrier",
+            "      !$OMP BARRIER",
+            "C$OMP BARRIER",
+            "*$omp barrier",
+        ];
+        for line in barriers {
+            assert_eq!(directive_at(line, 1), Some(Directive::Barrier), "{line}");
+        }
+        let others = [
+            "#pragma omp for // no barrier needed",
+            "#pragma omp single",
+            "!$omp end do",
+            "[[omp::directive(parallel for)]]",
+        ];
+        for line in others {
+            assert_eq!(directive_at(line, 1), Some(Directive::Other), "{line}");
+        }
+        for line in ["w(1);", "// an omp barrier", "BARRIER;", "#pragma once", ""] {
+            assert_eq!(directive_at(line, 1), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_directive_may_be_continued() {
+        let c = "w(1);\n#pragma omp \\\n  barrier\nw(2);\n";
+        assert_eq!(directive_at(c, 1), None);
+        assert_eq!(directive_at(c, 2), Some(Directive::Barrier));
+        assert_eq!(directive_at(c, 3), Some(Directive::Barrier));
+        assert_eq!(directive_at(c, 4), None);
+        assert_eq!(directive_at(c, 5), None);
+        assert_eq!(directive_at(c, 0), None);
+        let fortran = "call w(1)\n!$omp &\n!$omp& barrier\ncall w(2)\n";
+        assert_eq!(directive_at(fortran, 3), Some(Directive::Barrier));
+        assert_eq!(directive_at(fortran, 4), None);
+    }
+}
