@@ -1,9 +1,8 @@
 //! The command line: commands with their arguments, then the experiment.
 
-use crate::commands::{self, Command};
+use crate::commands::{self, Command, experiments};
 use crate::failure::Stop;
 use crate::output::Output;
-use crate::recording::Recording;
 use crate::script;
 use crate::session::Session;
 
@@ -65,19 +64,22 @@ pub(crate) fn run(words: &[String], output: &mut Output) -> Result<(), Stop> {
     }
     let mut recordings = Vec::new();
     for (name, number) in invocation.experiments.iter().zip(1..) {
-        let recording = Recording::open(name, number)?;
-        for warning in &recording.warnings {
-            eprintln!("er_print: warning: {warning}");
-        }
-        recordings.push(recording);
+        recordings.push(experiments::open(name, number)?);
     }
     let mut session = Session::new(recordings, output);
+    match run_steps(&invocation, &mut session) {
+        Ok(()) | Err(Stop::Quit) if session.failed_checks > 0 => Err(Stop::Unmet),
+        ended => ended,
+    }
+}
+
+fn run_steps(invocation: &Invocation, session: &mut Session<'_>) -> Result<(), Stop> {
     if invocation.steps.is_empty() {
-        return script::run_stdin(&mut session);
+        return script::run_stdin(session);
     }
     for step in &invocation.steps {
         let action = step.command.check(&step.arguments)?;
-        action(&mut session, &step.arguments)?;
+        action(session, &step.arguments)?;
     }
     Ok(())
 }

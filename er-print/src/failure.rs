@@ -11,6 +11,8 @@ pub(crate) enum Stop {
     Words(String),
     /// Data cannot be read or written: exit status 1.
     Data(String),
+    /// A condition of `check` does not hold: exit status 1; the verdict was printed.
+    Unmet,
     /// Who reads the output has left: exit status 0, no message.
     PipeClosed,
     /// `quit`.
@@ -27,7 +29,7 @@ impl Stop {
     pub(crate) fn code(&self) -> ExitCode {
         match self {
             Stop::Words(_) => ExitCode::from(2),
-            Stop::Data(_) => ExitCode::from(1),
+            Stop::Data(_) | Stop::Unmet => ExitCode::from(1),
             Stop::PipeClosed | Stop::Quit => ExitCode::SUCCESS,
         }
     }
@@ -40,6 +42,7 @@ impl fmt::Display for Stop {
             Stop::Words(message) | Stop::Data(message) => {
                 f.write_str(&message.replace(['\n', '\r'], " "))
             }
+            Stop::Unmet => f.write_str("a condition of check does not hold"),
             Stop::PipeClosed => f.write_str("the output was closed"),
             Stop::Quit => f.write_str("quit"),
         }

@@ -35,6 +35,7 @@ fn main() -> ExitCode {
     let ended = ended.and(output.flush().map_err(Stop::from));
     match ended {
         Ok(()) | Err(Stop::Quit | Stop::PipeClosed) => ExitCode::SUCCESS,
+        Err(stop @ Stop::Unmet) => stop.code(),
         Err(stop) => {
             eprintln!("er_print: {stop}");
             stop.code()

@@ -89,6 +89,8 @@ pub(crate) struct Session<'a> {
     pub(crate) settings: Settings,
     /// Scripts that are being read.
     pub(crate) script_depth: usize,
+    /// Conditions of `check` that did not hold.
+    pub(crate) failed_checks: u32,
     recordings: Vec<Recording>,
     united: OnceCell<Recording>,
     output: &'a mut Output,
@@ -118,6 +120,7 @@ impl<'a> Session<'a> {
         Session {
             settings: Settings::default(),
             script_depth: 0,
+            failed_checks: 0,
             recordings,
             united: OnceCell::new(),
             output,

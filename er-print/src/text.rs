@@ -61,10 +61,20 @@ pub(crate) fn table_in(layout: Layout, columns: &[Column], lines: &[Line<'_>]) -
         if !column.visible() {
             continue;
         }
-        cells.push(match column.quantity {
+        let of_column = match column.quantity {
             Quantity::Time(..) => {
                 let times: Vec<(f64, f64)> = lines.iter().map(|line| line.times[at]).collect();
-                time_cells(column, &times)
+                // Other programs want one number in a cell.
+                let apart = layout != Layout::Aligned && column.value && column.percent;
+                if apart {
+                    let value = Column {
+                        percent: false,
+                        ..*column
+                    };
+                    cells.push(time_cells(&value, &times));
+                }
+                let value = column.value && !apart;
+                time_cells(&Column { value, ..*column }, &times)
             }
             Quantity::Size => size_cells(lines),
             Quantity::Address => Cells {
@@ -78,7 +88,8 @@ pub(crate) fn table_in(layout: Layout, columns: &[Column], lines: &[Line<'_>]) -
                     .map(|line| format!("{}{}", line.lead, line.name))
                     .collect(),
             },
-        });
+        };
+        cells.push(of_column);
     }
     match layout {
         Layout::Aligned => join(&cells, lines.len()),
@@ -327,6 +338,51 @@ pub(crate) fn percent(part: f64, whole: f64) -> f64 {
     } else {
         0.0
     }
+}
+
+/// A table of cells that are text already, numbers to the right, the last column to the left.
+/// Headings have lines.
+pub(crate) fn grid(layout: Layout, headings: &[String], rows: &[Vec<String>]) -> String {
+    let flat: Vec<String> = headings
+        .iter()
+        .map(|heading| heading.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    match layout {
+        Layout::Aligned => {}
+        Layout::Delimited(mark) => return delimited(mark, &flat, rows),
+        Layout::Html => return table_html(&flat, rows),
+    }
+    let width = |at: usize| {
+        let heading = headings[at].lines().map(|line| line.chars().count());
+        let cells = rows.iter().map(|row| row[at].chars().count());
+        heading.chain(cells).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..headings.len()).map(width).collect();
+    let last = headings.len().saturating_sub(1);
+    let line = |cells: &mut dyn Iterator<Item = &str>, right: bool| {
+        let mut text = String::new();
+        for (at, cell) in cells.enumerate() {
+            let width = widths[at];
+            match at == last {
+                true => text.push_str(&format!(" {cell}")),
+                false if right => text.push_str(&format!("{cell:>width$}  ")),
+                false => text.push_str(&format!("{cell:<width$}  ")),
+            }
+        }
+        text.trim_end().to_owned() + "\n"
+    };
+    let height = headings.iter().map(|heading| heading.lines().count()).max();
+    let mut text = String::new();
+    for at in 0..height.unwrap_or(0) {
+        let mut cells = headings
+            .iter()
+            .map(|heading| heading.lines().nth(at).unwrap_or(""));
+        text.push_str(&line(&mut cells, false));
+    }
+    for row in rows {
+        text.push_str(&line(&mut row.iter().map(String::as_str), true));
+    }
+    text
 }
 
 /// A number with so many decimals; a true zero is `0.`.

@@ -408,7 +408,11 @@ fn overview_json(scene: &Scene<'_>, overview: &Overview) -> String {
         quantities.into_iter().map(json::metric).collect(),
     );
     object.insert("rows".to_owned(), json!(rows));
-    object.extend(First::of(scene).map(|first| first.json()).unwrap_or_default());
+    object.extend(
+        First::of(scene)
+            .map(|first| first.json())
+            .unwrap_or_default(),
+    );
     json::finish(scene, object)
 }
 

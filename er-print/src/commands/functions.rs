@@ -7,6 +7,7 @@ use omp_model::views::names::{NameForm, NameStyle, Names};
 use omp_model::views::{Request, Row, functions as view, lines as line_view};
 use serde_json::{Value, json};
 
+use super::compare::{MakeList, compared};
 use super::lists::footer;
 use crate::failure::Stop;
 use crate::json;
@@ -15,20 +16,33 @@ use crate::text::{self, Line};
 
 /// The list of functions.
 pub(crate) fn functions(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
-    let report = {
-        let scene = session.scene()?;
-        let list = view::functions(scene.profile, &scene.names, &scene.request);
-        report(&scene, "functions", "Functions", &list)
+    let make = |scene: &Scene<'_>, request: &Request| {
+        view::functions(scene.profile, &scene.names, request)
     };
-    session.print(&report)
+    list_report(session, "functions", "Functions", make)
 }
 
 /// The list of source lines.
 pub(crate) fn lines(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
-    let report = {
-        let scene = session.scene()?;
-        let list = line_view::lines(scene.profile, &scene.names, &scene.request);
-        report(&scene, "lines", "Lines", &list)
+    let make = |scene: &Scene<'_>, request: &Request| {
+        line_view::lines(scene.profile, &scene.names, request)
+    };
+    list_report(session, "lines", "Lines", make)
+}
+
+/// A list of all experiments together, or compared.
+fn list_report(
+    session: &mut Session<'_>,
+    view: &str,
+    title: &str,
+    make: MakeList,
+) -> Result<(), Stop> {
+    let report = match compared(session, view, title, make)? {
+        Some(report) => report,
+        None => {
+            let scene = session.scene()?;
+            report(&scene, view, title, &make(&scene, &scene.request))
+        }
     };
     session.print(&report)
 }
@@ -175,7 +189,7 @@ fn both_flavours(request: &Request) -> Vec<Quantity> {
 
 /// The row of a name: as shown, as long, short or mangled; the `number`-th of several, in the
 /// order of their addresses.
-fn choose<'a>(
+pub(crate) fn choose<'a>(
     scene: &Scene<'_>,
     list: &'a List,
     name: &str,

@@ -11,7 +11,7 @@ use super::settings::{current_sort, spec};
 use crate::failure::Stop;
 use crate::json;
 use crate::session::{PrintMode, Scene, Session};
-use crate::text::{self, Line};
+use crate::text::{self, Layout, Line};
 
 /// What limits the trust in a view, under its table: nothing if nothing does.
 pub(crate) fn footer(scene: &Scene<'_>) -> String {
@@ -33,7 +33,16 @@ pub(crate) fn footer(scene: &Scene<'_>) -> String {
 }
 
 /// Rows of columns: a heading, a rule, the rows.
-fn ruled(headings: &[&str], rows: &[Vec<String>]) -> String {
+pub(crate) fn ruled(layout: Layout, headings: &[&str], rows: &[Vec<String>]) -> String {
+    let owned: Vec<String> = headings
+        .iter()
+        .map(|heading| (*heading).to_owned())
+        .collect();
+    match layout {
+        Layout::Aligned => {}
+        Layout::Delimited(mark) => return text::delimited(mark, &owned, rows),
+        Layout::Html => return text::table_html(&owned, rows),
+    }
     let width = |at: usize| {
         let cells = rows.iter().map(|row| row[at].chars().count());
         cells.chain([headings[at].len()]).max().unwrap_or(0)
@@ -78,7 +87,11 @@ pub(crate) fn thread_list(session: &mut Session<'_>, _: &[String]) -> Result<(),
         let rows = thread_rows(&scene, metrics);
         match scene.settings.print {
             PrintMode::Text => {
-                format!("{}\n{}", thread_list_text(metrics, &rows), footer(&scene))
+                format!(
+                    "{}\n{}",
+                    thread_list_text(scene.settings.layout, metrics, &rows),
+                    footer(&scene)
+                )
             }
             PrintMode::Json => threads_json(&scene, "thread_list", metrics, &rows),
         }
@@ -150,6 +163,7 @@ fn threads_json(scene: &Scene<'_>, view: &str, metrics: &[Metric], rows: &[Threa
                 .collect();
             json!({
                 "name": thread_name(row),
+                "thread": row.thread.0 + 1,
                 "pid": row.pid,
                 "tid": row.tid,
                 "kind": kind_name(row.kind),
@@ -162,7 +176,7 @@ fn threads_json(scene: &Scene<'_>, view: &str, metrics: &[Metric], rows: &[Threa
     json::report(scene, view, &times, rows)
 }
 
-fn thread_list_text(metrics: &[Metric], rows: &[ThreadRow]) -> String {
+fn thread_list_text(layout: Layout, metrics: &[Metric], rows: &[ThreadRow]) -> String {
     const TIMES: [(Metric, &str); 4] = [
         (Metric::Total, "Thread s"),
         (Metric::TotalCpu, "CPU s"),
@@ -174,13 +188,14 @@ fn thread_list_text(metrics: &[Metric], rows: &[ThreadRow]) -> String {
         .iter()
         .filter_map(|&(metric, heading)| Some((index(metric)?, heading)))
         .collect();
-    let mut headings = vec!["PID", "TID", "Kind", "Start", "End"];
+    let mut headings = vec!["THRID", "PID", "TID", "Kind", "Start", "End"];
     headings.extend(times.iter().map(|(_, heading)| heading));
     let end = |row: &ThreadRow| row.death.map(|end| text::seconds(end.seconds()));
     let rows: Vec<Vec<String>> = rows
         .iter()
         .map(|row| {
             let mut cells = vec![
+                (row.thread.0 + 1).to_string(),
                 row.pid.to_string(),
                 row.tid.to_string(),
                 kind_name(row.kind).to_owned(),
@@ -195,7 +210,7 @@ fn thread_list_text(metrics: &[Metric], rows: &[ThreadRow]) -> String {
             cells
         })
         .collect();
-    ruled(&headings, &rows)
+    ruled(layout, &headings, &rows)
 }
 
 /// Load objects.
@@ -228,7 +243,8 @@ fn objects_text(scene: &Scene<'_>, rows: &[ObjectRow]) -> String {
     };
     let rows: Vec<Vec<String>> = rows.iter().map(line).collect();
     let headings = ["Load Object", "Index", "Functions", "OpenMP", "Path"];
-    format!("{}\n{}", ruled(&headings, &rows), footer(scene))
+    let table = ruled(scene.settings.layout, &headings, &rows);
+    format!("{table}\n{}", footer(scene))
 }
 
 fn objects_json(scene: &Scene<'_>, rows: &[ObjectRow]) -> String {

@@ -1,12 +1,17 @@
 //! The commands: one table, from which parsing, help and the manual page are made.
 
 mod about;
+mod check;
+mod compare;
 mod disasm;
+pub(crate) mod experiments;
 mod filters;
 mod first;
+mod fragment;
 mod functions;
 mod index;
 mod lists;
+mod members;
 mod openmp;
 mod pcs;
 mod places;

@@ -8,6 +8,7 @@ use super::{choose, count};
 use crate::failure::Stop;
 use crate::script as scripts;
 use crate::session::{PrintMode, Session};
+use crate::text::Layout;
 
 /// Chooses the columns. The order stays if its metric is still among them.
 pub(crate) fn metrics(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
@@ -110,15 +111,31 @@ pub(crate) fn viewmode(session: &mut Session<'_>, arguments: &[String]) -> Resul
     Ok(())
 }
 
-/// Chooses between text and JSON.
+/// Chooses between text, HTML, JSON, and text with a character between the cells.
 pub(crate) fn printmode(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
-    let word = arguments[0].to_lowercase();
-    if word == "html" || word.chars().count() == 1 {
-        let message = format!("printmode \"{word}\" is not supported yet: choose text or json");
-        return Err(Stop::Words(message));
-    }
-    let modes = [("text", PrintMode::Text), ("json", PrintMode::Json)];
-    session.settings.print = choose("printmode", &word, &modes)?;
+    let word = &arguments[0];
+    let mut letters = word.chars();
+    let (print, layout) = match (letters.next(), letters.next()) {
+        (Some(mark), None) if !mark.is_alphanumeric() && !mark.is_control() || mark == '\t' => {
+            (PrintMode::Text, Layout::Delimited(mark))
+        }
+        _ => {
+            let modes = [
+                ("text", (PrintMode::Text, Layout::Aligned)),
+                ("json", (PrintMode::Json, Layout::Aligned)),
+                ("html", (PrintMode::Text, Layout::Html)),
+            ];
+            let chosen = choose("printmode", word, &modes);
+            chosen.map_err(|_| {
+                Stop::Words(format!(
+                    "printmode takes one of text, json, html, or a sign such as , to stand between \
+                     cells, not \"{word}\""
+                ))
+            })?
+        }
+    };
+    session.settings.print = print;
+    session.settings.layout = layout;
     Ok(())
 }
 

@@ -1,8 +1,8 @@
 //! The table of commands, in the order of help.
 
 use super::{
-    Action, Command, Group, about, disasm, filters, functions, index, lists, openmp, pcs, places,
-    settings, source, tree,
+    Action, Command, Group, about, check, disasm, experiments, filters, fragment, functions, index,
+    lists, members, openmp, pcs, places, settings, source, tree,
 };
 
 /// A command that reads the experiment.
@@ -77,11 +77,11 @@ pub(crate) const COMMANDS: &[Command] = &[
     view(Group::Functions, "fsingle", "NAME [N]", "show one function in detail, the N-th of that name", functions::fsingle),
 
     alias(&["gprof"], view(Group::Tree, "callers-callees", "", "show each function between its callers and callees", tree::callers_callees)),
-    later(Group::Tree, "csingle", "NAME [N]", "show callers and callees of one function"),
-    later(Group::Tree, "cprepend", "NAME [N]", "put a function before the stack fragment"),
-    later(Group::Tree, "cappend", "NAME [N]", "put a function behind the stack fragment"),
-    later(Group::Tree, "crmfirst", "", "take the first function off the stack fragment"),
-    later(Group::Tree, "crmlast", "", "take the last function off the stack fragment"),
+    view(Group::Tree, "csingle", "NAME [N]", "show callers and callees of one function", fragment::csingle),
+    view(Group::Tree, "cprepend", "NAME [N]", "put a function before the stack fragment", fragment::cprepend),
+    view(Group::Tree, "cappend", "NAME [N]", "put a function behind the stack fragment", fragment::cappend),
+    view(Group::Tree, "crmfirst", "", "take the first function off the stack fragment", fragment::crmfirst),
+    view(Group::Tree, "crmlast", "", "take the last function off the stack fragment", fragment::crmlast),
     alias(&["ctree"], view(Group::Tree, "calltree", "", "show the tree of calls", tree::calltree)),
 
     view(Group::Places, "lines", "", "list source lines by the current metrics", functions::lines),
@@ -111,11 +111,11 @@ pub(crate) const COMMANDS: &[Command] = &[
     view(Group::Index, "OMP_preg", "", "list parallel regions with what they could save, and why", openmp::regions),
     view(Group::Index, "OMP_task", "", "list task constructs with their tasks' times", openmp::tasks),
 
-    alias(&["exp_list"], later(Group::Lists, "experiment_list", "", "list the experiments")),
-    later(Group::Lists, "sample_list", "", "list the sample points"),
+    alias(&["exp_list"], view(Group::Lists, "experiment_list", "", "list the experiments", members::experiment_list)),
+    view(Group::Lists, "sample_list", "", "list the sample points", members::sample_list),
     view(Group::Lists, "thread_list", "", "list the threads and their lifetimes", lists::thread_list),
-    later(Group::Lists, "lwp_list", "", "list the kernel threads"),
-    later(Group::Lists, "cpu_list", "", "list the CPUs"),
+    view(Group::Lists, "lwp_list", "", "list the kernel threads", members::lwp_list),
+    view(Group::Lists, "cpu_list", "", "list the CPUs", members::cpu_list),
     view(Group::Lists, "object_list", "", "list the load objects", lists::object_list),
 
     view(Group::Filters, "filters", "EXPR", "keep only the data for which an expression is true", filters::filters),
@@ -131,32 +131,33 @@ pub(crate) const COMMANDS: &[Command] = &[
     view(Group::Filters, "objects_default", "", "show load objects as at the start", filters::objects_default),
 
     view(Group::Metrics, "metric_list", "", "list the metrics of this experiment, and those in force", lists::metric_list),
-    alias(&["gmetric_list"], later(Group::Metrics, "cmetric_list", "", "list the metrics of callers and callees")),
-    later(Group::Metrics, "indx_metric_list", "", "list the metrics of index objects"),
+    alias(&["gmetric_list"], view(Group::Metrics, "cmetric_list", "", "list the metrics of callers and callees", members::cmetric_list)),
+    view(Group::Metrics, "indx_metric_list", "", "list the metrics of index objects", members::indx_metric_list),
 
     general(Group::Output, "outfile", "FILE", "send what follows to a file, emptied first; - is standard output", settings::outfile),
     general(Group::Output, "appendfile", "FILE", "send what follows to the end of a file", settings::appendfile),
     general(Group::Output, "limit", "N", "show at most N rows; 0: all", settings::limit),
     general(Group::Output, "name", "FORM", "name functions long, short or mangled, with :soname or :nosoname", settings::name),
     general(Group::Output, "viewmode", "MODE", "show stacks as written (user, expert) or as measured (machine)", settings::viewmode),
-    later(Group::Output, "compare", "MODE", "set experiments side by side"),
-    general(Group::Output, "printmode", "MODE", "print text or json", settings::printmode),
+    general(Group::Output, "compare", "MODE", "set experiments side by side: on, delta, ratio; scaling shows what threads lose", experiments::compare),
+    general(Group::Output, "printmode", "MODE", "print text, json or html, or a sign such as , between cells", settings::printmode),
 
     view(Group::About, "header", "", "tell how the recording was made, and what it is short of", about::header),
     view(Group::About, "overview", "", "tell where the time went", about::overview),
-    later(Group::About, "statistics", "", "show resource use"),
-    later(Group::About, "objects", "", "list load objects with errors"),
+    view(Group::About, "statistics", "", "show resource use", members::statistics),
+    view(Group::About, "objects", "", "list load objects without all their symbols", members::objects),
+    view(Group::About, "check", "EXPR", "test a condition: ompwait < 10%, e.total(main) < 1.05 * base", check::check),
     later(Group::About, "ifreq", "", "show how often instructions ran"),
-    later(Group::About, "sample_detail", "", "show resource use by sample point"),
-    later(Group::About, "procstats", "", "show what er_print itself has used"),
+    view(Group::About, "sample_detail", "", "show resource use by sample point", members::sample_detail),
+    general(Group::About, "procstats", "", "show what er_print itself has used", members::procstats),
     general(Group::About, "script", "FILE", "read commands from a file", settings::script),
     general(Group::About, "version", "", "print the version", about::version),
     general(Group::About, "help", "", "list the commands", about::help),
     alias(&["exit"], general(Group::About, "quit", "", "end", settings::quit)),
 
-    later(Group::Experiments, "open_exp", "EXPERIMENT", "open an experiment instead of all others"),
-    later(Group::Experiments, "add_exp", "EXPERIMENT", "add an experiment"),
-    later(Group::Experiments, "drop_exp", "EXPERIMENT", "drop an experiment"),
+    general(Group::Experiments, "open_exp", "EXPERIMENT", "open an experiment instead of all others", experiments::open_exp),
+    general(Group::Experiments, "add_exp", "EXPERIMENT", "add an experiment", experiments::add_exp),
+    general(Group::Experiments, "drop_exp", "EXPERIMENT", "drop an experiment", experiments::drop_exp),
 
     later(Group::Defaults, "dmetrics", "SPEC", "set the metrics to start with"),
     later(Group::Defaults, "dsort", "SPEC", "set the order to start with"),

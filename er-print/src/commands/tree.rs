@@ -52,7 +52,7 @@ fn tree_text(scene: &Scene<'_>, rows: &[TreeRow]) -> String {
 }
 
 /// A line of attributed times: (the row's, those that are 100 %).
-fn line<'a>(
+pub(crate) fn line<'a>(
     scene: &Scene<'_>,
     columns: &[Column],
     (part, whole): (&[f64], &[f64]),

@@ -25,6 +25,7 @@ fn check(name: &str, words: &[&str]) {
     handmade::openmp(&folder.path().join("omp.er"));
     handmade::plain(&folder.path().join("plain.er"));
     handmade::source(&folder.path().join("src"));
+    handmade::single(&folder.path().join("one.er"));
     let output = er_print(folder.path(), words);
     assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{words:?}");
     assert_eq!(output.status.code(), Some(0), "{words:?}");
@@ -76,6 +77,21 @@ goldens! {
     header_of_plain: "header_plain.txt", ["-header", "plain.er"];
     overview: "overview.txt", ["-overview", "omp.er"];
     overview_of_plain: "overview_plain.txt", ["-overview", "plain.er"];
+    regions: "omp_preg.txt", ["-OMP_preg", "omp.er"];
+    regions_as_json: "omp_preg.json", ["-printmode", "json", "-OMP_preg", "omp.er"];
+    regions_under_a_filter: "omp_preg_filtered.txt",
+        ["-filters", "THRID==1", "-OMP_preg", "omp.er"];
+    regions_of_plain: "omp_preg_plain.txt", ["-OMP_preg", "plain.er"];
+    tasks: "omp_task.txt", ["-OMP_task", "omp.er"];
+    tasks_as_json: "omp_task.json", ["-printmode", "json", "-OMP_task", "omp.er"];
+    index_objects: "index.txt", [
+        "-indxobj_define", "Odd", "THRID & 1", "-indxobj_list", "-CPUs", "-Seconds", "-Processes",
+        "-Experiment_IDs", "-Samples", "-indxobj", "odd", "omp.er",
+    ];
+    index_objects_as_json: "index.json",
+        ["-printmode", "json", "-CPUs", "-indxobj", "sec", "omp.er"];
+    blame: "blame.txt", ["-metrics", "e.ompwork:e.blame:i.blame", "-functions", "omp.er"];
+    overview_as_json: "overview.json", ["-printmode", "json", "-overview", "omp.er"];
     thread_list: "thread_list.txt", ["-thread_list", "omp.er"];
     threads: "threads.txt", ["-Threads", "omp.er"];
     object_list: "object_list.txt", ["-object_list", "omp.er"];
@@ -118,6 +134,45 @@ goldens! {
     json_source: "source.json",
         ["-printmode", "json", "-addpath", "src", "-metrics", "e.total", "-source", "bar", "omp.er"];
     disasm_without_its_file: "disasm_missing.txt", ["-disasm", "bar", "omp.er"];
+    csingle: "csingle.txt", [
+        "-csingle", "foo", "-cprepend", "main", "-cappend", "foo.omp_outlined", "-crmfirst",
+        "-crmlast", "omp.er",
+    ];
+    csingle_of_a_recursion: "csingle_plain.txt",
+        ["-metrics", "e.total", "-csingle", "fib", "-cappend", "fib", "plain.er"];
+    json_csingle: "csingle.json", [
+        "-printmode", "json", "-metrics", "e.total", "-csingle", "bar", "-cprepend",
+        "foo.omp_outlined", "omp.er",
+    ];
+    experiment_list: "experiment_list.txt", ["-experiment_list", "omp.er", "plain.er"];
+    other_lists: "other_lists.txt", ["-lwp_list", "-cpu_list", "-sample_list", "-objects", "omp.er"];
+    json_lists: "other_lists.json", [
+        "-printmode", "json", "-lwp_list", "-cpu_list", "-sample_list", "-objects",
+        "-experiment_list", "omp.er",
+    ];
+    resources: "resources.txt", ["-statistics", "-sample_detail", "plain.er"];
+    lists_of_metrics: "other_metrics.txt", ["-cmetric_list", "-indx_metric_list", "plain.er"];
+    compared: "compare_on.txt", ["-compare", "on", "-functions", "omp.er", "one.er"];
+    compared_by_difference: "compare_delta.txt",
+        ["-compare", "delta", "-metrics", "e.total", "-functions", "-lines", "omp.er", "one.er"];
+    compared_by_ratio: "compare_ratio.txt",
+        ["-compare", "ratio", "-metrics", "i.total", "-functions", "one.er", "omp.er"];
+    scaling: "scaling.txt", ["-compare", "scaling", "-functions", "omp.er", "one.er"];
+    json_compared: "compare.json", [
+        "-printmode", "json", "-metrics", "i.total", "-compare", "on", "-functions", "-compare",
+        "scaling", "-functions", "omp.er", "one.er",
+    ];
+    open_and_drop: "open_and_drop.txt", [
+        "-add_exp", "plain.er", "-drop_exp", "omp.er", "-experiment_list", "-add_exp", "one.er",
+        "-experiment_list", "-open_exp", "omp.er", "-experiment_list", "omp.er",
+    ];
+    delimited: "delimited.txt",
+        ["-printmode", ",", "-functions", "-thread_list", "-calltree", "omp.er"];
+    html: "html.txt", ["-printmode", "html", "-functions", "-thread_list", "-header", "omp.er"];
+    checks_that_hold: "checks.txt", [
+        "-check", "ompwait < 50%", "-check", "e.total(bar)<=1.2*base", "-check", "i.total(foo) > 1s",
+        "omp.er", "one.er",
+    ];
     help: "help.txt", ["-help"];
 }
 

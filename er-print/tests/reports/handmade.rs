@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use omp_model::experiment::{Batch, Writer};
 use omp_model::header::{FORMAT_VERSION, Header, Losses, Runtime, Sampling};
 use omp_model::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
-use omp_model::rows::{Sample, SampleKind, Sum};
+use omp_model::rows::{RegionSum, RegionWork, Sample, SampleKind, Sum, TaskSum};
 use omp_model::state::{Presence, State};
 use omp_model::symbols::{
     Construct, FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Outlined, Place,
@@ -63,6 +63,9 @@ struct Making {
     symbols: SymbolTable,
     samples: Vec<Sample>,
     sums: Vec<Sum>,
+    region_sums: Vec<RegionSum>,
+    region_works: Vec<RegionWork>,
+    task_sums: Vec<TaskSum>,
 }
 
 /// A function of the made-up program: its one frame is at the line given.
@@ -116,6 +119,9 @@ impl Making {
             },
             samples: Vec::new(),
             sums: Vec::new(),
+            region_sums: Vec::new(),
+            region_works: Vec::new(),
+            task_sums: Vec::new(),
         }
     }
 
@@ -243,6 +249,9 @@ impl Making {
         let batch = Batch {
             samples: &self.samples,
             sums: &self.sums,
+            region_sums: &self.region_sums,
+            region_works: &self.region_works,
+            task_sums: &self.task_sums,
             ..Batch::default()
         };
         writer.append(&self.tables, &batch).unwrap();
@@ -366,6 +375,39 @@ pub(crate) fn openmp(path: &Path) {
         700,
         &[(worker_waits, SampleKind::Blocked, 1)],
     );
+    make.region_sums.push(RegionSum {
+        slice: 0,
+        context: inside,
+        thread: initial,
+        instances: 4,
+        elapsed: Nanos(1_700_000_000),
+        team: 2,
+    });
+    make.region_works.push(RegionWork {
+        slice: 0,
+        context: inside,
+        thread: initial,
+        capacity: Nanos(3_400_000_000),
+        longest: Nanos(1_400_000_000),
+        mean: Nanos(1_050_000_000),
+    });
+    let task = make.tables.context(Context {
+        parent: inside,
+        kind: ContextKind::Task,
+        stack: in_bar,
+    });
+    // 20 and 60 ms.
+    make.task_sums.push(TaskSum {
+        slice: 0,
+        context: ContextId(task.0),
+        thread: worker,
+        instances: 2,
+        elsewhere: 1,
+        work: Nanos(80_000_000),
+        least: Nanos(20_000_000),
+        most: Nanos(60_000_000),
+        squares: 4_000_000_000_000_000,
+    });
     make.write(path);
 }
 
@@ -437,6 +479,51 @@ pub(crate) fn recursion(path: &Path) {
     let stack = make.stack(&[dig; DEEP]);
     let samples = [(stack, SampleKind::User, 3)];
     make.time(thread, TagId::OUTSIDE, Presence::Running, 300, &samples);
+    make.write(path);
+}
+
+/// Writes the experiment of [`openmp`]'s program on one thread, built by gcc: 0.5 s in `main`,
+/// 1.6 s in `bar`, 0.2 s in the region.
+pub(crate) fn single(path: &Path) {
+    let mut make = Making::new("./app");
+    make.process("/home/ann/app/app");
+    let app = make.module("/home/ann/app/app.gcc", RuntimeKind::None);
+    let mut code = |address, name, line| {
+        make.code(&Code {
+            module: app,
+            address,
+            name,
+            linkage: name,
+            line,
+        })
+    };
+    let start = code(0x1000, "_start", None);
+    let main = code(0x1110, "main", Some(20));
+    let caller = code(0x1220, "foo", Some(9));
+    let region = code(0x1330, "foo._omp_fn.0", Some(11));
+    let bar = code(0x1440, "bar", Some(4));
+    let outlined = Outlined {
+        construct: Construct::Parallel,
+        parent: Some("foo".to_owned()),
+        line: Some(9),
+    };
+    make.symbols.functions[3].outlined = Some(outlined);
+    let stack = make.stack(&[caller, main, start]);
+    let inside = make.tables.context(Context {
+        parent: ContextId::ROOT,
+        kind: ContextKind::Region,
+        stack,
+    });
+    let serial = make.tag(State::Serial, ContextId::ROOT);
+    let work = make.tag(State::Work, inside);
+    let thread = make.thread(100, ThreadKind::Initial);
+    let alone = make.stack(&[main, start]);
+    let in_bar = make.stack(&[bar, region, caller, main, start]);
+    let in_region = make.stack(&[region, caller, main, start]);
+    let (running, user) = (Presence::Running, SampleKind::User);
+    make.time(thread, serial, running, 500, &[(alone, user, 5)]);
+    let samples = [(in_bar, user, 8), (in_region, user, 1)];
+    make.time(thread, work, running, 1800, &samples);
     make.write(path);
 }
 

@@ -114,10 +114,10 @@ fn wrong_words_get_one_line_and_status_2() {
             &["-name", "long:x", "omp.er"],
             "takes one of soname, nosoname",
         ),
-        (&["-printmode", "html", "omp.er"], "choose text or json"),
+        (&["-printmode", "x", "omp.er"], "or a sign such as ,"),
         (
             &["-printmode", "yaml", "omp.er"],
-            "printmode takes one of text, json",
+            "printmode takes one of text, json, html",
         ),
         (&["-fsingle", "baz", "omp.er"], "did you mean \"bar\"?"),
         (
@@ -144,6 +144,45 @@ fn wrong_words_get_one_line_and_status_2() {
             !ended.stdout.contains("sorted by"),
             "{words:?}: nothing is shown"
         );
+    }
+}
+
+/// A condition that fails is no mistake: its verdict is printed, and the exit status tells.
+#[test]
+fn a_condition_that_fails_gives_status_1() {
+    let folder = folder("checks");
+    let words = [
+        "-check",
+        "ompwait < 10%",
+        "-check",
+        "e.total(main) < 2",
+        "omp.er",
+    ];
+    let ended = er_print(folder.path(), &words);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(1), ""));
+    assert_eq!(
+        ended.stdout,
+        "FAIL ompwait < 10%: 1.800 s (40.91 % of all), limit 0.440 s\n\
+         PASS e.total(main) < 2: 0.500 s (11.36 % of all), limit 2.000 s\n"
+    );
+    for (words, hint) in [
+        (
+            ["-check", "total < base", "omp.er"],
+            "name the base experiment",
+        ),
+        (
+            ["-check", "total", "omp.er"],
+            "there is no comparison in it",
+        ),
+        (["-check", "size < 3", "omp.er"], "\"size\" is none"),
+        (
+            ["-check", "total(mian) < 3", "omp.er"],
+            "did you mean \"main\"?",
+        ),
+    ] {
+        let ended = er_print(folder.path(), &words);
+        assert_eq!(ended.code, Some(2), "{words:?}");
+        assert!(ended.stderr.contains(hint), "{words:?}: {}", ended.stderr);
     }
 }
 

@@ -91,7 +91,7 @@ pub fn callers_callees(profile: &Profile, names: &Names<'_>, request: &Request) 
     blocks
 }
 
-fn sort_neighbours(neighbours: &mut [Neighbour], request: &Request) {
+pub(super) fn sort_neighbours(neighbours: &mut [Neighbour], request: &Request) {
     fn fields(neighbour: &Neighbour) -> SortFields<'_> {
         SortFields {
             name: &neighbour.name,

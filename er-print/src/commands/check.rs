@@ -1,0 +1,270 @@
+//! `check`: a gate for continuous integration, such as `ompwait < 10%` or
+//! `e.ompwork(kernel) < 1.05 * base`.
+
+use omp_model::metrics::{Flavour, Metric, Quantity, SortKey};
+use omp_model::views::Request;
+use omp_model::views::functions as view;
+use serde_json::json;
+
+use super::functions::{choose, seconds};
+use crate::failure::Stop;
+use crate::recording::Recording;
+use crate::session::{PrintMode, Session};
+use crate::text;
+
+/// What a value is held against.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Limit {
+    /// Seconds.
+    Seconds(f64),
+    /// Percent of all thread time.
+    Percent(f64),
+    /// A multiple of the same in the base experiment.
+    OfBase(f64),
+}
+
+/// A condition.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Check {
+    metric: String,
+    function: Option<String>,
+    operator: &'static str,
+    limit: Limit,
+}
+
+const OPERATORS: [&str; 6] = ["<=", ">=", "==", "!=", "<", ">"];
+
+impl Check {
+    /// Understands a condition.
+    pub(crate) fn parse(text: &str) -> Result<Check, Stop> {
+        let wrong = |what: &str| {
+            Stop::Words(format!(
+                "check \"{text}\": {what}; write for example 'ompwait < 10%', 'e.total(main) < 2' \
+                 or 'e.ompwork(kernel) < 1.05 * base'"
+            ))
+        };
+        // A function's name may hold operators of its own: they count behind its parenthesis.
+        let open = text.find('(');
+        let close = open.and_then(|open| closing(text, open));
+        let from = match (open, close) {
+            (Some(open), _) if OPERATORS.iter().any(|sign| text[..open].contains(sign)) => 0,
+            (Some(_), None) => return Err(wrong("a parenthesis is not closed")),
+            (_, close) => close.map_or(0, |close| close + 1),
+        };
+        let found = OPERATORS
+            .iter()
+            .filter_map(|sign| Some((text[from..].find(sign)? + from, *sign)))
+            .min_by_key(|&(at, sign)| (at, std::cmp::Reverse(sign.len())));
+        let (at, operator) = found.ok_or_else(|| wrong("there is no comparison in it"))?;
+        let (left, right) = (text[..at].trim(), text[at + operator.len()..].trim());
+        let (metric, function) = match left.split_once('(') {
+            Some((metric, rest)) => {
+                let name = rest.trim_end().strip_suffix(')');
+                let name = name.ok_or_else(|| wrong("a function's name ends with \")\""))?;
+                (metric.trim(), Some(name.trim().to_owned()))
+            }
+            None => (left, None),
+        };
+        if metric.is_empty() || function.as_deref() == Some("") {
+            return Err(wrong("it begins with a metric, or metric(function)"));
+        }
+        let limit = limit(right).ok_or_else(|| {
+            wrong("right of the comparison stands a number of seconds, a percentage, or N * base")
+        })?;
+        Ok(Check {
+            metric: metric.to_owned(),
+            function,
+            operator,
+            limit,
+        })
+    }
+
+    fn holds(&self, value: f64, limit: f64) -> bool {
+        match self.operator {
+            "<" => value < limit,
+            "<=" => value <= limit,
+            ">" => value > limit,
+            ">=" => value >= limit,
+            "==" => value == limit,
+            _ => value != limit,
+        }
+    }
+}
+
+/// The parenthesis that closes the one at `open`.
+fn closing(text: &str, open: usize) -> Option<usize> {
+    let mut depth = 0;
+    for (at, letter) in text.char_indices().skip_while(|(at, _)| *at < open) {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+    None
+}
+
+fn limit(text: &str) -> Option<Limit> {
+    let number = |text: &str| {
+        let number = text.trim().parse::<f64>().ok()?;
+        number.is_finite().then_some(number)
+    };
+    if text.eq_ignore_ascii_case("base") {
+        return Some(Limit::OfBase(1.0));
+    }
+    if let Some((left, right)) = text.split_once('*') {
+        let (left, right) = (left.trim(), right.trim());
+        return match (
+            left.eq_ignore_ascii_case("base"),
+            right.eq_ignore_ascii_case("base"),
+        ) {
+            (true, false) => number(right).map(Limit::OfBase),
+            (false, true) => number(left).map(Limit::OfBase),
+            _ => None,
+        };
+    }
+    if let Some(percent) = text.strip_suffix('%') {
+        return number(percent).map(Limit::Percent);
+    }
+    number(text.strip_suffix('s').unwrap_or(text)).map(Limit::Seconds)
+}
+
+/// Prints a verdict; a condition that fails makes the exit status 1 at the end.
+pub(crate) fn check(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    let check = Check::parse(&arguments[0])?;
+    let (passed, report) = {
+        let [first, others @ ..] = session.recordings() else {
+            return Err(Stop::words(
+                "check needs an experiment: name its directory last",
+            ));
+        };
+        let (value, total) = measure(session, first, &check, true)?;
+        let limit = match (check.limit, others.last()) {
+            (Limit::Seconds(seconds), _) => seconds,
+            (Limit::Percent(percent), _) => percent / 100.0 * total,
+            (Limit::OfBase(times), Some(base)) => times * measure(session, base, &check, false)?.0,
+            (Limit::OfBase(_), None) => {
+                return Err(Stop::words(
+                    "check compares with base: name the base experiment after the one to check",
+                ));
+            }
+        };
+        let passed = check.holds(value, limit);
+        let report = match session.settings.print {
+            PrintMode::Json => {
+                let verdict = json!({
+                    "view": "check",
+                    "check": arguments[0],
+                    "passed": passed,
+                    "value": value,
+                    "limit": limit,
+                    "total": total,
+                });
+                format!("{verdict}\n")
+            }
+            PrintMode::Text => format!(
+                "{} {}: {} s ({:.2} % of all), limit {} s\n",
+                if passed { "PASS" } else { "FAIL" },
+                arguments[0],
+                text::seconds(value),
+                text::percent(value, total),
+                text::seconds(limit)
+            ),
+        };
+        (passed, report)
+    };
+    session.failed_checks += u32::from(!passed);
+    session.print(&report)
+}
+
+/// The value of a condition in an experiment, and all its thread time.
+fn measure(
+    session: &Session<'_>,
+    recording: &Recording,
+    check: &Check,
+    must_exist: bool,
+) -> Result<(f64, f64), Stop> {
+    let scene = session.scene_of(recording)?;
+    let key = SortKey::parse(&check.metric, &recording.available())
+        .map_err(|error| Stop::Words(error.to_string()))?;
+    let quantity = key.quantity;
+    let Quantity::Time(_, metric) = quantity else {
+        return Err(Stop::Words(format!(
+            "check holds times against limits: \"{}\" is none",
+            check.metric
+        )));
+    };
+    let request = Request {
+        metrics: vec![metric, Metric::Total],
+        sort: key,
+    };
+    let list = view::functions(scene.profile, &scene.names, &request);
+    let all = Quantity::Time(Flavour::Exclusive, Metric::Total);
+    let total = seconds(&request, &list.total, all);
+    let row = match &check.function {
+        None => &list.total,
+        Some(name) => match choose(&scene, &list, name, None) {
+            Ok(row) => row,
+            // What the base never ran took no time there.
+            Err(_) if !must_exist => return Ok((0.0, total)),
+            Err(stop) => return Err(stop),
+        },
+    };
+    Ok((seconds(&request, row, quantity), total))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_are_understood() {
+        let check = |metric: &str, function: Option<&str>, operator, limit| Check {
+            metric: metric.to_owned(),
+            function: function.map(str::to_owned),
+            operator,
+            limit,
+        };
+        for (text, expected) in [
+            (
+                "ompwait < 10%",
+                check("ompwait", None, "<", Limit::Percent(10.0)),
+            ),
+            (
+                "e.total(main)<=2s",
+                check("e.total", Some("main"), "<=", Limit::Seconds(2.0)),
+            ),
+            (
+                "i.ompwork(f(int, a<b>)) < 1.05 * base",
+                check("i.ompwork", Some("f(int, a<b>)"), "<", Limit::OfBase(1.05)),
+            ),
+            (
+                "total >= base",
+                check("total", None, ">=", Limit::OfBase(1.0)),
+            ),
+            (
+                "total != base*2",
+                check("total", None, "!=", Limit::OfBase(2.0)),
+            ),
+        ] {
+            assert_eq!(Check::parse(text), Ok(expected), "{text}");
+        }
+        for text in [
+            "",
+            "ompwait",
+            "ompwait <",
+            "< 3",
+            "e.total( < 3",
+            "total < x",
+            "total < base * base",
+            "total < NaN",
+            "total() < 1",
+            "total < 1 * 2",
+        ] {
+            assert!(Check::parse(text).is_err(), "{text}");
+        }
+    }
+}

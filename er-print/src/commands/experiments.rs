@@ -1,0 +1,70 @@
+//! Several experiments: which are open, and what is compared.
+
+use crate::failure::Stop;
+use crate::recording::Recording;
+use crate::session::{Compare, Session};
+
+/// Opens an experiment instead of all others.
+pub(crate) fn open_exp(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    let recording = open(&arguments[0], 1)?;
+    session.set_recordings(vec![recording]);
+    Ok(())
+}
+
+/// Adds an experiment.
+pub(crate) fn add_exp(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    let number = session.recordings().len() as u32 + 1;
+    let recording = open(&arguments[0], number)?;
+    let mut recordings = session.take_recordings();
+    recordings.push(recording);
+    session.set_recordings(recordings);
+    Ok(())
+}
+
+/// Drops an experiment; the others are numbered anew.
+pub(crate) fn drop_exp(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    let name = arguments[0].trim_end_matches('/');
+    let is = |recording: &Recording| recording.name.trim_end_matches('/') == name;
+    if !session.recordings().iter().any(is) {
+        return Err(Stop::Words(format!(
+            "{name} is not open: experiment_list shows what is"
+        )));
+    }
+    if session.recordings().len() == 1 {
+        return Err(Stop::Words(format!(
+            "{name} is the only experiment: open_exp opens another instead"
+        )));
+    }
+    let mut recordings = session.take_recordings();
+    if let Some(at) = recordings.iter().position(is) {
+        recordings.remove(at);
+    }
+    for (recording, number) in recordings.iter_mut().zip(1..) {
+        recording.origins.fill(number);
+        recording.forget();
+    }
+    session.set_recordings(recordings);
+    Ok(())
+}
+
+/// Opens an experiment and tells what is wrong with it.
+pub(crate) fn open(name: &str, number: u32) -> Result<Recording, Stop> {
+    let recording = Recording::open(name, number)?;
+    for warning in &recording.warnings {
+        eprintln!("er_print: warning: {warning}");
+    }
+    Ok(recording)
+}
+
+/// Chooses how experiments are shown beside each other.
+pub(crate) fn compare(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    let modes = [
+        ("off", Compare::Off),
+        ("on", Compare::On),
+        ("delta", Compare::Delta),
+        ("ratio", Compare::Ratio),
+        ("scaling", Compare::Scaling),
+    ];
+    session.settings.compare = super::choose("compare", &arguments[0], &modes)?;
+    Ok(())
+}

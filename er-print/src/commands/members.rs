@@ -1,0 +1,330 @@
+//! Lists of what an experiment is made of, and what is known of the resources that it used.
+
+use std::collections::BTreeMap;
+
+use omp_model::metrics::{Flavour, Metric, Quantity};
+use omp_model::views::threads::{kind_name, threads};
+use serde_json::{Value, json};
+
+use super::lists::{footer, ruled};
+use super::settings::spec;
+use crate::failure::Stop;
+use crate::json;
+use crate::session::{PrintMode, Scene, Session};
+use crate::text;
+
+/// A list: its headings, and its rows as cells and as JSON.
+struct Listing {
+    headings: Vec<&'static str>,
+    rows: Vec<(Vec<String>, Value)>,
+}
+
+fn print(
+    session: &mut Session<'_>,
+    view: &str,
+    make: impl Fn(&Scene<'_>) -> Listing,
+) -> Result<(), Stop> {
+    let report = {
+        let scene = session.scene()?;
+        let mut listing = make(&scene);
+        listing.rows.truncate(scene.limited(listing.rows.len()));
+        match scene.settings.print {
+            PrintMode::Text => {
+                let rows: Vec<Vec<String>> =
+                    listing.rows.into_iter().map(|(cells, _)| cells).collect();
+                let table = ruled(scene.settings.layout, &listing.headings, &rows);
+                format!("{table}\n{}", footer(&scene))
+            }
+            PrintMode::Json => {
+                let rows = listing.rows.into_iter().map(|(_, row)| row).collect();
+                json::report(&scene, view, &[], rows)
+            }
+        }
+    };
+    session.print(&report)
+}
+
+/// The experiments.
+pub(crate) fn experiment_list(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
+    let facts: Vec<(Vec<String>, Value)> = session
+        .recordings()
+        .iter()
+        .zip(1..)
+        .map(|(recording, number)| {
+            let experiment = &recording.experiment;
+            let pid = experiment.tables.processes.first().map(|first| first.pid);
+            let seconds = experiment.duration().seconds();
+            let command = experiment.header.command.join(" ");
+            let cells = vec![
+                number.to_string(),
+                pid.map_or_else(|| "-".to_owned(), |pid| pid.to_string()),
+                text::seconds(seconds),
+                recording.name.clone(),
+                command.clone(),
+            ];
+            let row = json!({
+                "name": recording.name,
+                "number": number,
+                "pid": pid,
+                "duration": seconds,
+                "command": command,
+                "finished": experiment.finished,
+            });
+            (cells, row)
+        })
+        .collect();
+    print(session, "experiment_list", |_| Listing {
+        headings: vec!["ID", "PID", "Seconds", "Experiment", "Command"],
+        rows: facts.clone(),
+    })
+}
+
+/// The sample points: none is recorded, so that all of a run is the interval of the first.
+pub(crate) fn sample_list(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
+    print(session, "sample_list", |scene| {
+        let seconds = scene.recording.experiment.duration().seconds();
+        let cells = ["1", "0.000", &text::seconds(seconds), "whole run"];
+        Listing {
+            headings: vec!["Sample", "Start", "End", "Label"],
+            rows: vec![(
+                cells.map(str::to_owned).to_vec(),
+                json!({"name": "whole run", "sample": 1, "start": 0.0, "end": seconds}),
+            )],
+        }
+    })
+}
+
+/// The kernel's threads.
+pub(crate) fn lwp_list(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
+    print(session, "lwp_list", |scene| {
+        let rows = threads(scene.profile, scene.names.tables, &[Metric::Total]);
+        let row = |row: &omp_model::views::threads::ThreadRow| {
+            let experiment = scene.recording.origins.get(row.thread.index());
+            let experiment = experiment.copied().unwrap_or(1);
+            let cells = vec![
+                row.tid.to_string(),
+                row.pid.to_string(),
+                experiment.to_string(),
+                (row.thread.0 + 1).to_string(),
+                kind_name(row.kind).to_owned(),
+                text::number(row.seconds[0], 3),
+            ];
+            let fields = json!({
+                "name": format!("LWP {}", row.tid),
+                "lwp": row.tid,
+                "pid": row.pid,
+                "experiment": experiment,
+                "thread": row.thread.0 + 1,
+                "kind": kind_name(row.kind),
+                "values": {"e.total": row.seconds[0]},
+            });
+            (cells, fields)
+        };
+        Listing {
+            headings: vec!["LWP", "PID", "EXPID", "THRID", "Kind", "Thread s"],
+            rows: rows.iter().map(row).collect(),
+        }
+    })
+}
+
+/// The CPUs that clock samples saw.
+pub(crate) fn cpu_list(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
+    print(session, "cpu_list", |scene| {
+        let mut counts = BTreeMap::<u16, u64>::new();
+        for sample in &scene.recording.experiment.samples {
+            *counts.entry(sample.cpu).or_default() += 1;
+        }
+        let all: u64 = counts.values().sum();
+        let row = |(cpu, count): (&u16, &u64)| {
+            let share = text::percent(*count as f64, all as f64);
+            let cells = vec![cpu.to_string(), count.to_string(), format!("{share:.2}")];
+            let fields = json!({"name": format!("CPU {cpu}"), "cpu": cpu, "samples": count});
+            (cells, fields)
+        };
+        Listing {
+            headings: vec!["CPU", "Samples", "%"],
+            rows: counts.iter().map(row).collect(),
+        }
+    })
+}
+
+/// Load objects whose symbols are missing.
+pub(crate) fn objects(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
+    print(session, "objects", |scene| {
+        let row = |(module, why): &(omp_model::ids::ModuleId, String)| {
+            let name = scene.names.object_name(*module);
+            let path = scene.names.tables.modules.get(module.0);
+            let path = path.map(|row| row.path.clone()).unwrap_or_default();
+            let cells = vec![format!("<{name}>"), why.clone(), path.clone()];
+            (cells, json!({"name": name, "why": why, "path": path}))
+        };
+        Listing {
+            headings: vec!["Load Object", "What is missing", "Path"],
+            rows: scene.names.symbols.misses.iter().map(row).collect(),
+        }
+    })
+}
+
+/// The resources that the run used, as far as they were recorded.
+pub(crate) fn statistics(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
+    resources(session, "statistics")
+}
+
+/// The same by sample point: all of a run is one.
+pub(crate) fn sample_detail(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
+    resources(session, "sample_detail")
+}
+
+fn resources(session: &mut Session<'_>, view: &str) -> Result<(), Stop> {
+    print(session, view, |scene| {
+        let header = &scene.recording.experiment.header;
+        let available = scene.recording.available();
+        let metrics: Vec<Metric> = [
+            Metric::Total,
+            Metric::TotalCpu,
+            Metric::User,
+            Metric::System,
+            Metric::OffCpu,
+        ]
+        .into_iter()
+        .filter(|&metric| available.has(metric))
+        .collect();
+        let rows = threads(scene.profile, scene.names.tables, &metrics);
+        let wall = scene.recording.experiment.duration().seconds();
+        let mut facts = vec![("Elapsed (sec.)".to_owned(), "elapsed", wall)];
+        for (at, metric) in metrics.iter().enumerate() {
+            let seconds = rows.iter().map(|row| row.seconds[at]).sum::<f64>();
+            facts.push((format!("{} (sec.)", metric.label()), metric.id(), seconds));
+        }
+        let cpu = metrics
+            .iter()
+            .position(|&metric| metric == Metric::TotalCpu);
+        if let Some(at) = cpu
+            && wall > 0.0
+        {
+            let busy = rows.iter().map(|row| row.seconds[at]).sum::<f64>() / wall;
+            facts.push(("CPUs used on average".to_owned(), "cpus_used", busy));
+        }
+        let counts = [
+            ("Threads", "threads", rows.len() as f64),
+            ("Clock samples", "samples", header.sampling.samples as f64),
+            (
+                "Context-switch samples",
+                "switch_samples",
+                header.sampling.switch_samples as f64,
+            ),
+            (
+                "OpenMP records",
+                "omp_records",
+                header.losses.omp_taken as f64,
+            ),
+        ];
+        facts.extend(counts.map(|(label, id, value)| (label.to_owned(), id, value)));
+        let row = |(label, id, value): (String, &str, f64)| {
+            let shown = match value.fract() == 0.0 && !label.ends_with("(sec.)") {
+                true => format!("{value}"),
+                false => text::seconds(value),
+            };
+            let fields = json!({"name": label, "id": id, "value": value});
+            (vec![label, shown], fields)
+        };
+        Listing {
+            headings: vec!["Resource", "Value"],
+            rows: facts.into_iter().map(row).collect(),
+        }
+    })
+}
+
+/// What er_print itself has used, by the kernel's word.
+pub(crate) fn procstats(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let wanted = [
+        ("VmPeak", "Peak virtual memory"),
+        ("VmHWM", "Peak resident memory"),
+        ("VmRSS", "Resident memory"),
+        ("Threads", "Threads"),
+        ("voluntary_ctxt_switches", "Voluntary context switches"),
+        ("nonvoluntary_ctxt_switches", "Involuntary context switches"),
+    ];
+    let value = |key: &str| {
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
+        line.map(|value| value.trim().to_owned())
+    };
+    let found: Vec<(&str, String)> = wanted
+        .iter()
+        .filter_map(|(key, label)| Some((*label, value(key)?)))
+        .collect();
+    let report = match session.settings.print {
+        PrintMode::Json => {
+            let rows: Vec<Value> = found
+                .iter()
+                .map(|(name, value)| json!({"name": name, "value": value}))
+                .collect();
+            format!("{}\n", json!({"view": "procstats", "rows": rows}))
+        }
+        PrintMode::Text => {
+            let rows: Vec<Vec<String>> = found
+                .into_iter()
+                .map(|(label, value)| vec![label.to_owned(), value])
+                .collect();
+            let table = ruled(
+                session.settings.layout,
+                &["er_print itself", "Value"],
+                &rows,
+            );
+            format!("{table}\n")
+        }
+    };
+    session.print(&report)
+}
+
+/// The metrics of callers and callees.
+pub(crate) fn cmetric_list(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
+    metrics_of(session, "cmetric_list", Flavour::Attributed)
+}
+
+/// The metrics of index objects.
+pub(crate) fn indx_metric_list(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
+    metrics_of(session, "indx_metric_list", Flavour::Exclusive)
+}
+
+fn metrics_of(session: &mut Session<'_>, view: &str, flavour: Flavour) -> Result<(), Stop> {
+    let report = {
+        let scene = session.scene()?;
+        let mut current = scene.attributed();
+        for column in &mut current {
+            if let Quantity::Time(_, metric) = column.quantity {
+                column.quantity = Quantity::Time(flavour, metric);
+            }
+        }
+        let available = scene.recording.available();
+        let times = available.metrics().iter();
+        let all: Vec<Quantity> = times
+            .map(|&metric| Quantity::Time(flavour, metric))
+            .chain([Quantity::Name])
+            .collect();
+        match scene.settings.print {
+            PrintMode::Json => {
+                let mut object = json::envelope(&scene, view);
+                let metrics = all.iter().copied().map(json::metric).collect();
+                object.insert("metrics".to_owned(), metrics);
+                object.insert("rows".to_owned(), json!([]));
+                object.insert("current".to_owned(), json!(spec(&current)));
+                json::finish(&scene, object)
+            }
+            PrintMode::Text => {
+                let width = all.iter().map(|quantity| quantity.label().len());
+                let width = width.max().unwrap_or(0);
+                let lines: String = all
+                    .iter()
+                    .map(|quantity| format!("{:>width$}: {}\n", quantity.label(), quantity.id()))
+                    .collect();
+                let current = spec(&current);
+                format!("Current metrics: {current}\nAvailable metrics:\n{lines}")
+            }
+        }
+    };
+    session.print(&report)
+}
