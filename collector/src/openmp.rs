@@ -291,15 +291,24 @@ impl Context<'_> {
             },
             Kind::MutexAcquire => {
                 let code = CodePayload::unpack(payload);
+                let kind = mutex(code.kind)?;
+                if MUTEX_TESTS.contains(&code.kind) {
+                    return Some(What::MutexReleased { kind });
+                }
                 What::MutexAcquire {
-                    kind: mutex(code.kind)?,
+                    kind,
                     place: self.code(code.code),
                 }
             }
             Kind::MutexAcquired => What::MutexAcquired {
                 kind: mutex(payload as u8)?,
             },
-            Kind::MutexReleased | Kind::NestLock => What::MutexReleased,
+            Kind::MutexReleased => What::MutexReleased {
+                kind: mutex(payload as u8)?,
+            },
+            Kind::NestLock => What::MutexReleased {
+                kind: Mutex::NestLock,
+            },
             Kind::TaskCreate => {
                 let task = TaskPayload::unpack(payload);
                 What::TaskCreate {
@@ -375,6 +384,10 @@ const fn sync(kind: u8) -> Option<Sync> {
         _ => return None,
     })
 }
+
+/// `test_lock` and `test_nest_lock` of `ompt_mutex_t`: who asks for a lock does not wait for it,
+/// and if it is taken by another thread, no event tells that the asking is over.
+const MUTEX_TESTS: [u8; 2] = [2, 4];
 
 /// `ompt_mutex_t` (OpenMP 5.2, section 19.4.4.17).
 const fn mutex(kind: u8) -> Option<Mutex> {

@@ -65,7 +65,7 @@ impl Stream {
                 let kind = Mutex::Critical;
                 self.push(thread, What::MutexAcquire { kind, place });
                 self.push(thread, What::MutexAcquired { kind });
-                self.push(thread, What::MutexReleased);
+                self.push(thread, What::MutexReleased { kind });
             }
         }
         for thread in (0..threads).rev() {

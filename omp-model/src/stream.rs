@@ -95,8 +95,12 @@ pub enum What {
         /// Which.
         kind: Mutex,
     },
-    /// It was released, or a nestable lock changed its depth.
-    MutexReleased,
+    /// It was released, or a nestable lock changed its depth, or a lock was asked for and may not
+    /// have been got.
+    MutexReleased {
+        /// Which.
+        kind: Mutex,
+    },
     /// An explicit task was created.
     TaskCreate {
         /// The task.

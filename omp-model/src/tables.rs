@@ -139,7 +139,8 @@ pub struct Tag {
     pub state: State,
     /// In which region or task.
     pub context: ContextId,
-    /// The call into the runtime that waits (its return address less one), if the event said.
+    /// The call into the runtime that waits, or that entered the critical section that the thread
+    /// is in (its return address less one), if the event said.
     pub place: FrameId,
 }
 

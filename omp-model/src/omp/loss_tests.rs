@@ -20,7 +20,8 @@ fn a_worker_is_unknown_until_its_region_ends() {
     // What it waits for is told, and where it goes back to is not.
     scene.on(1, acquire(Mutex::Critical));
     assert_eq!((scene.state(1), scene.tag(1).context), (Critical, region));
-    scene.on(1, What::MutexReleased);
+    let kind = Mutex::Critical;
+    scene.on(1, What::MutexReleased { kind });
     assert_eq!(scene.state(1), Unknown);
     scene.on(PRIMARY, sync(JOIN, 7));
     scene.join(7, PRIMARY, JOIN);

@@ -11,7 +11,7 @@ use super::regions::{Member, Region, Regions, Slot, Tasks};
 use super::thread::{Cause, DEEPEST, Entry, Stack, may_join, placeless, waiting};
 use crate::ids::{ContextId, FrameId, Nanos, StackId, TagId, ThreadId};
 use crate::state::{Presence, State};
-use crate::stream::{Event, Instance, Sync, What};
+use crate::stream::{Event, Instance, Mutex, Sync, What};
 use crate::tables::{Context, ContextKind, Tables, Tag, ThreadKind};
 
 /// What every thread of the recording does, at the time of the last event.
@@ -98,8 +98,9 @@ impl Machine {
     fn openmp(&mut self, now: &mut Moment<'_>, what: What) {
         let stack = &mut self.threads[now.thread.index()];
         // Acquired or not (a nest lock re-acquired, a failed test): the thread is past waiting.
+        let mut waited = TagId::OUTSIDE;
         if stack.top().cause == Cause::Mutex {
-            stack.pop();
+            waited = stack.pop().tag;
         }
         match what {
             What::ThreadBegin(kind) => self.thread_begin(now, kind),
@@ -139,7 +140,13 @@ impl Machine {
             }
             What::TaskSchedule { next, prior_done } => self.task_schedule(now, next, prior_done),
             What::Lost => self.lost(now),
-            What::MutexAcquired { .. } | What::MutexReleased => {}
+            What::MutexAcquired {
+                kind: Mutex::Critical,
+            } => self.hold(now, waited),
+            What::MutexReleased {
+                kind: Mutex::Critical,
+            } => self.end_of(now, Cause::Held),
+            What::MutexAcquired { .. } | What::MutexReleased { .. } => {}
             What::Birth(_) | What::Exit | What::SwitchOut(_) | What::SwitchIn => {}
         }
         if self.threads[now.thread.index()].depth() > DEEPEST {
@@ -148,6 +155,15 @@ impl Machine {
         }
         self.settle(now);
         now.tell(now.thread, self.threads[now.thread.index()].top());
+    }
+
+    /// The thread is in the critical section that it has waited for as `waited` says. It goes on
+    /// as before; the place tells a reader whether that is user code or, where compilers make
+    /// reductions of critical sections, combining.
+    fn hold(&mut self, now: &mut Moment<'_>, waited: TagId) {
+        let place = now.tables.tags.get(waited.0).map(|tag| tag.place);
+        let state = self.threads[now.thread.index()].top().state;
+        self.push(now, Cause::Held, state, place.unwrap_or(FrameId::NONE));
     }
 
     fn exit(&mut self, now: &mut Moment<'_>) {

@@ -134,7 +134,7 @@ fn mutexes_by_kind() {
         assert_eq!(scene.state(PRIMARY), state);
         scene.on(PRIMARY, What::MutexAcquired { kind });
         assert_eq!(scene.state(PRIMARY), Work);
-        scene.on(PRIMARY, What::MutexReleased);
+        scene.on(PRIMARY, What::MutexReleased { kind });
         assert_eq!(scene.state(PRIMARY), Work);
     }
 }
@@ -153,7 +153,7 @@ fn a_lock_in_serial_code_goes_back_to_serial() {
 fn acquire_without_acquired_ends_with_any_other_event_of_the_thread() {
     // A nest lock acquired again sends nest_lock; a failed omp_test_lock sends nothing.
     let others = [
-        (What::MutexReleased, Work),
+        (What::MutexReleased { kind: Mutex::Lock }, Work),
         (acquire(Mutex::Critical), Critical),
         (sync(Sync::BarrierExplicit, 0), ExplicitBarrier),
         (
@@ -184,7 +184,8 @@ fn another_threads_events_and_switches_do_not_end_a_wait_for_a_mutex() {
     let mut scene = Scene::new(2);
     scene.fork(7, StackId::EMPTY, &[0, 1]);
     scene.at(10, 1, acquire(Mutex::Critical));
-    scene.at(20, PRIMARY, What::MutexReleased);
+    let kind = Mutex::Critical;
+    scene.at(20, PRIMARY, What::MutexReleased { kind });
     scene.at(20, 1, What::SwitchOut(Presence::Blocked));
     scene.at(50, 1, What::SwitchIn);
     assert_eq!(scene.state(1), Critical);

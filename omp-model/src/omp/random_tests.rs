@@ -99,7 +99,9 @@ fn anything(dice: &mut Dice, sites: &[StackId]) -> What {
         18 => What::MutexAcquired {
             kind: dice.pick(&MUTEXES),
         },
-        19 => What::MutexReleased,
+        19 => What::MutexReleased {
+            kind: dice.pick(&MUTEXES),
+        },
         20 => What::TaskCreate { task: id, site },
         21 => What::TaskSchedule {
             next: id,
@@ -265,7 +267,7 @@ impl Program<'_> {
                     self.send(thread, acquire(Mutex::Critical));
                     let kind = Mutex::Critical;
                     self.send(thread, What::MutexAcquired { kind });
-                    self.send(thread, What::MutexReleased);
+                    self.send(thread, What::MutexReleased { kind });
                 }
                 1 => {
                     self.send(thread, sync(Sync::TaskWait, 0));

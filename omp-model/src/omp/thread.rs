@@ -21,6 +21,8 @@ pub(super) enum Cause {
     Sync(Sync),
     /// A wait for a mutex.
     Mutex,
+    /// Inside a critical section.
+    Held,
     /// Combining of a reduction.
     Reduction,
     /// Events were lost here: what lies below may be over.

@@ -10,6 +10,7 @@
 
 pub mod blame;
 mod places;
+mod roots;
 #[cfg(test)]
 mod tests;
 
@@ -112,7 +113,7 @@ impl Shares {
                 times.insert(*group, (samples as f64 * period).round() as u64);
             }
         }
-        let places = Places::new(recording.tables, &seen);
+        let places = Places::new(recording.tables, times.keys(), &seen);
         let mut shares = Vec::new();
         for (&group, &nanos) in &times {
             if nanos > 0 {

@@ -8,7 +8,8 @@
 //! 2. inside constructs (and idle): the same tag on other threads of the same kind, whose machine
 //!    stacks begin alike;
 //! 3. the same state and context at no other known place, on such threads;
-//! 4. outside constructs: the same thread outside constructs, whatever its state;
+//! 4. outside constructs: the same thread outside constructs, whatever its state, else what all
+//!    stacks and fork points of the thread have in common;
 //! 5. nothing: the construct's own place.
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use crate::ids::{ContextId, FrameId, StackId, TagId, ThreadId};
 use crate::state::{Presence, State};
 use crate::tables::{Tables, Tag, ThreadKind};
 
+use super::roots::roots;
 use super::{Group, Seen, kind_of, tag_of};
 
 /// Borrowed places are at most this many: a group without samples is short, and detail in it
@@ -80,6 +82,7 @@ pub(super) struct Places<'a> {
     by_kind: FxHashMap<(TagId, ThreadKind), Donors>,
     by_context: FxHashMap<(State, ContextId, FrameId, ThreadKind), Donors>,
     outside: FxHashMap<ThreadId, Donors>,
+    roots: FxHashMap<ThreadId, [Seen; 1]>,
 }
 
 /// How far a donor's presence is from the wanted one.
@@ -136,7 +139,12 @@ impl<K: Copy + Eq + std::hash::Hash> Pool<K> {
 }
 
 impl<'a> Places<'a> {
-    pub(super) fn new(tables: &'a Tables, seen: &'a BTreeMap<Group, Vec<Seen>>) -> Self {
+    /// `groups` are all that have time, `seen` those that have samples.
+    pub(super) fn new<'g>(
+        tables: &'a Tables,
+        groups: impl Iterator<Item = &'g Group>,
+        seen: &'a BTreeMap<Group, Vec<Seen>>,
+    ) -> Self {
         let mut by_thread = FxHashMap::<_, Donors>::default();
         let mut by_kind = Pool(FxHashMap::default());
         let mut by_context = Pool(FxHashMap::default());
@@ -176,6 +184,7 @@ impl<'a> Places<'a> {
             by_kind: by_kind.donors(),
             by_context: by_context.donors(),
             outside,
+            roots: roots(tables, groups, seen),
         }
     }
 
@@ -240,7 +249,8 @@ impl<'a> Places<'a> {
         };
         let stacks: &[Seen] = match borrowed.and_then(|donors| donors.nearest(group, wait)) {
             Some(donor) => &donor.stacks,
-            None => &[],
+            None if in_construct(tag) || tag.state == State::Idle => &[],
+            None => self.roots.get(&group.thread).map_or(&[], |root| root),
         };
         Source {
             stacks,

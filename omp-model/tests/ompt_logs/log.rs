@@ -195,7 +195,12 @@ impl Reader {
             "mutex_acquired" => What::MutexAcquired {
                 kind: mutex(line.b),
             },
-            "mutex_rel" | "nest_lock" => What::MutexReleased,
+            "mutex_rel" => What::MutexReleased {
+                kind: mutex(line.b),
+            },
+            "nest_lock" => What::MutexReleased {
+                kind: Mutex::NestLock,
+            },
             "task_create" => {
                 self.explicit.insert(line.id);
                 What::TaskCreate {
