@@ -1,0 +1,98 @@
+//! One cell of the table: a program, how it is built and how it runs.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use fixtures::{Compiler, Family, Opt, Program, Run, Truth, WaitPolicy};
+
+use crate::tools;
+
+/// A program with a compiler, a number of threads and a wait policy.
+#[derive(Debug, Clone)]
+pub struct Cell {
+    /// The program.
+    pub program: &'static Program,
+    /// The compiler.
+    pub compiler: Compiler,
+    /// `OMP_NUM_THREADS`, unless the program wants its own.
+    pub threads: u32,
+    /// `OMP_WAIT_POLICY`.
+    pub policy: WaitPolicy,
+}
+
+/// A recorded run, with what the program measured.
+#[derive(Debug)]
+pub struct Recorded {
+    /// The experiment.
+    pub experiment: PathBuf,
+    /// The truth of each process, the first one's first.
+    pub truths: Vec<Truth>,
+}
+
+/// A folder for what tests make.
+///
+/// # Panics
+/// When it cannot be made.
+pub fn folder() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let test = std::env::current_exe().expect("a running program has a path");
+        let products = test.ancestors().nth(2).expect("cargo puts tests into deps");
+        let folder = products.join("end-to-end");
+        std::fs::create_dir_all(&folder).expect("the target folder is ours");
+        folder
+    })
+}
+
+/// The newest compiler of a family, if the machine has one.
+pub fn compiler(family: Family) -> Option<&'static Compiler> {
+    static COMPILERS: OnceLock<Vec<Compiler>> = OnceLock::new();
+    let compilers = COMPILERS.get_or_init(fixtures::compilers);
+    compilers.iter().find(|c| c.family == family)
+}
+
+impl Cell {
+    /// What it is called in tables and files.
+    pub fn label(&self) -> String {
+        let (program, policy) = (self.program.name, self.policy.value());
+        format!("{program}-{}-{policy}-{}", self.compiler.name, self.threads)
+    }
+
+    /// Records a run and reads its truth.
+    ///
+    /// # Errors
+    /// A sentence on what went wrong.
+    pub fn record(&self) -> Result<Recorded, String> {
+        let text = |e: &dyn std::fmt::Display| format!("{}: {e}", self.label());
+        let exe = fixtures::build(
+            self.program,
+            &self.compiler,
+            Opt::O2,
+            &folder().join("built"),
+        )
+        .map_err(|e| text(&e))?;
+        let name = format!("{}-{}", self.label(), std::process::id());
+        let experiment = folder().join(&name).with_extension("er");
+        // A folder for each: descendants' truths lie beside their parent's.
+        let truth = experiment.with_extension("truth");
+        let _ = std::fs::remove_dir_all(&truth);
+        std::fs::create_dir_all(&truth).map_err(|e| text(&e))?;
+        let run = Run::new(self.program, &exe)
+            .threads(self.threads)
+            .policy(self.policy)
+            .truth_file(&truth.join("truth.json"));
+        let collect = tools().collect.as_os_str();
+        let command = run.under(&[collect, "-O".as_ref(), experiment.as_os_str()]);
+        run.finish(command).map_err(|e| text(&e))?;
+        let truths = Truth::load_all(run.truth_path()).map_err(|e| text(&e))?;
+        Ok(Recorded { experiment, truths })
+    }
+}
+
+impl Recorded {
+    /// Removes the files of a run that nobody needs to look at.
+    pub fn discard(self) {
+        let _ = std::fs::remove_dir_all(self.experiment.with_extension("truth"));
+        let _ = std::fs::remove_dir_all(self.experiment);
+    }
+}

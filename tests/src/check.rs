@@ -1,0 +1,294 @@
+//! A profile against the truth of its run.
+
+use std::fmt;
+
+use fixtures::{Bounds, Truth};
+
+use crate::check_tree;
+use crate::report::{self, Node, Seconds, Source, ThreadRow, Threads};
+use crate::{Cell, Recorded};
+
+/// What a sum may be off: so many seconds, or this share of the truth, whichever is more.
+const ALLOWED: f64 = 0.020;
+const SHARE: f64 = 0.03;
+
+/// The share of a thread's CPU time that the scheduler may take for switching to and from it: the
+/// thread's own clock counts that, while switch records stand between two threads.
+const SWITCHING: f64 = 0.25;
+
+/// Kinds of waiting, by metric and by the pseudo-function that has their time.
+pub(crate) const WAITS: [(&str, &str); 8] = [
+    ("ompibar", "<OMP implicit barrier>"),
+    ("ompebar", "<OMP explicit barrier>"),
+    ("ompidle", "<OMP idle>"),
+    ("omplkwt", "<OMP lock wait>"),
+    ("ompctwt", "<OMP critical section wait>"),
+    ("ompodwt", "<OMP ordered section wait>"),
+    ("ompatwt", "<OMP atomic wait>"),
+    ("omptskwt", "<OMP task wait>"),
+];
+
+/// A sum of the profile beside that of the program.
+#[derive(Debug, Clone)]
+pub struct Deviation {
+    /// Of which thread, in which region; the kind is its first word.
+    pub what: String,
+    /// What the program measured.
+    pub truth: Bounds,
+    /// What the profile says.
+    pub measured: f64,
+    /// How far it may be off, in seconds.
+    pub allowed: f64,
+}
+
+/// What came of a check.
+#[derive(Debug, Default)]
+pub struct Verdict {
+    /// All sums that were compared.
+    pub deviations: Vec<Deviation>,
+    /// What is wrong whatever the amounts.
+    pub faults: Vec<String>,
+}
+
+impl Deviation {
+    /// Seconds between the profile and the nearest value that the truth allows.
+    pub fn off(&self) -> f64 {
+        self.truth.distance(self.measured)
+    }
+
+    /// Whether that is too much.
+    pub fn fails(&self) -> bool {
+        self.off() > self.allowed
+    }
+}
+
+impl fmt::Display for Deviation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = if self.fails() { "WRONG" } else { "" };
+        write!(
+            f,
+            "{:>9.4} {:>9.4} {:>9.4} {:>9.4} {:>8.4} {mark:<5} {}",
+            self.measured,
+            self.truth.seconds,
+            self.truth.least,
+            self.truth.most,
+            self.off(),
+            self.what
+        )
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, " measured     truth     least      most      off")?;
+        for deviation in &self.deviations {
+            writeln!(f, "{deviation}")?;
+        }
+        for fault in &self.faults {
+            writeln!(f, "FAULT: {fault}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Verdict {
+    /// Whether the profile tells the truth.
+    pub fn holds(&self) -> bool {
+        self.faults.is_empty() && self.deviations.iter().all(|d| !d.fails())
+    }
+
+    /// Notes a sum with the usual allowance.
+    pub(crate) fn compare(&mut self, what: String, truth: Bounds, measured: f64) {
+        let allowed = (SHARE * truth.seconds).max(ALLOWED);
+        self.compare_within(what, truth, measured, allowed);
+    }
+
+    fn compare_within(&mut self, what: String, truth: Bounds, measured: f64, allowed: f64) {
+        self.deviations.push(Deviation {
+            what,
+            truth,
+            measured,
+            allowed,
+        });
+    }
+
+    pub(crate) fn fault(&mut self, sentence: String) {
+        self.faults.push(sentence);
+    }
+
+    fn equal(&mut self, what: &str, left: f64, right: f64) {
+        // Sums of some thousand addends in another order.
+        if (left - right).abs() > 1e-6 {
+            self.fault(format!("{what}: {left} is not {right}"));
+        }
+    }
+}
+
+/// The time of a kind in all processes.
+pub(crate) fn sum(truths: &[Truth], choose: impl Fn(&fixtures::Entry) -> bool) -> Bounds {
+    let mut sum = Bounds::default();
+    for truth in truths {
+        let part = truth.sum(&choose);
+        sum.seconds += part.seconds;
+        sum.least += part.least;
+        sum.most += part.most;
+    }
+    sum
+}
+
+pub(crate) fn get(seconds: &Seconds, metric: &str) -> f64 {
+    seconds.get(metric).copied().unwrap_or(0.0)
+}
+
+/// Holds a profile against its truth.
+pub fn check(cell: &Cell, recorded: &Recorded) -> Verdict {
+    let source = Source {
+        experiment: &recorded.experiment,
+        openmp: cell.program.openmp,
+    };
+    let user = Node::load(source, "user");
+    let machine = Node::load(source, "machine");
+    let threads = report::threads(source, "user");
+    let mut verdict = Verdict::default();
+    same_totals(&mut verdict, &user, &machine);
+    same_threads(&mut verdict, &threads, &report::threads(source, "machine"));
+    lists_agree(&mut verdict, source, &user);
+    if source.openmp {
+        parts_of(&mut verdict, "user mode", &user);
+        parts_of(&mut verdict, "machine mode", &machine);
+        per_thread(&mut verdict, &threads, &recorded.truths);
+        let unseen = unseen_of_workers(&threads, &recorded.truths);
+        check_tree::waits(&mut verdict, &user, &recorded.truths, unseen);
+        check_tree::work(&mut verdict, &user, &recorded.truths);
+        check_tree::callers(&mut verdict, &user, &recorded.truths);
+    } else {
+        check_tree::plain(&mut verdict, &user, &recorded.truths);
+    }
+    check_tree::no_runtime(&mut verdict, &user);
+    check_tree::reaches_start(&mut verdict, &user, &machine);
+    lives(
+        &mut verdict,
+        &threads,
+        &recorded.truths,
+        get(&user.all, "total"),
+    );
+    verdict
+}
+
+/// A thread's life before it was first seen in a region, and after the program wrote its truth:
+/// a worker is idle then, and cannot know.
+fn unseen(thread: &fixtures::Thread, row: &ThreadRow) -> f64 {
+    (row.life - (thread.end_ns - thread.begin_ns) as f64 / 1e9).max(0.0)
+}
+
+/// [`unseen`] of all workers together.
+pub(crate) fn unseen_of_workers(threads: &Threads, truths: &[Truth]) -> f64 {
+    let of = |truth: &Truth| {
+        let workers = truth
+            .threads
+            .iter()
+            .filter(|thread| thread.tid != truth.pid);
+        let rows =
+            workers.filter_map(|t| Some(unseen(t, threads.iter().find(|r| r.tid == t.tid)?)));
+        rows.sum::<f64>()
+    };
+    truths.iter().map(of).sum()
+}
+
+fn same_totals(verdict: &mut Verdict, user: &Node, machine: &Node) {
+    for (metric, &seconds) in &user.all {
+        let what = format!("{metric} in user mode and machine mode");
+        verdict.equal(&what, seconds, get(&machine.all, metric));
+    }
+}
+
+fn same_threads(verdict: &mut Verdict, user: &Threads, machine: &Threads) {
+    for (left, right) in user.iter().zip(machine) {
+        for (metric, &seconds) in &left.time {
+            let what = format!("{metric} of thread {} in both modes", left.tid);
+            verdict.equal(&what, seconds, get(&right.time, metric));
+        }
+    }
+}
+
+/// The function list's total is the tree's.
+fn lists_agree(verdict: &mut Verdict, source: Source<'_>, user: &Node) {
+    let functions = report::functions(source, "user");
+    let (name, total) = &functions[0];
+    if name != "<Total>" {
+        verdict.fault(format!("the first function is {name}"));
+    }
+    for (metric, &seconds) in &user.all {
+        verdict.equal(&format!("{metric} of <Total>"), seconds, get(total, metric));
+    }
+}
+
+/// Work and wait, CPU and off-CPU are the whole, on each path.
+fn parts_of(verdict: &mut Verdict, mode: &str, tree: &Node) {
+    tree.walk(&mut |_, node| {
+        let time = |metric| get(&node.all, metric);
+        let what = format!("{mode}, {}: work + wait", node.name);
+        verdict.equal(&what, time("ompwork") + time("ompwait"), time("total"));
+        let what = format!("{mode}, {}: CPU + off-CPU", node.name);
+        verdict.equal(&what, time("totalcpu") + time("offcpu"), time("total"));
+    });
+}
+
+/// Each thread's waits and CPU time.
+fn per_thread(verdict: &mut Verdict, threads: &Threads, truths: &[Truth]) {
+    for truth in truths {
+        for thread in &truth.threads {
+            let row = threads.iter().find(|row| row.tid == thread.tid);
+            let Some(row) = row else {
+                verdict.fault(format!("thread {} is not in the profile", thread.tid));
+                continue;
+            };
+            for (kind, _) in WAITS {
+                let mut seconds = truth.on_thread(kind, thread.tid);
+                if kind == "ompidle" {
+                    seconds.most += unseen(thread, row);
+                }
+                let what = format!("{kind} on thread {}", thread.thread);
+                if seconds.most > 0.0 || get(&row.time, kind) > 0.0 {
+                    verdict.compare(what, seconds, get(&row.time, kind));
+                }
+            }
+        }
+    }
+}
+
+/// Each thread's time is its life, and that is what the program saw of it and a little more.
+fn lives(verdict: &mut Verdict, threads: &Threads, truths: &[Truth], total: f64) {
+    let mut sum = 0.0;
+    for row in threads {
+        let time = get(&row.time, "total");
+        sum += time;
+        verdict.equal(&format!("the life of thread {}", row.tid), time, row.life);
+    }
+    verdict.equal("the lives of all threads", sum, total);
+    for truth in truths {
+        for thread in &truth.threads {
+            let Some(row) = threads.iter().find(|row| row.tid == thread.tid) else {
+                continue;
+            };
+            // Its start and end lie outside of what it saw of itself.
+            let seen = (thread.end_ns - thread.begin_ns) as f64 / 1e9;
+            let bounds = Bounds {
+                seconds: seen,
+                least: seen,
+                most: f64::INFINITY,
+            };
+            let what = format!("life of thread {}", thread.thread);
+            verdict.compare_within(what, bounds, row.life, 0.01 * seen);
+            let bounds = Bounds {
+                seconds: thread.cpu,
+                least: thread.cpu,
+                // A thread that has ended did so after its last look at its clock.
+                most: thread.cpu + unseen(thread, row),
+            };
+            let what = format!("cpu on thread {}", thread.thread);
+            let allowed = (SWITCHING * thread.cpu).max(ALLOWED);
+            verdict.compare_within(what, bounds, get(&row.time, "totalcpu"), allowed);
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Profiles held against the truth of the same run.
+//!
+//! A program of [`fixtures`] measures itself while `collect` records it; what `er_print` then
+//! reports is compared with what the program measured, number by number. So neither a loaded
+//! machine nor a runtime's habits make a test fail, only a profile that is wrong.
+//!
+//! The tests run the tools as people do: as programs, from the folder of the build.
+
+mod cell;
+mod check;
+mod check_tree;
+mod report;
+mod tools;
+
+pub use cell::{Cell, Recorded, compiler, folder};
+pub use check::{Deviation, Verdict, check};
+pub use tools::{Tools, tools};
