@@ -238,6 +238,14 @@ impl<'a> Facts<'a> {
         })
     }
 
+    /// Whether an address lies in a reduction's combiner that was inlined.
+    fn inlines_combiner(&self, frame: FrameId) -> bool {
+        let names = self.symbols.frame(frame).places.iter();
+        names
+            .filter_map(|place| place.function.as_deref())
+            .any(|name| name.starts_with(".omp_combiner."))
+    }
+
     /// Whether a frame is in a load object with the program's own code.
     pub(super) fn is_user(&self, frame: FrameId) -> bool {
         self.user
@@ -426,13 +434,28 @@ impl Walk {
         }
     }
 
+    /// A thread that the program made is its own from its first frame on, also where nothing but
+    /// the runtime stands on it (what the runtime does as such a thread ends).
+    pub(super) fn keep_start(&mut self) {
+        for node in &mut self.nodes {
+            if node.role == Role::Start {
+                node.role = Role::Code;
+            }
+        }
+    }
+
     /// With few threads, a construct's body calls its reduction's combiner itself: that too is
     /// the reduction, and no code that its author calls.
     fn find_combiner(&mut self, facts: &Facts<'_>, end: usize) {
+        let nodes = &self.nodes[..end];
         let combines = |n: &Node| facts.construct(n.function) == Some(Construct::Reduction);
-        if let Some(at) = self.nodes[..end].iter().rposition(combines) {
+        let inlined = |n: &Node| facts.inlines_combiner(n.frame);
+        let own = nodes.iter().rposition(combines).map(|at| at + 1);
+        // What has it inlined is the construct's body, and stays.
+        let found = own.max(nodes.iter().rposition(inlined));
+        if let Some(upto) = found {
             self.leaf.reducing = true;
-            for node in &mut self.nodes[..=at] {
+            for node in &mut self.nodes[..upto] {
                 node.role = Role::Runtime;
             }
         }

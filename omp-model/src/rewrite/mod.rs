@@ -31,6 +31,7 @@ use crate::tables::{Interner, StackEntry, Tables, Tag, ThreadKind};
 use frames::{Facts, Role, Walk};
 use naming::{Home, Naming};
 use segment::Body;
+use shown::Clues;
 
 /// A measured stack with what was known of its thread at that moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -105,7 +106,10 @@ impl<'a> Rewriter<'a> {
             return known;
         }
         let tag = self.tag(moment.tag);
-        let walk = Walk::new(&self.facts, moment.stack);
+        let mut walk = Walk::new(&self.facts, moment.stack);
+        if moment.thread == ThreadKind::Initial {
+            walk.keep_start();
+        }
         let shown = self.refine(&walk, tag, moment.thread);
         let path = if shown == Shown::Idle {
             PathId::EMPTY
@@ -191,7 +195,11 @@ impl<'a> Rewriter<'a> {
 
     fn refine(&self, walk: &Walk, tag: Tag, thread: ThreadKind) -> Shown {
         let entry = walk.leaf.entry.map(|function| self.facts.linkage(function));
-        shown::refine(tag.state, thread, &walk.leaf, entry, self.naming.eventful)
+        let clues = Clues {
+            eventful: self.naming.eventful,
+            combining: self.naming.combines(tag.place),
+        };
+        shown::refine(tag.state, thread, &walk.leaf, entry, clues)
     }
 
     fn push(&mut self, callers: PathId, callee: Callee, frame: FrameId) -> PathId {

@@ -26,6 +26,8 @@ pub(super) enum Home {
 pub(super) struct Naming {
     bodies: Vec<Option<FunctionId>>,
     homes: FxHashMap<FunctionId, Home>,
+    /// The places of critical sections in which reductions were seen to be combined.
+    combining: FxHashSet<FrameId>,
     /// Whether any OpenMP event was recorded.
     pub(super) eventful: bool,
 }
@@ -61,6 +63,7 @@ impl Naming {
         let mut naming = Naming {
             bodies: vec![None; tables.contexts.len()],
             homes: FxHashMap::default(),
+            combining: FxHashSet::default(),
             eventful,
         };
         let mut by_context = Votes(FxHashMap::default());
@@ -81,10 +84,14 @@ impl Naming {
             let Some(tag) = tables.tags.get(moment.tag.0) else {
                 continue;
             };
-            if !seen.insert((moment.stack, tag.context)) {
+            if !seen.insert((moment.stack, tag.context, tag.place)) {
                 continue;
             }
             let walk = Walk::new(facts, moment.stack);
+            // Of states that do not wait, only the inside of a critical section has a place.
+            if walk.leaf.reducing && tag.state == State::Work && tag.place != FrameId::NONE {
+                naming.combining.insert(tag.place);
+            }
             naming.learn_home(facts, &walk);
             if tag.context == ContextId::ROOT || tag.state == State::Idle {
                 continue;
@@ -104,6 +111,12 @@ impl Naming {
     /// The body of a construct.
     pub(super) fn of(&self, context: ContextId) -> Option<FunctionId> {
         *self.bodies.get(context.index())?
+    }
+
+    /// Whether the critical section at a place is a reduction's own, of which the program's author
+    /// knows nothing (clang's way where the runtime chooses to combine by turns).
+    pub(super) fn combines(&self, place: FrameId) -> bool {
+        self.combining.contains(&place)
     }
 
     /// Where an outlined function is called from.

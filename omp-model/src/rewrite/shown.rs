@@ -102,18 +102,30 @@ fn by_stack(thread: ThreadKind, leaf: &Leaf, entry: Option<&str>) -> Shown {
     }
 }
 
+/// What the recording as a whole tells of a moment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clues {
+    /// It has OpenMP events, so that a thread without any has not come to OpenMP yet.
+    pub(super) eventful: bool,
+    /// The critical section at the moment's place is one that a compiler made of a reduction.
+    pub(super) combining: bool,
+}
+
 /// What the thread did. `entry` names the runtime's function that the leaf's construct was entered
-/// by; `eventful` says that the recording has OpenMP events, so that a thread without any has not
-/// come to OpenMP yet.
+/// by.
 pub(super) fn refine(
     state: State,
     thread: ThreadKind,
     leaf: &Leaf,
     entry: Option<&str>,
-    eventful: bool,
+    clues: Clues,
 ) -> Shown {
+    let Clues {
+        eventful,
+        combining,
+    } = clues;
     let working = |shown: Shown| match entry {
-        _ if leaf.reducing => Shown::Reduction,
+        _ if leaf.reducing || combining => Shown::Reduction,
         _ if !leaf.runtime => shown,
         Some(name) if of_entry(name) == Shown::Reduction => Shown::Reduction,
         // No event tells of it.
@@ -137,7 +149,7 @@ pub(super) fn refine(
         State::Idle => Shown::Idle,
         State::Lock | State::NestLock => Shown::Lock,
         // A reduction by a named critical section, of which its author knows nothing.
-        State::Critical if is_reduction(entry) => Shown::Reduction,
+        State::Critical if combining || is_reduction(entry) => Shown::Reduction,
         State::Critical => Shown::Critical,
         State::Ordered => Shown::Ordered,
         State::Atomic => Shown::Atomic,
