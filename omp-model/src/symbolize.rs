@@ -16,9 +16,10 @@ use crate::ids::{FrameId, ModuleId};
 use crate::state::State;
 use crate::symbols::{
     Construct, FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Outlined, Place,
-    SymbolTable,
+    SymbolTable, static_name,
 };
 use crate::tables::{Module, Tables};
+use crate::views::names::base_name;
 
 /// Where the symbols of load objects come from.
 pub trait SymbolSource {
@@ -28,7 +29,6 @@ pub trait SymbolSource {
 
     /// The text of `/proc/kallsyms`; asked for only if there are kernel frames.
     fn kernel(&mut self) -> String;
-}
 
     /// The text of a source file, by its path in the debug information; asked for only if a
     /// barrier stands in it ([`crate::barriers`]).
@@ -36,6 +36,7 @@ pub trait SymbolSource {
         let _ = path;
         None
     }
+}
 
 /// The files as they are on this machine.
 #[derive(Clone, Debug, Default)]
@@ -61,12 +62,12 @@ impl SymbolSource for Files {
     fn kernel(&mut self) -> String {
         std::mem::take(&mut self.kallsyms)
     }
-}
 
     fn source(&mut self, path: &str) -> Option<String> {
         let bytes = std::fs::read(path).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
+}
 
 /// Resolves every frame of `tables`.
 pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
@@ -78,8 +79,8 @@ pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
     });
     let mut resolver = Resolver::default();
     resolver.table.frames = vec![FrameSymbol::default(); frames.len()];
-    for ids in
     let mut barriers = barriers_of(tables);
+    for ids in
         order.chunk_by(|one, other| frames[one.index()].module == frames[other.index()].module)
     {
         let module = frames[ids[0].index()].module;
@@ -90,6 +91,7 @@ pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
             (_, Some(row)) if row.path.is_empty() => None,
             (_, Some(row)) => match source.symbols(row) {
                 Ok(symbols) => {
+                    base_name(&row.path).clone_into(&mut resolver.object);
                     for &id in ids {
                         if let Some(barrier) = barriers.get_mut(&id) {
                             let address = frames[id.index()].address;
@@ -106,12 +108,10 @@ pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
             .misses
             .extend(missed.map(|why| (module, why)));
     }
+    resolver.table.barriers = barriers.into_iter().collect();
     resolver.table
 }
-    resolver.table.barriers = barriers.into_iter().collect();
 
-#[derive(Default)]
-struct Resolver {
 /// The places of barriers of either kind, nothing being known of them.
 fn barriers_of(tables: &Tables) -> BTreeMap<FrameId, Barrier> {
     let tags = tables.tags.rows().iter();
@@ -119,12 +119,16 @@ fn barriers_of(tables: &Tables) -> BTreeMap<FrameId, Barrier> {
     undecided.map(|tag| (tag.place, Barrier::Unknown)).collect()
 }
 
+#[derive(Default)]
+struct Resolver {
     table: SymbolTable,
     files: FxHashMap<String, FileId>,
     /// By linkage name.
     demangled: FxHashMap<String, String>,
     /// Functions of the load object at work, by address.
     functions: FxHashMap<u64, FunctionId>,
+    /// What the load object at work is called.
+    object: String,
 }
 
 impl Resolver {
@@ -138,10 +142,9 @@ impl Resolver {
         self.functions.clear();
         let mut nameless = false;
         for (id, address) in wanted {
-            let function = symbols
-                .function(address)
-                .map(|function| self.function(module, symbols, function));
-            nameless |= function.is_none();
+            let function = symbols.code(address);
+            nameless |= function.as_ref().is_none_or(|found| found.name.is_empty());
+            let function = function.map(|function| self.function(module, symbols, function));
             let places = self.places(symbols, address, function);
             self.table.frames[id.index()] = FrameSymbol { function, places };
         }
@@ -161,7 +164,11 @@ impl Resolver {
         let first_row = symbols.lines(function.start).pop();
         let place = first_row.and_then(|row| self.place(row.file?, row.line));
         let (outlined, parent) = self.outlined(symbols, &function);
-        let name = self.demangle(&function.name);
+        let name = if function.name.is_empty() {
+            static_name(&self.object, function.start)
+        } else {
+            self.demangle(&function.name)
+        };
         let id = FunctionId(self.table.functions.len() as u32);
         self.functions.insert(function.start, id);
         self.table.functions.push(Function {
@@ -258,7 +265,9 @@ fn join_outlined(rows: &mut Vec<unwinder::Place>, holder: &str) {
 /// The construct that a compiler made a function of, by its linkage name. gcc and flang name the
 /// functions of tasks and teams like those of parallel regions, and clang those of teams.
 pub fn construct_of(linkage: &str) -> Option<Construct> {
-    if linkage.contains(REDUCTION) || linkage.starts_with(".omp_combiner.") {
+    if linkage.ends_with(names::STUB) {
+        None
+    } else if linkage.contains(REDUCTION) || linkage.starts_with(".omp_combiner.") {
         Some(Construct::Reduction)
     } else if !is_outlined(linkage) {
         None
@@ -365,6 +374,8 @@ mod tests {
             ),
             (".omp_combiner.", Some(Construct::Reduction)),
             (".omp_task_privates_map.", None),
+            ("foo.omp_outlined@plt", None),
+            ("", None),
         ];
         for (name, construct) in table {
             assert_eq!(construct_of(name), construct, "{name}");

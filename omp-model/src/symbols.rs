@@ -54,15 +54,36 @@ pub struct Function {
     pub address: u64,
     /// In bytes; 0 if the symbol does not say.
     pub size: u64,
-    /// The symbol's name.
+    /// The symbol's name; `foo@plt` for a stub that leads to `foo`. Empty for a function that no
+    /// symbol names: only its bounds are known.
     pub linkage: String,
     /// The name as its author wrote it: demangled, with parameters where the language has them.
+    /// Without a symbol as [`static_name`] has it.
     pub name: String,
     /// The first row of its line table: its opening line, and for outlined functions of gcc the
     /// directive. `None` without debug information.
     pub place: Option<Place>,
     /// For a function that a compiler made of an OpenMP construct: of which.
     pub outlined: Option<Outlined>,
+}
+
+impl Function {
+    /// Whether a symbol names it, rather than its bounds.
+    pub fn has_symbol(&self) -> bool {
+        !self.linkage.is_empty()
+    }
+}
+
+/// How [`static_name`] begins.
+pub const STATIC: &str = "<static>@";
+
+/// The name of code without a symbol, in the words of Sun's tools: by its first address and the
+/// last part of its load object's path.
+pub fn static_name(object: &str, address: u64) -> String {
+    format!(
+        "{STATIC}{address:#x} (<{}>)",
+        object.trim_matches(['<', '>'])
+    )
 }
 
 /// A line of a source file.

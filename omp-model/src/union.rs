@@ -309,7 +309,7 @@ impl Uniting {
                     place: function.place.map(|place| moved(place, files)),
                     ..function.clone()
                 });
-                let named = self.functions.entry(function.linkage.clone());
+                let named = self.functions.entry(key(function).to_owned());
                 named.or_default().push(id);
                 id
             });
@@ -320,7 +320,7 @@ impl Uniting {
     }
 
     /// The function of that symbol: at that address, in that load object, in one of its name, in
-    /// any; the first of these that there is.
+    /// any; the first of these that there is. Without a symbol only at that very place.
     fn same(
         &self,
         function: &Function,
@@ -331,16 +331,30 @@ impl Uniting {
             let row = self.tables.modules.get(module.0);
             row.map_or("", |row| base_name(&row.path))
         };
-        let candidates = self.functions.get(&function.linkage)?;
-        let free = candidates.iter().filter(|id| !taken.contains(id));
+        let candidates = self.functions.get(key(function))?;
+        let here = |id: FunctionId| {
+            let known = &self.symbols.functions[id.0 as usize];
+            (known.module, known.address) == (module, function.address)
+        };
+        let free = candidates
+            .iter()
+            .filter(|&&id| !taken.contains(&id) && (function.has_symbol() || here(id)));
         free.copied().min_by_key(|id| {
             let known = &self.symbols.functions[id.0 as usize];
             (
-                (known.module, known.address) != (module, function.address),
+                !here(*id),
                 known.module != module,
                 path(known.module) != path(module),
             )
         })
+    }
+}
+
+/// What two recordings may call a function alike by.
+fn key(function: &Function) -> &str {
+    match function.has_symbol() {
+        true => &function.linkage,
+        false => &function.name,
     }
 }
 

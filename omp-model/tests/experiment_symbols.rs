@@ -7,7 +7,7 @@ use std::process::Command;
 
 use omp_model::ids::{FrameId, ModuleId};
 use omp_model::symbolize::{self, Files};
-use omp_model::symbols::{Construct, SymbolTable};
+use omp_model::symbols::{Construct, Function, SymbolTable};
 use omp_model::tables::{Frame, Module, RuntimeKind, Tables};
 use unwinder::Symbols;
 
@@ -39,17 +39,21 @@ struct Program {
 
 impl Program {
     fn build(name: &str, flags: &[&str]) -> Program {
+        Program::build_with("gcc", name, flags)
+    }
+
+    fn build_with(compiler: &str, name: &str, flags: &[&str]) -> Program {
         let folder = std::env::temp_dir().join(format!("parallax-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("fill.c"), SOURCE).unwrap();
         let path = folder.join("program");
-        let built = Command::new("gcc")
+        let built = Command::new(compiler)
             .args(["-O2", "-fopenmp", "-o"])
             .arg(&path)
             .args(flags)
             .arg(folder.join("fill.c"))
             .status()
-            .expect("gcc is installed where the tests run");
+            .expect("the compiler is installed where the tests run");
         assert!(built.success());
         Program { folder, path }
     }
@@ -64,6 +68,11 @@ impl Program {
         let frames = addresses.map(|address| tables.frame(Frame { module, address }));
         let frames = frames.collect();
         (tables, frames)
+    }
+
+    fn strip(&self) {
+        let stripped = Command::new("strip").arg(&self.path).status();
+        assert!(stripped.unwrap().success());
     }
 
     fn module(&self) -> Module {
@@ -151,15 +160,9 @@ fn a_stripped_program_and_a_missing_one_say_so() {
         module: gone,
         address: 0x1000,
     });
-    assert!(
-        Command::new("strip")
-            .arg(&program.path)
-            .status()
-            .unwrap()
-            .success()
-    );
+    program.strip();
     let table = symbolize::resolve(&tables, &mut Files::default());
-    assert_eq!(table.frame(frames[0]).function, None);
+    assert!(!table.function_of(frames[0]).unwrap().1.has_symbol());
     let path = program.path.to_str().unwrap();
     let [(ModuleId(2), stripped), (missing_module, missing)] = table.misses.as_slice() else {
         panic!("{:?}", table.misses);
@@ -167,6 +170,47 @@ fn a_stripped_program_and_a_missing_one_say_so() {
     assert_eq!(*stripped, format!("{path} is stripped"));
     assert_eq!(*missing_module, gone);
     assert!(missing.starts_with("/nonexistent/library.so "), "{missing}");
+}
+
+#[test]
+fn a_function_of_a_stripped_program_is_one_row_called_by_its_start() {
+    for (compiler, body) in [("gcc", "fill._omp_fn.0"), ("clang-22", "fill.omp_outlined")] {
+        let program = Program::build_with(compiler, &format!("bounds-{compiler}"), &[]);
+        let (mut tables, in_body) = program.frames(body);
+        let symbols = Symbols::open(&program.path, None).unwrap();
+        let module = ModuleId(2);
+        let parent = symbols.named("fill").unwrap();
+        let body = symbols.named(body).unwrap();
+        let in_parent = tables.frame(Frame {
+            module,
+            address: parent.start + 1,
+        });
+        let nowhere = tables.frame(Frame {
+            module,
+            address: 0x10,
+        });
+        program.strip();
+        let table = symbolize::resolve(&tables, &mut Files::default());
+        assert_eq!(table.functions.len(), 2, "{compiler}");
+        for (frame, function) in in_body
+            .iter()
+            .map(|&frame| (frame, &body))
+            .chain([(in_parent, &parent)])
+        {
+            let (_, found) = table.function_of(frame).unwrap();
+            let expected = Function {
+                module,
+                address: function.start,
+                size: function.size,
+                linkage: String::new(),
+                name: format!("<static>@{:#x} (<program>)", function.start),
+                place: None,
+                outlined: None,
+            };
+            assert_eq!(*found, expected, "{compiler}");
+        }
+        assert_eq!(table.frame(nowhere).function, None);
+    }
 }
 
 #[test]

@@ -78,12 +78,13 @@ impl<'a> Facts<'a> {
         let mut absent_parents = FxHashMap::default();
         for (index, function) in symbols.functions.iter().enumerate() {
             let id = FunctionId(index as u32);
-            by_name
-                .entry((function.module, function.linkage.as_str()))
-                .or_insert(id);
-            by_name
-                .entry((function.module, function.name.as_str()))
-                .or_insert(id);
+            if function.has_symbol() {
+                for name in [&function.linkage, &function.name] {
+                    by_name
+                        .entry((function.module, name.as_str()))
+                        .or_insert(id);
+                }
+            }
             if let Some(parent) = function.outlined.as_ref().and_then(|o| o.parent.as_deref()) {
                 absent_parents
                     .entry((function.module, parent))
@@ -207,6 +208,11 @@ impl<'a> Facts<'a> {
         }
     }
 
+    /// Whether a symbol names a function, rather than its bounds.
+    pub(super) fn is_named(&self, function: FunctionId) -> bool {
+        self.functions[function.0 as usize].named
+    }
+
     /// Whether a function has a name that clang before 19 gives to the bodies of regions and
     /// tasks alike, later ones to those of tasks only.
     pub(super) fn is_nameless(&self, function: FunctionId) -> bool {
@@ -271,7 +277,9 @@ impl<'a> Facts<'a> {
         match caller.function {
             // LLVM's runtime calls user code in two known functions only; the rest of its named
             // ones call services, also such as the program replaced (`malloc`).
-            Some(f) if kmp && !self.functions[f.0 as usize].invokes_tasks => false,
+            Some(f) if kmp && self.is_named(f) && !self.functions[f.0 as usize].invokes_tasks => {
+                false
+            }
             _ => self.is_user(callee.frame),
         }
     }

@@ -1,6 +1,7 @@
 //! What the names of functions tell: which constructs they are made of, and which are one.
 
 use rustc_hash::FxHashMap;
+use unwinder::names::STUB;
 
 use crate::ids::ModuleId;
 use crate::symbols::{Construct, Function, FunctionId};
@@ -8,13 +9,16 @@ use crate::symbols::{Construct, Function, FunctionId};
 /// What is known of a function, whatever stack it is on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FunctionFacts {
+    /// Whether a symbol names it; all that follows is read off that name.
+    pub(super) named: bool,
     /// The function whose part this is: itself, but for `_debug__` and `.cold` parts.
     pub(super) whole: FunctionId,
     /// Of which construct it is the body (or combiner).
     pub(super) construct: Option<Construct>,
     /// Whether the runtime's, calling bodies of regions.
     pub(super) microtask: bool,
-    /// Whether the runtime's, calling bodies of tasks.
+    /// Whether the runtime's, calling bodies of tasks; what stands in LLVM's for an entry point of
+    /// GCC's calls bodies of regions too.
     pub(super) invokes_tasks: bool,
     /// Whether written by a compiler for the runtime to call, and no body.
     pub(super) callback: bool,
@@ -37,11 +41,11 @@ impl FunctionFacts {
         function: &Function,
         by_name: &FxHashMap<(ModuleId, &str), FunctionId>,
     ) -> FunctionFacts {
-        let linkage = function
-            .linkage
-            .split('@')
-            .next()
-            .unwrap_or(&function.linkage);
+        // A stub is called after the function that it leads to, and is none of its kind.
+        let linkage = match function.linkage.strip_suffix(STUB) {
+            Some(_) => "",
+            None => function.linkage.split('@').next().unwrap_or_default(),
+        };
         let outlined = function.outlined.as_ref().map(|o| o.construct);
         let combiner = linkage.contains(".omp.reduction.");
         let construct = if combiner {
@@ -56,11 +60,14 @@ impl FunctionFacts {
             .iter()
             .any(|start| linkage.starts_with(start));
         FunctionFacts {
+            named: function.has_symbol(),
             whole: whole.unwrap_or(id),
             construct,
             microtask: linkage.starts_with("__kmp_invoke_microtask")
                 || linkage.contains("GOMP_microtask_wrapper"),
-            invokes_tasks: linkage.contains("__kmp_invoke_task"),
+            invokes_tasks: linkage.contains("__kmp_invoke_task")
+                || linkage.starts_with("GOMP_parallel")
+                || linkage.starts_with("GOMP_task"),
             callback: construct.is_none() && is_callback(linkage),
             entry,
             debug_part: is_debug_part(linkage),

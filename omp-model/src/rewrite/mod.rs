@@ -25,7 +25,7 @@ use rustc_hash::FxHashMap;
 use crate::ids::{ContextId, FrameId, ModuleId, StackId, TagId};
 use crate::profile::{Callee, DisplayFrame, Path, PathId, Pseudo, Shown};
 use crate::state::State;
-use crate::symbols::SymbolTable;
+use crate::symbols::{FunctionId, SymbolTable};
 use crate::tables::{Interner, StackEntry, Tables, Tag, ThreadKind};
 
 use frames::{Facts, Role, Walk};
@@ -274,6 +274,18 @@ impl<'a> Rewriter<'a> {
         let name = self.naming.of(context);
         let nameless = Callee::Construct(self.nameless(base, context));
         let (mut path, mut inner) = match split.body {
+            // A function without a symbol is the body that most stacks say it is: this one, called
+            // by the runtime within that, is a reduction's combiner, or another construct's body
+            // that is about to be left or was just entered.
+            Body::Frame(at) if self.is_another(walk.nodes[at].function, name) => {
+                let callee = name.map_or(nameless, Callee::Function);
+                let other = walk.nodes[at].function.and_then(|f| self.naming.home(f));
+                let inner = match other {
+                    Some(_) => split.segment.start,
+                    None => at + 1,
+                };
+                (self.push(base, callee, FrameId::NONE), inner)
+            }
             Body::Frame(at) => {
                 let first = self.facts.first_part(walk, at);
                 let own = walk.nodes[at].function.map(|f| self.facts.whole(f));
@@ -305,6 +317,11 @@ impl<'a> Rewriter<'a> {
             inner = first;
         }
         path
+    }
+
+    /// Whether a function without a symbol is not the body by that name.
+    fn is_another(&self, function: Option<FunctionId>, name: Option<FunctionId>) -> bool {
+        function.is_some_and(|f| !self.facts.is_named(f) && name.is_some_and(|name| name != f))
     }
 
     /// The context that a construct without a name is shown as. On each thread of a team that
@@ -365,11 +382,7 @@ impl<'a> Rewriter<'a> {
     }
 
     /// Puts back the function that holds the directive, if a tail call or inlining took it off.
-    fn with_parent(
-        &mut self,
-        callers: PathId,
-        outlined: Option<crate::symbols::FunctionId>,
-    ) -> PathId {
+    fn with_parent(&mut self, callers: PathId, outlined: Option<FunctionId>) -> PathId {
         let Some(outlined) = outlined else {
             return callers;
         };

@@ -161,10 +161,13 @@ impl Naming {
         for index in 1..self.bodies.len() {
             let context = ContextId(index as u32);
             let site = site_of(facts, context);
-            let voted = by_context
-                .get(&context)
-                .or_else(|| by_site.get(&site?))
-                .copied();
+            let of_context = by_context.get(&context).copied();
+            let of_site = || by_site.get(&site?).copied();
+            // What the runtime called without a symbol may be a combiner in few of the stacks.
+            let voted = of_context
+                .filter(|&body| facts.is_named(body))
+                .or_else(of_site)
+                .or(of_context);
             let body = voted.or_else(|| {
                 let kind = facts.context(context).kind;
                 *by_symbol

@@ -101,12 +101,26 @@ impl Cutter<'_, '_> {
     fn with_missing(&self, start: usize, end: usize, missing: FrameId) -> Split {
         let nodes = &self.walk.nodes;
         let outermost = (start..end).rev().find(|&i| nodes[i].role == Role::Code);
-        let body = outermost
-            .filter(|&i| self.facts.can_be_body(nodes[i].function, self.task) == Some(true));
+        let body = outermost.filter(|&i| self.is_body(i, end));
         Split {
             segment: start..body.unwrap_or(end),
             body: body.map_or(Body::Missing(missing), Body::Frame),
             rest: self.rest(end),
+        }
+    }
+
+    /// Whether the outermost of the construct's frames, which end at `end`, is its body. Without a
+    /// symbol that is what the runtime called by itself.
+    fn is_body(&self, at: usize, end: usize) -> bool {
+        let nodes = &self.walk.nodes;
+        let function = nodes[at].function;
+        let called = || {
+            let caller = nodes.get(end).filter(|_| at + 1 == end);
+            caller.is_some_and(|caller| caller.role == Role::Runtime)
+        };
+        match self.facts.can_be_body(function, self.task) {
+            Some(fits) => fits,
+            None => function.is_some_and(|f| !self.facts.is_named(f)) && called(),
         }
     }
 

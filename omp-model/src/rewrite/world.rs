@@ -4,7 +4,8 @@
 //!
 //! A word is a function; `+N` is an address in it, whose line is N; `R:` marks the OpenMP runtime
 //! (`R:?` a function of it without a symbol), `K:` the kernel, `L:` a library; C's library is
-//! known by its functions' names. `!` ends a stack that was cut.
+//! known by its functions' names. `~` begins the name of a function without a symbol. `!` ends a
+//! stack that was cut.
 
 use rustc_hash::FxHashMap;
 
@@ -78,7 +79,10 @@ impl World {
             module,
             address: (u64::from(id.0) + 1) << 12,
             size: 0,
-            linkage: name.to_owned(),
+            linkage: match name.starts_with('~') {
+                true => String::new(),
+                false => name.to_owned(),
+            },
             name: name.to_owned(),
             place: None,
             outlined: outlined(name),

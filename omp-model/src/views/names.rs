@@ -3,11 +3,12 @@
 use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
+use unwinder::names::STUB;
 
 use super::Code;
 use crate::ids::{ContextId, ModuleId};
 use crate::profile::{Callee, Pseudo};
-use crate::symbols::{Construct, Function, FunctionId, Outlined, SymbolTable};
+use crate::symbols::{Construct, Function, FunctionId, Outlined, STATIC, SymbolTable, static_name};
 use crate::tables::{ContextKind, Cut, StackEntry, Tables};
 
 /// How much of a function's name is shown.
@@ -47,11 +48,13 @@ impl<'a> Names<'a> {
     pub fn name(&self, callee: Callee) -> String {
         let name = match callee {
             Callee::Function(id) => match self.function(id) {
+                // It tells the load object already.
+                Some(function) if !function.has_symbol() => return function.name.clone(),
                 Some(function) => self.function_name(function),
                 None => pseudo(Pseudo::Unknown).to_owned(),
             },
             Callee::Static(module, address) => {
-                return format!("<static>@{address:#x} (<{}>)", self.object_name(module));
+                return static_name(self.object_name(module), address);
             }
             Callee::Pseudo(kind) => return pseudo(kind).to_owned(),
             Callee::Construct(context) => self.construct_name(context),
@@ -95,7 +98,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The function that a row is of, if its symbol is known.
+    /// The function that a row is of, if its bounds are known.
     pub fn function_of(&self, callee: Callee) -> Option<&'a Function> {
         match callee {
             Callee::Function(id) => self.function(id),
@@ -135,7 +138,10 @@ impl<'a> Names<'a> {
         match (&function.outlined, self.style.form) {
             (_, NameForm::Mangled) => function.linkage.clone(),
             (Some(outlined), form) => outlined_name(outlined, &function.linkage, form),
-            (None, form) => shown(&function.name, form).to_owned(),
+            (None, form) => match function.name.strip_suffix(STUB) {
+                Some(function) => shown(function, form).to_owned() + STUB,
+                None => shown(&function.name, form).to_owned(),
+            },
         }
     }
 
@@ -224,8 +230,11 @@ fn shown(name: &str, form: NameForm) -> &str {
 }
 
 /// `ns::f<int>` of `ns::f<int>(char) const`. The parentheses of `(anonymous namespace)`,
-/// `operator()` and of template arguments are part of the name.
+/// `operator()` and of template arguments are part of the name, and what follows an address is.
 pub fn without_parameters(name: &str) -> &str {
+    if name.starts_with(STATIC) {
+        return name;
+    }
     let mut depth = 0_u32;
     for (at, letter) in name.char_indices() {
         let (before, rest) = name.split_at(at);

@@ -213,6 +213,10 @@ fn names_follow_the_style() {
         parent: Some("foo(int)".to_owned()),
         line: Some(9),
     });
+    let nameless = written.function("<static>@0x40 (<prog>)");
+    written.symbols.functions[2].linkage = String::new();
+    let stub = written.function("f(int)@plt");
+    written.symbols.functions[3].linkage = "_Z1fi@plt".to_owned();
     let name = |form, soname, callee| {
         Names {
             style: NameStyle { form, soname },
@@ -238,6 +242,19 @@ fn names_follow_the_style() {
     );
     let code = Callee::Static(ModuleId(2), 0x2a);
     assert_eq!(name(NameForm::Long, true, code), "<static>@0x2a (<prog>)");
+    let nowhere = Callee::Static(ModuleId::NONE, 0x2a);
+    assert_eq!(
+        name(NameForm::Long, true, nowhere),
+        "<static>@0x2a (<Unknown>)"
+    );
+    let nameless = Callee::Function(nameless);
+    for form in [NameForm::Long, NameForm::Short, NameForm::Mangled] {
+        assert_eq!(name(form, true, nameless), "<static>@0x40 (<prog>)");
+    }
+    let stub = Callee::Function(stub);
+    assert_eq!(name(NameForm::Long, false, stub), "f(int)@plt");
+    assert_eq!(name(NameForm::Short, true, stub), "f@plt [prog]");
+    assert_eq!(name(NameForm::Mangled, false, stub), "_Z1fi@plt");
     let cut = Callee::Cut(Cut::DumpTooSmall);
     assert_eq!(name(NameForm::Long, true, cut), "<Truncated-stack>");
 }
@@ -245,6 +262,8 @@ fn names_follow_the_style() {
 #[test]
 fn parameters_end_a_name_and_operators_do_not() {
     assert_eq!(without_parameters("f(int)"), "f");
+    let code = "<static>@0x2a (<prog>)";
+    assert_eq!(without_parameters(code), code);
     assert_eq!(
         without_parameters("(anonymous namespace)::f(int)"),
         "(anonymous namespace)::f"

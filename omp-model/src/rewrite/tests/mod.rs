@@ -3,6 +3,7 @@
 mod compilers;
 mod losses;
 mod moments;
+mod stripped;
 
 use super::world::World;
 use super::*;
