@@ -52,17 +52,32 @@ impl Grid {
         let last = self.headings.len() - 1;
         let says = |at: usize| self.rows.iter().any(|row| !matches!(&*row[at], "0." | "-"));
         let shown: Vec<usize> = (0..=last).filter(|&at| at == last || says(at)).collect();
+        let point = |cell: &str| cell.find('.').unwrap_or(cell.len());
+        let cells = |at: usize| self.rows.iter().map(move |row| row[at].as_str());
+        let before = |at: usize| cells(at).map(point).max().unwrap_or(0);
+        let after = |at: usize| {
+            cells(at)
+                .map(|cell| cell.len() - point(cell))
+                .max()
+                .unwrap_or(0)
+        };
+        let longest = |at: usize| match at == last {
+            true => cells(at)
+                .map(|cell| cell.chars().count())
+                .max()
+                .unwrap_or(0),
+            false => before(at) + after(at),
+        };
         let width = |at: usize| {
-            let cells = self.rows.iter().map(|row| row[at].chars().count());
             let headings = self.headings[at].iter().map(|line| line.chars().count());
-            cells.chain(headings).max().unwrap_or(0)
+            headings.chain([longest(at)]).max().unwrap_or(0)
         };
         let line = |cell: &dyn Fn(usize) -> String| {
             let cells: Vec<String> = shown
                 .iter()
                 .map(|&at| match at == last {
                     true => format!(" {}", cell(at)),
-                    false => format!("{:>width$}", cell(at), width = width(at)),
+                    false => format!("{:<width$}", cell(at), width = width(at)),
                 })
                 .collect();
             format!("{}\n", cells.join("  ").trim_end())
@@ -70,7 +85,14 @@ impl Grid {
         let mut text = line(&|at| self.headings[at][0].to_owned());
         text.push_str(&line(&|at| self.headings[at][1].to_owned()));
         for row in &self.rows {
-            text.push_str(&line(&|at| row[at].clone()));
+            // Under the left end of the heading, with the decimal points in one column.
+            text.push_str(&line(&|at| match at == last {
+                true => row[at].clone(),
+                false => {
+                    let (whole, fraction) = row[at].split_at(point(&row[at]));
+                    format!("{whole:>0$}{fraction:<1$}", before(at), after(at))
+                }
+            }));
         }
         text
     }
@@ -133,7 +155,7 @@ fn regions_text(scene: &Scene<'_>, rows: &[RegionRow]) -> String {
             ["OMP Work", "sec."],
             ["OMP Wait", "sec."],
             ["Level", ""],
-            [" Name", ""],
+            ["Name", ""],
         ],
         rows: rows
             .iter()
@@ -172,7 +194,7 @@ fn regions_text(scene: &Scene<'_>, rows: &[RegionRow]) -> String {
             ["Atomics", "sec."],
             ["Tasks", "sec."],
             ["Off CPU", "sec."],
-            [" Name", ""],
+            ["Name", ""],
         ],
         rows: rows.iter().map(parts).collect(),
     };
@@ -193,7 +215,7 @@ fn regions_text(scene: &Scene<'_>, rows: &[RegionRow]) -> String {
         headings: waits
             .iter()
             .map(|&(_, heading)| heading)
-            .chain([[" Name", ""]])
+            .chain([["Name", ""]])
             .collect(),
         rows: rows
             .iter()
@@ -339,7 +361,7 @@ fn tasks_text(scene: &Scene<'_>, rows: &[TaskRow]) -> String {
             ["Least", "us"],
             ["Most", "us"],
             ["By another", "thread"],
-            [" Name", ""],
+            ["Name", ""],
         ],
         rows: rows
             .iter()
