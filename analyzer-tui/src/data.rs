@@ -30,39 +30,13 @@ pub struct Settings {
     pub filter: Option<Filter>,
     /// The order; `None`: that of the columns.
     pub sort: Option<SortKey>,
-    /// Which of [`metric_sets`] is shown.
+    /// Which of [`Recording::metric_sets`] is shown.
     pub set: usize,
 }
 
-/// The lists of metrics that a key goes round, as they would be typed: the first is `er_print`'s.
-pub fn metric_sets(recording: &Recording) -> Vec<String> {
-    let available = recording.available();
-    let mut sets = vec![available.default_spec()];
-    if available.openmp() {
-        let mut cpu = "e.%total:i.%total".to_owned();
-        for part in [Metric::User, Metric::System, Metric::OffCpu] {
-            if available.has(part) {
-                cpu.push_str(&format!(":e.{}", part.id()));
-            }
-        }
-        sets.push(cpu + ":name");
-        let profile = recording.profile(ViewMode::User);
-        let kinds = available.metrics().iter().filter(|metric| {
-            let is_kind = !matches!(metric, Metric::OmpWork | Metric::OmpWait);
-            let counts = |item| metric.seconds(item) > 0.0;
-            is_kind && metric.is_openmp() && profile.items.iter().any(counts)
-        });
-        let kinds: Vec<String> = kinds.map(|metric| format!("e.{}", metric.id())).collect();
-        if !kinds.is_empty() {
-            sets.push(format!("{}:name", kinds.join(":")));
-        }
-    }
-    sets
-}
-
-/// The columns of one of [`metric_sets`].
+/// The columns of one of [`Recording::metric_sets`].
 fn columns_of(recording: &Recording, set: usize) -> Vec<Column> {
-    let sets = metric_sets(recording);
+    let sets = recording.metric_sets();
     let spec = sets.get(set).unwrap_or(&sets[0]);
     Column::parse_list(spec, recording.available())
         .expect("the lists are made of the metrics that the recording has")
@@ -292,10 +266,8 @@ impl Tree {
                 ends[left] = at;
             }
             let parent = path.last().copied().unwrap_or(0);
-            let mut hasher = FxHasher::default();
-            keys.get(parent).unwrap_or(&0).hash(&mut hasher);
-            row.name.hash(&mut hasher);
-            keys.push(hasher.finish());
+            let above = keys.get(parent).copied().unwrap_or(0);
+            keys.push(key(above, &row.name));
             parents.push(parent);
             path.push(at);
         }
@@ -325,25 +297,42 @@ impl Tree {
         self.keys.iter().position(|&known| known == key)
     }
 
-    /// The row that stands for one of another tree: of the same path, else the longest one of the
-    /// same name by a metric, else that of its nearest caller.
-    pub fn counterpart(&self, other: &Tree, row: usize, metric: usize) -> usize {
-        if let Some(same) = other.keys.get(row).and_then(|&key| self.find(key)) {
+    /// The names of a row and its callers, from the root down.
+    pub fn names(&self, row: usize) -> Vec<String> {
+        let mut names = Vec::new();
+        let mut at = row;
+        while let Some(row) = self.rows.get(at) {
+            names.push(row.name.clone());
+            if at == 0 {
+                break;
+            }
+            at = self.parents[at];
+        }
+        names.reverse();
+        names
+    }
+
+    /// The row that stands for one of another tree, of which these are the names from the root
+    /// down: that of the same path, else the longest one of the same name by a metric, else that
+    /// of its nearest caller.
+    pub fn counterpart(&self, names: &[String], metric: usize) -> usize {
+        let key = names.iter().fold(0, |above, name| key(above, name));
+        if let Some(same) = self.find(key) {
             return same;
         }
-        let mut at = row.min(other.rows.len().saturating_sub(1));
-        while at > 0 {
-            let name = &other.rows[at].name;
+        let time = |at: usize| self.rows[at].attributed.get(metric).copied().unwrap_or(0.0);
+        let found = names.iter().rev().find_map(|name| {
             let alike = (0..self.rows.len()).filter(|&at| self.rows[at].name == *name);
-            let longest = alike.max_by(|&left, &right| {
-                let time = |at: usize| self.rows[at].attributed.get(metric).copied().unwrap_or(0.0);
-                time(left).total_cmp(&time(right)).then(right.cmp(&left))
-            });
-            if let Some(longest) = longest {
-                return longest;
-            }
-            at = other.parents[at];
-        }
-        0
+            alike.max_by(|&left, &right| time(left).total_cmp(&time(right)).then(right.cmp(&left)))
+        });
+        found.unwrap_or(0)
     }
+}
+
+/// The key of a row by that of its caller.
+fn key(above: u64, name: &str) -> u64 {
+    let mut hasher = FxHasher::default();
+    above.hash(&mut hasher);
+    name.hash(&mut hasher);
+    hasher.finish()
 }

@@ -76,7 +76,7 @@ pub struct TimelineParts {
 }
 
 /// From this width on the callstack stands beside the rows.
-const WIDE: u16 = 110;
+const WIDE: u16 = 120;
 
 /// Cells of a thread's label.
 const LABEL: u16 = 15;

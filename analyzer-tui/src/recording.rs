@@ -5,8 +5,9 @@ use std::sync::OnceLock;
 
 use omp_model::experiment::Experiment;
 use omp_model::filter::{self, Filter, Filtered};
-use omp_model::metrics::Available;
+use omp_model::metrics::{Available, Metric};
 use omp_model::profile::{Profile, ViewMode};
+use omp_model::rewrite::constructs;
 use omp_model::share::{self, Shares, blame};
 use omp_model::symbolize::{self, Files};
 use omp_model::symbols::SymbolTable;
@@ -38,6 +39,7 @@ pub struct Recording {
     user: OnceLock<Profile>,
     machine: OnceLock<Profile>,
     available: OnceLock<Available>,
+    metric_sets: OnceLock<Vec<String>>,
     user_moments: OnceLock<Moments>,
     machine_moments: OnceLock<Moments>,
     timeline: OnceLock<Timeline>,
@@ -82,13 +84,16 @@ impl Recording {
     pub fn of(mut experiment: Experiment) -> Recording {
         let warnings = experiment.warnings.iter();
         let mut warnings: Vec<String> = warnings.map(ToString::to_string).collect();
-        let symbols = experiment.symbols.take().unwrap_or_else(|| {
+        let mut symbols = experiment.symbols.take().unwrap_or_else(|| {
             warnings.push(
                 "it holds no symbols: they were taken from the files as they are on this machine now"
                     .to_owned(),
             );
             symbolize::resolve(&experiment.tables, &mut Files::default())
         });
+        let samples = experiment.samples.iter();
+        let evidence = samples.map(|sample| (sample.stack, sample.tag));
+        constructs::settle(&mut symbols, &experiment.tables, evidence);
         let name = experiment.path.display().to_string();
         Recording {
             experiments: vec![name.clone()],
@@ -110,6 +115,7 @@ impl Recording {
             user: OnceLock::new(),
             machine: OnceLock::new(),
             available: OnceLock::new(),
+            metric_sets: OnceLock::new(),
             user_moments: OnceLock::new(),
             machine_moments: OnceLock::new(),
             timeline: OnceLock::new(),
@@ -177,6 +183,12 @@ impl Recording {
         })
     }
 
+    /// The lists of metrics that a key goes round, as they would be typed: the first is
+    /// `er_print`'s.
+    pub fn metric_sets(&self) -> &[String] {
+        self.metric_sets.get_or_init(|| metric_sets(self))
+    }
+
     /// What its functions are called.
     pub fn names(&self) -> Names<'_> {
         Names {
@@ -188,7 +200,7 @@ impl Recording {
 
     /// Makes all that a view can ask for, what the first screens need first.
     pub fn work_ahead(&self) {
-        self.available();
+        self.metric_sets();
         self.directives();
         self.timeline();
         self.moments(ViewMode::User);
@@ -204,4 +216,30 @@ impl Recording {
             header: &self.experiment.header,
         }
     }
+}
+
+/// The lists of metrics that a key goes round.
+fn metric_sets(recording: &Recording) -> Vec<String> {
+    let available = recording.available();
+    let mut sets = vec![available.default_spec()];
+    if available.openmp() {
+        let mut cpu = "e.%total:i.%total".to_owned();
+        for part in [Metric::User, Metric::System, Metric::OffCpu] {
+            if available.has(part) {
+                cpu.push_str(&format!(":e.{}", part.id()));
+            }
+        }
+        sets.push(cpu + ":name");
+        let profile = recording.profile(ViewMode::User);
+        let kinds = available.metrics().iter().filter(|metric| {
+            let is_kind = !matches!(metric, Metric::OmpWork | Metric::OmpWait);
+            let counts = |item| metric.seconds(item) > 0.0;
+            is_kind && metric.is_openmp() && profile.items.iter().any(counts)
+        });
+        let kinds: Vec<String> = kinds.map(|metric| format!("e.{}", metric.id())).collect();
+        if !kinds.is_empty() {
+            sets.push(format!("{}:name", kinds.join(":")));
+        }
+    }
+    sets
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Once};
 use std::thread;
 use std::time::Duration;
 
+use omp_model::header::Header;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{
@@ -113,8 +114,17 @@ fn restore_on_panic() {
 pub fn show(experiments: &[PathBuf], colours: Colours) -> Result<(), Failure> {
     let theme = Theme { colours };
     let opening = open(experiments);
+    // What cannot be opened is told before the screen changes; small ones need no waiting.
+    let soon = match opening.recv_timeout(WHILE_READING) {
+        Ok(opened) => Some(opened.map_err(Failure::Open)?),
+        Err(_) => None,
+    };
     let mut screen = Screen::new()?;
-    let Some(recording) = wait(&opening, &mut screen)? else {
+    let recording = match soon {
+        Some(recording) => Some(recording),
+        None => wait(&opening, experiments, &mut screen)?,
+    };
+    let Some(recording) = recording else {
         return Ok(());
     };
     let mut app = App::new(recording, screen.size()?);
@@ -178,11 +188,35 @@ fn open(experiments: &[PathBuf]) -> Receiver<Result<Arc<Recording>, String>> {
     receiver
 }
 
+/// What is being read, by the small files beside the large ones.
+fn announce(experiments: &[PathBuf]) -> String {
+    let mut text = String::new();
+    for path in experiments {
+        text.push_str(&format!("Reading {} … (q quits)\n", path.display()));
+        let header = std::fs::read(path.join(omp_model::experiment::HEADER)).ok();
+        let header = header.and_then(|bytes| serde_json::from_slice::<Header>(&bytes).ok());
+        if let Some(header) = header {
+            let seconds = header.duration_ns as f64 / 1e9;
+            text.push_str(&format!(
+                "\n  Command    {}\n  Host       {} ({} CPUs)\n  Recording  {seconds:.3} s, {} \
+                 samples\n\n",
+                header.command.join(" "),
+                header.host,
+                header.cpus,
+                header.sampling.samples
+            ));
+        }
+    }
+    text
+}
+
 /// Waits for the experiment; `None` if the user does not want to.
 fn wait(
     opening: &Receiver<Result<Arc<Recording>, String>>,
+    experiments: &[PathBuf],
     screen: &mut Screen,
 ) -> Result<Option<Arc<Recording>>, Failure> {
+    let text = announce(experiments);
     loop {
         match opening.recv_timeout(WHILE_READING) {
             Ok(opened) => return opened.map(Some).map_err(Failure::Open),
@@ -192,7 +226,7 @@ fn wait(
             Err(mpsc::RecvTimeoutError::Timeout) => {}
         }
         screen.0.draw(|frame| {
-            frame.render_widget("reading the experiment … (q quits)", frame.area());
+            frame.render_widget(ratatui::text::Text::raw(text.as_str()), frame.area())
         })?;
         while event::poll(Duration::ZERO)? {
             if let Event::Key(key) = event::read()? {

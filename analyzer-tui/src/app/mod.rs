@@ -16,7 +16,7 @@ use omp_model::symbols::FileId;
 use ratatui::crossterm::event::KeyEvent;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::data::{Data, Settings, metric_sets};
+use crate::data::{Data, Settings};
 use crate::export::{self, Form};
 use crate::layout::{self, Parts};
 use crate::recording::Recording;
@@ -91,6 +91,9 @@ pub struct TreeState {
     pub flame_top: usize,
     /// The rows in sight of the call tree.
     pub shown: Vec<usize>,
+    /// The selected row and the flame graph's first one by their names, until they are looked up
+    /// in the tree of new settings: a tree is made when it is shown.
+    moved: Option<[Vec<String>; 2]>,
 }
 
 /// The program's state.
@@ -139,7 +142,10 @@ impl App {
             settings,
             view: View::default(),
             table: Table::default(),
-            tree: TreeState::default(),
+            tree: TreeState {
+                moved: Some(Default::default()),
+                ..TreeState::default()
+            },
             centre: omp_model::views::TOTAL.to_owned(),
             overlay: Overlay::None,
             message: None,
@@ -150,10 +156,6 @@ impl App {
             history: Vec::new(),
             size,
         };
-        let root = app.data.tree(&app.recording).keys.first().copied();
-        app.tree.open.extend(root);
-        app.unfold_hot_path(0);
-        app.tree.selected = 0;
         app.refresh();
         app
     }
@@ -245,13 +247,14 @@ impl App {
                 });
             }
             Action::Metrics => {
-                let sets = metric_sets(&self.recording);
+                let sets = self.recording.metric_sets();
                 let set = (self.settings.set + 1) % sets.len();
+                let told = format!("metrics {}", sets[set]);
                 self.change(|settings| {
                     settings.set = set;
                     settings.sort = None;
                 });
-                self.tell(format!("metrics {}", sets[set]));
+                self.tell(told);
             }
             Action::Sort => self.overlay = Overlay::sort(self),
             Action::Search => self.overlay = Overlay::search(),
@@ -383,13 +386,10 @@ impl App {
         self.remember();
         let data = Data::new(&self.recording, &self.settings);
         let old = std::mem::replace(&mut self.data, data);
-        let at = self.data.metric().1;
-        let before = old.tree(&self.recording);
-        let tree = self.data.tree(&self.recording);
-        self.tree.selected = tree.counterpart(before, self.tree.selected, at);
-        self.tree.zoom = tree.counterpart(before, self.tree.zoom, at);
-        self.follow_flame();
-        self.reveal(self.tree.selected);
+        if self.tree.moved.is_none() {
+            let tree = old.tree(&self.recording);
+            self.tree.moved = Some([self.tree.selected, self.tree.zoom].map(|row| tree.names(row)));
+        }
         let rows = self.table.rows.get(self.cursor().selected);
         let name = rows.map(|row| row.name.clone());
         self.refresh();
@@ -426,6 +426,9 @@ impl App {
 
     /// Makes the rows of the view in sight.
     pub(crate) fn refresh(&mut self) {
+        if matches!(self.view, View::Tree | View::Flame) {
+            self.settle_tree();
+        }
         let recording = Arc::clone(&self.recording);
         let (data, recording) = (&self.data, &*recording);
         self.table = match self.view {

@@ -253,8 +253,30 @@ impl App {
         self.follow_flame();
     }
 
+    /// Looks up what is selected in the tree of the settings in force. At first that is the root,
+    /// with the hot path unfolded.
+    pub(super) fn settle_tree(&mut self) {
+        let Some([selected, zoom]) = self.tree.moved.take() else {
+            return;
+        };
+        let (_, metric) = self.data.metric();
+        let tree = self.data.tree(&self.recording);
+        self.tree.selected = tree.counterpart(&selected, metric);
+        self.tree.zoom = tree.counterpart(&zoom, metric);
+        if self.tree.open.is_empty() {
+            self.tree.open.extend(tree.keys.first());
+            self.unfold_hot_path(0);
+            self.tree.selected = 0;
+        }
+        self.reveal(self.tree.selected);
+        self.follow_flame();
+    }
+
     /// Keeps the selected box below the graph's root, and in sight.
     pub(super) fn follow_flame(&mut self) {
+        if self.view != View::Flame {
+            return;
+        }
         let height = usize::from(self.parts().body.height.saturating_sub(1)).max(1);
         let tree = self.data.tree(&self.recording);
         self.tree.selected = self.tree.selected.min(tree.rows.len().saturating_sub(1));

@@ -22,7 +22,7 @@ pub use slots::{Place, Slot};
 
 /// So many samples are unpacked for a window; a wider one is drawn from intervals and sums, which
 /// a column of it is long enough for.
-const MOST_SAMPLES: u64 = 2_000_000;
+const MOST_SAMPLES: u64 = 400_000;
 
 /// The rows of a recording by thread and time.
 #[derive(Debug)]
