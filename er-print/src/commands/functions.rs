@@ -285,7 +285,7 @@ fn detail_object(scene: &Scene<'_>, row: &Row, values: impl Fn(&Row) -> Value) -
         "file": file,
         "line": place.map(|place| place.line),
         "object": object.map(|object| &object.path),
-        "mangled": function.map(|function| &function.linkage),
+        "mangled": function.filter(|it| it.has_symbol()).map(|it| &it.linkage),
     })
 }
 
