@@ -1,8 +1,11 @@
 //! The command line: commands with their arguments, then the experiment.
 
+use std::path::Path;
+
 use crate::commands::{self, Command, experiments};
 use crate::failure::Stop;
 use crate::output::Output;
+use crate::rc;
 use crate::script;
 use crate::session::Session;
 
@@ -55,7 +58,7 @@ impl Invocation {
 }
 
 /// Does what the command line asks for.
-pub(crate) fn run(words: &[String], output: &mut Output) -> Result<(), Stop> {
+pub(crate) fn run(words: &[String], home: Option<&Path>, output: &mut Output) -> Result<(), Stop> {
     let invocation = Invocation::parse(words)?;
     if invocation.experiments.is_empty() && invocation.needs_experiment() {
         return Err(Stop::Words(format!(
@@ -67,6 +70,7 @@ pub(crate) fn run(words: &[String], output: &mut Output) -> Result<(), Stop> {
         recordings.push(experiments::open(name, number)?);
     }
     let mut session = Session::new(recordings, output);
+    rc::read(&mut session, home);
     match run_steps(&invocation, &mut session) {
         Ok(()) | Err(Stop::Quit) if session.failed_checks > 0 => Err(Stop::Unmet),
         ended => ended,

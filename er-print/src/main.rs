@@ -3,6 +3,8 @@
 mod args;
 mod code;
 mod commands;
+#[cfg(test)]
+mod completions;
 mod failure;
 mod fragment;
 mod json;
@@ -11,6 +13,7 @@ mod man;
 mod objects;
 mod output;
 mod places;
+mod rc;
 mod recording;
 mod script;
 mod session;
@@ -19,6 +22,7 @@ mod text;
 #[cfg(test)]
 mod tests;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use failure::Stop;
@@ -30,7 +34,8 @@ fn main() -> ExitCode {
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
     let mut output = Output::stdout();
-    let ended = args::run(&arguments, &mut output);
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let ended = args::run(&arguments, home.as_deref(), &mut output);
     // What was printed before a failure must not be lost, nor come after its message.
     let ended = ended.and(output.flush().map_err(Stop::from));
     match ended {

@@ -8,7 +8,7 @@ use crate::args::Invocation;
 use crate::commands::{self, COMMANDS};
 use crate::failure::Stop;
 use crate::text::{Line, table};
-use crate::{man, script};
+use crate::{completions, man, script};
 
 fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
@@ -186,6 +186,25 @@ Work           OMP
  0.      0.     0.000     1234   foo
 ";
     assert_eq!(table(&columns, &lines), expected);
+}
+
+/// `docs/completions` is made from the table; `BLESS=1` writes it anew.
+#[test]
+fn completions_are_those_of_the_table() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/completions");
+    for (name, made) in [
+        ("er_print.bash", completions::bash()),
+        ("_er_print", completions::zsh()),
+        ("er_print.fish", completions::fish()),
+    ] {
+        let path = folder.join(name);
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(&path, &made).unwrap();
+        }
+        let stored = std::fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(made, stored, "{name}: write it anew with BLESS=1");
+    }
 }
 
 /// `docs/man/er_print.1` is made from the table; `BLESS=1` writes it anew.

@@ -3,6 +3,7 @@
 mod about;
 mod check;
 mod compare;
+mod defaults;
 mod disasm;
 pub(crate) mod experiments;
 mod filters;
@@ -189,8 +190,15 @@ impl Command {
     /// What to do, if the command is supported and has the arguments that it takes.
     pub(crate) fn check(&self, arguments: &[String]) -> Result<Action, Stop> {
         let Some(action) = self.action else {
+            let why = match (self.group, self.name) {
+                (_, "ifreq") => {
+                    "how often instructions ran is not recorded; pcs and disasm show time"
+                }
+                (Group::NotRecorded, _) => "its data is not recorded; leave it out",
+                _ => "leave it out",
+            };
             return Err(Stop::Words(format!(
-                "{} is not supported yet: leave it out",
+                "{} is not supported yet: {why}",
                 self.name
             )));
         };

@@ -1,8 +1,8 @@
 //! The table of commands, in the order of help.
 
 use super::{
-    Action, Command, Group, about, check, disasm, experiments, filters, fragment, functions, index,
-    lists, members, openmp, pcs, places, settings, source, tree,
+    Action, Command, Group, about, check, defaults, disasm, experiments, filters, fragment,
+    functions, index, lists, members, openmp, pcs, places, settings, source, tree,
 };
 
 /// A command that reads the experiment.
@@ -159,12 +159,12 @@ pub(crate) const COMMANDS: &[Command] = &[
     general(Group::Experiments, "add_exp", "EXPERIMENT", "add an experiment", experiments::add_exp),
     general(Group::Experiments, "drop_exp", "EXPERIMENT", "drop an experiment", experiments::drop_exp),
 
-    later(Group::Defaults, "dmetrics", "SPEC", "set the metrics to start with"),
-    later(Group::Defaults, "dsort", "SPEC", "set the order to start with"),
-    later(Group::Defaults, "en_desc", "CHOICE", "read descendants too"),
-    later(Group::Defaults, "tabs", "LIST", "choose the analyzer's tabs"),
-    later(Group::Defaults, "tlmode", "MODE", "choose the analyzer's timeline"),
-    later(Group::Defaults, "tldata", "LIST", "choose the analyzer's timeline data"),
+    general(Group::Defaults, "dmetrics", "SPEC", "set the metrics to start with", defaults::dmetrics),
+    general(Group::Defaults, "dsort", "SPEC", "set the order to start with", defaults::dsort),
+    general(Group::Defaults, "en_desc", "CHOICE", "read descendants too", defaults::en_desc),
+    general(Group::Defaults, "tabs", "LIST", "choose the analyzer's tabs", defaults::analyzers),
+    general(Group::Defaults, "tlmode", "MODE", "choose the analyzer's timeline", defaults::analyzers),
+    general(Group::Defaults, "tldata", "LIST", "choose the analyzer's timeline data", defaults::analyzers),
 
     later(Group::NotRecorded, "leaks", "", "list memory leaks"),
     later(Group::NotRecorded, "allocs", "", "list allocations"),

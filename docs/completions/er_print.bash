@@ -1,0 +1,15 @@
+# Completions of er_print for bash, made from its table of commands.
+_er_print() {
+    local word=${COMP_WORDS[COMP_CWORD]}
+    case ${COMP_WORDS[COMP_CWORD-1]} in
+        -viewmode) COMPREPLY=($(compgen -W "user expert machine" -- "$word")); return ;;
+        -printmode) COMPREPLY=($(compgen -W "text json html" -- "$word")); return ;;
+        -compare) COMPREPLY=($(compgen -W "off on delta ratio scaling" -- "$word")); return ;;
+        -name) COMPREPLY=($(compgen -W "long short mangled" -- "$word")); return ;;
+    esac
+    case $word in
+        -*) COMPREPLY=($(compgen -W "-functions -metrics -sort -fsummary -fsingle -callers-callees -gprof -csingle -cprepend -cappend -crmfirst -crmlast -calltree -ctree -lines -lsummary -pcs -psummary -source -disasm -sthresh -dthresh -setpath -addpath -pathmap -scc -dcc -cc -indxobj -indxobj_list -indxobj_define -Threads -CPUs -Samples -Seconds -Processes -Experiment_IDs -OMP_preg -OMP_task -experiment_list -exp_list -sample_list -thread_list -lwp_list -cpu_list -object_list -filters -describe -thread_select -lwp_select -cpu_select -sample_select -object_select -object_show -object_hide -object_api -objects_default -metric_list -cmetric_list -gmetric_list -indx_metric_list -outfile -appendfile -limit -name -viewmode -compare -printmode -header -overview -statistics -objects -check -sample_detail -procstats -script -version -help -quit -exit -open_exp -add_exp -drop_exp -dmetrics -dsort -en_desc -tabs -tlmode -tldata" -- "$word")) ;;
+        *) COMPREPLY=($(compgen -f -- "$word")) ;;
+    esac
+}
+complete -o filenames -F _er_print er_print

@@ -1,0 +1,62 @@
+//! Defaults from `/etc/parallax.rc`, `~/.parallax.rc` and `./.parallax.rc`, each over the last.
+//!
+//! A line is a command that chooses something and shows nothing. A mistake in such a file is told
+//! and passed over: it must not keep every report from being made.
+
+use std::path::{Path, PathBuf};
+
+use crate::commands::{self, Group};
+use crate::failure::Stop;
+use crate::script;
+use crate::session::Session;
+
+/// Words of the analyzer, which reads the same files.
+const ANALYZERS: [&str; 3] = ["tabs", "tlmode", "tldata"];
+
+/// Reads the files that there are; `home` is the user's home folder.
+pub(crate) fn read(session: &mut Session<'_>, home: Option<&Path>) {
+    let own = home.map(|home| home.join(".parallax.rc"));
+    let system = PathBuf::from("/etc/parallax.rc");
+    let here = PathBuf::from(".parallax.rc");
+    for path in [Some(system), own, Some(here)].into_iter().flatten() {
+        // A file that is not there is the usual case.
+        if let Ok(bytes) = std::fs::read(&path) {
+            lines(session, &path, &String::from_utf8_lossy(&bytes));
+        }
+    }
+}
+
+fn lines(session: &mut Session<'_>, path: &Path, text: &str) {
+    for (line, number) in text.lines().zip(1..) {
+        if let Err(stop) = one_line(session, line) {
+            eprintln!(
+                "er_print: warning: {}, line {number}: {stop}",
+                path.display()
+            );
+        }
+    }
+}
+
+fn one_line(session: &mut Session<'_>, line: &str) -> Result<(), Stop> {
+    let words = script::split(line)?;
+    let Some((name, arguments)) = words.split_first() else {
+        return Ok(());
+    };
+    let command = commands::find(name)?;
+    if ANALYZERS.contains(&command.name) {
+        return Ok(());
+    }
+    let chooses = matches!(
+        command.group,
+        Group::Defaults | Group::Places | Group::Output
+    ) && !command.needs_experiment
+        && !matches!(command.name, "outfile" | "appendfile");
+    if !chooses {
+        return Err(Stop::Words(format!(
+            "{} is no default: put it in a script",
+            command.name
+        )));
+    }
+    let action = command.check(arguments)?;
+    action(session, arguments)
+}
