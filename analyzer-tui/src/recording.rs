@@ -213,6 +213,7 @@ impl Recording {
             tables: &self.experiment.tables,
             symbols: &self.symbols,
             sums: &self.experiment.sums,
+            intervals: &self.experiment.intervals,
             header: &self.experiment.header,
         }
     }

@@ -280,7 +280,12 @@ impl Uniting {
     /// What is known of barriers; what one recording could not tell, another may.
     fn barriers(&mut self, ids: &Ids, symbols: &SymbolTable) {
         let known = &mut self.symbols.barriers;
-        known.extend(symbols.barriers.iter().map(|&(at, what)| (ids.frame(at), what)));
+        known.extend(
+            symbols
+                .barriers
+                .iter()
+                .map(|&(at, what)| (ids.frame(at), what)),
+        );
         known.sort_unstable_by_key(|&(at, what)| (at, std::cmp::Reverse(what)));
         known.dedup_by_key(|row| row.0);
     }

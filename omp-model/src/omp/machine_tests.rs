@@ -557,3 +557,25 @@ fn instances_of_a_region_are_summed_and_long_ones_listed() {
         [span(1_000, 2_000_000, 2), span(2_002_000, 4_000_000, 3)]
     );
 }
+
+#[test]
+fn the_inside_of_a_critical_section_goes_on_as_before_and_has_its_place() {
+    let mut scene = Scene::new(1);
+    scene.fork(7, StackId::EMPTY, &[0]);
+    let (kind, place) = (Mutex::Critical, FrameId(3));
+    scene.on(PRIMARY, What::MutexAcquire { kind, place });
+    scene.on(PRIMARY, What::MutexAcquired { kind });
+    assert_eq!(
+        (scene.state(PRIMARY), scene.tag(PRIMARY).place),
+        (Work, place)
+    );
+    // A lock released inside is another matter.
+    let lock = Mutex::Lock;
+    scene.on(PRIMARY, What::MutexReleased { kind: lock });
+    assert_eq!(scene.tag(PRIMARY).place, place);
+    scene.on(PRIMARY, What::MutexReleased { kind });
+    assert_eq!(
+        (scene.state(PRIMARY), scene.tag(PRIMARY).place),
+        (Work, FrameId::NONE)
+    );
+}

@@ -11,6 +11,7 @@
 pub mod blame;
 mod places;
 mod roots;
+mod sleeps;
 #[cfg(test)]
 mod tests;
 
@@ -22,12 +23,13 @@ use crate::header::Header;
 use crate::ids::{ContextId, StackId, TagId, ThreadId};
 use crate::profile::{Item, Profile, Shown, ViewMode};
 use crate::rewrite::{Moment, Rewriter};
-use crate::rows::{SLICE, Sample, SampleKind, Sum};
+use crate::rows::{Interval, SLICE, Sample, SampleKind, Sum};
 use crate::state::{Presence, State};
 use crate::symbols::SymbolTable;
 use crate::tables::{Tables, Tag, ThreadKind};
 
 use places::{Places, Source};
+use sleeps::Sleeps;
 
 /// What a profile is made of.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +40,8 @@ pub struct Recording<'a> {
     pub symbols: &'a SymbolTable,
     /// Measured time.
     pub sums: &'a [Sum],
+    /// Long intervals, listed one by one.
+    pub intervals: &'a [Interval],
     /// How it was made.
     pub header: &'a Header,
 }
@@ -66,6 +70,10 @@ struct Seen {
     stack: StackId,
     kernel: bool,
     count: u32,
+    /// How many of them stand for no time of known length.
+    plain: u32,
+    /// The time that the others stand for, in nanoseconds.
+    nanos: u64,
 }
 
 /// A part of a group's time at one stack.
@@ -92,7 +100,7 @@ pub struct Shares {
 impl Shares {
     /// One pass over the samples; keeps nothing for each of them.
     pub fn new(recording: &Recording<'_>, samples: impl IntoIterator<Item = Sample>) -> Shares {
-        let seen = count(samples);
+        let seen = count(samples, Sleeps::new(recording.intervals));
         let mut times = BTreeMap::<Group, u64>::new();
         let mut measured = FxHashSet::default();
         for sum in recording.sums {
@@ -209,25 +217,53 @@ fn tag_of(tables: &Tables, tag: TagId) -> Tag {
     *tables.tags.get(tag.0).unwrap_or(&tables.tags.rows()[0])
 }
 
+/// Samples of one group with one stack, being counted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    count: u32,
+    plain: u32,
+    nanos: u64,
+}
+
 /// The samples of each group by stack, in the order of stacks.
-fn count(samples: impl IntoIterator<Item = Sample>) -> BTreeMap<Group, Vec<Seen>> {
-    let mut counts = FxHashMap::<(Group, StackId, bool), u32>::default();
-    for sample in samples {
-        let group = Group {
-            thread: sample.thread,
-            tag: sample.tag,
-            slice: (sample.time.0 / SLICE.0) as u32,
-            presence: sample.kind.presence(),
-        };
+fn count(
+    samples: impl IntoIterator<Item = Sample>,
+    mut sleeps: Sleeps<'_>,
+) -> BTreeMap<Group, Vec<Seen>> {
+    let mut counts = FxHashMap::<(Group, StackId, bool), Tally>::default();
+    let mut add = |group, sample: &Sample, nanos: Option<u64>| {
         let kernel = sample.kind == SampleKind::Kernel;
-        *counts.entry((group, sample.stack, kernel)).or_default() += 1;
+        let tally = counts.entry((group, sample.stack, kernel)).or_default();
+        tally.count += 1;
+        match nanos {
+            Some(nanos) => tally.nanos += nanos,
+            None => tally.plain += 1,
+        }
+    };
+    for sample in samples {
+        let plain = match sample.kind.presence() {
+            Presence::Running => Some(sample),
+            Presence::Preempted | Presence::Blocked => sleeps.note(sample),
+        };
+        if let Some(sample) = plain {
+            let group = Group {
+                thread: sample.thread,
+                tag: sample.tag,
+                slice: (sample.time.0 / SLICE.0) as u32,
+                presence: sample.kind.presence(),
+            };
+            add(group, &sample, None);
+        }
     }
+    sleeps.parts(|sample, group, nanos| add(group, sample, Some(nanos)));
     let mut seen = BTreeMap::<Group, Vec<Seen>>::new();
-    for ((group, stack, kernel), count) in counts {
+    for ((group, stack, kernel), tally) in counts {
         seen.entry(group).or_default().push(Seen {
             stack,
             kernel,
-            count,
+            count: tally.count,
+            plain: tally.plain,
+            nanos: tally.nanos,
         });
     }
     for stacks in seen.values_mut() {
@@ -236,7 +272,9 @@ fn count(samples: impl IntoIterator<Item = Sample>) -> BTreeMap<Group, Vec<Seen>
     seen
 }
 
-/// Gives each stack its part of `nanos` by its samples; the parts sum up exactly.
+/// Gives each stack its part of `nanos`; the parts sum up exactly. The group's own stacks have the
+/// time that they are known to stand for, and by their number what is left; borrowed ones say by
+/// their number where a thread usually is.
 fn share_out(group: Group, nanos: u64, source: &Source<'_>, shares: &mut Vec<Share>) {
     let share = |at, nanos| Share {
         group,
@@ -245,17 +283,45 @@ fn share_out(group: Group, nanos: u64, source: &Source<'_>, shares: &mut Vec<Sha
         own: source.own,
         nanos,
     };
-    let total: u64 = source.stacks.iter().map(|s| u64::from(s.count)).sum();
-    if total == 0 {
+    let counts = source.stacks.iter().map(|s| u64::from(s.count));
+    let known = source.stacks.iter().map(|s| s.nanos);
+    if source.stacks.is_empty() {
         shares.push(share(None, nanos));
         return;
     }
-    let upto = |samples: u64| (u128::from(nanos) * u128::from(samples) / u128::from(total)) as u64;
-    let mut samples = 0;
-    for &seen in source.stacks {
-        let before = upto(samples);
-        samples += u64::from(seen.count);
-        // A stack that gets nothing still has its samples.
-        shares.push(share(Some(seen), upto(samples) - before));
+    let mut parts = vec![0; source.stacks.len()];
+    let mut left = nanos;
+    if source.own {
+        // Listed times are rounded, and may be more than the sum by as much.
+        left -= spread(
+            known.clone().sum::<u64>().min(nanos),
+            known.clone(),
+            &mut parts,
+        );
+        let plain = source.stacks.iter().map(|s| u64::from(s.plain));
+        left -= spread(left, plain, &mut parts);
+        left -= spread(left, known, &mut parts);
     }
+    spread(left, counts, &mut parts);
+    for (&seen, part) in source.stacks.iter().zip(parts) {
+        // A stack that gets nothing still has its samples.
+        shares.push(share(Some(seen), part));
+    }
+}
+
+/// Adds `nanos` to `parts` in proportion to the weights, to the last one; nothing if those are all
+/// 0. Returns what was added.
+fn spread(nanos: u64, weights: impl Iterator<Item = u64> + Clone, parts: &mut [u64]) -> u64 {
+    let total: u128 = weights.clone().map(u128::from).sum();
+    if total == 0 {
+        return 0;
+    }
+    let upto = |weight: u128| (u128::from(nanos) * weight / total) as u64;
+    let mut weight = 0;
+    for (part, more) in parts.iter_mut().zip(weights) {
+        let before = upto(weight);
+        weight += u128::from(more);
+        *part += upto(weight) - before;
+    }
+    nanos
 }

@@ -126,6 +126,8 @@ impl<K: Copy + Eq + std::hash::Hash> Pool<K> {
                 stack,
                 kernel,
                 count,
+                plain: count,
+                nanos: 0,
             });
             let stacks = heaviest(seen.collect());
             donors.entry(key).or_default().add(Donor {

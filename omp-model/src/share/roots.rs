@@ -42,6 +42,8 @@ pub(super) fn roots<'g>(
         stack,
         kernel: false,
         count: 1,
+        plain: 1,
+        nanos: 0,
     };
     common.retain(|_, stack| *stack != StackId::EMPTY);
     common

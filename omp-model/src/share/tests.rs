@@ -11,6 +11,7 @@ const SPIN: &str = "sched_yield R:?+4 R:?+7 start_thread clone3";
 struct Fed {
     world: World,
     sums: Vec<Sum>,
+    intervals: Vec<Interval>,
     samples: Vec<Sample>,
     header: Header,
 }
@@ -41,6 +42,7 @@ impl Fed {
         Fed {
             world,
             sums: Vec::new(),
+            intervals: Vec::new(),
             samples: Vec::new(),
             header: Header::default(),
         }
@@ -75,11 +77,25 @@ impl Fed {
         });
     }
 
+    /// A listed sleep, with a stack taken a little before it begins.
+    fn sleep(&mut self, tag: TagId, (start, length): (u64, u64), stack: &str) {
+        self.intervals.push(Interval {
+            thread: ThreadId(0),
+            start: Nanos(start),
+            length: Nanos(length),
+            tag,
+            presence: Presence::Blocked,
+        });
+        self.sample(0, 0, tag, SampleKind::Blocked, stack);
+        self.samples.last_mut().expect("just pushed").time = Nanos(start - 7_000);
+    }
+
     fn profile(&self, mode: ViewMode) -> Profile {
         let recording = Recording {
             tables: &self.world.tables,
             symbols: &self.world.symbols,
             sums: &self.sums,
+            intervals: &self.intervals,
             header: &self.header,
         };
         profile(&recording, self.samples.iter().copied(), mode)
@@ -422,4 +438,63 @@ fn idle_stands_alone_and_machine_stacks_have_no_pseudo_functions() {
             assert!(!pseudo, "seed {seed}");
         }
     }
+}
+
+#[test]
+fn a_long_sleep_is_not_outvoted_by_many_short_ones() {
+    let mut fed = Fed::new(1);
+    let tag = fed.world.tag(State::Serial, ContextId::ROOT);
+    let (doze, join) = ("nanosleep doze main _start", "futex_wait join main _start");
+    let second = SLICE.0;
+    // Too short to be listed: the first one might be taken for the beginning of the long one.
+    for at in [100_000_000, 300_000_000, 399_950_000] {
+        fed.sample(0, 0, tag, SampleKind::Blocked, doze);
+        fed.samples.last_mut().expect("just pushed").time = Nanos(at);
+    }
+    fed.sleep(tag, (400_000_000, 2 * second), join);
+    fed.sum(0, 0, tag, Presence::Blocked, second * 6 / 10 + 3_000_000);
+    fed.sum(0, 1, tag, Presence::Blocked, second);
+    fed.sum(0, 2, tag, Presence::Blocked, second * 4 / 10);
+    assert_eq!(
+        fed.rows(ViewMode::User),
+        [
+            row(doze, 3_000_000, 0, false),
+            row(join, second * 6 / 10, 0, false),
+            row(join, second, 0, false),
+            row(join, second * 4 / 10, 0, false),
+        ]
+    );
+}
+
+#[test]
+fn a_sleep_goes_on_where_what_is_waited_for_changes() {
+    let mut fed = Fed::new(1);
+    let outside = fed.world.tag(State::Serial, ContextId::ROOT);
+    let region = fed.region();
+    let inside = fed.world.tag(State::Overhead, region);
+    let stack = "futex_wait R:?+4 R:__kmpc_fork_call foo+9 main __libc_start_main _start";
+    fed.sleep(outside, (1_000_000, 5_000_000), stack);
+    let mut rest = fed.intervals[0];
+    (rest.start, rest.tag) = (Nanos(6_000_000), inside);
+    fed.intervals.push(rest);
+    fed.sum(0, 0, outside, Presence::Blocked, 5_000_000);
+    fed.sum(0, 0, inside, Presence::Blocked, 5_000_000);
+    let inferred: Vec<bool> = fed.rows(ViewMode::User).iter().map(|row| row.3).collect();
+    assert_eq!(inferred, [false, false]);
+}
+
+#[test]
+fn time_that_no_sample_tells_of_stands_on_what_all_stacks_of_its_thread_share() {
+    let mut fed = Fed::new(1);
+    let serial = fed.world.tag(State::Serial, ContextId::ROOT);
+    let fork = "request+9 connection start_thread clone3";
+    let region = fed.world.region(ContextId::ROOT, fork);
+    let work = fed.world.tag(State::Work, region);
+    fed.sum(0, 0, serial, Presence::Running, 300);
+    fed.sum(0, 0, work, Presence::Running, 700);
+    let found = fed.rows(ViewMode::User);
+    assert_eq!(
+        found[0],
+        row("request connection start_thread clone3", 300, 0, true)
+    );
 }

@@ -180,6 +180,7 @@ impl Stage {
             tables: &self.tables,
             symbols: &self.symbols,
             sums: &self.sums,
+            intervals: &self.intervals,
             header: &header,
         };
         let mut profile = share::profile(&recording, [], ViewMode::User);

@@ -1,0 +1,115 @@
+//! How long a thread stayed where it was seen to leave its CPU.
+//!
+//! A stack taken at a switch stands for one sleep, and sleeps differ in length by orders of
+//! magnitude: to count them would give a thread that dozes a thousand times and then waits for an
+//! hour nearly all of the hour to the dozing. The long ones are listed one by one, so the stack at
+//! whose switch one began has all of its time.
+
+use rustc_hash::FxHashMap;
+
+use crate::ids::{Nanos, TagId, ThreadId};
+use crate::rows::{Interval, SLICE, Sample};
+use crate::state::Presence;
+
+use super::Group;
+
+/// From a stack at a switch to the switch itself: the kernel copies the stack in between, and
+/// listed times are whole microseconds.
+const BEFORE: u64 = 100_000;
+const AFTER: u64 = 2_000;
+
+/// The listed times off the CPU, and the samples that they began with.
+pub(super) struct Sleeps<'a> {
+    /// By thread, in the order of time.
+    listed: FxHashMap<ThreadId, Vec<&'a Interval>>,
+    /// By thread and place in its list: the last sample before the switch.
+    begun: FxHashMap<(ThreadId, usize), Sample>,
+}
+
+impl<'a> Sleeps<'a> {
+    pub(super) fn new(intervals: &'a [Interval]) -> Self {
+        let mut listed = FxHashMap::<ThreadId, Vec<&Interval>>::default();
+        for interval in intervals {
+            if interval.presence != Presence::Running {
+                listed.entry(interval.thread).or_default().push(interval);
+            }
+        }
+        for list in listed.values_mut() {
+            list.sort_by_key(|interval| interval.start);
+        }
+        Sleeps {
+            listed,
+            begun: FxHashMap::default(),
+        }
+    }
+
+    /// Notes a sample at a switch. Returns one that stands for no listed sleep: the sample itself,
+    /// or an earlier one that was taken for the beginning of what turns out to be this one's.
+    pub(super) fn note(&mut self, sample: Sample) -> Option<Sample> {
+        let Some(at) = self.first(&sample) else {
+            return Some(sample);
+        };
+        let known = self.begun.entry((sample.thread, at)).or_insert(sample);
+        if known.time == sample.time {
+            return None;
+        }
+        let (later, earlier) = if known.time < sample.time {
+            (sample, *known)
+        } else {
+            (*known, sample)
+        };
+        *known = later;
+        Some(earlier)
+    }
+
+    fn first(&self, sample: &Sample) -> Option<usize> {
+        let list = self.listed.get(&sample.thread)?;
+        let from = Nanos(sample.time.0.saturating_sub(AFTER));
+        let at = list.partition_point(|interval| interval.start < from);
+        let interval = list.get(at)?;
+        let near = interval.start.0 <= sample.time.0.saturating_add(BEFORE);
+        (near && interval.presence == sample.kind.presence()).then_some(at)
+    }
+
+    /// Each noted sample with the parts of its sleep. What the thread waits for can change while
+    /// it sleeps, and a sleep can last for many slices of time.
+    pub(super) fn parts(self, mut take: impl FnMut(&Sample, Group, u64)) {
+        for (&(thread, first), sample) in &self.begun {
+            let list = &self.listed[&thread];
+            let mut upto = list[first].start;
+            for interval in &list[first..] {
+                if interval.start != upto || interval.presence != sample.kind.presence() {
+                    break;
+                }
+                upto = Nanos(interval.start.0 + interval.length.0);
+                slices(interval, |slice, nanos| {
+                    take(
+                        sample,
+                        group(thread, interval.tag, slice, interval.presence),
+                        nanos,
+                    );
+                });
+            }
+        }
+    }
+}
+
+fn group(thread: ThreadId, tag: TagId, slice: u32, presence: Presence) -> Group {
+    Group {
+        thread,
+        tag,
+        slice,
+        presence,
+    }
+}
+
+fn slices(interval: &Interval, mut take: impl FnMut(u32, u64)) {
+    let end = interval.start.0 + interval.length.0;
+    let mut at = interval.start.0;
+    while at < end {
+        let slice = at / SLICE.0;
+        let border = end.min((slice + 1) * SLICE.0);
+        take(slice as u32, border - at);
+        at = border;
+    }
+}
