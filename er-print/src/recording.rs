@@ -7,6 +7,7 @@ use omp_model::experiment::Experiment;
 use omp_model::filter::{self, Filter};
 use omp_model::metrics::Available;
 use omp_model::profile::{Profile, ViewMode};
+use omp_model::rewrite::constructs;
 use omp_model::share::{self, Shares, blame};
 use omp_model::symbolize::{self, Files};
 use omp_model::symbols::SymbolTable;
@@ -56,13 +57,16 @@ impl Recording {
             .iter()
             .map(ToString::to_string)
             .collect();
-        let symbols = experiment.symbols.take().unwrap_or_else(|| {
+        let mut symbols = experiment.symbols.take().unwrap_or_else(|| {
             warnings.push(
                 "it holds no symbols: they were taken from the files as they are on this machine now"
                     .to_owned(),
             );
             symbolize::resolve(&experiment.tables, &mut Files::default())
         });
+        let samples = experiment.samples.iter();
+        let evidence = samples.map(|sample| (sample.stack, sample.tag));
+        constructs::settle(&mut symbols, &experiment.tables, evidence);
         let name = path.display().to_string();
         let origins = vec![number; experiment.tables.threads.len()];
         Ok(Recording {

@@ -196,7 +196,7 @@ mod tests {
             assert_eq!(Kind::from_u8(*kind as u8), Some(*kind));
         }
         assert_eq!(Kind::from_u8(0), None);
-        assert_eq!(Kind::from_u8(21), None);
+        assert_eq!(Kind::from_u8(KINDS.len() as u8 + 1), None);
     }
 
     #[test]

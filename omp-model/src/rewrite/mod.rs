@@ -10,6 +10,7 @@
 //! point, supplies everything outward of it, on every thread alike. So primary, workers and
 //! threads of nested teams have the same callers by construction.
 
+pub mod constructs;
 mod frames;
 mod functions;
 mod naming;

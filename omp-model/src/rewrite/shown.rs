@@ -83,6 +83,15 @@ fn of_entry(name: &str) -> Shown {
     known.map_or(Shown::Overhead, |&(_, shown)| shown)
 }
 
+/// Whether an entry point is nothing but a clock, in C or Fortran: reading one is the program's
+/// own time, as it would be with any other clock, and who waits by the clock spins in its own code.
+fn is_clock(entry: Option<&str>) -> bool {
+    entry.is_some_and(|name| {
+        let name = name.trim_end_matches('_');
+        matches!(name, "omp_get_wtime" | "omp_get_wtick")
+    })
+}
+
 fn is_reduction(entry: Option<&str>) -> bool {
     entry.is_some_and(|name| of_entry(name) == Shown::Reduction)
 }
@@ -90,7 +99,7 @@ fn is_reduction(entry: Option<&str>) -> bool {
 /// The state by the stack alone: records were lost, or no tool could be loaded.
 fn by_stack(thread: ThreadKind, leaf: &Leaf, entry: Option<&str>) -> Shown {
     match entry {
-        _ if !leaf.runtime => match thread {
+        _ if !leaf.runtime || is_clock(entry) => match thread {
             ThreadKind::Worker => Shown::Work,
             _ => Shown::Serial,
         },
@@ -126,7 +135,7 @@ pub(super) fn refine(
     } = clues;
     let working = |shown: Shown| match entry {
         _ if leaf.reducing || combining => Shown::Reduction,
-        _ if !leaf.runtime => shown,
+        _ if !leaf.runtime || is_clock(entry) => shown,
         Some(name) if of_entry(name) == Shown::Reduction => Shown::Reduction,
         // No event tells of it.
         Some(name) if name.contains("doacross") && of_entry(name) == Shown::Ordered => {
@@ -154,5 +163,30 @@ pub(super) fn refine(
         State::Ordered => Shown::Ordered,
         State::Atomic => Shown::Atomic,
         State::TaskWait | State::TaskGroup => Shown::Task,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_is_the_program_s_own_time_and_other_queries_are_overhead() {
+        let leaf = Leaf {
+            runtime: true,
+            ..Leaf::default()
+        };
+        let clues = Clues {
+            eventful: true,
+            combining: false,
+        };
+        let shown = |state, entry| refine(state, ThreadKind::Worker, &leaf, Some(entry), clues);
+        for clock in ["omp_get_wtime", "omp_get_wtime_", "omp_get_wtick"] {
+            assert_eq!(shown(State::Work, clock), Shown::Work);
+            assert_eq!(shown(State::Serial, clock), Shown::Serial);
+            assert_eq!(shown(State::Lock, clock), Shown::Lock);
+        }
+        assert_eq!(shown(State::Work, "omp_get_thread_num"), Shown::Overhead);
+        assert_eq!(shown(State::Unknown, "omp_get_wtime"), Shown::Work);
     }
 }

@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use omp_model::barriers::Barrier;
 use omp_model::experiment::{Batch, Writer};
 use omp_model::header::{FORMAT_VERSION, Header};
 use omp_model::ids::*;
@@ -436,6 +437,11 @@ impl Generator {
         let mut symbols = SymbolTable {
             files: vec!["/home/someone/solver.cpp".to_owned(), "mesh.h".to_owned()],
             misses: vec![(ModuleId(3), "its file is gone".to_owned())],
+            barriers: vec![
+                (FrameId(1), Barrier::Explicit),
+                (FrameId(2), Barrier::Unknown),
+                (FrameId(4), Barrier::Implicit),
+            ],
             ..SymbolTable::default()
         };
         for function in 0..functions {

@@ -1,0 +1,123 @@
+//! Of which construct an outlined function is, where its name does not say.
+//!
+//! gcc calls the bodies of tasks, teams and parallel regions alike (`foo._omp_fn.1`), as does
+//! flang; the context that they run in tells them apart.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::ids::{ContextId, StackId, TagId};
+use crate::state::State;
+use crate::symbols::{Construct, FunctionId, SymbolTable};
+use crate::tables::{ContextKind, Tables};
+
+use super::frames::{Facts, Walk};
+use super::segment::{self, Body};
+
+/// What a context's body was made of.
+const fn construct_of(kind: ContextKind) -> Option<Construct> {
+    match kind {
+        ContextKind::Region => Some(Construct::Parallel),
+        ContextKind::Task => Some(Construct::Task),
+        ContextKind::Teams => Some(Construct::Teams),
+        ContextKind::Root => None,
+    }
+}
+
+/// Sets the construct of outlined functions by what they ran as in most of the `evidence`, the
+/// machine stacks and tags of samples. It is not looked at in recordings without tasks and teams.
+pub fn settle(
+    symbols: &mut SymbolTable,
+    tables: &Tables,
+    evidence: impl IntoIterator<Item = (StackId, TagId)>,
+) {
+    let special = |kind| matches!(kind, ContextKind::Task | ContextKind::Teams);
+    if !tables.contexts.rows().iter().any(|row| special(row.kind)) {
+        return;
+    }
+    for (function, construct) in decide(&Facts::new(tables, symbols), evidence) {
+        if let Some(outlined) = &mut symbols.functions[function.0 as usize].outlined {
+            outlined.construct = construct;
+        }
+    }
+}
+
+fn decide(
+    facts: &Facts<'_>,
+    evidence: impl IntoIterator<Item = (StackId, TagId)>,
+) -> Vec<(FunctionId, Construct)> {
+    let mut votes = FxHashMap::<(FunctionId, Construct), u64>::default();
+    let mut vote = |context: ContextId, walk: &Walk| {
+        if let Some(construct) = construct_of(facts.context(context).kind)
+            && let Body::Frame(at) = segment::split(facts, walk, context).body
+            && let Some(body) = walk.nodes[at].function
+            && [true, false].map(|task| facts.can_be_body(Some(body), task)) == [Some(true); 2]
+        {
+            *votes.entry((facts.whole(body), construct)).or_default() += 1;
+        }
+    };
+    let mut seen = FxHashSet::default();
+    for (stack, tag) in evidence {
+        let Some(tag) = facts.tables.tags.get(tag.0) else {
+            continue;
+        };
+        let inside = tag.context != ContextId::ROOT && tag.state != State::Idle;
+        if inside && seen.insert((stack, tag.context)) {
+            vote(tag.context, &Walk::new(facts, stack));
+        }
+    }
+    // What a construct forks or creates, it does so from within its body.
+    for inner in facts.tables.contexts.rows() {
+        if inner.parent != ContextId::ROOT {
+            vote(inner.parent, &Walk::new(facts, inner.stack));
+        }
+    }
+    let mut sorted: Vec<_> = votes.into_iter().map(|((f, c), n)| (f, n, c)).collect();
+    sorted.sort_unstable_by_key(|&(function, count, construct)| (function, count, construct as u8));
+    // The last of a function has most votes.
+    let last = sorted.chunk_by(|one, other| one.0 == other.0);
+    last.filter_map(|votes| {
+        votes
+            .last()
+            .map(|&(function, _, construct)| (function, construct))
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rewrite::world::World;
+    use crate::tables::ThreadKind;
+
+    #[test]
+    fn bodies_of_gcc_are_called_what_they_ran_as() {
+        let mut world = World::new();
+        let team = "R:gomp_thread_start start_thread clone3";
+        let region = world.region(ContextId::ROOT, "foo+9 main __libc_start_main _start");
+        let site = format!("foo._omp_fn.0+12 {team}");
+        let task = world.context(region, ContextKind::Task, &site);
+        let moments = [
+            (region, format!("work foo._omp_fn.0+12 {team}")),
+            (
+                task,
+                format!("work foo._omp_fn.1+14 R:GOMP_barrier foo._omp_fn.0+12 {team}"),
+            ),
+            // The clocks of events and samples differ: a moment too early for the task.
+            (region, format!("foo._omp_fn.1+14 {team}")),
+            (task, format!("leaf foo._omp_fn.1+14 R:GOMP_barrier {team}")),
+        ];
+        let evidence = moments.map(|(context, stack)| {
+            let state = (State::Work, context);
+            let moment = world.moment(&stack, state, ThreadKind::Worker);
+            (moment.stack, moment.tag)
+        });
+        settle(&mut world.symbols, &world.tables, evidence);
+        let construct = |name: &str| {
+            let mut functions = world.symbols.functions.iter();
+            let found = functions.find(|function| function.name == name);
+            found.and_then(|function| Some(function.outlined.as_ref()?.construct))
+        };
+        assert_eq!(construct("foo._omp_fn.0"), Some(Construct::Parallel));
+        assert_eq!(construct("foo._omp_fn.1"), Some(Construct::Task));
+    }
+}
