@@ -12,6 +12,7 @@ mod parse;
 mod path;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod values;
 mod weigh;
 mod words;

@@ -72,7 +72,7 @@ impl Made {
         };
         // Second 0: thread 1 works for 0.8 s in bar, with four samples on CPUs 0, 0, 0, 1.
         let bar = made.path(&[0, 1, 2]);
-        made.item(bar, 0, Shown::Work, Presence::Running, 0.8, 0);
+        made.item(bar, 0, Shown::Work, Presence::Running, (0.8, 0));
         for (at, cpu) in [(100, 0), (300, 0), (600, 0), (900, 1)] {
             made.samples.push(Sample {
                 time: Nanos(at * 1_000_000),
@@ -85,8 +85,8 @@ impl Made {
         }
         // Thread 2 sleeps in the barrier from 0.2 s to 1.4 s.
         let foo = made.path(&[0, 1]);
-        made.item(foo, 1, Shown::ImplicitBarrier, Presence::Blocked, 0.8, 0);
-        made.item(foo, 1, Shown::ImplicitBarrier, Presence::Blocked, 0.4, 1);
+        made.item(foo, 1, Shown::ImplicitBarrier, Presence::Blocked, (0.8, 0));
+        made.item(foo, 1, Shown::ImplicitBarrier, Presence::Blocked, (0.4, 1));
         made.intervals.push(Interval {
             thread: ThreadId(1),
             start: Nanos(200_000_000),
@@ -96,7 +96,7 @@ impl Made {
         });
         // Then it works in main, without a sample.
         let main = made.path(&[0]);
-        made.item(main, 1, Shown::Work, Presence::Running, 0.2, 1);
+        made.item(main, 1, Shown::Work, Presence::Running, (0.2, 1));
         made
     }
 
@@ -116,8 +116,7 @@ impl Made {
         thread: u32,
         shown: Shown,
         presence: Presence,
-        seconds: f64,
-        slice: u32,
+        (seconds, slice): (f64, u32),
     ) {
         let waits = presence == Presence::Blocked;
         self.profile.items.push(Item {
