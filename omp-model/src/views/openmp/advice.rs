@@ -143,10 +143,27 @@ fn thread_name(names: &Names<'_>, thread: ThreadId) -> String {
     )
 }
 
+/// Seconds below which an instance of a region costs about as much as it does.
+const SMALL: f64 = 100e-6;
+
+fn small(row: &RegionRow, each: f64) -> (String, String) {
+    (
+        format!(
+            "entered {} times for {:.1} us each",
+            row.instances,
+            each * 1e6
+        ),
+        "make one region of several, or put the parallel directive on an outer loop".to_owned(),
+    )
+}
+
 /// What the numbers show, and what follows from that.
 fn explain(names: &Names<'_>, row: &RegionRow, cause: Cause) -> (String, String) {
     let each = row.own.elapsed / row.instances.max(1) as f64;
     let (finding, hint): (String, &str) = match cause {
+        Cause::Imbalance | Cause::Scheduling if row.instances > 0 && each < SMALL => {
+            return small(row, each);
+        }
         Cause::Imbalance => return imbalance(names, row),
         Cause::Lock => (
             waited(row, row.time(Metric::Lock) + row.time(Metric::Critical)),
@@ -164,15 +181,6 @@ fn explain(names: &Names<'_>, row: &RegionRow, cause: Cause) -> (String, String)
         Cause::Reduction => (
             waited(row, row.time(Metric::Reduction)),
             "reduce less often, or into smaller objects",
-        ),
-        // Below this a region costs about as much as it does.
-        Cause::Scheduling if each < 100e-6 => (
-            format!(
-                "entered {} times for {:.1} us each",
-                row.instances,
-                each * 1e6
-            ),
-            "make one region of several, or put the parallel directive on an outer loop",
         ),
         Cause::Scheduling => (
             format!(
@@ -242,8 +250,12 @@ fn imbalance(names: &Names<'_>, row: &RegionRow) -> (String, String) {
             "try schedule(dynamic), or schedule(guided) with small chunks".to_owned(),
         );
     }
+    let balance = row.load_balance();
     (
-        format!("the work is even (load balance {:.2})", row.load_balance()),
+        match balance > 0.9 {
+            true => format!("the work is even (load balance {balance:.2})"),
+            false => format!("uneven work (load balance {balance:.2}) explains little of it"),
+        },
         "threads come to the barrier late for another reason: too few CPUs, or waits and serial \
          parts inside the region; leave barriers out with nowait where one can"
             .to_owned(),

@@ -319,3 +319,67 @@ fn nobody_is_blamed_for_a_second_in_which_nobody_worked() {
     let total: f64 = profile.items.iter().map(|item| item.blame).sum();
     close(total, 1.0);
 }
+
+fn first_finding(stage: &Stage) -> String {
+    let (profile, measured) = (stage.profile(), stage.measured());
+    let found = losses(
+        &profile,
+        &stage.names(),
+        &measured,
+        &rows(stage),
+        &run(stage),
+    );
+    found[0].finding.clone()
+}
+
+/// Two threads that work and then wait, in instances that are all alike.
+fn even(instances: u32) -> Stage {
+    let mut stage = Stage::new(2, 100);
+    let region = stage.construct(ROOT, ContextKind::Region, 0x40);
+    for thread in 0..2 {
+        stage.run(thread, State::Work, region, 40);
+        stage.run(thread, State::ImplicitBarrier, region, 60);
+    }
+    stage.instance(region, 0, 100, &[40, 40]);
+    stage.region_sums[0].instances = instances;
+    stage
+}
+
+#[test]
+fn the_cause_of_imbalance_is_told_apart() {
+    // One thread does everything, as in a single construct.
+    let mut stage = Stage::new(4, 100);
+    let region = stage.construct(ROOT, ContextKind::Region, 0x40);
+    stage.run(0, State::Work, region, 100);
+    for thread in 1..4 {
+        stage.run(thread, State::ImplicitBarrier, region, 100);
+    }
+    stage.instance(region, 0, 100, &[100, 0, 0, 0]);
+    assert_eq!(
+        first_finding(&stage),
+        "thread 100 does 100 % of the work alone"
+    );
+
+    // The heavy thread is another one each time.
+    let mut stage = Stage::new(2, 200);
+    let region = stage.construct(ROOT, ContextKind::Region, 0x40);
+    for (heavy, light) in [(0, 1), (1, 0)] {
+        stage.run(heavy, State::Work, region, 100);
+        stage.run(light, State::Work, region, 20);
+        stage.run(light, State::ImplicitBarrier, region, 80);
+        stage.instance(region, 0, 100, &[100, 20]);
+    }
+    assert_eq!(
+        first_finding(&stage),
+        "the work is uneven (load balance 0.60), each time on another thread"
+    );
+
+    assert_eq!(
+        first_finding(&even(1)),
+        "the work is even (load balance 1.00)"
+    );
+    assert_eq!(
+        first_finding(&even(5_000)),
+        "entered 5000 times for 20.0 us each"
+    );
+}
