@@ -85,6 +85,10 @@ pub fn decide(
 /// Bytes of a call, by offset or through the global offset table.
 const CALL: u64 = 6;
 
+/// Bytes of a statement that does something: a call with one argument. What is shorter can be a
+/// jump and its register, which gcc gives to the line before them.
+const STATEMENT: u64 = 10;
+
 /// What a function may have in bytes to be searched whole.
 const LARGEST: u64 = 1 << 20;
 
@@ -102,15 +106,19 @@ fn is_first(symbols: &Symbols, address: u64, line: (&str, u32)) -> bool {
     !is_on(symbols, address.saturating_sub(CALL), line)
 }
 
-/// Whether a line has nothing but calls in the function around `address`.
+/// Whether a line has nothing but the call that ends at `address`, and no statement elsewhere in
+/// the function.
 fn stands_alone(symbols: &Symbols, address: u64, line: (&str, u32)) -> bool {
     let Some(function) = symbols.code(address) else {
         return false;
     };
+    if is_on(symbols, address + 1, line) {
+        return false;
+    }
     let mut run = 0;
     for at in function.start..function.start + function.size.min(LARGEST) {
         run = if is_on(symbols, at, line) { run + 1 } else { 0 };
-        if run > CALL {
+        if run >= STATEMENT {
             return false;
         }
     }

@@ -92,6 +92,12 @@ pub enum Pseudo {
     Atomic,
     /// `<OMP task wait>`
     Task,
+    /// `<OpenBLAS idle>`: a thread of OpenBLAS's own pool without work, or the one that waits for
+    /// that pool.
+    OpenBlasIdle,
+    /// `<OMP flush spin>`: a `flush` in the program's own code, of which one that takes time is in
+    /// a loop that waits for another thread. Work by the standard.
+    FlushSpin,
     /// `<Unknown>`: no stack and no context.
     Unknown,
 }

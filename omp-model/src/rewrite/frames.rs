@@ -8,6 +8,7 @@ use crate::symbols::{Construct, FunctionId, SymbolTable};
 use crate::tables::{Context, Cut, RuntimeKind, StackEntry, Tables};
 
 use super::functions::{FunctionFacts, base_name};
+use super::pools::{self, Waiting};
 
 /// What a frame is to a user. Kernel frames are not even looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +50,8 @@ pub(super) struct Leaf {
     pub(super) reducing: bool,
     /// Whether the stack's outermost user frame, if any, lies inward of a thread's start.
     pub(super) bare: bool,
+    /// Whether a pool of threads beside OpenMP waits there.
+    pub(super) pool: Option<Waiting>,
 }
 
 /// A machine stack without the kernel's frames, leaf first.
@@ -397,6 +400,8 @@ impl Walk {
         }
         walk.find_roles(facts);
         walk.find_leaf(facts);
+        walk.leaf.pool = pools::waiting(facts, &mut walk.nodes);
+        walk.leaf.runtime |= walk.leaf.pool.is_some();
         walk
     }
 

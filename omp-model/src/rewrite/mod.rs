@@ -14,6 +14,7 @@ pub mod constructs;
 mod frames;
 mod functions;
 mod naming;
+mod pools;
 mod segment;
 mod shown;
 #[cfg(test)]
@@ -112,7 +113,8 @@ impl<'a> Rewriter<'a> {
             walk.keep_start();
         }
         let shown = self.refine(&walk, tag, moment.thread);
-        let path = if shown == Shown::Idle {
+        let pool = walk.leaf.pool.filter(|_| shown == Shown::Idle);
+        let path = if shown == Shown::Idle && pool.is_none_or(|pool| pool.own) {
             PathId::EMPTY
         } else {
             // A stack whose leaf is user code, in a wait: the clocks of samples and events differ
@@ -125,7 +127,18 @@ impl<'a> Rewriter<'a> {
             };
             self.place(&walk, context, skewed.then_some(tag.place))
         };
-        let path = self.with_leaf(path, shown);
+        let special = match pool {
+            Some(pool) => Some(pool.pseudo),
+            None => walk
+                .leaf
+                .entry
+                .filter(|&entry| shown::is_flush(shown, self.facts.linkage(entry)))
+                .map(|_| Pseudo::FlushSpin),
+        };
+        let path = match special {
+            Some(pseudo) => self.push(path, Callee::Pseudo(pseudo), FrameId::NONE),
+            None => self.with_leaf(path, shown),
+        };
         self.user.insert(moment, (path, shown));
         (path, shown)
     }

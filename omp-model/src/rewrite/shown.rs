@@ -83,13 +83,21 @@ fn of_entry(name: &str) -> Shown {
     known.map_or(Shown::Overhead, |&(_, shown)| shown)
 }
 
-/// Whether an entry point is nothing but a clock, in C or Fortran: reading one is the program's
-/// own time, as it would be with any other clock, and who waits by the clock spins in its own code.
-fn is_clock(entry: Option<&str>) -> bool {
+/// Whether an entry point does the program's own work: a clock, for reading one is what reading
+/// any other clock would be, and a flush. Who waits by them spins in its own code.
+fn is_own(entry: Option<&str>) -> bool {
     entry.is_some_and(|name| {
-        let name = name.trim_end_matches('_');
-        matches!(name, "omp_get_wtime" | "omp_get_wtick")
+        let clock = name.trim_end_matches('_');
+        matches!(clock, "omp_get_wtime" | "omp_get_wtick") || name == FLUSH
     })
+}
+
+/// The `flush` directive by clang; gcc makes it an instruction.
+const FLUSH: &str = "__kmpc_flush";
+
+/// Whether such time in an entry point is a flush by the program's own code.
+pub(super) fn is_flush(shown: Shown, entry: &str) -> bool {
+    shown == Shown::Work && entry == FLUSH
 }
 
 fn is_reduction(entry: Option<&str>) -> bool {
@@ -99,7 +107,7 @@ fn is_reduction(entry: Option<&str>) -> bool {
 /// The state by the stack alone: records were lost, or no tool could be loaded.
 fn by_stack(thread: ThreadKind, leaf: &Leaf, entry: Option<&str>) -> Shown {
     match entry {
-        _ if !leaf.runtime || is_clock(entry) => match thread {
+        _ if !leaf.runtime || is_own(entry) => match thread {
             ThreadKind::Worker => Shown::Work,
             _ => Shown::Serial,
         },
@@ -135,7 +143,7 @@ pub(super) fn refine(
     } = clues;
     let working = |shown: Shown| match entry {
         _ if leaf.reducing || combining => Shown::Reduction,
-        _ if !leaf.runtime || is_clock(entry) => shown,
+        _ if !leaf.runtime || is_own(entry) => shown,
         Some(name) if of_entry(name) == Shown::Reduction => Shown::Reduction,
         // No event tells of it.
         Some(name) if name.contains("doacross") && of_entry(name) == Shown::Ordered => {
@@ -144,6 +152,10 @@ pub(super) fn refine(
         _ => Shown::Overhead,
     };
     match state {
+        // No event tells of it.
+        State::Outside | State::Serial | State::Work | State::Unknown if leaf.pool.is_some() => {
+            Shown::Idle
+        }
         State::Outside if eventful && thread == ThreadKind::Worker => Shown::Idle,
         State::Outside if eventful => working(Shown::Serial),
         State::Outside | State::Unknown => by_stack(thread, leaf, entry),
@@ -188,5 +200,7 @@ mod tests {
         }
         assert_eq!(shown(State::Work, "omp_get_thread_num"), Shown::Overhead);
         assert_eq!(shown(State::Unknown, "omp_get_wtime"), Shown::Work);
+        assert_eq!(shown(State::Work, FLUSH), Shown::Work);
+        assert!(is_flush(Shown::Work, FLUSH) && !is_flush(Shown::Work, "omp_get_wtime"));
     }
 }

@@ -277,6 +277,8 @@ pub const fn pseudo(kind: Pseudo) -> &'static str {
         Pseudo::Ordered => "<OMP ordered section wait>",
         Pseudo::Atomic => "<OMP atomic wait>",
         Pseudo::Task => "<OMP task wait>",
+        Pseudo::OpenBlasIdle => "<OpenBLAS idle>",
+        Pseudo::FlushSpin => "<OMP flush spin>",
         Pseudo::Unknown => "<Unknown>",
     }
 }

@@ -1,0 +1,102 @@
+//! Pools of threads beside OpenMP, of which no event tells: OpenBLAS's.
+//!
+//! Its threads wait for work in one function, spinning or asleep, and whoever gave them work
+//! waits for them in another (`driver/others/blas_server.c` of OpenBLAS). Both have symbols in
+//! Python's wheels; a stripped library names but the second. MKL has no threads but those of an
+//! OpenMP runtime or of TBB.
+
+use crate::profile::Pseudo;
+
+use super::frames::{Facts, Node, Role};
+
+/// A pool that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Waiting {
+    /// Which one.
+    pub(super) pseudo: Pseudo,
+    /// Whether it is a thread of the pool, rather than one that waits for the pool.
+    pub(super) own: bool,
+}
+
+/// The functions that pools wait in.
+const POOLS: [(&str, Waiting); 2] = [
+    (
+        "blas_thread_server",
+        Waiting {
+            pseudo: Pseudo::OpenBlasIdle,
+            own: true,
+        },
+    ),
+    (
+        "exec_blas_async_wait",
+        Waiting {
+            pseudo: Pseudo::OpenBlasIdle,
+            own: false,
+        },
+    ),
+];
+
+/// The pool that the stack's leaf waits in or for. Its frames become the runtime's: they are no
+/// code that the user called.
+pub(super) fn waiting(facts: &Facts<'_>, nodes: &mut [Node]) -> Option<Waiting> {
+    let of = |node: &Node| {
+        let function = facts.linkage(node.function?);
+        POOLS.iter().find(|(name, _)| *name == function)
+    };
+    let (at, &(_, waiting)) = nodes
+        .iter()
+        .enumerate()
+        .find_map(|(at, n)| Some((at, of(n)?)))?;
+    // What a pool calls in its own library is the work; to wait it calls the system's.
+    let module = facts.module(nodes[at].frame);
+    if nodes[..at].iter().any(|n| facts.module(n.frame) == module) {
+        return None;
+    }
+    for node in &mut nodes[..=at] {
+        node.role = Role::Runtime;
+    }
+    Some(waiting)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ids::ContextId;
+    use crate::profile::{Callee, PathId, Pseudo, Shown};
+    use crate::rewrite::Rewriter;
+    use crate::rewrite::world::World;
+    use crate::state::State;
+    use crate::tables::ThreadKind;
+
+    #[test]
+    fn threads_of_openblas_wait_where_they_do_not_compute() {
+        let mut world = World::new();
+        let start = "start_thread clone3";
+        let stacks = [
+            format!("L:blas_thread_server {start}"),
+            format!("futex_wait L:blas_thread_server {start}"),
+            format!("L:dgemm_kernel L:exec_threads L:blas_thread_server {start}"),
+            "sched_yield L:exec_blas_async_wait L:dgemm_ main _start".to_owned(),
+        ];
+        let moments = stacks.map(|stack| {
+            let state = (State::Outside, ContextId::ROOT);
+            world.moment(&stack, state, ThreadKind::Other)
+        });
+        let mut rewriter = Rewriter::new(&world.tables, &world.symbols, moments);
+        let idle = Callee::Pseudo(Pseudo::OpenBlasIdle);
+        let shown = moments.map(|moment| {
+            let (path, shown) = rewriter.user(moment);
+            let row = rewriter.paths().get(path.0).expect("the path is made");
+            let alone = row.callers == PathId::EMPTY;
+            (shown, row.frame.callee == idle, alone)
+        });
+        assert_eq!(
+            shown,
+            [
+                (Shown::Idle, true, true),
+                (Shown::Idle, true, true),
+                (Shown::Serial, false, false),
+                (Shown::Idle, true, false),
+            ]
+        );
+    }
+}
