@@ -9,12 +9,15 @@ use crate::report::{self, Node, Seconds, Source, ThreadRow, Threads};
 use crate::{Cell, Recorded};
 
 /// What a sum may be off: so many seconds, or this share of the truth, whichever is more.
-const ALLOWED: f64 = 0.020;
+pub(crate) const ALLOWED: f64 = 0.020;
 const SHARE: f64 = 0.03;
 
 /// The share of a thread's CPU time that the scheduler may take for switching to and from it: the
 /// thread's own clock counts that, while switch records stand between two threads.
 const SWITCHING: f64 = 0.25;
+
+/// The share that a function's time may be off where it is known by samples alone.
+pub(crate) const SAMPLED: f64 = 0.1;
 
 /// Kinds of waiting, by metric and by the pseudo-function that has their time.
 pub(crate) const WAITS: [(&str, &str); 8] = [
@@ -103,7 +106,13 @@ impl Verdict {
         self.compare_within(what, truth, measured, allowed);
     }
 
-    fn compare_within(&mut self, what: String, truth: Bounds, measured: f64, allowed: f64) {
+    pub(crate) fn compare_within(
+        &mut self,
+        what: String,
+        truth: Bounds,
+        measured: f64,
+        allowed: f64,
+    ) {
         self.deviations.push(Deviation {
             what,
             truth,

@@ -10,8 +10,10 @@ mod cell;
 mod check;
 mod check_tree;
 mod report;
+mod stacks;
 mod tools;
 
 pub use cell::{Cell, Recorded, compiler, folder};
 pub use check::{Deviation, Verdict, check};
+pub use stacks::{Seen, Stacks, Window};
 pub use tools::{Tools, tools};

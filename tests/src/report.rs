@@ -31,43 +31,41 @@ pub(crate) type Seconds = BTreeMap<String, f64>;
 
 /// A node of a call tree.
 #[derive(Debug, Clone)]
-pub struct Node {
+pub(crate) struct Node {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// Time at the node itself.
-    pub own: Seconds,
+    pub(crate) own: Seconds,
     /// Time at it and below it.
-    pub all: Seconds,
+    pub(crate) all: Seconds,
     /// The nodes below.
-    pub children: Vec<Node>,
+    pub(crate) children: Vec<Node>,
 }
 
 /// The function list: inclusive seconds by name, the total under `<Total>`.
-pub type Functions = Vec<(String, Seconds)>;
+pub(crate) type Functions = Vec<(String, Seconds)>;
 
 /// A row of the thread list.
 #[derive(Debug, Clone)]
-pub struct ThreadRow {
+pub(crate) struct ThreadRow {
     /// The kernel's number.
-    pub tid: u32,
-    /// The process.
-    pub pid: u32,
+    pub(crate) tid: u32,
     /// From its birth to its end, in seconds.
-    pub life: f64,
+    pub(crate) life: f64,
     /// Its time.
-    pub time: Seconds,
+    pub(crate) time: Seconds,
 }
 
 /// The thread list.
-pub type Threads = Vec<ThreadRow>;
+pub(crate) type Threads = Vec<ThreadRow>;
 
 /// An experiment to report on.
 #[derive(Debug, Clone, Copy)]
-pub struct Source<'a> {
+pub(crate) struct Source<'a> {
     /// Its directory.
-    pub experiment: &'a Path,
+    pub(crate) experiment: &'a Path,
     /// Whether its program uses OpenMP.
-    pub openmp: bool,
+    pub(crate) openmp: bool,
 }
 
 fn print(source: Source<'_>, mode: &str, view: &str) -> Value {
@@ -111,12 +109,12 @@ fn name(row: &Value) -> String {
 
 impl Node {
     /// The call tree of an experiment, from `<Total>`.
-    pub fn load(source: Source<'_>, mode: &str) -> Node {
+    pub(crate) fn load(source: Source<'_>, mode: &str) -> Node {
         node(&rows(&print(source, mode, "-calltree"))[0])
     }
 
     /// Calls `visit` with each node and the names above it, outermost first.
-    pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&[&'a str], &'a Node)) {
+    pub(crate) fn walk<'a>(&'a self, visit: &mut dyn FnMut(&[&'a str], &'a Node)) {
         let mut above = Vec::new();
         self.walk_under(&mut above, visit);
     }
@@ -160,7 +158,6 @@ pub(crate) fn threads(source: Source<'_>, mode: &str) -> Threads {
         .iter()
         .map(|row| ThreadRow {
             tid: number(row, "tid"),
-            pid: number(row, "pid"),
             life: row["end"].as_f64().expect("it ended") - row["start"].as_f64().expect("it began"),
             time: seconds(row, "e."),
         })

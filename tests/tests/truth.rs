@@ -28,6 +28,11 @@ const ALWAYS: [(&str, WaitPolicy, u32); 16] = [
     ("churn", WaitPolicy::Passive, 2),
 ];
 
+/// A wrong profile is wrong each time. But where other programs want the CPUs, the kernel may take
+/// one for tens of milliseconds just between a program's look at its clock and the construct: then
+/// program and profile differ, and neither errs. So a cell that fails is run again.
+const RUNS: usize = 3;
+
 fn cells() -> Vec<Cell> {
     let asked = std::env::var("PARALLAX_TABLE").unwrap_or_default();
     let mut cells: Vec<Cell> = Vec::new();
@@ -97,31 +102,36 @@ fn the_profile_says_what_the_program_measured() {
     let mut lines = Vec::new();
     let mut wrong = String::new();
     for cell in cells {
-        let begin = Instant::now();
-        let recorded = match cell.record() {
-            Ok(recorded) => recorded,
-            Err(sentence) => {
-                println!("{sentence}");
-                wrong.push_str(&format!("{sentence}\n"));
-                continue;
+        let mut last = None;
+        for _ in 0..RUNS {
+            let begin = Instant::now();
+            let recorded = match cell.record() {
+                Ok(recorded) => recorded,
+                Err(sentence) => {
+                    println!("{sentence}");
+                    last = Some(sentence);
+                    continue;
+                }
+            };
+            let verdict = check(&cell, &recorded);
+            let line = summary(&cell, &verdict, begin.elapsed().as_secs_f64());
+            println!("{line}");
+            if verbose || !verdict.holds() {
+                println!("{verdict}");
             }
-        };
-        let verdict = check(&cell, &recorded);
-        let line = summary(&cell, &verdict, begin.elapsed().as_secs_f64());
-        println!("{line}");
-        if verbose || !verdict.holds() {
-            println!("{verdict}");
+            lines.push(line);
+            if verdict.holds() {
+                recorded.discard();
+                last = None;
+                break;
+            }
+            let (label, experiment) = (cell.label(), recorded.experiment.display());
+            last = Some(format!("{label}: {experiment}\n{verdict}"));
         }
-        if verdict.holds() {
-            recorded.discard();
-        } else {
-            wrong.push_str(&format!(
-                "{}: {}\n",
-                cell.label(),
-                recorded.experiment.display()
-            ));
+        if let Some(sentence) = last {
+            wrong.push_str(&sentence);
+            wrong.push('\n');
         }
-        lines.push(line);
     }
     assert!(wrong.is_empty(), "\n{}\n\n{wrong}", lines.join("\n"));
 }
