@@ -376,11 +376,11 @@ pub(crate) fn facts(app: &App, pointed: &Pointed) -> Vec<String> {
                 app.refined(sample).words()
             ));
         }
+        None if app.timeline.window.skipped => {
+            lines.push("too many samples in sight to tell one: zoom in".to_owned());
+        }
         None if pointed.stack.is_some() => {
             lines.push("no sample here: the place of the construct".to_owned());
-        }
-        None if app.timeline.window.skipped => {
-            lines.push("too many samples in sight: zoom in".to_owned());
         }
         None => lines.push("no sample in this column: . goes to the next".to_owned()),
     }
