@@ -40,7 +40,7 @@ fn cells() -> Vec<Cell> {
         .iter()
         .filter(|p| p.measured && p.name != "moments")
     {
-        let families = [Family::Clang, Family::Flang];
+        let families = [Family::Clang, Family::Gcc, Family::Flang, Family::Gfortran];
         let found = families.into_iter().filter_map(compiler);
         for compiler in found.filter(|c| c.builds(program)) {
             for policy in [WaitPolicy::Passive, WaitPolicy::Active] {
