@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::header::Header;
-use crate::ids::{ContextId, StackId, TagId, ThreadId};
+use crate::ids::{ContextId, FrameId, StackId, TagId, ThreadId};
 use crate::profile::{Item, Profile, Shown, ViewMode};
 use crate::rewrite::{Moment, Rewriter};
 use crate::rows::{Interval, SLICE, Sample, SampleKind, Sum};
@@ -189,7 +189,7 @@ impl Shares {
                 shown,
                 presence: share.group.presence,
                 kernel: running && share.at.is_some_and(|at| at.kernel),
-                inferred: share.inferred,
+                inferred: share.inferred && !(mode != ViewMode::Machine && is_placed(tag)),
                 seconds: share.nanos as f64 / 1e9,
                 blame: 0.0,
                 samples: match share.at {
@@ -215,6 +215,18 @@ fn kind_of(tables: &Tables, thread: ThreadId) -> ThreadKind {
 
 fn tag_of(tables: &Tables, tag: TagId) -> Tag {
     *tables.tags.get(tag.0).unwrap_or(&tables.tags.rows()[0])
+}
+
+/// Whether the event alone says the place in user mode: idleness has none, and the join barrier
+/// stands at its region.
+fn is_placed(tag: Tag) -> bool {
+    match tag.state {
+        State::Idle => true,
+        State::ImplicitBarrier | State::TeamsBarrier => {
+            tag.place == FrameId::NONE && tag.context != ContextId::ROOT
+        }
+        _ => false,
+    }
 }
 
 /// Samples of one group with one stack, being counted.
