@@ -33,6 +33,16 @@ const ALWAYS: [(&str, WaitPolicy, u32); 16] = [
 /// program and profile differ, and neither errs. So a cell that fails is run again.
 const RUNS: usize = 3;
 
+/// What deviates on libgomp, and so does not run always; docs/runtimes.md says by how much.
+/// Reductions cannot be right, since GCC makes them of atomics; of the others the cause is not
+/// known yet.
+const DEVIATES_ON_GNU: [&str; 3] = ["reduction", "ordered", "tasks"];
+
+fn deviates(cell: &Cell) -> bool {
+    let gnu = matches!(cell.compiler.family, Family::Gcc | Family::Gfortran);
+    gnu && DEVIATES_ON_GNU.contains(&cell.program.name)
+}
+
 fn cells() -> Vec<Cell> {
     let asked = std::env::var("PARALLAX_TABLE").unwrap_or_default();
     let mut cells: Vec<Cell> = Vec::new();
@@ -62,10 +72,13 @@ fn cells() -> Vec<Cell> {
     }
     cells.dedup_by_key(|cell| cell.label());
     cells.retain(|cell| match asked.as_str() {
-        "" => ALWAYS.iter().any(|&(name, policy, threads)| {
-            (cell.program.name, cell.policy) == (name, policy)
-                && (cell.threads == threads || cell.program.fixed_threads)
-        }),
+        "" => {
+            !deviates(cell)
+                && ALWAYS.iter().any(|&(name, policy, threads)| {
+                    (cell.program.name, cell.policy) == (name, policy)
+                        && (cell.threads == threads || cell.program.fixed_threads)
+                })
+        }
         "all" => true,
         part => cell.label().contains(part),
     });
