@@ -13,8 +13,9 @@ pub(crate) const ALLOWED: f64 = 0.020;
 const SHARE: f64 = 0.03;
 
 /// The share of a thread's CPU time that the scheduler may take for switching to and from it: the
-/// thread's own clock counts that, while switch records stand between two threads.
-const SWITCHING: f64 = 0.25;
+/// thread's own clock counts that, while switch records stand between two threads. Threads that
+/// wait by yielding, more of them than CPUs, do little else.
+const SWITCHING: f64 = 0.5;
 
 /// The share that a function's time may be off where it is known by samples alone.
 pub(crate) const SAMPLED: f64 = 0.1;

@@ -133,7 +133,8 @@ pub(crate) fn work(verdict: &mut Verdict, tree: &Node, truths: &[Truth]) {
         let (mut work, mut overhead) = (0.0, 0.0);
         tree.walk(&mut |above, node| {
             let inside = innermost(above, &node.name).is_some_and(|name| is_region(name, region));
-            let pseudo = node.name.starts_with("<OMP");
+            // Spinning on a flag is the program's own doing.
+            let pseudo = node.name.starts_with("<OMP") && node.name != "<OMP flush spin>";
             if inside && !pseudo {
                 work += get(&node.own, "total");
             } else if node.name == "<OMP overhead>" {
@@ -219,7 +220,12 @@ pub(crate) fn reaches_start(verdict: &mut Verdict, tree: &Node, machine: &Node) 
     let mut astray = -time_before_start(machine);
     let mut names = Vec::new();
     for child in &tree.children {
-        let start = matches!(child.name.as_str(), "_start" | "clone3" | "<OMP idle>");
+        // The first function of a stripped launcher has no name, but a caller has none either.
+        let first = child
+            .children
+            .iter()
+            .any(|next| next.name == "__libc_start_main");
+        let start = first || matches!(child.name.as_str(), "_start" | "clone3" | "<OMP idle>");
         let time = get(&child.all, "total");
         if !start {
             astray += time;

@@ -9,7 +9,7 @@ use end_to_end::{Cell, Verdict, check, compiler};
 use fixtures::{CATALOGUE, Family, WaitPolicy};
 
 /// What runs always: each kind of waiting asleep and spinning, and each way of making a thread.
-const ALWAYS: [(&str, WaitPolicy, u32); 16] = [
+const ALWAYS: [(&str, WaitPolicy, u32); 18] = [
     ("imbalance", WaitPolicy::Passive, 4),
     ("imbalance", WaitPolicy::Active, 2),
     ("barrier", WaitPolicy::Active, 2),
@@ -26,6 +26,8 @@ const ALWAYS: [(&str, WaitPolicy, u32); 16] = [
     ("recursion", WaitPolicy::Passive, 4),
     ("plain", WaitPolicy::Passive, 2),
     ("churn", WaitPolicy::Passive, 2),
+    ("realigned", WaitPolicy::Passive, 4),
+    ("under_sh", WaitPolicy::Active, 2),
 ];
 
 /// A wrong profile is wrong each time. But where other programs want the CPUs, the kernel may take

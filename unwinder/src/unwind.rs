@@ -233,9 +233,11 @@ impl AddressSpace {
         };
         out.push(frame.regs.ip());
         loop {
-            let sp = frame.regs.sp();
+            // A leaf may keep its return address in a register, and have nothing on the stack
+            // (glibc's vfork). Every other frame has at least that address there.
+            let least = frame.regs.sp() + u64::from(!frame.exact);
             match self.up(cache, &mut frame, stack, thorough) {
-                Ok(()) if frame.regs.sp() <= sp && !frame.exact => {
+                Ok(()) if frame.regs.sp() < least && !frame.exact => {
                     return CutReason::BadStack.into();
                 }
                 Ok(()) if out.len() == most => return CutReason::TooDeep.into(),

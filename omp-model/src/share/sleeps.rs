@@ -68,7 +68,10 @@ impl<'a> Sleeps<'a> {
         let at = list.partition_point(|interval| interval.start < from);
         let interval = list.get(at)?;
         let near = interval.start.0 <= sample.time.0.saturating_add(BEFORE);
-        (near && interval.presence == sample.kind.presence()).then_some(at)
+        // What it did as it left is what it did as its sleep began: else that is another sleep,
+        // whose own stack was not taken.
+        let same = (interval.presence, interval.tag) == (sample.kind.presence(), sample.tag);
+        (near && same).then_some(at)
     }
 
     /// Each noted sample with the parts of its sleep. What the thread waits for can change while

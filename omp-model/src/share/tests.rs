@@ -470,6 +470,21 @@ fn a_long_sleep_is_not_outvoted_by_many_short_ones() {
 }
 
 #[test]
+fn a_sleep_without_a_stack_is_not_given_that_of_the_one_before() {
+    let mut fed = Fed::new(1);
+    let region = fed.region();
+    let short = fed.world.tag(State::ImplicitBarrier, region);
+    let long = fed.world.tag(State::ExplicitBarrier, region);
+    fed.sleep(long, (1_000_000, 5_000_000), "unused main _start");
+    fed.samples[0].tag = short;
+    fed.sum(0, 0, short, Presence::Blocked, 10_000);
+    fed.sum(0, 0, long, Presence::Blocked, 5_000_000);
+    let rows = fed.rows(ViewMode::User);
+    let inferred: Vec<(u64, bool)> = rows.iter().map(|row| (row.1, row.3)).collect();
+    assert_eq!(inferred, [(10_000, false), (5_000_000, true)]);
+}
+
+#[test]
 fn a_sleep_goes_on_where_what_is_waited_for_changes() {
     let mut fed = Fed::new(1);
     let outside = fed.world.tag(State::Serial, ContextId::ROOT);

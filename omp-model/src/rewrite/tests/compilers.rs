@@ -372,3 +372,28 @@ fn a_nameless_region_is_one_for_all_threads_that_fork_it() {
         ),
     );
 }
+
+#[test]
+fn a_critical_section_in_which_a_combiner_was_seen_is_the_reduction_s_own() {
+    let (mut world, r) = foo();
+    let own = world.frame("foo.omp_outlined+35");
+    let other = world.frame("foo.omp_outlined+20");
+    let inside = world.stack(&format!("merge .omp_combiner. foo.omp_outlined+36 {TEAM}"));
+    let waiting = world.stack(&format!(
+        "R:?+1 R:__kmpc_critical foo.omp_outlined+35 {TEAM}"
+    ));
+    let thread = ThreadKind::Worker;
+    let mut at = |stack, state, place| Moment {
+        stack,
+        tag: world.tag_at(state, r, place),
+        thread,
+    };
+    let moments = [
+        at(inside, State::Work, own),
+        at(waiting, State::Critical, own),
+        at(waiting, State::Critical, other),
+    ];
+    let combining = "<Reduction> foo.omp_outlined foo main __libc_start_main _start";
+    let critical = "<Critical> foo.omp_outlined foo main __libc_start_main _start";
+    assert_eq!(world.user(&moments), [combining, combining, critical]);
+}
