@@ -62,7 +62,7 @@ fn check(program: &'static Program, compiler: &Compiler, opt: Opt) {
         "{name}: {instances} regions of which some were not recorded"
     );
     for kind in program.kinds {
-        assert!(truth.total(kind).seconds >= 0.2, "{name}: little {kind}");
+        assert!(truth.total(kind).seconds > 0.0, "{name}: no {kind}");
     }
 }
 
