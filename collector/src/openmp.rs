@@ -257,7 +257,7 @@ impl Context<'_> {
             Kind::ParallelBegin => What::ParallelBegin {
                 region: instance(region.region),
                 site: self.site(),
-                teams: false,
+                teams: region.index == 1,
             },
             Kind::ParallelEnd => What::ParallelEnd {
                 region: instance(region.region),

@@ -74,7 +74,8 @@ kinds! {
     /// The thread leaves the runtime; no payload.
     ThreadEnd = 5,
     /// A parallel or teams region begins on its encountering thread; prefix: its fork point;
-    /// payload: [`RegionPayload`], index 0, size = threads requested, saturated.
+    /// payload: [`RegionPayload`], index 1 for a league of teams, else 0, size = threads (teams)
+    /// requested, saturated.
     ParallelBegin = 6,
     /// The region ended on its encountering thread; payload: [`RegionPayload`], index and size 0.
     ParallelEnd = 7,

@@ -65,11 +65,11 @@ impl Thread {
 
     /// The thread forks a region for which `size` threads are asked.
     #[inline]
-    pub(crate) fn parallel_begin(&mut self, call: Call, size: u32) -> InstanceId {
+    pub(crate) fn parallel_begin(&mut self, call: Call, size: u32, league: bool) -> InstanceId {
         let time = self.producer.now();
         let region = self.producer.instance();
         let prefix = self.context(call);
-        let payload = region_payload(region, 0, size);
+        let payload = region_payload(region, u32::from(league), size);
         self.producer
             .push_at(time, prefix, Kind::ParallelBegin, payload);
         region

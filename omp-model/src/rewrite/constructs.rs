@@ -46,11 +46,18 @@ fn decide(
     evidence: impl IntoIterator<Item = (StackId, TagId)>,
 ) -> Vec<(FunctionId, Construct)> {
     let mut votes = FxHashMap::<(FunctionId, Construct), u64>::default();
+    // clang's names tell tasks from the rest, but not teams from parallel regions.
+    let undecided = |body: FunctionId, kind: ContextKind| {
+        let fits = [true, false].map(|task| facts.can_be_body(Some(body), task));
+        fits == [Some(true); 2] || (kind == ContextKind::Teams && fits[1] == Some(true))
+    };
     let mut vote = |context: ContextId, walk: &Walk| {
-        if let Some(construct) = construct_of(facts.context(context).kind)
+        let context = facts.real_context(context);
+        let kind = facts.context(context).kind;
+        if let Some(construct) = construct_of(kind)
             && let Body::Frame(at) = segment::split(facts, walk, context).body
             && let Some(body) = walk.nodes[at].function
-            && [true, false].map(|task| facts.can_be_body(Some(body), task)) == [Some(true); 2]
+            && undecided(body, kind)
         {
             *votes.entry((facts.whole(body), construct)).or_default() += 1;
         }

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::ids::{ContextId, FrameId, ModuleId, StackId};
 use crate::profile::Callee;
 use crate::symbols::{Construct, FunctionId, SymbolTable};
-use crate::tables::{Context, Cut, RuntimeKind, StackEntry, Tables};
+use crate::tables::{Context, ContextKind, Cut, RuntimeKind, StackEntry, Tables};
 
 use super::functions::{FunctionFacts, base_name};
 use super::pools::{self, Waiting};
@@ -157,7 +157,42 @@ impl<'a> Facts<'a> {
 
     pub(super) fn context(&self, context: ContextId) -> Context {
         let contexts = &self.tables.contexts;
-        *contexts.get(context.0).unwrap_or(&contexts.rows()[0])
+        let row = *contexts.get(context.0).unwrap_or(&contexts.rows()[0]);
+        Context {
+            parent: self.real_context(row.parent),
+            ..row
+        }
+    }
+
+    /// The context of the construct that a program's author knows: the context itself, but for
+    /// what a runtime forks by its own will. To make a league of teams, LLVM's forks a region for
+    /// each team before the construct's body is called.
+    pub(super) fn real_context(&self, context: ContextId) -> ContextId {
+        let contexts = &self.tables.contexts;
+        let Some(own) = contexts.get(context.0) else {
+            return context;
+        };
+        let league = contexts
+            .get(own.parent.0)
+            .filter(|parent| own.kind == ContextKind::Region && parent.kind == ContextKind::Teams);
+        // A region in the body of the league has a fork point in that body.
+        match league {
+            Some(league) if own.stack == league.stack || self.is_start(own.stack) => own.parent,
+            _ => context,
+        }
+    }
+
+    /// Whether a fork point's stack holds but the first frames of a thread.
+    fn is_start(&self, stack: StackId) -> bool {
+        let Some((first, _)) = self.top(stack) else {
+            return false;
+        };
+        self.tables.walk(stack).all(|entry| match entry {
+            StackEntry::Frame(frame) => {
+                self.module(frame) == self.module(first) && !self.is_user(frame)
+            }
+            StackEntry::Cut(_) => false,
+        })
     }
 
     /// The innermost frame of a stack and the stack of its callers.

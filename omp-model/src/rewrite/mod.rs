@@ -203,6 +203,7 @@ impl<'a> Rewriter<'a> {
         let tag = *tags.get(tag.0).unwrap_or(&tags.rows()[0]);
         Tag {
             state: self.facts.symbols.state_of(tag),
+            context: self.facts.real_context(tag.context),
             ..tag
         }
     }

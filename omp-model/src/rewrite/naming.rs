@@ -69,6 +69,7 @@ impl Naming {
         let mut by_context = Votes(FxHashMap::default());
         let mut by_site = Votes(FxHashMap::default());
         let mut vote = |context: ContextId, walk: &Walk| {
+            let context = facts.real_context(context);
             if let Body::Frame(at) = segment::split(facts, walk, context).body
                 && let Some(body) = walk.nodes[at].function
             {

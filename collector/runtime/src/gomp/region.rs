@@ -63,7 +63,7 @@ struct Outer {
     provider: Option<&'static Provider>,
 }
 
-fn begin(thread: &mut Thread, at: At, requested: u32) -> Outer {
+fn begin(thread: &mut Thread, at: At, requested: u32, league: bool) -> Outer {
     let state = &thread.gomp;
     let (team, task, call) = (state.team, state.task.0, state.call(at));
     Outer {
@@ -71,7 +71,7 @@ fn begin(thread: &mut Thread, at: At, requested: u32) -> Outer {
         task,
         provider: state.provider,
         token: thread.token(),
-        region: thread.parallel_begin(call, requested).0,
+        region: thread.parallel_begin(call, requested, league).0,
     }
 }
 
@@ -134,7 +134,7 @@ pub(super) unsafe extern "C-unwind" fn fork(saved: *mut Saved, what: What) -> us
     let body = unsafe { std::mem::transmute::<usize, Option<Body>>(body) };
     let data = data as *mut c_void;
     let outer = if provider.records() {
-        with(|thread| begin(thread, saved.at(), threads as u32))
+        with(|thread| begin(thread, saved.at(), threads as u32, what.kind() == TEAMS))
     } else {
         Outer::default()
     };
@@ -201,7 +201,7 @@ pub(super) unsafe extern "C-unwind" fn open(saved: *mut Saved, what: What) {
             if depth >= DEEPEST {
                 return 0;
             }
-            let outer = begin(thread, saved.at(), threads as u32);
+            let outer = begin(thread, saved.at(), threads as u32, false);
             let region = Region {
                 first: 0,
                 body: Some(body),

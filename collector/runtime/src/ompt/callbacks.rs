@@ -14,8 +14,8 @@ use std::ffi::{c_int, c_uint, c_void};
 use omp_ring::record::InstanceId;
 
 use super::types::{
-    Data, Function, SCOPE_BEGIN, SCOPE_END, STATUS_TASKWAIT_COMPLETE, SYNC_TASKWAIT,
-    TASK_NOT_EXPLICIT, TASK_TASKWAIT, TaskFrame, number,
+    Data, Function, PARALLEL_LEAGUE, SCOPE_BEGIN, SCOPE_END, STATUS_TASKWAIT_COMPLETE,
+    SYNC_TASKWAIT, TASK_NOT_EXPLICIT, TASK_TASKWAIT, TaskFrame, number,
 };
 use crate::context::Call;
 use crate::tls;
@@ -110,13 +110,14 @@ unsafe extern "C" fn parallel_begin(
     frame: *const TaskFrame,
     parallel: *mut Data,
     requested: c_uint,
-    _flags: c_int,
+    flags: c_int,
     code: *const c_void,
 ) {
     // SAFETY: the runtime's own pointers; the team that will read the word does not exist yet.
     unsafe {
         let call = call(task, frame, code);
-        let region = tls::with(|thread| thread.parallel_begin(call, requested).0);
+        let league = flags & PARALLEL_LEAGUE != 0;
+        let region = tls::with(|thread| thread.parallel_begin(call, requested, league).0);
         set_word(parallel, region);
     }
 }

@@ -46,6 +46,9 @@ pub(crate) const SCOPE_BEGIN: c_int = 1;
 /// `ompt_scope_endpoint_t`.
 pub(crate) const SCOPE_END: c_int = 2;
 
+/// `ompt_parallel_league` of `ompt_parallel_flag_t`: the region is a league of teams.
+pub(crate) const PARALLEL_LEAGUE: c_int = 0x4000_0000;
+
 /// `ompt_task_initial | ompt_task_implicit`: no task of the program's making.
 pub(crate) const TASK_NOT_EXPLICIT: c_int = 0x3;
 

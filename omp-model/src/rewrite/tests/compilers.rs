@@ -267,6 +267,31 @@ fn teams_and_their_regions_nest() {
 }
 
 #[test]
+fn what_the_runtime_forks_for_each_team_is_the_league_itself() {
+    let mut world = World::new();
+    let site = format!("solve+5 {MAIN}");
+    let league = world.context(ContextId::ROOT, ContextKind::Teams, &site);
+    let first = world.region(league, &site);
+    let second = world.region(league, "start_thread clone3");
+    let fork = "step+7 solve.omp_outlined+6 R:__kmp_invoke_microtask R:?+4 start_thread clone3";
+    let inner = world.region(second, fork);
+    check(
+        world,
+        &[("first", first), ("second", second), ("inner", inner)],
+        &format!(
+            "
+        Work first Initial: work solve.omp_outlined+6 R:__kmp_invoke_microtask R:__kmp_fork_call R:?+3 R:__kmpc_fork_teams {site}
+            = work solve.omp_outlined solve main __libc_start_main _start
+        TeamsBarrier second Worker: R:?+6 R:?+4 start_thread clone3
+            = <ImplicitBarrier> solve.omp_outlined solve main __libc_start_main _start
+        Work inner Worker: work step.omp_outlined+8 {TEAM}
+            = work step.omp_outlined step solve.omp_outlined solve main __libc_start_main _start
+        "
+        ),
+    );
+}
+
+#[test]
 fn gcc_and_flang_give_tasks_the_names_of_regions() {
     let mut world = World::new();
     let gcc = world.region(ContextId::ROOT, &format!("foo+9 {MAIN}"));
