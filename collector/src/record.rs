@@ -305,6 +305,7 @@ impl Session {
             region_works: &rows.region_works,
             region_spans: &rows.region_spans,
             task_sums: &rows.task_sums,
+            task_spans: &rows.task_spans,
         };
         if let Err(error) = writer.append(&self.merge.tables, &batch) {
             self.give_up(&error);

@@ -171,3 +171,18 @@ pub struct RegionSpan {
     /// The team's size.
     pub team: u16,
 }
+
+/// A piece of an explicit task's execution that is long enough to be listed by itself: from where
+/// a thread took the task up to where it left it, complete or to go on later. Tasks that ran on
+/// top of it meanwhile, in its waits, lie within.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskSpan {
+    /// The task's context: where it was created.
+    pub context: ContextId,
+    /// On which thread it ran.
+    pub thread: ThreadId,
+    /// From when.
+    pub start: Nanos,
+    /// For how long.
+    pub length: Nanos,
+}

@@ -25,8 +25,13 @@ pub struct Union {
     pub origins: Vec<u32>,
 }
 
+/// Why recordings could not be added up: their samples cannot be packed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot add the experiments up: {0}")]
+pub struct UniteError(#[from] io::Error);
+
 /// Adds recordings up; the first one's header leads. Fails only if samples cannot be packed.
-pub fn unite(parts: &[(&Experiment, &SymbolTable)]) -> io::Result<Union> {
+pub fn unite(parts: &[(&Experiment, &SymbolTable)]) -> Result<Union, UniteError> {
     let mut all = Uniting::default();
     let mut samples: Vec<Sample> = Vec::new();
     let mut united = Experiment {
@@ -44,6 +49,7 @@ pub fn unite(parts: &[(&Experiment, &SymbolTable)]) -> io::Result<Union> {
         region_spans: Vec::new(),
         region_works: Vec::new(),
         task_sums: Vec::new(),
+        task_spans: Vec::new(),
         symbols: None,
         finished: parts.iter().all(|part| part.0.finished),
         last: parts
@@ -77,6 +83,7 @@ pub fn unite(parts: &[(&Experiment, &SymbolTable)]) -> io::Result<Union> {
             region_spans: thread by thread, context by context;
             region_works: thread by thread, context by context;
             task_sums: thread by thread, context by context;
+            task_spans: thread by thread, context by context;
         }
     }
     united.samples = Samples::pack(&samples)?;

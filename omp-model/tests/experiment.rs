@@ -7,7 +7,7 @@ use std::fs;
 
 use omp_model::experiment::{Experiment, OpenError, RECORDS, TICK, Warning};
 use omp_model::ids::{Nanos, ThreadId};
-use omp_model::rows::{RegionSpan, Sample};
+use omp_model::rows::{RegionSpan, Sample, TaskSpan};
 use omp_model::symbols::SymbolTable;
 use recording::{Folder, Recording};
 
@@ -63,6 +63,15 @@ fn a_recording_comes_back_by_value() {
         }
     });
     assert_eq!(read.region_spans, spans.collect::<Vec<_>>());
+    let pieces = recording.task_spans.concat().into_iter().map(|piece| {
+        let end = Nanos(piece.start.0 + piece.length.0);
+        TaskSpan {
+            start: ticked(piece.start),
+            length: ticked(end).since(ticked(piece.start)),
+            ..piece
+        }
+    });
+    assert_eq!(read.task_spans, pieces.collect::<Vec<_>>());
     assert_eq!(read.symbols.as_ref(), Some(&recording.symbols));
 }
 

@@ -54,9 +54,10 @@ pub(super) enum Kind {
     TaskSums = 20,
     /// What stands at the places of barriers, as part of a symbol table.
     SymbolBarriers = 21,
+    TaskSpans = 22,
 }
 
-const KINDS: [Kind; 21] = [
+const KINDS: [Kind; 22] = [
     Kind::Header,
     Kind::Modules,
     Kind::Frames,
@@ -78,6 +79,7 @@ const KINDS: [Kind; 21] = [
     Kind::RegionWorks,
     Kind::TaskSums,
     Kind::SymbolBarriers,
+    Kind::TaskSpans,
 ];
 
 impl Kind {
@@ -88,7 +90,9 @@ impl Kind {
     /// What the first reader of this format did not know it may skip: nothing points to it.
     const fn flags(self) -> u8 {
         match self {
-            Kind::RegionWorks | Kind::TaskSums | Kind::SymbolBarriers => SKIPPABLE,
+            Kind::RegionWorks | Kind::TaskSums | Kind::SymbolBarriers | Kind::TaskSpans => {
+                SKIPPABLE
+            }
             _ => 0,
         }
     }

@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 
 use crate::header::{FORMAT_VERSION, Header};
 use crate::ids::Nanos;
-use crate::rows::{Interval, RegionSpan, RegionSum, RegionWork, Sample, Sum, TaskSum};
+use crate::rows::{Interval, RegionSpan, RegionSum, RegionWork, Sample, Sum, TaskSpan, TaskSum};
 use crate::symbols::SymbolTable;
 use crate::tables::Tables;
 
@@ -63,6 +63,8 @@ pub struct Batch<'a> {
     pub region_spans: &'a [RegionSpan],
     /// Completed tasks, summed.
     pub task_sums: &'a [TaskSum],
+    /// Long pieces of tasks.
+    pub task_spans: &'a [TaskSpan],
 }
 
 /// Why an experiment could not be written.
@@ -215,6 +217,9 @@ pub struct Experiment {
     /// Completed tasks, summed; sorted likewise by thread, slice and context. Empty in recordings
     /// of earlier versions.
     pub task_sums: Vec<TaskSum>,
+    /// Long pieces of tasks, from and to whole [`TICK`]s; sorted likewise by thread and start.
+    /// Empty in recordings of earlier versions.
+    pub task_spans: Vec<TaskSpan>,
     /// Names, if they were resolved when the recording ended.
     pub symbols: Option<SymbolTable>,
     /// Whether the recording came to its end.

@@ -13,7 +13,9 @@ use super::symbols::Pending;
 use super::{Experiment, HEADER, OpenError, RECORDS, Samples, Warning, samples, text_rows};
 use crate::header::{FORMAT_VERSION, Header};
 use crate::ids::Nanos;
-use crate::rows::{Interval, RegionSpan, RegionSum, RegionWork, SLICE, Sample, Sum, TaskSum};
+use crate::rows::{
+    Interval, RegionSpan, RegionSum, RegionWork, SLICE, Sample, Sum, TaskSpan, TaskSum,
+};
 use crate::symbols::SymbolTable;
 use crate::tables::{Interner, Tables};
 
@@ -60,6 +62,7 @@ pub(super) fn open(path: &Path) -> Result<Experiment, OpenError> {
         region_works: reading.region_works,
         region_spans: reading.region_spans,
         task_sums: reading.task_sums,
+        task_spans: reading.task_spans,
         symbols: reading.symbols,
         finished: reading.finished,
         last: reading.last,
@@ -112,6 +115,7 @@ struct Reading {
     region_works: Vec<RegionWork>,
     region_spans: Vec<RegionSpan>,
     task_sums: Vec<TaskSum>,
+    task_spans: Vec<TaskSpan>,
     symbols_pending: Pending,
     symbols: Option<SymbolTable>,
     finished: bool,
@@ -281,6 +285,11 @@ impl Reading {
             Kind::RegionSpans => rows::decode(decoder, first, known, |row: RegionSpan| {
                 *last = (*last).max(end_of(row.start, row.length)?);
                 self.region_spans.push(row);
+                Ok(())
+            }),
+            Kind::TaskSpans => rows::decode(decoder, first, known, |row: TaskSpan| {
+                *last = (*last).max(end_of(row.start, row.length)?);
+                self.task_spans.push(row);
                 Ok(())
             }),
             _ => Err(Corrupt("not a kind of rows")),

@@ -4,7 +4,7 @@ use super::TICK;
 use super::coding::{Corrupt, unzigzag, zigzag};
 use super::column::{Decoder, Encoder};
 use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
-use crate::rows::{Interval, RegionSpan, RegionSum, RegionWork, Sum, TaskSum};
+use crate::rows::{Interval, RegionSpan, RegionSum, RegionWork, Sum, TaskSpan, TaskSum};
 use crate::state::{Presence, State};
 use crate::tables::{
     Context, ContextKind, Cut, Frame, Stack, StackEntry, Tables, Tag, Thread, ThreadKind,
@@ -373,6 +373,29 @@ impl Row<5> for RegionSpan {
             start: nanos(start)?,
             length: nanos(length)?,
             team: narrow(team)?,
+        })
+    }
+}
+
+impl Row<4> for TaskSpan {
+    const DELTA: [bool; 4] = [true, true, true, false];
+
+    fn numbers(&self, _: u64) -> [u64; 4] {
+        [
+            ticks(self.start),
+            u64::from(self.context.0),
+            u64::from(self.thread.0),
+            length_ticks(self.start, self.length),
+        ]
+    }
+
+    fn row(numbers: [u64; 4], _: u64, known: &Known) -> Result<Self, Corrupt> {
+        let [start, context, thread, length] = numbers;
+        Ok(TaskSpan {
+            context: known.context(context)?,
+            thread: known.thread(thread)?,
+            start: nanos(start)?,
+            length: nanos(length)?,
         })
     }
 }

@@ -174,7 +174,10 @@ impl Writer {
         self.push_table(Kind::RegionWorks, &region_works, 0, known)?;
         let mut task_sums = batch.task_sums.to_vec();
         task_sums.sort_by_key(|sum| (sum.thread, sum.slice, sum.context));
-        self.push_table(Kind::TaskSums, &task_sums, 0, known)
+        self.push_table(Kind::TaskSums, &task_sums, 0, known)?;
+        let mut task_spans = batch.task_spans.to_vec();
+        task_spans.sort_by_key(|span| (span.thread, span.start));
+        self.push_table(Kind::TaskSpans, &task_spans, 0, known)
     }
 
     /// The rows from `had` on.

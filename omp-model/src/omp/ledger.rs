@@ -3,7 +3,7 @@
 use super::cells::Cells;
 use super::listing::Listing;
 use crate::ids::{ContextId, Nanos, TagId, ThreadId};
-use crate::rows::{Interval, RegionSpan, RegionSum, RegionWork, SLICE, Sum, TaskSum};
+use crate::rows::{Interval, RegionSpan, RegionSum, RegionWork, SLICE, Sum, TaskSpan, TaskSum};
 use crate::state::Presence;
 
 /// What a [`Ledger`] has booked since it was last asked.
@@ -21,6 +21,8 @@ pub struct Rows {
     pub region_spans: Vec<RegionSpan>,
     /// Completed tasks; one key may come several times, to be added up.
     pub task_sums: Vec<TaskSum>,
+    /// Long pieces of tasks, by their end for each thread.
+    pub task_spans: Vec<TaskSpan>,
 }
 
 /// Useful work of a team in one instance of a region.
@@ -91,6 +93,7 @@ pub struct Ledger {
     alive: Vec<ThreadId>,
     intervals: Listing,
     spans: Listing,
+    pieces: Listing,
     rows: Rows,
     late: u64,
 }
@@ -137,14 +140,15 @@ fn presence_of(key: u64) -> Presence {
 }
 
 impl Ledger {
-    /// A ledger that lists intervals and region instances from `least` on (1 ms is good for a
-    /// timeline), and only longer ones while those would be too many.
+    /// A ledger that lists intervals, region instances and pieces of tasks from `least` on (1 ms
+    /// is good for a timeline), and only longer ones while those would be too many.
     pub fn new(least: Nanos) -> Self {
         Ledger {
             accounts: Vec::new(),
             alive: Vec::new(),
             intervals: Listing::new(least),
             spans: Listing::new(least),
+            pieces: Listing::new(least),
             rows: Rows::default(),
             late: 0,
         }
@@ -310,6 +314,20 @@ impl Ledger {
         tasks.elsewhere += u32::from(task.elsewhere);
         tasks.work += work;
         tasks.squares += u128::from(work) * u128::from(work);
+    }
+
+    /// The thread left a task that it had taken up at `start`.
+    #[inline]
+    pub fn piece(&mut self, context: ContextId, thread: ThreadId, (start, end): (Nanos, Nanos)) {
+        let length = end.since(start);
+        if self.pieces.admits(length.0, end.0) && self.is_alive(thread) {
+            self.rows.task_spans.push(TaskSpan {
+                context,
+                thread,
+                start,
+                length,
+            });
+        }
     }
 
     /// Books the running intervals up to `now`, before which no event will come any more, and

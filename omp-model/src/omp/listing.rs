@@ -4,7 +4,7 @@ use crate::ids::Nanos;
 use crate::rows::SLICE;
 
 /// So many intervals may be listed in a slice of time (a second), over all threads, before the
-/// threshold doubles; likewise of region spans.
+/// threshold doubles; likewise of region spans and of pieces of tasks.
 ///
 /// An interval of at least the threshold `d` takes a thread at least `d`, so `n` threads list at
 /// most `n / d`: the rows of a slice are at most `LISTED_PER_SECOND * log2(n * 1 s / (d *

@@ -68,6 +68,7 @@ impl Machine {
                 let piece = Piece {
                     task: next,
                     depth: stack.depth(),
+                    since: now.time,
                     worked: now.ledger.worked(thread, now.time),
                     inner: Nanos(0),
                 };
@@ -84,13 +85,15 @@ impl Machine {
 
     /// The tasks whose entries stand at `depth` or above run no more on this thread: their work
     /// so far is theirs, and not that of the tasks below.
-    fn end_pieces(&mut self, now: &Moment<'_>, depth: usize) {
+    fn end_pieces(&mut self, now: &mut Moment<'_>, depth: usize) {
         let worked = now.ledger.worked(now.thread, now.time);
         let pieces = &mut self.threads[now.thread.index()].pieces;
         while let Some(piece) = pieces.pop_if(|piece| piece.depth >= depth) {
             let whole = worked.since(piece.worked);
             if let Some(task) = self.tasks.get_mut(piece.task) {
                 task.work.0 += whole.since(piece.inner).0;
+                let life = (piece.since, now.time);
+                now.ledger.piece(task.context, now.thread, life);
             }
             if let Some(below) = pieces.last_mut() {
                 below.inner.0 += whole.0;

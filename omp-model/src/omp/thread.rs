@@ -57,6 +57,8 @@ pub(super) struct Piece {
     pub(super) task: Instance,
     /// Where its entry stands.
     pub(super) depth: usize,
+    /// When it began.
+    pub(super) since: Nanos,
     /// Useful work of the thread's life before it.
     pub(super) worked: Nanos,
     /// Useful work of the tasks that ran on top of it.

@@ -2,9 +2,10 @@
 
 use super::scene::*;
 use crate::ids::{Nanos, StackId};
-use crate::rows::{RegionWork, TaskSum};
+use crate::rows::{RegionWork, TaskSpan, TaskSum};
 use crate::state::Presence;
 use crate::stream::{Instance, Sync, What};
+use crate::tables::ContextKind;
 
 const JOIN: Sync = Sync::BarrierParallel;
 
@@ -117,4 +118,43 @@ fn a_task_that_changes_its_thread_is_one_task_and_ran_elsewhere() {
     assert_eq!(sums.len(), 1);
     assert_eq!((sums[0].thread.0, sums[0].elsewhere), (1, 1));
     assert_eq!((sums[0].least, sums[0].most), (Nanos(90), Nanos(90)));
+}
+
+#[test]
+fn long_pieces_of_tasks_are_listed_where_they_ran() {
+    const MS: u64 = 1_000_000;
+    let mut scene = Scene::new(2);
+    scene.fork(7, StackId::EMPTY, &[0, 1]);
+    let (outer, inner) = (scene.site(&[4]), scene.site(&[5]));
+    let create = |task, site| What::TaskCreate {
+        task: Instance(task),
+        site,
+    };
+    scene.on(PRIMARY, create(90, outer));
+    scene.at(MS, PRIMARY, schedule(90, false));
+    scene.at(2 * MS, PRIMARY, create(91, inner));
+    // In the outer one's wait the inner one runs on top; too short a one is summed only.
+    scene.at(3 * MS, PRIMARY, schedule(91, false));
+    scene.at(8 * MS, PRIMARY, schedule(90, true));
+    scene.at(9 * MS, PRIMARY, create(92, inner));
+    scene.at(9 * MS, PRIMARY, schedule(92, false));
+    scene.at(9 * MS + 1, PRIMARY, schedule(90, true));
+    // Left to go on later, on another thread.
+    scene.at(10 * MS, PRIMARY, schedule(0, false));
+    scene.at(12 * MS, 1, schedule(90, false));
+    scene.at(20 * MS, 1, schedule(0, true));
+    let (outer, inner) = {
+        let region = scene.tag(PRIMARY).context;
+        let outer = scene.known(region, ContextKind::Task, outer);
+        (outer, scene.known(outer, ContextKind::Task, inner))
+    };
+    let spans = scene.ledger.take().task_spans;
+    let of = |span: &TaskSpan| {
+        let (start, length) = (span.start.0 / MS, span.length.0 / MS);
+        (span.context, span.thread.0, start, length)
+    };
+    assert_eq!(
+        spans.iter().map(of).collect::<Vec<_>>(),
+        [(inner, 0, 3, 5), (outer, 0, 1, 9), (outer, 1, 12, 8)]
+    );
 }

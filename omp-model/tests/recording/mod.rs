@@ -81,6 +81,7 @@ pub(crate) struct Recording {
     pub(crate) region_works: Vec<Vec<RegionWork>>,
     pub(crate) region_spans: Vec<Vec<RegionSpan>>,
     pub(crate) task_sums: Vec<Vec<TaskSum>>,
+    pub(crate) task_spans: Vec<Vec<TaskSpan>>,
     pub(crate) symbols: SymbolTable,
 }
 
@@ -115,6 +116,7 @@ impl Recording {
         self.region_works.iter_mut().for_each(Vec::clear);
         self.region_spans.iter_mut().for_each(Vec::clear);
         self.task_sums.iter_mut().for_each(Vec::clear);
+        self.task_spans.iter_mut().for_each(Vec::clear);
     }
 
     pub(crate) fn begin(&self, path: &Path) -> Writer {
@@ -130,6 +132,7 @@ impl Recording {
             region_works: &self.region_works[at],
             region_spans: &self.region_spans[at],
             task_sums: &self.task_sums[at],
+            task_spans: &self.task_spans[at],
         };
         writer.append(&self.stages[at], &batch).unwrap();
     }
@@ -277,6 +280,7 @@ impl Generator {
             region_works: Vec::new(),
             region_spans: Vec::new(),
             task_sums: Vec::new(),
+            task_spans: Vec::new(),
             symbols: SymbolTable::default(),
         };
         for second in 0..seconds {
@@ -316,6 +320,13 @@ impl Generator {
             // Few directives are tasks.
             let directives = sums.iter().step_by(10);
             recording.task_sums.push(directives.map(tasks).collect());
+            let pieces = spans.iter().map(|span| TaskSpan {
+                context: span.context,
+                thread: ThreadId(1),
+                start: Nanos(span.start.0 + 1_000_300),
+                length: Nanos(2_000_900),
+            });
+            recording.task_spans.push(pieces.collect());
             recording.region_sums.push(sums);
             recording.region_spans.push(spans);
             recording.intervals.push(self.intervals(second));
