@@ -1,49 +1,50 @@
 //! An experiment, and what every view of it starts from.
 
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use omp_model::experiment::Experiment;
-use omp_model::filter::{self, Filter, Filtered};
-use omp_model::metrics::{Available, Metric};
-use omp_model::profile::{Profile, ViewMode};
-use omp_model::rewrite::constructs;
-use omp_model::share::{self, Shares, blame};
-use omp_model::symbolize::{self, Files};
-use omp_model::symbols::SymbolTable;
-use omp_model::union::unite;
+use omp_model::metrics::Metric;
+use omp_model::profile::ViewMode;
+use omp_model::recording;
 use omp_model::views::names::{NameStyle, Names};
-use omp_model::views::overview::uses_openmp;
 
 use crate::moments::Moments;
 use crate::regions::Directives;
 use crate::timeline::Timeline;
 
-/// An experiment, and its derived forms, each made when it is first asked for. Shared between the
-/// thread that draws and the one that works ahead.
+/// An experiment, or several as one, and its derived forms, each made when it is first asked for.
+/// Shared between the thread that draws and the one that works ahead.
 #[derive(Debug)]
 pub struct Recording {
-    /// As it was named; several with commas between them.
-    pub name: String,
-    /// The names of its experiments.
-    pub experiments: Vec<String>,
-    /// What was recorded.
-    pub experiment: Experiment,
-    /// Names of its addresses.
-    pub symbols: SymbolTable,
-    /// What is not as it should be with its files.
-    pub warnings: Vec<String>,
-    /// Of which experiment, from 1, a thread is; empty for one experiment.
-    origins: Vec<u32>,
-    shares: OnceLock<Shares>,
-    user: OnceLock<Profile>,
-    machine: OnceLock<Profile>,
-    available: OnceLock<Available>,
+    whole: recording::Recording,
     metric_sets: OnceLock<Vec<String>>,
     user_moments: OnceLock<Moments>,
     machine_moments: OnceLock<Moments>,
     timeline: OnceLock<Timeline>,
     directives: OnceLock<Directives>,
+}
+
+impl Deref for Recording {
+    type Target = recording::Recording;
+
+    fn deref(&self) -> &recording::Recording {
+        &self.whole
+    }
+}
+
+impl From<recording::Recording> for Recording {
+    fn from(whole: recording::Recording) -> Recording {
+        Recording {
+            whole,
+            metric_sets: OnceLock::new(),
+            user_moments: OnceLock::new(),
+            machine_moments: OnceLock::new(),
+            timeline: OnceLock::new(),
+            directives: OnceLock::new(),
+        }
+    }
 }
 
 impl Recording {
@@ -52,106 +53,20 @@ impl Recording {
     /// # Errors
     /// One sentence, if nothing of one of them can be read.
     pub fn open(paths: &[PathBuf]) -> Result<Recording, String> {
-        let mut parts = Vec::new();
-        for path in paths {
-            let experiment = Experiment::open(path).map_err(|why| why.to_string())?;
-            parts.push(Recording::of(experiment));
-        }
-        if parts.len() == 1 {
-            return Ok(parts.remove(0));
-        }
-        let sources: Vec<_> = parts
-            .iter()
-            .map(|part| (&part.experiment, &part.symbols))
-            .collect();
-        let union =
-            unite(&sources).map_err(|error| format!("cannot add the experiments up: {error}"))?;
-        let experiments: Vec<String> = parts.iter().map(|part| part.name.clone()).collect();
-        let warnings = parts.iter().flat_map(|part| {
-            let named = |warning: &String| format!("{}: {warning}", part.name);
-            part.warnings.iter().map(named)
+        let opened = (1..).zip(paths).map(|(number, path)| {
+            recording::Recording::open(path, number).map_err(|why| why.to_string())
         });
-        Ok(Recording {
-            name: experiments.join(", "),
-            warnings: warnings.collect(),
-            experiments,
-            origins: union.origins,
-            ..Recording::with(union.experiment, union.symbols)
-        })
+        let mut parts: Vec<recording::Recording> = opened.collect::<Result<_, _>>()?;
+        let whole = match parts.len() {
+            1 => parts.remove(0),
+            _ => recording::Recording::unite(&parts).map_err(|why| why.to_string())?,
+        };
+        Ok(whole.into())
     }
 
     /// Takes over an experiment that was read.
-    pub fn of(mut experiment: Experiment) -> Recording {
-        let warnings = experiment.warnings.iter();
-        let mut warnings: Vec<String> = warnings.map(ToString::to_string).collect();
-        let mut symbols = experiment.symbols.take().unwrap_or_else(|| {
-            warnings.push(
-                "it holds no symbols: they were taken from the files as they are on this machine now"
-                    .to_owned(),
-            );
-            symbolize::resolve(&experiment.tables, &mut Files::default())
-        });
-        let samples = experiment.samples.iter();
-        let evidence = samples.map(|sample| (sample.stack, sample.tag));
-        constructs::settle(&mut symbols, &experiment.tables, evidence);
-        let name = experiment.path.display().to_string();
-        Recording {
-            experiments: vec![name.clone()],
-            name,
-            warnings,
-            ..Recording::with(experiment, symbols)
-        }
-    }
-
-    fn with(experiment: Experiment, symbols: SymbolTable) -> Recording {
-        Recording {
-            name: String::new(),
-            experiments: Vec::new(),
-            experiment,
-            symbols,
-            warnings: Vec::new(),
-            origins: Vec::new(),
-            shares: OnceLock::new(),
-            user: OnceLock::new(),
-            machine: OnceLock::new(),
-            available: OnceLock::new(),
-            metric_sets: OnceLock::new(),
-            user_moments: OnceLock::new(),
-            machine_moments: OnceLock::new(),
-            timeline: OnceLock::new(),
-            directives: OnceLock::new(),
-        }
-    }
-
-    /// Its time on display stacks. Expert mode equals user mode.
-    pub fn profile(&self, mode: ViewMode) -> &Profile {
-        let cell = match mode {
-            ViewMode::User | ViewMode::Expert => &self.user,
-            ViewMode::Machine => &self.machine,
-        };
-        cell.get_or_init(|| {
-            let source = self.source();
-            let samples = || self.experiment.samples.iter();
-            let shares = self.shares.get_or_init(|| Shares::new(&source, samples()));
-            let mut profile = shares.profile(&source, mode);
-            let Experiment {
-                tables, intervals, ..
-            } = &self.experiment;
-            blame::charge(&mut profile, tables, intervals);
-            profile
-        })
-    }
-
-    /// The part of its time that a filter keeps.
-    pub fn filtered(&self, mode: ViewMode, filter: &Filter) -> Filtered {
-        let names = self.names();
-        let source = filter::Source {
-            names: &names,
-            intervals: &self.experiment.intervals,
-            experiments: &self.origins,
-        };
-        let samples = self.experiment.samples.iter();
-        filter::apply(filter, self.profile(mode), &source, samples)
+    pub fn of(experiment: Experiment) -> Recording {
+        recording::Recording::of(experiment, 1).into()
     }
 
     /// The display stacks of its single samples and intervals.
@@ -175,14 +90,6 @@ impl Recording {
             .get_or_init(|| Directives::new(self, profile(), true))
     }
 
-    /// The metrics that it has: the same in every mode.
-    pub fn available(&self) -> &Available {
-        self.available.get_or_init(|| {
-            let openmp = uses_openmp(&self.experiment.tables, self.profile(ViewMode::User));
-            Available::new(&self.experiment.header.sampling, openmp)
-        })
-    }
-
     /// The lists of metrics that a key goes round, as they would be typed: the first is
     /// `er_print`'s.
     pub fn metric_sets(&self) -> &[String] {
@@ -191,11 +98,7 @@ impl Recording {
 
     /// What its functions are called.
     pub fn names(&self) -> Names<'_> {
-        Names {
-            tables: &self.experiment.tables,
-            symbols: &self.symbols,
-            style: NameStyle::default(),
-        }
+        self.whole.names(NameStyle::default())
     }
 
     /// Makes all that a view can ask for, what the first screens need first.
@@ -206,16 +109,6 @@ impl Recording {
         self.moments(ViewMode::User);
         self.profile(ViewMode::Machine);
         self.moments(ViewMode::Machine);
-    }
-
-    fn source(&self) -> share::Recording<'_> {
-        share::Recording {
-            tables: &self.experiment.tables,
-            symbols: &self.symbols,
-            sums: &self.experiment.sums,
-            intervals: &self.experiment.intervals,
-            header: &self.experiment.header,
-        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! `er_print`: reports of an experiment, as text or JSON.
 
 mod args;
-mod code;
 mod commands;
 #[cfg(test)]
 mod completions;

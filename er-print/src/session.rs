@@ -206,10 +206,10 @@ impl<'a> Session<'a> {
         let available = self.recording()?.available();
         // A default of another program's recordings may name what this one has not.
         let wanted = self.settings.default_metrics.as_deref();
-        if let Some(columns) = wanted.and_then(|spec| Column::parse_list(spec, &available).ok()) {
+        if let Some(columns) = wanted.and_then(|spec| Column::parse_list(spec, available).ok()) {
             return Ok(columns);
         }
-        let parsed = Column::parse_list(&available.default_spec(), &available);
+        let parsed = Column::parse_list(&available.default_spec(), available);
         parsed.map_err(|error| Stop::Words(error.to_string()))
     }
 
@@ -220,7 +220,7 @@ impl<'a> Session<'a> {
         }
         let available = self.recording()?.available();
         let wanted = self.settings.default_sort.as_deref();
-        let wanted = wanted.and_then(|spec| SortKey::parse(spec, &available).ok());
+        let wanted = wanted.and_then(|spec| SortKey::parse(spec, available).ok());
         Ok(match wanted {
             Some(key) => key,
             None => SortKey::of_list(&self.columns()?),

@@ -10,6 +10,7 @@ pub mod ids;
 pub mod metrics;
 pub mod omp;
 pub mod profile;
+pub mod recording;
 pub mod rewrite;
 pub mod rows;
 pub mod share;

@@ -11,7 +11,7 @@ pub(super) fn report(app: &App) -> String {
     let mut object = Map::new();
     object.insert("view".to_owned(), json!(app.view.file_name()));
     object.insert("viewmode".to_owned(), json!(mode_name(app.settings.mode)));
-    object.insert("experiments".to_owned(), json!(app.recording.experiments));
+    object.insert("experiments".to_owned(), json!(app.recording.names));
     if let Some(filter) = &app.settings.filter {
         object.insert("filter".to_owned(), json!(filter.text()));
     }
@@ -203,8 +203,8 @@ fn timeline(app: &App, object: &mut Map<String, Value>) {
     object.insert("to".to_owned(), json!(range.end as f64 / 1e9));
     let rows: Vec<Value> = app
         .threads()
-        .into_iter()
-        .map(|thread| {
+        .iter()
+        .map(|&thread| {
             let slots: Vec<Value> = app
                 .slots(thread)
                 .iter()

@@ -71,11 +71,11 @@ pub(crate) fn recording(test: &str, damage: impl FnOnce(&Path)) -> Arc<Recording
     let path = folder.path().join("omp.er");
     write(&path);
     damage(&path.join("records"));
-    let mut recording = Recording::open(&[path]).unwrap();
+    let mut recording = omp_model::recording::Recording::open(&path, 1).unwrap();
     // Golden files hold no path of this machine.
     recording.name = "omp.er".to_owned();
-    recording.experiments = vec!["omp.er".to_owned()];
-    Arc::new(recording)
+    recording.names = vec!["omp.er".to_owned()];
+    Arc::new(Recording::from(recording))
 }
 
 /// A recording while it is made up.

@@ -362,7 +362,7 @@ pub(crate) fn overview(session: &mut Session<'_>, _: &[String]) -> Result<(), St
         let scene = session.scene()?;
         let available = scene.recording.available();
         let limit = scene.limited(LARGEST);
-        let overview = sum_up(scene.profile, &scene.names, &available, limit);
+        let overview = sum_up(scene.profile, &scene.names, available, limit);
         match scene.settings.print {
             PrintMode::Text => overview_text(&scene, &overview),
             PrintMode::Json => overview_json(&scene, &overview),

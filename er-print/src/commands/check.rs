@@ -188,7 +188,7 @@ fn measure(
     must_exist: bool,
 ) -> Result<(f64, f64), Stop> {
     let scene = session.scene_of(recording)?;
-    let key = SortKey::parse(&check.metric, &recording.available())
+    let key = SortKey::parse(&check.metric, recording.available())
         .map_err(|error| Stop::Words(error.to_string()))?;
     let quantity = key.quantity;
     let Quantity::Time(_, metric) = quantity else {

@@ -40,8 +40,7 @@ pub(crate) fn drop_exp(session: &mut Session<'_>, arguments: &[String]) -> Resul
         recordings.remove(at);
     }
     for (recording, number) in recordings.iter_mut().zip(1..) {
-        recording.origins.fill(number);
-        recording.forget();
+        recording.renumber(number);
     }
     session.set_recordings(recordings);
     Ok(())

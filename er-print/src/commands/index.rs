@@ -100,13 +100,8 @@ fn defined_objects(session: &mut Session<'_>, name: &str) -> Result<(), Stop> {
     };
     let title = format!("{name}: values of {}", expression.text());
     print(session, name, &title, |scene, metrics| {
-        let experiment = &scene.recording.experiment;
-        let source = filter::Source {
-            names: &scene.names,
-            intervals: &experiment.intervals,
-            experiments: &scene.recording.origins,
-        };
-        let samples = experiment.samples.iter();
+        let source = scene.recording.facts(&scene.names);
+        let samples = scene.recording.experiment.samples.iter();
         let values = filter::values(&expression, scene.profile, &source, samples);
         indexes::defined(scene.profile, &values, metrics)
     })

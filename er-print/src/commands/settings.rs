@@ -13,7 +13,7 @@ use crate::text::Layout;
 /// Chooses the columns. The order stays if its metric is still among them.
 pub(crate) fn metrics(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let available = session.recording()?.available();
-    let columns = Column::parse_list(&arguments[0], &available)
+    let columns = Column::parse_list(&arguments[0], available)
         .map_err(|error| Stop::Words(error.to_string()))?;
     let order = session.settings.sort;
     let still_there =
@@ -28,7 +28,7 @@ pub(crate) fn metrics(session: &mut Session<'_>, arguments: &[String]) -> Result
 /// Chooses the order.
 pub(crate) fn sort(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let available = session.recording()?.available();
-    let key = SortKey::parse(&arguments[0], &available)
+    let key = SortKey::parse(&arguments[0], available)
         .map_err(|error| Stop::Words(error.to_string()))?;
     session.settings.sort = Some(key);
     tell(session, false)

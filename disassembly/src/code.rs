@@ -2,35 +2,39 @@
 
 use std::path::Path;
 
-use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter, Instruction, OpKind};
+use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter, OpKind};
 use object::{Object, ObjectSection, ObjectSymbol};
 
 /// One instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Decoded {
+pub struct Instruction {
     /// Link-time address.
-    pub(crate) address: u64,
+    pub address: u64,
     /// In bytes.
-    pub(crate) length: u64,
+    pub length: u64,
     /// In GNU's syntax.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 /// A load object's file.
-pub(crate) struct Image {
+#[derive(Debug)]
+pub struct Image {
     bytes: Vec<u8>,
 }
 
 impl Image {
-    /// Reads a file; the reason in one clause if it is not readable.
-    pub(crate) fn open(path: &Path) -> Result<Image, String> {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// The reason in one clause, if it is not readable or no load object.
+    pub fn open(path: &Path) -> Result<Image, String> {
         let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
         object::File::parse(bytes.as_slice()).map_err(|error| error.to_string())?;
         Ok(Image { bytes })
     }
 
     /// The GNU build id in hexadecimal.
-    pub(crate) fn build_id(&self) -> Option<String> {
+    pub fn build_id(&self) -> Option<String> {
         let file = object::File::parse(self.bytes.as_slice()).ok()?;
         let id = file.build_id().ok()??;
         Some(id.iter().map(|byte| format!("{byte:02x}")).collect())
@@ -38,7 +42,7 @@ impl Image {
 
     /// The instructions from `address` on, `size` bytes of them; nothing if the file has no code
     /// there or is of another machine.
-    pub(crate) fn instructions(&self, address: u64, size: u64) -> Vec<Decoded> {
+    pub fn instructions(&self, address: u64, size: u64) -> Vec<Instruction> {
         let Ok(file) = object::File::parse(self.bytes.as_slice()) else {
             return Vec::new();
         };
@@ -111,7 +115,7 @@ fn next_symbol(file: &object::File<'_>, address: u64) -> u64 {
     after.min().unwrap_or(address)
 }
 
-fn decode(bytes: &[u8], address: u64, targets: &Targets) -> Vec<Decoded> {
+fn decode(bytes: &[u8], address: u64, targets: &Targets) -> Vec<Instruction> {
     let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
     let mut formatter = GasFormatter::new();
     let options = formatter.options_mut();
@@ -120,7 +124,7 @@ fn decode(bytes: &[u8], address: u64, targets: &Targets) -> Vec<Decoded> {
     options.set_branch_leading_zeros(false);
     options.set_rip_relative_addresses(true);
     options.set_gas_space_after_memory_operand_comma(false);
-    let mut instruction = Instruction::default();
+    let mut instruction = iced_x86::Instruction::default();
     let mut decoded = Vec::new();
     while decoder.can_decode() {
         decoder.decode_out(&mut instruction);
@@ -133,7 +137,7 @@ fn decode(bytes: &[u8], address: u64, targets: &Targets) -> Vec<Decoded> {
         if jumps && let Some(name) = targets.name(instruction.near_branch_target()) {
             text.push_str(&format!(" <{name}>"));
         }
-        decoded.push(Decoded {
+        decoded.push(Instruction {
             address: instruction.ip(),
             length: instruction.len() as u64,
             text,

@@ -1,0 +1,185 @@
+//! Experiments opened to be looked at: one, or several as one, and their time in each mode.
+//!
+//! What every reader starts from. Each derived form is made when it is first asked for and kept;
+//! all of them can be asked for from several threads at once.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use crate::experiment::{Experiment, OpenError};
+use crate::filter::{self, Filter, Filtered};
+use crate::metrics::Available;
+use crate::profile::{Profile, ViewMode};
+use crate::rewrite::constructs;
+use crate::share::{self, Shares, blame};
+use crate::symbolize::{self, Files};
+use crate::symbols::SymbolTable;
+use crate::union::{self, UniteError};
+use crate::views::names::{NameStyle, Names};
+use crate::views::overview::uses_openmp;
+
+/// An experiment, or several as one, and its profiles.
+#[derive(Debug)]
+pub struct Recording {
+    /// As it was named; several with commas between them.
+    pub name: String,
+    /// The names of its experiments.
+    pub names: Vec<String>,
+    /// What was recorded. Its symbols have moved to [`Recording::symbols`].
+    pub experiment: Experiment,
+    /// Names of its addresses.
+    pub symbols: SymbolTable,
+    /// What is not as it should be with its files.
+    pub warnings: Vec<String>,
+    /// Of which experiment, from 1, a thread is, by the thread's number.
+    pub origins: Vec<u32>,
+    shares: OnceLock<Shares>,
+    profiles: [OnceLock<Profile>; 2],
+    available: OnceLock<Available>,
+}
+
+impl Recording {
+    /// Opens an experiment as far as it is whole: the `number`-th of those that are looked at,
+    /// from 1.
+    ///
+    /// # Errors
+    /// If nothing of it can be read.
+    pub fn open(path: &Path, number: u32) -> Result<Recording, OpenError> {
+        Ok(Recording::of(Experiment::open(path)?, number))
+    }
+
+    /// Takes over an experiment that was read: the `number`-th, from 1. Without symbols of its
+    /// own, its addresses are resolved from the files of this machine.
+    pub fn of(mut experiment: Experiment, number: u32) -> Recording {
+        let warnings = experiment.warnings.iter();
+        let mut warnings: Vec<String> = warnings.map(ToString::to_string).collect();
+        let mut symbols = experiment.symbols.take().unwrap_or_else(|| {
+            warnings.push(
+                "it holds no symbols: they were taken from the files as they are on this machine now"
+                    .to_owned(),
+            );
+            symbolize::resolve(&experiment.tables, &mut Files::default())
+        });
+        let samples = experiment.samples.iter();
+        let evidence = samples.map(|sample| (sample.stack, sample.tag));
+        constructs::settle(&mut symbols, &experiment.tables, evidence);
+        let name = experiment.path.display().to_string();
+        let origins = vec![number; experiment.tables.threads.len()];
+        Recording {
+            names: vec![name.clone()],
+            name,
+            warnings,
+            ..Recording::with(experiment, symbols, origins)
+        }
+    }
+
+    /// Adds several up; their threads are of experiment 1, 2 … in the order given.
+    ///
+    /// # Errors
+    /// If samples cannot be packed.
+    pub fn unite<'a>(
+        parts: impl IntoIterator<Item = &'a Recording>,
+    ) -> Result<Recording, UniteError> {
+        let parts: Vec<&Recording> = parts.into_iter().collect();
+        let sources: Vec<_> = parts
+            .iter()
+            .map(|part| (&part.experiment, &part.symbols))
+            .collect();
+        let union = union::unite(&sources)?;
+        let names: Vec<String> = parts.iter().map(|part| part.name.clone()).collect();
+        let warnings = parts.iter().flat_map(|part| {
+            let named = |warning: &String| format!("{}: {warning}", part.name);
+            part.warnings.iter().map(named)
+        });
+        Ok(Recording {
+            name: names.join(", "),
+            names,
+            warnings: warnings.collect(),
+            ..Recording::with(union.experiment, union.symbols, union.origins)
+        })
+    }
+
+    fn with(experiment: Experiment, symbols: SymbolTable, origins: Vec<u32>) -> Recording {
+        Recording {
+            name: String::new(),
+            names: Vec::new(),
+            experiment,
+            symbols,
+            warnings: Vec::new(),
+            origins,
+            shares: OnceLock::new(),
+            profiles: Default::default(),
+            available: OnceLock::new(),
+        }
+    }
+
+    /// All its time on display stacks. Expert mode equals user mode.
+    pub fn profile(&self, mode: ViewMode) -> &Profile {
+        self.profiles[cell(mode)].get_or_init(|| {
+            let Experiment {
+                tables,
+                sums,
+                intervals,
+                header,
+                samples,
+                ..
+            } = &self.experiment;
+            let source = share::Recording {
+                tables,
+                symbols: &self.symbols,
+                sums,
+                intervals,
+                header,
+            };
+            let shares = self
+                .shares
+                .get_or_init(|| Shares::new(&source, samples.iter()));
+            let mut profile = shares.profile(&source, mode);
+            blame::charge(&mut profile, tables, intervals);
+            profile
+        })
+    }
+
+    /// The part of its time that a filter keeps.
+    pub fn filtered(&self, mode: ViewMode, filter: &Filter) -> Filtered {
+        let names = self.names(NameStyle::default());
+        let samples = self.experiment.samples.iter();
+        filter::apply(filter, self.profile(mode), &self.facts(&names), samples)
+    }
+
+    /// What filters are held against besides a profile.
+    pub fn facts<'a>(&'a self, names: &'a Names<'a>) -> filter::Source<'a> {
+        filter::Source {
+            names,
+            intervals: &self.experiment.intervals,
+            experiments: &self.origins,
+        }
+    }
+
+    /// Names of what it holds.
+    pub fn names(&self, style: NameStyle) -> Names<'_> {
+        Names {
+            tables: &self.experiment.tables,
+            symbols: &self.symbols,
+            style,
+        }
+    }
+
+    /// The metrics that it has: the same in every mode, so any profile will do.
+    pub fn available(&self) -> &Available {
+        self.available.get_or_init(|| {
+            let made = self.profiles.iter().find_map(OnceLock::get);
+            let profile = made.unwrap_or_else(|| self.profile(ViewMode::User));
+            let openmp = uses_openmp(&self.experiment.tables, profile);
+            Available::new(&self.experiment.header.sampling, openmp)
+        })
+    }
+}
+
+/// Where what is made for a mode is kept.
+const fn cell(mode: ViewMode) -> usize {
+    match mode {
+        ViewMode::User | ViewMode::Expert => 0,
+        ViewMode::Machine => 1,
+    }
+}
