@@ -8,4 +8,4 @@ mod code;
 mod listing;
 
 pub use code::{Image, Instruction};
-pub use listing::{Listing, Missing, Row};
+pub use listing::{Code, Listing, Missing, Row};

@@ -8,7 +8,7 @@ use omp_model::ids::FrameId;
 use omp_model::profile::Profile;
 use omp_model::symbolize::{self, Files};
 use omp_model::symbols::{FileId, FunctionId, InlinedPlace};
-use omp_model::tables::{Frame, Module, Tables};
+use omp_model::tables::{Frame, Module, RuntimeKind, Tables};
 use omp_model::views::Request;
 use omp_model::views::annotated::{LineTimes, PcRow, merge, pcs};
 use omp_model::views::names::Names;
@@ -18,6 +18,58 @@ use crate::code::{Image, Instruction};
 /// The text of an address whose instruction cannot be shown.
 const NOT_SHOWN: &str = "(not shown)";
 
+/// A function's instructions, read from its load object's file: the same whatever time is looked
+/// at.
+#[derive(Clone, Debug, Default)]
+pub struct Code {
+    /// The instructions in the order of addresses, and where each came from: the line, and the
+    /// calls that were inlined there, innermost first.
+    lines: Vec<(Instruction, Vec<InlinedPlace>)>,
+    /// Why the instructions are not shown, if they are not.
+    pub missing: Option<Missing>,
+}
+
+impl Code {
+    /// Of a function, from `file`: its load object on this machine, if there is one.
+    pub fn read(names: &Names<'_>, function: FunctionId, file: Option<&Path>) -> Code {
+        let function = &names.symbols.functions[function.0 as usize];
+        let module = names.tables.modules.get(function.module.0);
+        let build_id = module.map_or("", |module| &module.build_id);
+        let found = file.ok_or_else(|| Missing::File("there is no such file here".to_owned()));
+        let code = found.and_then(|file| {
+            let code = read(file, build_id, function.address, function.size)?;
+            Ok((code, file))
+        });
+        let (code, file) = match code {
+            Ok(code) => code,
+            Err(missing) => {
+                return Code {
+                    lines: Vec::new(),
+                    missing: Some(missing),
+                };
+            }
+        };
+        let own = Module {
+            path: file.display().to_string(),
+            ..module.cloned().unwrap_or_else(unnamed)
+        };
+        let addresses = code.iter().map(|at| at.address);
+        let places = lines_of(names, own, addresses);
+        Code {
+            lines: code.into_iter().zip(places).collect(),
+            missing: None,
+        }
+    }
+}
+
+const fn unnamed() -> Module {
+    Module {
+        path: String::new(),
+        build_id: String::new(),
+        runtime: RuntimeKind::None,
+    }
+}
+
 /// A function's instructions with their time.
 #[derive(Clone, Debug)]
 pub struct Listing {
@@ -25,8 +77,6 @@ pub struct Listing {
     pub total: LineTimes,
     /// The instructions in the order of addresses; without code, the addresses that have time.
     pub rows: Vec<Row>,
-    /// Why the instructions are not shown, if they are not.
-    pub missing: Option<Missing>,
 }
 
 /// One instruction.
@@ -68,48 +118,27 @@ impl fmt::Display for Missing {
 }
 
 impl Listing {
-    /// Of a function, from `file`: its load object on this machine, if there is one.
+    /// The time of a profile at a function's code.
     pub fn new(
         profile: &Profile,
         names: &Names<'_>,
         request: &Request,
         function: FunctionId,
-        file: Option<&Path>,
+        code: &Code,
     ) -> Listing {
         let function = &names.symbols.functions[function.0 as usize];
-        let module = names.tables.modules.get(function.module.0);
-        let build_id = module.map_or("", |module| &module.build_id);
-        let code = file
-            .ok_or_else(|| Missing::File("there is no such file here".to_owned()))
-            .and_then(|file| read(file, build_id, function.address, function.size));
-        let (code, missing) = match code {
-            Ok(code) => (code, None),
-            Err(missing) => (Vec::new(), Some(missing)),
-        };
         let (total, rows) = pcs(profile, names, request);
         let here = rows.into_iter().filter(|row| {
             row.row.code.is_some_and(|code| {
                 (code.module, code.address) == (function.module, function.address)
             })
         });
-        let mut rows = timed(&code, here);
-        let own = module.map(|module| Module {
-            path: match (file, &missing) {
-                (Some(file), None) => file.display().to_string(),
-                _ => module.path.clone(),
-            },
-            ..module.clone()
-        });
-        if let Some(own) = own {
-            find_lines(names, own, &mut rows);
-        }
         Listing {
             total: LineTimes {
                 exclusive: total.exclusive,
                 inclusive: total.inclusive,
             },
-            rows,
-            missing,
+            rows: timed(names, code, here),
         }
     }
 }
@@ -126,27 +155,33 @@ fn read(file: &Path, build_id: &str, address: u64, size: u64) -> Result<Vec<Inst
     }
 }
 
-/// Instructions with the time of the addresses in them; without code, the addresses alone.
-fn timed(code: &[Instruction], times: impl Iterator<Item = PcRow>) -> Vec<Row> {
-    let row = |address, text: &str| Row {
-        address,
-        text: text.to_owned(),
-        times: None,
-        places: Vec::new(),
-    };
-    let rows = code
-        .iter()
-        .map(|at| (at.address, row(at.address, &at.text)));
+/// Instructions with the time of the addresses in them; without code, the addresses alone, at the
+/// lines that the recording knows.
+fn timed(names: &Names<'_>, code: &Code, times: impl Iterator<Item = PcRow>) -> Vec<Row> {
+    let rows = code.lines.iter().map(|(at, places)| {
+        let row = Row {
+            address: at.address,
+            text: at.text.clone(),
+            times: None,
+            places: places.clone(),
+        };
+        (at.address, row)
+    });
     let mut rows: BTreeMap<u64, Row> = rows.collect();
     for pc in times {
         let Some((_, address)) = pc.at else {
             continue;
         };
-        let after = code.partition_point(|at| at.address <= address);
-        let inside = after.checked_sub(1).map(|at| &code[at]);
+        let after = code.lines.partition_point(|(at, _)| at.address <= address);
+        let inside = after.checked_sub(1).map(|at| &code.lines[at].0);
         let inside = inside.filter(|at| address < at.address + at.length);
         let start = inside.map_or(address, |at| at.address);
-        let row = rows.entry(start).or_insert_with(|| row(start, NOT_SHOWN));
+        let row = rows.entry(start).or_insert_with(|| Row {
+            address: start,
+            text: NOT_SHOWN.to_owned(),
+            times: None,
+            places: names.symbols.frame(pc.frame).places.clone(),
+        });
         match &mut row.times {
             Some(sum) => merge(sum, &pc.row),
             none => {
@@ -160,14 +195,15 @@ fn timed(code: &[Instruction], times: impl Iterator<Item = PcRow>) -> Vec<Row> {
     rows.into_values().collect()
 }
 
-/// Finds the source lines of instructions, inlined functions' too.
-fn find_lines(names: &Names<'_>, module: Module, rows: &mut [Row]) {
+/// The source lines of addresses, inlined functions' too.
+fn lines_of(
+    names: &Names<'_>,
+    module: Module,
+    addresses: impl Iterator<Item = u64>,
+) -> Vec<Vec<InlinedPlace>> {
     let mut tables = Tables::default();
-    let own = tables.module(module);
-    let frames = rows.iter().map(|row| Frame {
-        module: own,
-        address: row.address,
-    });
+    let module = tables.module(module);
+    let frames = addresses.map(|address| Frame { module, address });
     let frames: Vec<FrameId> = frames.map(|frame| tables.frame(frame)).collect();
     let table = symbolize::resolve(&tables, &mut Files::default());
     // Files of this table have numbers of their own.
@@ -180,14 +216,14 @@ fn find_lines(names: &Names<'_>, module: Module, rows: &mut [Row]) {
             Some(FileId(at as u32))
         })
         .collect();
-    for (row, frame) in rows.iter_mut().zip(frames) {
+    let places = frames.into_iter().map(|frame| {
         let places = table.frame(frame).places.iter();
-        row.places = places
-            .filter_map(|at| {
-                let mut at = at.clone();
-                at.place.file = (*known.get(at.place.file.0 as usize)?)?;
-                Some(at)
-            })
-            .collect();
-    }
+        let known = places.filter_map(|at| {
+            let mut at = at.clone();
+            at.place.file = (*known.get(at.place.file.0 as usize)?)?;
+            Some(at)
+        });
+        known.collect()
+    });
+    places.collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use disassembly::{Listing, Missing, Row};
+use disassembly::{Code, Listing, Missing, Row};
 use omp_model::ids::ModuleId;
 use omp_model::profile::Callee;
 use omp_model::symbols::{FunctionId, InlinedPlace};
@@ -82,8 +82,9 @@ impl Report {
         let object = module.map(|module| module.path.clone()).unwrap_or_default();
         let places = &scene.settings.places;
         let found = places.find(&object, &scene.recording.names);
-        let listing = Listing::new(scene.profile, names, &scene.request, id, found.as_deref());
-        let warning = listing.missing.as_ref().map(|missing| match missing {
+        let code = Code::read(names, id, found.as_deref());
+        let listing = Listing::new(scene.profile, names, &scene.request, id, &code);
+        let warning = code.missing.as_ref().map(|missing| match missing {
             Missing::File(why) => format!(
                 "cannot read the load object {object}: {why}; setpath, addpath or pathmap tell \
                  where it is"
