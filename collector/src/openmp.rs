@@ -330,6 +330,13 @@ impl Context<'_> {
                 }
             }
             Kind::ReductionEnd => What::ReductionEnd,
+            Kind::OverheadBegin => {
+                let code = CodePayload::unpack(payload);
+                What::OverheadBegin {
+                    place: self.code(code.code),
+                }
+            }
+            Kind::OverheadEnd => What::OverheadEnd,
             _ => return None,
         })
     }

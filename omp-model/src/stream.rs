@@ -122,6 +122,13 @@ pub enum What {
     },
     /// It ended.
     ReductionEnd,
+    /// The runtime works, in a call that waits for nobody.
+    OverheadBegin {
+        /// The call into the runtime.
+        place: FrameId,
+    },
+    /// It has done so.
+    OverheadEnd,
     /// OpenMP events of this thread were lost here.
     Lost,
 }

@@ -36,9 +36,8 @@ const ALWAYS: [(&str, WaitPolicy, u32); 18] = [
 const RUNS: usize = 3;
 
 /// What deviates on libgomp, and so does not run always; docs/runtimes.md says by how much.
-/// Reductions cannot be right, since GCC makes them of atomics; of the others the cause is not
-/// known yet.
-const DEVIATES_ON_GNU: [&str; 3] = ["reduction", "ordered", "tasks"];
+/// Reductions cannot be right, since GCC makes them of atomics.
+const DEVIATES_ON_GNU: [&str; 1] = ["reduction"];
 
 fn deviates(cell: &Cell) -> bool {
     let gnu = matches!(cell.compiler.family, Family::Gcc | Family::Gfortran);

@@ -111,6 +111,11 @@ kinds! {
     ReductionBegin = 19,
     /// It ends; no payload.
     ReductionEnd = 20,
+    /// A call begins in which the runtime works, waiting for nobody, perhaps for long;
+    /// payload: [`CodePayload`], kind 0.
+    OverheadBegin = 21,
+    /// It ends; no payload.
+    OverheadEnd = 22,
 }
 
 /// Identifies an instance of a region within a recording: the slot of the thread that forked it

@@ -184,6 +184,19 @@ impl Thread {
         );
     }
 
+    /// The runtime works for the thread, waiting for nobody, and that may take long.
+    #[inline]
+    pub(crate) fn overhead_begin(&mut self, code: u64) {
+        self.producer
+            .push(Kind::OverheadBegin, code_payload(0, code));
+    }
+
+    /// It has done so.
+    #[inline]
+    pub(crate) fn overhead_end(&mut self) {
+        self.producer.push(Kind::OverheadEnd, 0);
+    }
+
     /// The thread combines its part of a reduction with others.
     #[inline]
     pub(crate) fn reduction_begin(&mut self, kind: u32, code: u64) {

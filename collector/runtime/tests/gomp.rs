@@ -224,6 +224,33 @@ fn iterations_that_wait_for_others_are_ordered() {
 }
 
 #[test]
+fn each_chunk_of_an_ordered_loop_waits_for_its_turn_once() {
+    let recording = record_preloaded(&compile_gnu("gomp/ordered.c", &["-O2"]), &[]);
+    check(&recording);
+    assert_eq!(recording.stdout, "236 4\n");
+    let chunks = 10 + 12 + 3 + 4 * 6;
+    let acquire = kinds(&recording, Kind::MutexAcquire);
+    assert_eq!((acquire.len(), acquire[&7]), (1, chunks));
+    assert_eq!(plain(&recording, Kind::MutexAcquired)[&7], chunks);
+    // Handing the turn on is no wait: it begins when all waiting is done, after each chunk.
+    for thread in &recording.threads {
+        let mut turns = vec![false];
+        for event in &thread.events {
+            let turn = turns.last_mut().unwrap();
+            match event.kind {
+                Kind::MutexAcquired => *turn = true,
+                Kind::OverheadBegin => assert!(std::mem::take(turn), "{event:?}"),
+                Kind::ParallelBegin => turns.push(false),
+                Kind::ParallelEnd => drop(turns.pop()),
+                _ => (),
+            }
+        }
+    }
+    assert_eq!(recording.all(Kind::OverheadBegin).count(), chunks);
+    assert_eq!(recording.all(Kind::OverheadEnd).count(), chunks);
+}
+
+#[test]
 fn regions_of_old_compilers_are_regions() {
     let recording = record_preloaded(&compile_gnu("gomp/old.c", &[]), &[]);
     check(&recording);

@@ -134,6 +134,11 @@ impl Machine {
                 self.push(now, Cause::Reduction, State::Reduction, place);
             }
             What::ReductionEnd => self.end_of(now, Cause::Reduction),
+            What::OverheadBegin { place } => {
+                stack.drop_waits();
+                self.push(now, Cause::Overhead, State::Overhead, place);
+            }
+            What::OverheadEnd => self.end_of(now, Cause::Overhead),
             What::TaskCreate { task, site } => {
                 self.task_create(now, task, site);
                 return;

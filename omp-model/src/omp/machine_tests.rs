@@ -140,6 +140,30 @@ fn mutexes_by_kind() {
 }
 
 #[test]
+fn a_call_that_works_is_overhead_at_its_place_until_it_ends_or_the_thread_goes_on() {
+    let ends = [
+        (What::OverheadEnd, Work),
+        (acquire(Mutex::Ordered), Ordered),
+        (late_end(), Overhead),
+    ];
+    for (end, then) in ends {
+        let mut scene = Scene::new(1);
+        scene.fork(7, StackId::EMPTY, &[0]);
+        let place = FrameId(3);
+        scene.on(PRIMARY, What::OverheadBegin { place });
+        let tag = scene.tag(PRIMARY);
+        assert_eq!((tag.state, tag.place), (Overhead, place));
+        scene.on(PRIMARY, end);
+        assert_eq!(scene.state(PRIMARY), then, "{end:?}");
+        assert_ne!(scene.tag(PRIMARY).place, place);
+    }
+    let mut scene = Scene::new(1);
+    scene.fork(7, StackId::EMPTY, &[0]);
+    scene.on(PRIMARY, What::OverheadEnd);
+    assert_eq!(scene.state(PRIMARY), Work);
+}
+
+#[test]
 fn a_lock_in_serial_code_goes_back_to_serial() {
     let mut scene = Scene::new(1);
     scene.on(PRIMARY, acquire(Mutex::Lock));

@@ -107,9 +107,11 @@ fn anything(dice: &mut Dice, sites: &[StackId]) -> What {
             next: id,
             prior_done: dice.roll(2) == 0,
         },
-        22 => match dice.roll(2) {
+        22 => match dice.roll(4) {
             0 => What::ReductionBegin { place },
-            _ => What::ReductionEnd,
+            1 => What::ReductionEnd,
+            2 => What::OverheadBegin { place },
+            _ => What::OverheadEnd,
         },
         _ => What::Lost,
     }

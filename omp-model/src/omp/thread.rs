@@ -25,6 +25,8 @@ pub(super) enum Cause {
     Held,
     /// Combining of a reduction.
     Reduction,
+    /// A call in which the runtime works.
+    Overhead,
     /// Events were lost here: what lies below may be over.
     Lost,
 }
@@ -130,10 +132,13 @@ impl Stack {
         &self.entries
     }
 
-    /// Ends waits on top: whatever the thread does now, in this task it waits no more.
+    /// Ends waits and calls on top: whatever the thread does now, in this task it waits no more.
     #[inline]
     pub(super) fn drop_waits(&mut self) {
-        while matches!(self.top().cause, Cause::Sync(_) | Cause::Mutex) {
+        while matches!(
+            self.top().cause,
+            Cause::Sync(_) | Cause::Mutex | Cause::Overhead
+        ) {
             self.entries.pop();
         }
     }

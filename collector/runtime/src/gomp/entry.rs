@@ -11,7 +11,7 @@ use std::arch::naked_asm;
 
 use super::doacross;
 use super::provider::Function;
-use super::{region, sync, task};
+use super::{ordered, region, sync, task};
 
 /// A call into the runtime: the place of its return address.
 #[derive(Clone, Copy, Debug)]
@@ -185,17 +185,16 @@ plain! {
     GOMP_critical_name_end 5 => sync::release;
     GOMP_atomic_start 6 => sync::acquire;
     GOMP_atomic_end 6 => sync::release;
-    GOMP_ordered_start 7 => sync::acquire;
+    GOMP_ordered_start 7 => ordered::enter;
     GOMP_ordered_end 7 => sync::release;
-    // The next chunk is given out in the loop's order: a thread waits until its last one is due.
-    GOMP_loop_ordered_static_next 7 => sync::acquire;
-    GOMP_loop_ordered_dynamic_next 7 => sync::acquire;
-    GOMP_loop_ordered_guided_next 7 => sync::acquire;
-    GOMP_loop_ordered_runtime_next 7 => sync::acquire;
-    GOMP_loop_ull_ordered_static_next 7 => sync::acquire;
-    GOMP_loop_ull_ordered_dynamic_next 7 => sync::acquire;
-    GOMP_loop_ull_ordered_guided_next 7 => sync::acquire;
-    GOMP_loop_ull_ordered_runtime_next 7 => sync::acquire;
+    GOMP_loop_ordered_static_next 7 => ordered::next;
+    GOMP_loop_ordered_dynamic_next 7 => ordered::next;
+    GOMP_loop_ordered_guided_next 7 => ordered::next;
+    GOMP_loop_ordered_runtime_next 7 => ordered::next;
+    GOMP_loop_ull_ordered_static_next 7 => ordered::next;
+    GOMP_loop_ull_ordered_dynamic_next 7 => ordered::next;
+    GOMP_loop_ull_ordered_guided_next 7 => ordered::next;
+    GOMP_loop_ull_ordered_runtime_next 7 => ordered::next;
     omp_set_lock 1 => sync::acquire;
     omp_unset_lock 1 => sync::release;
     omp_test_lock 2 => sync::test;

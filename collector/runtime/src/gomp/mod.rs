@@ -15,6 +15,7 @@
 mod doacross;
 mod entry;
 mod loader;
+mod ordered;
 mod provider;
 mod region;
 mod sync;
@@ -45,6 +46,8 @@ pub(crate) struct State {
     team: u32,
     /// Dimensions of the doacross loop that the thread entered last.
     dimensions: u32,
+    /// Whether it has waited for its turn in the chunk of an ordered loop that it works on.
+    in_turn: bool,
     /// The explicit task that it runs.
     task: InstanceId,
     /// The runtime of the region that the thread is in.
@@ -59,6 +62,7 @@ impl State {
         State {
             team: 0,
             dimensions: 0,
+            in_turn: false,
             task: InstanceId::NONE,
             provider: None,
             open: region::Opened::new(),

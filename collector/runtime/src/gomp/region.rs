@@ -56,6 +56,7 @@ struct Region {
 #[derive(Clone, Copy, Debug, Default)]
 struct Outer {
     team: u32,
+    in_turn: bool,
     task: u64,
     /// The thread's state at that time; 0: none, and nothing is recorded.
     token: usize,
@@ -65,10 +66,11 @@ struct Outer {
 
 fn begin(thread: &mut Thread, at: At, requested: u32, league: bool) -> Outer {
     let state = &thread.gomp;
-    let (team, task, call) = (state.team, state.task.0, state.call(at));
+    let call = state.call(at);
     Outer {
-        team,
-        task,
+        team: state.team,
+        in_turn: state.in_turn,
+        task: state.task.0,
         provider: state.provider,
         token: thread.token(),
         region: thread.parallel_begin(call, requested, league).0,
@@ -79,6 +81,7 @@ fn end(outer: Outer) {
     with_same(outer.token, |thread| {
         thread.parallel_end(InstanceId(outer.region));
         thread.gomp.team = outer.team;
+        thread.gomp.in_turn = outer.in_turn;
         thread.gomp.task = InstanceId(outer.task);
         thread.gomp.provider = outer.provider;
     });
@@ -116,6 +119,7 @@ unsafe extern "C-unwind" fn run(region: *mut c_void) {
 
 fn enter(thread: &mut Thread, region: &Region, index: u32, size: u32) {
     thread.gomp.team = size;
+    thread.gomp.in_turn = false;
     thread.gomp.task = InstanceId::NONE;
     thread.gomp.provider = region.provider;
     thread.implicit_begin(region.id, index, size);
