@@ -1,17 +1,15 @@
 //! What the header says of the machine, the command and the runtimes.
 
-use std::ffi::OsString;
-use std::path::Path;
-
 use omp_model::header::{FORMAT_VERSION, Header, Runtime, Sampling};
-use omp_model::tables::{Cut, RuntimeKind as RuntimeModule, Tables};
+use omp_model::tables::{self, Cut, RuntimeKind as RuntimeModule, Tables};
 use omp_ring::consumer::RuntimeView;
 use omp_ring::layout::RuntimeKind;
+use std::ffi::OsString;
 
 use crate::cli::Request;
 use crate::merge::{Counts, Merge};
 use crate::perf::plan::Plan;
-use crate::processes::Processes;
+use crate::processes::{Mapped, Processes};
 use crate::{stacks, sys};
 
 /// Prefixes of the environment variables that steer OpenMP runtimes.
@@ -124,32 +122,118 @@ pub fn runtime(view: RuntimeView, processes: &mut Processes, time: u64) -> Runti
     }
 }
 
-/// OpenMP runtimes that were loaded in programs and did not speak: the sentence for each.
-pub fn silent_runtimes(tables: &Tables, header: &Header, library: Result<(), &str>) -> Vec<String> {
-    tables
-        .modules
-        .rows()
-        .iter()
-        .filter(|module| matches!(module.runtime, RuntimeModule::Kmp | RuntimeModule::Gomp))
-        .filter(|module| {
-            header
-                .runtimes
-                .iter()
-                .all(|spoke| spoke.path != module.path)
-        })
-        .map(|module| {
-            let name = Path::new(&module.path)
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy();
-            match library {
-                Err(reason) => format!("no OpenMP states from {name}: {reason}"),
-                Ok(()) => format!(
-                    "no OpenMP events from {name}: it was not called, or could not be listened \
-                     to (OMP_TOOL=disabled, loaded with RTLD_DEEPBIND, a set-user-id program); \
-                     what its threads did is read from their stacks"
-                ),
-            }
-        })
+/// What is to be said of the runtimes when the recording has ended: those that did not speak join
+/// the header's list, and each thing that is not as it should be becomes a note.
+pub fn close_runtimes(header: &mut Header, merge: &Merge, library: Result<(), &str>) {
+    let mapped = &merge.processes.mapped;
+    let silent = silent_runtimes(&merge.tables, header, mapped);
+    header.notes.extend(silent.iter().map(|module| {
+        let linked = mapped.iter().any(|it| it.linked && it.path == module.path);
+        silent_note(base_name(&module.path), linked, library)
+    }));
+    for it in mapped {
+        let known = |row: &Runtime| row.pid == it.pid && row.path == it.path;
+        if !header.runtimes.iter().any(known) {
+            header.runtimes.push(Runtime {
+                pid: it.pid,
+                path: it.path.clone(),
+                build_id: it.build_id.clone(),
+                version: String::new(),
+                interface: SILENT.to_owned(),
+            });
+        }
+    }
+    header.notes.extend(several_runtimes(mapped));
+    header.notes.extend(traced_runtimes(mapped));
+}
+
+/// The interface of a runtime without events.
+const SILENT: &str = "none: not called, or states come from stacks only";
+
+fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Runtimes that samples were taken in and that did not speak.
+fn silent_runtimes<'a>(
+    tables: &'a Tables,
+    header: &Header,
+    mapped: &[Mapped],
+) -> Vec<&'a tables::Module> {
+    let spoke = |path: &str| header.runtimes.iter().any(|row| row.path == path);
+    // A process that another one forked has the mappings of its parent.
+    let known = |path: &str| mapped.iter().any(|it| it.path == path);
+    let modules = tables.modules.rows().iter();
+    modules
+        .filter(|row| matches!(row.runtime, RuntimeModule::Kmp | RuntimeModule::Gomp))
+        .filter(|row| known(&row.path) && !spoke(&row.path))
         .collect()
 }
+
+fn silent_note(name: &str, linked: bool, library: Result<(), &str>) -> String {
+    match (library, linked) {
+        (Err(reason), _) => format!("no OpenMP states from {name}: {reason}"),
+        (Ok(()), true) => format!(
+            "no OpenMP events from the runtime that is linked into {name}: what its threads did is \
+             read from their stacks; link the runtime's shared library to have it measured"
+        ),
+        (Ok(()), false) => format!(
+            "no OpenMP events from {name}: it was not called, or could not be listened to \
+             (OMP_TOOL=disabled, loaded with RTLD_DEEPBIND, a set-user-id program); what its \
+             threads did is read from their stacks"
+        ),
+    }
+}
+
+/// Programs with more than one runtime: each has threads of its own, and none knows of the others.
+fn several_runtimes(mapped: &[Mapped]) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    for (at, first) in mapped.iter().enumerate() {
+        let same = |it: &&Mapped| (it.pid, it.program) == (first.pid, first.program);
+        if mapped[..at].iter().any(|it| same(&it)) {
+            continue;
+        }
+        let paths: Vec<&str> = mapped
+            .iter()
+            .filter(same)
+            .map(|it| it.path.as_str())
+            .collect();
+        let [others @ .., last] = paths.as_slice() else {
+            continue;
+        };
+        if others.is_empty() {
+            continue;
+        }
+        let note = format!(
+            "process {} has {} OpenMP runtimes, {} and {last}: each makes threads of its own for \
+             the same CPUs; build all parts for one, or give each few threads",
+            first.pid,
+            paths.len(),
+            others.join(", ")
+        );
+        notes.push(note);
+    }
+    notes
+}
+
+/// Runtimes that were built to trace what they do.
+fn traced_runtimes(mapped: &[Mapped]) -> Vec<String> {
+    let mut paths: Vec<&str> = Vec::new();
+    for it in mapped.iter().filter(|it| it.runtime.traced) {
+        if !paths.contains(&it.path.as_str()) {
+            paths.push(&it.path);
+        }
+    }
+    let note = |path: &str| {
+        format!(
+            "{path} was built with debug tracing (KMP_DEBUG): its calls take longer than they \
+             need, a chunk of a dynamic loop about ten times; LLVM's own or Intel's build of the \
+             library has none"
+        )
+    };
+    paths.into_iter().map(note).collect()
+}
+
+#[cfg(test)]
+#[path = "facts_tests.rs"]
+mod tests;

@@ -8,19 +8,22 @@ use std::sync::Arc;
 use omp_model::ids::{FrameId, ModuleId, Nanos, ProcessId, ThreadId};
 use omp_model::state::Presence;
 use omp_model::stream::{Event, What};
-use omp_model::tables::{self, Frame, RuntimeKind, Tables, Thread, ThreadKind};
+use omp_model::tables::{self, Frame, Tables, Thread, ThreadKind};
 use rustc_hash::FxHashMap;
-use unwinder::{AddressSpace, BuildId, Image, ImageCache, ModuleIdx};
+use unwinder::{AddressSpace, BuildId, Image, ModuleIdx};
 
 use crate::history::History;
+use crate::objects::Known;
+pub use crate::objects::Libraries;
 use crate::perf::parse::{Mapping, Side, SideRecord};
+use crate::runtimes::Runtime;
 
 /// The program image of one process between two `exec`s.
 #[derive(Clone, Default)]
 pub struct Program {
     space: AddressSpace,
     /// By [`ModuleIdx`], as far as they were needed.
-    modules: Vec<Option<ModuleId>>,
+    modules: Vec<Option<Known>>,
     frames: FxHashMap<u64, FrameId>,
     executable: Option<PathBuf>,
 }
@@ -48,7 +51,7 @@ impl Program {
         }
         let frame = match self.space.locate(address) {
             Some((index, svma)) => {
-                let module = self.module(tables, libraries, index);
+                let module = self.module(tables, libraries, (index, svma));
                 tables.frame(Frame {
                     module,
                     address: svma,
@@ -63,21 +66,31 @@ impl Program {
         frame
     }
 
-    fn module(&mut self, tables: &mut Tables, libraries: &Libraries, at: ModuleIdx) -> ModuleId {
+    /// The row of the load object, or of the runtime linked into it, that an svma belongs to.
+    fn module(
+        &mut self,
+        tables: &mut Tables,
+        libraries: &Libraries,
+        (at, svma): (ModuleIdx, u64),
+    ) -> ModuleId {
         let index = at.0 as usize;
-        if let Some(Some(module)) = self.modules.get(index) {
-            return *module;
-        }
-        let row = self.space.module(at).map(|module| {
-            let own = self.executable.as_deref() == Some(module.path.as_path());
-            libraries.row(&module.path, module.image.as_deref(), own)
-        });
-        let id = row.map_or(ModuleId::NONE, |row| tables.module(row));
         if self.modules.len() <= index {
             self.modules.resize(index + 1, None);
         }
-        self.modules[index] = Some(id);
-        id
+        let known = self.modules[index].get_or_insert_with(|| {
+            let Some(module) = self.space.module(at) else {
+                return Known {
+                    id: ModuleId::NONE,
+                    linked: None,
+                };
+            };
+            let own = self.executable.as_deref() == Some(module.path.as_path());
+            libraries.known(tables, &module.path, module.image.as_deref(), own)
+        });
+        match &known.linked {
+            Some((row, runtime)) if runtime.holds(svma) => tables.module(row.clone()),
+            _ => known.id,
+        }
     }
 
     fn exec(&self) -> Program {
@@ -92,63 +105,6 @@ impl Program {
     }
 }
 
-/// The files that programs map, parsed once each.
-pub struct Libraries {
-    images: ImageCache,
-    vdso: Option<Arc<Image>>,
-    /// `libcollector.so`, where it is loaded into programs.
-    collector: Option<PathBuf>,
-}
-
-/// The name that the kernel maps the vDSO under.
-const VDSO: &str = "[vdso]";
-
-impl Libraries {
-    /// No file yet. `collector` is the path of `libcollector.so`.
-    pub fn new(collector: Option<PathBuf>) -> Self {
-        let vdso = crate::sys::vdso()
-            .and_then(|bytes| Image::from_bytes(Path::new(VDSO), &bytes).ok())
-            .map(Arc::new);
-        Libraries {
-            images: ImageCache::new(),
-            vdso,
-            collector,
-        }
-    }
-
-    fn image(&mut self, pid: i32, path: &Path, build_id: Option<&BuildId>) -> Option<Arc<Image>> {
-        if path == Path::new(VDSO) {
-            return self.vdso.clone();
-        }
-        if !path.is_absolute() || path.starts_with("//anon") {
-            return None;
-        }
-        self.images.get(path, build_id).ok().or_else(|| {
-            // In a mount namespace of its own, the process sees the file and we do not.
-            let root = PathBuf::from(format!("/proc/{pid}/root"));
-            let inside = root.join(path.strip_prefix("/").ok()?);
-            self.images.get(&inside, build_id).ok()
-        })
-    }
-
-    /// The row of a load object. The executable itself is no runtime even if one is linked into
-    /// it: its frames are the author's.
-    fn row(&self, path: &Path, image: Option<&Image>, executable: bool) -> tables::Module {
-        let runtime = match image {
-            _ if self.collector.as_deref() == Some(path) => RuntimeKind::Collector,
-            Some(image) if !executable && image.exports("__kmpc_fork_call") => RuntimeKind::Kmp,
-            Some(image) if !executable && image.exports("GOMP_parallel") => RuntimeKind::Gomp,
-            _ => RuntimeKind::None,
-        };
-        let build_id = image.and_then(Image::build_id).map(ToString::to_string);
-        tables::Module {
-            path: path.to_string_lossy().into_owned(),
-            build_id: build_id.unwrap_or_default(),
-            runtime,
-        }
-    }
-}
-
 /// A process: its programs over time, and its living threads.
 struct Process {
     pid: i32,
@@ -156,6 +112,25 @@ struct Process {
     /// It has had more than one program since the last round.
     stale: bool,
     threads: Vec<ThreadId>,
+    /// Of [`Processes::changes`], the count at its last `exec`.
+    since: u64,
+}
+
+/// An OpenMP runtime that a program mapped.
+#[derive(Clone, Debug)]
+pub struct Mapped {
+    /// The process.
+    pub pid: i32,
+    /// Of the same process, programs before and after an `exec` differ in this.
+    pub program: u64,
+    /// The load object.
+    pub path: String,
+    /// Its build id in hexadecimal, empty if it has none.
+    pub build_id: String,
+    /// Whether it is the program itself, or another library that the runtime was linked into.
+    pub linked: bool,
+    /// What it is.
+    pub runtime: Arc<Runtime>,
 }
 
 /// All processes of a recording, kept as the side band says.
@@ -178,6 +153,8 @@ pub struct Processes {
     changes: u64,
     /// Threads that ended since [`Processes::forget_before`].
     ended: Vec<i32>,
+    /// OpenMP runtimes, each once in a program.
+    pub mapped: Vec<Mapped>,
 }
 
 impl Processes {
@@ -193,6 +170,7 @@ impl Processes {
             process_of: Vec::new(),
             changes: 0,
             ended: Vec::new(),
+            mapped: Vec::new(),
         }
     }
 
@@ -358,6 +336,7 @@ impl Processes {
             program,
             stale: false,
             threads: Vec::new(),
+            since: self.changes,
         });
         remember(&mut self.pids, pid, time, id);
         id
@@ -420,6 +399,7 @@ impl Processes {
         let program = entry.program.at(time).exec();
         entry.program.change(time, program);
         entry.stale = true;
+        entry.since = self.changes;
         tables.processes[process.index()].executable.clear();
         let new = known.is_none().then(|| self.birth(tables, pid, tid, time));
         (gone, new)
@@ -431,7 +411,27 @@ impl Processes {
         let build_id = BuildId::new(&mapping.build_id);
         self.changes += 1;
         let image = self.libraries.image(pid, path, build_id.as_ref());
-        let program = self.processes[process.index()].program.at_mut(time);
+        let entry = &mut self.processes[process.index()];
+        let (since, program) = (entry.since, entry.program.at_mut(time));
+        if let Some(image) = &image
+            && let Some(runtime) = self.libraries.runtime(image)
+        {
+            let executable = program.executable.as_deref().is_none_or(|own| own == path);
+            remember_runtime(
+                &mut self.mapped,
+                Mapped {
+                    pid,
+                    program: since,
+                    path: path.to_string_lossy().into_owned(),
+                    build_id: image
+                        .build_id()
+                        .map(ToString::to_string)
+                        .unwrap_or_default(),
+                    linked: runtime.is_part(executable),
+                    runtime: runtime.clone(),
+                },
+            );
+        }
         program
             .space
             .map(mapping.start, mapping.length, mapping.offset, image, path);
@@ -444,6 +444,15 @@ impl Processes {
         if program.executable.is_none() && path.is_absolute() {
             program.executable = Some(path.to_owned());
         }
+    }
+}
+
+/// Notes a runtime; each of a file's segments is mapped by itself.
+fn remember_runtime(known: &mut Vec<Mapped>, new: Mapped) {
+    let same =
+        |old: &Mapped| (old.pid, old.program, &old.path) == (new.pid, new.program, &new.path);
+    if !known.iter().rev().any(same) {
+        known.push(new);
     }
 }
 

@@ -327,9 +327,7 @@ impl Session {
         header.exit_status = Some(ended.status());
         facts::update(header, &plan, &self.merge);
         let library = self.library.as_ref().copied().map_err(String::as_str);
-        header
-            .notes
-            .extend(facts::silent_runtimes(&self.merge.tables, header, library));
+        facts::close_runtimes(header, &self.merge, library);
         let leftovers = self.leftovers();
         self.header.notes.extend(leftovers);
         let Some(mut writer) = self.writer.take() else {

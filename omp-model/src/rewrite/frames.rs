@@ -50,6 +50,8 @@ pub(super) struct Leaf {
     pub(super) reducing: bool,
     /// Whether the stack's outermost user frame, if any, lies inward of a thread's start.
     pub(super) bare: bool,
+    /// Whether the thread has entered a construct's body.
+    pub(super) inside: bool,
     /// Whether a pool of threads beside OpenMP waits there.
     pub(super) pool: Option<Waiting>,
 }
@@ -290,6 +292,10 @@ impl<'a> Facts<'a> {
             .any(|name| name.starts_with(".omp_combiner."))
     }
 
+    fn begins_thread(&self, function: Option<FunctionId>) -> bool {
+        function.is_some_and(|f| self.functions[f.0 as usize].begins_thread)
+    }
+
     /// Whether a frame is in a load object with the program's own code.
     pub(super) fn is_user(&self, frame: FrameId) -> bool {
         self.user
@@ -311,13 +317,11 @@ impl<'a> Facts<'a> {
         if caller.microtask {
             return true;
         }
-        let kmp = self.runtime(self.module(caller.frame)) == RuntimeKind::Kmp;
+        let own = self.runtime(self.module(caller.frame)) != RuntimeKind::Collector;
         match caller.function {
-            // LLVM's runtime calls user code in two known functions only; the rest of its named
-            // ones call services, also such as the program replaced (`malloc`).
-            Some(f) if kmp && self.is_named(f) && !self.functions[f.0 as usize].invokes_tasks => {
-                false
-            }
+            // The runtimes call user code in few functions; the rest of their named ones call
+            // services, also such as the program replaced or has linked in (`malloc`).
+            Some(f) if own && self.is_named(f) && !self.functions[f.0 as usize].invokes => false,
             _ => self.is_user(callee.frame),
         }
     }
@@ -461,7 +465,7 @@ impl Walk {
                     && self.cut.is_none()
                     && !self.nodes[start..end]
                         .iter()
-                        .any(|n| facts.is_user(n.frame)) =>
+                        .any(|n| facts.is_user(n.frame) && !facts.begins_thread(n.function)) =>
                 {
                     Role::Start
                 }
@@ -512,6 +516,10 @@ impl Walk {
     fn find_leaf(&mut self, facts: &Facts<'_>) {
         self.leaf.runtime = self.nodes.first().is_some_and(|n| n.role == Role::Runtime);
         self.leaf.bare = self.nodes.iter().all(|n| n.role != Role::Code);
+        self.leaf.inside = self
+            .nodes
+            .windows(2)
+            .any(|pair| (pair[0].role, pair[1].role) == (Role::Code, Role::Runtime));
         let run = self
             .nodes
             .iter()

@@ -17,9 +17,11 @@ pub(super) struct FunctionFacts {
     pub(super) construct: Option<Construct>,
     /// Whether the runtime's, calling bodies of regions.
     pub(super) microtask: bool,
-    /// Whether the runtime's, calling bodies of tasks; what stands in LLVM's for an entry point of
-    /// GCC's calls bodies of regions too.
-    pub(super) invokes_tasks: bool,
+    /// Whether the runtime's, calling bodies of tasks (in GNU's, and what stands in LLVM's for an
+    /// entry point of GNU's, those of regions too).
+    pub(super) invokes: bool,
+    /// Whether the C library's, the first of a thread.
+    pub(super) begins_thread: bool,
     /// Whether written by a compiler for the runtime to call, and no body.
     pub(super) callback: bool,
     /// Whether an entry point of the runtime.
@@ -33,6 +35,22 @@ pub(super) struct FunctionFacts {
     /// Whether outlined by clang without the name of its parent.
     pub(super) plain_outlined: bool,
 }
+
+/// How the names of GNU's functions begin that call user code (`parallel.c`, `team.c`, `task.c`,
+/// `teams.c`, `target.c` of libgomp).
+const INVOKERS: [&str; 8] = [
+    "GOMP_parallel",
+    "GOMP_task",
+    "GOMP_teams",
+    "GOMP_target",
+    "gomp_thread_start",
+    "gomp_barrier_handle_tasks",
+    "gomp_task",
+    "gomp_target",
+];
+
+/// The first functions of a thread (glibc). In a static executable they lie beside user code.
+const THREAD_STARTS: [&str; 5] = ["start_thread", "clone", "__clone", "clone3", "__clone3"];
 
 impl FunctionFacts {
     /// Reads a function's names; `by_name` finds functions of the same recording.
@@ -65,9 +83,9 @@ impl FunctionFacts {
             construct,
             microtask: linkage.starts_with("__kmp_invoke_microtask")
                 || linkage.contains("GOMP_microtask_wrapper"),
-            invokes_tasks: linkage.contains("__kmp_invoke_task")
-                || linkage.starts_with("GOMP_parallel")
-                || linkage.starts_with("GOMP_task"),
+            invokes: linkage.contains("__kmp_invoke_task")
+                || INVOKERS.iter().any(|start| linkage.starts_with(start)),
+            begins_thread: THREAD_STARTS.contains(&linkage),
             callback: construct.is_none() && is_callback(linkage),
             entry,
             debug_part: is_debug_part(linkage),

@@ -109,6 +109,7 @@ fn by_stack(thread: ThreadKind, leaf: &Leaf, entry: Option<&str>) -> Shown {
     match entry {
         _ if !leaf.runtime || is_own(entry) => match thread {
             ThreadKind::Worker => Shown::Work,
+            _ if leaf.inside => Shown::Work,
             _ => Shown::Serial,
         },
         _ if leaf.reducing => Shown::Reduction,
