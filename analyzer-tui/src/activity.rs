@@ -1,7 +1,7 @@
 //! What a thread is shown to do on a timeline: its recorded state, told in the words, letters and
 //! families of colour of the legend.
 
-use omp_model::profile::{Pseudo, Shown};
+use omp_model::profile::{Callee, Pseudo, Shown};
 use omp_model::state::State;
 use omp_model::views::names::pseudo;
 
@@ -13,6 +13,8 @@ pub enum Activity {
     Serial,
     /// User code of a region or task.
     Work,
+    /// A flush that spins: work by the standard, a wait for another thread by its looks.
+    FlushSpin,
     /// In the runtime, not waiting.
     Overhead,
     /// Combining a reduction.
@@ -23,6 +25,8 @@ pub enum Activity {
     ExplicitBarrier,
     /// A worker between regions.
     Idle,
+    /// A thread of OpenBLAS's own pool without work, or the one that waits for that pool.
+    OpenBlasIdle,
     /// Waiting for a lock.
     Lock,
     /// Waiting to enter a critical section.
@@ -60,17 +64,19 @@ pub enum Family {
 
 impl Activity {
     /// The number of activities.
-    pub const COUNT: usize = 13;
+    pub const COUNT: usize = 15;
 
     /// Every activity, in the order of the legend.
     pub const ALL: [Activity; Activity::COUNT] = [
         Activity::Serial,
         Activity::Work,
+        Activity::FlushSpin,
         Activity::Overhead,
         Activity::Reduction,
         Activity::ImplicitBarrier,
         Activity::ExplicitBarrier,
         Activity::Idle,
+        Activity::OpenBlasIdle,
         Activity::Lock,
         Activity::Critical,
         Activity::Ordered,
@@ -119,6 +125,15 @@ impl Activity {
         }
     }
 
+    /// Of time at a display stack in user mode: its leaf may name what its state does not.
+    pub const fn of_leaf(leaf: Option<Callee>, shown: Shown) -> Activity {
+        match leaf {
+            Some(Callee::Pseudo(Pseudo::OpenBlasIdle)) => Activity::OpenBlasIdle,
+            Some(Callee::Pseudo(Pseudo::FlushSpin)) => Activity::FlushSpin,
+            _ => Activity::of_shown(shown),
+        }
+    }
+
     /// Of a pseudo-function, to give its rows the colour of their state.
     pub fn of_name(name: &str) -> Option<Activity> {
         let leaves = [
@@ -132,6 +147,8 @@ impl Activity {
             (Pseudo::Ordered, Activity::Ordered),
             (Pseudo::Atomic, Activity::Atomic),
             (Pseudo::Task, Activity::Task),
+            (Pseudo::OpenBlasIdle, Activity::OpenBlasIdle),
+            (Pseudo::FlushSpin, Activity::FlushSpin),
         ];
         let found = leaves.iter().find(|(leaf, _)| pseudo(*leaf) == name);
         found.map(|&(_, activity)| activity)
@@ -142,11 +159,13 @@ impl Activity {
         match self {
             Activity::Serial => '=',
             Activity::Work => '#',
+            Activity::FlushSpin => 'f',
             Activity::Overhead => 'v',
             Activity::Reduction => 'r',
             Activity::ImplicitBarrier => 'b',
             Activity::ExplicitBarrier => 'e',
             Activity::Idle => '.',
+            Activity::OpenBlasIdle => ':',
             Activity::Lock => 'l',
             Activity::Critical => 'c',
             Activity::Ordered => 'o',
@@ -161,11 +180,13 @@ impl Activity {
         match self {
             Activity::Serial => "serial",
             Activity::Work => "work",
+            Activity::FlushSpin => "flush spin",
             Activity::Overhead => "overhead",
             Activity::Reduction => "reduction",
             Activity::ImplicitBarrier => "implicit barrier",
             Activity::ExplicitBarrier => "explicit barrier",
             Activity::Idle => "idle",
+            Activity::OpenBlasIdle => "OpenBLAS idle",
             Activity::Lock => "lock",
             Activity::Critical => "critical",
             Activity::Ordered => "ordered",
@@ -179,14 +200,14 @@ impl Activity {
     pub const fn family(self) -> Family {
         match self {
             Activity::Serial => Family::Serial,
-            Activity::Work => Family::Work,
+            Activity::Work | Activity::FlushSpin => Family::Work,
             Activity::Overhead | Activity::Reduction => Family::Runtime,
             Activity::ImplicitBarrier | Activity::ExplicitBarrier => Family::Barrier,
             Activity::Lock | Activity::Critical | Activity::Ordered | Activity::Atomic => {
                 Family::Exclusion
             }
             Activity::Task => Family::Task,
-            Activity::Idle => Family::Idle,
+            Activity::Idle | Activity::OpenBlasIdle => Family::Idle,
             Activity::Unknown => Family::Unknown,
         }
     }

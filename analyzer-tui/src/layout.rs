@@ -63,7 +63,7 @@ pub fn list(body: Rect, columns: bool) -> ListParts {
 pub struct TimelineParts {
     /// Times.
     pub axis: Rect,
-    /// Region instances; empty if none is listed.
+    /// Region instances, a line a lane; empty if none is listed.
     pub bands: Rect,
     /// The threads' rows, with their labels.
     pub rows: Rect,
@@ -81,15 +81,22 @@ const WIDE: u16 = 120;
 /// Cells of a thread's label.
 const LABEL: u16 = 15;
 
-/// Cuts the body of the timeline; `bands` says whether there is a region to show.
-pub fn timeline(body: Rect, bands: bool) -> TimelineParts {
+/// At most so many lanes of region instances are drawn.
+const MOST_LANES: u16 = 4;
+
+/// Cuts the body of the timeline, on which so many lanes of region instances want room.
+pub fn timeline(body: Rect, lanes: u16) -> TimelineParts {
     let wide = body.width >= WIDE;
     let side = if wide { (body.width / 3).min(60) } else { 0 };
     let below = if wide { 0 } else { body.height * 2 / 5 };
     let width = body.width - side;
     let lines = body.height - below;
     let legend = u16::from(lines > 4) + u16::from(lines > 12 && width < 130);
-    let bands = u16::from(bands && lines > 5);
+    let bands = match lines {
+        0..=5 => 0,
+        // The threads matter more.
+        lines => lanes.min(MOST_LANES).min((lines / 5).max(1)),
+    };
     let axis = u16::from(lines > 2);
     let rows = lines.saturating_sub(axis + bands + legend);
     let cut = |y: u16, height| Rect::new(body.x, body.y + y, width, height);
@@ -136,7 +143,7 @@ mod tests {
                     rows.head.height + rows.rows.height + rows.detail.height,
                     parts.body.height
                 );
-                let time = timeline(parts.body, true);
+                let time = timeline(parts.body, 3);
                 let all = [time.axis, time.bands, time.rows, time.legend, time.detail];
                 for part in all {
                     assert!(

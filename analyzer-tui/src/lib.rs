@@ -9,6 +9,7 @@ pub mod activity;
 pub mod app;
 pub mod args;
 pub mod data;
+pub mod disasm;
 pub mod draw;
 pub mod export;
 pub mod flame;

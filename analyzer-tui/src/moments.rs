@@ -1,7 +1,7 @@
 //! The display stacks of single samples and intervals, for a cursor that points at one.
 
 use omp_model::ids::{StackId, TagId, ThreadId};
-use omp_model::profile::{Path, PathId, Shown, ViewMode};
+use omp_model::profile::{Callee, Path, PathId, Shown, ViewMode};
 use omp_model::rewrite::{Moment, Rewriter};
 use omp_model::tables::{Interner, ThreadKind};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -68,6 +68,12 @@ impl Moments {
     /// The place of a tag of which no sample tells more.
     pub fn place(&self, tag: TagId, kind: ThreadKind) -> Option<(PathId, Shown)> {
         self.places.get(&(tag, kind)).copied()
+    }
+
+    /// What stands at the leaf of a display stack.
+    pub fn leaf(&self, path: PathId) -> Option<Callee> {
+        let row = self.paths.get(path.0).filter(|_| path != PathId::EMPTY);
+        row.map(|row| row.frame.callee)
     }
 
     /// The frames of a display stack, leaf first.

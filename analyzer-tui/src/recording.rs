@@ -6,9 +6,11 @@ use std::sync::OnceLock;
 
 use omp_model::experiment::Experiment;
 use omp_model::metrics::Metric;
-use omp_model::profile::ViewMode;
+use omp_model::profile::{Callee, ViewMode};
 use omp_model::recording;
+use omp_model::symbols::FunctionId;
 use omp_model::views::names::{NameStyle, Names};
+use rustc_hash::FxHashMap;
 
 use crate::moments::Moments;
 use crate::regions::Directives;
@@ -24,6 +26,7 @@ pub struct Recording {
     machine_moments: OnceLock<Moments>,
     timeline: OnceLock<Timeline>,
     directives: OnceLock<Directives>,
+    functions: OnceLock<FxHashMap<String, FunctionId>>,
 }
 
 impl Deref for Recording {
@@ -43,6 +46,7 @@ impl From<recording::Recording> for Recording {
             machine_moments: OnceLock::new(),
             timeline: OnceLock::new(),
             directives: OnceLock::new(),
+            functions: OnceLock::new(),
         }
     }
 }
@@ -96,6 +100,26 @@ impl Recording {
         self.metric_sets.get_or_init(|| metric_sets(self))
     }
 
+    /// The function that views call so, or whose symbol it is; of several the first one whose
+    /// source is known.
+    pub fn function(&self, name: &str) -> Option<FunctionId> {
+        let functions = self.functions.get_or_init(|| {
+            let names = self.names();
+            let mut known: FxHashMap<String, FunctionId> = FxHashMap::default();
+            let all = || (0..).map(FunctionId).zip(&self.symbols.functions);
+            for placed in [true, false] {
+                let some = all().filter(|(_, function)| function.place.is_some() == placed);
+                for (id, function) in some {
+                    let shown = names.name(Callee::Function(id));
+                    known.entry(shown).or_insert(id);
+                    known.entry(function.name.clone()).or_insert(id);
+                }
+            }
+            known
+        });
+        functions.get(name).copied()
+    }
+
     /// What its functions are called.
     pub fn names(&self) -> Names<'_> {
         self.whole.names(NameStyle::default())
@@ -107,6 +131,7 @@ impl Recording {
         self.directives();
         self.timeline();
         self.moments(ViewMode::User);
+        self.function(omp_model::views::TOTAL);
         self.profile(ViewMode::Machine);
         self.moments(ViewMode::Machine);
     }

@@ -28,6 +28,7 @@ pub struct Directives {
     /// How well the threads were used, and what it was lost to; `None` without OpenMP, or under a
     /// filter, which leaves no whole run.
     pub run: Option<(Run, Vec<Loss>)>,
+    /// The row of each context, tasks' after regions'.
     names: FxHashMap<ContextId, usize>,
 }
 
@@ -57,23 +58,32 @@ impl Directives {
             let losses = losses(profile, &names, &measured, &regions, &run);
             (run, losses)
         });
-        let rows = regions.iter().enumerate();
-        let of_rows = rows.flat_map(|(at, row)| row.contexts.iter().map(move |&id| (id, at)));
+        let tasks = tasks(profile, &names, &measured);
+        let rows = regions.iter().map(|row| &row.contexts);
+        let rows = rows
+            .chain(tasks.iter().map(|row| &row.contexts))
+            .enumerate();
+        let of_rows = rows.flat_map(|(at, contexts)| contexts.iter().map(move |&id| (id, at)));
         Directives {
             names: of_rows.collect(),
-            tasks: tasks(profile, &names, &measured),
+            tasks,
             regions,
             run,
         }
     }
 
-    /// The name of a region's context.
-    pub fn region_name(&self, context: ContextId) -> &str {
-        let row = self
-            .names
-            .get(&context)
-            .and_then(|&at| self.regions.get(at));
-        row.map_or("region", |row| row.name.as_str())
+    /// The name of a region's or task's context.
+    pub fn construct_name(&self, context: ContextId) -> &str {
+        let Some(&at) = self.names.get(&context) else {
+            return "a construct without time";
+        };
+        match self.regions.get(at) {
+            Some(region) => &region.name,
+            None => {
+                let task = self.tasks.get(at - self.regions.len());
+                task.map_or("task", |task| &task.name)
+            }
+        }
     }
 
     /// The rest of what is known of a row of [`table`]: what a region could save, by cause; a

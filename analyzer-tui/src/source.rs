@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use omp_model::profile::Callee;
-use omp_model::symbols::{FileId, Function, FunctionId};
+use omp_model::symbols::FileId;
 use omp_model::views::annotated::{FileTimes, Happened, file_times};
 use omp_model::views::names::{base_name, pseudo};
 
@@ -36,12 +35,12 @@ pub struct Written {
 
 /// Where the function of a row is written, if it is known.
 pub fn written(recording: &Recording, name: &str) -> Option<Written> {
-    let names = recording.names();
-    let functions = (0..).map(FunctionId).zip(&recording.symbols.functions);
-    let mut called = functions.filter(|(id, function): &(FunctionId, &Function)| {
-        function.name == name || names.name(Callee::Function(*id)) == name
-    });
-    let place = called.find_map(|(_, function)| function.place)?;
+    let function = recording.function(name)?;
+    let place = recording
+        .symbols
+        .functions
+        .get(function.0 as usize)?
+        .place?;
     Some(Written {
         file: place.file,
         line: place.line,

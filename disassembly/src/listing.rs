@@ -24,7 +24,7 @@ const NOT_SHOWN: &str = "(not shown)";
 pub struct Code {
     /// The instructions in the order of addresses, and where each came from: the line, and the
     /// calls that were inlined there, innermost first.
-    lines: Vec<(Instruction, Vec<InlinedPlace>)>,
+    pub lines: Vec<(Instruction, Vec<InlinedPlace>)>,
     /// Why the instructions are not shown, if they are not.
     pub missing: Option<Missing>,
 }

@@ -37,7 +37,7 @@ pub(super) const EVERYWHERE: &[Binding] = &[
     key(
         &[Tab],
         "Tab",
-        "next view; 1 to 9 and 0 go to one",
+        "next view; 1 to 9, 0 and d go to one",
         "",
         Action::NextView,
     ),
@@ -342,7 +342,7 @@ pub(super) const TIMELINE: &[Binding] = &[
     key(
         &[Enter],
         "Enter",
-        "zoom to the interval at the cursor",
+        "zoom to the box, or the interval at the cursor",
         "",
         Action::Enter,
     ),
@@ -363,9 +363,23 @@ pub(super) const TIMELINE: &[Binding] = &[
     key(
         &[Char('o')],
         "o",
-        "the machine's line: share on a CPU, CPU, none",
-        "",
-        Action::MachineLine,
+        "second line: on a CPU, tasks, which CPU, none",
+        "line",
+        Action::SecondLine,
+    ),
+    key(
+        &[Char('t')],
+        "t",
+        "group threads by process, team at the cursor, pool",
+        "group",
+        Action::Group,
+    ),
+    key(
+        &[Char('b')],
+        "b",
+        "begin a box of threads and time; b again drops it",
+        "box",
+        Action::Box,
     ),
 ];
 
@@ -392,6 +406,33 @@ pub(super) const FIND_THREAD: &[Binding] = &[
         Action::FindPrevious,
     ),
 ];
+
+/// From a line to its instructions.
+pub(super) const INSTRUCTIONS: &[Binding] = &[key(
+    &[Enter],
+    "Enter",
+    "the instructions of this line",
+    "instructions",
+    Action::Enter,
+)];
+
+/// From an instruction to its line.
+pub(super) const LINES: &[Binding] = &[key(
+    &[Enter],
+    "Enter",
+    "the source line of this instruction",
+    "source",
+    Action::Enter,
+)];
+
+/// Where lines have time.
+pub(super) const HOTTEST: &[Binding] = &[key(
+    &[Char('x')],
+    "x",
+    "the next hot line",
+    "hot line",
+    Action::Hottest,
+)];
 
 /// Where the order of the rows is given.
 pub(super) const OTHER_TIMES: &[Binding] = &[key(

@@ -28,11 +28,15 @@ impl App {
                     _ => String::new(),
                 }
             }
-            View::Timeline => {
-                let range = &self.timeline.range;
-                format!("TSTAMP>={} && TSTAMP<{}", range.start, range.end)
-            }
-            View::Overview | View::Source | View::Experiment => String::new(),
+            View::Timeline => match self.selection() {
+                Some(part) => self.filter_of(&part),
+                None => {
+                    let range = &self.timeline.range;
+                    format!("TSTAMP>={} && TSTAMP<{}", range.start, range.end)
+                }
+            },
+            View::Source | View::Disassembly => format!("\"{}\" IN STACK", self.centre),
+            View::Overview | View::Experiment => String::new(),
         }
     }
 }

@@ -5,8 +5,8 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::View;
 use super::bindings::{
-    CALLERS, EVERYWHERE, FIND_THREAD, FLAME, INTO_CALLERS, OTHER_TIMES, ROWS, SEARCH, TIMELINE,
-    TIMES, TREE,
+    CALLERS, EVERYWHERE, FIND_THREAD, FLAME, HOTTEST, INSTRUCTIONS, INTO_CALLERS, LINES,
+    OTHER_TIMES, ROWS, SEARCH, TIMELINE, TIMES, TREE,
 };
 
 /// What a key does.
@@ -48,6 +48,8 @@ pub enum Action {
     Back,
     /// Unfolds the way to where most of the time is.
     HotPath,
+    /// Selects the next hot line.
+    Hottest,
     /// Unfolds everything.
     UnfoldAll,
     /// Folds everything.
@@ -62,8 +64,12 @@ pub enum Action {
     Pan(bool),
     /// Goes to the next (or previous) sample or border of an interval.
     Step(bool),
-    /// Goes round what the machine's line shows.
-    MachineLine,
+    /// Goes round what a thread's second line shows.
+    SecondLine,
+    /// Goes round how threads are grouped.
+    Group,
+    /// Begins a box, or drops it.
+    Box,
 }
 
 /// A movement of the selection.
@@ -112,7 +118,8 @@ pub fn bindings(view: View) -> impl Iterator<Item = &'static Binding> {
         View::Callers => &[CALLERS, TIMES, SEARCH, ROWS],
         View::Tree => &[TREE, TIMES, SEARCH, ROWS],
         View::Flame => &[FLAME, TIMES, SEARCH],
-        View::Source => &[OTHER_TIMES, SEARCH, ROWS],
+        View::Source => &[INSTRUCTIONS, HOTTEST, OTHER_TIMES, SEARCH, ROWS],
+        View::Disassembly => &[LINES, HOTTEST, OTHER_TIMES, SEARCH, ROWS],
         View::Regions => &[SEARCH, ROWS],
         View::Threads => &[TIMES, SEARCH, ROWS],
         View::Timeline => &[TIMELINE, FIND_THREAD],
@@ -126,8 +133,8 @@ pub fn action(view: View, event: KeyEvent) -> Option<Action> {
     if event.modifiers.contains(KeyModifiers::CONTROL) {
         return (event.code == KeyCode::Char('c')).then_some(Action::Quit);
     }
-    if let KeyCode::Char(digit) = event.code
-        && let Some(view) = View::by_digit(digit)
+    if let KeyCode::Char(key) = event.code
+        && let Some(view) = View::by_key(key)
     {
         return Some(Action::Go(view));
     }

@@ -1,6 +1,7 @@
 //! What the user has chosen and where he is: events in, state out, nothing else.
 
 mod bindings;
+mod code;
 mod filter;
 mod find;
 pub mod keys;
@@ -12,8 +13,9 @@ mod view;
 
 use std::sync::Arc;
 
+use disassembly::Code;
 use omp_model::profile::ViewMode;
-use omp_model::symbols::FileId;
+use omp_model::symbols::{FileId, FunctionId};
 use ratatui::crossterm::event::KeyEvent;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -23,7 +25,7 @@ use crate::layout::{self, Parts};
 use crate::recording::Recording;
 use crate::report::Table;
 use crate::source::{self, Text};
-use crate::{about, regions, tables};
+use crate::{about, disasm, regions, tables};
 
 use keys::Action;
 use overlay::{Asked, Overlay};
@@ -124,6 +126,12 @@ pub struct App {
     pub wanted: String,
     /// The source line of each row of the source view.
     source_lines: Vec<u32>,
+    /// Where each row of the disassembly came from.
+    instructions: Vec<disasm::At>,
+    /// The instructions of functions, as the world has found them.
+    codes: FxHashMap<FunctionId, Code>,
+    /// The line of the function's source that the user was at.
+    line: Option<u32>,
     /// Source files, as the world has found them.
     sources: FxHashMap<FileId, Text>,
     cursors: [Cursor; View::ALL.len()],
@@ -152,6 +160,9 @@ impl App {
             message: None,
             wanted: String::new(),
             source_lines: Vec::new(),
+            instructions: Vec::new(),
+            codes: FxHashMap::default(),
+            line: None,
             sources: FxHashMap::default(),
             cursors: [Cursor::default(); View::ALL.len()],
             history: Vec::new(),
@@ -274,6 +285,7 @@ impl App {
                 self.unfold_hot_path(self.tree.selected);
                 self.refresh();
             }
+            Action::Hottest => self.select_hot_line(),
             Action::UnfoldAll => self.fold_all(false),
             Action::FoldAll => self.fold_all(true),
             Action::ZoomIn
@@ -281,7 +293,9 @@ impl App {
             | Action::Whole
             | Action::Pan(_)
             | Action::Step(_)
-            | Action::MachineLine => self.on_timeline(action),
+            | Action::SecondLine
+            | Action::Group
+            | Action::Box => self.on_timeline(action),
         }
         Effect::None
     }
@@ -322,6 +336,7 @@ impl App {
         self.refresh();
         match view {
             View::Source => self.select_source_line(),
+            View::Disassembly => self.select_instruction(),
             View::Functions => {
                 let rows = &mut self.table.rows.iter();
                 if let Some(at) = rows.position(|row| row.name == self.centre) {
@@ -329,52 +344,6 @@ impl App {
                 }
             }
             _ => {}
-        }
-    }
-
-    /// The source file that the view in sight needs, by its recorded path.
-    pub fn missing_source(&self) -> Option<(FileId, String)> {
-        if self.view != View::Source {
-            return None;
-        }
-        let file = source::written(&self.recording, &self.centre)?.file;
-        let path = self.recording.symbols.files.get(file.0 as usize)?;
-        (!self.sources.contains_key(&file)).then(|| (file, path.clone()))
-    }
-
-    /// The source line of each row of the source view.
-    pub fn source_lines(&self) -> &[u32] {
-        &self.source_lines
-    }
-
-    /// A source file was read, or why it could not be.
-    pub fn take_source(&mut self, file: FileId, text: Result<String, String>) {
-        let text = match text {
-            Ok(text) => Text {
-                lines: text.lines().map(str::to_owned).collect(),
-                warning: None,
-            },
-            Err(why) => Text {
-                lines: Vec::new(),
-                warning: Some(why),
-            },
-        };
-        self.sources.insert(file, text);
-        self.refresh();
-        self.select_source_line();
-    }
-
-    fn select_source_line(&mut self) {
-        if let Some(place) = source::written(&self.recording, &self.centre) {
-            let at = self
-                .source_lines
-                .iter()
-                .position(|line| *line >= place.line);
-            let row = at.unwrap_or(0);
-            // The lines after the first one are what is of interest.
-            let height = usize::from(layout::list(self.parts().body, true).rows.height);
-            self.cursors[View::Source as usize].top = row.saturating_sub(height / 4);
-            self.select_row(row);
         }
     }
 
@@ -387,6 +356,7 @@ impl App {
         self.remember();
         let data = Data::new(&self.recording, &self.settings);
         let old = std::mem::replace(&mut self.data, data);
+        self.reorder();
         if self.tree.moved.is_none() {
             let tree = old.tree(&self.recording);
             self.tree.moved = Some([self.tree.selected, self.tree.zoom].map(|row| tree.names(row)));
@@ -396,7 +366,7 @@ impl App {
         self.refresh();
         if !matches!(
             self.view,
-            View::Tree | View::Flame | View::Timeline | View::Source
+            View::Tree | View::Flame | View::Timeline | View::Source | View::Disassembly
         ) && let Some(name) = name
             && let Some(at) = self.table.rows.iter().position(|row| row.name == name)
         {
@@ -408,21 +378,22 @@ impl App {
     /// The function that is selected is the one that callers and callees are shown of.
     fn remember(&mut self) {
         let row = self.table.rows.get(self.cursor().selected);
-        match (self.view, row) {
-            (View::Functions, Some(row)) => self.centre = row.name.clone(),
-            (View::Overview, Some(row)) => {
-                if let Some(link) = &row.link {
-                    self.centre = link.clone();
-                }
-            }
+        let name = match (self.view, row) {
+            (View::Functions, Some(row)) => Some(row.name.clone()),
+            (View::Overview, Some(row)) => row.link.clone(),
             (View::Tree | View::Flame, _) => {
                 let tree = self.data.tree(&self.recording);
-                if let Some(row) = tree.rows.get(self.tree.selected) {
-                    self.centre = row.name.clone();
-                }
+                tree.rows
+                    .get(self.tree.selected)
+                    .map(|row| row.name.clone())
             }
-            _ => {}
+            _ => None,
+        };
+        if let Some(name) = name.filter(|name| *name != self.centre) {
+            self.centre = name;
+            self.line = None;
         }
+        self.remember_line();
     }
 
     /// Makes the rows of the view in sight.
@@ -450,6 +421,19 @@ impl App {
                 let text = place.and_then(|place| self.sources.get(&place.file));
                 let (table, lines) = source::table(data, recording, (&self.centre, place), text);
                 self.source_lines = lines;
+                table
+            }
+            View::Disassembly => {
+                let function = recording.function(&self.centre);
+                let code = function.and_then(|function| self.codes.get(&function));
+                let line = |file: FileId, line: u32| {
+                    let text = self.sources.get(&file)?;
+                    let line = text.lines.get((line as usize).checked_sub(1)?)?;
+                    Some(line.as_str())
+                };
+                let named = (self.centre.as_str(), function);
+                let (table, places) = disasm::table(data, recording, named, code, line);
+                self.instructions = places;
                 table
             }
             View::Regions => regions::table(data, recording),

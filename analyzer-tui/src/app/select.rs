@@ -92,12 +92,17 @@ impl App {
                 self.follow_flame();
             }
             View::Timeline => self.zoom_to_interval(),
-            View::Source | View::Regions | View::Threads | View::Experiment => {}
+            View::Source => self.go(View::Disassembly),
+            View::Disassembly => self.go(View::Source),
+            View::Regions | View::Threads | View::Experiment => {}
         }
     }
 
     /// Shows the callers and callees of a function.
     fn centre_on(&mut self, name: String) {
+        if name != self.centre {
+            self.line = None;
+        }
         if self.view == View::Callers && name != self.centre {
             self.history.push(std::mem::replace(&mut self.centre, name));
         } else {
@@ -118,6 +123,7 @@ impl App {
             View::Callers => match self.history.pop() {
                 Some(name) => {
                     self.centre = name;
+                    self.line = None;
                     self.refresh();
                     self.select_centre();
                 }

@@ -1,6 +1,6 @@
 //! The views' names.
 
-/// The views, in the order of their digits.
+/// The views, in the order of their tabs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum View {
@@ -17,6 +17,8 @@ pub enum View {
     Flame,
     /// The source file of a function.
     Source,
+    /// The instructions of a function.
+    Disassembly,
     /// Regions and tasks.
     Regions,
     /// The threads.
@@ -28,29 +30,41 @@ pub enum View {
 }
 
 impl View {
-    /// Every view, in the order of their digits.
-    pub const ALL: [View; 10] = [
+    /// Every view, in the order of their tabs.
+    pub const ALL: [View; 11] = [
         View::Overview,
         View::Functions,
         View::Callers,
         View::Tree,
         View::Flame,
         View::Source,
+        View::Disassembly,
         View::Regions,
         View::Threads,
         View::Timeline,
         View::Experiment,
     ];
 
-    /// The view of a digit: 1 is the first, 0 the tenth.
-    pub fn by_digit(digit: char) -> Option<View> {
-        let number = digit.to_digit(10)? as usize;
-        View::ALL.get((number + 9) % 10).copied()
+    /// The view that a key goes to.
+    pub fn by_key(key: char) -> Option<View> {
+        View::ALL.into_iter().find(|view| view.key() == key)
     }
 
-    /// Its digit.
-    pub const fn digit(self) -> usize {
-        (self as usize + 1) % 10
+    /// Its key: a digit, but for the one that ten digits are too few for.
+    pub const fn key(self) -> char {
+        match self {
+            View::Overview => '1',
+            View::Functions => '2',
+            View::Callers => '3',
+            View::Tree => '4',
+            View::Flame => '5',
+            View::Source => '6',
+            View::Disassembly => 'd',
+            View::Regions => '7',
+            View::Threads => '8',
+            View::Timeline => '9',
+            View::Experiment => '0',
+        }
     }
 
     /// Its name.
@@ -62,6 +76,7 @@ impl View {
             View::Tree => "Call Tree",
             View::Flame => "Flame Graph",
             View::Source => "Source",
+            View::Disassembly => "Disassembly",
             View::Regions => "Regions",
             View::Threads => "Threads",
             View::Timeline => "Timeline",
@@ -78,10 +93,11 @@ impl View {
             View::Tree => "Tree",
             View::Flame => "Flame",
             View::Source => "Src",
+            View::Disassembly => "Asm",
             View::Regions => "Reg",
             View::Threads => "Thr",
             View::Timeline => "Time",
-            View::Experiment => "Exper",
+            View::Experiment => "Exp",
         }
     }
 
@@ -94,6 +110,7 @@ impl View {
             View::Tree => "calltree",
             View::Flame => "flamegraph",
             View::Source => "source",
+            View::Disassembly => "disasm",
             View::Regions => "regions",
             View::Threads => "threads",
             View::Timeline => "timeline",

@@ -1,5 +1,6 @@
 //! Rows and columns.
 
+use omp_model::metrics::{Flavour, Quantity};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -8,7 +9,7 @@ use super::theme::Theme;
 use super::{fit, from, put};
 use crate::app::{App, View};
 use crate::layout;
-use crate::report::{Mark, Row};
+use crate::report::{Column, Mark, Row};
 use crate::tables;
 
 /// Cells that a name should have at least.
@@ -24,12 +25,26 @@ pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
     let name_of = |widths: &[usize]| widths.iter().map(|width| width + 2).sum::<usize>();
     let rows = || shown.iter().copied();
     let (mut texts, mut widths) = table.cells(rows(), |_| false);
-    if usize::from(body.width) < name_of(&widths) + NAME {
+    let narrow = |widths: &[usize]| usize::from(body.width) < name_of(widths) + NAME;
+    if narrow(&widths) {
         // Names matter more than percentages, of which the first column keeps its own.
         (texts, widths) = table.cells(rows(), |at| at > 0);
     }
+    let is_code = matches!(app.view, View::Source | View::Disassembly);
+    let hidden = |column: &Column| match column.quantity {
+        // Of a line, what its calls took matters least.
+        Some(Quantity::Time(flavour, _)) => flavour == Flavour::Inclusive,
+        _ => false,
+    };
+    let mut columns: Vec<&Column> = table.columns.iter().collect();
+    if is_code && narrow(&widths) && !columns.iter().all(|column| hidden(column)) {
+        let keep: Vec<bool> = columns.iter().map(|column| !hidden(column)).collect();
+        columns = kept(columns, &keep);
+        widths = kept(widths, &keep);
+        texts = texts.into_iter().map(|texts| kept(texts, &keep)).collect();
+    }
     let name_at = name_of(&widths);
-    head(app, theme, parts.head, &widths, cells);
+    head(app, theme, (parts.head, &columns), &widths, cells);
     for (at, (row, texts)) in shown.iter().zip(&texts).enumerate() {
         let line = Rect::new(parts.rows.x, parts.rows.y + at as u16, parts.rows.width, 1);
         let selected = cursor.top + at == cursor.selected;
@@ -42,10 +57,24 @@ pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
     detail(app, theme, parts.detail, cells);
 }
 
-fn head(app: &App, theme: &Theme, area: Rect, widths: &[usize], cells: &mut Buffer) {
+/// The items that are to be kept.
+fn kept<T>(items: Vec<T>, keep: &[bool]) -> Vec<T> {
+    let pairs = items.into_iter().zip(keep);
+    pairs
+        .filter_map(|(item, keep)| keep.then_some(item))
+        .collect()
+}
+
+fn head(
+    app: &App,
+    theme: &Theme,
+    (area, columns): (Rect, &[&Column]),
+    widths: &[usize],
+    cells: &mut Buffer,
+) {
     let sorted = app.data.request.sort.quantity;
     let mut at = 0;
-    for (column, width) in app.table.columns.iter().zip(widths) {
+    for (column, width) in columns.iter().zip(widths) {
         for (line, text) in column.head.iter().enumerate() {
             let mut style = theme.strong();
             if line == 0 && column.quantity == Some(sorted) {

@@ -55,22 +55,22 @@ fn screen(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
 
 /// The tabs as they fit a width: their words, and where each begins.
 fn tab_words(width: u16) -> Vec<(View, u16, String)> {
-    let words = |short: bool| {
+    let words = |short: bool, apart: u16| {
         let mut at = 0;
         let mut all = Vec::new();
         for view in View::ALL {
             let name = if short { view.short() } else { view.title() };
-            let word = format!("{} {name}", view.digit());
+            let word = format!("{} {name}", view.key());
             let length = word.chars().count() as u16;
             all.push((view, at, word));
-            at += length + 2;
+            at += length + apart;
         }
         (all, at)
     };
-    match words(false) {
-        (all, length) if length <= width.saturating_sub(10) => all,
-        _ => words(true).0,
-    }
+    let fits = |(_, length): &(Vec<_>, u16)| *length <= width;
+    let wide = Some(words(false, 2)).filter(|(_, length)| *length + 10 <= width);
+    let narrow = || Some(words(true, 2)).filter(fits);
+    wide.or_else(narrow).unwrap_or_else(|| words(true, 1)).0
 }
 
 /// The view whose tab is at a column.

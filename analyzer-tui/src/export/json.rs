@@ -37,6 +37,11 @@ pub(super) fn report(app: &App) -> String {
             metrics(&app.table, &mut object);
             object.insert("rows".to_owned(), json!(source(app)));
         }
+        View::Disassembly => {
+            metrics(&app.table, &mut object);
+            object.insert("function".to_owned(), json!(app.centre));
+            object.insert("rows".to_owned(), json!(instructions(app)));
+        }
         View::Regions => {
             metrics(&app.table, &mut object);
             object.insert("rows".to_owned(), json!(directives(app)));
@@ -177,6 +182,33 @@ fn source(app: &App) -> Vec<Value> {
         }
     }
     rows
+}
+
+/// The instructions, each with the lines that it came from.
+fn instructions(app: &App) -> Vec<Value> {
+    let files = &app.recording.symbols.files;
+    let rows = app.table.rows.iter().zip(app.instructions());
+    let rows = rows.filter_map(|(row, at)| {
+        let hot = matches!(row.source, Some(Part::Line { hot: true }));
+        let places = at.places.iter().map(|at| {
+            json!({
+                "function": at.function,
+                "file": files.get(at.place.file.0 as usize),
+                "line": at.place.line,
+            })
+        });
+        Some(json!({
+            "address": at.address?,
+            "text": row.name,
+            "hot": hot,
+            "values": match row.values.is_empty() {
+                true => Value::Null,
+                false => values(&app.table, row),
+            },
+            "places": places.collect::<Vec<_>>(),
+        }))
+    });
+    rows.collect()
 }
 
 fn overview(app: &App, object: &mut Map<String, Value>) {

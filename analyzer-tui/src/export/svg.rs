@@ -96,7 +96,7 @@ pub(super) fn timeline(app: &App) -> String {
     let timeline = app.recording.timeline();
     let mut inside = String::new();
     let mut y = 24.0;
-    for thread in app.threads() {
+    for &thread in app.threads() {
         let label = escape(&app.thread_label(thread));
         inside.push_str(&format!(
             "<text x=\"4\" y=\"{:.2}\">{label}</text>\n",

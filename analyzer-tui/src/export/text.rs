@@ -38,7 +38,11 @@ fn timeline(app: &App) -> String {
         range.start as f64 / 1e9,
         range.end as f64 / 1e9
     );
-    for thread in app.threads() {
+    let order = app.order();
+    for (row, &thread) in order.threads.iter().enumerate() {
+        if let Some(group) = order.group(row).filter(|group| group.start == row) {
+            text.push_str(&format!("{}\n", group.label));
+        }
         let label = app.thread_label(thread);
         let slots = app.slots(thread);
         let states = slots

@@ -1,24 +1,30 @@
 //! Who did what when: the recording's rows in the order that a timeline needs them.
 //!
 //! Three sources, the most exact first. A slice of time that a column covers whole has its sums,
-//! to the nanosecond. Else listed intervals are drawn where they were. What is shorter than what
+//! to the nanosecond, as the views refine them by stacks. Else listed intervals are drawn where they were. What is shorter than what
 //! is listed has samples, which say what the thread did at their moments; and where there is no
 //! sample, what the slice's sums leave over after its listed intervals, in proportion.
 
+mod bands;
+mod constructs;
 mod slots;
+mod spells;
 
 use std::ops::Range;
 
-use omp_model::ids::{Nanos, ProcessId, ThreadId};
-use omp_model::rows::{Interval, RegionSpan, Sample, Sum};
-use omp_model::tables::Thread;
+use omp_model::ids::{ContextId, Nanos, ProcessId, ThreadId};
+use omp_model::profile::ViewMode;
+use omp_model::rows::{Interval, Sample};
+use omp_model::tables::{ContextKind, Thread};
 use rustc_hash::FxHashMap;
 
 use crate::activity::Activity;
 use crate::recording::Recording;
 
+pub use bands::{Band, Bands};
 pub(crate) use slots::column;
 pub use slots::{Place, Slot};
+use spells::Spell;
 
 /// So many samples are unpacked for a window; a wider one is drawn from intervals and sums, which
 /// a column of it is long enough for.
@@ -33,9 +39,12 @@ pub struct Timeline {
     pub end: Nanos,
     lives: Vec<Range<u64>>,
     activities: Vec<Activity>,
-    sums: ByThread<Sum>,
+    /// What each tag's context is.
+    contexts: Vec<ContextId>,
+    spells: ByThread<Spell>,
     intervals: ByThread<Interval>,
-    spans: Vec<RegionSpan>,
+    regions: Bands,
+    tasks: Vec<Bands>,
     frames: Vec<FrameOfSamples>,
 }
 
@@ -99,12 +108,25 @@ impl Timeline {
     pub(crate) fn new(recording: &Recording) -> Timeline {
         let experiment = &recording.experiment;
         let table = &experiment.tables.threads;
-        let mut sums = experiment.sums.clone();
-        sums.sort_unstable_by_key(|sum| (sum.thread, sum.slice, sum.tag, sum.presence));
         let mut intervals = experiment.intervals.clone();
         intervals.sort_unstable_by_key(|row| (row.thread, row.start));
-        let mut spans = experiment.region_spans.clone();
-        spans.sort_unstable_by_key(|span| (span.start, span.thread));
+        let contexts = &experiment.tables.contexts;
+        let depth = |context| {
+            let chain = std::iter::successors(Some(context), |&at: &ContextId| {
+                let row = contexts.get(at.0)?;
+                (row.parent != at).then_some(row.parent)
+            });
+            let is_team = |at: &ContextId| {
+                let kind = contexts.get(at.0).map(|row| row.kind);
+                matches!(kind, Some(ContextKind::Region | ContextKind::Teams))
+            };
+            chain.filter(is_team).count() as u16
+        };
+        let mut pieces = experiment.task_spans.clone();
+        pieces.sort_unstable_by_key(|piece| piece.thread);
+        let pieces = ByThread::new(pieces, table.len(), |piece| piece.thread);
+        let ids_of = |at: usize| ThreadId(at as u32);
+        let tasks = (0..table.len()).map(|at| Bands::of_tasks(pieces.of(ids_of(at))));
         let ids = (0..table.len() as u32).map(ThreadId);
         let mut threads: Vec<ThreadId> = ids.collect();
         let process = |thread: &ThreadId| {
@@ -117,17 +139,20 @@ impl Timeline {
             let death = thread.death.unwrap_or(end);
             thread.birth.0..death.0.max(thread.birth.0)
         };
-        let tags = experiment.tables.tags.rows().iter();
+        let tags = || experiment.tables.tags.rows().iter();
+        let profile = recording.profile(ViewMode::User);
         Timeline {
             threads,
             end,
             lives: table.iter().map(life).collect(),
-            activities: tags
+            contexts: tags().map(|tag| tag.context).collect(),
+            activities: tags()
                 .map(|tag| Activity::of_state(recording.symbols.state_of(*tag)))
                 .collect(),
-            sums: ByThread::new(sums, table.len(), |sum| sum.thread),
+            spells: spells::spells(profile, &experiment.sums, table.len()),
             intervals: ByThread::new(intervals, table.len(), |row| row.thread),
-            spans,
+            regions: Bands::of_regions(&experiment.region_spans, depth),
+            tasks: tasks.collect(),
             frames: frames(recording),
         }
     }
@@ -189,11 +214,26 @@ impl Timeline {
         found.map(Nanos)
     }
 
-    /// The listed region instances that overlap a range of time, by their start.
-    pub fn spans(&self, range: Range<u64>) -> impl Iterator<Item = &RegionSpan> {
-        let before = self.spans.partition_point(|span| span.start.0 < range.end);
-        let all = self.spans[..before].iter();
-        all.filter(move |span| span.start.0 + span.length.0 > range.start)
+    /// The listed region instances.
+    pub fn regions(&self) -> &Bands {
+        &self.regions
+    }
+
+    /// The listed pieces of tasks that a thread ran; `None` for a thread that there is not.
+    pub fn tasks(&self, thread: ThreadId) -> Option<&Bands> {
+        self.tasks.get(thread.index())
+    }
+
+    /// Whether any time of a thread was spent on an activity.
+    pub fn ever(&self, thread: ThreadId, activity: Activity) -> bool {
+        let mut spells = self.spells.of(thread).iter();
+        spells.any(|spell| spell.activity == activity)
+    }
+
+    /// The context of a recorded tag.
+    pub fn context(&self, tag: omp_model::ids::TagId) -> ContextId {
+        let known = self.contexts.get(tag.index());
+        known.copied().unwrap_or(ContextId::ROOT)
     }
 
     /// The activity of a recorded tag.

@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use omp_model::ids::ThreadId;
-use omp_model::rows::{Interval, SLICE, Sample, Sum};
+use omp_model::rows::{Interval, SLICE, Sample};
 use omp_model::state::Presence;
 
+use super::spells::{Spell, main_activity};
 use super::{Timeline, Window};
 use crate::activity::Activity;
 
@@ -93,13 +94,7 @@ impl Timeline {
         window: &Window,
         refine: impl Fn(&Sample) -> Activity,
     ) -> Vec<Slot> {
-        let row = Row {
-            timeline: self,
-            life: self.life(thread),
-            sums: self.sums.of(thread),
-            intervals: self.intervals.of(thread),
-            samples: window.of(thread),
-        };
+        let row = self.row(thread, window);
         let mut slots = vec![Slot::default(); columns];
         let mut rest: Option<(u64, Rest)> = None;
         for (at, slot) in slots.iter_mut().enumerate() {
@@ -118,6 +113,19 @@ impl Timeline {
     }
 }
 
+impl Timeline {
+    /// The rows of one thread.
+    pub(super) fn row<'a>(&'a self, thread: ThreadId, window: &'a Window) -> Row<'a> {
+        Row {
+            timeline: self,
+            life: self.life(thread),
+            spells: self.spells.of(thread),
+            intervals: self.intervals.of(thread),
+            samples: window.of(thread),
+        }
+    }
+}
+
 /// The range of time of a column.
 pub(crate) fn column(range: &Range<u64>, columns: usize, at: usize) -> Range<u64> {
     let length = u128::from(range.end - range.start);
@@ -126,12 +134,12 @@ pub(crate) fn column(range: &Range<u64>, columns: usize, at: usize) -> Range<u64
 }
 
 /// A thread's rows.
-struct Row<'a> {
-    timeline: &'a Timeline,
-    life: Range<u64>,
-    sums: &'a [Sum],
+pub(super) struct Row<'a> {
+    pub(super) timeline: &'a Timeline,
+    pub(super) life: Range<u64>,
+    spells: &'a [Spell],
     intervals: &'a [Interval],
-    samples: &'a [Sample],
+    pub(super) samples: &'a [Sample],
 }
 
 impl Row<'_> {
@@ -146,9 +154,8 @@ impl Row<'_> {
     ) {
         let whole = self.life_in(slice);
         if range == whole {
-            for sum in self.sums_of(slice) {
-                let activity = self.timeline.activity(sum.tag);
-                slot.add(activity, sum.presence, sum.time.0 as f64);
+            for spell in self.spells_of(slice) {
+                slot.add(spell.activity, spell.presence, spell.time);
             }
             return;
         }
@@ -156,8 +163,7 @@ impl Row<'_> {
         for row in self.intervals_in(&range) {
             let time = overlap(row, &range);
             covered += time;
-            let activity = self.timeline.activity(row.tag);
-            slot.add(activity, row.presence, time as f64);
+            self.listed(slot, slice, row, (&range, time as f64), refine);
         }
         let left = (range.end - range.start).saturating_sub(covered) as f64;
         // What rounding to microseconds leaves between two listed intervals is no time of its own.
@@ -188,22 +194,45 @@ impl Row<'_> {
         spread(&mut slot.presence, &rest.presence, left);
     }
 
+    /// Adds the time of a listed interval within a range: what its samples there show, else what
+    /// most of its slice's time like it was.
+    fn listed(
+        &self,
+        slot: &mut Slot,
+        slice: u64,
+        row: &Interval,
+        (range, time): (&Range<u64>, f64),
+        refine: &impl Fn(&Sample) -> Activity,
+    ) {
+        let end = (row.start.0 + row.length.0).min(range.end);
+        let samples = self.samples_in(&(row.start.0.max(range.start)..end));
+        let own = samples
+            .iter()
+            .filter(|sample| (sample.tag, sample.kind.presence()) == (row.tag, row.presence));
+        let seen = own.clone().count();
+        if seen == 0 {
+            let main = main_activity(self.spells_of(slice), row.tag, row.presence);
+            let activity = main.unwrap_or_else(|| self.timeline.activity(row.tag));
+            slot.add(activity, row.presence, time);
+            return;
+        }
+        for sample in own {
+            slot.add(refine(sample), row.presence, time / seen as f64);
+        }
+    }
+
     fn life_in(&self, slice: u64) -> Range<u64> {
         self.life.start.max(slice * SLICE.0)..self.life.end.min((slice + 1) * SLICE.0)
     }
 
-    fn sums_of(&self, slice: u64) -> &[Sum] {
-        let start = self
-            .sums
-            .partition_point(|sum| u64::from(sum.slice) < slice);
-        let end = self
-            .sums
-            .partition_point(|sum| u64::from(sum.slice) <= slice);
-        &self.sums[start..end]
+    pub(super) fn spells_of(&self, slice: u64) -> &[Spell] {
+        let start = self.spells.partition_point(|spell| spell.slice < slice);
+        let end = self.spells.partition_point(|spell| spell.slice <= slice);
+        &self.spells[start..end]
     }
 
     /// The listed intervals that overlap a range.
-    fn intervals_in(&self, range: &Range<u64>) -> impl Iterator<Item = &Interval> {
+    pub(super) fn intervals_in(&self, range: &Range<u64>) -> impl Iterator<Item = &Interval> {
         let start = self
             .intervals
             .partition_point(|row| row.start.0 < range.start);
@@ -215,7 +244,7 @@ impl Row<'_> {
         near.iter().filter(move |row| overlap(row, &range) > 0)
     }
 
-    fn samples_in(&self, range: &Range<u64>) -> &[Sample] {
+    pub(super) fn samples_in(&self, range: &Range<u64>) -> &[Sample] {
         let start = self
             .samples
             .partition_point(|sample| sample.time.0 < range.start);
@@ -223,6 +252,24 @@ impl Row<'_> {
             .samples
             .partition_point(|sample| sample.time.0 < range.end);
         &self.samples[start..end]
+    }
+
+    /// The nearest sample to a range without one, if no listed interval lies between.
+    pub(super) fn nearest(&self, range: &Range<u64>) -> Option<&Sample> {
+        let after = self
+            .samples
+            .partition_point(|sample| sample.time.0 < range.start);
+        let before = after.checked_sub(1).and_then(|at| self.samples.get(at));
+        let near = |sample: &&Sample| {
+            let between = match sample.time.0 < range.start {
+                true => sample.time.0..range.end,
+                false => range.start..sample.time.0 + 1,
+            };
+            self.intervals_in(&between).next().is_none()
+        };
+        let both = [before, self.samples.get(after)];
+        let both = both.into_iter().flatten().filter(near);
+        both.min_by_key(|sample| sample.time.0.abs_diff(range.start))
     }
 
     fn is_unlisted(&self, sample: &Sample) -> bool {
@@ -236,15 +283,15 @@ impl Row<'_> {
     /// What a slice's sums leave over after its listed intervals.
     fn rest(&self, slice: u64) -> Rest {
         let mut rest = Rest::default();
-        for sum in self.sums_of(slice) {
-            let activity = self.timeline.activity(sum.tag);
-            rest.times[activity as usize] += sum.time.0 as f64;
-            rest.presence[sum.presence as usize] += sum.time.0 as f64;
+        for spell in self.spells_of(slice) {
+            rest.times[spell.activity as usize] += spell.time;
+            rest.presence[spell.presence as usize] += spell.time;
         }
         let range = slice * SLICE.0..(slice + 1) * SLICE.0;
         for row in self.intervals_in(&range) {
             let time = overlap(row, &range) as f64;
-            let activity = self.timeline.activity(row.tag);
+            let main = main_activity(self.spells_of(slice), row.tag, row.presence);
+            let activity = main.unwrap_or_else(|| self.timeline.activity(row.tag));
             rest.times[activity as usize] -= time;
             rest.presence[row.presence as usize] -= time;
         }
@@ -255,7 +302,7 @@ impl Row<'_> {
     }
 }
 
-fn overlap(row: &Interval, range: &Range<u64>) -> u64 {
+pub(super) fn overlap(row: &Interval, range: &Range<u64>) -> u64 {
     let end = (row.start.0 + row.length.0).min(range.end);
     end.saturating_sub(row.start.0.max(range.start))
 }

@@ -1,16 +1,17 @@
 //! Every view in both modes.
 
-use super::{app, cells, is_golden, press, text, text_of};
+use super::{app, cells, handmade, is_golden, press, text, text_of};
 use analyzer::args::Colours;
 
 /// The views by their digits.
-const VIEWS: [(char, &str); 10] = [
+const VIEWS: [(char, &str); 11] = [
     ('1', "overview"),
     ('2', "functions"),
     ('3', "callers"),
     ('4', "tree"),
     ('5', "flame"),
     ('6', "source"),
+    ('d', "disasm"),
     ('7', "regions"),
     ('8', "threads"),
     ('9', "timeline"),
@@ -51,11 +52,16 @@ fn every_view_in_both_modes_at_80_by_24() {
             match name {
                 "callers" => press(&mut app, "2g/bar⏎⏎"),
                 "source" => press(&mut app, "2g/bar⏎6"),
+                "disasm" => press(&mut app, "2g/bar⏎d"),
                 _ => press(&mut app, &digit.to_string()),
             };
             if let Some((file, path)) = app.missing_source() {
                 assert_eq!(path, "/home/ann/app/foo.c");
                 app.take_source(file, Ok(SOURCE.to_owned()));
+            }
+            if let Some((function, path)) = app.missing_code() {
+                assert_eq!(path, "/home/ann/app/app");
+                app.take_code(function, handmade::code());
             }
             // What was answered to the keys is not part of the view.
             press(&mut app, "⎋");
@@ -75,6 +81,16 @@ fn a_wide_screen_has_the_stack_beside_the_rows_and_names_whole() {
 }
 
 #[test]
+fn tasks_stand_under_their_threads_and_threads_in_their_teams() {
+    let mut app = app("tasks", 100, 24);
+    press(
+        &mut app,
+        "9→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→ot↓",
+    );
+    is_golden("timeline_tasks.txt", &text(&app));
+}
+
+#[test]
 fn without_colours_letters_tell_the_states() {
     let mut app = app("letters", 80, 24);
     press(&mut app, "9");
@@ -86,7 +102,7 @@ fn without_colours_letters_tell_the_states() {
 
 #[test]
 fn the_keys_of_every_view_are_shown() {
-    let mut app = app("keys", 80, 50);
+    let mut app = app("keys", 80, 60);
     let mut all = String::new();
     for (digit, _) in VIEWS {
         press(&mut app, &digit.to_string());

@@ -20,10 +20,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use analyzer::recording::Recording;
+use disassembly::{Code, Instruction};
 use omp_model::experiment::{Batch, Writer};
 use omp_model::header::{FORMAT_VERSION, Header, Losses, Runtime, Sampling};
 use omp_model::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
-use omp_model::rows::{Interval, RegionSpan, RegionSum, SLICE, Sample, SampleKind, Sum};
+use omp_model::rows::{Interval, RegionSpan, RegionSum, SLICE, Sample, SampleKind, Sum, TaskSpan};
 use omp_model::state::{Presence, State};
 use omp_model::symbols::{
     Construct, FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Outlined, Place,
@@ -76,6 +77,43 @@ pub(crate) fn recording(test: &str, damage: impl FnOnce(&Path)) -> Arc<Recording
     recording.name = "omp.er".to_owned();
     recording.names = vec!["omp.er".to_owned()];
     Arc::new(Recording::from(recording))
+}
+
+/// The instructions of `bar`, which calls an inlined function; its samples are at the third.
+pub(crate) fn code() -> Code {
+    let place = |function: Option<&str>, line| InlinedPlace {
+        function: function.map(str::to_owned),
+        place: Place {
+            file: FileId(0),
+            line,
+        },
+    };
+    let plain = |line| vec![place(None, line)];
+    let lines = [
+        (0x1400, 1, "push %rbp", plain(3)),
+        (0x1401, 3, "mov %rsp,%rbp", plain(3)),
+        (0x1404, 8, "addsd (%rdi,%rax,8),%xmm0", plain(4)),
+        (
+            0x140c,
+            4,
+            "imul %eax,%eax",
+            vec![place(Some("square"), 14), place(None, 4)],
+        ),
+        (0x1410, 1, "ret", plain(7)),
+    ];
+    let line = |(address, length, text, places): (u64, u64, &str, Vec<InlinedPlace>)| {
+        let text = text.to_owned();
+        let instruction = Instruction {
+            address,
+            length,
+            text,
+        };
+        (instruction, places)
+    };
+    Code {
+        lines: lines.into_iter().map(line).collect(),
+        missing: None,
+    }
 }
 
 /// A recording while it is made up.
@@ -371,6 +409,12 @@ fn write(path: &Path) {
             start: Nanos(500 * MS),
             length: Nanos(1700 * MS),
             team: 2,
+        }],
+        task_spans: &[TaskSpan {
+            context: task,
+            thread: worker,
+            start: Nanos(1200 * MS),
+            length: Nanos(200 * MS),
         }],
         ..Batch::default()
     };

@@ -188,7 +188,7 @@ fn the_slots_of_a_row_hold_its_whole_life() {
     for zoom in ["", "++", "+++"] {
         press(&mut app, zoom);
         let range = app.timeline.range.clone();
-        for thread in app.threads() {
+        for &thread in app.threads() {
             let slots = app.slots(thread);
             let sum: f64 = slots.iter().flat_map(|slot| slot.times).sum();
             let on_and_off: f64 = slots.iter().flat_map(|slot| slot.presence).sum();
@@ -248,7 +248,7 @@ fn the_mouse_selects_views_rows_boxes_and_moments() {
 fn keys_that_no_help_lists_do_nothing() {
     let mut app = app("unlisted", 80, 24);
     let before = text(&app);
-    for letter in "cdiptuwyz@%a".chars() {
+    for letter in "cituwyz@%".chars() {
         press(&mut app, &letter.to_string());
         assert_eq!(text(&app), before, "{letter}");
     }
@@ -273,6 +273,60 @@ fn the_source_of_the_selected_function_is_shown_at_its_line() {
 }
 
 #[test]
+fn instructions_and_lines_lead_to_each_other() {
+    let mut app = app("instructions", 100, 24);
+    press(&mut app, "2/bar⏎d");
+    assert!(text(&app).contains("reading /home/ann/app/app"));
+    let (function, _) = app.missing_code().unwrap();
+    app.take_code(function, handmade::code());
+    assert_eq!(app.missing_code(), None, "it is not asked for again");
+    assert_eq!(selected(&app), "addsd (%rdi,%rax,8),%xmm0", "the hot one");
+    assert_eq!(app.table.rows[app.cursor().selected].lead, "##     1404: ");
+    press(&mut app, "G⏎");
+    assert_eq!(app.view, View::Source);
+    press(&mut app, "d");
+    assert_eq!(app.view, View::Disassembly);
+    let screen = text(&app);
+    assert!(screen.contains("<square, inlined at foo.c:4>"), "{screen}");
+    press(&mut app, "2g/nothing⏎gd");
+    assert!(text(&app).contains("<Total> is no function with code"));
+}
+
+#[test]
+fn a_box_becomes_a_filter() {
+    let mut app = app("box", 80, 24);
+    press(&mut app, "9......b");
+    press(&mut app, "→→→→→→→→→→");
+    let part = app.selection().unwrap();
+    assert_eq!(
+        (part.rows.clone(), part.time.start < 500_000_000),
+        (0..1, true)
+    );
+    assert!(part.time.end > 800_000_000 && part.time.end < 900_000_000);
+    press(&mut app, "f⏎");
+    let filter = app.settings.filter.as_ref().unwrap().text().to_owned();
+    assert!(filter.ends_with(" && THRID IN (1)"), "{filter}");
+    assert_eq!(app.threads().len(), 1);
+    // Three samples of 100 ms lie in it: a filter on time goes by them.
+    let total = app.data.overview(&app.recording).time(Metric::Total);
+    assert!((total - 0.3).abs() < 1e-9, "{total}");
+}
+
+#[test]
+fn a_box_is_zoomed_to_and_dropped() {
+    let mut app = app("boxzoom", 80, 24);
+    press(&mut app, "9......b→→→→→→→→→→");
+    let part = app.selection().unwrap();
+    press(&mut app, "⏎");
+    assert_eq!(app.timeline.range, part.time);
+    assert_eq!(app.selection(), None);
+    press(&mut app, "b");
+    assert!(app.selection().is_some());
+    press(&mut app, "b");
+    assert_eq!(app.selection(), None);
+}
+
+#[test]
 fn q_and_control_c_quit() {
     let mut app = app("quit", 80, 24);
     assert_eq!(press(&mut app, "q"), Effect::Quit);
@@ -283,7 +337,7 @@ fn q_and_control_c_quit() {
 #[test]
 fn every_size_is_drawn_in_every_view() {
     let mut app = app("sizes", 80, 24);
-    for digit in "1234567890".chars() {
+    for digit in "1234567890d".chars() {
         press(&mut app, &digit.to_string());
         for (width, height) in [(1, 1), (20, 5), (21, 6), (40, 10), (80, 24), (300, 100)] {
             app.resize(width, height);

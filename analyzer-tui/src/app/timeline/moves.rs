@@ -1,0 +1,292 @@
+//! Moving about on the timeline.
+
+use std::cell::OnceCell;
+
+use omp_model::ids::Nanos;
+
+use super::super::keys::{Action, Motion};
+use super::super::{App, View};
+use super::{Drag, Grouping, Line, SHORTEST, SecondLine};
+
+impl App {
+    pub(in crate::app) fn select_thread(&mut self, row: usize) {
+        self.timeline.row = row;
+        self.settle_timeline();
+    }
+
+    pub(in crate::app) fn move_on_timeline(&mut self, motion: Motion) {
+        let page = self.threads_in_sight();
+        let row = self.timeline.row;
+        match motion {
+            Motion::Up => self.select_thread(row.saturating_sub(1)),
+            Motion::Down => self.select_thread(row + 1),
+            Motion::PageUp => self.select_thread(row.saturating_sub(page)),
+            Motion::PageDown => self.select_thread(row + page),
+            Motion::First => self.select_thread(0),
+            Motion::Last => self.select_thread(usize::MAX),
+            Motion::Left | Motion::Right => {
+                let columns = self.timeline_parts().columns().max(1);
+                let at = self.column_of(self.timeline.time).unwrap_or(0);
+                let step = (self.timeline.length() / columns as u64).max(1);
+                let middle = |column: usize| {
+                    let part = crate::timeline::column(&self.timeline.range, columns, column);
+                    part.start + (part.end - part.start) / 2
+                };
+                let time = match motion {
+                    Motion::Left if at > 0 => middle(at - 1),
+                    Motion::Right if at + 1 < columns => middle(at + 1),
+                    Motion::Left => self.timeline.time.saturating_sub(step),
+                    _ => self.timeline.time + step,
+                };
+                self.move_cursor(time);
+            }
+        }
+    }
+
+    /// Moves the cursor, and the range if it would leave it.
+    fn move_cursor(&mut self, time: u64) {
+        let state = &mut self.timeline;
+        state.time = time.min(state.end - 1);
+        if !state.range.contains(&state.time) {
+            let length = state.length();
+            let start = match state.time < state.range.start {
+                true => state.time.saturating_sub(length / 10),
+                false => (state.time + length / 10 + 1).saturating_sub(length),
+            };
+            state.show(start, length);
+        }
+        self.settle_timeline();
+    }
+
+    pub(in crate::app) fn on_timeline(&mut self, action: Action) {
+        match action {
+            Action::ZoomIn => self.zoom(self.timeline.time, true),
+            Action::ZoomOut => self.zoom(self.timeline.time, false),
+            Action::Whole => self.timeline.show(0, u64::MAX),
+            Action::Pan(later) => {
+                let state = &mut self.timeline;
+                let (length, half) = (state.length(), state.length() / 2);
+                let start = match later {
+                    true => state.range.start + half,
+                    false => state.range.start.saturating_sub(half),
+                };
+                state.show(start, length);
+                state.time = state.time.clamp(state.range.start, state.range.end - 1);
+            }
+            Action::Step(forward) => self.step(forward),
+            Action::SecondLine => {
+                let (line, words) = match self.timeline.second {
+                    SecondLine::Share => (
+                        SecondLine::Tasks,
+                        "the tasks and nested regions of each thread",
+                    ),
+                    SecondLine::Tasks => {
+                        (SecondLine::Cpu, "the number of the CPU, as samples tell it")
+                    }
+                    SecondLine::Cpu => (SecondLine::Hidden, "states alone"),
+                    SecondLine::Hidden => (SecondLine::Share, "the part of the time on a CPU"),
+                };
+                self.timeline.second = line;
+                self.tell(words);
+            }
+            Action::Group => self.group(),
+            Action::Box => {
+                let here = (self.timeline.row, self.timeline.time);
+                self.timeline.anchor = match self.timeline.anchor {
+                    Some(_) => None,
+                    None => Some(here),
+                };
+                self.tell(match self.timeline.anchor {
+                    Some(_) => "a box begins here: move, then f filters by it, Enter zooms, b ends",
+                    None => "no box",
+                });
+            }
+            _ => {}
+        }
+        self.settle_timeline();
+    }
+
+    /// Halves or doubles the range around a moment, which stays where it is on the screen.
+    fn zoom(&mut self, around: u64, closer: bool) {
+        let state = &mut self.timeline;
+        let old = state.length();
+        let new = match closer {
+            true => (old / 2).max(SHORTEST),
+            false => old.saturating_mul(2),
+        }
+        .min(state.end);
+        let before = u128::from(around.saturating_sub(state.range.start));
+        let left = (before * u128::from(new) / u128::from(old)) as u64;
+        state.show(around.saturating_sub(left), new);
+        state.drag = None;
+        self.settle_timeline();
+    }
+
+    /// Goes to the next way to group the rows; the selected thread stays selected.
+    fn group(&mut self) {
+        let (grouping, words) = match self.timeline.grouping {
+            Grouping::Process => {
+                let time = self.timeline.time;
+                let words = format!("by team, as they are at {:.6} s", time as f64 / 1e9);
+                (Grouping::Team(time), words)
+            }
+            Grouping::Team(_) => (Grouping::Pool, "by pool".to_owned()),
+            Grouping::Pool => (Grouping::Process, "by process".to_owned()),
+        };
+        self.timeline.grouping = grouping;
+        self.reorder();
+        self.tell(words);
+    }
+
+    /// Orders the rows anew; the selected thread stays selected.
+    pub(in crate::app) fn reorder(&mut self) {
+        let before = self.timeline.order.get();
+        let thread = before.and_then(|order| order.threads.get(self.timeline.row).copied());
+        self.timeline.order = OnceCell::new();
+        // A box is of rows that are others now.
+        self.timeline.anchor = None;
+        if let Some(thread) = thread {
+            let rows = self.order().threads.iter();
+            let row = rows.enumerate().find(|(_, other)| **other == thread);
+            self.timeline.row = row.map_or(0, |(row, _)| row);
+        }
+    }
+
+    pub(in crate::app) fn zoom_to_interval(&mut self) {
+        if let Some(part) = self.selection() {
+            self.timeline
+                .show(part.time.start, part.time.end - part.time.start);
+            self.timeline.anchor = None;
+            self.settle_timeline();
+            return;
+        }
+        let Some(interval) = self.pointed().and_then(|pointed| pointed.interval) else {
+            self.tell("no interval is listed here: it is shorter than what is kept apart");
+            return;
+        };
+        let margin = (interval.length.0 / 20).max(1);
+        let start = interval.start.0.saturating_sub(margin);
+        self.timeline.show(start, interval.length.0 + 2 * margin);
+        self.settle_timeline();
+    }
+
+    /// To the nearest sample or border of an interval after (or before) the cursor.
+    fn step(&mut self, forward: bool) {
+        let Some(&thread) = self.threads().get(self.timeline.row) else {
+            return;
+        };
+        let time = self.timeline.time;
+        let border = self
+            .recording
+            .timeline()
+            .border(thread, Nanos(time), forward);
+        let samples = self.timeline.window.of(thread);
+        let sample = match forward {
+            true => samples.get(samples.partition_point(|sample| sample.time.0 <= time)),
+            false => {
+                let at = samples.partition_point(|sample| sample.time.0 < time);
+                at.checked_sub(1).and_then(|at| samples.get(at))
+            }
+        };
+        let both = [
+            border.map(|border| border.0),
+            sample.map(|sample| sample.time.0),
+        ];
+        let both = both.into_iter().flatten();
+        let next = if forward { both.min() } else { both.max() };
+        match next {
+            Some(next) => self.move_cursor(next),
+            None => self.tell(match forward {
+                true => "there is nothing later of this thread",
+                false => "there is nothing earlier of this thread",
+            }),
+        }
+    }
+
+    /// Keeps the selection on a thread and in sight, and the samples of the range unpacked.
+    pub(in crate::app) fn settle_timeline(&mut self) {
+        if self.view != View::Timeline {
+            return;
+        }
+        let threads = self.threads().len();
+        let height = usize::from(self.timeline_parts().rows.height);
+        let row = self.timeline.row.min(threads.saturating_sub(1));
+        let mut top = self.timeline.top.min(row);
+        top = top.max(row.saturating_sub(height));
+        while top < row && self.lines_of(top..row + 1) > height {
+            top += 1;
+        }
+        while top > 0 && self.lines_of(top - 1..threads) <= height {
+            top -= 1;
+        }
+        (self.timeline.row, self.timeline.top) = (row, top);
+        let state = &mut self.timeline;
+        if !state.window.covers(&state.range) || state.window.skipped {
+            // Some room on both sides, so that a step does not unpack it all again.
+            let length = state.length();
+            let wide = state.range.start.saturating_sub(length)..state.range.end + length;
+            let timeline = self.recording.timeline();
+            let window = timeline.window(&self.recording, wide);
+            let range = self.timeline.range.clone();
+            self.timeline.window = match window.skipped {
+                true => timeline.window(&self.recording, range),
+                false => window,
+            };
+        }
+    }
+
+    /// The wheel over the rows: zooms around the moment under the pointer.
+    pub(in crate::app) fn wheel_on_timeline(&mut self, column: u16, closer: bool) {
+        let around = self.time_at(column).unwrap_or(self.timeline.time);
+        self.zoom(around, closer);
+    }
+
+    /// The moment under a column of the screen.
+    fn time_at(&self, column: u16) -> Option<u64> {
+        let parts = self.timeline_parts();
+        let at = column.checked_sub(parts.rows.x + parts.label)?;
+        let columns = parts.columns();
+        if usize::from(at) >= columns {
+            return None;
+        }
+        let part = crate::timeline::column(&self.timeline.range, columns, usize::from(at));
+        Some(part.start + (part.end - part.start) / 2)
+    }
+
+    /// A click on the rows selects; a drag that begins there moves the range.
+    pub(in crate::app) fn press_on_timeline(&mut self, column: u16, line: u16) {
+        let parts = self.timeline_parts();
+        let rows = parts.rows;
+        if rows.contains((column, line).into()) {
+            let above = self.lines_in_sight().into_iter().rev();
+            let mut above = above.skip_while(|&(y, _)| y > line - rows.y);
+            if let Some((_, Line::Thread(row))) = above.next() {
+                self.timeline.row = row;
+            }
+        }
+        if let Some(time) = self.time_at(column) {
+            self.timeline.time = time;
+        }
+        self.timeline.drag = Some(Drag {
+            column,
+            range: self.timeline.range.clone(),
+        });
+        self.settle_timeline();
+    }
+
+    pub(in crate::app) fn drag_on_timeline(&mut self, column: u16) {
+        let columns = self.timeline_parts().columns().max(1) as u64;
+        let state = &mut self.timeline;
+        let Some(drag) = state.drag.clone() else {
+            return;
+        };
+        let length = drag.range.end - drag.range.start;
+        let moved = u64::from(column.abs_diff(drag.column)) * length / columns;
+        let start = match column > drag.column {
+            true => drag.range.start.saturating_sub(moved),
+            false => drag.range.start + moved,
+        };
+        state.show(start, length);
+        self.settle_timeline();
+    }
+}

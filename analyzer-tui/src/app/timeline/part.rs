@@ -1,0 +1,81 @@
+//! A part of the timeline that is selected: a box of threads and time.
+
+use std::ops::Range;
+
+use omp_model::ids::ThreadId;
+
+use super::super::App;
+
+/// Threads and time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selection {
+    /// Rows of the timeline.
+    pub rows: Range<usize>,
+    /// In nanoseconds: from and to borders of columns.
+    pub time: Range<u64>,
+}
+
+impl App {
+    /// The box between the anchor and the cursor.
+    pub fn selection(&self) -> Option<Selection> {
+        let (row, time) = self.timeline.anchor?;
+        let (rows, times) = (
+            [row, self.timeline.row],
+            [time, self.timeline.time].map(|time| self.whole_column(time)),
+        );
+        let [one, other] = times;
+        Some(Selection {
+            rows: rows[0].min(rows[1])..rows[0].max(rows[1]) + 1,
+            time: one.start.min(other.start)..one.end.max(other.end),
+        })
+    }
+
+    /// The range of the column that a moment is drawn in; of one out of sight, the moment.
+    fn whole_column(&self, time: u64) -> Range<u64> {
+        let columns = self.timeline_parts().columns();
+        match self.column_of(time) {
+            Some(at) => crate::timeline::column(&self.timeline.range, columns, at),
+            None => time..time + 1,
+        }
+    }
+
+    /// A box as a filter's expression.
+    pub(in crate::app) fn filter_of(&self, part: &Selection) -> String {
+        let time = format!("TSTAMP>={} && TSTAMP<{}", part.time.start, part.time.end);
+        let threads = self.threads();
+        if part.rows.len() >= threads.len() {
+            return time;
+        }
+        let rows = threads.get(part.rows.clone()).unwrap_or(&[]);
+        format!("{time} && THRID IN ({})", numbers(rows))
+    }
+}
+
+/// Threads' numbers from 1, as filters count them, neighbours as ranges.
+fn numbers(threads: &[ThreadId]) -> String {
+    let mut numbers: Vec<u32> = threads.iter().map(|thread| thread.0 + 1).collect();
+    numbers.sort_unstable();
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => ranges.push((number, number)),
+        }
+    }
+    let words = ranges.into_iter().map(|(first, last)| match last - first {
+        0 => first.to_string(),
+        _ => format!("{first}-{last}"),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbouring_threads_are_a_range() {
+        let threads = [4, 0, 1, 2, 8].map(ThreadId);
+        assert_eq!(numbers(&threads), "1-3, 5, 9");
+    }
+}

@@ -1,0 +1,119 @@
+//! Instances of regions over the rows, and of tasks under each.
+
+use std::ops::Range;
+
+use omp_model::ids::{ContextId, ThreadId};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::super::theme::Theme;
+use super::super::{fit, from, put};
+use crate::app::App;
+use crate::layout::TimelineParts;
+use crate::timeline::Band;
+
+/// Region instances, nested ones below those around them: a name where there is room, a line
+/// where not.
+pub(super) fn regions(app: &App, theme: &Theme, parts: &TimelineParts, cells: &mut Buffer) {
+    let room = parts.bands.height;
+    if room == 0 {
+        return;
+    }
+    let timeline = app.recording.timeline();
+    let lanes = timeline.regions().lanes();
+    put(cells, parts.bands, "regions", theme.faint());
+    if lanes > room {
+        // What has no line of its own is told of, and drawn by each thread's line of tasks.
+        let text = format!("({} more: o)", lanes - room);
+        let last = Rect::new(parts.bands.x, parts.bands.bottom() - 1, parts.label, 1);
+        put(
+            cells,
+            if room > 1 { last } else { from(last, 8) },
+            &text,
+            theme.faint(),
+        );
+    }
+    let place = from(parts.bands, parts.label);
+    let within = timeline.regions().within(app.timeline.range.clone());
+    for (number, band) in within.enumerate() {
+        if band.lane >= room {
+            continue;
+        }
+        let line = Rect {
+            y: place.y + band.lane,
+            height: 1,
+            ..place
+        };
+        let style = match number % 2 {
+            0 => Style::new(),
+            _ => theme.faint(),
+        };
+        instance(app, band, line, style, cells);
+    }
+}
+
+/// The columns of a band.
+fn columns(app: &App, band: &Band, columns: u16) -> Range<u16> {
+    let range = &app.timeline.range;
+    let at = |time: u64| {
+        let part = u128::from(time.clamp(range.start, range.end) - range.start);
+        (part * u128::from(columns) / u128::from(range.end - range.start)) as u16
+    };
+    let start = at(band.start);
+    start..at(band.end).max(start + 1).min(columns)
+}
+
+fn instance(app: &App, band: &Band, line: Rect, style: Style, cells: &mut Buffer) {
+    let place = columns(app, band, line.width);
+    let width = usize::from(place.end.saturating_sub(place.start));
+    let text = match width {
+        0 => return,
+        1..3 => "─".repeat(width),
+        _ => {
+            let name = app.recording.directives().construct_name(band.context);
+            let name = fit(name, width - 2);
+            format!("├{name:─<fill$}┤", fill = width - 2)
+        }
+    };
+    let room = Rect {
+        width: width as u16,
+        ..from(line, place.start)
+    };
+    put(cells, room, &text, style);
+}
+
+/// The tasks and nested regions that a thread was in: pieces of tasks that are listed as they
+/// were, and where there are too many, what most of each column's time was spent in.
+pub(super) fn tasks(app: &App, theme: &Theme, thread: ThreadId, line: Rect, cells: &mut Buffer) {
+    let timeline = app.recording.timeline();
+    let range = &app.timeline.range;
+    let window = &app.timeline.window;
+    let contexts = timeline.contexts(thread, range, usize::from(line.width), window);
+    let inner: Vec<Option<ContextId>> = contexts
+        .into_iter()
+        .map(|context| app.inner_construct(context?))
+        .collect();
+    let mut at = 0;
+    for run in inner.chunk_by(|left, right| left == right) {
+        if let Some(context) = run[0] {
+            let name = app.recording.directives().construct_name(context);
+            let text = format!("{:╌<width$}", fit(name, run.len()), width = run.len());
+            put(cells, from(line, at), &text, theme.faint());
+        }
+        at += run.len() as u16;
+    }
+    let Some(pieces) = timeline.tasks(thread) else {
+        return;
+    };
+    // Those that run on top of others are drawn over them.
+    let mut within: Vec<&Band> = pieces.within(range.clone()).collect();
+    within.sort_by_key(|band| band.lane);
+    for (number, band) in within.into_iter().enumerate() {
+        let style = match number % 2 {
+            0 => Style::new(),
+            _ => theme.faint(),
+        };
+        instance(app, band, line, style, cells);
+    }
+}

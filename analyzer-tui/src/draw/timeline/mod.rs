@@ -1,0 +1,247 @@
+//! The timeline: a row a thread, a column a slice of time.
+
+mod bands;
+mod detail;
+mod rows;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+
+use super::theme::Theme;
+use super::{fit, from, put};
+use crate::activity::Activity;
+use crate::app::App;
+use crate::app::timeline::{Line, SecondLine};
+use crate::layout::TimelineParts;
+
+pub(crate) use detail::{facts, stack};
+
+/// The title's words: the range in sight.
+pub(super) fn title(app: &App) -> String {
+    let range = &app.timeline.range;
+    let columns = app.timeline_parts().columns().max(1) as u64;
+    let step = (range.end - range.start) / columns;
+    format!(
+        "{} to {} s, {} a column, cursor at {} s",
+        seconds(range.start, step),
+        seconds(range.end, step),
+        duration(step),
+        seconds(app.timeline.time, step.min(1_000)),
+    )
+}
+
+/// Seconds with as many decimals as a step of so many nanoseconds needs.
+fn seconds(time: u64, step: u64) -> String {
+    let decimals = match step {
+        0..10_000 => 6,
+        10_000..10_000_000 => 4,
+        _ => 3,
+    };
+    format!("{:.decimals$}", time as f64 / 1e9)
+}
+
+/// A duration in the unit that suits it.
+pub(crate) fn duration(nanos: u64) -> String {
+    match nanos {
+        0..10_000 => format!("{:.1} us", nanos as f64 / 1e3),
+        10_000..1_000_000 => format!("{:.0} us", nanos as f64 / 1e3),
+        1_000_000..10_000_000 => format!("{:.2} ms", nanos as f64 / 1e6),
+        10_000_000..1_000_000_000 => format!("{:.0} ms", nanos as f64 / 1e6),
+        _ => format!("{:.3} s", nanos as f64 / 1e9),
+    }
+}
+
+/// Draws the timeline.
+pub(super) fn draw(app: &App, theme: &Theme, cells: &mut Buffer) {
+    let parts = app.timeline_parts();
+    axis(app, theme, &parts, cells);
+    bands::regions(app, theme, &parts, cells);
+    let mut used = [false; Activity::COUNT];
+    for (y, line) in app.lines_in_sight() {
+        let area = Rect::new(parts.rows.x, parts.rows.y + y, parts.rows.width, 1);
+        match line {
+            Line::Group(group) => {
+                put(
+                    cells,
+                    area,
+                    &fit(&group.label, usize::from(area.width)),
+                    theme.strong(),
+                );
+            }
+            Line::Thread(row) => thread(app, theme, (row, area), &mut used, cells),
+        }
+    }
+    selection(app, &parts, cells);
+    cursor(app, &parts, cells);
+    legend(app, theme, parts.legend, &used, cells);
+    detail::draw(app, theme, parts.detail, cells);
+}
+
+/// A thread's label, its states, and its second line if there is room.
+fn thread(
+    app: &App,
+    theme: &Theme,
+    (row, line): (usize, Rect),
+    used: &mut [bool; Activity::COUNT],
+    cells: &mut Buffer,
+) {
+    let parts = app.timeline_parts();
+    let thread = app.threads()[row];
+    let width = usize::from(parts.label.saturating_sub(1));
+    let label = fit(&app.thread_label(thread), width);
+    let style = match row == app.timeline.row {
+        true => theme.selected(),
+        false => Style::new(),
+    };
+    let room = Rect {
+        width: width as u16,
+        ..line
+    };
+    put(cells, room, &format!("{label:<width$}"), style);
+    let slots = app.slots(thread);
+    for activity in slots.iter().filter_map(|slot| slot.main()) {
+        used[activity as usize] = true;
+    }
+    rows::states(&slots, theme, from(line, parts.label), cells);
+    let below = Rect {
+        y: line.y + 1,
+        ..line
+    };
+    if below.y >= parts.rows.bottom() {
+        return;
+    }
+    let place = from(below, parts.label);
+    let words = match app.timeline.second {
+        SecondLine::Hidden => return,
+        SecondLine::Share => {
+            rows::machine(&slots, theme, place, cells);
+            "on CPU"
+        }
+        SecondLine::Cpu => {
+            rows::cpus(&slots, theme, place, cells);
+            "CPU number"
+        }
+        SecondLine::Tasks => {
+            bands::tasks(app, theme, thread, place, cells);
+            "tasks"
+        }
+    };
+    let room = Rect {
+        width: parts.label.saturating_sub(3),
+        ..from(below, 2)
+    };
+    put(cells, room, words, theme.faint());
+}
+
+fn axis(app: &App, theme: &Theme, parts: &TimelineParts, cells: &mut Buffer) {
+    const APART: usize = 14;
+    let columns = parts.columns();
+    let range = &app.timeline.range;
+    let step = (range.end - range.start) / columns.max(1) as u64;
+    put(cells, parts.axis, "seconds", theme.faint());
+    for at in (0..columns).step_by(APART) {
+        if at + APART > columns && at > 0 {
+            break;
+        }
+        let time = crate::timeline::column(range, columns, at).start;
+        let place = from(parts.axis, parts.label + at as u16);
+        put(
+            cells,
+            place,
+            &format!("┆{}", seconds(time, step)),
+            theme.faint(),
+        );
+    }
+}
+
+/// Marks the box that is selected.
+fn selection(app: &App, parts: &TimelineParts, cells: &mut Buffer) {
+    let Some(part) = app.selection() else {
+        return;
+    };
+    let inside =
+        |time: u64| app.column_of(time.clamp(app.timeline.range.start, app.timeline.range.end - 1));
+    let (Some(first), Some(last)) = (inside(part.time.start), inside(part.time.end - 1)) else {
+        return;
+    };
+    for (y, line) in app.lines_in_sight() {
+        let Line::Thread(row) = line else {
+            continue;
+        };
+        let start = parts.rows.x + parts.label + first as u16;
+        let width = (last - first + 1) as u16;
+        let area = Rect::new(start, parts.rows.y + y, width, 1).intersection(parts.rows);
+        if part.rows.contains(&row) {
+            cells.set_style(area, Style::new().add_modifier(Modifier::REVERSED));
+        }
+    }
+}
+
+fn cursor(app: &App, parts: &TimelineParts, cells: &mut Buffer) {
+    let Some(column) = app.column_of(app.timeline.time) else {
+        return;
+    };
+    let x = parts.rows.x + parts.label + column as u16;
+    let rows = app.lines_in_sight().into_iter();
+    let mut own = rows.filter(|(_, line)| *line == Line::Thread(app.timeline.row));
+    if let Some((y, _)) = own.next() {
+        let top = parts.rows.y + y;
+        for y in top..(top + app.lines_per_thread() as u16).min(parts.rows.bottom()) {
+            if x < parts.rows.right() {
+                let place = Rect::new(x, y, 1, 1);
+                cells.set_style(place, Style::new().add_modifier(Modifier::REVERSED));
+                if y == top {
+                    cells[(x, y)].set_char('┃');
+                }
+            }
+        }
+    }
+    if parts.axis.height > 0 && x < parts.axis.right() {
+        put(cells, Rect::new(x, parts.axis.y, 1, 1), "▼", Style::new());
+    }
+}
+
+fn legend(
+    app: &App,
+    theme: &Theme,
+    area: Rect,
+    used: &[bool; Activity::COUNT],
+    cells: &mut Buffer,
+) {
+    let (mut x, mut y) = (0, 0);
+    let mut word = |sign: &str, style: Style, words: &str| {
+        let length = (sign.chars().count() + words.chars().count() + 3) as u16;
+        if x + length > area.width + 2 {
+            (x, y) = (0, y + 1);
+        }
+        if y < area.height {
+            let line = Rect::new(area.x, area.y + y, area.width, 1);
+            put(cells, from(line, x), sign, style);
+            let after = x + sign.chars().count() as u16 + 1;
+            put(cells, from(line, after), words, theme.faint());
+        }
+        x += length;
+    };
+    for activity in Activity::ALL {
+        if used[activity as usize] {
+            let letter = activity.letter();
+            word(
+                &format!(" {letter}"),
+                theme.activity(activity),
+                activity.words(),
+            );
+        }
+    }
+    match app.timeline.second {
+        SecondLine::Share => {
+            word("▄", theme.faint(), "on a CPU");
+            word("!", theme.preempted(), "switched out at work");
+        }
+        SecondLine::Tasks => {
+            word("├┤", theme.faint(), "an instance");
+            word("╌", theme.faint(), "several short ones");
+        }
+        SecondLine::Cpu | SecondLine::Hidden => {}
+    }
+}

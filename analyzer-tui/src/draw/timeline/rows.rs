@@ -1,0 +1,81 @@
+//! The cells of a thread's row.
+
+use omp_model::state::Presence;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Modifier;
+
+use super::super::theme::Theme;
+use super::super::{from, put};
+use crate::activity::Activity;
+use crate::args::Colours;
+use crate::timeline::{Place, Slot};
+
+/// Eighths of a cell, for the part of a column's time that a thread was on a CPU.
+const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// What the thread did.
+pub(super) fn states(slots: &[Slot], theme: &Theme, place: Rect, cells: &mut Buffer) {
+    for (at, slot) in slots.iter().enumerate() {
+        let Some(activity) = slot.main() else {
+            continue;
+        };
+        let mut style = theme.activity(activity);
+        // Where no event and no sample says when in its second a state was, only how long.
+        if slot.place == Place::Shared {
+            style = style.add_modifier(Modifier::DIM);
+        }
+        let quiet = matches!(activity, Activity::Serial | Activity::Work | Activity::Idle);
+        let letter = match theme.colours {
+            Colours::None => activity.letter(),
+            _ if quiet => ' ',
+            _ => activity.letter(),
+        };
+        put(
+            cells,
+            from(place, at as u16),
+            letter.encode_utf8(&mut [0; 4]),
+            style,
+        );
+    }
+}
+
+/// Where the kernel had the thread: the part of the time on a CPU as a bar, `!` where it wanted to
+/// run and was switched out.
+pub(super) fn machine(slots: &[Slot], theme: &Theme, place: Rect, cells: &mut Buffer) {
+    for (at, slot) in slots.iter().enumerate() {
+        let Some(presence) = slot.main_presence() else {
+            continue;
+        };
+        let (letter, style) = match presence {
+            Presence::Preempted => ('!', theme.preempted()),
+            _ => {
+                let eighths = (slot.running() * 8.0).round() as usize;
+                (EIGHTHS[eighths.min(8)], theme.faint())
+            }
+        };
+        put(
+            cells,
+            from(place, at as u16),
+            letter.encode_utf8(&mut [0; 4]),
+            style,
+        );
+    }
+}
+
+/// The last digit of the CPU's number, in base 36, where a sample tells it.
+pub(super) fn cpus(slots: &[Slot], theme: &Theme, place: Rect, cells: &mut Buffer) {
+    for (at, slot) in slots.iter().enumerate() {
+        let digit = slot
+            .cpu
+            .and_then(|cpu| char::from_digit(u32::from(cpu) % 36, 36));
+        if let Some(digit) = digit {
+            put(
+                cells,
+                from(place, at as u16),
+                digit.encode_utf8(&mut [0; 4]),
+                theme.faint(),
+            );
+        }
+    }
+}
