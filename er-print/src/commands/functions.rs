@@ -7,7 +7,7 @@ use omp_model::views::names::{NameForm, NameStyle, Names};
 use omp_model::views::{Request, Row, functions as view, lines as line_view};
 use serde_json::{Value, json};
 
-use super::compare::{MakeList, compared};
+use super::compare::{self, Beside};
 use super::lists::footer;
 use crate::failure::Stop;
 use crate::json;
@@ -16,35 +16,28 @@ use crate::text::{self, Line};
 
 /// The list of functions.
 pub(crate) fn functions(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
-    let make = |scene: &Scene<'_>, request: &Request| {
-        view::functions(scene.profile, &scene.names, request)
+    let text = match Beside::of(session)? {
+        Some(beside) => compare::functions(&beside)?,
+        None => {
+            let scene = session.scene()?;
+            let list = view::functions(scene.profile, &scene.names, &scene.request);
+            report(&scene, "functions", "Functions", &list)
+        }
     };
-    list_report(session, "functions", "Functions", make)
+    session.print(&text)
 }
 
 /// The list of source lines.
 pub(crate) fn lines(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
-    let make = |scene: &Scene<'_>, request: &Request| {
-        line_view::lines(scene.profile, &scene.names, request)
-    };
-    list_report(session, "lines", "Lines", make)
-}
-
-/// A list of all experiments together, or compared.
-fn list_report(
-    session: &mut Session<'_>,
-    view: &str,
-    title: &str,
-    make: MakeList,
-) -> Result<(), Stop> {
-    let report = match compared(session, view, title, make)? {
-        Some(report) => report,
+    let text = match Beside::of(session)? {
+        Some(beside) => compare::lines(&beside)?,
         None => {
             let scene = session.scene()?;
-            report(&scene, view, title, &make(&scene, &scene.request))
+            let list = line_view::lines(scene.profile, &scene.names, &scene.request);
+            report(&scene, "lines", "Lines", &list)
         }
     };
-    session.print(&report)
+    session.print(&text)
 }
 
 /// Every function in detail.

@@ -6,6 +6,7 @@ use omp_model::metrics::{Column, Flavour, Metric, Quantity};
 use omp_model::views::indexes::{self, IndexRow, Key};
 use serde_json::{Map, Value, json};
 
+use super::compare::{self, Beside};
 use super::lists::footer;
 use super::{Action, openmp};
 use crate::failure::Stop;
@@ -206,7 +207,14 @@ fn print(
     title: &str,
     rows: impl Fn(&Scene<'_>, &[Metric]) -> Vec<IndexRow>,
 ) -> Result<(), Stop> {
-    let report = {
+    // Experiments beside each other need no rows for experiments.
+    let beside = match view {
+        "Experiment_IDs" => None,
+        _ => Beside::of(session)?,
+    };
+    let report = if let Some(beside) = beside {
+        compare::index(&beside, (view, title), &rows)?
+    } else {
         let scene = session.scene()?;
         let rows = rows(&scene, &scene.request.metrics);
         match scene.settings.print {

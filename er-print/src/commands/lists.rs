@@ -7,6 +7,7 @@ use omp_model::views::objects::{ObjectRow, objects};
 use omp_model::views::threads::{ThreadRow, kind_name, threads as thread_view};
 use serde_json::{Value, json};
 
+use super::compare::{self, Beside};
 use super::settings::{current_sort, spec};
 use crate::failure::Stop;
 use crate::json;
@@ -67,7 +68,9 @@ pub(crate) fn ruled(layout: Layout, headings: &[&str], rows: &[Vec<String>]) -> 
 
 /// Threads by the current metrics.
 pub(crate) fn threads(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
-    let report = {
+    let report = if let Some(beside) = Beside::of(session)? {
+        compare::threads(&beside)?
+    } else {
         let scene = session.scene()?;
         let rows = thread_rows(&scene, &scene.request.metrics);
         match scene.settings.print {
@@ -215,7 +218,9 @@ fn thread_list_text(layout: Layout, metrics: &[Metric], rows: &[ThreadRow]) -> S
 
 /// Load objects.
 pub(crate) fn object_list(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
-    let report = {
+    let report = if let Some(beside) = Beside::of(session)? {
+        compare::objects(&beside)?
+    } else {
         let scene = session.scene()?;
         let mut rows = objects(scene.names.tables, scene.names.symbols);
         rows.truncate(scene.limited(rows.len()));

@@ -10,6 +10,7 @@ use omp_model::views::openmp::spots::Spot;
 use omp_model::views::openmp::tasks::{TaskRow, tasks as task_rows};
 use serde_json::{Map, Value, json};
 
+use super::compare::{self, Beside};
 use super::lists::footer;
 use crate::failure::Stop;
 use crate::json;
@@ -112,7 +113,9 @@ fn placed(name: &str, spot: &Spot) -> String {
 
 /// Lists parallel regions.
 pub(crate) fn regions(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
-    let report = {
+    let report = if let Some(beside) = Beside::of(session)? {
+        compare::regions(&beside)?
+    } else {
         let scene = session.scene()?;
         let (profile, measured) = measured(&scene);
         let mut rows = region_rows(profile, &scene.names, &measured);
@@ -313,7 +316,9 @@ fn region_json(scene: &Scene<'_>, row: &RegionRow) -> Value {
 
 /// Lists task constructs.
 pub(crate) fn tasks(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
-    let report = {
+    let report = if let Some(beside) = Beside::of(session)? {
+        compare::tasks(&beside)?
+    } else {
         let scene = session.scene()?;
         let (profile, measured) = measured(&scene);
         let mut rows = task_rows(profile, &scene.names, &measured);

@@ -28,8 +28,8 @@ pub(crate) fn metrics(session: &mut Session<'_>, arguments: &[String]) -> Result
 /// Chooses the order.
 pub(crate) fn sort(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let available = session.recording()?.available();
-    let key = SortKey::parse(&arguments[0], available)
-        .map_err(|error| Stop::Words(error.to_string()))?;
+    let key =
+        SortKey::parse(&arguments[0], available).map_err(|error| Stop::Words(error.to_string()))?;
     session.settings.sort = Some(key);
     tell(session, false)
 }

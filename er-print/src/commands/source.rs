@@ -11,6 +11,7 @@ use omp_model::views::annotated::{FileTimes, Happened, LineTimes, Note, file_tim
 use omp_model::views::names::{base_name, pseudo, without_parameters};
 use serde_json::{Value, json};
 
+use super::compare::{self, Beside};
 use super::lists::footer;
 use crate::failure::Stop;
 use crate::json;
@@ -36,7 +37,9 @@ pub(crate) fn source(session: &mut Session<'_>, arguments: &[String]) -> Result<
         Some(word) => Some(super::count("source", word)?),
         None => None,
     };
-    let report = {
+    let report = if let Some(beside) = Beside::of(session)? {
+        compare::source(&beside, &arguments[0], number)?
+    } else {
         let scene = session.scene()?;
         let (file, object) = find(&scene, &arguments[0], number)?;
         let source = read(&scene, file);
@@ -96,7 +99,7 @@ pub(crate) fn choose_one<T: Clone>(
 }
 
 /// The file that a word means, and the load object if it names a function.
-fn find(
+pub(super) fn find(
     scene: &Scene<'_>,
     word: &str,
     number: Option<usize>,

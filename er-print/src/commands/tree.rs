@@ -6,6 +6,7 @@ use omp_model::views::calltree::{self as tree_view, TreeRow};
 use omp_model::views::neighbours::{self, Neighbour, Neighbours};
 use serde_json::{Value, json};
 
+use super::compare::{self, Beside};
 use super::functions::seconds;
 use super::lists::footer;
 use crate::failure::Stop;
@@ -15,7 +16,9 @@ use crate::text::Line;
 
 /// The call tree.
 pub(crate) fn calltree(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
-    let report = {
+    let report = if let Some(beside) = Beside::of(session)? {
+        compare::calltree(&beside)?
+    } else {
         let scene = session.scene()?;
         let mut rows = tree_view::calltree(scene.profile, &scene.names, &scene.request);
         rows.truncate(scene.limited(rows.len()));
@@ -32,13 +35,11 @@ fn tree_text(scene: &Scene<'_>, rows: &[TreeRow]) -> String {
     let Some(root) = rows.first() else {
         return String::new();
     };
-    let mut open: Vec<&str> = Vec::new();
+    let leads = leads(rows.iter().map(|row| (row.depth, row.last)));
     let lines: Vec<Line<'_>> = rows
         .iter()
-        .map(|row| {
-            open.truncate(row.depth as usize);
-            let lead = format!(" {}+-", open.concat());
-            open.push(if row.last { "  " } else { "|  " });
+        .zip(leads)
+        .map(|(row, lead)| {
             let (own, whole) = (&row.attributed, &root.attributed);
             line(scene, &columns, (own, whole), row.code, lead, &row.name)
         })
@@ -49,6 +50,20 @@ fn tree_text(scene: &Scene<'_>, rows: &[TreeRow]) -> String {
         "Functions Call Tree. Metric: {by}\n\n{table}\n{}",
         footer(scene)
     )
+}
+
+/// What stands before the names of a tree: the depth of each node in preorder, and whether it is
+/// the last of its siblings.
+pub(super) fn leads(nodes: impl Iterator<Item = (u32, bool)>) -> Vec<String> {
+    let mut open: Vec<&str> = Vec::new();
+    nodes
+        .map(|(depth, last)| {
+            open.truncate(depth as usize);
+            let lead = format!(" {}+-", open.concat());
+            open.push(if last { "  " } else { "|  " });
+            lead
+        })
+        .collect()
 }
 
 /// A line of attributed times: (the row's, those that are 100 %).
@@ -92,16 +107,28 @@ fn tree_quantities(scene: &Scene<'_>) -> Vec<Quantity> {
         .collect()
 }
 
-/// Rows nest in `children`, as deep as the stacks are: written row by row, without recursion.
-fn tree_json(scene: &Scene<'_>, rows: &[TreeRow]) -> String {
-    let quantities = tree_quantities(scene);
+/// Rows in preorder, nested in `children`: each with its depth, as a JSON object of its own. They
+/// nest as deep as the stacks are, so that they are written row by row, without recursion.
+pub(super) fn nested(rows: impl Iterator<Item = (u32, String)>) -> String {
     let mut text = String::from("[");
     let mut open = 0;
-    for row in rows {
-        if open > row.depth {
-            text.push_str(&"]}".repeat((open - row.depth) as usize));
+    for (depth, object) in rows {
+        if open > depth {
+            text.push_str(&"]}".repeat((open - depth) as usize));
             text.push(',');
         }
+        text.push_str(&object[..object.len() - 1]);
+        text.push_str(",\"children\":[");
+        open = depth + 1;
+    }
+    text.push_str(&"]}".repeat(open as usize));
+    text.push(']');
+    text
+}
+
+fn tree_json(scene: &Scene<'_>, rows: &[TreeRow]) -> String {
+    let quantities = tree_quantities(scene);
+    let rows = rows.iter().map(|row| {
         let time = |quantity| match quantity {
             Quantity::Time(flavour, metric) => {
                 scene.index(metric).map_or(0.0, |at| match flavour {
@@ -112,20 +139,19 @@ fn tree_json(scene: &Scene<'_>, rows: &[TreeRow]) -> String {
             _ => 0.0,
         };
         let values = json::values(&quantities, row.code, time);
-        let name = Value::from(row.name.as_str());
-        text.push_str(&format!(
-            "{{\"name\":{name},\"values\":{values},\"children\":["
-        ));
-        open = row.depth + 1;
-    }
-    text.push_str(&"]}".repeat(open as usize));
-    text.push(']');
-    json::report_of_text(scene, "calltree", &quantities, &text)
+        (
+            row.depth,
+            json!({"name": row.name, "values": values}).to_string(),
+        )
+    });
+    json::report_of_text(scene, "calltree", &quantities, &nested(rows))
 }
 
 /// Each function between its callers and callees.
 pub(crate) fn callers_callees(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
-    let report = {
+    let report = if let Some(beside) = Beside::of(session)? {
+        compare::callers_callees(&beside)?
+    } else {
         let scene = session.scene()?;
         let mut blocks = neighbours::callers_callees(scene.profile, &scene.names, &scene.request);
         blocks.truncate(scene.limited(blocks.len()));

@@ -157,7 +157,23 @@ goldens! {
         ["-compare", "delta", "-metrics", "e.total", "-functions", "-lines", "omp.er", "one.er"];
     compared_by_ratio: "compare_ratio.txt",
         ["-compare", "ratio", "-metrics", "i.total", "-functions", "one.er", "omp.er"];
-    scaling: "scaling.txt", ["-compare", "scaling", "-functions", "omp.er", "one.er"];
+    compared_trees: "compare_trees.txt", [
+        "-compare", "on", "-metrics", "i.ompwork:i.ompwait", "-calltree", "-limit", "3",
+        "-callers-callees", "omp.er", "one.er",
+    ];
+    compared_constructs: "compare_constructs.txt",
+        ["-compare", "delta", "-OMP_preg", "-OMP_task", "omp.er", "one.er"];
+    compared_lists: "compare_lists.txt", [
+        "-compare", "ratio", "-Threads", "-Seconds", "-Processes", "-object_list", "-metrics",
+        "e.total", "-source", "foo.c", "omp.er", "one.er",
+    ];
+    json_compared_views: "compare_views.json", [
+        "-printmode", "json", "-compare", "on", "-metrics", "e.total", "-limit", "2", "-calltree",
+        "-callers-callees", "-Threads", "-OMP_preg", "-source", "foo.c", "-compare", "scaling",
+        "-OMP_preg", "omp.er", "one.er",
+    ];
+    scaling: "scaling.txt",
+        ["-compare", "scaling", "-functions", "-OMP_preg", "omp.er", "one.er"];
     json_compared: "compare.json", [
         "-printmode", "json", "-metrics", "i.total", "-compare", "on", "-functions", "-compare",
         "scaling", "-functions", "omp.er", "one.er",

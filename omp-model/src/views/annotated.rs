@@ -57,10 +57,13 @@ pub enum Happened {
 
 /// A frame of a stack in which inlined functions have frames of their own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Step {
-    callee: Callee,
-    place: Option<Place>,
-    inlined: Option<String>,
+pub(super) struct Step {
+    /// The function whose code it is.
+    pub(super) callee: Callee,
+    /// The line.
+    pub(super) place: Option<Place>,
+    /// The function that was inlined there, if it is one.
+    pub(super) inlined: Option<String>,
 }
 
 /// The times of a file.
@@ -123,8 +126,9 @@ pub fn file_times(
     times
 }
 
-/// The profile with a frame for each inlined function; a frame's number is that of its step.
-fn expand(profile: &Profile, names: &Names<'_>) -> (Profile, Interner<Step>) {
+/// The profile with a frame for each inlined function; a frame's number is that of its step. The
+/// first step is that of time without a stack.
+pub(super) fn expand(profile: &Profile, names: &Names<'_>) -> (Profile, Interner<Step>) {
     let root = DisplayFrame {
         callee: Callee::Pseudo(Pseudo::Unknown),
         frame: FrameId::NONE,

@@ -1,7 +1,9 @@
 //! The tree of calls from `<Total>` down.
 
+use std::hash::Hash;
+
 use super::names::Names;
-use super::tree::NodeId;
+use super::tree::{NodeId, Tree};
 use super::{Code, Request, Seconds, SortFields, TOTAL, functions, order};
 use crate::profile::Profile;
 
@@ -26,9 +28,21 @@ pub struct TreeRow {
 /// (an exclusive order goes by attributed time, which is what the tree shows).
 pub fn calltree(profile: &Profile, names: &Names<'_>, request: &Request) -> Vec<TreeRow> {
     let tree = functions::tree(profile, names, request);
-    let group_names: Vec<String> = tree.groups.iter().map(|&group| names.name(group)).collect();
-    let name = |node: NodeId| group_names.get(tree.group(node) as usize);
-    let code = |node: NodeId| names.code(*tree.groups.get(tree.group(node) as usize)?);
+    rows(&tree, request, |&callee| {
+        (names.name(callee), names.code(callee))
+    })
+}
+
+/// The rows of a tree; `describe` tells what a group is called, and its code.
+pub(super) fn rows<K: Copy + Eq + Hash>(
+    tree: &Tree<K>,
+    request: &Request,
+    describe: impl Fn(&K) -> (String, Option<Code>),
+) -> Vec<TreeRow> {
+    let groups: Vec<(String, Option<Code>)> = tree.groups.iter().map(describe).collect();
+    let group = |node: NodeId| groups.get(tree.group(node) as usize);
+    let name = |node: NodeId| group(node).map(|(name, _)| name);
+    let code = |node: NodeId| group(node).and_then(|(_, code)| *code);
     let fields = |node: NodeId| SortFields {
         name: name(node).map_or(TOTAL, String::as_str),
         code: code(node),

@@ -4,7 +4,7 @@ use std::hash::Hash;
 
 use super::names::Names;
 use super::tree::{self, Tree};
-use super::{Request, Row, Seconds, TOTAL, sort_rows};
+use super::{Code, Request, Row, Seconds, TOTAL, sort_rows};
 use crate::profile::{Callee, Profile, Pseudo};
 
 /// A list of rows under their total.
@@ -28,18 +28,32 @@ pub fn tree(profile: &Profile, names: &Names<'_>, request: &Request) -> Tree<Cal
 /// The list of functions.
 pub fn functions(profile: &Profile, names: &Names<'_>, request: &Request) -> List {
     let tree = tree(profile, names, request);
-    let mut rows: Vec<Row> = Sums::new(&tree)
-        .zip(&tree)
-        .map(|(&callee, exclusive, inclusive)| Row {
-            name: names.name(callee),
-            code: names.code(callee),
-            exclusive,
-            inclusive,
+    list(&tree, request, |&callee| {
+        (names.name(callee), names.code(callee))
+    })
+}
+
+/// A row for each group of a tree; `describe` tells what a group is called, and its code.
+pub(super) fn list<K: Copy + Eq + Hash>(
+    tree: &Tree<K>,
+    request: &Request,
+    describe: impl Fn(&K) -> (String, Option<Code>),
+) -> List {
+    let mut rows: Vec<Row> = Sums::new(tree)
+        .zip(tree)
+        .map(|(group, exclusive, inclusive)| {
+            let (name, code) = describe(group);
+            Row {
+                name,
+                code,
+                exclusive,
+                inclusive,
+            }
         })
         .collect();
     sort_rows(&mut rows, request);
     List {
-        total: total_row(&tree),
+        total: total_row(tree),
         rows,
     }
 }

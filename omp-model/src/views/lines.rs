@@ -1,62 +1,69 @@
 //! The list of source lines.
 
-use super::functions::{List, Sums, total_row};
+use super::annotated::{Step, expand};
+use super::functions::{self, List};
 use super::names::{Names, base_name};
 use super::tree::Tree;
-use super::{Request, Row, sort_rows};
-use crate::ids::FrameId;
-use crate::profile::{Callee, DisplayFrame, Profile, Pseudo};
-use crate::symbols::{InlinedPlace, Place};
+use super::{Code, Request};
+use crate::ids::{FrameId, ModuleId};
+use crate::profile::{Callee, Profile};
+use crate::symbols::Place;
+use crate::tables::Interner;
 
 /// What the list groups by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Line {
-    callee: Callee,
-    place: Option<Place>,
+    name: String,
+    /// Of what has no line: functions of one name in several load objects stay apart.
+    module: Option<ModuleId>,
 }
 
-/// The list of lines: `foo, line 12 in "a.c"`. Code inlined from elsewhere counts at the line
-/// where it is written, under the name of the function that it is written in; what has no line
-/// keeps its name.
+/// The list of lines: `foo, line 12 in "a.c"`. Inlined code counts like a call: it stands at the
+/// line where it is written, under the name of the function that it is written in, and the line
+/// that calls it has its time as inclusive time. What has no line keeps its name.
 pub fn lines(profile: &Profile, names: &Names<'_>, request: &Request) -> List {
     let mut canonical = names.canonical();
-    let unknown = Line {
-        callee: Callee::Pseudo(Pseudo::Unknown),
-        place: None,
-    };
-    let mut written_in = rustc_hash::FxHashMap::default();
-    let tree = Tree::new(profile, &request.metrics, unknown, |path| {
-        let DisplayFrame { callee, frame } = path.frame;
-        let at = innermost(names, callee, frame);
-        let place = at.map(|at| at.place);
-        let line = Line {
-            callee: canonical.of(callee),
-            place: place.or_else(|| directive(names, callee, frame)),
-        };
-        if let Some(function) = at.and_then(|at| inlined_function(names, frame, at)) {
-            written_in.entry(line).or_insert(function);
-        }
-        line
-    });
-    let mut rows: Vec<Row> = Sums::new(&tree)
-        .zip(&tree)
-        .map(|(line, exclusive, inclusive)| Row {
-            name: line_name(names, line, written_in.get(line).copied()),
-            code: names.code(line.callee),
-            exclusive,
-            inclusive,
-        })
-        .collect();
-    sort_rows(&mut rows, request);
-    List {
-        total: total_row(&tree),
-        rows,
-    }
+    lines_by(profile, names, request, |callee| {
+        names.name(canonical.of(callee))
+    })
 }
 
-fn innermost<'a>(names: &Names<'a>, callee: Callee, frame: FrameId) -> Option<&'a InlinedPlace> {
-    names.code(callee)?;
-    names.symbols.frame(frame).places.first()
+/// The same with functions called as `function` calls them.
+pub(super) fn lines_by(
+    profile: &Profile,
+    names: &Names<'_>,
+    request: &Request,
+    mut function: impl FnMut(Callee) -> String,
+) -> List {
+    let (expanded, steps) = expand(profile, names);
+    let mut lines = Interner::<Line>::with([]);
+    let mut codes: Vec<Option<Code>> = Vec::new();
+    let mut line_of = |step: &Step| {
+        let code = names.code(step.callee);
+        let name = match &step.inlined {
+            Some(inlined) => names.inlined(inlined).to_owned(),
+            None => function(step.callee),
+        };
+        let line = lines.intern(Line {
+            name: line_name(names, name, step.place, code.is_some()),
+            module: code
+                .filter(|_| step.place.is_none())
+                .map(|code| code.module),
+        });
+        if line as usize == codes.len() {
+            codes.push(code);
+        }
+        line
+    };
+    // The first step is the one of time without a stack.
+    let of_step: Vec<u32> = steps.rows().iter().map(&mut line_of).collect();
+    let tree = Tree::new(&expanded, &request.metrics, of_step[0], |path| {
+        of_step[path.frame.frame.index()]
+    });
+    functions::list(&tree, request, |&line| {
+        let name = lines.get(line).map(|line| line.name.clone());
+        (name.unwrap_or_default(), codes[line as usize])
+    })
 }
 
 /// The line of the directive, for a construct whose wait was placed there without an address.
@@ -67,33 +74,14 @@ pub(super) fn directive(names: &Names<'_>, callee: Callee, frame: FrameId) -> Op
     (frame == FrameId::NONE).then_some(Place { file, line })
 }
 
-/// The inlined function that holds a place, if it is not the frame's own function: clang's
-/// `foo.omp_outlined_debug__` inside `foo.omp_outlined` is one with it.
-fn inlined_function<'a>(
-    names: &Names<'a>,
-    frame: FrameId,
-    at: &'a InlinedPlace,
-) -> Option<&'a str> {
-    let inlined = names.symbols.frame(frame).places.len() > 1;
-    at.function
-        .as_deref()
-        .filter(|name| inlined && !name.contains(".omp_outlined"))
-}
-
-fn line_name(names: &Names<'_>, line: &Line, inlined: Option<&str>) -> String {
-    let function = match inlined {
-        Some(name) => name.to_owned(),
-        None => names.name(line.callee),
-    };
-    match line.place {
+fn line_name(names: &Names<'_>, function: String, place: Option<Place>, code: bool) -> String {
+    match place {
         Some(place) => {
             let file = names.symbols.files.get(place.file.0 as usize);
             let file = file.map_or("<Unknown>", |path| base_name(path));
             format!("{function}, line {} in \"{file}\"", place.line)
         }
-        None if names.code(line.callee).is_some() => {
-            format!("<Function: {function}, instructions without line numbers>")
-        }
+        None if code => format!("<Function: {function}, instructions without line numbers>"),
         None => function,
     }
 }

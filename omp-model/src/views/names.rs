@@ -114,6 +114,39 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// What an inlined function is called.
+    pub fn inlined<'n>(&self, name: &'n str) -> &'n str {
+        shown(name, self.style.form)
+    }
+
+    /// The construct that a row is the body of, the function that holds its directive, and the
+    /// line of that.
+    pub fn construct_of(
+        &self,
+        callee: Callee,
+    ) -> Option<(Construct, Option<&'a str>, Option<u32>)> {
+        match callee {
+            Callee::Function(id) => {
+                let outlined = self.function(id)?.outlined.as_ref()?;
+                let parent = outlined.parent.as_deref();
+                Some((
+                    outlined.construct,
+                    parent.map(|name| self.shown(name)),
+                    outlined.line,
+                ))
+            }
+            Callee::Construct(context) => {
+                let (construct, parent, line) = self.construct(context);
+                Some((construct, parent.map(|name| self.shown(name)), line))
+            }
+            _ => None,
+        }
+    }
+
+    fn shown(&self, name: &'a str) -> &'a str {
+        shown(name, self.style.form)
+    }
+
     /// Maps what has one name for one reason to one row.
     pub fn canonical(&self) -> Canonical<'a> {
         Canonical {
@@ -175,6 +208,11 @@ impl<'a> Names<'a> {
     }
 
     fn construct_name(&self, context: ContextId) -> String {
+        let (construct, parent, line) = self.construct(context);
+        construct_words(construct, parent.map(|name| self.shown(name)), line)
+    }
+
+    fn construct(&self, context: ContextId) -> (Construct, Option<&'a str>, Option<u32>) {
         let kind = self
             .tables
             .contexts
@@ -190,16 +228,16 @@ impl<'a> Names<'a> {
             Some(outlined) => outlined.parent.as_deref().unwrap_or(&function.linkage),
             None => function.name.as_str(),
         });
-        construct_words(
-            construct,
-            parent.map(|name| shown(name, self.style.form)),
-            line,
-        )
+        (construct, parent, line)
     }
 }
 
 /// `foo -- OMP parallel region from line 9`, with what is known of it.
-fn construct_words(construct: Construct, parent: Option<&str>, line: Option<u32>) -> String {
+pub(super) fn construct_words(
+    construct: Construct,
+    parent: Option<&str>,
+    line: Option<u32>,
+) -> String {
     let what = match construct {
         Construct::Parallel => "OMP parallel region",
         Construct::Task => "OMP task",

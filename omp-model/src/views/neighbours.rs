@@ -5,13 +5,15 @@
 //! callers' attributed times add up to the function's inclusive time, and its exclusive time plus
 //! its callees' do too.
 
+use std::hash::Hash;
+
 use rustc_hash::FxHashMap;
 
 use super::functions::{self, Sums};
 use super::names::Names;
 use super::tree::{self, GroupId, NodeId, Tree};
 use super::{Code, Request, Row, Seconds, SortFields, TOTAL, order};
-use crate::profile::{Callee, Profile};
+use crate::profile::Profile;
 
 /// A function between its callers and callees.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,10 +44,22 @@ type Edges = FxHashMap<(GroupId, GroupId), Seconds>;
 /// of functions.
 pub fn callers_callees(profile: &Profile, names: &Names<'_>, request: &Request) -> Vec<Neighbours> {
     let tree = functions::tree(profile, names, request);
-    let (callers, callees) = edges(&tree);
+    blocks(&tree, request, |&callee| {
+        (names.name(callee), names.code(callee))
+    })
+}
+
+/// The groups of a tree between their neighbours; `describe` tells what a group is called, and its
+/// code.
+pub(super) fn blocks<K: Copy + Eq + Hash>(
+    tree: &Tree<K>,
+    request: &Request,
+    describe: impl Fn(&K) -> (String, Option<Code>),
+) -> Vec<Neighbours> {
+    let (callers, callees) = edges(tree);
     let mut blocks: Vec<Neighbours> = Vec::with_capacity(tree.groups.len());
-    for (&callee, exclusive, inclusive) in Sums::new(&tree).zip(&tree) {
-        let (name, code) = (names.name(callee), names.code(callee));
+    for (group, exclusive, inclusive) in Sums::new(tree).zip(tree) {
+        let (name, code) = describe(group);
         blocks.push(Neighbours {
             row: Row {
                 name,
@@ -59,17 +73,18 @@ pub fn callers_callees(profile: &Profile, names: &Names<'_>, request: &Request) 
     }
     // Time passes through `<Total>` without being spent there.
     let mut total = Neighbours {
-        row: functions::total_row(&tree),
+        row: functions::total_row(tree),
         callers: Vec::new(),
         callees: Vec::new(),
     };
     total.row.exclusive.fill(0.0);
 
     let neighbour = |group: GroupId, attributed: Seconds| {
-        let callee = tree.groups.get(group as usize).copied();
+        let known = tree.groups.get(group as usize).map(&describe);
+        let (name, code) = known.unwrap_or_else(|| (TOTAL.to_owned(), None));
         Neighbour {
-            name: callee.map_or_else(|| TOTAL.to_owned(), |callee| names.name(callee)),
-            code: callee.and_then(|callee| names.code(callee)),
+            name,
+            code,
             attributed,
         }
     };
@@ -104,7 +119,7 @@ pub(super) fn sort_neighbours(neighbours: &mut [Neighbour], request: &Request) {
 }
 
 /// Who calls each function, and what each function calls, with the time attributed.
-fn edges(tree: &Tree<Callee>) -> (Edges, Edges) {
+fn edges<K: Copy + Eq + Hash>(tree: &Tree<K>) -> (Edges, Edges) {
     // For each node: its time less that of the function's inner calls below it; and the same for
     // the time that reaches it from its parent, less the parent's function's inner calls.
     let width = tree.width();

@@ -1,4 +1,4 @@
-mod written;
+pub(super) mod written;
 
 use written::Written;
 
@@ -154,7 +154,7 @@ fn calls_from_two_places_of_a_function_are_one_branch() {
 }
 
 #[test]
-fn lines_group_by_place_and_name_the_inlined_function() {
+fn lines_group_by_place_and_inlined_functions_are_calls() {
     let mut written = Written::new();
     let place = |line| Place {
         file: FileId(0),
@@ -188,16 +188,22 @@ fn lines_group_by_place_and_name_the_inlined_function() {
     }
     written.add(&["<OMP idle>"], Shown::Idle, 0.25);
     let list = lines(&written.profile, &written.names(), &by_total());
-    let rows: Vec<(&str, f64)> = list
+    let rows: Vec<(&str, f64, f64)> = list
         .rows
         .iter()
-        .map(|row| (row.name.as_str(), row.exclusive[0]))
+        .map(|row| (row.name.as_str(), row.exclusive[0], row.inclusive[0]))
         .collect();
     let expected = [
-        ("square, line 2 in \"a.c\"", 4.0),
-        ("main, line 7 in \"a.c\"", 1.0),
-        ("<Function: main, instructions without line numbers>", 0.5),
-        ("<OMP idle>", 0.25),
+        ("square, line 2 in \"a.c\"", 4.0, 4.0),
+        ("main, line 7 in \"a.c\"", 1.0, 1.0),
+        (
+            "<Function: main, instructions without line numbers>",
+            0.5,
+            0.5,
+        ),
+        ("<OMP idle>", 0.25, 0.25),
+        // What calls the inlined function.
+        ("main, line 8 in \"a.c\"", 0.0, 4.0),
     ];
     assert_eq!(rows, expected);
 }

@@ -10,15 +10,15 @@ use crate::tables::{Interner, Module, Process, RuntimeKind, Tables, Thread, Thre
 use crate::views::names::{NameStyle, Names};
 
 /// A profile written down as stacks of names, outermost first: `<…>` are pseudo-functions.
-pub(super) struct Written {
-    pub(super) tables: Tables,
-    pub(super) symbols: SymbolTable,
-    pub(super) functions: FxHashMap<String, FunctionId>,
-    pub(super) profile: Profile,
+pub(in crate::views) struct Written {
+    pub(in crate::views) tables: Tables,
+    pub(in crate::views) symbols: SymbolTable,
+    pub(in crate::views) functions: FxHashMap<String, FunctionId>,
+    pub(in crate::views) profile: Profile,
 }
 
 impl Written {
-    pub(super) fn new() -> Written {
+    pub(in crate::views) fn new() -> Written {
         let root = Path {
             callers: PathId::EMPTY,
             frame: DisplayFrame {
@@ -63,7 +63,7 @@ impl Written {
         }
     }
 
-    pub(super) fn function(&mut self, name: &str) -> FunctionId {
+    pub(in crate::views) fn function(&mut self, name: &str) -> FunctionId {
         let next = FunctionId(self.symbols.functions.len() as u32);
         if let Some(&known) = self.functions.get(name) {
             return known;
@@ -81,7 +81,7 @@ impl Written {
         next
     }
 
-    pub(super) fn callee(&mut self, name: &str) -> Callee {
+    pub(in crate::views) fn callee(&mut self, name: &str) -> Callee {
         match name {
             "<OMP idle>" => Callee::Pseudo(Pseudo::Idle),
             "<OMP implicit barrier>" => Callee::Pseudo(Pseudo::ImplicitBarrier),
@@ -89,7 +89,7 @@ impl Written {
         }
     }
 
-    pub(super) fn path(&mut self, stack: &[&str]) -> PathId {
+    pub(in crate::views) fn path(&mut self, stack: &[&str]) -> PathId {
         let mut at = PathId::EMPTY;
         for name in stack {
             let frame = DisplayFrame {
@@ -101,7 +101,12 @@ impl Written {
         at
     }
 
-    pub(super) fn add(&mut self, stack: &[&str], shown: Shown, seconds: f64) -> &mut Item {
+    pub(in crate::views) fn add(
+        &mut self,
+        stack: &[&str],
+        shown: Shown,
+        seconds: f64,
+    ) -> &mut Item {
         let path = self.path(stack);
         self.profile.items.push(Item {
             path,
@@ -121,7 +126,7 @@ impl Written {
         self.profile.items.last_mut().unwrap()
     }
 
-    pub(super) fn names(&self) -> Names<'_> {
+    pub(in crate::views) fn names(&self) -> Names<'_> {
         Names {
             tables: &self.tables,
             symbols: &self.symbols,

@@ -1,0 +1,115 @@
+//! Which construct of one recording is which of another.
+//!
+//! Compilers place a directive at its own line or at that of the loop behind it (gfortran's
+//! `parallel do`), and a source that was changed between two runs moves it anywhere. So the
+//! constructs of one kind in one function are matched: in the order of their lines, if there are
+//! as many and none is more than [`NEAR`] lines off; else first those of one line, then the nearest
+//! within [`NEAR`] lines, and what is left in order, if as much is left.
+
+use std::collections::BTreeMap;
+
+/// How many lines apart compilers place one directive.
+const NEAR: u32 = 2;
+
+/// The lines of the constructs of one kind in one function, in every recording.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    /// Of each recording, its lines and the shared ones.
+    shared: Vec<BTreeMap<u32, u32>>,
+}
+
+impl Lines {
+    /// Matches the lines of each recording; the first one that has a construct gives its line.
+    pub(super) fn new(recordings: impl Iterator<Item = Vec<u32>>) -> Lines {
+        let mut known: Vec<u32> = Vec::new();
+        let mut lines = Lines::default();
+        for mut own in recordings {
+            own.sort_unstable();
+            own.dedup();
+            let matched = match_lines(&known, &own);
+            known.extend(own.iter().filter(|line| !matched.contains_key(line)));
+            known.sort_unstable();
+            let of = |&line: &u32| (line, matched.get(&line).copied().unwrap_or(line));
+            lines.shared.push(own.iter().map(of).collect());
+        }
+        lines
+    }
+
+    /// The line that the recordings share for one of a recording's.
+    pub(super) fn shared(&self, recording: usize, line: u32) -> u32 {
+        let lines = self.shared.get(recording);
+        let shared = lines.and_then(|lines| lines.get(&line));
+        shared.copied().unwrap_or(line)
+    }
+}
+
+/// The known line of each of a recording's that has one; no two have the same.
+fn match_lines(known: &[u32], own: &[u32]) -> BTreeMap<u32, u32> {
+    let mut matched = BTreeMap::new();
+    let pairs = || own.iter().copied().zip(known.iter().copied());
+    if own.len() == known.len() && pairs().all(|(own, known)| own.abs_diff(known) <= NEAR) {
+        return pairs().collect();
+    }
+    for distance in 0..=NEAR {
+        for &line in own {
+            let free = |at: &&u32| {
+                at.abs_diff(line) == distance && !matched.values().any(|taken| taken == *at)
+            };
+            if !matched.contains_key(&line)
+                && let Some(&at) = known.iter().find(free)
+            {
+                matched.insert(line, at);
+            }
+        }
+    }
+    let rest = |all: &[u32], taken: &dyn Fn(u32) -> bool| -> Vec<u32> {
+        all.iter().copied().filter(|&line| !taken(line)).collect()
+    };
+    let own_rest = rest(own, &|line| matched.contains_key(&line));
+    let known_rest = rest(known, &|line| matched.values().any(|&taken| taken == line));
+    if own_rest.len() == known_rest.len() {
+        matched.extend(own_rest.into_iter().zip(known_rest));
+    }
+    matched
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Lines;
+
+    fn shared(recordings: &[&[u32]]) -> Vec<Vec<u32>> {
+        let lines = Lines::new(recordings.iter().map(|lines| lines.to_vec()));
+        let all = recordings.iter().enumerate();
+        all.map(|(at, own)| own.iter().map(|&line| lines.shared(at, line)).collect())
+            .collect()
+    }
+
+    #[test]
+    fn a_compiler_may_place_a_directive_a_line_off() {
+        let found = shared(&[&[12, 55, 83], &[11, 54, 84], &[12, 83]]);
+        assert_eq!(found, [[12, 55, 83].as_slice(), &[12, 55, 83], &[12, 83]]);
+    }
+
+    #[test]
+    fn neighbouring_directives_keep_their_order() {
+        assert_eq!(shared(&[&[10, 11], &[11, 12]]), [[10, 11], [10, 11]]);
+    }
+
+    #[test]
+    fn the_same_line_wins_over_a_near_one() {
+        let found = shared(&[&[10, 11, 40], &[11, 12]]);
+        assert_eq!(found[1], [11, 10]);
+    }
+
+    #[test]
+    fn a_changed_source_is_matched_in_order_if_nothing_was_added() {
+        assert_eq!(shared(&[&[10, 40], &[30, 80]]), [[10, 40], [10, 40]]);
+        let found = shared(&[&[10, 40], &[30, 80, 90]]);
+        assert_eq!(found[1], [30, 80, 90]);
+    }
+
+    #[test]
+    fn a_recording_without_the_function_takes_no_part() {
+        assert_eq!(shared(&[&[], &[9], &[10]]), [vec![], vec![9], vec![9]]);
+    }
+}

@@ -1,0 +1,206 @@
+//! Several recordings beside each other: their functions, paths and lines under names that they
+//! share, whichever compiler and runtime made them.
+
+mod constructs;
+pub mod scaling;
+#[cfg(test)]
+mod tests;
+
+use rustc_hash::FxHashMap;
+
+use super::calltree::{self, TreeRow};
+use super::functions::{self, List};
+use super::lines;
+use super::names::{NameForm, Names, construct_words};
+use super::neighbours::{self, Neighbours};
+use super::tree::Tree;
+use super::{Code, Request};
+use crate::metrics::Metric;
+use crate::profile::{Callee, Profile, Pseudo};
+use crate::symbols::Construct;
+use crate::tables::Interner;
+use constructs::Lines;
+
+/// A name that several recordings share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct NameId(u32);
+
+/// Recordings whose rows have shared names.
+///
+/// A function has its own name, without what a compiler adds for the copies that it makes
+/// (`[clone .part.0]`). The body of a construct is called by the function that holds the
+/// directive, the construct and its line, without its symbol; where compilers disagree about the
+/// line, or the source was changed between the runs, see [`constructs`].
+#[derive(Debug)]
+pub struct Shared<'a> {
+    sides: Vec<Side<'a>>,
+    names: Interner<String>,
+}
+
+/// One recording.
+#[derive(Debug)]
+struct Side<'a> {
+    profile: &'a Profile,
+    names: Names<'a>,
+    ids: FxHashMap<Callee, NameId>,
+    /// By what the recording alone calls it.
+    by_name: FxHashMap<String, NameId>,
+}
+
+/// The functions of a recording, and the constructs among them.
+type Constructs<'a> = FxHashMap<(Construct, Option<&'a str>), Vec<u32>>;
+
+impl<'a> Shared<'a> {
+    /// Finds the names that recordings share.
+    pub fn new(recordings: &[(&'a Profile, Names<'a>)]) -> Shared<'a> {
+        let callees: Vec<Vec<Callee>> = recordings
+            .iter()
+            .map(|(profile, names)| callees(profile, names))
+            .collect();
+        let lines = lines_of(recordings, &callees);
+        let mut shared = Shared {
+            sides: Vec::new(),
+            names: Interner::with([]),
+        };
+        for (number, (&(profile, names), callees)) in recordings.iter().zip(&callees).enumerate() {
+            let mut side = Side {
+                profile,
+                names,
+                ids: FxHashMap::default(),
+                by_name: FxHashMap::default(),
+            };
+            for &callee in callees {
+                let name = names.name(callee);
+                let common = match names.construct_of(callee) {
+                    Some((construct, parent, line)) if names.style.form != NameForm::Mangled => {
+                        let known = lines.get(&(construct, parent));
+                        let line =
+                            line.map(|line| known.map_or(line, |known| known.shared(number, line)));
+                        construct_words(construct, parent.map(without_clone), line)
+                    }
+                    _ => without_clone(&name).to_owned(),
+                };
+                let id = NameId(shared.names.intern(common));
+                side.ids.insert(callee, id);
+                side.by_name.insert(name, id);
+            }
+            shared.sides.push(side);
+        }
+        shared
+    }
+
+    /// How many recordings there are.
+    pub fn len(&self) -> usize {
+        self.sides.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.sides.is_empty()
+    }
+
+    /// The shared name of what a recording calls `name`.
+    pub fn name_of<'s>(&'s self, side: usize, name: &'s str) -> &'s str {
+        match self.sides[side].by_name.get(name) {
+            Some(&id) => self.name(id),
+            None => name.split_once(" [").map_or(name, |(words, _)| words),
+        }
+    }
+
+    fn name(&self, id: NameId) -> &str {
+        self.names.get(id.0).map_or("", String::as_str)
+    }
+
+    fn describe(&self, id: NameId) -> (String, Option<Code>) {
+        (self.name(id).to_owned(), None)
+    }
+
+    fn tree(&self, side: usize, metrics: &[Metric]) -> Tree<NameId> {
+        let side = &self.sides[side];
+        self.tree_of(side, side.profile, metrics)
+    }
+
+    /// The tree of a part of a side's profile.
+    fn tree_of(&self, side: &Side<'a>, profile: &Profile, metrics: &[Metric]) -> Tree<NameId> {
+        let mut canonical = side.names.canonical();
+        let unknown = side.ids[&Callee::Pseudo(Pseudo::Unknown)];
+        Tree::new(profile, metrics, unknown, |path| {
+            side.ids[&canonical.of(path.frame.callee)]
+        })
+    }
+
+    /// The list of functions of a recording.
+    pub fn functions(&self, side: usize, request: &Request) -> List {
+        let tree = self.tree(side, &request.metrics);
+        functions::list(&tree, request, |&id| self.describe(id))
+    }
+
+    /// The call tree of a recording.
+    pub fn calltree(&self, side: usize, request: &Request) -> Vec<TreeRow> {
+        let tree = self.tree(side, &request.metrics);
+        calltree::rows(&tree, request, |&id| self.describe(id))
+    }
+
+    /// The functions of a recording between their neighbours.
+    pub fn callers_callees(&self, side: usize, request: &Request) -> Vec<Neighbours> {
+        let tree = self.tree(side, &request.metrics);
+        neighbours::blocks(&tree, request, |&id| self.describe(id))
+    }
+
+    /// The list of lines of a recording.
+    pub fn lines(&self, side: usize, request: &Request) -> List {
+        let side = &self.sides[side];
+        let mut canonical = side.names.canonical();
+        lines::lines_by(side.profile, &side.names, request, |callee| {
+            self.name(side.ids[&canonical.of(callee)]).to_owned()
+        })
+    }
+}
+
+/// Everything that a recording's stacks pass through, by its canonical callee.
+fn callees(profile: &Profile, names: &Names<'_>) -> Vec<Callee> {
+    let mut canonical = names.canonical();
+    let mut seen = FxHashMap::default();
+    let mut found = vec![Callee::Pseudo(Pseudo::Unknown)];
+    for path in profile.paths.rows() {
+        let callee = path.frame.callee;
+        seen.entry(callee).or_insert_with(|| {
+            let callee = canonical.of(callee);
+            found.push(callee);
+        });
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// The lines of constructs that recordings share, by construct and function.
+fn lines_of<'a>(
+    recordings: &[(&Profile, Names<'a>)],
+    callees: &[Vec<Callee>],
+) -> FxHashMap<(Construct, Option<&'a str>), Lines> {
+    let mut known: Vec<Constructs<'a>> = Vec::new();
+    for ((_, names), callees) in recordings.iter().zip(callees) {
+        let mut constructs = Constructs::default();
+        for &callee in callees {
+            if let Some((construct, parent, Some(line))) = names.construct_of(callee) {
+                let lines = constructs.entry((construct, parent)).or_default();
+                lines.push(line);
+            }
+        }
+        known.push(constructs);
+    }
+    let mut lines = FxHashMap::default();
+    for &key in known.iter().flat_map(FxHashMap::keys) {
+        lines.entry(key).or_insert_with(|| {
+            let of_each = known.iter();
+            Lines::new(of_each.map(|it| it.get(&key).cloned().unwrap_or_default()))
+        });
+    }
+    lines
+}
+
+/// A name without what compilers add for copies of a function that they make.
+fn without_clone(name: &str) -> &str {
+    name.split_once(" [clone ").map_or(name, |(name, _)| name)
+}

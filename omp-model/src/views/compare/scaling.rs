@@ -1,0 +1,233 @@
+//! What a program loses as its threads grow: N x T(N) - T(1), function by function and region by
+//! region.
+//!
+//! The cost of code is the thread time that the program pays for it: inside regions that of every
+//! thread, waits included; in serial code N times that of the initial thread, whose team idles
+//! meanwhile. Ideally it is the same on any number of threads; what it is more is lost.
+//! `docs/metrics.md` has the definition.
+
+use rustc_hash::FxHashMap;
+
+use super::Shared;
+use crate::ids::ContextId;
+use crate::metrics::Metric;
+use crate::profile::{Item, Profile, Shown};
+use crate::rows::RegionSum;
+use crate::tables::{ContextKind, Tables, ThreadKind};
+use crate::views::functions::Sums;
+use crate::views::openmp::regions::RegionRow;
+use crate::views::{Seconds, TOTAL};
+
+/// What cost is made of; the parts add up to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Part {
+    /// Inside regions: waiting, and switched out with work to do.
+    Wait,
+    /// Outside of regions: all threads, while one works.
+    Serial,
+    /// Inside regions: in the runtime.
+    Overhead,
+    /// Inside regions: useful work.
+    Work,
+}
+
+impl Part {
+    /// Every part, in the order of its number.
+    pub const ALL: [Part; 4] = [Part::Wait, Part::Serial, Part::Overhead, Part::Work];
+
+    /// The key in JSON.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Part::Wait => "wait",
+            Part::Serial => "serial",
+            Part::Overhead => "overhead",
+            Part::Work => "work",
+        }
+    }
+}
+
+/// Seconds by [`Part`].
+pub type Cost = [f64; Part::ALL.len()];
+
+/// What a function or region costs in each recording; nothing where it never ran.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScalingRow {
+    /// Its shared name.
+    pub name: String,
+    /// Of each recording, in their order.
+    pub costs: Vec<Option<Cost>>,
+}
+
+impl ScalingRow {
+    /// What is lost in a recording against the first, by part.
+    pub fn loss(&self, recording: usize) -> Cost {
+        let cost = |at: usize| self.costs[at].unwrap_or_default();
+        let mut loss = cost(recording);
+        for (part, base) in loss.iter_mut().zip(cost(0)) {
+            *part -= base;
+        }
+        loss
+    }
+}
+
+/// The most threads that OpenMP had at work: the largest team; without a region, the threads that
+/// OpenMP knows.
+pub fn threads(region_sums: &[RegionSum], tables: &Tables) -> u32 {
+    let teams = region_sums.iter().map(|sum| u32::from(sum.team));
+    teams.max().unwrap_or_else(|| {
+        let known = tables.threads.iter();
+        let known = known.filter(|thread| thread.kind != ThreadKind::Outside);
+        known.count().max(1) as u32
+    })
+}
+
+/// What every function costs inclusively, `<Total>` first, then in the order of the loss of the
+/// last recording. `threads` has the number of each recording's.
+pub fn functions(shared: &Shared<'_>, threads: &[u32]) -> Vec<ScalingRow> {
+    let mut rows = Rows::new(shared.len());
+    for (number, &threads) in threads.iter().enumerate() {
+        let side = &shared.sides[number];
+        let mut profile = Profile {
+            mode: side.profile.mode,
+            paths: side.profile.paths.clone(),
+            items: Vec::new(),
+        };
+        for part in Part::ALL {
+            let items = side.profile.items.iter();
+            let items = items.filter_map(|item| cost_of(item, side.names.tables, threads));
+            let items = items.filter(|(known, _)| *known == part);
+            profile.items = items.map(|(_, item)| item).collect();
+            let tree = shared.tree_of(side, &profile, &[Metric::Total]);
+            rows.add(number, part, TOTAL, tree.total()[0]);
+            for (&id, _, inclusive) in Sums::new(&tree).zip(&tree) {
+                let seconds: &Seconds = &inclusive;
+                if seconds[0] > 0.0 {
+                    rows.add(number, part, shared.name(id), seconds[0]);
+                }
+            }
+        }
+    }
+    rows.finish()
+}
+
+/// What every region costs, regions inside it left out, under `<Total>` and `<Serial code>`. A
+/// region inside another stands apart by its level of nesting.
+pub fn regions(
+    shared: &Shared<'_>,
+    threads: &[u32],
+    regions: &[Vec<RegionRow>],
+) -> Vec<ScalingRow> {
+    let mut rows = Rows::new(shared.len());
+    for (number, (&threads, regions)) in threads.iter().zip(regions).enumerate() {
+        let side = &shared.sides[number];
+        for item in &side.profile.items {
+            if let Some((part, item)) = cost_of(item, side.names.tables, threads) {
+                rows.add(number, part, TOTAL, item.seconds);
+                if part == Part::Serial {
+                    rows.add(number, part, SERIAL, item.seconds);
+                }
+            }
+        }
+        for region in regions {
+            let name = region_name(shared, number, region);
+            let (work, overhead) = (region.time(Metric::OmpWork), region.time(Metric::Overhead));
+            rows.add(number, Part::Wait, &name, region.time(Metric::OmpWait));
+            rows.add(number, Part::Overhead, &name, overhead);
+            rows.add(number, Part::Work, &name, work - overhead);
+        }
+    }
+    rows.finish()
+}
+
+/// The row of code outside of regions.
+const SERIAL: &str = "<Serial code>";
+
+/// The shared name of a region, with its level of nesting if that is not the first.
+pub fn region_name(shared: &Shared<'_>, side: usize, region: &RegionRow) -> String {
+    let name = shared.name_of(side, &region.name);
+    match region.nesting {
+        0 | 1 => name.to_owned(),
+        level => format!("{name} (level {level})"),
+    }
+}
+
+/// What an item's time is to its code, scaled to what it costs; nothing for what is charged to
+/// other code, or is none of the program's OpenMP threads.
+fn cost_of(item: &Item, tables: &Tables, threads: u32) -> Option<(Part, Item)> {
+    if item.shown == Shown::Idle {
+        // Serial code pays for it.
+        return None;
+    }
+    let waits = Metric::OmpWait.counts(item);
+    let overhead = Metric::Overhead.counts(item);
+    let thread = tables.threads.get(item.thread.index());
+    let initial = thread.is_some_and(|thread| thread.kind == ThreadKind::Initial);
+    Some(match (in_region(tables, item.context), initial) {
+        (false, true) => {
+            let seconds = item.seconds * f64::from(threads);
+            (Part::Serial, Item { seconds, ..*item })
+        }
+        _ if waits => (Part::Wait, *item),
+        _ if overhead => (Part::Overhead, *item),
+        _ => (Part::Work, *item),
+    })
+}
+
+/// Whether a context lies in a region.
+fn in_region(tables: &Tables, mut context: ContextId) -> bool {
+    while let Some(row) = tables.contexts.get(context.0) {
+        match row.kind {
+            ContextKind::Root => return false,
+            ContextKind::Region | ContextKind::Teams => return true,
+            // A task outside of every region has one that lies in none.
+            ContextKind::Task => context = row.parent,
+        }
+    }
+    false
+}
+
+struct Rows {
+    recordings: usize,
+    rows: Vec<ScalingRow>,
+    by_name: FxHashMap<String, usize>,
+}
+
+impl Rows {
+    fn new(recordings: usize) -> Rows {
+        Rows {
+            recordings,
+            rows: Vec::new(),
+            by_name: FxHashMap::default(),
+        }
+    }
+
+    fn add(&mut self, recording: usize, part: Part, name: &str, seconds: f64) {
+        let at = match self.by_name.get(name) {
+            Some(&at) => at,
+            None => {
+                self.rows.push(ScalingRow {
+                    name: name.to_owned(),
+                    costs: vec![None; self.recordings],
+                });
+                self.by_name.insert(name.to_owned(), self.rows.len() - 1);
+                self.rows.len() - 1
+            }
+        };
+        let cost = self.rows[at].costs[recording].get_or_insert_with(Cost::default);
+        cost[part as usize] += seconds;
+    }
+
+    fn finish(mut self) -> Vec<ScalingRow> {
+        let last = self.recordings.saturating_sub(1);
+        let loss = |row: &ScalingRow| row.loss(last).iter().sum::<f64>();
+        self.rows.sort_by(|left, right| {
+            let total = (right.name == TOTAL).cmp(&(left.name == TOTAL));
+            let larger = || loss(right).total_cmp(&loss(left));
+            total
+                .then_with(larger)
+                .then_with(|| left.name.cmp(&right.name))
+        });
+        self.rows
+    }
+}

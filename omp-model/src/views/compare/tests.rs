@@ -1,0 +1,134 @@
+use super::scaling::{self, Part};
+use super::*;
+use crate::ids::ThreadId;
+use crate::metrics::{Flavour, Quantity, SortKey};
+use crate::profile::Shown;
+use crate::state::Presence;
+use crate::symbols::{FileId, Outlined, Place};
+use crate::tables::{Context, ContextKind};
+use crate::views::tests::written::Written;
+use crate::views::{Row, TOTAL};
+
+fn request() -> Request {
+    Request {
+        metrics: vec![Metric::Total],
+        sort: SortKey {
+            quantity: Quantity::Time(Flavour::Exclusive, Metric::Total),
+            reversed: false,
+        },
+    }
+}
+
+fn outlined(written: &mut Written, symbol: &str, parent: &str, line: Option<u32>) {
+    let id = written.function(symbol).0 as usize;
+    let function = &mut written.symbols.functions[id];
+    function.place = line.map(|line| Place {
+        file: FileId(0),
+        line,
+    });
+    function.outlined = Some(Outlined {
+        construct: Construct::Parallel,
+        parent: Some(parent.to_owned()),
+        line,
+    });
+}
+
+fn shared<'a>(runs: &[&'a Written]) -> Shared<'a> {
+    let runs: Vec<_> = runs.iter().map(|run| (&run.profile, run.names())).collect();
+    Shared::new(&runs)
+}
+
+fn inclusive(rows: &[Row]) -> Vec<(&str, f64)> {
+    let row = |row: &'_ Row| row.inclusive[0];
+    rows.iter().map(|it| (it.name.as_str(), row(it))).collect()
+}
+
+/// gcc's symbols and lines, clang's, and those of a gcc that has made a copy of a function.
+#[test]
+fn compilers_share_the_names_of_constructs() {
+    let mut gcc = Written::new();
+    outlined(&mut gcc, "step._omp_fn.0", "step", Some(13));
+    gcc.add(
+        &["main", "step", "step [clone .part.0]", "step._omp_fn.0"],
+        Shown::Work,
+        2.0,
+    );
+    let mut clang = Written::new();
+    outlined(&mut clang, "step.omp_outlined", "step", Some(12));
+    clang.add(&["main", "step", "step.omp_outlined"], Shown::Work, 3.0);
+    let shared = shared(&[&gcc, &clang]);
+    let region = "step -- OMP parallel region from line 13";
+    // A function and its copy are one row, and its time counts once.
+    assert_eq!(
+        inclusive(&shared.functions(0, &request()).rows),
+        [(region, 2.0), ("main", 2.0), ("step", 2.0)]
+    );
+    assert_eq!(
+        inclusive(&shared.functions(1, &request()).rows),
+        [(region, 3.0), ("main", 3.0), ("step", 3.0)]
+    );
+    let symbol = "step -- OMP parallel region from line 12 [step.omp_outlined]";
+    assert_eq!(shared.name_of(1, symbol), region);
+    let tree: Vec<String> = shared
+        .calltree(1, &request())
+        .into_iter()
+        .map(|row| row.name)
+        .collect();
+    assert_eq!(tree, [TOTAL, "main", "step", region]);
+}
+
+/// One thread: 2 s of serial code, 4 s of work in a region. Two threads: the same serial code,
+/// in which the other thread idles; 2.5 s of work and 0.5 s of waiting on each.
+#[test]
+fn what_is_lost_as_threads_grow_has_its_parts() {
+    let run = |threads: u32| {
+        let mut run = Written::new();
+        let region = run.tables.context(Context {
+            parent: crate::ids::ContextId::ROOT,
+            kind: ContextKind::Region,
+            stack: crate::ids::StackId::EMPTY,
+        });
+        run.add(&["main", "setup"], Shown::Serial, 2.0);
+        for thread in 0..threads {
+            let work = if threads == 1 { 4.0 } else { 2.5 };
+            let item = run.add(&["main", "loop"], Shown::Work, work);
+            (item.thread, item.context) = (ThreadId(thread), region);
+            if threads > 1 {
+                let wait = run.add(
+                    &["main", "loop", "<OMP implicit barrier>"],
+                    Shown::ImplicitBarrier,
+                    0.5,
+                );
+                wait.presence = Presence::Blocked;
+                (wait.thread, wait.context) = (ThreadId(thread), region);
+            }
+            if thread > 0 {
+                run.add(&["<OMP idle>"], Shown::Idle, 2.0).thread = ThreadId(thread);
+            }
+        }
+        run
+    };
+    let (one, two) = (run(1), run(2));
+    let rows = scaling::functions(&shared(&[&one, &two]), &[1, 2]);
+    let found: Vec<(&str, [f64; 4])> = rows
+        .iter()
+        .map(|row| (row.name.as_str(), row.loss(1)))
+        .collect();
+    // In the order of Part::ALL: wait, serial, overhead, work.
+    assert_eq!(
+        Part::ALL.map(Part::id),
+        ["wait", "serial", "overhead", "work"]
+    );
+    assert_eq!(
+        found,
+        [
+            (TOTAL, [1.0, 2.0, 0.0, 1.0]),
+            ("main", [1.0, 2.0, 0.0, 1.0]),
+            ("loop", [1.0, 0.0, 0.0, 1.0]),
+            ("setup", [0.0, 2.0, 0.0, 0.0]),
+            ("<OMP implicit barrier>", [1.0, 0.0, 0.0, 0.0]),
+        ]
+    );
+    // 2 x 5 s of wall time less 1 x 6 s.
+    assert_eq!(rows[0].loss(1).iter().sum::<f64>(), 4.0);
+}
