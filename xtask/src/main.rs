@@ -1,8 +1,9 @@
-//! The tasks of this repository: `cargo xtask demo | test | install | fixtures | ci`.
+//! The tasks of this repository: `cargo xtask demo | test | install | fixtures | bench | ci`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+mod bench;
 mod checks;
 mod command;
 mod counts;
@@ -18,7 +19,8 @@ usage: cargo xtask TASK
   test                   install what the tests need, then run every check
   ci                     the same as test: what .ci/run calls is what a person runs
   install --prefix DIR   build in release mode and install under DIR
-  fixtures [NAME...]     build and run the fixtures and print what they measured";
+  fixtures [NAME...]     build and run the fixtures and print what they measured
+  bench [GROUP...]       measure what Parallax costs beside other profilers; --help says more";
 
 /// A task's result; the error is one sentence that says what to do.
 pub(crate) type Outcome<T = ()> = Result<T, String>;
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
             install::install(Path::new(&option["--prefix=".len()..]))
         }
         ["fixtures", ref names @ ..] => measure::fixtures(names),
+        ["bench", ref words @ ..] => bench::bench(words),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;

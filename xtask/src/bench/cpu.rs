@@ -1,0 +1,127 @@
+//! What recording costs a real application: CPU time and wall time over the bare program's.
+
+use std::process::Command;
+
+use super::Bench;
+use super::results::{Goal, Measure};
+use super::tools::{self, BARE, COLLECT, PERF, Rate, Tool};
+use super::usage::measure;
+use crate::Outcome;
+
+/// How the threads wait, as the environment says it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waits {
+    Spin,
+    Sleep,
+}
+
+impl Waits {
+    /// Pins what runtimes choose by themselves otherwise.
+    fn pin(self, command: &mut Command, threads: usize) {
+        command
+            .env("OMP_NUM_THREADS", threads.to_string())
+            .env("OMP_DYNAMIC", "false")
+            .env_remove("KMP_BLOCKTIME")
+            .env_remove("GOMP_SPINCOUNT")
+            .env(
+                "OMP_WAIT_POLICY",
+                match self {
+                    Waits::Spin => "active",
+                    Waits::Sleep => "passive",
+                },
+            );
+    }
+
+    const fn words(self) -> &'static str {
+        match self {
+            Waits::Spin => "waits that spin",
+            Waits::Sleep => "waits that sleep",
+        }
+    }
+}
+
+/// Threads that spin, at 1 kHz with every peer and at 100 Hz with the kernel's floor.
+pub(super) fn spinning(bench: &mut Bench) -> Outcome {
+    let program = bench.application(7_000)?;
+    let floor = Some(Goal::Above(0.01, PERF.name));
+    rounds(bench, "cpu", Waits::Spin, Rate::Kilohertz, &program, floor)?;
+    let program = bench.application(7_000)?;
+    rounds(
+        bench,
+        "cpu",
+        Waits::Spin,
+        Rate::Hundred,
+        &program,
+        Some(Goal::AtMost(1.01)),
+    )
+}
+
+/// Threads that sleep while they wait: tens of thousands of context switches a second.
+pub(super) fn sleeping(bench: &mut Bench) -> Outcome {
+    let program = bench.application(3_000)?;
+    let peer = Some(Goal::Above(0.0, tools::PERF_G.name));
+    rounds(
+        bench,
+        "sleep",
+        Waits::Sleep,
+        Rate::Kilohertz,
+        &program,
+        peer,
+    )
+}
+
+/// Each round runs every tool once, so that what disturbs the machine disturbs all of them; a
+/// tool's ratio is to the bare run of the same round.
+fn rounds(
+    bench: &mut Bench,
+    group: &str,
+    waits: Waits,
+    rate: Rate,
+    program: &[String],
+    goal: Option<Goal>,
+) -> Outcome {
+    let tools = match rate {
+        Rate::Kilohertz => bench.present(&tools::ALL),
+        Rate::Hundred => vec![PERF, COLLECT],
+    };
+    let name = |what: &str| format!("{what} over bare, {}, {}", waits.words(), rate.words());
+    let (cpu, wall) = (name("CPU time"), name("wall time"));
+    for round in 1..=bench.runs {
+        let run = |tool: Tool| {
+            let mut command = tool.command(rate, program, bench.folder());
+            waits.pin(&mut command, 2);
+            measure(&mut command, bench.folder())
+        };
+        let bare = run(BARE)?;
+        let mut ratios = Vec::new();
+        for &tool in &tools {
+            let used = run(tool)?;
+            ratios.push((tool.name, used.cpu / bare.cpu, used.wall / bare.wall));
+        }
+        let said: Vec<String> = ratios
+            .iter()
+            .map(|(tool, cpu, _)| format!("{tool} {cpu:.3}"))
+            .collect();
+        println!(
+            "  {}, {}, round {round}: {:.2} s of CPU time; {}",
+            waits.words(),
+            rate.words(),
+            bare.cpu,
+            said.join(", ")
+        );
+        for (tool, cpu_ratio, wall_ratio) in ratios {
+            let ratio = |name| Measure {
+                name,
+                unit: "ratio",
+                goal: None,
+            };
+            let what = Measure {
+                goal: goal.clone(),
+                ..ratio(&cpu)
+            };
+            bench.results.add(group, &what, tool, cpu_ratio);
+            bench.results.add(group, &ratio(&wall), tool, wall_ratio);
+        }
+    }
+    Ok(())
+}

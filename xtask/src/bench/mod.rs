@@ -1,0 +1,204 @@
+//! `cargo xtask bench`: what Parallax costs, beside every other profiler that is here.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::command::{cannot_start, run, typed};
+use crate::{Outcome, install, packages, root, target};
+
+mod cpu;
+mod report;
+mod results;
+mod tools;
+mod usage;
+
+use results::Results;
+use tools::Tool;
+
+/// What can be measured by itself: the word, what it is, and how.
+const GROUPS: [(&str, &str, fn(&mut Bench) -> Outcome); 2] = [
+    (
+        "cpu",
+        "CPU time of an application whose threads spin",
+        cpu::spinning,
+    ),
+    (
+        "sleep",
+        "CPU time of an application whose threads sleep",
+        cpu::sleeping,
+    ),
+];
+
+/// What `cargo xtask bench --help` prints after the groups.
+const OPTIONS: &str = "\
+  --runs N            runs of each measure (7)
+  --built             measure the programs that stand in target/release, without building
+  --add               keep the runs of target/bench.json and add to them
+  --renew             renew docs/benchmarks.md by what was measured; without groups it always is
+  --program WORDS...  last: the application to measure instead of the repository's own";
+
+/// The options of the command line.
+struct Options {
+    groups: Vec<String>,
+    runs: u32,
+    built: bool,
+    add: bool,
+    renew: bool,
+    program: Vec<String>,
+}
+
+/// A run of benchmarks.
+struct Bench {
+    /// How often each measure is taken.
+    runs: u32,
+    /// What was measured.
+    results: Results,
+    program: Vec<String>,
+    scratch: PathBuf,
+}
+
+/// Measures the groups that the words name, all without any.
+pub(crate) fn bench(words: &[&str]) -> Outcome {
+    if words.contains(&"--help") {
+        println!("usage: cargo xtask bench [GROUP...] [OPTION...]\n");
+        for (name, about, _) in GROUPS {
+            println!("  {name:<19} {about}");
+        }
+        println!("{OPTIONS}");
+        return Ok(());
+    }
+    let options = parse(words)?;
+    if !options.built {
+        install::build_release()?;
+    }
+    let file = target().join("bench.json");
+    let scratch = target().join(format!("bench-{}", std::process::id()));
+    std::fs::create_dir_all(&scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
+    let mut bench = Bench {
+        runs: options.runs,
+        results: match options.add {
+            true => Results::load(&file)?,
+            false => Results::default(),
+        },
+        program: options.program,
+        scratch,
+    };
+    let chosen = |name: &str| options.groups.is_empty() || options.groups.iter().any(|g| g == name);
+    let mut outcome = Ok(());
+    for (name, about, measure) in GROUPS.iter().filter(|(name, ..)| chosen(name)) {
+        println!("\n{name}: {about}");
+        outcome = outcome.and(measure(&mut bench));
+    }
+    let facts = report::facts();
+    println!("\n{}", report::table(&bench.results));
+    bench.results.save(&file, &facts)?;
+    println!("{}", file.display());
+    if options.renew || options.groups.is_empty() {
+        report::renew(&bench.results, &facts)?;
+    }
+    outcome
+}
+
+fn parse(words: &[&str]) -> Outcome<Options> {
+    let mut options = Options {
+        groups: Vec::new(),
+        runs: 7,
+        built: false,
+        add: false,
+        renew: false,
+        program: Vec::new(),
+    };
+    let mut words = words.iter();
+    while let Some(&word) = words.next() {
+        match word {
+            "--built" => options.built = true,
+            "--add" => options.add = true,
+            "--renew" => options.renew = true,
+            "--runs" => {
+                let number = words.next().and_then(|word| word.parse().ok());
+                options.runs = number
+                    .filter(|&runs| runs > 0)
+                    .ok_or("--runs needs a number")?;
+            }
+            "--program" => options.program = words.by_ref().map(|&w| w.to_owned()).collect(),
+            group if GROUPS.iter().any(|(name, ..)| *name == group) => {
+                options.groups.push(group.to_owned());
+            }
+            other => {
+                let known: Vec<&str> = GROUPS.iter().map(|(name, ..)| *name).collect();
+                return Err(format!(
+                    "bench does not know {other}; its groups are {}",
+                    known.join(", ")
+                ));
+            }
+        }
+    }
+    Ok(options)
+}
+
+impl Bench {
+    /// A folder for what is recorded; everything in it may be overwritten.
+    fn folder(&self) -> &Path {
+        &self.scratch
+    }
+
+    /// The tools that are here; says which are not.
+    fn present(&self, tools: &[Tool]) -> Vec<Tool> {
+        let (here, absent): (Vec<Tool>, Vec<Tool>) =
+            tools.iter().partition(|tool| tool.path().is_some());
+        for tool in absent {
+            println!("  {} is not on this machine", tool.name);
+        }
+        here
+    }
+
+    /// The application: what the command line names, else the repository's, in so many steps.
+    fn application(&self, steps: u32) -> Outcome<Vec<String>> {
+        if !self.program.is_empty() {
+            return Ok(self.program.clone());
+        }
+        let program = self.compiled("steps.c", &[])?;
+        Ok(vec![program.display().to_string(), steps.to_string()])
+    }
+
+    /// An OpenMP program of `xtask/programs`, or another of the repository, built with clang.
+    fn compiled(&self, source: &str, flags: &[&str]) -> Outcome<PathBuf> {
+        let source = match source.contains('/') {
+            true => root().join(source),
+            false => root().join("xtask/programs").join(source),
+        };
+        let compiler = packages::clang("the programs to measure")?;
+        let name = source.file_stem().unwrap_or_default();
+        let program = self.scratch.join(name);
+        if !program.is_file() {
+            let mut command = Command::new(&compiler.path);
+            command
+                .args(["-O2", "-g", "-fopenmp"])
+                .args(flags)
+                .arg(&source)
+                .arg("-o")
+                .arg(&program);
+            if let Some(folder) = &compiler.omp_header {
+                command.arg("-idirafter").arg(folder);
+            }
+            run(&mut command)?;
+        }
+        std::path::absolute(&program).map_err(|e| e.to_string())
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        // What is left of recordings is in cargo's folder, which nobody reads.
+        let _ = std::fs::remove_dir_all(&self.scratch);
+    }
+}
+
+/// What a command prints.
+fn said(command: &mut Command) -> Outcome<String> {
+    let output = command.output().map_err(|e| cannot_start(command, &e))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(format!("`{}`: {}", typed(command), output.status)),
+    }
+}

@@ -1,0 +1,282 @@
+//! What was measured: runs by measure and tool, kept as JSON, from which tables are made.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use crate::Outcome;
+
+/// What a measure ought to come to.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Goal {
+    /// At most this much.
+    AtMost(f64),
+    /// At least this much.
+    AtLeast(f64),
+    /// At most this much more than another tool has in the same measure.
+    Above(f64, &'static str),
+}
+
+/// The runs of one measure by one tool.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Row {
+    /// The group of measures: what is named on the command line.
+    pub(super) group: String,
+    /// What is measured.
+    pub(super) measure: String,
+    /// By what.
+    pub(super) tool: String,
+    /// In what.
+    pub(super) unit: String,
+    /// Each run's value; `None` in its place if the tool is absent, with the reason.
+    pub(super) runs: Vec<f64>,
+    /// The goal in words, and whether it was met.
+    pub(super) goal: Option<Goal>,
+}
+
+impl Row {
+    /// The middle value.
+    pub(super) fn median(&self) -> f64 {
+        quantile(&self.runs, 0.5)
+    }
+
+    /// The first and the last quartile.
+    pub(super) fn spread(&self) -> (f64, f64) {
+        (quantile(&self.runs, 0.25), quantile(&self.runs, 0.75))
+    }
+}
+
+/// The value below which a part of all values lies, between neighbours by proportion.
+fn quantile(values: &[f64], part: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let Some(last) = sorted.len().checked_sub(1) else {
+        return f64::NAN;
+    };
+    let at = part * last as f64;
+    let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
+    below + (above - below) * at.fract()
+}
+
+/// All rows, in the order in which they were measured.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Results {
+    /// The rows.
+    pub(super) rows: Vec<Row>,
+}
+
+impl Results {
+    /// Adds a run to its row.
+    pub(super) fn add(&mut self, group: &str, what: &Measure<'_>, tool: &str, value: f64) {
+        let of_row = |row: &&mut Row| {
+            (row.group.as_str(), row.measure.as_str(), row.tool.as_str())
+                == (group, what.name, tool)
+        };
+        if let Some(row) = self.rows.iter_mut().find(of_row) {
+            row.runs.push(value);
+            row.goal = goal_of(what, tool);
+            return;
+        }
+        self.rows.push(Row {
+            group: group.to_owned(),
+            measure: what.name.to_owned(),
+            tool: tool.to_owned(),
+            unit: what.unit.to_owned(),
+            runs: vec![value],
+            goal: goal_of(what, tool),
+        });
+    }
+
+    /// The median of a tool in a measure.
+    fn median(&self, group: &str, measure: &str, tool: &str) -> Option<f64> {
+        let is = |row: &&Row| {
+            (row.group.as_str(), row.measure.as_str(), row.tool.as_str()) == (group, measure, tool)
+        };
+        self.rows.iter().find(is).map(Row::median)
+    }
+
+    /// A row's goal in words, and whether it is met; `None` without one.
+    pub(super) fn verdict(&self, row: &Row) -> Option<(String, bool)> {
+        let median = row.median();
+        match row.goal.as_ref()? {
+            Goal::AtMost(most) => Some((format!("at most {}", number(*most)), median <= *most)),
+            Goal::AtLeast(least) => {
+                Some((format!("at least {}", number(*least)), median >= *least))
+            }
+            Goal::Above(by, tool) => {
+                let most = self.median(&row.group, &row.measure, tool)? + by;
+                let words = match *by == 0.0 {
+                    true => format!("at most {tool}'s {}", number(most)),
+                    false => format!("at most {} ({tool}'s and {})", number(most), number(*by)),
+                };
+                Some((words, median <= most))
+            }
+        }
+    }
+
+    /// Takes over what a file holds; nothing if there is none.
+    pub(super) fn load(path: &Path) -> Outcome<Results> {
+        let Ok(text) = std::fs::read_to_string(path) else {
+            return Ok(Results::default());
+        };
+        let value: Value = serde_json::from_str(&text)
+            .map_err(|e| format!("{} is no JSON: {e}; remove it", path.display()))?;
+        let rows = value["rows"].as_array();
+        Ok(Results {
+            rows: rows.into_iter().flatten().filter_map(row_of).collect(),
+        })
+    }
+
+    /// Replaces the rows of the groups that `other` has.
+    pub(super) fn renew(&mut self, other: &Results) {
+        let measured = |row: &Row| other.rows.iter().any(|new| new.group == row.group);
+        self.rows.retain(|row| !measured(row));
+        self.rows.extend(other.rows.iter().cloned());
+    }
+
+    /// As JSON, with facts about the machine.
+    pub(super) fn save(&self, path: &Path, facts: &[(String, String)]) -> Outcome {
+        let facts: Map<String, Value> = facts
+            .iter()
+            .map(|(name, fact)| (name.clone(), json!(fact)))
+            .collect();
+        let rows: Vec<Value> = self.rows.iter().map(|row| self.json(row)).collect();
+        let value = json!({ "machine": facts, "rows": rows });
+        let text = serde_json::to_string_pretty(&value).map_err(|e| e.to_string())?;
+        std::fs::write(path, text + "\n").map_err(|e| format!("{}: {e}", path.display()))
+    }
+
+    fn json(&self, row: &Row) -> Value {
+        let (low, high) = row.spread();
+        let goal = row.goal.as_ref().map(|goal| match goal {
+            Goal::AtMost(most) => json!({ "at_most": most }),
+            Goal::AtLeast(least) => json!({ "at_least": least }),
+            Goal::Above(by, tool) => json!({ "above": by, "tool": tool }),
+        });
+        json!({
+            "group": row.group,
+            "measure": row.measure,
+            "tool": row.tool,
+            "unit": row.unit,
+            "median": row.median(),
+            "quartiles": [low, high],
+            "goal": goal,
+            "met": self.verdict(row).map(|(_, met)| met),
+            "runs": row.runs,
+        })
+    }
+}
+
+/// A measure: its name, its unit, and what Parallax ought to reach.
+#[derive(Clone, Debug)]
+pub(super) struct Measure<'a> {
+    /// What is measured.
+    pub(super) name: &'a str,
+    /// In what.
+    pub(super) unit: &'a str,
+    /// Of Parallax's own rows.
+    pub(super) goal: Option<Goal>,
+}
+
+/// The tools whose rows have goals: Parallax's.
+pub(super) const OURS: [&str; 4] = ["collect", "er_print", "analyzer", "library"];
+
+fn goal_of(what: &Measure<'_>, tool: &str) -> Option<Goal> {
+    what.goal.clone().filter(|_| OURS.contains(&tool))
+}
+
+fn row_of(value: &Value) -> Option<Row> {
+    let text = |name: &str| Some(value[name].as_str()?.to_owned());
+    let goal = &value["goal"];
+    let goal = match (&goal["at_most"], &goal["at_least"], &goal["above"]) {
+        (Value::Number(most), ..) => Some(Goal::AtMost(most.as_f64()?)),
+        (_, Value::Number(least), _) => Some(Goal::AtLeast(least.as_f64()?)),
+        (.., Value::Number(by)) => {
+            let name = goal["tool"].as_str()?;
+            let tool = super::tools::ALL.iter().find(|tool| tool.name == name)?;
+            Some(Goal::Above(by.as_f64()?, tool.name))
+        }
+        _ => None,
+    };
+    Some(Row {
+        group: text("group")?,
+        measure: text("measure")?,
+        tool: text("tool")?,
+        unit: text("unit")?,
+        runs: value["runs"]
+            .as_array()?
+            .iter()
+            .filter_map(Value::as_f64)
+            .collect(),
+        goal,
+    })
+}
+
+/// A number to three digits.
+pub(super) fn number(value: f64) -> String {
+    match value.abs() {
+        nothing if nothing == 0.0 => "0".to_owned(),
+        large if large >= 100.0 => format!("{value:.0}"),
+        middle if middle >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measure(goal: Goal) -> Measure<'static> {
+        Measure {
+            name: "CPU",
+            unit: "ratio",
+            goal: Some(goal),
+        }
+    }
+
+    #[test]
+    fn medians_and_quartiles_lie_between_neighbours() {
+        let values = [4.0, 1.0, 2.0, 3.0];
+        assert_eq!(quantile(&values, 0.5), 2.5);
+        assert_eq!(quantile(&values, 0.25), 1.75);
+        assert_eq!(quantile(&[7.0], 0.75), 7.0);
+        assert!(quantile(&[], 0.5).is_nan());
+    }
+
+    #[test]
+    fn a_goal_beside_a_peer_is_held_against_that_peer_s_median() {
+        let mut results = Results::default();
+        let what = measure(Goal::Above(0.01, "perf"));
+        for value in [1.04, 1.05, 1.03] {
+            results.add("cpu", &what, "perf", value);
+        }
+        results.add("cpu", &what, "collect", 1.045);
+        assert_eq!(results.rows[0].goal, None);
+        let (words, met) = results.verdict(&results.rows[1]).unwrap();
+        assert_eq!(words, "at most 1.050 (perf's and 0.010)");
+        assert!(met);
+        results.add("cpu", &what, "collect", 1.2);
+        assert!(!results.verdict(&results.rows[1]).unwrap().1);
+    }
+
+    #[test]
+    fn rows_come_back_from_their_file_and_new_groups_replace_old_ones() {
+        let path = std::env::temp_dir().join(format!("parallax-bench-{}.json", std::process::id()));
+        let mut results = Results::default();
+        results.add("cpu", &measure(Goal::Above(0.0, "perf -g")), "collect", 1.5);
+        results.add("size", &measure(Goal::AtMost(4.0)), "collect", 3.5);
+        results.add("reader", &measure(Goal::AtLeast(10.0)), "er_print", 12.5);
+        results
+            .save(&path, &[("cpus".to_owned(), "2".to_owned())])
+            .unwrap();
+        let mut read = Results::load(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(read.rows, results.rows);
+        let mut new = Results::default();
+        new.add("size", &measure(Goal::AtMost(4.0)), "collect", 5.0);
+        read.renew(&new);
+        let groups: Vec<&str> = read.rows.iter().map(|row| row.group.as_str()).collect();
+        assert_eq!(groups, ["cpu", "reader", "size"]);
+        assert_eq!(read.rows[2].runs, [5.0]);
+    }
+}

@@ -1,0 +1,196 @@
+//! What is measured beside what: Parallax and the profilers that this machine has.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::target;
+
+/// How often a thread is sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rate {
+    /// Once in 997 us of CPU time.
+    Kilohertz,
+    /// Once in 10,007 us.
+    Hundred,
+}
+
+impl Rate {
+    pub(super) const fn words(self) -> &'static str {
+        match self {
+            Rate::Kilohertz => "1 kHz",
+            Rate::Hundred => "100 Hz",
+        }
+    }
+
+    const fn nanoseconds(self) -> u32 {
+        match self {
+            Rate::Kilohertz => 997_000,
+            Rate::Hundred => 10_007_000,
+        }
+    }
+
+    /// `-p` of `collect` and of gprofng, which ask for the same periods.
+    const fn letter(self) -> &'static str {
+        match self {
+            Rate::Kilohertz => "hi",
+            Rate::Hundred => "on",
+        }
+    }
+}
+
+/// A way to run a program; known by its name.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tool {
+    /// What it is called in tables.
+    pub(super) name: &'static str,
+    program: &'static str,
+    arguments: fn(Rate) -> Vec<String>,
+    /// The option that names where the recording goes, and the name's ending.
+    output: Option<(&'static str, &'static str)>,
+}
+
+impl PartialEq for Tool {
+    fn eq(&self, other: &Tool) -> bool {
+        self.name == other.name
+    }
+}
+
+/// The program by itself.
+pub(super) const BARE: Tool = Tool {
+    name: "bare",
+    program: "",
+    arguments: |_| Vec::new(),
+    output: None,
+};
+
+/// Parallax.
+pub(super) const COLLECT: Tool = Tool {
+    name: "collect",
+    program: "collect",
+    arguments: |rate| words(&["-v", "-p", rate.letter()]),
+    output: Some(("-O", "er")),
+};
+
+/// `perf record` without call graphs: what the kernel's sampling itself costs.
+pub(super) const PERF: Tool = Tool {
+    name: "perf",
+    program: "perf",
+    arguments: |rate| perf(rate, &[]),
+    output: Some(("-o", "data")),
+};
+
+/// Call graphs by frame pointers.
+pub(super) const PERF_G: Tool = Tool {
+    name: "perf -g",
+    program: "perf",
+    arguments: |rate| perf(rate, &["-g"]),
+    output: Some(("-o", "data")),
+};
+
+/// Copies of the stack, unwound by the reader.
+pub(super) const PERF_DWARF: Tool = Tool {
+    name: "perf dwarf",
+    program: "perf",
+    arguments: |rate| perf(rate, &["--call-graph", "dwarf,16384"]),
+    output: Some(("-o", "data")),
+};
+
+const GPROFNG: Tool = Tool {
+    name: "gprofng",
+    program: "gprofng",
+    arguments: |rate| words(&["collect", "app", "-p", rate.letter()]),
+    output: Some(("-O", "er")),
+};
+
+const SAMPLY: Tool = Tool {
+    name: "samply",
+    program: "samply",
+    arguments: |rate| {
+        let hertz = (1e9 / f64::from(rate.nanoseconds())).round();
+        let rate = hertz.to_string();
+        words(&["record", "--save-only", "--rate", &rate])
+    },
+    output: Some(("-o", "json.gz")),
+};
+
+const HPCRUN: Tool = Tool {
+    name: "hpcrun",
+    program: "hpcrun",
+    arguments: |rate| {
+        let microseconds = rate.nanoseconds() / 1_000;
+        words(&["-e", &format!("CPUTIME@{microseconds}")])
+    },
+    output: Some(("-o", "m")),
+};
+
+/// Every tool but the bare program, in the order of tables.
+pub(super) const ALL: [Tool; 7] = [PERF, PERF_G, PERF_DWARF, SAMPLY, GPROFNG, HPCRUN, COLLECT];
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}
+
+fn perf(rate: Rate, more: &[&str]) -> Vec<String> {
+    let period = rate.nanoseconds().to_string();
+    // The clock that Parallax samples by where there are no counters, and that every machine has.
+    let mut all = words(&["record", "-q", "-e", "cpu-clock", "-c", &period]);
+    all.extend(words(more));
+    all
+}
+
+impl Tool {
+    /// Where it is on this machine.
+    pub(super) fn path(self) -> Option<PathBuf> {
+        if self == COLLECT {
+            return Some(built("collect"));
+        }
+        let folders = std::env::var_os("PATH")?;
+        std::env::split_paths(&folders)
+            .map(|folder| folder.join(self.program))
+            .find(|path| path.is_file())
+    }
+
+    /// The command that runs `program` under it; what it records goes below `folder`.
+    pub(super) fn command(self, rate: Rate, program: &[String], folder: &Path) -> Command {
+        if self == BARE {
+            let mut command = Command::new(&program[0]);
+            command.args(&program[1..]);
+            return command;
+        }
+        let path = self.path().unwrap_or_else(|| PathBuf::from(self.program));
+        let mut command = Command::new(path);
+        command.args((self.arguments)(rate));
+        if let Some((option, ending)) = self.output {
+            command
+                .arg(option)
+                .arg(folder.join(format!("out.{ending}")));
+        }
+        if self.program == "perf" || self == SAMPLY {
+            command.arg("--");
+        }
+        command.args(program);
+        command
+    }
+
+    /// What it says of its version; `None` if it is not here.
+    pub(super) fn version(self) -> Option<String> {
+        let path = self.path()?;
+        let option = match self == COLLECT {
+            true => "-V",
+            false => "--version",
+        };
+        let said = Command::new(path).arg(option).output().ok()?;
+        let text = String::from_utf8_lossy(&said.stdout).into_owned();
+        let text = match text.trim().is_empty() {
+            true => String::from_utf8_lossy(&said.stderr).into_owned(),
+            false => text,
+        };
+        Some(text.lines().next().unwrap_or("").trim().to_owned())
+    }
+}
+
+/// A program of this build.
+pub(super) fn built(name: &str) -> PathBuf {
+    let path = target().join("release").join(name);
+    std::path::absolute(&path).unwrap_or(path)
+}

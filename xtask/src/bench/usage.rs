@@ -1,0 +1,135 @@
+//! What a command costs: its wall time, its CPU time and its memory, with those of all processes
+//! that it waited for.
+#![allow(unsafe_code)] // wait4, the one call that tells what a child's whole tree has used.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::Outcome;
+use crate::command::{cannot_start, typed};
+
+/// What a command has used.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Usage {
+    /// From its start to its end, in seconds.
+    pub(super) wall: f64,
+    /// Of all its processes, in user code and in the kernel, in seconds.
+    pub(super) cpu: f64,
+    /// The most memory that it, or one of the processes that it waited for, had at a time, in MiB.
+    pub(super) peak_mib: f64,
+    /// The most memory that it had itself, as far as looking each 20 ms can tell, in MiB.
+    pub(super) own_mib: f64,
+    /// What it wrote to its standard output.
+    pub(super) stdout: String,
+    /// What it wrote to its standard error.
+    pub(super) stderr: String,
+}
+
+/// Runs a command to its end; what it prints goes to files below `folder`.
+pub(super) fn measure(command: &mut Command, folder: &Path) -> Outcome<Usage> {
+    run(command, folder, None)
+}
+
+/// The same, and looks at the command's own memory meanwhile.
+pub(super) fn watch(command: &mut Command, folder: &Path) -> Outcome<Usage> {
+    run(command, folder, Some(Duration::from_millis(20)))
+}
+
+fn run(command: &mut Command, folder: &Path, every: Option<Duration>) -> Outcome<Usage> {
+    let paths = ["stdout", "stderr"].map(|name| folder.join(name));
+    let make = |path: &Path| File::create(path).map_err(|e| format!("{}: {e}", path.display()));
+    command
+        .stdin(Stdio::null())
+        .stdout(make(&paths[0])?)
+        .stderr(make(&paths[1])?);
+    let start = Instant::now();
+    let child = command.spawn().map_err(|e| cannot_start(command, &e))?;
+    let pid = child.id() as libc::pid_t;
+    let mut own_mib: f64 = 0.0;
+    let (status, used) = loop {
+        let (waited, status, used) = wait(pid, every.is_some());
+        match (waited, every) {
+            (0, Some(every)) => {
+                own_mib = own_mib.max(high_water(pid).unwrap_or(0.0));
+                std::thread::sleep(every);
+            }
+            (waited, _) if waited == pid => break (status, used),
+            _ => return Err(format!("`{}` cannot be waited for", typed(command))),
+        }
+    };
+    let wall = start.elapsed().as_secs_f64();
+    let read = |path: &Path| {
+        let mut bytes = Vec::new();
+        let read = File::open(path).and_then(|mut file| file.read_to_end(&mut bytes));
+        read.map_err(|e| format!("{}: {e}", path.display()))?;
+        Ok::<_, String>(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let (stdout, stderr) = (read(&paths[0])?, read(&paths[1])?);
+    if !libc::WIFEXITED(status) || libc::WEXITSTATUS(status) != 0 {
+        let last = stderr.lines().last().unwrap_or("");
+        return Err(format!(
+            "`{}` ended with status {status}: {last}",
+            typed(command)
+        ));
+    }
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    Ok(Usage {
+        wall,
+        cpu: seconds(used.ru_utime) + seconds(used.ru_stime),
+        peak_mib: used.ru_maxrss as f64 / 1024.0,
+        own_mib,
+        stdout,
+        stderr,
+    })
+}
+
+/// Waits for a child; without patience, the first number is 0 while it runs.
+fn wait(pid: libc::pid_t, impatient: bool) -> (libc::pid_t, libc::c_int, libc::rusage) {
+    let mut status = 0;
+    let options = if impatient { libc::WNOHANG } else { 0 };
+    // SAFETY: rusage is made of integers, for which zero is a value.
+    let mut used: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: both pointers are to variables of this function, which outlive the call; the child
+    // is ours and nobody else waits for it, since its `Child` is only dropped.
+    let waited = unsafe { libc::wait4(pid, &mut status, options, &mut used) };
+    (waited, status, used)
+}
+
+/// The most memory that a process had so far, in MiB.
+fn high_water(pid: libc::pid_t) -> Option<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: f64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kib / 1024.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_s_output_and_cpu_time_with_its_children_are_counted() {
+        let folder = std::env::temp_dir().join(format!("parallax-usage-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut shell = Command::new("sh");
+        shell.args([
+            "-c",
+            "sh -c 'i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done'; echo done; echo why >&2",
+        ]);
+        let used = watch(&mut shell, &folder).unwrap();
+        assert_eq!(used.stdout, "done\n");
+        assert_eq!(used.stderr, "why\n");
+        assert!(used.cpu > 0.0 && used.wall > 0.0 && used.peak_mib > 0.5);
+        let failed = measure(
+            Command::new("sh").args(["-c", "echo no >&2; exit 3"]),
+            &folder,
+        );
+        assert!(failed.unwrap_err().ends_with(": no"));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
