@@ -3,11 +3,12 @@
 //! A line is a command that chooses something and shows nothing. A mistake in such a file is told
 //! and passed over: it must not keep every report from being made.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use omp_model::defaults;
 
 use crate::commands::{self, Group};
 use crate::failure::Stop;
-use crate::script;
 use crate::session::Session;
 
 /// Words of the analyzer, which reads the same files.
@@ -15,10 +16,7 @@ const ANALYZERS: [&str; 3] = ["tabs", "tlmode", "tldata"];
 
 /// Reads the files that there are; `home` is the user's home folder.
 pub(crate) fn read(session: &mut Session<'_>, home: Option<&Path>) {
-    let own = home.map(|home| home.join(".parallax.rc"));
-    let system = PathBuf::from("/etc/parallax.rc");
-    let here = PathBuf::from(".parallax.rc");
-    for path in [Some(system), own, Some(here)].into_iter().flatten() {
+    for path in defaults::files(home) {
         // A file that is not there is the usual case.
         if let Ok(bytes) = std::fs::read(&path) {
             lines(session, &path, &String::from_utf8_lossy(&bytes));
@@ -38,7 +36,7 @@ fn lines(session: &mut Session<'_>, path: &Path, text: &str) {
 }
 
 fn one_line(session: &mut Session<'_>, line: &str) -> Result<(), Stop> {
-    let words = script::split(line)?;
+    let words = defaults::words(line).map_err(|why| Stop::Words(why.to_string()))?;
     let Some((name, arguments)) = words.split_first() else {
         return Ok(());
     };

@@ -2,44 +2,14 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
+use omp_model::defaults::words;
+
 use crate::commands;
 use crate::failure::Stop;
 use crate::session::Session;
 
 /// How deep a script may call scripts: one that calls itself ends with a message.
 const DEEPEST: usize = 16;
-
-/// Splits a line into words: at spaces, but not in `"…"` or `'…'`; `#` at the beginning of a word
-/// starts a comment.
-pub(crate) fn split(line: &str) -> Result<Vec<String>, Stop> {
-    let mut words = Vec::new();
-    let mut letters = line.chars().peekable();
-    loop {
-        while letters.next_if(|letter| letter.is_whitespace()).is_some() {}
-        match letters.peek() {
-            None | Some('#') => return Ok(words),
-            Some(_) => {}
-        }
-        let mut word = String::new();
-        while let Some(letter) = letters.next_if(|letter| !letter.is_whitespace()) {
-            if letter != '"' && letter != '\'' {
-                word.push(letter);
-                continue;
-            }
-            loop {
-                match letters.next() {
-                    Some(end) if end == letter => break,
-                    Some(inside) => word.push(inside),
-                    None => {
-                        let message = format!("the quotation mark {letter} is not closed: {line}");
-                        return Err(Stop::Words(message));
-                    }
-                }
-            }
-        }
-        words.push(word);
-    }
-}
 
 /// An expression without the marks that a shell would have taken off.
 fn unquoted(text: &str) -> &str {
@@ -63,7 +33,7 @@ fn run_line(session: &mut Session<'_>, line: &str) -> Result<(), Stop> {
         let action = command.check(&arguments)?;
         return action(session, &arguments);
     }
-    let words = split(line)?;
+    let words = words(line).map_err(|why| Stop::Words(why.to_string()))?;
     let Some((name, arguments)) = words.split_first() else {
         return Ok(());
     };

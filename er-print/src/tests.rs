@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use omp_model::defaults;
 use omp_model::ids::ModuleId;
 use omp_model::metrics::{Column, Flavour, Metric, Quantity};
 use omp_model::views::Code;
@@ -8,7 +9,7 @@ use crate::args::Invocation;
 use crate::commands::{self, COMMANDS};
 use crate::failure::Stop;
 use crate::text::{Line, table};
-use crate::{completions, man, script};
+use crate::{completions, man};
 
 fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
@@ -133,7 +134,7 @@ fn a_missing_argument_is_asked_for() {
 
 #[test]
 fn lines_split_at_spaces_outside_quotation_marks() {
-    let split = |line| script::split(line).unwrap();
+    let split = |line| defaults::words(line).unwrap();
     assert_eq!(
         split("  fsingle  main 2 # the second"),
         ["fsingle", "main", "2"]
@@ -144,7 +145,7 @@ fn lines_split_at_spaces_outside_quotation_marks() {
     );
     assert_eq!(split("fsingle \"\""), ["fsingle", ""]);
     assert!(split("# nothing").is_empty());
-    assert!(message(script::split("fsingle \"foo")).contains("not closed"));
+    assert!(defaults::words("fsingle \"foo").is_err());
 }
 
 fn column(quantity: Quantity, value: bool, percent: bool) -> Column {

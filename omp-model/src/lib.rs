@@ -3,12 +3,14 @@
 //! Pure: values in, values out. Files are touched by the `experiment` module alone.
 
 pub mod barriers;
+pub mod defaults;
 pub mod experiment;
 pub mod filter;
 pub mod header;
 pub mod ids;
 pub mod metrics;
 pub mod omp;
+pub mod places;
 pub mod profile;
 pub mod recording;
 pub mod rewrite;

@@ -81,7 +81,7 @@ impl Report {
         let module = names.tables.modules.get(function.module.0);
         let object = module.map(|module| module.path.clone()).unwrap_or_default();
         let places = &scene.settings.places;
-        let found = places.find(&object, &scene.recording.names);
+        let found = places.search.find(&object, &scene.recording.names);
         let code = Code::read(names, id, found.as_deref());
         let listing = Listing::new(scene.profile, names, &scene.request, id, &code);
         let warning = code.missing.as_ref().map(|missing| match missing {

@@ -29,19 +29,14 @@ fn percent(command: &str, word: &str) -> Result<f64, Stop> {
 
 /// Sets the search path.
 pub(crate) fn setpath(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
-    session.settings.places.path = folders(&arguments[0]);
+    session.settings.places.search.set(&arguments[0]);
     Ok(())
 }
 
 /// Adds to the search path.
 pub(crate) fn addpath(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
-    session.settings.places.path.extend(folders(&arguments[0]));
+    session.settings.places.search.add(&arguments[0]);
     Ok(())
-}
-
-fn folders(list: &str) -> Vec<String> {
-    let folders = list.split(':').filter(|folder| !folder.is_empty());
-    folders.map(str::to_owned).collect()
 }
 
 /// Replaces the beginning of recorded paths.
@@ -51,11 +46,8 @@ pub(crate) fn pathmap(session: &mut Session<'_>, arguments: &[String]) -> Result
             "pathmap takes the beginning of a path and what replaces it: the beginning is empty",
         ));
     }
-    let places = &mut session.settings.places;
-    places.map.retain(|(old, _)| *old != arguments[0]);
-    places
-        .map
-        .push((arguments[0].clone(), arguments[1].clone()));
+    let search = &mut session.settings.places.search;
+    search.map(&arguments[0], &arguments[1]);
     Ok(())
 }
 

@@ -155,7 +155,7 @@ pub(crate) fn read(scene: &Scene<'_>, file: FileId) -> Source {
     let files = &scene.names.symbols.files;
     let recorded = files.get(file.0 as usize).cloned().unwrap_or_default();
     let places = &scene.settings.places;
-    let path = places.find(&recorded, &scene.recording.names);
+    let path = places.search.find(&recorded, &scene.recording.names);
     let (text, warning) = match &path {
         None => (
             String::new(),

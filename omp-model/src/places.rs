@@ -1,0 +1,110 @@
+//! Where the files that a recording names are on this machine.
+
+use std::path::{Path, PathBuf};
+
+/// The folder of an experiment that holds archived files.
+const ARCHIVE: &str = "archives";
+
+/// How sources and load objects are looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchPath {
+    /// Folders, in order; `$expts` is the experiment and `.` the current folder.
+    folders: Vec<String>,
+    /// Beginnings of paths and what replaces them, in order.
+    map: Vec<(String, String)>,
+}
+
+impl Default for SearchPath {
+    fn default() -> SearchPath {
+        SearchPath {
+            folders: vec!["$expts".to_owned(), ".".to_owned()],
+            map: Vec::new(),
+        }
+    }
+}
+
+impl SearchPath {
+    /// Looks in these folders, with colons between them, and in no others.
+    pub fn set(&mut self, list: &str) {
+        self.folders.clear();
+        self.add(list);
+    }
+
+    /// Looks in these folders, too.
+    pub fn add(&mut self, list: &str) {
+        let folders = list.split(':').filter(|folder| !folder.is_empty());
+        self.folders.extend(folders.map(str::to_owned));
+    }
+
+    /// Replaces the beginning of recorded paths; a later rule for the same beginning replaces an
+    /// earlier one.
+    pub fn map(&mut self, old: &str, new: &str) {
+        self.map.retain(|(known, _)| known != old);
+        self.map.push((old.to_owned(), new.to_owned()));
+    }
+
+    /// The file that a recording calls `recorded`: the first that there is of the archived one,
+    /// its mapped forms, the recorded path, and the folders with ever shorter ends of it.
+    pub fn find(&self, recorded: &str, experiments: &[String]) -> Option<PathBuf> {
+        self.candidates(recorded, experiments)
+            .into_iter()
+            .find(|path| path.is_file())
+    }
+    fn candidates(&self, recorded: &str, experiments: &[String]) -> Vec<PathBuf> {
+        let archived = experiments.iter().map(|experiment| {
+            let archive = Path::new(experiment).join(ARCHIVE);
+            archive.join(recorded.trim_start_matches('/'))
+        });
+        let mut all: Vec<PathBuf> = archived.collect();
+        for (old, new) in &self.map {
+            if let Some(rest) = recorded.strip_prefix(old.as_str()) {
+                all.push(PathBuf::from(format!("{new}{rest}")));
+            }
+        }
+        all.push(PathBuf::from(recorded));
+        let parts: Vec<&str> = recorded
+            .split('/')
+            .filter(|part| !part.is_empty())
+            .collect();
+        for folder in &self.folders {
+            let folders = match folder.as_str() {
+                "$expts" => experiments.iter().map(PathBuf::from).collect(),
+                folder => vec![PathBuf::from(folder)],
+            };
+            for folder in folders {
+                let ends = (0..parts.len()).map(|from| folder.join(parts[from..].join("/")));
+                all.extend(ends);
+            }
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_looked_for_in_the_archive_then_by_rules_then_where_it_was() {
+        let mut places = SearchPath::default();
+        places.set("/src:$expts");
+        places.map("/build", "/elsewhere");
+        places.map("/build", "/home/ann");
+        let all = places.candidates("/build/app/foo.c", &["a.er".to_owned()]);
+        let all: Vec<&str> = all.iter().filter_map(|path| path.to_str()).collect();
+        assert_eq!(
+            all,
+            [
+                "a.er/archives/build/app/foo.c",
+                "/home/ann/app/foo.c",
+                "/build/app/foo.c",
+                "/src/build/app/foo.c",
+                "/src/app/foo.c",
+                "/src/foo.c",
+                "a.er/build/app/foo.c",
+                "a.er/app/foo.c",
+                "a.er/foo.c",
+            ]
+        );
+    }
+}
