@@ -1,12 +1,12 @@
 //! Parallel regions and tasks side by side.
 
 use omp_model::metrics::{Flavour, Metric, Quantity};
+use omp_model::views::compare::join::{Joined, join};
 use omp_model::views::compare::scaling::region_name;
 use omp_model::views::openmp::gain::Cause;
 use omp_model::views::openmp::regions::{RegionRow, regions as region_rows};
 use omp_model::views::openmp::tasks::{TaskRow, tasks as task_rows};
 
-use super::join::{Joined, join};
 use super::scaling::{self, Of};
 use super::table::{Column, Row, Table, key};
 use super::{Beside, scaling_of_others};

@@ -2,7 +2,6 @@
 //! the names that they share.
 
 mod constructs;
-mod join;
 mod places;
 mod scaling;
 mod stacks;

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use omp_model::metrics::{Flavour, Metric, Quantity};
 use omp_model::views::annotated::{FileTimes, LineTimes, file_times};
 use omp_model::views::compare::Shared;
+use omp_model::views::compare::join::{Joined, join, order};
 use omp_model::views::indexes::{IndexRow, Key};
 use omp_model::views::objects::objects as object_rows;
 use omp_model::views::threads::{kind_name, threads as thread_rows};
 use omp_model::views::{List, Request, TOTAL};
 use serde_json::{Map, Value, json};
 
-use super::join::{Joined, join, order};
 use super::scaling::{self, Of};
 use super::table::{Column, Row, Table, of_times};
 use super::{Beside, scaling_of_others};

@@ -1,13 +1,11 @@
 //! Call trees, callers and callees side by side.
 
-use std::collections::HashMap;
-
 use omp_model::metrics::{Flavour, Quantity};
 use omp_model::views::calltree::TreeRow;
+use omp_model::views::compare::join::{self, Joined, order};
 use omp_model::views::neighbours::{Neighbour, Neighbours};
 use serde_json::Value;
 
-use super::join::{Joined, join, order};
 use super::table::{Row, Table, Values, of_times};
 use super::{Beside, scaling_of_others};
 use crate::commands::functions::seconds;
@@ -15,60 +13,24 @@ use crate::commands::tree::{leads, nested};
 use crate::failure::Stop;
 use crate::session::{Compare, PrintMode};
 
-/// A node of the call trees of all experiments together.
-struct Node {
-    depth: u32,
-    joined: Joined<TreeRow>,
-    children: Vec<usize>,
-}
-
 /// The call trees of the experiments as one.
 pub(in crate::commands) fn calltree(beside: &Beside<'_>) -> Result<String, Stop> {
     if beside.mode == Compare::Scaling {
         return Err(scaling_of_others("calltree"));
     }
     let shared = beside.shared();
-    let sides = 0..beside.scenes.len();
-    let mut nodes: Vec<Node> = Vec::new();
-    let mut index = HashMap::<(usize, String), usize>::new();
-    for side in sides.clone() {
-        let mut path: Vec<usize> = Vec::new();
-        for row in shared.calltree(side, &beside.request) {
-            path.truncate(row.depth as usize);
-            let parent = path.last().copied();
-            let key = (parent.map_or(0, |parent| parent + 1), row.name.clone());
-            let next = nodes.len();
-            let at = *index.entry(key).or_insert_with(|| {
-                if let Some(parent) = parent {
-                    nodes[parent].children.push(next);
-                }
-                nodes.push(Node {
-                    depth: row.depth,
-                    joined: Joined {
-                        name: row.name.clone(),
-                        rows: vec![None; beside.scenes.len()],
-                    },
-                    children: Vec::new(),
-                });
-                next
-            });
-            nodes[at].joined.rows[side].get_or_insert(row);
-            path.push(at);
-        }
-    }
-    let sorted = preorder(beside, &nodes);
+    let sorted = join::calltree(&shared, &beside.request);
     let limit = beside.first().limited(sorted.len());
     let quantities = beside.attributed();
     let rows: Vec<(u32, bool, Row)> = sorted[..limit]
         .iter()
-        .map(|&(at, last)| {
-            let node = &nodes[at];
+        .map(|node| {
             let row = Row {
                 name: node.joined.name.clone(),
                 values: values(beside, &quantities, &node.joined),
                 ..Row::default()
             };
-            (node.depth, last, row)
+            (node.depth, node.last, row)
         })
         .collect();
     let by = beside.first().attributed_sort().quantity.label();
@@ -97,33 +59,6 @@ pub(in crate::commands) fn calltree(beside: &Beside<'_>) -> Result<String, Stop>
     })
 }
 
-/// The nodes from the root down, each with whether it is the last of its siblings.
-fn preorder(beside: &Beside<'_>, nodes: &[Node]) -> Vec<(usize, bool)> {
-    let sort = beside.request.sort;
-    let attributed = |row: &TreeRow| match sort.quantity {
-        Quantity::Time(_, metric) => beside
-            .request
-            .index(metric)
-            .map_or(0.0, |at| row.attributed[at]),
-        _ => 0.0,
-    };
-    let mut sorted = Vec::with_capacity(nodes.len());
-    let mut pending = match nodes.is_empty() {
-        true => Vec::new(),
-        false => vec![(0, true)],
-    };
-    while let Some((at, last)) = pending.pop() {
-        sorted.push((at, last));
-        let mut children = nodes[at].children.clone();
-        children.sort_by(|&left, &right| {
-            order(sort, attributed, &nodes[left].joined, &nodes[right].joined)
-        });
-        let children = children.into_iter().rev().enumerate();
-        pending.extend(children.map(|(from_last, child)| (child, from_last == 0)));
-    }
-    sorted
-}
-
 fn values(beside: &Beside<'_>, quantities: &[Quantity], joined: &Joined<TreeRow>) -> Values {
     let value = |row: Option<&TreeRow>, quantity: &Quantity| match quantity {
         Quantity::Time(_, metric) => {
@@ -150,7 +85,7 @@ pub(in crate::commands) fn callers_callees(beside: &Beside<'_>) -> Result<String
     let shared = beside.shared();
     let request = &beside.request;
     let sides = (0..beside.scenes.len()).map(|side| shared.callers_callees(side, request));
-    let mut blocks = join(sides.collect(), |block: &Neighbours| block.row.name.clone());
+    let mut blocks = join::join(sides.collect(), |block: &Neighbours| block.row.name.clone());
     let of = |block: &Neighbours| seconds(request, &block.row, request.sort.quantity);
     if let [_, rest @ ..] = blocks.as_mut_slice() {
         rest.sort_by(|left, right| order(request.sort, of, left, right));
@@ -246,7 +181,7 @@ fn edges(beside: &Beside<'_>, quantities: &[Quantity], sides: Vec<Vec<Neighbour>
         Quantity::Time(_, metric) => request.index(metric).map_or(0.0, |at| edge.attributed[at]),
         _ => 0.0,
     };
-    let mut edges = join(sides, |edge: &Neighbour| edge.name.clone());
+    let mut edges = join::join(sides, |edge: &Neighbour| edge.name.clone());
     let by = |edge: &Neighbour| value(edge, request.sort.quantity);
     edges.sort_by(|left, right| order(request.sort, by, left, right));
     let row = |joined: Joined<Neighbour>| {

@@ -2,6 +2,7 @@
 //! share, whichever compiler and runtime made them.
 
 mod constructs;
+pub mod join;
 pub mod scaling;
 #[cfg(test)]
 mod tests;

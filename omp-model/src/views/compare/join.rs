@@ -1,0 +1,162 @@
+//! The rows of several recordings under the names that they share.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+use super::Shared;
+use crate::metrics::{Quantity, SortKey};
+use crate::views::Request;
+use crate::views::calltree::TreeRow;
+
+/// What the recordings have under one name.
+#[derive(Clone, Debug)]
+pub struct Joined<T> {
+    /// The name.
+    pub name: String,
+    /// By recording.
+    pub rows: Vec<Option<T>>,
+}
+
+/// Joins rows by name, in the order of their first appearance. A name comes once in a recording;
+/// of several the first stands for all.
+pub fn join<T>(sides: Vec<Vec<T>>, name: impl Fn(&T) -> String) -> Vec<Joined<T>> {
+    let count = sides.len();
+    let mut joined: Vec<Joined<T>> = Vec::new();
+    let mut index = HashMap::<String, usize>::new();
+    for (number, rows) in sides.into_iter().enumerate() {
+        for row in rows {
+            let name = name(&row);
+            let at = *index.entry(name.clone()).or_insert_with(|| {
+                let rows = (0..count).map(|_| None).collect();
+                joined.push(Joined { name, rows });
+                joined.len() - 1
+            });
+            joined[at].rows[number].get_or_insert(row);
+        }
+    }
+    joined
+}
+
+/// The order of two rows, the one with the largest value in any recording first.
+pub fn order<T>(
+    sort: SortKey,
+    value: impl Fn(&T) -> f64,
+    left: &Joined<T>,
+    right: &Joined<T>,
+) -> Ordering {
+    let largest = |joined: &Joined<T>| {
+        let values = joined.rows.iter().flatten().map(&value);
+        values.fold(0.0, f64::max)
+    };
+    let by_time = match sort.quantity {
+        Quantity::Time(..) => largest(right).total_cmp(&largest(left)),
+        _ => Ordering::Equal,
+    };
+    let asked = by_time.then_with(|| left.name.cmp(&right.name));
+    match sort.reversed {
+        true => asked.reverse(),
+        false => asked,
+    }
+}
+
+/// A node of the call trees of all recordings together.
+#[derive(Clone, Debug)]
+pub struct Branch {
+    /// How deep it stands: the root at 0.
+    pub depth: u32,
+    /// Whether it is the last of its siblings.
+    pub last: bool,
+    /// What each recording has there.
+    pub joined: Joined<TreeRow>,
+}
+
+/// The call trees of the recordings as one, from the root down.
+pub fn calltree(shared: &Shared<'_>, request: &Request) -> Vec<Branch> {
+    let sides = 0..shared.len();
+    let mut nodes: Vec<Branch> = Vec::new();
+    let mut children: Vec<Vec<usize>> = Vec::new();
+    let mut index = HashMap::<(usize, String), usize>::new();
+    for side in sides.clone() {
+        let mut path: Vec<usize> = Vec::new();
+        for row in shared.calltree(side, request) {
+            path.truncate(row.depth as usize);
+            let parent = path.last().copied();
+            let key = (parent.map_or(0, |parent| parent + 1), row.name.clone());
+            let next = nodes.len();
+            let at = *index.entry(key).or_insert_with(|| {
+                if let Some(parent) = parent {
+                    children[parent].push(next);
+                }
+                children.push(Vec::new());
+                nodes.push(Branch {
+                    depth: row.depth,
+                    last: true,
+                    joined: Joined {
+                        name: row.name.clone(),
+                        rows: vec![None; sides.len()],
+                    },
+                });
+                next
+            });
+            nodes[at].joined.rows[side].get_or_insert(row);
+            path.push(at);
+        }
+    }
+    let attributed = |row: &TreeRow| match request.sort.quantity {
+        Quantity::Time(_, metric) => request.index(metric).map_or(0.0, |at| row.attributed[at]),
+        _ => 0.0,
+    };
+    for siblings in &mut children {
+        siblings.sort_by(|&left, &right| {
+            order(
+                request.sort,
+                attributed,
+                &nodes[left].joined,
+                &nodes[right].joined,
+            )
+        });
+        for &at in siblings.iter().rev().skip(1) {
+            nodes[at].last = false;
+        }
+    }
+    let mut taken: Vec<Option<Branch>> = nodes.into_iter().map(Some).collect();
+    let mut sorted = Vec::with_capacity(taken.len());
+    let mut pending = match taken.is_empty() {
+        true => Vec::new(),
+        false => vec![0],
+    };
+    while let Some(at) = pending.pop() {
+        sorted.extend(taken[at].take());
+        pending.extend(children[at].iter().rev());
+    }
+    sorted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::join;
+
+    #[test]
+    fn rows_of_one_name_stand_beside_each_other() {
+        let sides = vec![vec![("a", 1), ("b", 2)], vec![("c", 3), ("a", 4), ("a", 5)]];
+        let joined = join(sides, |row| row.0.to_owned());
+        let found: Vec<_> = joined
+            .into_iter()
+            .map(|it| {
+                (
+                    it.name,
+                    it.rows[0].map(|row| row.1),
+                    it.rows[1].map(|row| row.1),
+                )
+            })
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("a".to_owned(), Some(1), Some(4)),
+                ("b".to_owned(), Some(2), None),
+                ("c".to_owned(), None, Some(3)),
+            ]
+        );
+    }
+}
