@@ -2,10 +2,14 @@
 _er_print() {
     local word=${COMP_WORDS[COMP_CWORD]}
     case ${COMP_WORDS[COMP_CWORD-1]} in
-        -viewmode) COMPREPLY=($(compgen -W "user expert machine" -- "$word")); return ;;
-        -printmode) COMPREPLY=($(compgen -W "text json html" -- "$word")); return ;;
-        -compare) COMPREPLY=($(compgen -W "off on delta ratio scaling" -- "$word")); return ;;
+        -scc) COMPREPLY=($(compgen -W "parallel inline src all none" -- "$word")); return ;;
+        -dcc) COMPREPLY=($(compgen -W "parallel inline src all none" -- "$word")); return ;;
+        -cc) COMPREPLY=($(compgen -W "parallel inline src all none" -- "$word")); return ;;
         -name) COMPREPLY=($(compgen -W "long short mangled" -- "$word")); return ;;
+        -viewmode) COMPREPLY=($(compgen -W "user expert machine" -- "$word")); return ;;
+        -compare) COMPREPLY=($(compgen -W "off on delta ratio scaling" -- "$word")); return ;;
+        -printmode) COMPREPLY=($(compgen -W "text json html" -- "$word")); return ;;
+        -en_desc) COMPREPLY=($(compgen -W "on off" -- "$word")); return ;;
     esac
     case $word in
         -*) COMPREPLY=($(compgen -W "-functions -metrics -sort -fsummary -fsingle -callers-callees -gprof -csingle -cprepend -cappend -crmfirst -crmlast -calltree -ctree -lines -lsummary -pcs -psummary -source -disasm -sthresh -dthresh -setpath -addpath -pathmap -scc -dcc -cc -indxobj -indxobj_list -indxobj_define -Threads -CPUs -Samples -Seconds -Processes -Experiment_IDs -OMP_preg -OMP_task -experiment_list -exp_list -sample_list -thread_list -lwp_list -cpu_list -object_list -filters -describe -thread_select -lwp_select -cpu_select -sample_select -object_select -object_show -object_hide -object_api -objects_default -metric_list -cmetric_list -gmetric_list -indx_metric_list -outfile -appendfile -limit -name -viewmode -compare -printmode -header -overview -statistics -objects -check -sample_detail -procstats -script -version -help -quit -exit -open_exp -add_exp -drop_exp -dmetrics -dsort -en_desc -tabs -tlmode -tldata" -- "$word")) ;;

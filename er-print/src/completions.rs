@@ -1,6 +1,7 @@
 //! Completions for shells, made from the table of commands.
 
 use crate::commands::{COMMANDS, Command};
+use crate::complete::choices;
 
 fn supported() -> impl Iterator<Item = &'static Command> {
     COMMANDS.iter().filter(|command| command.action.is_some())
@@ -19,11 +20,7 @@ pub(crate) fn bash() -> String {
 _er_print() {{
     local word=${{COMP_WORDS[COMP_CWORD]}}
     case ${{COMP_WORDS[COMP_CWORD-1]}} in
-        -viewmode) COMPREPLY=($(compgen -W "user expert machine" -- "$word")); return ;;
-        -printmode) COMPREPLY=($(compgen -W "text json html" -- "$word")); return ;;
-        -compare) COMPREPLY=($(compgen -W "off on delta ratio scaling" -- "$word")); return ;;
-        -name) COMPREPLY=($(compgen -W "long short mangled" -- "$word")); return ;;
-    esac
+{}    esac
     case $word in
         -*) COMPREPLY=($(compgen -W "{}" -- "$word")) ;;
         *) COMPREPLY=($(compgen -f -- "$word")) ;;
@@ -31,8 +28,21 @@ _er_print() {{
 }}
 complete -o filenames -F _er_print er_print
 "#,
+        chosen(|command, words| format!(
+            "        -{}) COMPREPLY=($(compgen -W \"{}\" -- \"$word\")); return ;;\n",
+            command.name,
+            words.join(" ")
+        )),
         names().join(" ")
     )
+}
+
+/// A line for each command whose argument is one of few words.
+fn chosen(line: impl Fn(&Command, &[&str]) -> String) -> String {
+    let commands = supported().filter(|command| !choices(command).is_empty());
+    commands
+        .map(|command| line(command, choices(command)))
+        .collect()
 }
 
 /// For zsh.
@@ -44,9 +54,17 @@ pub(crate) fn zsh() -> String {
             names.map(|name| format!("        '-{name}:{}'\n", quoted(command.help)))
         })
         .collect();
+    let choices = chosen(|command, words| {
+        format!(
+            "        -{}) compadd {}; return ;;\n",
+            command.name,
+            words.join(" ")
+        )
+    });
     format!(
         "#compdef er_print\n# Completions of er_print for zsh, made from its table of commands.\n\
-         _er_print() {{\n    local -a commands=(\n{entries}    )\n    if [[ $PREFIX == -* ]]; then\n\
+         _er_print() {{\n    local -a commands=(\n{entries}    )\n    case ${{words[CURRENT-1]}} in\n\
+         {choices}    esac\n    if [[ $PREFIX == -* ]]; then\n\
          \x20       _describe -o command commands\n    else\n        _files\n    fi\n}}\n\
          _er_print \"$@\"\n"
     )
@@ -65,7 +83,11 @@ pub(crate) fn fish() -> String {
             };
             names.map(move |name| {
                 let help = quoted(command.help);
-                format!("complete -c er_print -o {name}{takes} -d '{help}'\n")
+                let words = match choices(command) {
+                    [] => String::new(),
+                    words => format!(" -a '{}'", words.join(" ")),
+                };
+                format!("complete -c er_print -o {name}{takes}{words} -d '{help}'\n")
             })
         })
         .collect();

@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod complete;
 #[cfg(test)]
 mod completions;
 mod failure;
@@ -12,6 +13,7 @@ mod man;
 mod objects;
 mod output;
 mod places;
+mod prompt;
 mod rc;
 mod recording;
 mod script;

@@ -1,11 +1,12 @@
 //! Lines of commands: a script's, standard input's, and those typed at the prompt.
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal};
 
 use omp_model::defaults::words;
 
 use crate::commands;
 use crate::failure::Stop;
+use crate::prompt;
 use crate::session::Session;
 
 /// How deep a script may call scripts: one that calls itself ends with a message.
@@ -21,7 +22,7 @@ fn unquoted(text: &str) -> &str {
 }
 
 /// Runs one line.
-fn run_line(session: &mut Session<'_>, line: &str) -> Result<(), Stop> {
+pub(crate) fn run_line(session: &mut Session<'_>, line: &str) -> Result<(), Stop> {
     let line = line.trim();
     let (first, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     // An expression has quotation marks of its own.
@@ -71,18 +72,14 @@ fn at_line(stop: Stop, name: &str, line: usize) -> Stop {
     }
 }
 
-/// Reads commands from standard input: with a prompt, and going on after a mistake, if a person
-/// types them; else like a script.
+/// Reads commands from standard input: at a prompt if a person types them; else like a script.
 pub(crate) fn run_stdin(session: &mut Session<'_>) -> Result<(), Stop> {
-    let interactive = io::stdin().is_terminal();
+    if io::stdin().is_terminal() {
+        return prompt::run(session);
+    }
     let mut input = io::stdin().lock();
     let mut line = Vec::new();
     for number in 1.. {
-        if interactive {
-            session.flush()?;
-            eprint!("(er_print) ");
-            io::stderr().flush()?;
-        }
         line.clear();
         let read = input
             .read_until(b'\n', &mut line)
@@ -90,14 +87,8 @@ pub(crate) fn run_stdin(session: &mut Session<'_>) -> Result<(), Stop> {
         if read == 0 {
             break;
         }
-        match run_line(session, &String::from_utf8_lossy(&line)) {
-            Err(stop @ (Stop::Words(_) | Stop::Data(_))) if interactive => {
-                session.flush()?;
-                eprintln!("er_print: {stop}");
-            }
-            Err(stop) => return Err(at_line(stop, "standard input", number)),
-            Ok(()) => {}
-        }
+        run_line(session, &String::from_utf8_lossy(&line))
+            .map_err(|stop| at_line(stop, "standard input", number))?;
     }
     Ok(())
 }

@@ -64,6 +64,11 @@ const TYPES: [Type; 8] = [
     },
 ];
 
+/// The names of the types that are built in.
+pub(crate) fn index_types() -> impl Iterator<Item = &'static str> {
+    TYPES.iter().map(|it| it.name)
+}
+
 /// Lists index objects of a type.
 pub(crate) fn indxobj(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let word = arguments[0].to_lowercase();
@@ -157,8 +162,15 @@ pub(crate) fn indxobj_list(session: &mut Session<'_>, _: &[String]) -> Result<()
 /// Time by CPU.
 pub(crate) fn cpus(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
     print(session, "CPUs", "CPUs by number", |scene, metrics| {
-        let samples = scene.recording.experiment.samples.iter();
-        indexes::cpus(scene.profile, samples, metrics)
+        let experiment = &scene.recording.experiment;
+        let source = filter::Source {
+            names: &scene.names,
+            intervals: &experiment.intervals,
+            experiments: &scene.recording.origins,
+        };
+        let filter = scene.settings.filter.as_ref().map(|it| (it, &source));
+        let places = filter::on_cpus(scene.profile, filter, experiment.samples.iter());
+        indexes::cpus(scene.profile, &places, metrics)
     })
 }
 

@@ -26,6 +26,7 @@ use omp_model::spelling::nearest;
 use crate::failure::Stop;
 use crate::session::Session;
 
+pub(crate) use index::index_types;
 pub(crate) use table::COMMANDS;
 
 /// What a command does, given its checked arguments.

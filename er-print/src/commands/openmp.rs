@@ -1,6 +1,6 @@
 //! `OMP_preg`, `OMP_task`, and what `overview` says of them.
 
-use omp_model::ids::ThreadId;
+use omp_model::ids::{ContextId, ThreadId};
 use omp_model::metrics::{Flavour, Metric, Quantity};
 use omp_model::profile::{Profile, ViewMode};
 use omp_model::views::openmp::Measured;
@@ -158,6 +158,7 @@ fn regions_text(scene: &Scene<'_>, rows: &[RegionRow]) -> String {
             ["OMP Work", "sec."],
             ["OMP Wait", "sec."],
             ["Level", ""],
+            ["CPRID", ""],
             ["Name", ""],
         ],
         rows: rows
@@ -178,6 +179,7 @@ fn regions_text(scene: &Scene<'_>, rows: &[RegionRow]) -> String {
                     } else {
                         "-".to_owned()
                     },
+                    contexts(&row.contexts),
                     name(row),
                 ]
             })
@@ -238,6 +240,23 @@ fn regions_text(scene: &Scene<'_>, rows: &[RegionRow]) -> String {
     )
 }
 
+/// The numbers that a filter knows a construct's contexts by.
+fn numbers(contexts: &[ContextId]) -> Vec<u32> {
+    contexts.iter().map(|context| context.0).collect()
+}
+
+/// The same in a text: the first few; JSON has all.
+fn contexts(contexts: &[ContextId]) -> String {
+    let numbers = numbers(contexts);
+    let shown: Vec<String> = numbers
+        .iter()
+        .take(LONGEST)
+        .map(ToString::to_string)
+        .collect();
+    let more = if numbers.len() > LONGEST { ",..." } else { "" };
+    shown.join(",") + more
+}
+
 fn both_flavours() -> Vec<Quantity> {
     let flavours = [Flavour::Exclusive, Flavour::Inclusive];
     let metrics = REGION_METRICS.iter();
@@ -294,6 +313,7 @@ fn region_json(scene: &Scene<'_>, row: &RegionRow) -> Value {
     spot_fields(&mut object, &row.spot);
     object.insert("teams".to_owned(), json!(row.teams));
     object.insert("nesting".to_owned(), json!(row.nesting));
+    object.insert("cprid".to_owned(), json!(numbers(&row.contexts)));
     object.insert("instances".to_owned(), counted(json!(row.instances)));
     object.insert("threads".to_owned(), counted(json!(row.threads)));
     object.insert(
@@ -338,7 +358,8 @@ pub(crate) fn tasks(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop>
     session.print(&report)
 }
 
-/// How many creators and waits a task's text tells; JSON has all.
+/// How many contexts a construct's text tells, and how many creators and waits a task's; JSON has
+/// all.
 const LONGEST: usize = 3;
 
 /// Microseconds with one decimal.
@@ -366,6 +387,7 @@ fn tasks_text(scene: &Scene<'_>, rows: &[TaskRow]) -> String {
             ["Least", "us"],
             ["Most", "us"],
             ["By another", "thread"],
+            ["TSKID", ""],
             ["Name", ""],
         ],
         rows: rows
@@ -380,6 +402,7 @@ fn tasks_text(scene: &Scene<'_>, rows: &[TaskRow]) -> String {
                     of_runs(row, &|runs| micros(runs.least)),
                     of_runs(row, &|runs| micros(runs.most)),
                     of_runs(row, &|runs| runs.elsewhere.to_string()),
+                    contexts(&row.contexts),
                     name(row),
                 ]
             })
@@ -432,6 +455,7 @@ fn task_json(row: &TaskRow) -> Value {
     let mut object = Map::new();
     object.insert("name".to_owned(), json!(row.name));
     spot_fields(&mut object, &row.spot);
+    object.insert("tskid".to_owned(), json!(numbers(&row.contexts)));
     object.insert("instances".to_owned(), json!(runs.map(|it| it.instances)));
     object.insert("elsewhere".to_owned(), json!(runs.map(|it| it.elsewhere)));
     object.insert("work".to_owned(), json!(runs.map(|it| it.work)));

@@ -7,6 +7,8 @@
 //! or dropped as a whole, exactly. `TSTAMP` and `CPUID` do not: time is summed by second, and the
 //! CPU is known of samples alone. [`apply`] tells how such time is divided.
 
+mod cpu_places;
+mod cpus;
 mod eval;
 mod parse;
 mod path;
@@ -17,6 +19,7 @@ mod values;
 mod weigh;
 mod words;
 
+pub use cpu_places::{CpuPlace, on_cpus};
 pub use parse::FilterError;
 pub use values::{Parts, values};
 pub use weigh::{Filtered, Source, apply};

@@ -136,17 +136,25 @@ impl Made {
         });
     }
 
-    fn kept(&self, text: &str) -> Filtered {
-        let names = Names {
+    fn names(&self) -> Names<'_> {
+        Names {
             tables: &self.tables,
             symbols: &self.symbols,
             style: NameStyle::default(),
-        };
-        let source = Source {
-            names: &names,
+        }
+    }
+
+    fn source<'a>(&'a self, names: &'a Names<'a>) -> Source<'a> {
+        Source {
+            names,
             intervals: &self.intervals,
             experiments: &[],
-        };
+        }
+    }
+
+    fn kept(&self, text: &str) -> Filtered {
+        let names = self.names();
+        let source = self.source(&names);
         let filter = Filter::parse(text).unwrap();
         apply(
             &filter,
@@ -239,8 +247,52 @@ fn within_a_second_samples_vote_and_listed_waits_are_cut() {
     assert!(close(kept.estimated, 0.4), "the cut of the wait is exact");
     assert!(close(made.seconds("CPUID==1"), 0.2));
     assert!(close(made.seconds("CPUID==0 && TSTAMP>200000000"), 0.4));
-    // Nothing tells the CPU of what has no sample.
+    // What is off the CPU is on none, and nothing tells the CPU of what has no sample.
     assert!(close(made.seconds("CPUID==-1"), 1.4));
+    assert!(close(made.seconds("CPUID==-1 && TSTAMP<1000000000"), 0.8));
+}
+
+/// What a filter has left of a CPU is on that CPU.
+#[test]
+fn the_cpus_of_what_a_filter_leaves() {
+    let mut made = Made::new();
+    // Thread 1 also works for 0.4 s in foo without a sample of its own: it is where the thread was.
+    let foo = made.path(&[0, 1]);
+    made.item(foo, 0, Shown::Overhead, Presence::Running, (0.4, 0));
+    let inferred = made.profile.items.last_mut().unwrap();
+    (inferred.inferred, inferred.samples) = (true, 0);
+    let rows = |text: &str| {
+        let filter = Filter::parse(text).unwrap();
+        let names = made.names();
+        let source = made.source(&names);
+        let kept = apply(
+            &filter,
+            &made.profile,
+            &source,
+            made.samples.iter().copied(),
+        );
+        let places = on_cpus(
+            &kept.profile,
+            Some((&filter, &source)),
+            made.samples.iter().copied(),
+        );
+        let rows =
+            crate::views::indexes::cpus(&kept.profile, &places, &[crate::metrics::Metric::Total]);
+        rows.into_iter()
+            .map(|row| (row.key.name(), (row.seconds[0] * 1e6).round() / 1e6))
+            .collect::<Vec<_>>()
+    };
+    let row = |name: &str, seconds: f64| (name.to_owned(), seconds);
+    assert_eq!(rows("CPUID==0"), [row("CPU 0", 0.9)]);
+    assert_eq!(rows("CPUID==1"), [row("CPU 1", 0.3)]);
+    assert_eq!(
+        rows("THRID==1 && TSTAMP>500000000"),
+        [row("CPU 0", 0.35), row("CPU 1", 0.25)]
+    );
+    assert_eq!(
+        rows("CPUID<0"),
+        [row("<Unknown CPU>", 0.2), row("<Off CPU>", 1.2)]
+    );
 }
 
 #[test]

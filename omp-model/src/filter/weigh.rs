@@ -5,21 +5,23 @@
 //!
 //! 1. A second that lies wholly on one side of every number in the filter is decided whole,
 //!    exactly: a filter by whole seconds never guesses.
-//! 2. Time off the CPU, under a filter without `CPUID`: the listed intervals of that state are cut
+//! 2. Time off the CPU, whose `CPUID` is -1: the listed intervals of that state are cut
 //!    where the filter changes its mind, exactly; what is too short to be listed goes by 3 or 4.
 //! 3. The item's own samples vote: it is kept by the share of them that the filter keeps.
-//! 4. Without samples of its own it is spread evenly over its second, on CPU -1.
+//! 4. Without samples of its own it is spread evenly over its second, on the CPUs that [`cpus`]
+//!    tells.
 //!
 //! What 3 and 4 divide is estimated, and [`Filtered::estimated`] says how much that is.
 
 use rustc_hash::FxHashMap;
 
+use super::cpus::{self, OfThreads, Own, cpu_of, own_of_item, own_of_sample};
 use super::eval::{Facts, value};
 use super::words::Word;
 use super::{Filter, parse::Parsed};
-use crate::ids::{ContextId, Nanos, StackId, TagId, ThreadId};
+use crate::ids::{ContextId, Nanos, TagId, ThreadId};
 use crate::profile::{Item, Path, PathId, Profile};
-use crate::rows::{Interval, SLICE, Sample, SampleKind};
+use crate::rows::{Interval, SLICE, Sample};
 use crate::state::Presence;
 use crate::tables::{ContextKind, Interner, Tables};
 use crate::views::names::Names;
@@ -63,7 +65,7 @@ pub fn apply(
         let listed = Listed::new(source.intervals, profile);
         for (at, item) in profile.items.iter().enumerate() {
             if weights[at].is_none() {
-                let (weight, exact) = weigher.divide(item, votes.of(at), &listed);
+                let (weight, exact) = weigher.divide(item, &votes, at, &listed);
                 weights[at] = Some(weight);
                 estimated[at] = !exact;
             }
@@ -233,14 +235,15 @@ impl<'a> Weigher<'a> {
         value(&self.parsed.root, &at)
     }
 
-    fn keeps(&self, item: &Item, time: Option<i64>, cpu: Option<i64>) -> Option<bool> {
+    pub(super) fn keeps(&self, item: &Item, time: Option<i64>, cpu: Option<i64>) -> Option<bool> {
         self.number(item, time, cpu).map(|value| value != 0)
     }
 
     /// The weight of an item that is decided as a whole.
     fn whole(&self, item: &Item) -> Option<f64> {
         let weight = |keeps: bool| if keeps { 1.0 } else { 0.0 };
-        if let Some(keeps) = self.keeps(item, None, None) {
+        let cpu = (item.presence != Presence::Running).then_some(cpus::NOWHERE);
+        if let Some(keeps) = self.keeps(item, None, cpu) {
             return Some(weight(keeps));
         }
         let (start, end) = second(item);
@@ -249,28 +252,25 @@ impl<'a> Weigher<'a> {
         if moves || self.computes {
             return None;
         }
-        self.keeps(item, Some(start + (end - start) / 2), None)
+        self.keeps(item, Some(start + (end - start) / 2), cpu)
             .map(weight)
     }
 
-    fn asks_for_cpu(&self) -> bool {
-        self.parsed.words.contains(&Word::Cpu)
-    }
-
     /// The weight of an item that is divided, and whether it is exact.
-    fn divide(&self, item: &Item, votes: Vote, listed: &Listed<'_>) -> (f64, bool) {
-        let voted = match votes.all {
-            0 => self.spread(item, second(item)),
-            all => f64::from(votes.kept) / f64::from(all),
+    fn divide(&self, item: &Item, votes: &Votes, at: usize, listed: &Listed<'_>) -> (f64, bool) {
+        let own = votes.of(at);
+        let voted = match own.all {
+            0 => self.part(item, &votes.parts(item)),
+            all => f64::from(own.kept) / f64::from(all),
         };
-        if item.presence == Presence::Running || self.asks_for_cpu() || item.seconds <= 0.0 {
+        if item.presence == Presence::Running || item.seconds <= 0.0 {
             return (voted, false);
         }
         let (mut known, mut kept) = (0.0, 0.0);
         for (start, end) in listed.within(item) {
             let length = (end - start) as f64 / 1e9;
             known += length;
-            kept += length * self.spread(item, (start, end));
+            kept += length * self.spread(item, (start, end), cpus::NOWHERE);
         }
         if known <= 0.0 {
             return (voted, false);
@@ -285,8 +285,16 @@ impl<'a> Weigher<'a> {
         )
     }
 
-    /// The part of a stretch of time that is kept if the item fills it evenly.
-    fn spread(&self, item: &Item, (start, end): (i64, i64)) -> f64 {
+    /// The part of an item's second that is kept if the item fills it evenly, on these CPUs.
+    fn part(&self, item: &Item, cpus: &[(i64, f64)]) -> f64 {
+        let parts = cpus.iter();
+        parts
+            .map(|&(cpu, part)| part * self.spread(item, second(item), cpu))
+            .sum()
+    }
+
+    /// The part of a stretch of time that is kept if the item fills it evenly, on one CPU.
+    pub(super) fn spread(&self, item: &Item, (start, end): (i64, i64), cpu: i64) -> f64 {
         let inside = |at: &&i64| start < **at && **at < end;
         let mut cuts: Vec<i64> = self.parsed.numbers.iter().filter(inside).copied().collect();
         if self.computes {
@@ -297,7 +305,7 @@ impl<'a> Weigher<'a> {
         cuts.push(end);
         let (mut from, mut kept) = (start, 0.0);
         for to in cuts {
-            if self.keeps(item, Some(from + (to - from) / 2), Some(-1)) == Some(true) {
+            if self.keeps(item, Some(from + (to - from) / 2), Some(cpu)) == Some(true) {
                 kept += (to - from) as f64;
             }
             from = to;
@@ -347,11 +355,11 @@ struct Vote {
     all: u32,
 }
 
-/// What makes a sample one of an item's own.
-type Key = (ThreadId, u32, TagId, Presence, StackId, bool);
-
 /// The votes on items that are divided, by their numbers.
-struct Votes(FxHashMap<usize, Vote>);
+struct Votes {
+    own: FxHashMap<usize, Vote>,
+    threads: OfThreads,
+}
 
 impl Votes {
     fn count(
@@ -360,45 +368,46 @@ impl Votes {
         weights: &[Option<f64>],
         samples: impl IntoIterator<Item = Sample>,
     ) -> Votes {
-        let mut items = FxHashMap::<Key, usize>::default();
-        for (at, item) in profile.items.iter().enumerate() {
-            if weights[at].is_none() && !(item.inferred && item.samples == 0) {
-                let kernel = item.kernel && item.presence == Presence::Running;
-                let key = (
-                    item.thread,
-                    item.slice,
-                    item.tag,
-                    item.presence,
-                    item.stack,
-                    kernel,
-                );
-                items.insert(key, at);
+        let divided = profile.items.iter().zip(weights).enumerate();
+        let divided = divided.filter(|(_, (_, weight))| weight.is_none());
+        let mut items = FxHashMap::<Own, usize>::default();
+        let mut seconds = Vec::new();
+        for (at, (item, _)) in divided {
+            if let Some(own) = own_of_item(item) {
+                items.insert(own, at);
+            }
+            if item.presence == Presence::Running {
+                seconds.push((item.thread, item.slice));
             }
         }
-        let mut votes = FxHashMap::<usize, Vote>::default();
+        let mut votes = Votes {
+            own: FxHashMap::default(),
+            threads: OfThreads::new(seconds.into_iter()),
+        };
         for sample in samples {
-            let key = (
-                sample.thread,
-                (sample.time.0 / SLICE.0) as u32,
-                sample.tag,
-                sample.kind.presence(),
-                sample.stack,
-                sample.kind == SampleKind::Kernel,
-            );
-            let Some(&at) = items.get(&key) else {
+            votes.threads.count(&sample);
+            let Some(&at) = items.get(&own_of_sample(&sample)) else {
                 continue;
             };
-            let (time, cpu) = (sample.time.0 as i64, i64::from(sample.cpu));
+            let (time, cpu) = (sample.time.0 as i64, cpu_of(&sample));
             let keeps = weigher.keeps(&profile.items[at], Some(time), Some(cpu));
-            let vote = votes.entry(at).or_default();
+            let vote = votes.own.entry(at).or_default();
             vote.all += 1;
             vote.kept += u32::from(keeps == Some(true));
         }
-        Votes(votes)
+        votes
     }
 
     fn of(&self, item: usize) -> Vote {
-        self.0.get(&item).copied().unwrap_or_default()
+        self.own.get(&item).copied().unwrap_or_default()
+    }
+
+    /// The CPUs of an item without samples of its own.
+    fn parts(&self, item: &Item) -> Vec<(i64, f64)> {
+        match item.presence {
+            Presence::Running => self.threads.parts(item),
+            Presence::Preempted | Presence::Blocked => vec![(cpus::NOWHERE, 1.0)],
+        }
     }
 }
 

@@ -9,7 +9,7 @@ pub enum Word {
     Thread,
     /// The kernel's thread id.
     Lwp,
-    /// The CPU, -1 if no sample tells.
+    /// The CPU, -1 off the CPU and where no sample tells.
     Cpu,
     /// The kernel's process id.
     Process,
@@ -23,7 +23,8 @@ pub enum Word {
     MState,
     /// What the thread did in OpenMP's terms: [`OMP_STATES`].
     OmpState,
-    /// Number of the innermost parallel region's calling context, 0 outside.
+    /// Number of the innermost parallel region's calling context, which all its instances share; 0
+    /// outside. Time is not kept by instance.
     Region,
     /// Number of the innermost explicit task's calling context, 0 outside.
     Task,
@@ -67,15 +68,17 @@ impl Word {
         match self {
             Word::Thread => "number of the thread from 1, as thread_list shows it",
             Word::Lwp => "the kernel's thread id",
-            Word::Cpu => "number of the CPU; -1 where no sample tells",
+            Word::Cpu => "number of the CPU; -1 off the CPU, and where no sample tells",
             Word::Process => "the kernel's process id",
             Word::Experiment => "number of the experiment from 1",
             Word::Time => "nanoseconds since the recording began",
             Word::Sample => "number of the sample point's interval from 1",
             Word::MState => "where the kernel had the thread",
             Word::OmpState => "what the thread did in OpenMP's terms",
-            Word::Region => "number of the innermost parallel region's place; 0 outside",
-            Word::Task => "number of the innermost task's place; 0 outside",
+            Word::Region => {
+                "calling context of the innermost parallel region, as OMP_preg shows it; 0 outside"
+            }
+            Word::Task => "calling context of the innermost task, as OMP_task shows it; 0 outside",
         }
     }
 

@@ -5,15 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
-
 use super::Seconds;
-use crate::filter::Parts;
-use crate::ids::{StackId, TagId, ThreadId};
+use crate::filter::{CpuPlace, Parts};
 use crate::metrics::Metric;
 use crate::profile::{Item, Profile};
-use crate::rows::{SLICE, Sample, SampleKind};
-use crate::state::Presence;
 use crate::tables::Tables;
 
 /// What an index object is of.
@@ -139,63 +134,22 @@ pub fn defined(profile: &Profile, values: &[Parts], metrics: &[Metric]) -> Vec<I
     rows.finish()
 }
 
-/// What makes a sample one of an item's own.
-type Own = (ThreadId, u32, TagId, StackId, bool);
-
-/// Time by CPU. An item stands where its own samples were taken, in proportion; one without
-/// samples where the thread was in that second, as its other samples say.
+/// Time by CPU; `places` has those of each item ([`crate::filter::on_cpus`]).
 pub fn cpus(
     profile: &Profile,
-    samples: impl IntoIterator<Item = Sample>,
+    places: &[Vec<(CpuPlace, f64)>],
     metrics: &[Metric],
 ) -> Vec<IndexRow> {
-    let mut own = FxHashMap::<Own, Cpus>::default();
-    let mut thread = FxHashMap::<(ThreadId, u32), Cpus>::default();
-    for sample in samples {
-        if sample.kind.presence() != Presence::Running {
-            continue;
-        }
-        let slice = (sample.time.0 / SLICE.0) as u32;
-        let kernel = sample.kind == SampleKind::Kernel;
-        let key = (sample.thread, slice, sample.tag, sample.stack, kernel);
-        own.entry(key).or_default().count(sample.cpu);
-        let key = (sample.thread, slice);
-        thread.entry(key).or_default().count(sample.cpu);
-    }
     let mut rows = Rows::new(metrics);
-    for item in &profile.items {
-        if item.presence != Presence::Running {
-            rows.add(Key::OffCpu, item, 1.0);
-            continue;
-        }
-        let key = (item.thread, item.slice, item.tag, item.stack, item.kernel);
-        let found = own.get(&key).filter(|_| item.samples > 0);
-        match found.or_else(|| thread.get(&(item.thread, item.slice))) {
-            Some(cpus) => {
-                for &(cpu, samples) in &cpus.0 {
-                    let part = f64::from(samples) / f64::from(cpus.all());
-                    rows.add(Key::Cpu(cpu), item, part);
-                }
-            }
-            None => rows.add(Key::UnknownCpu, item, 1.0),
+    for (item, places) in profile.items.iter().zip(places) {
+        for &(place, part) in places {
+            let key = match place {
+                CpuPlace::Cpu(cpu) => Key::Cpu(cpu),
+                CpuPlace::Unknown => Key::UnknownCpu,
+                CpuPlace::Off => Key::OffCpu,
+            };
+            rows.add(key, item, part);
         }
     }
     rows.finish()
-}
-
-/// Samples by CPU: nearly always one or two.
-#[derive(Debug, Default)]
-struct Cpus(Vec<(u16, u32)>);
-
-impl Cpus {
-    fn count(&mut self, cpu: u16) {
-        match self.0.iter_mut().find(|(known, _)| *known == cpu) {
-            Some((_, samples)) => *samples += 1,
-            None => self.0.push((cpu, 1)),
-        }
-    }
-
-    fn all(&self) -> u32 {
-        self.0.iter().map(|(_, samples)| samples).sum()
-    }
 }

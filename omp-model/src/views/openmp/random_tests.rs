@@ -217,7 +217,7 @@ fn every_index_adds_up_to_the_total() {
             indexes::seconds(&profile, &metrics),
             indexes::processes(&profile, &stage.tables, &metrics),
             indexes::experiments(&profile, &[], &metrics),
-            indexes::cpus(&profile, [], &metrics),
+            indexes::cpus(&profile, &filter::on_cpus(&profile, None, []), &metrics),
             indexes::defined(
                 &profile,
                 &values(&stage, &profile, "OMPSTATE * 2 + THRID"),

@@ -1,0 +1,285 @@
+//! What can follow what was typed: for the prompt, and in part for shells.
+
+use omp_model::filter::Word;
+use omp_model::metrics::Metric;
+use omp_model::views::names::{base_name, without_parameters};
+
+use crate::commands::{COMMANDS, Command, find};
+use crate::session::Session;
+
+/// The words that a command's first argument is one of, if it is one of few.
+pub(crate) fn choices(command: &Command) -> &'static [&'static str] {
+    match command.name {
+        "viewmode" => &["user", "expert", "machine"],
+        "printmode" => &["text", "json", "html"],
+        "compare" => &["off", "on", "delta", "ratio", "scaling"],
+        "name" => &["long", "short", "mangled"],
+        "scc" | "dcc" | "cc" => &["parallel", "inline", "src", "all", "none"],
+        "en_desc" => &["on", "off"],
+        _ => &[],
+    }
+}
+
+/// What a command's argument names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Function,
+    /// A function or a source file.
+    Source,
+    Object,
+    Metrics,
+    Filter,
+    Index,
+    File,
+    Other,
+}
+
+fn kind(command: &Command) -> Kind {
+    match command.name {
+        "fsingle" | "csingle" | "cprepend" | "cappend" | "disasm" => Kind::Function,
+        "source" => Kind::Source,
+        "object_select" | "object_show" | "object_hide" | "object_api" => Kind::Object,
+        "metrics" | "sort" | "dmetrics" | "dsort" | "check" => Kind::Metrics,
+        "filters" | "indxobj_define" => Kind::Filter,
+        "indxobj" => Kind::Index,
+        "outfile" | "appendfile" | "script" | "setpath" | "addpath" | "pathmap" | "open_exp"
+        | "add_exp" => Kind::File,
+        _ => Kind::Other,
+    }
+}
+
+/// Names that the open experiments have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Known {
+    functions: Vec<String>,
+    sources: Vec<String>,
+    objects: Vec<String>,
+    index_types: Vec<String>,
+}
+
+impl Known {
+    /// Of a session. Nothing is computed for it: symbols are there once an experiment is open.
+    pub(crate) fn of(session: &Session<'_>) -> Known {
+        let mut known = Known::default();
+        for recording in session.recordings() {
+            let names = recording.names(Default::default());
+            let functions = &names.symbols.functions;
+            let functions = functions.iter().map(|it| without_parameters(&it.name));
+            known.functions.extend(functions.map(str::to_owned));
+            let files = names.symbols.files.iter();
+            known
+                .sources
+                .extend(files.map(|path| base_name(path).to_owned()));
+            let objects = names.tables.modules.rows().iter();
+            let objects = objects.map(|object| base_name(&object.path).to_owned());
+            known
+                .objects
+                .extend(objects.filter(|name| !name.is_empty()));
+        }
+        let defined = session.settings.index_types.iter();
+        let defined = defined.map(|(name, _)| name.clone());
+        let built_in = crate::commands::index_types().map(str::to_owned);
+        known.index_types = built_in.chain(defined).collect();
+        for names in [&mut known.functions, &mut known.sources, &mut known.objects] {
+            names.sort();
+            names.dedup();
+        }
+        known
+    }
+
+    /// Where the word that is being typed begins, and what it can become; `None` for the name of a
+    /// file, which the file system knows.
+    pub(crate) fn candidates(&self, typed: &str) -> Option<(usize, Vec<String>)> {
+        let line = typed.trim_start();
+        let Some((first, rest)) = line.split_once(char::is_whitespace) else {
+            let (dash, name) = match line.strip_prefix('-') {
+                Some(name) => ("-", name),
+                None => ("", line),
+            };
+            let names = commands(name).map(|name| format!("{dash}{name}"));
+            return Some((typed.len() - line.len(), names.collect()));
+        };
+        let Ok(command) = find(first.strip_prefix('-').unwrap_or(first)) else {
+            return Some((typed.len(), Vec::new()));
+        };
+        let fixed = choices(command);
+        if !fixed.is_empty() {
+            return Some(beginning(typed, &[' ', ':'], fixed.iter().copied()));
+        }
+        let names = |names: &[String]| {
+            let rest = rest.trim_start();
+            let from = typed.len() - rest.len();
+            let typed = rest.trim_start_matches(['"', '\'']);
+            let fits = names.iter().filter(|name| begins(name, typed));
+            Some((from, fits.map(|name| quoted(name)).collect()))
+        };
+        match kind(command) {
+            Kind::Function => names(&self.functions),
+            Kind::Source => {
+                let both = self.sources.iter().chain(&self.functions);
+                names(&both.cloned().collect::<Vec<_>>())
+            }
+            Kind::Object => {
+                let objects = self.objects.iter().map(String::as_str);
+                let objects = objects.chain(["all"]);
+                Some(beginning(typed, &[' ', ','], objects))
+            }
+            Kind::Metrics => Some(metrics(typed)),
+            Kind::Filter => {
+                let words = Word::ALL.into_iter();
+                let numbers = words.flat_map(|word| word.names().iter().map(|(name, _)| *name));
+                let words = Word::ALL.into_iter().map(Word::name);
+                let others = ["STACK", "LEAF", "IN", "SOME IN", "ORDERED IN"];
+                let all = words.chain(others).chain(numbers);
+                let marks = &[' ', '(', ')', '!', '=', '<', '>', '&', '|', ','];
+                Some(beginning(typed, marks, all))
+            }
+            Kind::Index => {
+                let types = self.index_types.iter().map(String::as_str);
+                Some(beginning(typed, &[' '], types))
+            }
+            Kind::File => None,
+            Kind::Other => Some((typed.len(), Vec::new())),
+        }
+    }
+}
+
+/// The names of commands that begin so, in the order of their alphabet.
+fn commands(beginning: &str) -> impl Iterator<Item = &'static str> {
+    let supported = COMMANDS.iter().filter(|command| command.action.is_some());
+    let names = supported
+        .flat_map(|command| std::iter::once(command.name).chain(command.aliases.iter().copied()));
+    let mut names: Vec<&str> = names.filter(|name| begins(name, beginning)).collect();
+    names.sort_unstable();
+    names.into_iter()
+}
+
+fn begins(name: &str, beginning: &str) -> bool {
+    let mut letters = name.chars().flat_map(char::to_lowercase);
+    let wanted = beginning.chars().flat_map(char::to_lowercase);
+    wanted
+        .into_iter()
+        .all(|letter| letters.next() == Some(letter))
+}
+
+/// The last word of a line, words being parted by `marks`, and what it can become.
+fn beginning<'n>(
+    typed: &str,
+    marks: &[char],
+    words: impl Iterator<Item = &'n str>,
+) -> (usize, Vec<String>) {
+    let from = typed.rfind(marks).map_or(0, |at| at + 1);
+    let fits = words.filter(|word| begins(word, &typed[from..]));
+    (from, fits.map(str::to_owned).collect())
+}
+
+/// A metric behind the last colon: what stands before its name stays.
+fn metrics(typed: &str) -> (usize, Vec<String>) {
+    let word = typed.rfind([' ', ':']).map_or(0, |at| at + 1);
+    let signs = ['.', '%', '+', '!'];
+    let name = typed[word..].rfind(signs).map_or(word, |at| word + at + 1);
+    // A minus turns an order round.
+    let name = match typed[name..].strip_prefix('-') {
+        Some(_) => name + 1,
+        None => name,
+    };
+    let metrics = Metric::ALL.into_iter().map(Metric::id);
+    let others: &[&str] = match name > word {
+        true => &[],
+        false => &["name", "size", "address", "default", "all"],
+    };
+    let all = metrics.chain(others.iter().copied());
+    let fits = all.filter(|word| begins(word, &typed[name..]));
+    (name, fits.map(str::to_owned).collect())
+}
+
+/// A name as one word of a line.
+fn quoted(name: &str) -> String {
+    match name.contains([' ', '#', '\'', '"']) {
+        false => name.to_owned(),
+        true if name.contains('"') => format!("'{name}'"),
+        true => format!("\"{name}\""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known() -> Known {
+        let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        Known {
+            functions: owned(&[
+                "foo",
+                "foo -- OMP task from line 3",
+                "operator new",
+                "solve",
+            ]),
+            sources: owned(&["foo.c"]),
+            objects: owned(&["app", "libomp.so.5"]),
+            index_types: owned(&["Threads", "CPUs"]),
+        }
+    }
+
+    fn candidates(typed: &str) -> (usize, Vec<String>) {
+        known().candidates(typed).unwrap()
+    }
+
+    #[test]
+    fn commands_are_completed_and_what_follows_them() {
+        let found = |from: usize, words: &[&str]| {
+            (
+                from,
+                words.iter().map(|&it| it.to_owned()).collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!(candidates("fsi"), found(0, &["fsingle"]));
+        assert_eq!(candidates("  -FSU"), found(2, &["-fsummary"]));
+        assert_eq!(candidates("viewmode m"), found(9, &["machine"]));
+        assert_eq!(candidates("scc all:par"), found(8, &["parallel"]));
+        assert_eq!(
+            candidates("fsingle \"fo"),
+            found(8, &["foo", "\"foo -- OMP task from line 3\""])
+        );
+        assert_eq!(candidates("csi sol"), found(4, &["solve"]));
+        assert_eq!(candidates("source foo."), found(7, &["foo.c"]));
+        assert_eq!(
+            candidates("object_hide app,lib"),
+            found(16, &["libomp.so.5"])
+        );
+        assert_eq!(
+            candidates("metrics e.%ompw"),
+            found(11, &["ompwork", "ompwait"])
+        );
+        assert_eq!(candidates("metrics e.total:na"), found(16, &["name"]));
+        assert_eq!(candidates("sort -i.ompid"), found(8, &["ompidle"]));
+        assert_eq!(candidates("filters THR"), found(8, &["THRID"]));
+        assert_eq!(
+            candidates("filters OMPSTATE==OMPI"),
+            found(18, &["OMPIBAR", "OMPIDLE"])
+        );
+        assert_eq!(candidates("indxobj t"), found(8, &["Threads"]));
+        assert_eq!(candidates("xyzzy f").1, [""; 0]);
+        assert_eq!(known().candidates("script x"), None);
+    }
+
+    /// Every word of a list that is offered is one that the command takes.
+    #[test]
+    fn the_choices_are_those_of_the_commands() {
+        for command in COMMANDS {
+            for &word in choices(command) {
+                let mut output = crate::output::Output::to(std::io::sink());
+                let mut session = Session::new(Vec::new(), &mut output);
+                let arguments = [word.to_owned()];
+                let action = command.check(&arguments).unwrap();
+                let done = action(&mut session, &arguments);
+                // Descendants are always in their ancestor's experiment: "off" says so.
+                assert!(
+                    done.is_ok() || (command.name, word) == ("en_desc", "off"),
+                    "{} {word}: {done:?}",
+                    command.name
+                );
+            }
+        }
+    }
+}

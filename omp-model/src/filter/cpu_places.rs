@@ -1,0 +1,88 @@
+//! Time by CPU, also of what a filter has left.
+
+use rustc_hash::FxHashMap;
+
+use super::Filter;
+use super::cpus::{Cpus, OfThreads, Own, cpu_of, own_of_item, own_of_sample};
+use super::weigh::{Source, Weigher, second};
+use super::words::Word;
+use crate::profile::{Item, Profile};
+use crate::rows::Sample;
+use crate::state::Presence;
+
+/// Where an item's time was spent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CpuPlace {
+    /// On a CPU, by the kernel's number.
+    Cpu(u16),
+    /// On some CPU, but no sample tells which.
+    Unknown,
+    /// Switched out.
+    Off,
+}
+
+impl CpuPlace {
+    fn of(cpu: i64) -> CpuPlace {
+        u16::try_from(cpu).map_or(CpuPlace::Unknown, CpuPlace::Cpu)
+    }
+}
+
+/// The places of each item of a profile that `filter`, if any, has left, each with its part of the
+/// item's time; the parts of an item add up to 1.
+pub fn on_cpus(
+    profile: &Profile,
+    filter: Option<(&Filter, &Source<'_>)>,
+    samples: impl IntoIterator<Item = Sample>,
+) -> Vec<Vec<(CpuPlace, f64)>> {
+    // Only a filter that asks for CPU or time leaves a part of an item's samples.
+    let filter = filter.filter(|(filter, _)| filter.has(Word::Cpu) || filter.has(Word::Time));
+    let weigher = filter.map(|(filter, source)| Weigher::new(filter, profile, source));
+    let keeps = |item: &Item, time: i64, cpu: i64| {
+        let weigher = weigher.as_ref();
+        weigher.is_none_or(|it| it.keeps(item, Some(time), Some(cpu)) == Some(true))
+    };
+    let running = |item: &&Item| item.presence == Presence::Running;
+    let items = profile.items.iter().enumerate();
+    let items: FxHashMap<Own, usize> = items
+        .filter(|(_, item)| running(item))
+        .filter_map(|(at, item)| Some((own_of_item(item)?, at)))
+        .collect();
+    let seconds = profile.items.iter().filter(running);
+    let mut threads = OfThreads::new(seconds.map(|item| (item.thread, item.slice)));
+    let mut own = FxHashMap::<usize, Cpus>::default();
+    for sample in samples {
+        threads.count(&sample);
+        let Some(&at) = items.get(&own_of_sample(&sample)) else {
+            continue;
+        };
+        let (time, cpu) = (sample.time.0 as i64, cpu_of(&sample));
+        if keeps(&profile.items[at], time, cpu) {
+            own.entry(at).or_default().count(cpu);
+        }
+    }
+    let places = |(at, item): (usize, &Item)| {
+        if item.presence != Presence::Running {
+            return vec![(CpuPlace::Off, 1.0)];
+        }
+        if let Some(cpus) = own.get(&at) {
+            let parts = cpus.parts();
+            return parts.map(|(cpu, part)| (CpuPlace::of(cpu), part)).collect();
+        }
+        let parts = threads.parts(item).into_iter();
+        let parts: Vec<(i64, f64)> = parts
+            .map(|(cpu, part)| match &weigher {
+                Some(weigher) => (cpu, part * weigher.spread(item, second(item), cpu)),
+                None => (cpu, part),
+            })
+            .collect();
+        let all: f64 = parts.iter().map(|(_, part)| part).sum();
+        if all <= 0.0 {
+            return vec![(CpuPlace::Unknown, 1.0)];
+        }
+        let parts = parts.into_iter().filter(|(_, part)| *part > 0.0);
+        parts
+            .map(|(cpu, part)| (CpuPlace::of(cpu), part / all))
+            .collect()
+    };
+    profile.items.iter().enumerate().map(places).collect()
+}

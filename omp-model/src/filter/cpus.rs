@@ -1,0 +1,102 @@
+//! On which CPUs an item's time was spent, as far as samples tell.
+//!
+//! Time off the CPU is on none: `CPUID` is -1. Time on a CPU stands where its own samples were
+//! taken, in proportion; without any, where its thread was in that second; and where no sample of
+//! the thread tells, it is on an unknown CPU, -1 as well.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::ids::{StackId, TagId, ThreadId};
+use crate::profile::Item;
+use crate::rows::{SLICE, Sample, SampleKind};
+use crate::state::Presence;
+
+/// The number of no CPU, or an unknown one.
+pub(super) const NOWHERE: i64 = -1;
+
+/// What makes a sample one of an item's own.
+pub(super) type Own = (ThreadId, u32, TagId, Presence, StackId, bool);
+
+/// The samples of an item that was not inferred.
+pub(super) fn own_of_item(item: &Item) -> Option<Own> {
+    let kernel = item.kernel && item.presence == Presence::Running;
+    let state = (item.thread, item.slice, item.tag, item.presence);
+    let inferred = item.inferred && item.samples == 0;
+    (!inferred).then_some((state.0, state.1, state.2, state.3, item.stack, kernel))
+}
+
+/// The items that a sample is one of.
+pub(super) fn own_of_sample(sample: &Sample) -> Own {
+    (
+        sample.thread,
+        (sample.time.0 / SLICE.0) as u32,
+        sample.tag,
+        sample.kind.presence(),
+        sample.stack,
+        sample.kind == SampleKind::Kernel,
+    )
+}
+
+/// The CPU of a sample: a thread that is switched out is on none.
+pub(super) fn cpu_of(sample: &Sample) -> i64 {
+    match sample.kind.presence() {
+        Presence::Running => i64::from(sample.cpu),
+        Presence::Preempted | Presence::Blocked => NOWHERE,
+    }
+}
+
+/// Samples by CPU: nearly always one or two.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cpus(Vec<(i64, u32)>);
+
+impl Cpus {
+    pub(super) fn count(&mut self, cpu: i64) {
+        match self.0.iter_mut().find(|(known, _)| *known == cpu) {
+            Some((_, samples)) => *samples += 1,
+            None => self.0.push((cpu, 1)),
+        }
+    }
+
+    /// Each CPU with its part of the samples.
+    pub(super) fn parts(&self) -> impl Iterator<Item = (i64, f64)> {
+        let all: u32 = self.0.iter().map(|(_, samples)| samples).sum();
+        let part = move |&(cpu, samples)| (cpu, f64::from(samples) / f64::from(all));
+        self.0.iter().map(part)
+    }
+}
+
+/// The samples on CPUs of threads, second by second.
+#[derive(Debug, Default)]
+pub(super) struct OfThreads {
+    wanted: FxHashSet<(ThreadId, u32)>,
+    seen: FxHashMap<(ThreadId, u32), Cpus>,
+}
+
+impl OfThreads {
+    /// For the seconds of threads that are asked for.
+    pub(super) fn new(wanted: impl Iterator<Item = (ThreadId, u32)>) -> OfThreads {
+        OfThreads {
+            wanted: wanted.collect(),
+            seen: FxHashMap::default(),
+        }
+    }
+
+    /// Counts a sample of a running thread, if it is asked for.
+    pub(super) fn count(&mut self, sample: &Sample) {
+        let key = (sample.thread, (sample.time.0 / SLICE.0) as u32);
+        if sample.kind.presence() == Presence::Running && self.wanted.contains(&key) {
+            self.seen
+                .entry(key)
+                .or_default()
+                .count(i64::from(sample.cpu));
+        }
+    }
+
+    /// Where a thread was in a second, part by part.
+    pub(super) fn parts(&self, item: &Item) -> Vec<(i64, f64)> {
+        match self.seen.get(&(item.thread, item.slice)) {
+            Some(cpus) => cpus.parts().collect(),
+            None => vec![(NOWHERE, 1.0)],
+        }
+    }
+}
