@@ -63,16 +63,32 @@ impl Thread {
         self.producer.push(Kind::ThreadEnd, 0);
     }
 
-    /// The thread forks a region for which `size` threads are asked.
+    /// The number of its ring, which is in the identifiers of its instances.
     #[inline]
-    pub(crate) fn parallel_begin(&mut self, call: Call, size: u32, league: bool) -> InstanceId {
+    pub(crate) fn slot(&self) -> u32 {
+        self.producer.index()
+    }
+
+    /// An identifier for a region or task that it will encounter.
+    #[inline]
+    pub(crate) fn instance(&mut self) -> InstanceId {
+        self.producer.instance()
+    }
+
+    /// The thread forks a region for which `size` threads are asked. `region` names its slot.
+    #[inline]
+    pub(crate) fn parallel_begin(
+        &mut self,
+        region: InstanceId,
+        call: Call,
+        size: u32,
+        league: bool,
+    ) {
         let time = self.producer.now();
-        let region = self.producer.instance();
         let prefix = self.context(call);
         let payload = region_payload(region, u32::from(league), size);
         self.producer
             .push_at(time, prefix, Kind::ParallelBegin, payload);
-        region
     }
 
     /// The region has ended; the thread that forked it is alone again.

@@ -15,6 +15,7 @@
 mod doacross;
 mod entry;
 mod loader;
+mod named;
 mod ordered;
 mod provider;
 mod region;
@@ -42,8 +43,11 @@ const THREAD_WORKER: u32 = 2;
 /// What the interposer knows of one thread. Valid when zeroed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct State {
-    /// The size of the team that the thread works in; 0 outside regions.
+    /// The size of the team that the thread works in, or a lesser one of two and more; 0 outside
+    /// regions.
     team: u32,
+    /// How its last region was numbered that was [`named`].
+    number: u8,
     /// Dimensions of the doacross loop that the thread entered last.
     dimensions: u32,
     /// Whether it has waited for its turn in the chunk of an ordered loop that it works on.
@@ -61,6 +65,7 @@ impl State {
     pub(crate) const fn new() -> Self {
         State {
             team: 0,
+            number: 0,
             dimensions: 0,
             in_turn: false,
             task: InstanceId::NONE,

@@ -1,24 +1,28 @@
 //! Parallel and teams regions.
 //!
-//! The outlined function is replaced by ours, its data by a [`Region`] on the stack of the thread
-//! that forks. That block outlives the region, whose join no thread passes before all have left
-//! our function; and the entry point's return *is* the end of the join barrier.
+//! The outlined function is replaced by ours. What its threads need to know is in two registers
+//! ([`named`]); where there is no room, in a [`Region`] that takes the place of the program's data,
+//! on the stack of the thread that forks. That block outlives the region, whose join no thread
+//! passes before all have left our function; and the entry point's return *is* the end of the
+//! join barrier.
 //!
 //! The end of a region is said by one record, its `ParallelEnd`: what the thread that forked was
 //! still in at that moment, the join barrier and its implicit task, ends by it.
 
 use std::ffi::c_void;
 
-use omp_ring::record::InstanceId;
+use omp_ring::record::{COUNT_BITS, InstanceId};
 
 use super::entry::{At, Saved, What};
+use super::named;
 use super::provider::{self, Provider};
-use super::{THREAD_INITIAL, THREAD_WORKER, with, with_kind, with_same};
+use super::{THREAD_WORKER, with, with_kind, with_same};
 use crate::thread::Thread;
 
 /// `ompt_sync_region_barrier_implicit_parallel`.
 const JOIN: u32 = 9;
 /// The shapes of [`fork`].
+const PLAIN: u32 = 0;
 const REDUCTIONS: u32 = 1;
 const TEAMS: u32 = 2;
 
@@ -38,7 +42,7 @@ type Fork = unsafe extern "C-unwind" fn(
     usize,
 ) -> usize;
 
-/// What the threads of a region get in place of the program's data. One cache line, which goes
+/// What the threads of a region get in place of the program's data: one cache line, which goes
 /// from the CPU that forks to all others.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
@@ -64,17 +68,24 @@ struct Outer {
     provider: Option<&'static Provider>,
 }
 
-fn begin(thread: &mut Thread, at: At, requested: u32, league: bool) -> Outer {
+fn begin(
+    thread: &mut Thread,
+    region: InstanceId,
+    at: At,
+    (requested, league): (u32, bool),
+) -> Outer {
     let state = &thread.gomp;
     let call = state.call(at);
-    Outer {
+    let outer = Outer {
         team: state.team,
         in_turn: state.in_turn,
         task: state.task.0,
         provider: state.provider,
         token: thread.token(),
-        region: thread.parallel_begin(call, requested, league).0,
-    }
+        region: region.0,
+    };
+    thread.parallel_begin(region, call, requested, league);
+    outer
 }
 
 fn end(outer: Outer) {
@@ -87,42 +98,75 @@ fn end(outer: Outer) {
     });
 }
 
-/// The thread's part of a region: what its implicit task is.
+/// The thread's part of a region that was handed over as a block.
 unsafe extern "C-unwind" fn run(region: *mut c_void) {
     // SAFETY: the block that the forking thread passed; it lives until all have left.
     let region = unsafe { *region.cast::<Region>() };
     let (Some(body), Some(provider)) = (region.body, region.provider) else {
         return;
     };
-    let (index, size) = if region.teams {
-        // The runtime runs the teams of a host one after another, on the one thread.
-        (0, 1)
-    } else {
-        (provider.thread_number(), provider.team_size())
-    };
-    let kind = if index == 0 {
-        THREAD_INITIAL
-    } else {
-        THREAD_WORKER
-    };
-    let token = with_kind(kind, |thread| {
-        enter(thread, &region, index, size);
-        thread.token()
-    });
     // SAFETY: the program's function and its data.
-    unsafe { body(region.data) };
-    if size > 1 {
+    unsafe { work((body, region.data), provider, region.id, region.teams) };
+}
+
+/// The thread's part of a region that was [`named`].
+///
+/// # Safety
+/// `body` takes `data`.
+#[inline(always)]
+pub(super) unsafe fn run_named(
+    body: Body,
+    data: *mut c_void,
+    provider: &'static Provider,
+    id: InstanceId,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { work((body, data), provider, id, false) };
+}
+
+/// What the thread's implicit task is.
+#[inline(always)]
+unsafe fn work(
+    (body, data): (Body, *mut c_void),
+    provider: &'static Provider,
+    id: InstanceId,
+    league: bool,
+) {
+    let forked_by = (id.0 >> COUNT_BITS) as u32;
+    // A thread that nothing is known of is none that forks.
+    let (token, joins) = with_kind(THREAD_WORKER, |thread| {
+        let part = if league {
+            // The runtime runs the teams of a host one after another, on the one thread.
+            (0, 1)
+        } else if thread.slot() == forked_by {
+            (0, provider.team_size())
+        } else {
+            // The size is where the forking thread has just written; the team has at least so many.
+            let index = provider.thread_number();
+            (index, index + 1)
+        };
+        enter(thread, provider, id, part);
+        (thread.token(), part.1 > 1)
+    });
+    // SAFETY: the caller's promise.
+    unsafe { body(data) };
+    if joins {
         // The thread goes on to the join barrier and nowhere else.
-        with_same(token, |thread| thread.join_wait_begin(JOIN, region.id, 0));
+        with_same(token, |thread| thread.join_wait_begin(JOIN, id, 0));
     }
 }
 
-fn enter(thread: &mut Thread, region: &Region, index: u32, size: u32) {
+fn enter(
+    thread: &mut Thread,
+    provider: &'static Provider,
+    id: InstanceId,
+    (index, size): (u32, u32),
+) {
     thread.gomp.team = size;
     thread.gomp.in_turn = false;
     thread.gomp.task = InstanceId::NONE;
-    thread.gomp.provider = region.provider;
-    thread.implicit_begin(region.id, index, size);
+    thread.gomp.provider = Some(provider);
+    thread.implicit_begin(id, index, size);
 }
 
 /// A region that begins and ends in one call.
@@ -134,33 +178,57 @@ pub(super) unsafe extern "C-unwind" fn fork(saved: *mut Saved, what: What) -> us
     let provider = provider::of(what.function(), body as u64);
     // SAFETY: such a function; arguments beyond its own are ignored.
     let real = unsafe { provider.real::<Fork>(what.function()) };
-    // SAFETY: the function that the compiler outlined, never NULL.
-    let body = unsafe { std::mem::transmute::<usize, Option<Body>>(body) };
-    let data = data as *mut c_void;
+    let league = what.kind() == TEAMS;
+    let mut is_named = false;
     let outer = if provider.records() {
-        with(|thread| begin(thread, saved.at(), threads as u32, what.kind() == TEAMS))
+        with(|thread| {
+            // No two that are named may be open on one thread.
+            let name = if thread.gomp.team == 0 && what.kind() == PLAIN {
+                named::next(thread.slot(), &mut thread.gomp.number)
+            } else {
+                None
+            };
+            is_named = name.is_some();
+            let id = name.unwrap_or_else(|| thread.instance());
+            begin(thread, id, saved.at(), (threads as u32, league))
+        })
     } else {
         Outer::default()
     };
+    let id = InstanceId(outer.region);
+    let call = |body: Body, data: *mut c_void| {
+        // SAFETY: the caller's arguments, but for the function and its data, which go together.
+        unsafe { real(body, data, threads, third, fourth, fifth, sixth, seventh) }
+    };
+    let name = if is_named {
+        named::hand_over(id, provider, (body, data))
+    } else {
+        None
+    };
+    if let Some((entry, word)) = name {
+        let result = call(entry, word);
+        end(outer);
+        return result;
+    }
+    // SAFETY: the function that the compiler outlined, never NULL.
+    let body = unsafe { std::mem::transmute::<usize, Body>(body) };
+    let data = data as *mut c_void;
+    if outer.token == 0 {
+        return call(body, data);
+    }
     let mut region = Region {
         first: 0,
-        body,
+        body: Some(body),
         data,
         provider: Some(provider),
-        id: InstanceId(outer.region),
-        teams: what.kind() == TEAMS,
+        id,
+        teams: league,
     };
     if what.kind() == REDUCTIONS {
         // SAFETY: the data of such a region starts with this word.
         region.first = unsafe { *data.cast::<usize>() };
     }
-    let ours: (Body, *mut c_void) = (run, (&raw mut region).cast());
-    let (body, data) = match body {
-        Some(body) if outer.token == 0 => (body, data),
-        _ => ours,
-    };
-    // SAFETY: the caller's arguments, but for the function and its data, which go together.
-    let result = unsafe { real(body, data, threads, third, fourth, fifth, sixth, seventh) };
+    let result = call(run, (&raw mut region).cast());
     end(outer);
     result
 }
@@ -205,7 +273,8 @@ pub(super) unsafe extern "C-unwind" fn open(saved: *mut Saved, what: What) {
             if depth >= DEEPEST {
                 return 0;
             }
-            let outer = begin(thread, saved.at(), threads as u32, false);
+            let id = thread.instance();
+            let outer = begin(thread, id, saved.at(), (threads as u32, false));
             let region = Region {
                 first: 0,
                 body: Some(body),
@@ -233,7 +302,7 @@ pub(super) unsafe extern "C-unwind" fn open(saved: *mut Saved, what: What) {
     if block != 0 {
         // SAFETY: written above by this thread, and not withdrawn before `close`.
         let region = unsafe { *(block as *const Region) };
-        with(|thread| enter(thread, &region, 0, provider.team_size()));
+        with(|thread| enter(thread, provider, region.id, (0, provider.team_size())));
     }
 }
 

@@ -117,7 +117,11 @@ unsafe extern "C" fn parallel_begin(
     unsafe {
         let call = call(task, frame, code);
         let league = flags & PARALLEL_LEAGUE != 0;
-        let region = tls::with(|thread| thread.parallel_begin(call, requested, league).0);
+        let region = tls::with(|thread| {
+            let region = thread.instance();
+            thread.parallel_begin(region, call, requested, league);
+            region.0
+        });
         set_word(parallel, region);
     }
 }
