@@ -22,6 +22,15 @@ pub enum Invocation {
         experiments: Vec<PathBuf>,
         /// Colours, if they were named.
         colours: Option<Colours>,
+        /// Whether it is being recorded: it is read again and again until its end.
+        live: bool,
+    },
+    /// Record a program, and show the experiment from its beginning.
+    Record {
+        /// The words for `collect`: its options, then the program and its own.
+        words: Vec<String>,
+        /// Colours, if they were named.
+        colours: Option<Colours>,
     },
     /// Print this and end well.
     Print(String),
@@ -30,10 +39,14 @@ pub enum Invocation {
 /// What `--help` prints.
 pub const HELP: &str = "\
 analyzer [OPTIONS] EXPERIMENT...
+analyzer --live EXPERIMENT
+analyzer --live [COLLECT OPTIONS] -- PROGRAM [ARGUMENTS]...
 
-Shows what collect has recorded; several experiments are added up. In it, ? lists the keys of a
-view, q quits.
+Shows what collect has recorded; several experiments are added up, and c compares them. In it,
+? lists the keys of a view, q quits.
 
+      --live         show an experiment while it is recorded; with -- record a program, for
+                     which collect gets the options before and the words after it
       --color WHEN   auto, never, 16 or 256; auto goes by NO_COLOR and TERM
   -h, --help         print this
   -V, --version      print the version
@@ -44,15 +57,29 @@ view, q quits.
 /// # Errors
 /// One sentence that says what is wrong.
 pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Invocation, String> {
-    let mut words = words.into_iter();
+    let all: Vec<String> = words.into_iter().collect();
+    let mut words = all.into_iter();
     let mut experiments = Vec::new();
     let mut colours = None;
+    let mut live = false;
     while let Some(word) = words.next() {
         match word.as_str() {
             "-h" | "--help" | "-help" => return Ok(Invocation::Print(HELP.to_owned())),
             "-V" | "--version" | "-version" => {
                 let version = env!("CARGO_PKG_VERSION");
                 return Ok(Invocation::Print(format!("analyzer: Parallax {version}\n")));
+            }
+            "--live" => {
+                live = true;
+                // Up to the program all is for collect.
+                let rest: Vec<String> = words.collect();
+                if rest.iter().any(|word| word == "--") {
+                    return Ok(Invocation::Record {
+                        words: rest,
+                        colours,
+                    });
+                }
+                words = rest.into_iter();
             }
             "--color" => {
                 let value = words.next();
@@ -69,12 +96,17 @@ pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Invocation, Stri
             _ => experiments.push(PathBuf::from(word)),
         }
     }
-    match experiments.is_empty() {
-        false => Ok(Invocation::Show {
+    match (experiments.len(), live) {
+        (0, _) => Err("which experiment? name its directory: analyzer EXPERIMENT".to_owned()),
+        (1, _) | (_, false) => Ok(Invocation::Show {
             experiments,
             colours,
+            live,
         }),
-        true => Err("which experiment? name its directory: analyzer EXPERIMENT".to_owned()),
+        (_, true) => Err(
+            "--live follows one experiment; to record a program write analyzer --live -- PROGRAM"
+                .to_owned(),
+        ),
     }
 }
 
@@ -125,7 +157,8 @@ mod tests {
             shown,
             Invocation::Show {
                 experiments,
-                colours
+                colours,
+                live: false,
             }
         );
         assert!(read(&[]).unwrap_err().contains("which experiment"));
@@ -135,6 +168,24 @@ mod tests {
                 .unwrap_err()
                 .contains("not \"red\"")
         );
+    }
+
+    #[test]
+    fn what_stands_after_live_is_for_collect() {
+        let recorded = read(&["--color=16", "--live", "-p", "lo", "--", "./app", "--live"]);
+        let words = ["-p", "lo", "--", "./app", "--live"]
+            .map(str::to_owned)
+            .to_vec();
+        let colours = Some(Colours::Sixteen);
+        assert_eq!(recorded, Ok(Invocation::Record { words, colours }));
+        let followed = read(&["--live", "test.1.er"]).unwrap();
+        assert!(matches!(followed, Invocation::Show { live: true, .. }));
+        assert!(
+            read(&["--live", "a", "b"])
+                .unwrap_err()
+                .contains("one experiment")
+        );
+        assert!(read(&["--live"]).unwrap_err().contains("which experiment"));
     }
 
     #[test]

@@ -7,14 +7,16 @@ use omp_model::filter::{Filter, Filtered};
 use omp_model::ids::ThreadId;
 use omp_model::metrics::{Column, Flavour, Metric, Quantity, SortKey};
 use omp_model::profile::{Profile, ViewMode};
+use omp_model::views::compare::join::Joined;
 use omp_model::views::functions::{self, List};
 use omp_model::views::neighbours::{self, Neighbours};
 use omp_model::views::notices::notices;
 use omp_model::views::overview::{Overview, overview};
 use omp_model::views::threads::{ThreadRow, threads};
-use omp_model::views::{Request, calltree};
+use omp_model::views::{Request, Seconds, calltree};
 use rustc_hash::{FxHashSet, FxHasher};
 
+use crate::compare::{self, Beside, Compare};
 use crate::recording::Recording;
 use crate::regions::{self, Directives};
 
@@ -32,6 +34,8 @@ pub struct Settings {
     pub sort: Option<SortKey>,
     /// Which of [`Recording::metric_sets`] is shown.
     pub set: usize,
+    /// How several experiments stand beside each other; `None`: they are added up.
+    pub compare: Option<Compare>,
 }
 
 /// The columns of one of [`Recording::metric_sets`].
@@ -52,6 +56,9 @@ pub struct Data {
     /// The metrics of the columns and of the order, and that order.
     pub request: Request,
     filtered: Option<Filtered>,
+    /// What the filter leaves of each experiment.
+    sides: OnceCell<Vec<Filtered>>,
+    joined: OnceCell<Vec<Joined<Neighbours>>>,
     overview: OnceCell<Overview>,
     functions: OnceCell<List>,
     blocks: OnceCell<Vec<Neighbours>>,
@@ -84,6 +91,8 @@ impl Data {
             columns,
             request: Request { metrics, sort },
             filtered: filter.map(|filter| recording.filtered(settings.mode, filter)),
+            sides: OnceCell::new(),
+            joined: OnceCell::new(),
             overview: OnceCell::new(),
             functions: OnceCell::new(),
             blocks: OnceCell::new(),
@@ -100,6 +109,30 @@ impl Data {
             Some(filtered) => &filtered.profile,
             None => recording.profile(self.settings.mode),
         }
+    }
+
+    /// The time of one experiment that is looked at.
+    pub(crate) fn side<'a>(&'a self, recording: &'a Recording, side: usize) -> &'a Profile {
+        let mode = self.settings.mode;
+        let Some(filter) = &self.settings.filter else {
+            return recording.parts()[side].profile(mode);
+        };
+        let sides = self.sides.get_or_init(|| {
+            let parts = recording.parts().iter();
+            parts.map(|part| part.filtered(mode, filter)).collect()
+        });
+        &sides[side].profile
+    }
+
+    /// The regions and tasks of one experiment.
+    pub(crate) fn side_directives(&self, recording: &Recording, side: usize) -> Directives {
+        regions::of_filter(&recording.parts()[side], self.settings.filter.as_ref())
+    }
+
+    /// Every function between its callers and callees, by experiment; `None` if they are added up.
+    pub fn joined(&self, recording: &Recording) -> Option<&[Joined<Neighbours>]> {
+        let beside = Beside::of(self, recording)?;
+        Some(self.joined.get_or_init(|| compare::blocks(&beside)))
     }
 
     /// The first look.
@@ -128,6 +161,9 @@ impl Data {
     /// The call tree.
     pub fn tree(&self, recording: &Recording) -> &Tree {
         self.tree.get_or_init(|| {
+            if let Some(beside) = Beside::of(self, recording) {
+                return compare::tree(&beside);
+            }
             let profile = self.profile(recording);
             Tree::new(calltree::calltree(
                 profile,
@@ -166,7 +202,7 @@ impl Data {
             None => recording.directives(),
             Some(filter) => self
                 .directives
-                .get_or_init(|| regions::of_filter(recording, filter)),
+                .get_or_init(|| regions::of_filter(recording, Some(filter))),
         }
     }
 
@@ -253,10 +289,12 @@ pub struct Tree {
     pub parents: Vec<usize>,
     /// The end of what is below each row.
     pub ends: Vec<usize>,
+    /// If experiments are compared, what each has at each row; the row itself has their sum.
+    pub sides: Vec<Vec<Option<Seconds>>>,
 }
 
 impl Tree {
-    fn new(rows: Vec<calltree::TreeRow>) -> Tree {
+    pub(crate) fn new(rows: Vec<calltree::TreeRow>) -> Tree {
         let mut keys: Vec<u64> = Vec::with_capacity(rows.len());
         let mut parents = Vec::with_capacity(rows.len());
         let mut ends = vec![rows.len(); rows.len()];
@@ -276,6 +314,7 @@ impl Tree {
             keys,
             parents,
             ends,
+            sides: Vec::new(),
         }
     }
 

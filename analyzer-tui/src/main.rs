@@ -3,14 +3,21 @@
 use std::process::ExitCode;
 
 use analyzer::args::{self, Invocation};
-use analyzer::terminal;
+use analyzer::terminal::{self, Source};
 
 fn main() -> ExitCode {
-    let (experiments, colours) = match args::parse(std::env::args().skip(1)) {
+    let (source, colours) = match args::parse(std::env::args().skip(1)) {
         Ok(Invocation::Show {
             experiments,
             colours,
-        }) => (experiments, colours),
+            live: false,
+        }) => (Source::Experiments(experiments), colours),
+        Ok(Invocation::Show {
+            mut experiments,
+            colours,
+            live: true,
+        }) => (Source::Growing(experiments.remove(0)), colours),
+        Ok(Invocation::Record { words, colours }) => (Source::Program(words), colours),
         Ok(Invocation::Print(text)) => {
             print!("{text}");
             return ExitCode::SUCCESS;
@@ -22,7 +29,7 @@ fn main() -> ExitCode {
     };
     let colours =
         colours.unwrap_or_else(|| args::colours_of_terminal(|name| std::env::var(name).ok()));
-    match terminal::show(&experiments, colours) {
+    match terminal::show(source, colours) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("analyzer: {failure}");

@@ -21,6 +21,8 @@ use crate::timeline::Timeline;
 #[derive(Debug)]
 pub struct Recording {
     whole: recording::Recording,
+    /// Each experiment by itself, if there are several.
+    parts: Vec<recording::Recording>,
     metric_sets: OnceLock<Vec<String>>,
     user_moments: OnceLock<Moments>,
     machine_moments: OnceLock<Moments>,
@@ -41,6 +43,7 @@ impl From<recording::Recording> for Recording {
     fn from(whole: recording::Recording) -> Recording {
         Recording {
             whole,
+            parts: Vec::new(),
             metric_sets: OnceLock::new(),
             user_moments: OnceLock::new(),
             machine_moments: OnceLock::new(),
@@ -61,16 +64,24 @@ impl Recording {
             recording::Recording::open(path, number).map_err(|why| why.to_string())
         });
         let mut parts: Vec<recording::Recording> = opened.collect::<Result<_, _>>()?;
-        let whole = match parts.len() {
-            1 => parts.remove(0),
-            _ => recording::Recording::unite(&parts).map_err(|why| why.to_string())?,
-        };
-        Ok(whole.into())
+        if parts.len() == 1 {
+            return Ok(parts.remove(0).into());
+        }
+        let whole = recording::Recording::unite(&parts).map_err(|why| why.to_string())?;
+        Ok(Recording {
+            parts,
+            ..whole.into()
+        })
     }
 
     /// Takes over an experiment that was read.
     pub fn of(experiment: Experiment) -> Recording {
         recording::Recording::of(experiment, 1).into()
+    }
+
+    /// The experiments by themselves, if there are several.
+    pub fn parts(&self) -> &[recording::Recording] {
+        &self.parts
     }
 
     /// The display stacks of its single samples and intervals.
@@ -91,7 +102,7 @@ impl Recording {
     pub fn directives(&self) -> &Directives {
         let profile = || self.profile(ViewMode::User);
         self.directives
-            .get_or_init(|| Directives::new(self, profile(), true))
+            .get_or_init(|| Directives::new(&self.whole, profile(), true))
     }
 
     /// The lists of metrics that a key goes round, as they would be typed: the first is
@@ -111,6 +122,10 @@ impl Recording {
                 let some = all().filter(|(_, function)| function.place.is_some() == placed);
                 for (id, function) in some {
                     let shown = names.name(Callee::Function(id));
+                    // Beside others it is called without its symbol.
+                    if let Some((words, _)) = shown.split_once(" [") {
+                        known.entry(words.to_owned()).or_insert(id);
+                    }
                     known.entry(shown).or_insert(id);
                     known.entry(function.name.clone()).or_insert(id);
                 }

@@ -5,7 +5,8 @@ use omp_model::filter::Filter;
 use omp_model::ids::ContextId;
 use omp_model::metrics::Metric;
 use omp_model::profile::{Profile, ViewMode};
-use omp_model::views::names::Names;
+use omp_model::recording;
+use omp_model::views::names::{NameStyle, Names};
 use omp_model::views::openmp::Measured;
 use omp_model::views::openmp::advice::{Loss, losses};
 use omp_model::views::openmp::efficiency::{Run, efficiency};
@@ -14,6 +15,7 @@ use omp_model::views::openmp::regions::{RegionRow, regions};
 use omp_model::views::openmp::tasks::{TaskRow, tasks};
 use rustc_hash::FxHashMap;
 
+use crate::compare::{self, Beside};
 use crate::data::Data;
 use crate::recording::Recording;
 use crate::report::{Column, Row, Table, Value};
@@ -35,7 +37,11 @@ pub struct Directives {
 impl Directives {
     /// Of a profile in user mode; `whole` says that no filter has taken anything off. Instances
     /// are counted for whole seconds, so a filter leaves time but no instances.
-    pub(crate) fn new(recording: &Recording, profile: &Profile, whole: bool) -> Directives {
+    pub(crate) fn new(
+        recording: &recording::Recording,
+        profile: &Profile,
+        whole: bool,
+    ) -> Directives {
         let experiment = &recording.experiment;
         let all = Measured {
             duration: experiment.duration(),
@@ -51,7 +57,7 @@ impl Directives {
             ..all
         };
         let measured = if whole { all } else { some };
-        let names: Names<'_> = recording.names();
+        let names: Names<'_> = recording.names(NameStyle::default());
         let regions = regions(profile, &names, &measured);
         let run = efficiency(profile, names.tables, &measured, &regions).filter(|_| whole);
         let run = run.map(|run| {
@@ -82,6 +88,17 @@ impl Directives {
             None => {
                 let task = self.tasks.get(at - self.regions.len());
                 task.map_or("task", |task| &task.name)
+            }
+        }
+    }
+
+    /// The contexts of a row of [`table`], and the word of filters that they are values of.
+    pub fn contexts(&self, row: usize) -> Option<(&'static str, &[ContextId])> {
+        match self.regions.get(row) {
+            Some(region) => Some(("CPRID", &region.contexts)),
+            None => {
+                let task = self.tasks.get(row - self.regions.len())?;
+                Some(("TSKID", &task.contexts))
             }
         }
     }
@@ -128,18 +145,31 @@ fn column(id: &str, label: &str, unit: &'static str, head: [&str; 2]) -> Column 
     }
 }
 
+/// What kind of region a row is of.
+pub(crate) fn kind(row: &RegionRow) -> String {
+    match (row.teams, row.nesting) {
+        (true, _) => "teams".to_owned(),
+        (false, 1) => "region".to_owned(),
+        (false, level) => format!("level {level}"),
+    }
+}
+
 /// The regions, then the tasks.
 pub fn table(data: &Data, recording: &Recording) -> Table {
+    let added = added_up(data, recording);
+    match Beside::of(data, recording) {
+        Some(beside) => compare::directives(&beside, &added),
+        None => added,
+    }
+}
+
+fn added_up(data: &Data, recording: &Recording) -> Table {
     let directives = data.directives(recording);
     let counted = data.settings.filter.is_none();
     let known = |value: f64| Value::Maybe(counted.then_some(value));
     let regions = directives.regions.iter().map(|row| Row {
         values: vec![
-            Value::Word(match (row.teams, row.nesting) {
-                (true, _) => "teams".to_owned(),
-                (false, 1) => "region".to_owned(),
-                (false, level) => format!("level {level}"),
-            }),
+            Value::Word(kind(row)),
             known(row.own.total()),
             known(row.own.elapsed),
             Value::Count(counted.then_some(row.instances)),
@@ -186,8 +216,13 @@ pub fn table(data: &Data, recording: &Recording) -> Table {
     }
 }
 
-/// The directives under a filter.
-pub(crate) fn of_filter(recording: &Recording, filter: &Filter) -> Directives {
-    let kept = recording.filtered(ViewMode::User, filter);
-    Directives::new(recording, &kept.profile, false)
+/// The directives under a filter, or all of them.
+pub(crate) fn of_filter(recording: &recording::Recording, filter: Option<&Filter>) -> Directives {
+    match filter {
+        Some(filter) => {
+            let kept = recording.filtered(ViewMode::User, filter);
+            Directives::new(recording, &kept.profile, false)
+        }
+        None => Directives::new(recording, recording.profile(ViewMode::User), true),
+    }
 }

@@ -95,6 +95,10 @@ pub enum Value {
     Maybe(Option<f64>),
     /// A word.
     Word(String),
+    /// A difference, and its decimals.
+    Delta(f64, usize),
+    /// A first value and another one, told as so many times the first.
+    Ratio(f64, f64),
 }
 
 impl Value {
@@ -114,6 +118,13 @@ impl Value {
             Value::Count(Some(count)) => count.to_string(),
             Value::Count(None) | Value::Maybe(None) => "-".to_owned(),
             Value::Word(word) => word.clone(),
+            Value::Delta(difference, _) if *difference == 0.0 => "0.".to_owned(),
+            Value::Delta(difference, decimals) => format!("{difference:+.decimals$}"),
+            Value::Ratio(first, other) => match (*first == 0.0, *other == 0.0) {
+                (true, true) => "-".to_owned(),
+                (true, false) => "new".to_owned(),
+                (false, _) => format!("x{:.3}", other / first),
+            },
         }
     }
 
@@ -144,6 +155,11 @@ impl Value {
             Value::Maybe(seconds) => (*seconds).into(),
             Value::Count(count) => (*count).into(),
             Value::Word(word) => word.as_str().into(),
+            Value::Delta(difference, _) => (*difference).into(),
+            Value::Ratio(first, other) => match *first == 0.0 {
+                true => serde_json::Value::Null,
+                false => (other / first).into(),
+            },
         }
     }
 }
@@ -237,6 +253,10 @@ mod tests {
         assert_eq!(Value::Share(0.0, 2.0).text(2), " 0.      0.  ");
         assert_eq!(Value::Share(12.5, 2.0).digits(), 2);
         assert_eq!(Value::Count(None).text(1), "-");
+        assert_eq!(Value::Delta(-0.25, 3).text(1), "-0.250");
+        assert_eq!(Value::Delta(2.0, 0).text(1), "+2");
+        assert_eq!(Value::Ratio(2.0, 3.0).text(1), "x1.500");
+        assert_eq!(Value::Ratio(0.0, 3.0).text(1), "new");
         assert_eq!(Value::Maybe(None).json(), serde_json::Value::Null);
     }
 }

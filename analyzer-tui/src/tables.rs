@@ -7,6 +7,7 @@ use omp_model::views::threads::kind_name;
 use omp_model::views::{Code, Row as FunctionRow};
 
 use crate::activity::Activity;
+use crate::compare::{self, Beside};
 use crate::data::{Data, Tree};
 use crate::recording::Recording;
 use crate::report::{Column, Mark, Row, Table, Value};
@@ -94,6 +95,9 @@ fn of_function(row: &FunctionRow, flavour: Flavour, at: usize) -> f64 {
 
 /// The list of functions, `<Total>` first.
 pub fn functions(data: &Data, recording: &Recording) -> Table {
+    if let Some(beside) = Beside::of(data, recording) {
+        return compare::functions(&beside);
+    }
     let list = data.functions(recording);
     let all = std::iter::once(&list.total).chain(&list.rows);
     let rows = all.map(|row| Row {
@@ -156,10 +160,11 @@ pub fn neighbours(data: &Data, block: &Neighbours) -> Table {
 /// row is.
 pub fn calltree(
     data: &Data,
-    tree: &Tree,
+    recording: &Recording,
     shown: &[usize],
     is_open: impl Fn(usize) -> bool,
 ) -> Table {
+    let tree = data.tree(recording);
     let columns = data.attributed();
     let rows = shown.iter().map(|&at| {
         let row = &tree.rows[at];
@@ -179,10 +184,14 @@ pub fn calltree(
             ..Row::default()
         }
     });
-    Table {
+    let table = Table {
         title: format!("Call tree by Attributed {}", data.metric().0.label()),
         columns: times(&columns),
         rows: rows.collect(),
+    };
+    match Beside::of(data, recording) {
+        Some(beside) => compare::of_tree(&beside, table, tree, shown),
+        None => table,
     }
 }
 
@@ -210,6 +219,9 @@ fn branches(tree: &Tree, row: usize) -> String {
 
 /// The threads.
 pub fn threads(data: &Data, recording: &Recording) -> Table {
+    if let Some(beside) = Beside::of(data, recording) {
+        return compare::of_threads(&beside);
+    }
     let rows = data.threads(recording);
     let metrics = exclusive_times(data);
     let mut columns = vec![plain("kind", "Kind", ["", "Kind"])];
@@ -235,7 +247,7 @@ pub fn threads(data: &Data, recording: &Recording) -> Table {
 }
 
 /// Each metric of the columns once, exclusive.
-fn exclusive_times(data: &Data) -> Vec<Spec> {
+pub(crate) fn exclusive_times(data: &Data) -> Vec<Spec> {
     let mut columns: Vec<Spec> = Vec::new();
     for column in data.attributed() {
         if let Quantity::Time(_, metric) = column.quantity {

@@ -1,18 +1,17 @@
-//! The terminal and the files: all that the program does to the world.
+//! The terminal, and the loop that brings what happens to the app and its answers to the world.
 
-use std::fs::OpenOptions;
-use std::io::{self, Stdout, Write};
+use std::collections::HashSet;
+use std::io::{self, Stdout};
 use std::path::PathBuf;
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Once};
-use std::thread;
 use std::time::Duration;
 
-use omp_model::header::Header;
+use omp_model::symbols::{FileId, FunctionId};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{
-    self, DisableMouseCapture, EnableMouseCapture, Event, KeyCode, KeyEventKind, KeyModifiers,
+    DisableMouseCapture, EnableMouseCapture, Event, KeyCode, KeyEventKind, KeyModifiers,
 };
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
@@ -23,10 +22,26 @@ use crate::app::{App, Effect};
 use crate::args::Colours;
 use crate::draw::draw;
 use crate::draw::theme::Theme;
+use crate::live::{Progress, Recorder};
 use crate::recording::Recording;
+use crate::world::{self, Defaults, Happening};
 
-/// How often the terminal is asked for keys while an experiment is being read.
-const WHILE_READING: Duration = Duration::from_millis(40);
+/// How long a small experiment may take to be opened before the screen says that it is read.
+const SOON: Duration = Duration::from_millis(40);
+
+/// How often it is asked whether a program that is recorded has named its experiment.
+const NAMED: Duration = Duration::from_millis(50);
+
+/// What is shown.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// Experiments, added up.
+    Experiments(Vec<PathBuf>),
+    /// An experiment that is being recorded.
+    Growing(PathBuf),
+    /// A program, which these words for `collect` record.
+    Program(Vec<String>),
+}
 
 /// Why the program ended without being asked to.
 #[derive(Debug)]
@@ -111,163 +126,213 @@ fn restore_on_panic() {
 ///
 /// # Errors
 /// If it cannot be opened, or the terminal cannot be used.
-pub fn show(experiments: &[PathBuf], colours: Colours) -> Result<(), Failure> {
-    let theme = Theme { colours };
-    let opening = open(experiments);
-    // What cannot be opened is told before the screen changes; small ones need no waiting.
-    let soon = match opening.recv_timeout(WHILE_READING) {
-        Ok(opened) => Some(opened.map_err(Failure::Open)?),
-        Err(_) => None,
-    };
-    let mut screen = Screen::new()?;
-    let recording = match soon {
-        Some(recording) => Some(recording),
-        None => wait(&opening, experiments, &mut screen)?,
-    };
-    let Some(recording) = recording else {
-        return Ok(());
-    };
-    let mut app = App::new(recording, screen.size()?);
-    loop {
-        while let Some((file, path)) = app.missing_source() {
-            app.take_source(file, read_source(&path));
-        }
-        screen.0.draw(|frame| draw(&app, &theme, frame))?;
-        // All that has come by now is answered by one screen: a held key or a turning wheel does
-        // not queue up.
-        let mut next = Some(event::read()?);
-        while let Some(event) = next {
-            match on_event(&mut app, event) {
-                Effect::None => {}
-                Effect::Quit => return Ok(()),
-                Effect::Write {
-                    stem,
-                    ending,
-                    contents,
-                } => {
-                    app.wrote(write_file(&stem, ending, &contents));
-                }
-            }
-            next = match event::poll(Duration::ZERO)? {
-                true => Some(event::read()?),
-                false => None,
-            };
-        }
-    }
-}
-
-fn on_event(app: &mut App, event: Event) -> Effect {
-    match event {
-        Event::Key(key) if key.kind != KeyEventKind::Release => app.key(key),
-        Event::Mouse(mouse) => app.mouse(mouse),
-        Event::Resize(width, height) => {
-            app.resize(width, height);
-            Effect::None
-        }
-        _ => Effect::None,
-    }
-}
-
-/// Opens an experiment beside the thread that draws, and goes on with what later keys may ask for.
-fn open(experiments: &[PathBuf]) -> Receiver<Result<Arc<Recording>, String>> {
+pub fn show(source: Source, colours: Colours) -> Result<(), Failure> {
     let (sender, receiver) = mpsc::channel();
-    let paths = experiments.to_owned();
-    thread::spawn(move || match Recording::open(&paths) {
-        Ok(recording) => {
-            recording.available();
-            let recording = Arc::new(recording);
-            // The receiver is gone if the user did not wait.
-            if sender.send(Ok(Arc::clone(&recording))).is_ok() {
-                recording.work_ahead();
-            }
+    let mut recorder = None;
+    let paths = match source {
+        Source::Experiments(paths) => {
+            world::open(&paths, sender.clone());
+            paths
         }
-        Err(why) => {
-            let _ = sender.send(Err(why));
+        Source::Growing(path) => {
+            world::follow(&path, sender.clone());
+            vec![path]
         }
-    });
-    receiver
+        Source::Program(words) => {
+            let mut started = Recorder::start(&words).map_err(Failure::Open)?;
+            let path = named(&mut started)?;
+            world::follow(&path, sender.clone());
+            recorder = Some(started);
+            vec![path]
+        }
+    };
+    let shown = Show {
+        theme: Theme { colours },
+        defaults: Defaults::read(),
+        sender,
+        receiver,
+        recorder,
+        asked: HashSet::new(),
+    }
+    .run(&paths);
+    // What the program printed would have disturbed the screen.
+    shown.map(|recorder| {
+        if let Some(mut recorder) = recorder {
+            print!("{}", recorder.printed());
+        }
+    })
 }
 
-/// What is being read, by the small files beside the large ones.
-fn announce(experiments: &[PathBuf]) -> String {
-    let mut text = String::new();
-    for path in experiments {
-        text.push_str(&format!("Reading {} … (q quits)\n", path.display()));
-        let header = std::fs::read(path.join(omp_model::experiment::HEADER)).ok();
-        let header = header.and_then(|bytes| serde_json::from_slice::<Header>(&bytes).ok());
-        if let Some(header) = header {
-            let seconds = header.duration_ns as f64 / 1e9;
-            text.push_str(&format!(
-                "\n  Command    {}\n  Host       {} ({} CPUs)\n  Recording  {seconds:.3} s, {} \
-                 samples\n\n",
-                header.command.join(" "),
-                header.host,
-                header.cpus,
-                header.sampling.samples
-            ));
+/// Waits until `collect` has named the experiment that it makes.
+fn named(recorder: &mut Recorder) -> Result<PathBuf, Failure> {
+    loop {
+        if let Some(path) = recorder.directory() {
+            return Ok(path);
+        }
+        if !recorder.runs() {
+            let printed = recorder.printed();
+            return Err(Failure::Open(format!(
+                "collect has made no experiment; it said:\n{}",
+                printed.trim_end()
+            )));
+        }
+        std::thread::sleep(NAMED);
+    }
+}
+
+/// The first that is read of an experiment, and how it stands if it grows.
+type First = (Arc<Recording>, Option<Progress>);
+
+/// What the loop needs.
+struct Show {
+    theme: Theme,
+    defaults: Defaults,
+    sender: Sender<Happening>,
+    receiver: Receiver<Happening>,
+    recorder: Option<Recorder>,
+    /// The files that were asked for since the experiment was read.
+    asked: HashSet<Asked>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Asked {
+    Source(FileId),
+    Code(FunctionId),
+}
+
+impl Show {
+    fn run(mut self, paths: &[PathBuf]) -> Result<Option<Recorder>, Failure> {
+        // What cannot be opened is told before the screen changes; small ones need no waiting.
+        let first = match self.receiver.recv_timeout(SOON) {
+            Ok(Happening::Opened(opened)) => Some((opened.map_err(Failure::Open)?, None)),
+            Ok(Happening::Grown(recording, progress)) => Some((recording, Some(progress))),
+            _ => None,
+        };
+        let mut screen = Screen::new()?;
+        world::watch_signals(self.sender.clone())?;
+        world::watch_input(self.sender.clone());
+        let first = match first {
+            Some(first) => Some(first),
+            None => self.wait(paths, &mut screen)?,
+        };
+        let Some((recording, progress)) = first else {
+            self.stop();
+            return Ok(self.recorder);
+        };
+        let mut app = App::new(recording, screen.size()?);
+        app.begin(self.defaults.mode);
+        if let Some(progress) = progress {
+            app.watch(progress, self.recorder.is_some());
+        }
+        loop {
+            self.ask(&app);
+            screen.0.draw(|frame| draw(&app, &self.theme, frame))?;
+            // All that has come by now is answered by one screen: a held key or a turning wheel
+            // does not queue up.
+            let mut next = self.receiver.recv().ok();
+            while let Some(happening) = next {
+                if self.take(&mut app, happening) {
+                    return Ok(self.recorder);
+                }
+                next = self.receiver.try_recv().ok();
+            }
         }
     }
-    text
-}
 
-/// Waits for the experiment; `None` if the user does not want to.
-fn wait(
-    opening: &Receiver<Result<Arc<Recording>, String>>,
-    experiments: &[PathBuf],
-    screen: &mut Screen,
-) -> Result<Option<Arc<Recording>>, Failure> {
-    let text = announce(experiments);
-    loop {
-        match opening.recv_timeout(WHILE_READING) {
-            Ok(opened) => return opened.map(Some).map_err(Failure::Open),
-            Err(mpsc::RecvTimeoutError::Disconnected) => {
-                return Err(Failure::Open("the experiment could not be read".to_owned()));
-            }
-            Err(mpsc::RecvTimeoutError::Timeout) => {}
-        }
-        screen.0.draw(|frame| {
-            frame.render_widget(ratatui::text::Text::raw(text.as_str()), frame.area())
-        })?;
-        while event::poll(Duration::ZERO)? {
-            if let Event::Key(key) = event::read()? {
-                let control = key.modifiers.contains(KeyModifiers::CONTROL);
-                if key.code == KeyCode::Char('q') || (control && key.code == KeyCode::Char('c')) {
-                    return Ok(None);
+    /// Waits for the experiment; `None` if the user does not want to.
+    fn wait(&self, paths: &[PathBuf], screen: &mut Screen) -> Result<Option<First>, Failure> {
+        loop {
+            let text = world::announce(paths, self.recorder.is_some());
+            screen.0.draw(|frame| {
+                frame.render_widget(ratatui::text::Text::raw(text.as_str()), frame.area())
+            })?;
+            match self.receiver.recv_timeout(10 * SOON) {
+                Ok(Happening::Opened(opened)) => {
+                    let recording = opened.map_err(Failure::Open)?;
+                    return Ok(Some((recording, None)));
+                }
+                Ok(Happening::Grown(recording, progress)) => {
+                    return Ok(Some((recording, Some(progress))));
+                }
+                Ok(Happening::End) => return Ok(None),
+                Ok(Happening::Input(Event::Key(key))) => {
+                    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+                    if key.code == KeyCode::Char('q') || (control && key.code == KeyCode::Char('c'))
+                    {
+                        return Ok(None);
+                    }
+                }
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Failure::Open("the experiment could not be read".to_owned()));
                 }
             }
         }
     }
-}
 
-/// A source file, as it is on this machine now.
-fn read_source(path: &str) -> Result<String, String> {
-    let bytes = std::fs::read(path).map_err(|error| format!("{path} cannot be read: {error}"))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Writes a file of a name that is free, here; its name.
-fn write_file(stem: &str, ending: &str, contents: &str) -> Result<String, String> {
-    for number in 1.. {
-        let name = match number {
-            1 => format!("{stem}.{ending}"),
-            number => format!("{stem}-{number}.{ending}"),
-        };
-        let opened = OpenOptions::new().write(true).create_new(true).open(&name);
-        match opened {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => {
-                return Err(format!(
-                    "cannot write {name}: {error}; run analyzer in another folder"
-                ));
-            }
-            Ok(mut file) => {
-                let written = file.write_all(contents.as_bytes());
-                return match written {
-                    Ok(()) => Ok(name),
-                    Err(error) => Err(format!("cannot write {name}: {error}")),
-                };
-            }
+    /// Asks for the files that the view in sight needs.
+    fn ask(&mut self, app: &App) {
+        let from = (&self.defaults.search, &app.recording);
+        if let Some((file, path)) = app.missing_source()
+            && self.asked.insert(Asked::Source(file))
+        {
+            world::read_source(file, path, from, self.sender.clone());
+        }
+        if let Some((function, object)) = app.missing_code()
+            && self.asked.insert(Asked::Code(function))
+        {
+            world::read_code(function, object, from, self.sender.clone());
         }
     }
-    Err(format!("every name like {stem}.{ending} is taken"))
+
+    /// Brings to the app what has happened; whether the program is to end.
+    fn take(&mut self, app: &mut App, happening: Happening) -> bool {
+        let effect = match happening {
+            Happening::Input(Event::Key(key)) if key.kind != KeyEventKind::Release => app.key(key),
+            Happening::Input(Event::Mouse(mouse)) => app.mouse(mouse),
+            Happening::Input(Event::Resize(width, height)) => {
+                app.resize(width, height);
+                Effect::None
+            }
+            Happening::Input(_) | Happening::Opened(_) => Effect::None,
+            Happening::End => return true,
+            // Files and functions of an earlier reading have other numbers.
+            Happening::Source(of, file, text) if Arc::ptr_eq(&of, &app.recording) => {
+                app.take_source(file, text);
+                Effect::None
+            }
+            Happening::Code(of, function, code) if Arc::ptr_eq(&of, &app.recording) => {
+                app.take_code(function, code);
+                Effect::None
+            }
+            Happening::Source(..) | Happening::Code(..) => Effect::None,
+            Happening::Grown(recording, progress) => {
+                // Its files have other numbers.
+                self.asked.clear();
+                app.renew(recording, progress);
+                Effect::None
+            }
+        };
+        match effect {
+            Effect::None => {}
+            Effect::Quit => return true,
+            Effect::Stop => {
+                self.stop();
+                return true;
+            }
+            Effect::Copy(text) => app.copied(world::copy(&text).map_err(|why| why.to_string())),
+            Effect::Write {
+                stem,
+                ending,
+                contents,
+            } => app.wrote(world::write_file(&stem, ending, &contents)),
+        }
+        false
+    }
+
+    fn stop(&mut self) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.stop();
+        }
+    }
 }

@@ -56,6 +56,13 @@ pub(super) const EVERYWHERE: &[Binding] = &[
         Action::Mode,
     ),
     key(
+        &[Char('c')],
+        "c",
+        "compare experiments: delta, ratio, beside, added up",
+        "",
+        Action::Compare,
+    ),
+    key(
         &[Char('f')],
         "f",
         "filter: edit the expression",
@@ -68,6 +75,13 @@ pub(super) const EVERYWHERE: &[Binding] = &[
         "take the filter off",
         "",
         Action::Unfilter,
+    ),
+    key(
+        &[Char('y')],
+        "y",
+        "copy the filter, or what stands for the selection",
+        "",
+        Action::Copy,
     ),
     key(
         &[Char('e')],

@@ -23,9 +23,15 @@ impl App {
         let inlined = inlined.iter().filter_map(|at| at.places.first());
         let own = own.into_iter().map(|place| place.file);
         let mut wanted = own.chain(inlined.map(|at| at.place.file));
-        let file = wanted.find(|file| !self.sources.contains_key(file))?;
+        let file = wanted.find(|&file| self.source(file).is_none())?;
         let path = self.recording.symbols.files.get(file.0 as usize)?;
         Some((file, path.clone()))
+    }
+
+    /// A source file, as it was found.
+    pub(super) fn source(&self, file: FileId) -> Option<&Text> {
+        let path = self.recording.symbols.files.get(file.0 as usize)?;
+        self.sources.get(path)
     }
 
     /// A function whose instructions the view in sight needs and has not got, and the recorded
@@ -61,7 +67,9 @@ impl App {
                 warning: Some(why),
             },
         };
-        self.sources.insert(file, text);
+        if let Some(path) = self.recording.symbols.files.get(file.0 as usize) {
+            self.sources.insert(path.clone(), text);
+        }
         self.renew_code();
     }
 

@@ -26,6 +26,8 @@ pub enum Action {
     Mode,
     /// Goes round the lists of metrics.
     Metrics,
+    /// Goes round how experiments stand beside each other.
+    Compare,
     /// Asks for the order.
     Sort,
     /// Asks for a text to find.
@@ -36,6 +38,8 @@ pub enum Action {
     FindPrevious,
     /// Asks for a filter.
     Filter,
+    /// Copies the filter's expression.
+    Copy,
     /// Takes the filter off.
     Unfilter,
     /// Asks how to write the view to a file.

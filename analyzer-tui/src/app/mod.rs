@@ -5,6 +5,7 @@ mod code;
 mod filter;
 mod find;
 pub mod keys;
+mod live;
 pub mod overlay;
 mod pointer;
 mod select;
@@ -19,6 +20,7 @@ use omp_model::symbols::{FileId, FunctionId};
 use ratatui::crossterm::event::KeyEvent;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::compare::{self, Beside, Compare};
 use crate::data::{Data, Settings};
 use crate::export::{self, Form};
 use crate::layout::{self, Parts};
@@ -31,6 +33,7 @@ use keys::Action;
 use overlay::{Asked, Overlay};
 use timeline::TimelineState;
 
+pub use live::Live;
 pub use view::View;
 
 /// Where a list is.
@@ -61,6 +64,10 @@ pub enum Effect {
     None,
     /// End.
     Quit,
+    /// End the program that is recorded, then end.
+    Stop,
+    /// Put a text into the clipboard, then tell [`App::copied`].
+    Copy(String),
     /// Write a file, then tell [`App::wrote`].
     Write {
         /// Its name without the ending; a free one like it is to be taken.
@@ -124,6 +131,8 @@ pub struct App {
     pub message: Option<Message>,
     /// The text that is searched for.
     pub wanted: String,
+    /// How the recording stands while it is being made.
+    pub live: Option<Live>,
     /// The source line of each row of the source view.
     source_lines: Vec<u32>,
     /// Where each row of the disassembly came from.
@@ -132,8 +141,8 @@ pub struct App {
     codes: FxHashMap<FunctionId, Code>,
     /// The line of the function's source that the user was at.
     line: Option<u32>,
-    /// Source files, as the world has found them.
-    sources: FxHashMap<FileId, Text>,
+    /// Source files by their recorded paths, as the world has found them.
+    sources: FxHashMap<String, Text>,
     cursors: [Cursor; View::ALL.len()],
     history: Vec<String>,
     size: (u16, u16),
@@ -159,6 +168,7 @@ impl App {
             overlay: Overlay::None,
             message: None,
             wanted: String::new(),
+            live: None,
             source_lines: Vec::new(),
             instructions: Vec::new(),
             codes: FxHashMap::default(),
@@ -207,6 +217,7 @@ impl App {
         self.message = None;
         if !matches!(self.overlay, Overlay::None) {
             return match self.overlay.key(event) {
+                Some(Asked::Copy(text)) => Effect::Copy(text),
                 Some(asked) => self.answer(asked),
                 None => Effect::None,
             };
@@ -240,6 +251,9 @@ impl App {
 
     pub(crate) fn perform(&mut self, action: Action) -> Effect {
         match action {
+            Action::Quit if self.live.is_some_and(|live| live.program) => {
+                self.overlay = Overlay::end();
+            }
             Action::Quit => return Effect::Quit,
             Action::Help => self.overlay = Overlay::Help { top: 0 },
             Action::Go(view) => self.go(view),
@@ -268,14 +282,18 @@ impl App {
                 });
                 self.tell(told);
             }
+            Action::Compare => self.compare(),
             Action::Sort => self.overlay = Overlay::sort(self),
             Action::Search => self.overlay = Overlay::search(),
             Action::FindNext => self.find(true, false),
             Action::FindPrevious => self.find(false, false),
             Action::Filter => {
-                let text = self.filter_to_edit();
-                self.overlay = Overlay::filter(text);
+                self.overlay = Overlay::filter(self.suggestions());
             }
+            Action::Copy => match self.expression() {
+                Some(text) => return Effect::Copy(text),
+                None => self.tell("nothing is selected that a filter could be made of"),
+            },
             Action::Unfilter => self.change(|settings| settings.filter = None),
             Action::Export => self.overlay = Overlay::export(self.view),
             Action::Move(motion) => self.move_selection(motion),
@@ -303,7 +321,9 @@ impl App {
     fn answer(&mut self, asked: Asked) -> Effect {
         self.overlay = Overlay::None;
         match asked {
-            Asked::Nothing => {}
+            Asked::Nothing | Asked::Copy(_) => {}
+            Asked::End { program: true } => return Effect::Stop,
+            Asked::End { program: false } => return Effect::Quit,
             Asked::Sort(key) => self.change(|settings| settings.sort = Some(key)),
             Asked::Search(text) => {
                 // Nothing typed: the same again.
@@ -338,13 +358,19 @@ impl App {
             View::Source => self.select_source_line(),
             View::Disassembly => self.select_instruction(),
             View::Functions => {
-                let rows = &mut self.table.rows.iter();
-                if let Some(at) = rows.position(|row| row.name == self.centre) {
+                if let Some(at) = self.position(&self.centre) {
                     self.select_row(at);
                 }
             }
             _ => {}
         }
+    }
+
+    /// The row of a name, or of what it is called beside other experiments.
+    fn position(&self, name: &str) -> Option<usize> {
+        let rows = || self.table.rows.iter();
+        let same = rows().position(|row| row.name == name);
+        same.or_else(|| rows().position(|row| plain(&row.name) == plain(name)))
     }
 
     /// Takes over new settings, keeping what is selected where it has a counterpart.
@@ -354,22 +380,28 @@ impl App {
             return;
         }
         self.remember();
+        let recording = Arc::clone(&self.recording);
+        self.look_anew(&recording);
+    }
+
+    /// Makes the views anew for other settings or more of a recording, of which `before` was
+    /// looked at; what is selected stays where it has a counterpart.
+    fn look_anew(&mut self, before: &Arc<Recording>) {
         let data = Data::new(&self.recording, &self.settings);
         let old = std::mem::replace(&mut self.data, data);
-        self.reorder();
         if self.tree.moved.is_none() {
-            let tree = old.tree(&self.recording);
+            let tree = old.tree(before);
             self.tree.moved = Some([self.tree.selected, self.tree.zoom].map(|row| tree.names(row)));
         }
+        self.reorder();
         let rows = self.table.rows.get(self.cursor().selected);
         let name = rows.map(|row| row.name.clone());
         self.refresh();
-        if !matches!(
-            self.view,
-            View::Tree | View::Flame | View::Timeline | View::Source | View::Disassembly
-        ) && let Some(name) = name
-            && let Some(at) = self.table.rows.iter().position(|row| row.name == name)
-        {
+        let by_name = match self.view {
+            View::Tree | View::Flame | View::Timeline | View::Source | View::Disassembly => None,
+            _ => name.and_then(|name| self.position(&name)),
+        };
+        if let Some(at) = by_name {
             self.cursors[self.view as usize].selected = at;
         }
         self.settle();
@@ -412,13 +444,13 @@ impl App {
                 let open = &self.tree.open;
                 let shown = select::visible(tree, open);
                 let is_open = |at: usize| open.contains(&tree.keys[at]);
-                let table = tables::calltree(data, tree, &shown, is_open);
+                let table = tables::calltree(data, recording, &shown, is_open);
                 self.tree.shown = shown;
                 table
             }
             View::Source => {
                 let place = source::written(recording, &self.centre);
-                let text = place.and_then(|place| self.sources.get(&place.file));
+                let text = place.and_then(|place| self.source(place.file));
                 let (table, lines) = source::table(data, recording, (&self.centre, place), text);
                 self.source_lines = lines;
                 table
@@ -427,7 +459,7 @@ impl App {
                 let function = recording.function(&self.centre);
                 let code = function.and_then(|function| self.codes.get(&function));
                 let line = |file: FileId, line: u32| {
-                    let text = self.sources.get(&file)?;
+                    let text = self.source(file)?;
                     let line = text.lines.get((line as usize).checked_sub(1)?)?;
                     Some(line.as_str())
                 };
@@ -449,9 +481,34 @@ impl App {
         self.settle();
     }
 
+    /// Goes round: added up, then beside each other in one way after the other.
+    fn compare(&mut self) {
+        if self.recording.parts().len() < 2 {
+            self.tell("comparing needs two experiments: analyzer FIRST SECOND");
+            return;
+        }
+        let compare = Compare::next(self.settings.compare);
+        self.change(|settings| settings.compare = compare);
+        self.tell(match compare {
+            None => "the experiments added up",
+            Some(Compare::On) => "the experiments beside each other",
+            Some(Compare::Delta) => "the first experiment, and what the others have more or less",
+            Some(Compare::Ratio) => "the first experiment, and how many times as much others have",
+        });
+    }
+
     fn block_table(&self) -> Table {
+        if let Some(beside) = Beside::of(&self.data, &self.recording) {
+            let blocks = self.data.joined(&self.recording).unwrap_or_default();
+            let centre = plain(&self.centre);
+            let block = blocks.iter().find(|block| plain(&block.name) == centre);
+            let block = block.or(blocks.first());
+            return block.map_or_else(Table::default, |block| compare::neighbours(&beside, block));
+        }
         let blocks = self.data.blocks(&self.recording);
-        let block = blocks.iter().find(|block| block.row.name == self.centre);
+        let centre = plain(&self.centre);
+        let same = blocks.iter().find(|block| block.row.name == self.centre);
+        let block = same.or_else(|| blocks.iter().find(|block| plain(&block.row.name) == centre));
         match block.or(blocks.first()) {
             Some(block) => tables::neighbours(&self.data, block),
             None => Table::default(),
@@ -469,4 +526,9 @@ impl App {
         self.settle_timeline();
         self.follow_flame();
     }
+}
+
+/// A construct's name without its symbol, by which experiments differ.
+fn plain(name: &str) -> &str {
+    name.split_once(" [").map_or(name, |(words, _)| words)
 }

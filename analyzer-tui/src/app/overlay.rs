@@ -1,5 +1,7 @@
 //! What stands over a view: help, choices, a line to edit.
 
+use std::ops::Range;
+
 use omp_model::filter::Filter;
 use omp_model::metrics::{Flavour, Quantity, SortKey};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -45,7 +47,20 @@ pub struct Prompt {
     /// The cursor, in characters from the left.
     pub at: usize,
     /// What is wrong with the line.
-    pub error: Option<String>,
+    pub error: Option<Mistake>,
+    /// Lines to choose from, each with what it is.
+    pub suggestions: Vec<(&'static str, String)>,
+    /// Which of them was taken last.
+    pub suggested: usize,
+}
+
+/// What is wrong with a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// In a sentence.
+    pub text: String,
+    /// Where, in characters; one behind the end for something that is missing.
+    pub at: Range<usize>,
 }
 
 /// What was answered.
@@ -61,6 +76,13 @@ pub enum Asked {
     Filter(Option<Filter>),
     /// A file's form.
     Export(Form),
+    /// Put this into the clipboard, and go on editing.
+    Copy(String),
+    /// End; the program that is recorded, too, or not.
+    End {
+        /// Whether the program is to end.
+        program: bool,
+    },
 }
 
 const SEARCH: &str = "Find";
@@ -138,9 +160,32 @@ impl Overlay {
         Overlay::prompt(SEARCH, String::new())
     }
 
-    /// Asks for a filter.
-    pub(super) fn filter(text: String) -> Overlay {
-        Overlay::prompt(FILTER, text)
+    /// Asks for a filter; the first suggestion is there to be edited.
+    pub(super) fn filter(suggestions: Vec<(&'static str, String)>) -> Overlay {
+        let text = suggestions.first().map(|(_, text)| text.clone());
+        let mut overlay = Overlay::prompt(FILTER, text.unwrap_or_default());
+        if let Overlay::Prompt(prompt) = &mut overlay {
+            prompt.suggestions = suggestions;
+        }
+        overlay
+    }
+
+    /// Asks what becomes of the program that is being recorded.
+    pub(super) fn end() -> Overlay {
+        let options = [
+            ("stay", Asked::Nothing),
+            ("end the program, and leave", Asked::End { program: true }),
+            (
+                "leave; it runs on and is recorded",
+                Asked::End { program: false },
+            ),
+        ];
+        let options = options.map(|(words, asked)| (words.to_owned(), asked));
+        Overlay::Choice(Choice {
+            title: "The program is still running",
+            options: options.to_vec(),
+            selected: 0,
+        })
     }
 
     fn prompt(title: &'static str, text: String) -> Overlay {
@@ -149,6 +194,8 @@ impl Overlay {
             at: text.chars().count(),
             text,
             error: None,
+            suggestions: Vec::new(),
+            suggested: 0,
         })
     }
 
@@ -206,6 +253,9 @@ impl Prompt {
             }
             KeyCode::Char('a') if control => self.at = 0,
             KeyCode::Char('e') if control => self.at = self.text.chars().count(),
+            KeyCode::Char('y') if control => return Some(Asked::Copy(self.text.clone())),
+            KeyCode::Tab => self.suggest(1),
+            KeyCode::BackTab => self.suggest(self.suggestions.len().saturating_sub(1)),
             KeyCode::Char(letter) if !control => {
                 let byte = self.byte(self.at);
                 self.text.insert(byte, letter);
@@ -230,6 +280,22 @@ impl Prompt {
         None
     }
 
+    /// What the line is, if it is a suggestion.
+    pub fn is(&self) -> Option<&'static str> {
+        let (words, text) = self.suggestions.get(self.suggested)?;
+        (*text == self.text).then_some(*words)
+    }
+
+    /// Takes the next suggestion, or another one from there.
+    fn suggest(&mut self, step: usize) {
+        if self.suggestions.is_empty() {
+            return;
+        }
+        self.suggested = (self.suggested + step) % self.suggestions.len();
+        self.text.clone_from(&self.suggestions[self.suggested].1);
+        self.at = self.text.chars().count();
+    }
+
     fn byte(&self, at: usize) -> usize {
         let found = self.text.char_indices().nth(at);
         found.map_or(self.text.len(), |(byte, _)| byte)
@@ -245,7 +311,16 @@ impl Prompt {
         match Filter::parse(self.text.trim()) {
             Ok(filter) => Some(Asked::Filter(Some(filter))),
             Err(why) => {
-                self.error = Some(why.to_string());
+                let blank = self
+                    .text
+                    .chars()
+                    .take_while(|letter| letter.is_whitespace());
+                let start = blank.count() + why.position.saturating_sub(1);
+                self.at = start;
+                self.error = Some(Mistake {
+                    at: start..start + why.found.chars().count().max(1),
+                    text: why.to_string(),
+                });
                 None
             }
         }

@@ -106,10 +106,13 @@ fn draw_choice(choice: &Choice, theme: &Theme, area: Rect, cells: &mut Buffer) {
 }
 
 fn draw_prompt(prompt: &Prompt, theme: &Theme, area: Rect, cells: &mut Buffer) -> Option<Position> {
-    let below = prompt
-        .error
-        .as_deref()
-        .unwrap_or("Enter takes it, Esc leaves it");
+    let several = prompt.suggestions.len() > 1;
+    let hint = match (prompt.suggestions.is_empty(), several) {
+        (true, _) => "Enter takes it, Esc leaves it",
+        (false, false) => "Enter takes it, Esc leaves it, Ctrl-Y copies it",
+        (false, true) => "Enter takes it, Esc leaves it, Tab suggests another, Ctrl-Y copies it",
+    };
+    let below = prompt.error.as_ref().map_or(hint, |error| &error.text);
     let width = usize::from(area.width).saturating_sub(8);
     let lines = wrapped(below, width);
     let inside = frame(area, 2 + lines.len(), width, theme, cells);
@@ -117,13 +120,31 @@ fn draw_prompt(prompt: &Prompt, theme: &Theme, area: Rect, cells: &mut Buffer) -
         return None;
     }
     put(cells, inside, prompt.title, theme.strong());
+    if let Some(words) = prompt.is() {
+        let at = prompt.title.chars().count() as u16;
+        put(
+            cells,
+            from(inside, at),
+            &format!(": {words}"),
+            theme.faint(),
+        );
+    }
     let line = Rect::new(inside.x, inside.y + 1, inside.width, 1);
     // A long line is shown from where the cursor still has room.
     let skip = (prompt.at + 1).saturating_sub(usize::from(line.width));
     let text: String = prompt.text.chars().skip(skip).collect();
     put(cells, line, &text, Style::reset());
-    let style = match prompt.error {
-        Some(_) => theme.warning(),
+    let style = match &prompt.error {
+        Some(error) => {
+            let shown = |at: usize| (at.saturating_sub(skip) as u16).min(line.width);
+            let (start, end) = (shown(error.at.start), shown(error.at.end));
+            let place = Rect {
+                width: end - start,
+                ..from(line, start)
+            };
+            cells.set_style(place, theme.mistake());
+            theme.warning()
+        }
         None => theme.faint(),
     };
     for (at, text) in lines.iter().enumerate() {

@@ -89,6 +89,11 @@ impl Theme {
         }
     }
 
+    /// The place of a mistake.
+    pub fn mistake(&self) -> Style {
+        self.warning().add_modifier(Modifier::UNDERLINED)
+    }
+
     /// The name of the view in sight.
     pub fn tab(&self) -> Style {
         self.selected().add_modifier(Modifier::BOLD)

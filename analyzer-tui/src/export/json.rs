@@ -15,6 +15,9 @@ pub(super) fn report(app: &App) -> String {
     if let Some(filter) = &app.settings.filter {
         object.insert("filter".to_owned(), json!(filter.text()));
     }
+    if let Some(compare) = app.settings.compare {
+        object.insert("compare".to_owned(), json!(compare.word()));
+    }
     match app.view {
         View::Timeline => timeline(app, &mut object),
         View::Overview => overview(app, &mut object),
@@ -25,7 +28,7 @@ pub(super) fn report(app: &App) -> String {
         View::Tree | View::Flame => {
             let tree = app.data.tree(&app.recording);
             let all: Vec<usize> = (0..tree.rows.len()).collect();
-            let table = tables::calltree(&app.data, tree, &all, |_| true);
+            let table = tables::calltree(&app.data, &app.recording, &all, |_| true);
             metrics(&table, &mut object);
             return finish(app, object, Some(&nested(&table)));
         }

@@ -17,7 +17,7 @@ pub(super) fn report(app: &App) -> String {
         View::Tree | View::Flame => {
             let tree = app.data.tree(&app.recording);
             let all: Vec<usize> = (0..tree.rows.len()).collect();
-            tables::calltree(&app.data, tree, &all, |_| true).text()
+            tables::calltree(&app.data, &app.recording, &all, |_| true).text()
         }
         _ => app.table.text(),
     });

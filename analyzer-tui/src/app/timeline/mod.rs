@@ -116,6 +116,21 @@ impl TimelineState {
         }
     }
 
+    /// The recording has grown.
+    pub(super) fn grow(&mut self, recording: &Recording) {
+        let old = self.end;
+        let new = TimelineState::new(recording);
+        self.end = new.end;
+        self.window = Window::default();
+        if self.range.end >= old {
+            let (start, length) = (self.range.start, self.length());
+            match start {
+                0 => self.show(0, u64::MAX),
+                _ => self.show(self.end - length.min(self.end), length),
+            }
+        }
+    }
+
     /// Shows a range, shifted or cut so that it lies within the recording.
     fn show(&mut self, start: u64, length: u64) {
         let length = length.clamp(SHORTEST.min(self.end), self.end);

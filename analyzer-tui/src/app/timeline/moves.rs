@@ -1,7 +1,5 @@
 //! Moving about on the timeline.
 
-use std::cell::OnceCell;
-
 use omp_model::ids::Nanos;
 
 use super::super::keys::{Action, Motion};
@@ -142,13 +140,17 @@ impl App {
     pub(in crate::app) fn reorder(&mut self) {
         let before = self.timeline.order.get();
         let thread = before.and_then(|order| order.threads.get(self.timeline.row).copied());
-        self.timeline.order = OnceCell::new();
-        // A box is of rows that are others now.
-        self.timeline.anchor = None;
+        let before = self.timeline.order.take();
+        let Some(before) = before else {
+            return;
+        };
+        if self.order().threads != before.threads {
+            // A box is of rows that are others now.
+            self.timeline.anchor = None;
+        }
         if let Some(thread) = thread {
-            let rows = self.order().threads.iter();
-            let row = rows.enumerate().find(|(_, other)| **other == thread);
-            self.timeline.row = row.map_or(0, |(row, _)| row);
+            let mut rows = self.order().threads.iter();
+            self.timeline.row = rows.position(|other| *other == thread).unwrap_or(0);
         }
     }
 

@@ -1,0 +1,59 @@
+//! A recording that grows while it is looked at.
+
+use std::sync::Arc;
+
+use omp_model::ids::Nanos;
+use omp_model::profile::ViewMode;
+
+use super::App;
+use crate::live::Progress;
+use crate::recording::Recording;
+
+/// How a recording stands while it is being made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Live {
+    /// Up to where it is read.
+    pub until: Nanos,
+    /// Whether this program has started it, so that it can end it.
+    pub program: bool,
+}
+
+impl App {
+    /// The viewpoint to begin with.
+    pub fn begin(&mut self, mode: ViewMode) {
+        self.change(|settings| settings.mode = mode);
+    }
+
+    /// The recording is being made, so far; `program`: this program has started it.
+    pub fn watch(&mut self, progress: Progress, program: bool) {
+        let live = Live {
+            until: progress.until,
+            program,
+        };
+        self.live = Some(live).filter(|_| !progress.finished);
+    }
+
+    /// The recording has grown. What is selected stays selected; a timeline that shows all time,
+    /// or the latest, goes on to do so.
+    pub fn renew(&mut self, recording: Arc<Recording>, progress: Progress) {
+        self.remember();
+        let before = std::mem::replace(&mut self.recording, recording);
+        let program = self.live.is_some_and(|live| live.program);
+        self.watch(progress, program);
+        if progress.finished {
+            let text = format!("the recording is complete: {}", self.recording.name);
+            self.tell(text);
+        }
+        // Numbers of functions are others now.
+        self.codes.clear();
+        self.timeline.grow(&self.recording);
+        self.look_anew(&before);
+    }
+
+    /// A text was put into the clipboard, or could not be.
+    pub fn copied(&mut self, result: Result<(), String>) {
+        self.wrote(
+            result.map(|()| "to the clipboard, if the terminal lets programs do that".to_owned()),
+        );
+    }
+}

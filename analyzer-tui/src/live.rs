@@ -1,0 +1,184 @@
+//! An experiment while it is recorded: the program under `collect`, and the records as they come.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use omp_model::experiment::{Experiment, RECORDS, Warning};
+use omp_model::ids::Nanos;
+use omp_model::symbolize::{self, Files};
+
+use crate::recording::Recording;
+
+/// How often a recording is looked at: `collect` appends twice a second.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Reading takes at most one part of so many of the time.
+const SHARE: u32 = 4;
+
+/// What `collect` says before the name of the experiment that it makes.
+const CREATING: &str = "Creating experiment directory ";
+
+/// `collect`, and under it the program.
+#[derive(Debug)]
+pub struct Recorder {
+    child: Child,
+    /// What both of them print, which would disturb the screen.
+    printed: File,
+}
+
+impl Recorder {
+    /// Starts `collect` with these words; what it prints is kept.
+    ///
+    /// # Errors
+    /// One sentence, if it cannot be started.
+    pub fn start(words: &[String]) -> Result<Recorder, String> {
+        let beside = std::env::current_exe().ok();
+        let beside = beside.map(|path| path.with_file_name("collect"));
+        let collect = beside.filter(|path| path.is_file());
+        let collect = collect.unwrap_or_else(|| PathBuf::from("collect"));
+        let refused = |error: io::Error| {
+            format!(
+                "cannot run {}: {error}; install collect beside analyzer",
+                collect.display()
+            )
+        };
+        let printed = unnamed_file().map_err(refused)?;
+        let copy = || printed.try_clone();
+        let child = Command::new(&collect)
+            .args(words)
+            .stdin(Stdio::null())
+            .stdout(copy().map_err(refused)?)
+            .stderr(copy().map_err(refused)?)
+            // What ends the terminal's programs does not end the recording.
+            .process_group(0)
+            .spawn()
+            .map_err(refused)?;
+        Ok(Recorder { child, printed })
+    }
+
+    /// The experiment's directory, once `collect` has told it.
+    pub fn directory(&mut self) -> Option<PathBuf> {
+        let printed = self.printed();
+        let line = printed
+            .lines()
+            .find_map(|line| line.strip_prefix(CREATING))?;
+        let (name, _) = line.rsplit_once(" (Process ID:")?;
+        Some(PathBuf::from(name))
+    }
+
+    /// Whether it still runs.
+    pub fn runs(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Ends the program as an interrupt from the keyboard would, and waits until the experiment
+    /// is complete.
+    pub fn stop(&mut self) {
+        let id = self.child.id().to_string();
+        let told = Command::new("kill").args(["-s", "INT", &id]).status();
+        if told.is_ok_and(|status| status.success()) {
+            // It cannot be waited for only if it was waited for before.
+            let _ = self.child.wait();
+        }
+    }
+
+    /// What the program and `collect` have printed so far.
+    pub fn printed(&mut self) -> String {
+        let mut bytes = Vec::new();
+        let read = self
+            .printed
+            .rewind()
+            .and_then(|()| self.printed.read_to_end(&mut bytes));
+        match read {
+            Ok(_) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(error) => format!("(what was printed cannot be read: {error})\n"),
+        }
+    }
+}
+
+/// A file for both to write to, at whose end each write goes.
+fn unnamed_file() -> io::Result<File> {
+    for number in 0.. {
+        let name = format!("parallax-live-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let opened = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create_new(true)
+            .open(&path);
+        match opened {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+            Ok(file) => {
+                std::fs::remove_file(&path)?;
+                return Ok(file);
+            }
+        }
+    }
+    Err(io::Error::from(io::ErrorKind::AlreadyExists))
+}
+
+/// How a recording stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// Up to where it is read.
+    pub until: Nanos,
+    /// Whether it is at its end.
+    pub finished: bool,
+}
+
+/// Reads an experiment again and again while it grows.
+#[derive(Debug)]
+pub struct Follower {
+    path: PathBuf,
+    length: u64,
+    wait: Duration,
+}
+
+impl Follower {
+    /// Of an experiment that is there, or will be.
+    pub fn new(path: &Path) -> Follower {
+        Follower {
+            path: path.to_owned(),
+            length: 0,
+            wait: Duration::ZERO,
+        }
+    }
+
+    /// Waits for more, and reads up to the last whole frame; `None` if nothing was added.
+    ///
+    /// # Errors
+    /// One sentence, if nothing can be read, which may change.
+    pub fn next(&mut self) -> Result<Option<(Recording, Progress)>, String> {
+        std::thread::sleep(self.wait);
+        self.wait = LOOK;
+        let length = std::fs::metadata(self.path.join(RECORDS)).map_or(0, |file| file.len());
+        if length == self.length {
+            return Ok(None);
+        }
+        let start = Instant::now();
+        let mut experiment = Experiment::open(&self.path).map_err(|why| why.to_string())?;
+        self.length = length;
+        let progress = Progress {
+            until: experiment.last,
+            finished: experiment.finished,
+        };
+        if !experiment.finished {
+            // That it is not at its end is no damage.
+            let is_damage = |warning: &Warning| {
+                !matches!(warning, Warning::Unfinished { .. } | Warning::Cut { .. })
+            };
+            experiment.warnings.retain(is_damage);
+            let symbols = symbolize::resolve(&experiment.tables, &mut Files::default());
+            experiment.symbols = Some(symbols);
+        }
+        let recording = Recording::of(experiment);
+        recording.work_ahead();
+        self.wait = LOOK.max(start.elapsed() * (SHARE - 1));
+        Ok(Some((recording, progress)))
+    }
+}
