@@ -3,7 +3,7 @@
 use omp_model::header::Header;
 use omp_model::metrics::Metric;
 use omp_model::views::notices::inferred_seconds;
-use omp_model::views::openmp::advice::{Loss, Reason};
+use omp_model::views::openmp::advice::Loss;
 use omp_model::views::openmp::efficiency::{Efficiency, Run};
 use omp_model::views::threads::kind_name;
 
@@ -91,10 +91,7 @@ fn first(run: &Run, losses: &[Loss], rows: &mut Vec<Row>) {
         ));
     }
     for (number, loss) in (1..).zip(losses.iter().take(LOSSES)) {
-        let to = match loss.reason {
-            Reason::Region(cause) => cause.words(),
-            Reason::Serial => "serial code",
-        };
+        let to = loss.reason.words();
         let share = 100.0 * loss.share;
         let linked = |text: String| Row {
             link: loss.spot.function.clone(),

@@ -124,15 +124,14 @@ impl<'a> Beside<'a> {
 
     fn columns_of(&self, column: &Column) -> Vec<Column> {
         let of = |number: usize| {
-            let unit = match (self.how, number) {
-                (_, 0) | (Compare::On, _) => String::new(),
-                (how, _) => format!(" {}", how.word()),
-            };
             let mut column = column.clone();
             column.id = format!("{}.{}", column.id, number + 1);
-            column.head[1] = format!("{} ({}){unit}", column.head[1], number + 1);
-            // The order is that of the largest in any experiment.
-            column.quantity = column.quantity.filter(|_| number == 0);
+            let number = number + 1;
+            column.head = match (self.how, number) {
+                (_, 1) => [column.head[0].clone(), format!("{} (1)", column.head[1])],
+                (Compare::On, _) => [String::new(), format!("({number})")],
+                (how, _) => [format!("({number})"), how.word().to_owned()],
+            };
             column
         };
         (0..self.count).map(of).collect()

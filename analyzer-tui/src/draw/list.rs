@@ -8,12 +8,16 @@ use ratatui::style::Style;
 use super::theme::Theme;
 use super::{fit, from, put};
 use crate::app::{App, View};
+use crate::compare::Beside;
 use crate::layout;
 use crate::report::{Column, Mark, Row};
 use crate::tables;
 
 /// Cells that a name should have at least.
 const NAME: usize = 40;
+
+/// Cells that a name has at least beside other experiments.
+const LEAST: usize = 28;
 
 /// Draws the table in sight.
 pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
@@ -30,19 +34,14 @@ pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
         // Names matter more than percentages, of which the first column keeps its own.
         (texts, widths) = table.cells(rows(), |at| at > 0);
     }
-    let is_code = matches!(app.view, View::Source | View::Disassembly);
-    let hidden = |column: &Column| match column.quantity {
-        // Of a line, what its calls took matters least.
-        Some(Quantity::Time(flavour, _)) => flavour == Flavour::Inclusive,
-        _ => false,
-    };
     let mut columns: Vec<&Column> = table.columns.iter().collect();
-    if is_code && narrow(&widths) && !columns.iter().all(|column| hidden(column)) {
-        let keep: Vec<bool> = columns.iter().map(|column| !hidden(column)).collect();
-        columns = kept(columns, &keep);
-        widths = kept(widths, &keep);
-        texts = texts.into_iter().map(|texts| kept(texts, &keep)).collect();
-    }
+    let keep = match narrow(&widths) {
+        true => kept_columns(app, &columns, &widths, usize::from(body.width)),
+        false => vec![true; columns.len()],
+    };
+    columns = kept(columns, &keep);
+    widths = kept(widths, &keep);
+    texts = texts.into_iter().map(|texts| kept(texts, &keep)).collect();
     let name_at = name_of(&widths);
     head(app, theme, (parts.head, &columns), &widths, cells);
     for (at, (row, texts)) in shown.iter().zip(&texts).enumerate() {
@@ -55,6 +54,38 @@ pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
         }
     }
     detail(app, theme, parts.detail, cells);
+}
+
+/// Which columns there is room for. Of a line, what its calls took matters least; beside other
+/// experiments the last metrics make room for names, and other metrics are a key away.
+fn kept_columns(app: &App, columns: &[&Column], widths: &[usize], room: usize) -> Vec<bool> {
+    let is_code = matches!(app.view, View::Source | View::Disassembly);
+    let compared = Beside::of(&app.data, &app.recording).is_some();
+    let hidden = |column: &&Column| match column.quantity {
+        Some(Quantity::Time(flavour, _)) => flavour == Flavour::Inclusive,
+        _ => false,
+    };
+    let mut keep = vec![true; columns.len()];
+    if (is_code || compared) && !columns.iter().all(hidden) {
+        keep = columns.iter().map(|column| !hidden(column)).collect();
+    }
+    if compared {
+        let group = app.recording.parts().len();
+        let taken = |keep: &[bool]| {
+            let kept = widths.iter().zip(keep).filter(|(_, keep)| **keep);
+            kept.map(|(width, _)| width + 2).sum::<usize>()
+        };
+        while taken(&keep) + LEAST > room {
+            let shown: Vec<usize> = (0..keep.len()).filter(|&at| keep[at]).collect();
+            if shown.len() <= group + 1 {
+                break;
+            }
+            shown[shown.len() - group..]
+                .iter()
+                .for_each(|&at| keep[at] = false);
+        }
+    }
+    keep
 }
 
 /// The items that are to be kept.

@@ -101,9 +101,11 @@ impl TimelineState {
             .duration()
             .max(recording.experiment.last);
         let end = end.0.max(SHORTEST);
+        let first = recording.experiment.tables.threads.first();
+        let first = first.map_or(0, |thread| thread.birth.0);
         TimelineState {
             range: 0..end,
-            time: 0,
+            time: first.min(end - 1),
             row: 0,
             top: 0,
             second: SecondLine::Share,

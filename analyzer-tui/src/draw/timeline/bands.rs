@@ -13,6 +13,9 @@ use crate::app::App;
 use crate::layout::TimelineParts;
 use crate::timeline::Band;
 
+/// From this width on the beginning of a name tells something.
+const LEGIBLE: usize = 8;
+
 /// Region instances, nested ones below those around them: a name where there is room, a line
 /// where not.
 pub(super) fn regions(app: &App, theme: &Theme, parts: &TimelineParts, cells: &mut Buffer) {
@@ -49,7 +52,12 @@ pub(super) fn regions(app: &App, theme: &Theme, parts: &TimelineParts, cells: &m
             0 => Style::new(),
             _ => theme.faint(),
         };
-        instance(app, band, line, style, cells);
+        let columns = columns(app, band, line.width);
+        let room = Rect {
+            width: columns.end.saturating_sub(columns.start),
+            ..from(line, columns.start)
+        };
+        instance(app, band, room, style, cells);
     }
 }
 
@@ -64,23 +72,22 @@ fn columns(app: &App, band: &Band, columns: u16) -> Range<u16> {
     start..at(band.end).max(start + 1).min(columns)
 }
 
+/// Draws a band over the whole of a line.
 fn instance(app: &App, band: &Band, line: Rect, style: Style, cells: &mut Buffer) {
-    let place = columns(app, band, line.width);
-    let width = usize::from(place.end.saturating_sub(place.start));
+    let width = usize::from(line.width);
     let text = match width {
         0 => return,
         1..3 => "─".repeat(width),
         _ => {
-            let name = app.recording.directives().construct_name(band.context);
+            let name = match width {
+                0..LEGIBLE => "",
+                _ => app.recording.directives().construct_name(band.context),
+            };
             let name = fit(name, width - 2);
             format!("├{name:─<fill$}┤", fill = width - 2)
         }
     };
-    let room = Rect {
-        width: width as u16,
-        ..from(line, place.start)
-    };
-    put(cells, room, &text, style);
+    put(cells, line, &text, style);
 }
 
 /// The tasks and nested regions that a thread was in: pieces of tasks that are listed as they
@@ -97,23 +104,41 @@ pub(super) fn tasks(app: &App, theme: &Theme, thread: ThreadId, line: Rect, cell
     let mut at = 0;
     for run in inner.chunk_by(|left, right| left == right) {
         if let Some(context) = run[0] {
-            let name = app.recording.directives().construct_name(context);
-            let text = format!("{:╌<width$}", fit(name, run.len()), width = run.len());
+            let width = run.len();
+            let name = match width {
+                0..LEGIBLE => "",
+                _ => app.recording.directives().construct_name(context),
+            };
+            let text = format!("{:╌<width$}", fit(name, width));
             put(cells, from(line, at), &text, theme.faint());
         }
         at += run.len() as u16;
     }
-    let Some(pieces) = timeline.tasks(thread) else {
-        return;
-    };
-    // Those that run on top of others are drawn over them.
-    let mut within: Vec<&Band> = pieces.within(range.clone()).collect();
-    within.sort_by_key(|band| band.lane);
-    for (number, band) in within.into_iter().enumerate() {
-        let style = match number % 2 {
-            0 => Style::new(),
-            _ => theme.faint(),
-        };
-        instance(app, band, line, style, cells);
+    if let Some(pieces) = timeline.tasks(thread) {
+        // Of tasks that run on top of others the innermost is in sight.
+        let mut within: Vec<&Band> = pieces.within(range.clone()).collect();
+        within.sort_by_key(|band| band.lane);
+        let mut owners: Vec<Option<usize>> = vec![None; usize::from(line.width)];
+        for (number, band) in within.iter().enumerate() {
+            let place = columns(app, band, line.width);
+            if let Some(owned) = owners.get_mut(usize::from(place.start)..usize::from(place.end)) {
+                owned.fill(Some(number));
+            }
+        }
+        let mut at = 0;
+        for run in owners.chunk_by(|left, right| left == right) {
+            if let Some(number) = run[0] {
+                let room = Rect {
+                    width: run.len() as u16,
+                    ..from(line, at)
+                };
+                let style = match number % 2 {
+                    0 => Style::new(),
+                    _ => theme.faint(),
+                };
+                instance(app, within[number], room, style, cells);
+            }
+            at += run.len() as u16;
+        }
     }
 }
