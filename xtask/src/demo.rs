@@ -29,30 +29,48 @@ const VIEWS: [(&str, &[&str]); 3] = [
 
 /// Builds, records and reads.
 pub(crate) fn demo() -> Outcome {
-    let compiler = packages::clang("the demo's OpenMP program")?;
-    install::build_release()?;
-    check_permission(&std::fs::read_to_string(PARANOID).unwrap_or_default())?;
-    let program = fixtures::program("demo").expect("the catalogue has the demo");
-    let folder = Scratch::new()?;
-    println!("\n$ {} -O2 -g -fopenmp demo.c -o demo -lm", compiler.name);
-    let exe = fixtures::build(program, &compiler, Opt::O2, &target().join("fixtures"))
-        .map_err(|e| e.to_string())?;
-    std::fs::copy(&exe, folder.path.join("demo"))
-        .map_err(|e| format!("{} cannot be copied: {e}", exe.display()))?;
-    let threads = std::thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 4));
-    println!("\n$ export OMP_NUM_THREADS={threads}");
-    let mut collect = folder.tool("collect");
-    collect
-        .args(["-O", "demo.er", "./demo"])
-        .env("OMP_NUM_THREADS", threads.to_string());
-    run(&mut collect).map_err(|sentence| {
-        format!("{sentence}; what collect said above tells what it lacks on this machine")
-    })?;
+    let recorded = Recorded::new()?;
     for (what_to_see, words) in VIEWS {
         println!("\n{what_to_see}");
-        run(folder.tool("er_print").args(words))?;
+        run(recorded.folder.tool("er_print").args(words))?;
     }
     Ok(())
+}
+
+/// The demo's program, recorded; removed at the end.
+pub(crate) struct Recorded {
+    folder: Scratch,
+}
+
+impl Recorded {
+    /// Builds everything and records the program.
+    pub(crate) fn new() -> Outcome<Recorded> {
+        let compiler = packages::clang("the demo's OpenMP program")?;
+        install::build_release()?;
+        check_permission(&std::fs::read_to_string(PARANOID).unwrap_or_default())?;
+        let program = fixtures::program("demo").expect("the catalogue has the demo");
+        let folder = Scratch::new()?;
+        println!("\n$ {} -O2 -g -fopenmp demo.c -o demo -lm", compiler.name);
+        let exe = fixtures::build(program, &compiler, Opt::O2, &target().join("fixtures"))
+            .map_err(|e| e.to_string())?;
+        std::fs::copy(&exe, folder.path.join("demo"))
+            .map_err(|e| format!("{} cannot be copied: {e}", exe.display()))?;
+        let threads = std::thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 4));
+        println!("\n$ export OMP_NUM_THREADS={threads}");
+        let mut collect = folder.tool("collect");
+        collect
+            .args(["-O", "demo.er", "./demo"])
+            .env("OMP_NUM_THREADS", threads.to_string());
+        run(&mut collect).map_err(|sentence| {
+            format!("{sentence}; what collect said above tells what it lacks on this machine")
+        })?;
+        Ok(Recorded { folder })
+    }
+
+    /// The experiment.
+    pub(crate) fn experiment(&self) -> PathBuf {
+        self.folder.path.join("demo.er")
+    }
 }
 
 const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";

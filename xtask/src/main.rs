@@ -1,4 +1,4 @@
-//! The tasks of this repository: `cargo xtask demo | test | install | fixtures | bench | ci`.
+//! The tasks of this repository: `cargo xtask demo | test | install | fixtures | bench | pictures | ci`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,6 +11,7 @@ mod demo;
 mod install;
 mod measure;
 mod packages;
+mod pictures;
 
 const USAGE: &str = "\
 usage: cargo xtask TASK
@@ -20,7 +21,8 @@ usage: cargo xtask TASK
   ci                     the same as test: what .ci/run calls is what a person runs
   install --prefix DIR   build in release mode and install under DIR
   fixtures [NAME...]     build and run the fixtures and print what they measured
-  bench [GROUP...]       measure what Parallax costs beside other profilers; --help says more";
+  bench [GROUP...]       measure what Parallax costs beside other profilers; --help says more
+  pictures [EXPERIMENT]  make docs/pictures from analyzer in a terminal, of the demo's run or another";
 
 /// A task's result; the error is one sentence that says what to do.
 pub(crate) type Outcome<T = ()> = Result<T, String>;
@@ -49,6 +51,8 @@ fn main() -> ExitCode {
         }
         ["fixtures", ref names @ ..] => measure::fixtures(names),
         ["bench", ref words @ ..] => bench::bench(words),
+        ["pictures"] => pictures::pictures(None),
+        ["pictures", experiment] => pictures::pictures(Some(experiment)),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;

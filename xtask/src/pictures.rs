@@ -1,0 +1,359 @@
+//! `cargo xtask pictures`: pictures of analyzer's views, made from the program in a real terminal.
+//!
+//! tmux runs it, keys are sent as a person would press them, and the screen with its colours
+//! becomes an SVG on a ground of its own, so that it can be read on light pages and on dark ones.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::command::{cannot_start, cargo, run, works};
+use crate::{Outcome, demo, root, target};
+
+/// A picture: its file's name, and the keys that lead to what it shows.
+struct Picture {
+    name: &'static str,
+    keys: &'static [&'static str],
+}
+
+/// The pictures, in folder `docs/pictures`.
+const PICTURES: [Picture; 5] = [
+    Picture {
+        name: "overview",
+        keys: &["1"],
+    },
+    Picture {
+        name: "timeline",
+        keys: &[
+            "9", "End", "Right", "Right", "Right", "Right", "Right", "Right", "Right", "Right",
+            "+", "+", "+", "+", "+", ".", ".", ".",
+        ],
+    },
+    Picture {
+        name: "flamegraph",
+        keys: &["5", "Down", "Down", "Down"],
+    },
+    Picture {
+        name: "regions",
+        keys: &["7", "Down"],
+    },
+    Picture {
+        name: "disassembly",
+        keys: &[
+            "2", "/", "p", "a", "r", "a", "l", "l", "e", "l", "Enter", "d",
+        ],
+    },
+];
+
+/// Columns and lines of the terminal.
+const SIZE: (usize, usize) = (120, 30);
+
+/// The name of tmux's server, which no other use of it has.
+const SERVER: &str = "parallax-pictures";
+
+/// How long the program may take to open an experiment, and to answer a key.
+const OPEN: Duration = Duration::from_secs(3);
+const ANSWER: Duration = Duration::from_millis(400);
+
+/// Makes all pictures of an experiment, or of the demo's.
+pub(crate) fn pictures(experiment: Option<&str>) -> Outcome {
+    if !works(Command::new("tmux").arg("-V")) {
+        return Err("pictures are made in tmux: install it".to_owned());
+    }
+    run(cargo().args(["build", "--release", "-p", "analyzer-tui"]))?;
+    let recorded = match experiment {
+        Some(_) => None,
+        None => Some(demo::Recorded::new()?),
+    };
+    let experiment = match (experiment, &recorded) {
+        (Some(path), _) => PathBuf::from(path),
+        (None, Some(recorded)) => recorded.experiment(),
+        (None, None) => return Err("there is nothing to make pictures of".to_owned()),
+    };
+    let folder = root().join("docs/pictures");
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| format!("{} cannot be made: {error}", folder.display()))?;
+    for picture in PICTURES {
+        let screen = captured(&experiment, picture.keys)?;
+        let path = folder.join(format!("{}.svg", picture.name));
+        std::fs::write(&path, svg(&cells(&screen), SIZE.0))
+            .map_err(|error| format!("{} cannot be written: {error}", path.display()))?;
+        println!("{}", path.display());
+    }
+    Ok(())
+}
+
+fn tmux(words: &[&str]) -> Outcome<String> {
+    let mut command = Command::new("tmux");
+    command.args(["-L", SERVER, "-f", "/dev/null"]).args(words);
+    let output = command
+        .output()
+        .map_err(|error| cannot_start(&command, &error))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(format!(
+            "tmux {}: {}",
+            words.join(" "),
+            String::from_utf8_lossy(&output.stderr).trim()
+        )),
+    }
+}
+
+/// The screen after some keys, with its colours as escape sequences.
+fn captured(experiment: &Path, keys: &[&str]) -> Outcome<String> {
+    let analyzer = target().join("release/analyzer");
+    let (width, height) = (SIZE.0.to_string(), SIZE.1.to_string());
+    let program = analyzer.display().to_string();
+    let experiment = experiment.display().to_string();
+    tmux(&[
+        "new-session",
+        "-d",
+        "-x",
+        &width,
+        "-y",
+        &height,
+        "env",
+        "TERM=xterm-256color",
+        &program,
+        &experiment,
+    ])?;
+    sleep(OPEN);
+    for key in keys {
+        tmux(&["send-keys", key])?;
+        sleep(ANSWER);
+    }
+    let screen = tmux(&["capture-pane", "-e", "-p"]);
+    tmux(&["kill-server"])?;
+    screen
+}
+
+/// How a cell looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Look {
+    ink: Option<u8>,
+    ground: Option<u8>,
+    bold: bool,
+    dim: bool,
+    underlined: bool,
+    reversed: bool,
+}
+
+type Cell = (char, Look);
+
+/// The cells of a captured screen, line by line.
+fn cells(screen: &str) -> Vec<Vec<Cell>> {
+    let mut look = Look::default();
+    let mut lines = Vec::new();
+    for line in screen.lines() {
+        let mut row = Vec::new();
+        let mut letters = line.chars();
+        while let Some(letter) = letters.next() {
+            if letter != '\x1b' {
+                row.push((letter, look));
+                continue;
+            }
+            // `ESC [ numbers m`; whatever else there is has no look.
+            if letters.as_str().starts_with('[') {
+                letters.next();
+                let mut numbers = String::new();
+                for letter in letters.by_ref() {
+                    if letter.is_ascii_alphabetic() {
+                        if letter == 'm' {
+                            change(&mut look, &numbers);
+                        }
+                        break;
+                    }
+                    numbers.push(letter);
+                }
+            }
+        }
+        lines.push(row);
+    }
+    lines
+}
+
+/// Takes over the numbers of a sequence of "select graphic rendition" (ECMA-48).
+fn change(look: &mut Look, numbers: &str) {
+    let mut numbers = numbers
+        .split([';', ':'])
+        .map(|word| word.parse::<u8>().unwrap_or(0));
+    while let Some(number) = numbers.next() {
+        match number {
+            0 => *look = Look::default(),
+            1 => look.bold = true,
+            2 => look.dim = true,
+            4 => look.underlined = true,
+            7 => look.reversed = true,
+            22 => (look.bold, look.dim) = (false, false),
+            24 => look.underlined = false,
+            27 => look.reversed = false,
+            30..=37 => look.ink = Some(number - 30),
+            39 => look.ink = None,
+            40..=47 => look.ground = Some(number - 40),
+            49 => look.ground = None,
+            90..=97 => look.ink = Some(number - 90 + 8),
+            100..=107 => look.ground = Some(number - 100 + 8),
+            38 | 48 => {
+                // 38;5;N: an entry of the table of 256 colours.
+                let entry = numbers
+                    .next()
+                    .filter(|kind| *kind == 5)
+                    .and_then(|_| numbers.next());
+                match number {
+                    38 => look.ink = entry,
+                    _ => look.ground = entry,
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The terminal's own ground and ink.
+const GROUND: &str = "#16181d";
+const INK: &str = "#d3d7de";
+
+/// An entry of the table of 256 colours, as `#rrggbb`: xterm's.
+fn colour(entry: u8) -> String {
+    const FIRST: [&str; 16] = [
+        "#16181d", "#d54e53", "#7cb342", "#e7c547", "#5c9ded", "#c397d8", "#5fc9c0", "#d3d7de",
+        "#7f8490", "#ff6b6b", "#a5d66f", "#f5e16a", "#8cbcff", "#dcb4ec", "#8fe3da", "#ffffff",
+    ];
+    match entry {
+        0..=15 => FIRST[usize::from(entry)].to_owned(),
+        16..=231 => {
+            let level = |step: u8| if step == 0 { 0 } else { 55 + 40 * step };
+            let cube = entry - 16;
+            let [red, green, blue] = [cube / 36, cube / 6 % 6, cube % 6].map(level);
+            format!("#{red:02x}{green:02x}{blue:02x}")
+        }
+        232..=255 => {
+            let grey = 8 + 10 * (entry - 232);
+            format!("#{grey:02x}{grey:02x}{grey:02x}")
+        }
+    }
+}
+
+impl Look {
+    fn colours(&self) -> (String, Option<String>) {
+        let ink = self.ink.map(colour);
+        let ground = self.ground.map(colour);
+        match self.reversed {
+            false => (ink.unwrap_or_else(|| INK.to_owned()), ground),
+            true => (
+                ground.unwrap_or_else(|| GROUND.to_owned()),
+                Some(ink.unwrap_or_else(|| INK.to_owned())),
+            ),
+        }
+    }
+}
+
+/// Pixels of a cell, and around the screen.
+const CELL: (f64, f64) = (8.4, 18.0);
+const MARGIN: f64 = 12.0;
+
+/// A picture of a screen.
+fn svg(lines: &[Vec<Cell>], columns: usize) -> String {
+    let width = columns as f64 * CELL.0 + 2.0 * MARGIN;
+    let height = lines.len() as f64 * CELL.1 + 2.0 * MARGIN;
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" \
+         font-family=\"ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace\" \
+         font-size=\"14\">\n<rect width=\"{width:.0}\" height=\"{height:.0}\" rx=\"8\" \
+         fill=\"{GROUND}\"/>\n"
+    );
+    for (number, line) in lines.iter().enumerate() {
+        let top = MARGIN + number as f64 * CELL.1;
+        let mut at = 0;
+        for cells in line.chunk_by(|left, right| left.1 == right.1) {
+            let x = MARGIN + at as f64 * CELL.0;
+            run_of(cells, (x, top), &mut svg);
+            at += cells.len();
+        }
+    }
+    svg.push_str("</svg>\n");
+    svg
+}
+
+/// Cells of one look.
+fn run_of(cells: &[Cell], (x, top): (f64, f64), svg: &mut String) {
+    let look = cells[0].1;
+    let (ink, ground) = look.colours();
+    let width = cells.len() as f64 * CELL.0;
+    if let Some(ground) = ground {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            svg,
+            "<rect x=\"{x:.1}\" y=\"{top:.0}\" width=\"{width:.1}\" height=\"{:.0}\" \
+             fill=\"{ground}\"/>",
+            CELL.1
+        );
+    }
+    let text: String = cells.iter().map(|cell| cell.0).collect();
+    let start = text.chars().take_while(|letter| *letter == ' ').count();
+    let text = text.trim();
+    if text.is_empty() {
+        return;
+    }
+    let mut style = String::new();
+    for (is, words) in [
+        (look.bold, " font-weight=\"bold\""),
+        (look.dim, " opacity=\"0.6\""),
+        (look.underlined, " text-decoration=\"underline\""),
+    ] {
+        style.push_str(if is { words } else { "" });
+    }
+    let escaped = text
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;");
+    let _ = writeln!(
+        svg,
+        "<text x=\"{:.1}\" y=\"{:.0}\" fill=\"{ink}\"{style} textLength=\"{:.1}\" \
+         lengthAdjust=\"spacingAndGlyphs\" xml:space=\"preserve\">{escaped}</text>",
+        x + start as f64 * CELL.0,
+        top + 14.0,
+        text.chars().count() as f64 * CELL.0
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_and_marks_are_read_from_a_captured_screen() {
+        let lines = cells("a\x1b[1;38;5;36mb\x1b[7mc\x1b[0m d\nnext");
+        let looks: Vec<Look> = lines[0].iter().map(|cell| cell.1).collect();
+        let plain = Look::default();
+        let green = Look {
+            ink: Some(36),
+            bold: true,
+            ..plain
+        };
+        let turned = Look {
+            reversed: true,
+            ..green
+        };
+        assert_eq!(looks, [plain, green, turned, plain, plain]);
+        assert_eq!(lines[1].len(), 4);
+    }
+
+    #[test]
+    fn a_picture_has_grounds_below_texts_of_exact_width() {
+        let svg = svg(&cells("\x1b[48;5;166m b<\x1b[0m"), 10);
+        assert!(svg.contains("fill=\"#d75f00\"/>"), "{svg}");
+        assert!(svg.contains("textLength=\"16.8\""), "{svg}");
+        assert!(svg.contains(">b&lt;</text>"), "{svg}");
+    }
+
+    #[test]
+    fn entries_of_the_table_are_xterms() {
+        assert_eq!(colour(16), "#000000");
+        assert_eq!(colour(36), "#00af87");
+        assert_eq!(colour(231), "#ffffff");
+        assert_eq!(colour(246), "#949494");
+    }
+}
