@@ -2,6 +2,8 @@
 
 use omp_model::filter::Word;
 use omp_model::metrics::Metric;
+use omp_model::profile::Callee;
+use omp_model::symbols::FunctionId;
 use omp_model::views::names::{base_name, without_parameters};
 
 use crate::commands::{COMMANDS, Command, find};
@@ -63,9 +65,13 @@ impl Known {
         let mut known = Known::default();
         for recording in session.recordings() {
             let names = recording.names(Default::default());
-            let functions = &names.symbols.functions;
-            let functions = functions.iter().map(|it| without_parameters(&it.name));
-            known.functions.extend(functions.map(str::to_owned));
+            let functions = names.symbols.functions.iter().zip(0..);
+            let functions = functions.map(|(function, id)| match function.outlined {
+                // What lists call it, not its symbol.
+                Some(_) => names.name(Callee::Function(FunctionId(id))),
+                None => without_parameters(&function.name).to_owned(),
+            });
+            known.functions.extend(functions);
             let files = names.symbols.files.iter();
             known
                 .sources
@@ -92,11 +98,15 @@ impl Known {
     pub(crate) fn candidates(&self, typed: &str) -> Option<(usize, Vec<String>)> {
         let line = typed.trim_start();
         let Some((first, rest)) = line.split_once(char::is_whitespace) else {
-            let (dash, name) = match line.strip_prefix('-') {
+            let (dash, beginning) = match line.strip_prefix('-') {
                 Some(name) => ("-", name),
                 None => ("", line),
             };
-            let names = commands(name).map(|name| format!("{dash}{name}"));
+            let name = |(name, takes): (&str, bool)| {
+                let space = if takes { " " } else { "" };
+                format!("{dash}{name}{space}")
+            };
+            let names = commands(beginning).map(name);
             return Some((typed.len() - line.len(), names.collect()));
         };
         let Ok(command) = find(first.strip_prefix('-').unwrap_or(first)) else {
@@ -109,9 +119,13 @@ impl Known {
         let names = |names: &[String]| {
             let rest = rest.trim_start();
             let from = typed.len() - rest.len();
-            let typed = rest.trim_start_matches(['"', '\'']);
-            let fits = names.iter().filter(|name| begins(name, typed));
-            Some((from, fits.map(|name| quoted(name)).collect()))
+            let bare = rest.trim_start_matches(['"', '\'']);
+            let fits: Vec<&String> = names.iter().filter(|name| begins(name, bare)).collect();
+            // All in the same way, so that what they have in common can be typed for the user.
+            let quote =
+                bare.len() < rest.len() || fits.iter().any(|name| name.contains([' ', '#']));
+            let word = |name: &&String| if quote { quoted(name) } else { (*name).clone() };
+            Some((from, fits.iter().map(word).collect()))
         };
         match kind(command) {
             Kind::Function => names(&self.functions),
@@ -144,12 +158,15 @@ impl Known {
     }
 }
 
-/// The names of commands that begin so, in the order of their alphabet.
-fn commands(beginning: &str) -> impl Iterator<Item = &'static str> {
+/// The names of commands that begin so, in the order of their alphabet, and whether they take an
+/// argument.
+fn commands(beginning: &str) -> impl Iterator<Item = (&'static str, bool)> {
     let supported = COMMANDS.iter().filter(|command| command.action.is_some());
-    let names = supported
-        .flat_map(|command| std::iter::once(command.name).chain(command.aliases.iter().copied()));
-    let mut names: Vec<&str> = names.filter(|name| begins(name, beginning)).collect();
+    let names = supported.flat_map(|command| {
+        let names = std::iter::once(command.name).chain(command.aliases.iter().copied());
+        names.map(|name| (name, !command.arguments.is_empty()))
+    });
+    let mut names: Vec<_> = names.filter(|(name, _)| begins(name, beginning)).collect();
     names.sort_unstable();
     names.into_iter()
 }
@@ -195,11 +212,8 @@ fn metrics(typed: &str) -> (usize, Vec<String>) {
 
 /// A name as one word of a line.
 fn quoted(name: &str) -> String {
-    match name.contains([' ', '#', '\'', '"']) {
-        false => name.to_owned(),
-        true if name.contains('"') => format!("'{name}'"),
-        true => format!("\"{name}\""),
-    }
+    let mark = if name.contains('"') { '\'' } else { '"' };
+    format!("{mark}{name}{mark}")
 }
 
 #[cfg(test)]
@@ -233,13 +247,13 @@ mod tests {
                 words.iter().map(|&it| it.to_owned()).collect::<Vec<_>>(),
             )
         };
-        assert_eq!(candidates("fsi"), found(0, &["fsingle"]));
+        assert_eq!(candidates("fsi"), found(0, &["fsingle "]));
         assert_eq!(candidates("  -FSU"), found(2, &["-fsummary"]));
         assert_eq!(candidates("viewmode m"), found(9, &["machine"]));
         assert_eq!(candidates("scc all:par"), found(8, &["parallel"]));
         assert_eq!(
             candidates("fsingle \"fo"),
-            found(8, &["foo", "\"foo -- OMP task from line 3\""])
+            found(8, &["\"foo\"", "\"foo -- OMP task from line 3\""])
         );
         assert_eq!(candidates("csi sol"), found(4, &["solve"]));
         assert_eq!(candidates("source foo."), found(7, &["foo.c"]));

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// The folder of an experiment that holds archived files.
-const ARCHIVE: &str = "archives";
+pub const ARCHIVE: &str = "archives";
 
 /// How sources and load objects are looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +50,7 @@ impl SearchPath {
             .into_iter()
             .find(|path| path.is_file())
     }
+
     fn candidates(&self, recorded: &str, experiments: &[String]) -> Vec<PathBuf> {
         let archived = experiments.iter().map(|experiment| {
             let archive = Path::new(experiment).join(ARCHIVE);

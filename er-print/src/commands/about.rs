@@ -426,9 +426,9 @@ fn overview_text(scene: &Scene<'_>, overview: &Overview) -> String {
     let count: usize = overview.threads.iter().map(|(_, count)| count).sum();
     let duration = header.duration_ns as f64 / 1e9;
     let first = First::of(scene);
-    let mut report = first
-        .as_ref()
-        .map_or_else(String::new, |first| format!("{}\n", first.losses_text()));
+    let mut report = first.as_ref().map_or_else(String::new, |first| {
+        format!("{}\n{}", first.losses_text(), first.budget_text())
+    });
     report.push_str(&format!(
         "Experiment: {}\n  Target: '{}'\n  Host: {} ({} CPUs)\n  Start: {}\n  Duration: {} \
          seconds\n  Processes: {}\n  Threads: {count} ({})\n\nTime of all threads\n",

@@ -7,13 +7,13 @@ use omp_model::ids::ModuleId;
 use omp_model::profile::Callee;
 use omp_model::symbols::{FunctionId, InlinedPlace};
 use omp_model::views::names::base_name;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::lists::footer;
 use super::source::{self, Hot};
 use crate::failure::Stop;
 use crate::json;
-use crate::session::{PrintMode, Scene, Session};
+use crate::session::{Compare, PrintMode, Scene, Session};
 use crate::text::{self, Annotated};
 
 /// The annotated instructions of a function.
@@ -23,15 +23,74 @@ pub(crate) fn disasm(session: &mut Session<'_>, arguments: &[String]) -> Result<
         None => None,
     };
     let report = {
-        let scene = session.scene()?;
-        let id = find(&scene, &arguments[0], number)?;
-        let report = Report::new(&scene, id);
-        match scene.settings.print {
-            PrintMode::Text => report.text(&scene),
-            PrintMode::Json => report.json(&scene),
+        let each = in_each(session, &arguments[0], number)?;
+        let reports = each
+            .iter()
+            .map(|(scene, id)| (scene, Report::new(scene, *id)));
+        match session.settings.print {
+            PrintMode::Text => reports.map(|(scene, it)| it.text(scene)).collect(),
+            PrintMode::Json => {
+                // One object: the further listings stand in the first.
+                let mut objects = reports.map(|(scene, it)| (scene, it.json(scene)));
+                let (scene, mut first) = objects
+                    .next()
+                    .ok_or_else(|| Stop::words("disasm has nothing to show"))?;
+                let others: Vec<Value> = objects.map(|(_, object)| object.into()).collect();
+                if !others.is_empty() {
+                    first.insert("others".to_owned(), json!(others));
+                }
+                json::finish(scene, first)
+            }
         }
     };
     session.print(&report)
+}
+
+/// The function in all experiments together; in each by itself if its load object was built anew
+/// between them, or if they are compared: instructions of two builds have nothing in common.
+fn in_each<'s>(
+    session: &'s Session<'_>,
+    name: &str,
+    number: Option<usize>,
+) -> Result<Vec<(Scene<'s>, FunctionId)>, Stop> {
+    let recordings = session.recordings();
+    let together = |session: &'s Session<'_>| {
+        let scene = session.scene()?;
+        let id = find(&scene, name, number)?;
+        Ok(vec![(scene, id)])
+    };
+    if recordings.len() < 2 {
+        return together(session);
+    }
+    let mut each = Vec::new();
+    let mut why = None;
+    for recording in recordings {
+        let scene = session.scene_of(recording)?;
+        match find(&scene, name, number) {
+            Ok(id) => each.push((scene, id)),
+            Err(stop) => {
+                why.get_or_insert(stop);
+            }
+        }
+    }
+    if each.is_empty() {
+        return Err(why.unwrap_or_else(|| Stop::words("disasm needs an experiment")));
+    }
+    let build = |(scene, id): &(Scene<'s>, FunctionId)| {
+        let function = &scene.names.symbols.functions[id.0 as usize];
+        let module = scene.names.tables.modules.get(function.module.0);
+        module.map(|module| match module.build_id.as_str() {
+            "" => module.path.clone(),
+            id => id.to_owned(),
+        })
+    };
+    let one_build = each
+        .windows(2)
+        .all(|pair| build(&pair[0]) == build(&pair[1]));
+    match one_build && session.settings.compare == Compare::Off {
+        true => together(session),
+        false => Ok(each),
+    }
 }
 
 fn find(scene: &Scene<'_>, name: &str, number: Option<usize>) -> Result<FunctionId, Stop> {
@@ -173,7 +232,7 @@ impl Report {
         chain.collect::<Vec<_>>().join("; ")
     }
 
-    fn json(&self, scene: &Scene<'_>) -> String {
+    fn json(&self, scene: &Scene<'_>) -> Map<String, Value> {
         let quantities = source::time_quantities(scene);
         let files = &scene.names.symbols.files;
         let place = |at: &InlinedPlace| {
@@ -206,6 +265,6 @@ impl Report {
         object.insert("total".to_owned(), total);
         let rows = self.listing.rows.iter().zip(&self.hot).map(row);
         object.insert("rows".to_owned(), rows.collect());
-        json::finish(scene, object)
+        object
     }
 }

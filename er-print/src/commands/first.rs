@@ -1,6 +1,7 @@
 //! What `overview` begins with: what to do first, and how well the threads were used.
 
-use omp_model::views::openmp::advice::{Loss, Reason, losses};
+use omp_model::views::openmp::advice::{Loss, losses};
+use omp_model::views::openmp::budget::{Budget, ready};
 use omp_model::views::openmp::efficiency::{Efficiency, Run, efficiency};
 use omp_model::views::openmp::regions::regions;
 use serde_json::{Map, Value, json};
@@ -17,7 +18,15 @@ const LARGEST: usize = 3;
 pub(super) struct First {
     run: Run,
     losses: Vec<Loss>,
+    budget: Option<Budget>,
+    /// Thread time, and what of it threads were ready to run and had no CPU for.
+    ready: (f64, f64),
+    /// Of the machine.
+    cpus: u32,
 }
+
+/// From this share of the thread time on, a machine is too crowded for what is measured on it.
+const CROWDED: f64 = 0.1;
 
 impl First {
     pub(super) fn of(scene: &Scene<'_>) -> Option<First> {
@@ -28,19 +37,23 @@ impl First {
         let regions = regions(profile, &scene.names, &measured);
         let run = efficiency(profile, scene.names.tables, &measured, &regions)?;
         let losses = losses(profile, &scene.names, &measured, &regions, &run);
-        Some(First { run, losses })
+        Some(First {
+            budget: Budget::of(&run, &regions, scene.names.tables),
+            ready: ready(profile, scene.names.tables),
+            cpus: scene.recording.experiment.header.cpus,
+            run,
+            losses,
+        })
     }
 
     pub(super) fn losses_text(&self) -> String {
         let mut report = "What to do first\n".to_owned();
+        report.push_str(&self.crowded());
         if self.losses.is_empty() {
             report.push_str("  Nothing stands out: no loss takes a thousandth of the run\n");
         }
         for (number, loss) in (1..).zip(self.losses.iter().take(LARGEST)) {
-            let to = match loss.reason {
-                Reason::Region(cause) => cause.words(),
-                Reason::Serial => "serial code",
-            };
+            let to = loss.reason.words();
             report.push_str(&format!(
                 "  {number}. {}: {} s of {} s ({:.1} %) lost to {to}: {}; {}\n",
                 loss.spot.short(),
@@ -52,6 +65,53 @@ impl First {
             ));
         }
         report
+    }
+
+    /// What comes before every other advice: threads that find no CPU.
+    fn crowded(&self) -> String {
+        let (all, ready) = self.ready;
+        if ready < CROWDED * all {
+            return String::new();
+        }
+        let (who, hint) = match self.run.threads > self.cpus as usize {
+            true => (
+                format!("{} threads had {} CPUs", self.run.threads, self.cpus),
+                "use no more threads than CPUs (OMP_NUM_THREADS)",
+            ),
+            false => (
+                "other programs had the CPUs".to_owned(),
+                "measure on a machine that is idle, or with fewer threads",
+            ),
+        };
+        format!(
+            "  The machine was crowded: {who}, and threads were ready to run for {} s of {} s \
+             ({:.1} %) without one; {hint}: every time below has this in it\n",
+            text::seconds(ready),
+            text::seconds(all),
+            text::percent(ready, all)
+        )
+    }
+
+    /// What became of the wall time.
+    pub(super) fn budget_text(&self) -> String {
+        let Some(budget) = &self.budget else {
+            return String::new();
+        };
+        let mut report = format!(
+            "Where {} s on {} threads went\n",
+            text::seconds(self.run.wall),
+            self.run.threads
+        );
+        for (words, _, seconds) in budget.parts() {
+            let percent = text::percent(seconds, self.run.wall);
+            if percent >= 0.05 {
+                report.push_str(&format!(
+                    "  {words:<28}{:>10} s{percent:>8.1} %\n",
+                    text::seconds(seconds)
+                ));
+            }
+        }
+        report + "\n"
     }
 
     pub(super) fn efficiency_text(&self) -> String {
@@ -95,9 +155,18 @@ impl First {
                 "hint": loss.hint,
             })
         };
+        let (all, ready) = self.ready;
+        let ready = json!({"seconds": ready, "of": all, "cpus": self.cpus});
+        let budget = self.budget.map(|budget| {
+            let parts = budget.parts().into_iter();
+            let parts = parts.map(|(_, id, seconds)| (id.to_owned(), json!(seconds)));
+            Value::Object(parts.collect())
+        });
         let serial = self.run.serial;
         let losses: Vec<Value> = self.losses.iter().map(loss).collect();
         let mut object = Map::new();
+        object.insert("ready_without_cpu".to_owned(), ready);
+        object.insert("wall_time".to_owned(), json!(budget));
         object.insert("losses".to_owned(), json!(losses));
         object.insert("efficiency".to_owned(), node(&self.run.efficiency));
         object.insert(

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use omp_model::metrics::{Column, Flavour, Metric, Quantity};
+use omp_model::places::ARCHIVE;
 use omp_model::spelling::nearest;
 use omp_model::symbols::{FileId, Function, FunctionId};
 use omp_model::views::annotated::{FileTimes, Happened, LineTimes, Note, file_times};
@@ -185,8 +186,16 @@ pub(crate) fn read(scene: &Scene<'_>, file: FileId) -> Source {
     }
 }
 
-/// Whether a file was written after the recording began: its lines may be others.
+/// Whether a file was written after the recording began: its lines may be others. What the
+/// experiment keeps was put there then, and is what was compiled.
 fn changed(scene: &Scene<'_>, path: &Path) -> Option<String> {
+    let experiments = scene.recording.names.iter();
+    if experiments
+        .map(|name| Path::new(name).join(ARCHIVE))
+        .any(|archive| path.starts_with(archive))
+    {
+        return None;
+    }
     let written = std::fs::metadata(path)
         .and_then(|data| data.modified())
         .ok()?;

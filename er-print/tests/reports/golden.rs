@@ -172,6 +172,8 @@ goldens! {
         "-callers-callees", "-Threads", "-OMP_preg", "-source", "foo.c", "-compare", "scaling",
         "-OMP_preg", "omp.er", "one.er",
     ];
+    disasm_of_two_builds: "disasm_two_builds.txt",
+        ["-metrics", "e.total", "-disasm", "bar", "omp.er", "one.er"];
     scaling: "scaling.txt",
         ["-compare", "scaling", "-functions", "-OMP_preg", "omp.er", "one.er"];
     json_compared: "compare.json", [

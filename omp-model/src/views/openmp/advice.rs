@@ -2,22 +2,25 @@
 
 use rustc_hash::FxHashMap;
 
-use super::Measured;
 use super::efficiency::Run;
 use super::gain::Cause;
 use super::regions::RegionRow;
 use super::spots::Spot;
+use super::{Measured, diagnosis};
 use crate::ids::{FrameId, ThreadId};
 use crate::metrics::Metric;
-use crate::profile::{Profile, Shown};
+use crate::profile::{Callee, Profile, Shown};
 use crate::state::State;
-use crate::views::names::Names;
+use crate::tables::RuntimeKind;
+use crate::views::names::{Names, base_name};
 
 /// What time is lost to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// Threads of a region's team that did no useful work.
     Region(Cause),
+    /// Regions that cost about as much as they do, whatever their threads wait in.
+    Small,
     /// One thread works, outside every region.
     Serial,
 }
@@ -27,7 +30,17 @@ impl Reason {
     pub const fn id(self) -> &'static str {
         match self {
             Reason::Region(cause) => cause.id(),
+            Reason::Small => "small",
             Reason::Serial => "serial",
+        }
+    }
+
+    /// What time is lost to, in words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Reason::Region(cause) => cause.words(),
+            Reason::Small => "forking and joining",
+            Reason::Serial => "serial code",
         }
     }
 }
@@ -49,8 +62,8 @@ pub struct Loss {
     pub hint: String,
 }
 
-/// The losses of a run, largest first: each cause of each region, and serial code. Losses below
-/// one in a thousand of the run are left out.
+/// The losses of a run, largest first: each cause of each region, regions that are too small as
+/// one, and serial code. Losses below one in a thousand of the run are left out.
 pub fn losses(
     profile: &Profile,
     names: &Names<'_>,
@@ -61,7 +74,14 @@ pub fn losses(
     const LEAST: f64 = 1e-3;
     let places = Places::new(names, measured);
     let mut losses: Vec<Loss> = Vec::new();
-    for row in regions {
+    let (small, large): (Vec<&RegionRow>, Vec<&RegionRow>) =
+        regions.iter().partition(|row| diagnosis::is_small(row));
+    losses.extend(
+        small_regions(&small, run)
+            .into_iter()
+            .filter(|loss| loss.seconds >= LEAST * run.wall),
+    );
+    for row in large {
         for cause in Cause::ALL {
             let seconds = row.of_run[cause as usize];
             if seconds < LEAST * run.wall {
@@ -69,7 +89,7 @@ pub fn losses(
             }
             let place = places.heaviest(row, cause);
             let spot = place.map(|place| Spot::of_frame(names, place));
-            let (finding, hint) = explain(names, row, cause);
+            let (finding, hint) = diagnosis::explain(names, row, cause);
             losses.push(Loss {
                 spot: spot.unwrap_or_else(|| row.spot.clone()),
                 reason: Reason::Region(cause),
@@ -93,16 +113,18 @@ fn serial(profile: &Profile, names: &Names<'_>, run: &Run) -> Option<Loss> {
     if serial.threads < 2 {
         return None;
     }
-    let mut by_leaf = FxHashMap::default();
+    let own = own_functions(profile, names);
+    let mut by_function = FxHashMap::<Option<Callee>, f64>::default();
     for item in &profile.items {
         if item.thread == serial.thread && item.shown == Shown::Serial {
-            let leaf = profile.paths.get(item.path.0);
-            let leaf = leaf.map(|path| path.frame.callee);
-            *by_leaf.entry(leaf).or_insert(0.0) += Metric::OmpWork.seconds(item);
+            let function = own.get(item.path.0 as usize).copied().flatten();
+            *by_function.entry(function).or_default() += Metric::OmpWork.seconds(item);
         }
     }
-    let larger = |left: &(_, f64), right: &(_, f64)| left.1.total_cmp(&right.1);
-    let heaviest = by_leaf.into_iter().max_by(larger);
+    let larger = |left: &(_, f64), right: &(Option<Callee>, f64)| {
+        left.1.total_cmp(&right.1).then(right.0.cmp(&left.0))
+    };
+    let heaviest = by_function.into_iter().max_by(larger);
     let function = heaviest.and_then(|(callee, _)| callee).map(|callee| {
         let place = names
             .function_of(callee)
@@ -135,131 +157,51 @@ fn serial(profile: &Profile, names: &Names<'_>, run: &Run) -> Option<Loss> {
     })
 }
 
-fn thread_name(names: &Names<'_>, thread: ThreadId) -> String {
-    let row = names.tables.threads.get(thread.index());
-    row.map_or_else(
-        || "a thread".to_owned(),
-        |row| format!("thread {}", row.tid),
-    )
-}
-
-/// Seconds below which an instance of a region costs about as much as it does.
-const SMALL: f64 = 100e-6;
-
-fn small(row: &RegionRow, each: f64) -> (String, String) {
-    (
-        format!(
-            "entered {} times for {:.1} us each",
-            row.instances,
-            each * 1e6
-        ),
-        "make one region of several, or put the parallel directive on an outer loop".to_owned(),
-    )
-}
-
-/// What the numbers show, and what follows from that.
-fn explain(names: &Names<'_>, row: &RegionRow, cause: Cause) -> (String, String) {
-    let each = row.own.elapsed / row.instances.max(1) as f64;
-    let (finding, hint): (String, &str) = match cause {
-        Cause::Imbalance | Cause::Scheduling if row.instances > 0 && each < SMALL => {
-            return small(row, each);
-        }
-        Cause::Imbalance => return imbalance(names, row),
-        Cause::Lock => (
-            waited(row, row.time(Metric::Lock) + row.time(Metric::Critical)),
-            "do less while holding it, use one lock for each part of the data, or a reduction",
-        ),
-        Cause::Ordered => (
-            waited(row, row.time(Metric::Ordered)),
-            "move work out of the ordered section, or use schedule(static,1) so that turns come \
-             evenly",
-        ),
-        Cause::Atomic => (
-            waited(row, row.time(Metric::Atomic)),
-            "sum up in a private variable, or use a reduction",
-        ),
-        Cause::Reduction => (
-            waited(row, row.time(Metric::Reduction)),
-            "reduce less often, or into smaller objects",
-        ),
-        Cause::Scheduling => (
-            format!(
-                "{:.3} s of thread time inside the runtime",
-                row.time(Metric::Overhead)
-            ),
-            "hand out larger pieces: schedule(static), a larger chunk, grainsize for tasks",
-        ),
-        Cause::Tasks => (
-            waited(row, row.time(Metric::Task)),
-            "make more or smaller tasks than threads, and let their creator work too; OMP_task \
-             shows their times",
-        ),
-        Cause::OffCpu if row.preempted > 0.5 * row.time(Metric::OffCpuWork) => (
-            format!(
-                "threads with work to do had no CPU for {:.3} s",
-                row.time(Metric::OffCpuWork)
-            ),
-            "use no more threads than there are CPUs free (OMP_NUM_THREADS), and bind them \
-             (OMP_PROC_BIND=true)",
-        ),
-        Cause::OffCpu => (
-            format!(
-                "threads slept for {:.3} s in the middle of their work",
-                row.time(Metric::OffCpuWork)
-            ),
-            "keep what blocks (input, output, sleeping, memory that is paged in) out of the region",
-        ),
+/// Of each stack, the innermost function outside of the kernel, the C library and the runtimes: what
+/// those do is done for that one. Without one, the leaf.
+fn own_functions(profile: &Profile, names: &Names<'_>) -> Vec<Option<Callee>> {
+    const SYSTEM: [&str; 6] = ["libc.so", "libc-", "libm.so", "libm-", "libpthread", "ld-"];
+    let is_own = |callee: Callee| {
+        let module = names.code(callee).map(|code| code.module);
+        let row = module.and_then(|module| names.tables.modules.get(module.0));
+        row.is_some_and(|row| {
+            let name = base_name(&row.path);
+            // What is no file is the kernel's.
+            row.path.starts_with('/')
+                && row.runtime == RuntimeKind::None
+                && !SYSTEM.iter().any(|system| name.starts_with(system))
+        })
     };
-    (finding, hint.to_owned())
+    let mut own: Vec<(Option<Callee>, Option<Callee>)> = Vec::with_capacity(profile.paths.len());
+    for (at, path) in profile.paths.rows().iter().enumerate() {
+        let above = path.callers.0 as usize;
+        let inherited = if above < at { own[above].0 } else { None };
+        let callee = path.frame.callee;
+        let found = if is_own(callee) {
+            Some(callee)
+        } else {
+            inherited
+        };
+        own.push((found, (at > 0).then_some(callee)));
+    }
+    own.into_iter().map(|(own, leaf)| own.or(leaf)).collect()
 }
 
-fn waited(row: &RegionRow, seconds: f64) -> String {
-    format!("{seconds:.3} s on {} threads", row.threads)
-}
-
-fn imbalance(names: &Names<'_>, row: &RegionRow) -> (String, String) {
-    let total: f64 = row.work.iter().map(|(_, seconds)| seconds).sum();
-    let mean = total / f64::from(row.threads.max(1));
-    let (heaviest, most) = row.work.first().copied().unwrap_or((ThreadId(0), 0.0));
-    let ratio = if mean > 0.0 { most / mean } else { 1.0 };
-    // The barrier's part that uneven work explains.
-    let uneven = row.spread.map(|it| it.longest - it.mean);
-    let explained = uneven.is_none_or(|uneven| uneven > 0.5 * row.own.part(Cause::Imbalance));
-    let heavy = thread_name(names, heaviest);
-    if mean > 0.0 && most > 0.9 * total && row.threads > 1 {
-        return (
-            format!(
-                "{heavy} does {:.0} % of the work alone",
-                100.0 * most / total
-            ),
-            "share out what is in single, master or masked, or make tasks of it".to_owned(),
-        );
-    }
-    if ratio > 1.2 {
-        return (
-            format!("{heavy} works {ratio:.1} times the mean"),
-            "try schedule(dynamic), or give each thread the same work".to_owned(),
-        );
-    }
-    if explained {
-        return (
-            format!(
-                "the work is uneven (load balance {:.2}), each time on another thread",
-                row.load_balance()
-            ),
-            "try schedule(dynamic), or schedule(guided) with small chunks".to_owned(),
-        );
-    }
-    let balance = row.load_balance();
-    (
-        match balance > 0.9 {
-            true => format!("the work is even (load balance {balance:.2})"),
-            false => format!("uneven work (load balance {balance:.2}) explains little of it"),
-        },
-        "threads come to the barrier late for another reason: too few CPUs, or waits and serial \
-         parts inside the region; leave barriers out with nowait where one can"
-            .to_owned(),
-    )
+/// What regions lose that are too small, all of them together, at the one that loses most.
+fn small_regions(regions: &[&RegionRow], run: &Run) -> Option<Loss> {
+    let lost = |row: &RegionRow| row.of_run.iter().sum::<f64>();
+    let larger = |left: &&&RegionRow, right: &&&RegionRow| lost(left).total_cmp(&lost(right));
+    let first = regions.iter().max_by(larger)?;
+    let seconds = regions.iter().map(|row| lost(row)).sum();
+    let (finding, hint) = diagnosis::small(first, regions);
+    Some(Loss {
+        spot: first.spot.clone(),
+        reason: Reason::Small,
+        seconds,
+        share: seconds / run.wall,
+        finding,
+        hint,
+    })
 }
 
 /// Where threads waited, by the calls into the runtime.

@@ -3,6 +3,8 @@
 //! Formulas and their sources: `docs/metrics.md`.
 
 pub mod advice;
+pub mod budget;
+mod diagnosis;
 pub mod efficiency;
 pub mod gain;
 pub mod regions;

@@ -47,6 +47,9 @@ pub struct RegionRow {
     /// Seconds of the threads' time off the CPU with work to do in which another thread had taken
     /// their CPU; in the rest they slept.
     pub preempted: f64,
+    /// Seconds of the threads' time in barriers in which they were ready to run and another thread
+    /// had taken their CPU.
+    pub crowded: f64,
     /// Useful work on each thread, nested regions left out; most first.
     pub work: Vec<(ThreadId, f64)>,
 }
@@ -104,6 +107,7 @@ struct Account {
     seconds: Vec<f64>,
     useful: f64,
     preempted: f64,
+    crowded: f64,
     lost: Parts,
     work: BTreeMap<ThreadId, f64>,
     /// Wall seconds of regions nested directly inside.
@@ -179,6 +183,7 @@ pub fn regions(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) ->
             whole: Gain::default(),
             of_run: Parts::default(),
             preempted: 0.0,
+            crowded: 0.0,
             work: Vec::new(),
         });
         merge(row, context, account, &levels);
@@ -223,6 +228,7 @@ fn merge(row: &mut RegionRow, context: ContextId, account: &Account, levels: &Le
         *part += more * levels.scale[at];
     }
     row.preempted += account.preempted;
+    row.crowded += account.crowded;
     for (&thread, &seconds) in &account.work {
         match row.work.iter_mut().find(|(known, _)| *known == thread) {
             Some((_, known)) => *known += seconds,
@@ -255,8 +261,10 @@ fn accounts(
             match Cause::of(item) {
                 Some(cause) => {
                     account.lost[cause as usize] += item.seconds;
-                    if cause == Cause::OffCpu && item.presence == Presence::Preempted {
-                        account.preempted += item.seconds;
+                    match (cause, item.presence) {
+                        (Cause::OffCpu, Presence::Preempted) => account.preempted += item.seconds,
+                        (Cause::Imbalance, Presence::Preempted) => account.crowded += item.seconds,
+                        _ => {}
                     }
                 }
                 None => {

@@ -6,7 +6,7 @@ use crate::ids::{ContextId, FrameId};
 use crate::profile::{Callee, Path, Profile};
 use crate::symbols::{Construct, Place};
 use crate::tables::{ContextKind, StackEntry};
-use crate::views::names::{Names, base_name};
+use crate::views::names::{Names, base_name, without_parameters};
 
 /// A construct's place, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -20,11 +20,11 @@ pub struct Spot {
 }
 
 impl Spot {
-    /// `solver.c:41`, else the function, else nothing known.
+    /// `solver.c:41`, else the function without its parameters, else nothing known.
     pub fn short(&self) -> String {
         match (&self.file, self.line, &self.function) {
             (Some(file), Some(line), _) => format!("{}:{line}", base_name(file)),
-            (_, _, Some(function)) => function.clone(),
+            (_, _, Some(function)) => without_parameters(function).to_owned(),
             _ => "<Unknown>".to_owned(),
         }
     }
@@ -33,9 +33,13 @@ impl Spot {
     pub fn of_frame(names: &Names<'_>, frame: FrameId) -> Spot {
         let symbol = names.symbols.frame(frame);
         let place = symbol.places.first().map(|at| at.place);
-        let function = names.symbols.function_of(frame).map(|(_, function)| {
-            let parent = function.outlined.as_ref().map(|it| it.parent.as_deref());
-            parent.flatten().unwrap_or(&function.name).to_owned()
+        let function = names.symbols.function_of(frame).map(|(id, function)| {
+            match function.outlined.as_ref().map(|it| it.parent.as_deref()) {
+                Some(Some(parent)) => parent.to_owned(),
+                // Whose construct it is is not known.
+                Some(None) => names.name(Callee::Function(id)),
+                None => function.name.clone(),
+            }
         });
         Spot {
             function,
@@ -63,9 +67,14 @@ impl Spot {
         };
         let place = function.place.zip(outlined.line);
         let place = place.map(|(at, line)| Place { line, ..at });
-        let spot = match place {
-            Some(place) => Spot::of_place(names, Some(place)),
-            None => site.clone(),
+        let spot = match (place, outlined.line) {
+            (Some(place), _) => Spot::of_place(names, Some(place)),
+            // The body is named by that line.
+            (None, Some(line)) if site.file.is_some() => Spot {
+                line: Some(line),
+                ..site.clone()
+            },
+            (None, _) => site.clone(),
         };
         Spot {
             function: outlined.parent.clone().or(site.function),

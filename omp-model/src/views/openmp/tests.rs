@@ -382,4 +382,85 @@ fn the_cause_of_imbalance_is_told_apart() {
         first_finding(&even(5_000)),
         "entered 5000 times for 20.0 us each"
     );
+
+    // Even work, but the barrier's threads find no CPU.
+    let mut stage = Stage::new(2, 100);
+    let region = stage.construct(ROOT, ContextKind::Region, 0x40);
+    let ready = (State::ImplicitBarrier, Presence::Preempted);
+    for thread in 0..2 {
+        stage.run(thread, State::Work, region, 40);
+        stage.be(thread, ready, region, 60);
+    }
+    stage.instance(region, 0, 100, &[40, 40]);
+    assert_eq!(
+        first_finding(&stage),
+        "the work is even (load balance 1.00); threads were ready to run for 0.120 s and had no CPU"
+    );
+    close(
+        super::budget::ready(&stage.profile(), &stage.tables).1,
+        0.12,
+    );
+
+    // One thread does a little more of the work, which is not why the others wait.
+    let mut stage = Stage::new(2, 100);
+    let region = stage.construct(ROOT, ContextKind::Region, 0x40);
+    for (thread, work) in [(0, 16), (1, 10)] {
+        stage.run(thread, State::Work, region, work);
+        stage.run(thread, State::ImplicitBarrier, region, 100 - work);
+    }
+    stage.instance(region, 0, 100, &[16, 10]);
+    let found = first_finding(&stage);
+    assert!(found.contains("explains little of it"), "{found}");
+}
+
+/// Two regions of 20 us: one loss, with both in it.
+#[test]
+fn regions_that_are_too_small_are_one_loss() {
+    let mut stage = even(5_000);
+    // Without symbols, only its kind tells it from the other.
+    let other = stage.construct(ROOT, ContextKind::Teams, 0x80);
+    for thread in 0..2 {
+        stage.run(thread, State::Work, other, 10);
+        stage.run(thread, State::ImplicitBarrier, other, 10);
+    }
+    stage.instance(other, 0, 20, &[10, 10]);
+    stage.region_sums[1].instances = 1_000;
+    stage.end = 120;
+    let (profile, measured) = (stage.profile(), stage.measured());
+    let found = losses(
+        &profile,
+        &stage.names(),
+        &measured,
+        &rows(&stage),
+        &run(&stage),
+    );
+    let [small] = &found[..] else {
+        panic!("one loss: {found:?}");
+    };
+    assert_eq!(small.reason, Reason::Small);
+    close(small.seconds, 0.07);
+    assert!(
+        small
+            .finding
+            .contains("all 2 regions as small as that, entered 6000 times"),
+        "{}",
+        small.finding
+    );
+}
+
+/// What becomes of the wall time adds up to it.
+#[test]
+fn the_parts_of_the_wall_time_are_all_of_it() {
+    let stage = unbalanced();
+    let run = run(&stage);
+    let budget = super::budget::Budget::of(&run, &rows(&stage), &stage.tables).unwrap();
+    // 100 ms of serial code and 700 ms of work on four threads.
+    close(budget.useful, 0.2);
+    close(budget.serial, 0.075);
+    close(budget.causes[Cause::Imbalance as usize], 0.225);
+    close(budget.rest, 0.0);
+    let parts = budget.parts();
+    close(parts.iter().map(|part| part.2).sum(), run.wall);
+    assert_eq!(parts[0].1, "useful");
+    assert_eq!(parts[1].1, "imbalance");
 }

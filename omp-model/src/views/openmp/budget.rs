@@ -1,0 +1,76 @@
+//! What became of a run's wall time, and whether its threads had CPUs at all.
+
+use super::efficiency::Run;
+use super::gain::{Cause, Parts};
+use super::regions::RegionRow;
+use crate::profile::Profile;
+use crate::state::Presence;
+use crate::tables::{Tables, ThreadKind};
+
+/// Wall time of a run by what its threads did with it: seconds of all threads, divided by their
+/// number. The parts add up to the wall time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Budget {
+    /// Useful work.
+    pub useful: f64,
+    /// In regions: what was lost to each cause.
+    pub causes: Parts,
+    /// The other threads, while serial code worked.
+    pub serial: f64,
+    /// All threads, while serial code was off the CPU or in the runtime, and before the team was
+    /// there.
+    pub rest: f64,
+}
+
+impl Budget {
+    /// Of a run of one process; several do not share their wall time.
+    pub fn of(run: &Run, regions: &[RegionRow], tables: &Tables) -> Option<Budget> {
+        let initial = |thread: &&crate::tables::Thread| thread.kind == ThreadKind::Initial;
+        if tables.threads.iter().filter(initial).count() != 1 {
+            return None;
+        }
+        let mut causes = Parts::default();
+        for row in regions {
+            let parts = causes.iter_mut().zip(row.of_run);
+            parts.for_each(|(sum, part)| *sum += part);
+        }
+        let useful = run.efficiency.value() * run.wall;
+        let serial = run.serial.useful * (1.0 - 1.0 / run.threads as f64);
+        let rest = run.wall - useful - serial - causes.iter().sum::<f64>();
+        Some(Budget {
+            useful,
+            causes,
+            serial,
+            rest,
+        })
+    }
+
+    /// Each part in words with its key, the useful one first, then the largest losses.
+    pub fn parts(&self) -> Vec<(&'static str, &'static str, f64)> {
+        let causes = Cause::ALL.into_iter().zip(self.causes);
+        let mut parts: Vec<_> = causes
+            .map(|(cause, seconds)| (cause.words(), cause.id(), seconds))
+            .collect();
+        parts.push(("serial code, others idle", "serial", self.serial));
+        parts.push(("serial code off the CPU", "serial_offcpu", self.rest));
+        parts.sort_by(|left, right| right.2.total_cmp(&left.2));
+        parts.insert(0, ("useful work", "useful", self.useful));
+        parts
+    }
+}
+
+/// Thread time of OpenMP's threads, and what of it they were ready to run and had no CPU for:
+/// seconds.
+pub fn ready(profile: &Profile, tables: &Tables) -> (f64, f64) {
+    let (mut all, mut ready) = (0.0, 0.0);
+    for item in &profile.items {
+        let thread = tables.threads.get(item.thread.index());
+        if thread.is_some_and(|thread| thread.kind != ThreadKind::Outside) {
+            all += item.seconds;
+            if item.presence == Presence::Preempted {
+                ready += item.seconds;
+            }
+        }
+    }
+    (all, ready)
+}

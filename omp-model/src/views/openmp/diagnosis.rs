@@ -1,0 +1,165 @@
+//! What the numbers of a region show, and what follows from that.
+
+use super::gain::Cause;
+use super::regions::RegionRow;
+use crate::ids::ThreadId;
+use crate::metrics::Metric;
+use crate::views::names::Names;
+
+/// Seconds below which an instance of a region costs about as much as it does: to fork and join a
+/// team takes some microseconds, and to wake a thread that sleeps some tens.
+const SMALL: f64 = 100e-6;
+
+/// Whether the instances of a region are too short to be worth a team.
+pub(super) fn is_small(row: &RegionRow) -> bool {
+    row.instances > 0 && each(row) < SMALL
+}
+
+fn each(row: &RegionRow) -> f64 {
+    row.own.elapsed / row.instances.max(1) as f64
+}
+
+/// Of regions that are too small, of which `first` loses most.
+pub(super) fn small(first: &RegionRow, regions: &[&RegionRow]) -> (String, String) {
+    let entered = format!(
+        "entered {} times for {:.1} us each",
+        first.instances,
+        1e6 * each(first)
+    );
+    let instances: u64 = regions.iter().map(|row| row.instances).sum();
+    let finding = match regions.len() {
+        0 | 1 => entered,
+        count => format!(
+            "{entered}; all {count} regions as small as that, entered {instances} times, are \
+             counted here"
+        ),
+    };
+    let hint = "make one region of several, put the parallel directive on an outer loop, or run \
+                small cases serially (an if clause)";
+    (finding, hint.to_owned())
+}
+
+/// What the numbers show, and what follows from that.
+pub(super) fn explain(names: &Names<'_>, row: &RegionRow, cause: Cause) -> (String, String) {
+    let (finding, hint): (String, &str) = match cause {
+        Cause::Imbalance => return imbalance(names, row),
+        Cause::Lock => (
+            waited(row, row.time(Metric::Lock) + row.time(Metric::Critical)),
+            "do less while holding it, use one lock for each part of the data, or a reduction",
+        ),
+        Cause::Ordered => (
+            waited(row, row.time(Metric::Ordered)),
+            "move work out of the ordered section, or use schedule(static,1) so that turns come \
+             evenly",
+        ),
+        Cause::Atomic => (
+            waited(row, row.time(Metric::Atomic)),
+            "sum up in a private variable, or use a reduction",
+        ),
+        Cause::Reduction => (
+            waited(row, row.time(Metric::Reduction)),
+            "reduce less often, or into smaller objects",
+        ),
+        Cause::Scheduling => (
+            format!(
+                "{:.3} s of thread time inside the runtime",
+                row.time(Metric::Overhead)
+            ),
+            "hand out larger pieces: schedule(static), a larger chunk, grainsize for tasks",
+        ),
+        Cause::Tasks => (
+            waited(row, row.time(Metric::Task)),
+            "make more or smaller tasks than threads, and let their creator work too; OMP_task \
+             shows their times",
+        ),
+        Cause::OffCpu if row.preempted > 0.5 * row.time(Metric::OffCpuWork) => (
+            format!(
+                "threads with work to do had no CPU for {:.3} s",
+                row.time(Metric::OffCpuWork)
+            ),
+            CROWDED,
+        ),
+        Cause::OffCpu => (
+            format!(
+                "threads slept for {:.3} s in the middle of their work",
+                row.time(Metric::OffCpuWork)
+            ),
+            "keep what blocks (input, output, sleeping, memory that is paged in) out of the region",
+        ),
+    };
+    (finding, hint.to_owned())
+}
+
+/// What to do where threads find no CPU.
+const CROWDED: &str = "use no more threads than there are CPUs free (OMP_NUM_THREADS), and bind \
+                       them (OMP_PROC_BIND=true)";
+
+fn waited(row: &RegionRow, seconds: f64) -> String {
+    format!("{seconds:.3} s on {} threads", row.threads)
+}
+
+fn thread_name(names: &Names<'_>, thread: ThreadId) -> String {
+    let row = names.tables.threads.get(thread.index());
+    row.map_or_else(
+        || "a thread".to_owned(),
+        |row| format!("thread {}", row.tid),
+    )
+}
+
+fn imbalance(names: &Names<'_>, row: &RegionRow) -> (String, String) {
+    let total: f64 = row.work.iter().map(|(_, seconds)| seconds).sum();
+    let mean = total / f64::from(row.threads.max(1));
+    let (heaviest, most) = row.work.first().copied().unwrap_or((ThreadId(0), 0.0));
+    let ratio = if mean > 0.0 { most / mean } else { 1.0 };
+    // The barrier's part that uneven work explains: where it was not recorded by instance, that
+    // of the sums over the run.
+    let uneven = row
+        .spread
+        .map_or(most - mean, |spread| spread.longest - spread.mean);
+    let lost = row.own.part(Cause::Imbalance);
+    let heavy = thread_name(names, heaviest);
+    if uneven > 0.5 * lost && mean > 0.0 {
+        if most > 0.9 * total && row.threads > 1 {
+            return (
+                format!(
+                    "{heavy} does {:.0} % of the work alone",
+                    100.0 * most / total
+                ),
+                "share out what is in single, master or masked, or make tasks of it".to_owned(),
+            );
+        }
+        if ratio > 1.2 {
+            return (
+                format!("{heavy} works {ratio:.1} times the mean"),
+                "try schedule(dynamic), or give each thread the same work".to_owned(),
+            );
+        }
+        return (
+            format!(
+                "the work is uneven (load balance {:.2}), each time on another thread",
+                row.load_balance()
+            ),
+            "try schedule(dynamic), or schedule(guided) with small chunks".to_owned(),
+        );
+    }
+    let balance = row.load_balance();
+    let work = match balance > 0.9 {
+        true => format!("the work is even (load balance {balance:.2})"),
+        false => format!("uneven work (load balance {balance:.2}) explains little of it"),
+    };
+    // A thread that finds no CPU on its way keeps all others of its team.
+    let threads = f64::from(row.threads.max(1));
+    let crowded = row.crowded + row.preempted * (threads - 1.0);
+    if crowded > 0.5 * lost * threads {
+        let ready = row.crowded + row.preempted;
+        let finding = format!("{work}; threads were ready to run for {ready:.3} s and had no CPU");
+        return (finding, CROWDED.to_owned());
+    }
+    (
+        work,
+        "threads come to the barrier late for another reason: waits and serial parts inside the \
+         region, or the time to wake threads that sleep; leave barriers out with nowait where one \
+         can"
+        .to_owned(),
+    )
+}
