@@ -8,7 +8,7 @@
 
 use unwinder::Symbols;
 
-use crate::ids::FrameId;
+use crate::ids::{ContextId, FrameId};
 use crate::state::State;
 use crate::symbols::SymbolTable;
 use crate::tables::Tag;
@@ -44,13 +44,28 @@ impl SymbolTable {
         found.map_or(Barrier::Unknown, |at| self.barriers[at].1)
     }
 
-    /// The state of a tag with its barrier, if it is one of either kind, decided.
+    /// The state of a tag, where its place tells more than its event: which kind of barrier it
+    /// is, and whether a lock was only asked for (LLVM 14 and 16 send the same event for that, and
+    /// none when it was refused).
     pub fn state_of(&self, tag: Tag) -> State {
-        match (tag.state, self.barrier(tag.place)) {
-            (State::Barrier, Barrier::Explicit) => State::ExplicitBarrier,
-            (State::Barrier, Barrier::Implicit | Barrier::Unknown) => State::ImplicitBarrier,
-            (other, _) => other,
+        match tag.state {
+            State::Barrier => match self.barrier(tag.place) {
+                Barrier::Explicit => State::ExplicitBarrier,
+                Barrier::Implicit | Barrier::Unknown => State::ImplicitBarrier,
+            },
+            State::Lock | State::NestLock if self.is_attempt(tag.place) => match tag.context {
+                ContextId::ROOT => State::Serial,
+                _ => State::Work,
+            },
+            other => other,
         }
+    }
+
+    /// Whether the call at a place asks for a lock without waiting for it.
+    fn is_attempt(&self, place: FrameId) -> bool {
+        let called = self.code_of(place).and_then(|fact| fact.calls.as_deref());
+        // A static libgomp has the function under two names.
+        called.is_some_and(|name| name.starts_with("omp_test_") || name.starts_with("gomp_test_"))
     }
 
     /// In how many places there are barriers of which nothing tells what they are.

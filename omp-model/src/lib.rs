@@ -3,6 +3,7 @@
 //! Pure: values in, values out. Files are touched by the `experiment` module alone.
 
 pub mod barriers;
+pub mod code;
 pub mod defaults;
 pub mod experiment;
 pub mod filter;

@@ -4,7 +4,7 @@
 //! addresses, so that a large program costs what its samples touched. Files are opened by the
 //! [`SymbolSource`] alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 use unwinder::{BuildId, Symbols, is_outlined, names};
 
 use crate::barriers::{self, Barrier};
+use crate::code::{self, Asked, Body};
 use crate::ids::{FrameId, ModuleId};
 use crate::state::State;
 use crate::symbols::{
@@ -80,6 +81,7 @@ pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
     let mut resolver = Resolver::default();
     resolver.table.frames = vec![FrameSymbol::default(); frames.len()];
     let mut barriers = barriers_of(tables);
+    let asked = Asked::of(tables);
     for ids in
         order.chunk_by(|one, other| frames[one.index()].module == frames[other.index()].module)
     {
@@ -98,6 +100,10 @@ pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
                             *barrier = barriers::decide(&symbols, address, |p| source.source(p));
                         }
                     }
+                    if asked.concerns(tables, row, ids) {
+                        let frames = ids.iter().map(|&id| (id, frames[id.index()].address));
+                        resolver.read_code(&asked, &symbols, frames);
+                    }
                     resolver.module(module, &symbols, wanted)
                 }
                 Err(why) => Some(why),
@@ -109,6 +115,7 @@ pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
             .extend(missed.map(|why| (module, why)));
     }
     resolver.table.barriers = barriers.into_iter().collect();
+    resolver.table.code.sort_unstable_by_key(|row| row.0);
     resolver.table
 }
 
@@ -129,6 +136,8 @@ struct Resolver {
     functions: FxHashMap<u64, FunctionId>,
     /// What the load object at work is called.
     object: String,
+    /// Its functions without a name that are bodies of constructs, by address.
+    bodies: BTreeMap<u64, Body>,
 }
 
 impl Resolver {
@@ -148,6 +157,7 @@ impl Resolver {
             let places = self.places(symbols, address, function);
             self.table.frames[id.index()] = FrameSymbol { function, places };
         }
+        self.bodies.clear();
         let miss = symbols.misses().first().filter(|_| nameless)?;
         Some(miss.to_string())
     }
@@ -164,11 +174,7 @@ impl Resolver {
         let first_row = symbols.lines(function.start).pop();
         let place = first_row.and_then(|row| self.place(row.file?, row.line));
         let (outlined, parent) = self.outlined(symbols, &function);
-        let name = if function.name.is_empty() {
-            static_name(&self.object, function.start)
-        } else {
-            self.demangle(&function.name)
-        };
+        let name = self.name_of(&function);
         let id = FunctionId(self.table.functions.len() as u32);
         self.functions.insert(function.start, id);
         self.table.functions.push(Function {
@@ -182,18 +188,50 @@ impl Resolver {
         });
         // A tail call may have taken the parent off every stack: its symbol is kept so that the
         // rewriting can put it back.
-        if let Some(parent) = parent.and_then(|name| symbols.named(&name)) {
+        if let Some(parent) = parent {
             self.function(module, symbols, parent);
         }
         id
     }
 
-    /// What construct a function was made of, and the linkage name of the one that holds it.
+    /// What the machine code of the load object at work tells of its frames.
+    fn read_code(
+        &mut self,
+        asked: &Asked,
+        symbols: &Symbols,
+        frames: impl Iterator<Item = (FrameId, u64)> + Clone,
+    ) {
+        let called = frames.clone().filter(|&(frame, _)| asked.is_called(frame));
+        let nameless: HashSet<u64> = called
+            .filter_map(|(_, address)| symbols.code(address))
+            .filter(|function| function.name.is_empty())
+            .map(|function| function.start)
+            .collect();
+        self.bodies = code::bodies(symbols, &nameless);
+        self.table.code.extend(code::facts(asked, symbols, frames));
+    }
+
+    fn name_of(&mut self, function: &unwinder::Function) -> String {
+        match function.name.as_str() {
+            "" => static_name(&self.object, function.start),
+            linkage => self.demangle(linkage),
+        }
+    }
+
+    /// What construct a function was made of, and the function that holds it.
     fn outlined(
         &mut self,
         symbols: &Symbols,
         function: &unwinder::Function,
-    ) -> (Option<Outlined>, Option<String>) {
+    ) -> (Option<Outlined>, Option<unwinder::Function>) {
+        if let Some(body) = self.bodies.get(&function.start).cloned() {
+            let outlined = Outlined {
+                construct: body.construct,
+                parent: Some(self.name_of(&body.parent)),
+                line: None,
+            };
+            return (Some(outlined), Some(body.parent));
+        }
         let Some(construct) = construct_of(&function.name) else {
             return (None, None);
         };
@@ -206,7 +244,7 @@ impl Resolver {
             parent: parent.as_deref().map(|name| self.demangle(name)),
             line,
         };
-        (Some(outlined), parent)
+        (Some(outlined), parent.and_then(|name| symbols.named(&name)))
     }
 
     fn demangle(&mut self, linkage: &str) -> String {

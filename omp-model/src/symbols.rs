@@ -2,6 +2,7 @@
 //! cut short) and stored with it, so that a report opens at once and on another machine.
 
 use crate::barriers::Barrier;
+use crate::code::CodeFact;
 use crate::ids::{FrameId, ModuleId};
 
 /// Row of [`SymbolTable::functions`].
@@ -26,6 +27,8 @@ pub struct SymbolTable {
     /// Of the places of [`State::Barrier`](crate::state::State::Barrier), by place, what stands
     /// there.
     pub barriers: Vec<(FrameId, Barrier)>,
+    /// By frame, what its code tells where that is anything.
+    pub code: Vec<(FrameId, CodeFact)>,
 }
 
 impl SymbolTable {
@@ -36,6 +39,12 @@ impl SymbolTable {
             places: Vec::new(),
         };
         self.frames.get(frame.index()).unwrap_or(&UNRESOLVED)
+    }
+
+    /// What a frame's code tells.
+    pub fn code_of(&self, frame: FrameId) -> Option<&CodeFact> {
+        let at = self.code.binary_search_by_key(&frame, |row| row.0).ok()?;
+        Some(&self.code[at].1)
     }
 
     /// The function that holds a frame.

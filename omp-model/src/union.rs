@@ -225,6 +225,7 @@ impl Uniting {
         }
         self.frames(&mut ids, tables, symbols);
         self.barriers(&ids, symbols);
+        self.code(&ids, symbols);
         // A row of these tables comes after those that it points to.
         for stack in tables.stacks.rows() {
             let entry = match stack.entry {
@@ -296,6 +297,18 @@ impl Uniting {
                 .map(|&(at, what)| (ids.frame(at), what)),
         );
         known.sort_unstable_by_key(|&(at, what)| (at, std::cmp::Reverse(what)));
+        known.dedup_by_key(|row| row.0);
+    }
+
+    /// What code tells, which is the same for all recordings of one file.
+    fn code(&mut self, ids: &Ids, symbols: &SymbolTable) {
+        let known = &mut self.symbols.code;
+        let more = symbols
+            .code
+            .iter()
+            .map(|(at, fact)| (ids.frame(*at), fact.clone()));
+        known.extend(more);
+        known.sort_by_key(|row| row.0);
         known.dedup_by_key(|row| row.0);
     }
 

@@ -3,17 +3,19 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use fixtures::{Compiler, Family, Opt, Program, Run, Truth, WaitPolicy};
+use fixtures::{Compiler, Family, Library, Opt, Program, Run, Truth, WaitPolicy};
 
 use crate::tools;
 
-/// A program with a compiler, a number of threads and a wait policy.
+/// A program with a compiler, a runtime, a number of threads and a wait policy.
 #[derive(Debug, Clone)]
 pub struct Cell {
     /// The program.
     pub program: &'static Program,
     /// The compiler.
     pub compiler: Compiler,
+    /// The runtime, if it is another than the one that the machine gives the compiler's programs.
+    pub library: Option<&'static Library>,
     /// `OMP_NUM_THREADS`, unless the program wants its own.
     pub threads: u32,
     /// `OMP_WAIT_POLICY`.
@@ -44,18 +46,44 @@ pub fn folder() -> &'static Path {
     })
 }
 
+fn compilers() -> &'static [Compiler] {
+    static COMPILERS: OnceLock<Vec<Compiler>> = OnceLock::new();
+    COMPILERS.get_or_init(fixtures::compilers)
+}
+
 /// The newest compiler of a family, if the machine has one.
 pub fn compiler(family: Family) -> Option<&'static Compiler> {
-    static COMPILERS: OnceLock<Vec<Compiler>> = OnceLock::new();
-    let compilers = COMPILERS.get_or_init(fixtures::compilers);
-    compilers.iter().find(|c| c.family == family)
+    compilers().iter().find(|c| c.family == family)
+}
+
+/// The compiler of a family and release, if the machine has it.
+pub fn compiler_of(family: Family, major: u32) -> Option<&'static Compiler> {
+    compilers()
+        .iter()
+        .find(|c| (c.family, c.major) == (family, major))
+}
+
+/// Where a runtime that is not the machine's own lies.
+///
+/// # Errors
+/// Why it cannot be had, in a clause.
+pub fn library_folder(library: &Library) -> Result<PathBuf, String> {
+    library.folder(&folder().join("runtimes"))
 }
 
 impl Cell {
     /// What it is called in tables and files.
     pub fn label(&self) -> String {
         let (program, policy) = (self.program.name, self.policy.value());
-        format!("{program}-{}-{policy}-{}", self.compiler.name, self.threads)
+        format!("{program}-{}-{policy}-{}", self.column(), self.threads)
+    }
+
+    /// What its compiler and runtime are called together.
+    pub fn column(&self) -> String {
+        match self.library {
+            Some(library) => format!("{}+{}", self.compiler.name, library.name),
+            None => self.compiler.name.clone(),
+        }
     }
 
     /// Records a run and reads its truth.
@@ -81,6 +109,10 @@ impl Cell {
             .threads(self.threads)
             .policy(self.policy)
             .truth_file(&truth.join("truth.json"));
+        let run = match self.library {
+            Some(library) => run.library_path(&library_folder(library)?),
+            None => run,
+        };
         let collect = tools().collect.as_os_str();
         let command = run.under(&[collect, "-O".as_ref(), experiment.as_os_str()]);
         run.finish(command).map_err(|e| text(&e))?;

@@ -43,6 +43,8 @@ pub struct Deviation {
     pub measured: f64,
     /// How far it may be off, in seconds.
     pub allowed: f64,
+    /// Why it cannot be known, if it cannot.
+    pub excused: Option<&'static str>,
 }
 
 /// What came of a check.
@@ -62,7 +64,7 @@ impl Deviation {
 
     /// Whether that is too much.
     pub fn fails(&self) -> bool {
-        self.off() > self.allowed
+        self.excused.is_none() && self.off() > self.allowed
     }
 }
 
@@ -119,7 +121,18 @@ impl Verdict {
             truth,
             measured,
             allowed,
+            excused: None,
         });
+    }
+
+    /// Excuses the sums of some kinds, for a reason.
+    pub fn excuse(&mut self, kinds: &[&str], reason: &'static str) {
+        for deviation in &mut self.deviations {
+            let kind = deviation.what.split(' ').next().unwrap_or_default();
+            if kinds.contains(&kind) {
+                deviation.excused = Some(reason);
+            }
+        }
     }
 
     pub(crate) fn fault(&mut self, sentence: String) {

@@ -13,7 +13,7 @@ mod report;
 mod stacks;
 mod tools;
 
-pub use cell::{Cell, Recorded, compiler, folder};
+pub use cell::{Cell, Recorded, compiler, compiler_of, folder, library_folder};
 pub use check::{Deviation, Verdict, check};
 pub use stacks::{Seen, Stacks, Window};
 pub use tools::{Tools, tools};

@@ -96,6 +96,7 @@ fn check(policy: WaitPolicy) {
         panic!("this test needs clang with OpenMP");
     };
     let cell = Cell {
+        library: None,
         program: program("moments").expect("in the catalogue"),
         compiler: compiler.clone(),
         threads: 4,

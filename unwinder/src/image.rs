@@ -251,7 +251,7 @@ pub(crate) fn is_executable(flags: object::SegmentFlags) -> bool {
     matches!(flags, object::SegmentFlags::Elf { p_flags, .. } if p_flags.0 & elf::PF_X.0 != 0)
 }
 
-fn code<'data, R: ReadRef<'data>>(elf: &Elf64<'data, R>) -> Vec<(u64, Box<[u8]>)> {
+pub(crate) fn code<'data, R: ReadRef<'data>>(elf: &Elf64<'data, R>) -> Vec<(u64, Box<[u8]>)> {
     elf.segments()
         .filter(|segment| is_executable(segment.flags()))
         .filter_map(|segment| Some((segment.address(), segment.data().ok()?.into())))

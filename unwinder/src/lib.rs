@@ -45,6 +45,7 @@ mod fde;
 mod file;
 mod image;
 mod linked;
+mod machine;
 pub mod names;
 mod outlined;
 mod regs;

@@ -13,6 +13,7 @@ use crate::debugfile::{self, DEBUG_ROOT, Links, SymbolsMiss};
 use crate::debuginfo::DebugInfo;
 use crate::file;
 use crate::image::{Elf64, ImageError, elf64, is_executable};
+use crate::machine::Code;
 use crate::names::STUB;
 use crate::symtab::{RawSymbol, SymbolTable, string_at};
 use crate::unnamed::{Target, Unnamed};
@@ -60,6 +61,7 @@ pub struct Symbols {
     bytes: Option<Arc<[u8]>>,
     debug: OnceCell<Result<DebugInfo, SymbolsMiss>>,
     unnamed: OnceCell<Unnamed>,
+    machine_code: OnceCell<Code>,
 }
 
 impl std::fmt::Debug for Symbols {
@@ -169,6 +171,7 @@ impl Symbols {
             bytes,
             debug: OnceCell::new(),
             unnamed: OnceCell::new(),
+            machine_code: OnceCell::new(),
         }
     }
 
@@ -215,10 +218,7 @@ impl Symbols {
         if let Some(named) = self.function(svma) {
             return Some(named);
         }
-        let unnamed = self.unnamed.get_or_init(|| match &self.bytes {
-            Some(bytes) => Unnamed::of_bytes(bytes, &self.links, &self.roots),
-            None => Unnamed::open(&self.links, &self.roots),
-        });
+        let unnamed = self.unnamed();
         let of = |name: Option<String>, range: Range<u64>| Function {
             name: name.unwrap_or_default(),
             start: range.start,
@@ -288,6 +288,23 @@ impl Symbols {
             None => DebugInfo::open(&self.links, &self.roots),
         };
         self.debug.get_or_init(load).as_ref()
+    }
+
+    pub(crate) fn unnamed(&self) -> &Unnamed {
+        self.unnamed.get_or_init(|| match &self.bytes {
+            Some(bytes) => Unnamed::of_bytes(bytes, &self.links, &self.roots),
+            None => Unnamed::open(&self.links, &self.roots),
+        })
+    }
+
+    /// The file's bytes, if it is no file.
+    pub(crate) fn in_memory(&self) -> Option<&[u8]> {
+        self.bytes.as_deref()
+    }
+
+    /// Its machine code, read by `read` on first use: it is large and seldom needed.
+    pub(crate) fn machine_code(&self, read: impl FnOnce(&Self) -> Code) -> &Code {
+        self.machine_code.get_or_init(|| read(self))
     }
 
     fn name(&self, entry: &Entry) -> &[u8] {

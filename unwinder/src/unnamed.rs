@@ -81,9 +81,7 @@ impl Unnamed {
             stubs: stubs(elf),
             ..Self::default()
         };
-        if !unnamed.stubs.is_empty() {
-            unnamed.read_targets(elf);
-        }
+        unnamed.read_targets(elf);
         unnamed
     }
 
@@ -117,6 +115,11 @@ impl Unnamed {
     /// The bounds of the function that holds `svma`, by its FDE.
     pub(crate) fn bounds(&self, svma: u64) -> Option<Range<u64>> {
         self.frames.iter().find_map(|cfi| cfi.bounds(svma))
+    }
+
+    /// What the loader puts into the slot at `svma`.
+    pub(crate) fn slot(&self, svma: u64) -> Option<&Target> {
+        self.targets.get(&svma)
     }
 
     /// The bounds of the PLT stub that holds `svma`, and where it leads, if that is known. The

@@ -55,9 +55,11 @@ pub(super) enum Kind {
     /// What stands at the places of barriers, as part of a symbol table.
     SymbolBarriers = 21,
     TaskSpans = 22,
+    /// What the code at frames tells, as part of a symbol table.
+    SymbolCode = 23,
 }
 
-const KINDS: [Kind; 22] = [
+const KINDS: [Kind; 23] = [
     Kind::Header,
     Kind::Modules,
     Kind::Frames,
@@ -80,6 +82,7 @@ const KINDS: [Kind; 22] = [
     Kind::TaskSums,
     Kind::SymbolBarriers,
     Kind::TaskSpans,
+    Kind::SymbolCode,
 ];
 
 impl Kind {
@@ -90,9 +93,11 @@ impl Kind {
     /// What the first reader of this format did not know it may skip: nothing points to it.
     const fn flags(self) -> u8 {
         match self {
-            Kind::RegionWorks | Kind::TaskSums | Kind::SymbolBarriers | Kind::TaskSpans => {
-                SKIPPABLE
-            }
+            Kind::RegionWorks
+            | Kind::TaskSums
+            | Kind::SymbolBarriers
+            | Kind::TaskSpans
+            | Kind::SymbolCode => SKIPPABLE,
             _ => 0,
         }
     }

@@ -206,6 +206,7 @@ impl Reading {
             Kind::SymbolFunctions => self.symbols_pending.functions(&mut decoder, &known)?,
             Kind::SymbolFrames => self.symbols_pending.frames(&mut decoder, &known)?,
             Kind::SymbolBarriers => self.symbols_pending.barriers(&mut decoder, &known)?,
+            Kind::SymbolCode => self.symbols_pending.code(&mut decoder, &known)?,
             Kind::SymbolEnd => {
                 self.symbols = Some(self.symbols_pending.end(&mut decoder, &known)?);
             }

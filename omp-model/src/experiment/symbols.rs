@@ -6,6 +6,7 @@ use super::coding::{Corrupt, unzigzag, zigzag};
 use super::column::{Decoder, Encoder};
 use super::rows::{Known, optional};
 use crate::barriers::Barrier;
+use crate::code::CodeFact;
 use crate::ids::FrameId;
 use crate::symbols::{
     Construct, FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Outlined, Place,
@@ -102,6 +103,18 @@ pub(super) fn encode_barriers(encoder: &mut Encoder, barriers: &[(FrameId, Barri
     encoder.number(barriers.len() as u64);
     let row = |&(frame, barrier): &(FrameId, Barrier)| [u64::from(frame.0), barrier as u64];
     encoder.table(barriers.iter().map(row));
+}
+
+pub(super) fn encode_code(encoder: &mut Encoder, code: &[(FrameId, CodeFact)]) {
+    encoder.number(code.len() as u64);
+    encoder.table(
+        code.iter()
+            .map(|(frame, fact)| [u64::from(frame.0), u64::from(fact.spins)]),
+    );
+    encoder.strings(
+        code.iter()
+            .map(|(_, fact)| fact.calls.as_deref().unwrap_or_default()),
+    );
 }
 
 /// The counts of the whole table and its misses.
@@ -251,6 +264,30 @@ impl Pending {
             let barrier = u8::try_from(barrier).ok().and_then(Barrier::from_u8);
             let barrier = barrier.ok_or(Corrupt("an unknown kind of barrier"))?;
             table.barriers.push((FrameId(frame as u32), barrier));
+        }
+        Ok(())
+    }
+
+    /// Facts in the order of their frames, of which each is in the tables.
+    pub(super) fn code(
+        &mut self,
+        decoder: &mut Decoder<'_, '_>,
+        known: &Known,
+    ) -> Result<(), Corrupt> {
+        let table = self.0.as_mut().ok_or(ORDER)?;
+        let rows = decoder.rows()?;
+        let numbers = decoder.table(rows)?;
+        let calls = decoder.strings(rows)?;
+        for ([frame, spins], calls) in numbers.into_iter().zip(calls) {
+            let before = table.code.last().map(|row| u64::from(row.0.0));
+            if frame >= u64::from(known.frames) || before.is_some_and(|before| before >= frame) {
+                return Err(Corrupt("the place of a code fact"));
+            }
+            let fact = CodeFact {
+                spins: spins != 0,
+                calls: Some(calls).filter(|name| !name.is_empty()),
+            };
+            table.code.push((FrameId(frame as u32), fact));
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use super::column::{Encoder, MAX_ROWS};
 use super::frame::{self, Kind};
 use super::rows::{self, Known, Row, ThreadRow};
 use super::{Batch, ExperimentError, HEADER, RECORDS, samples, symbols, text_rows};
+use crate::code::CodeFact;
 use crate::header::{FORMAT_VERSION, Header};
 use crate::symbols::SymbolTable;
 use crate::tables::{Process, Tables, Thread};
@@ -265,6 +266,14 @@ impl Writer {
         if !table.barriers.is_empty() {
             symbols::encode_barriers(&mut self.encoder, &table.barriers);
             self.push_payload(Kind::SymbolBarriers);
+        }
+        let mut rest = table.code.as_slice();
+        while !rest.is_empty() {
+            let text = |(_, fact): &(_, CodeFact)| fact.calls.as_ref().map_or(0, String::len);
+            let (chunk, after) = rest.split_at(symbols::fitting(rest, text));
+            symbols::encode_code(&mut self.encoder, chunk);
+            self.push_payload(Kind::SymbolCode);
+            rest = after;
         }
         symbols::encode_end(&mut self.encoder, table);
         self.push_payload(Kind::SymbolEnd);

@@ -46,6 +46,8 @@ pub(super) struct Leaf {
     pub(super) runtime: bool,
     /// The outermost exported function of the runtime there: it names the construct.
     pub(super) entry: Option<FunctionId>,
+    /// The user's frame that called it.
+    pub(super) caller: Option<FrameId>,
     /// Whether the runtime was calling a reduction's combiner.
     pub(super) reducing: bool,
     /// Whether the stack's outermost user frame, if any, lies inward of a thread's start.
@@ -83,8 +85,8 @@ impl<'a> Facts<'a> {
         let mut absent_parents = FxHashMap::default();
         for (index, function) in symbols.functions.iter().enumerate() {
             let id = FunctionId(index as u32);
-            if function.has_symbol() {
-                for name in [&function.linkage, &function.name] {
+            for name in [&function.linkage, &function.name] {
+                if !name.is_empty() {
                     by_name
                         .entry((function.module, name.as_str()))
                         .or_insert(id);
@@ -372,7 +374,9 @@ impl<'a> Facts<'a> {
             let n = base_name(n);
             n == name || (n.contains('(') != name.contains('(') && bare(n))
         };
-        parent.map_or_else(|| same(&function.name) || same(&function.linkage), same)
+        let own = || same(&function.name) || same(&function.linkage);
+        // Without a symbol, a body's parent is known by the body's own name.
+        !function.has_symbol() && own() || parent.map_or_else(own, same)
     }
 
     /// The function that holds the directive of `outlined`, unless it is what stands at `top`.
@@ -402,7 +406,24 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// The name of the runtime's function that a leaf's construct was entered by.
+    /// The name of the runtime's function that a leaf's construct was entered by: as the stack has
+    /// it or, where that function left by a jump, as the call names it.
+    pub(super) fn entry(&self, leaf: &Leaf) -> Option<&'a str> {
+        let called = || self.symbols.code_of(leaf.caller?)?.calls.as_deref();
+        leaf.entry
+            .map(|function| self.linkage(function))
+            .or_else(called)
+    }
+
+    /// Whether the user's code waits for another thread by a loop of its own.
+    pub(super) fn spins(&self, walk: &Walk) -> bool {
+        let own = |node: &&Node| node.role == Role::Code && self.is_user(node.frame);
+        let inner = walk.nodes.iter().find(own);
+        let fact = inner.and_then(|node| self.symbols.code_of(node.frame));
+        fact.is_some_and(|fact| fact.spins)
+    }
+
+    /// A function's linkage name without its version.
     pub(super) fn linkage(&self, function: FunctionId) -> &'a str {
         let linkage = &self.symbols.functions[function.0 as usize].linkage;
         linkage.split('@').next().unwrap_or(linkage)
@@ -530,6 +551,8 @@ impl Walk {
             .rev()
             .filter_map(|n| n.function)
             .find(|f| facts.functions[f.0 as usize].entry);
+        let caller = self.nodes.get(run).filter(|n| n.role == Role::Code);
+        self.leaf.caller = caller.filter(|_| run > 0).map(|n| n.frame);
     }
 
     /// The first node at or outward of `from` that is the user's code.

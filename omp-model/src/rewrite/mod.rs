@@ -129,11 +129,8 @@ impl<'a> Rewriter<'a> {
         };
         let special = match pool {
             Some(pool) => Some(pool.pseudo),
-            None => walk
-                .leaf
-                .entry
-                .filter(|&entry| shown::is_flush(shown, self.facts.linkage(entry)))
-                .map(|_| Pseudo::FlushSpin),
+            None if shown == Shown::Work && self.facts.spins(&walk) => Some(Pseudo::FlushSpin),
+            None => None,
         };
         let path = match special {
             Some(pseudo) => self.push(path, Callee::Pseudo(pseudo), FrameId::NONE),
@@ -209,7 +206,7 @@ impl<'a> Rewriter<'a> {
     }
 
     fn refine(&self, walk: &Walk, tag: Tag, thread: ThreadKind) -> Shown {
-        let entry = walk.leaf.entry.map(|function| self.facts.linkage(function));
+        let entry = self.facts.entry(&walk.leaf);
         let clues = Clues {
             eventful: self.naming.eventful,
             combining: self.naming.combines(tag.place),

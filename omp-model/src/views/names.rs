@@ -49,7 +49,9 @@ impl<'a> Names<'a> {
         let name = match callee {
             Callee::Function(id) => match self.function(id) {
                 // It tells the load object already.
-                Some(function) if !function.has_symbol() => return function.name.clone(),
+                Some(function) if !function.has_symbol() && function.outlined.is_none() => {
+                    return function.name.clone();
+                }
                 Some(function) => self.function_name(function),
                 None => pseudo(Pseudo::Unknown).to_owned(),
             },
@@ -168,9 +170,14 @@ impl<'a> Names<'a> {
     }
 
     fn function_name(&self, function: &Function) -> String {
+        // Without a symbol it is called by its place.
+        let linkage = match function.has_symbol() {
+            true => &function.linkage,
+            false => &function.name,
+        };
         match (&function.outlined, self.style.form) {
-            (_, NameForm::Mangled) => function.linkage.clone(),
-            (Some(outlined), form) => outlined_name(outlined, &function.linkage, form),
+            (_, NameForm::Mangled) => linkage.clone(),
+            (Some(outlined), form) => outlined_name(outlined, linkage, form),
             (None, form) => match function.name.strip_suffix(STUB) {
                 Some(function) => shown(function, form).to_owned() + STUB,
                 None => shown(&function.name, form).to_owned(),

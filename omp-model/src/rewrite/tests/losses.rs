@@ -1,6 +1,7 @@
 //! Stacks that are cut, early, late, without records, without a tool, without OpenMP.
 
 use super::*;
+use crate::code::CodeFact;
 
 #[test]
 fn cut_stacks_in_a_region_still_reach_main() {
@@ -229,4 +230,137 @@ fn time_without_a_sample_stands_at_its_construct() {
         "foo main __libc_start_main _start"
     );
     assert_eq!(shown, Shown::ImplicitBarrier);
+}
+
+/// Static executables have all in one file; what of it is the runtime's has a row of its own.
+#[test]
+fn a_runtime_within_the_program_is_taken_off_like_any_other() {
+    let world = World::new();
+    let team = "R:gomp_thread_start start_thread clone3";
+    check(
+        world,
+        &[],
+        &format!(
+            "
+        Outside root Outside: work foo._omp_fn.0+12 R:GOMP_parallel foo+9 {MAIN}
+            = work foo._omp_fn.0 …
+        Outside root Outside: work foo._omp_fn.0+12 {team}
+            = work foo._omp_fn.0 …
+        Outside root Outside: R:gomp_barrier_wait_end {team}
+            = <Idle>
+        # A service that the runtime has of the program: its own `malloc`, linked in.
+        Outside root Outside: my_malloc R:gomp_malloc R:GOMP_loop_dynamic_start foo._omp_fn.0+12 {team}
+            = <Overhead> foo._omp_fn.0 …
+        "
+        ),
+    );
+}
+
+#[test]
+fn a_jump_out_of_the_entry_point_leaves_the_call_to_tell() {
+    let mut world = World::new();
+    for (at, entry) in [
+        (16, "omp_set_lock"),
+        (18, "GOMP_barrier"),
+        (20, "omp_get_level"),
+    ] {
+        let frame = world.frame(&format!("foo.omp_outlined+{at}"));
+        let fact = CodeFact {
+            spins: false,
+            calls: Some(entry.to_owned()),
+        };
+        world.symbols.code.push((frame, fact));
+    }
+    world.symbols.code.sort_by_key(|row| row.0);
+    let tree = format!(
+        "
+        Outside root Outside: foo.omp_outlined+12 {FORK} foo+9 {MAIN}
+            = foo-OMP …
+        Outside root Outside: R:gomp_mutex_lock_slow foo.omp_outlined+16 {TEAM}
+            = <Lock> foo-OMP …
+        Outside root Outside: R:?+1 foo.omp_outlined+18 {TEAM}
+            = <ImplicitBarrier> foo-OMP …
+        Outside root Outside: R:?+1 foo.omp_outlined+20 {TEAM}
+            = <Overhead> foo-OMP …
+        # The stack knows nothing of it.
+        Outside root Outside: R:?+1 foo.omp_outlined+22 {TEAM}
+            = <Overhead> foo-OMP …
+        "
+    );
+    check(world, &[], &tree);
+}
+
+#[test]
+fn a_loop_that_waits_in_user_code_has_its_own_leaf_inside_work() {
+    let (mut world, r) = foo();
+    for at in [30, 31] {
+        let frame = world.frame(&format!("await+{at}"));
+        let fact = CodeFact {
+            spins: true,
+            calls: None,
+        };
+        world.symbols.code.push((frame, fact));
+    }
+    world.symbols.code.sort_by_key(|row| row.0);
+    let tree = format!(
+        "
+        Work r Worker: await+30 foo.omp_outlined+12 {TEAM}
+            = <FlushSpin> await foo-OMP …
+        Work r Worker: R:__kmpc_flush await+31 foo.omp_outlined+12 {TEAM}
+            = <FlushSpin> await foo-OMP …
+        Work r Worker: sched_yield await+31 foo.omp_outlined+12 {TEAM}
+            = <FlushSpin> sched_yield await foo-OMP …
+        Work r Worker: await+32 foo.omp_outlined+12 {TEAM}
+            = await foo-OMP …
+        Work r Worker: R:__kmpc_flush foo.omp_outlined+13 {TEAM}
+            = foo-OMP …
+        Serial root Initial: await+30 {MAIN}
+            = await main __libc_start_main _start
+        "
+    );
+    check(world, &[("r", r)], &tree);
+}
+
+#[test]
+fn asking_for_a_lock_without_waiting_is_no_wait() {
+    let (mut world, r) = foo();
+    let places = ["foo.omp_outlined+16", "foo.omp_outlined+18"].map(|word| world.frame(word));
+    for (frame, entry) in places.into_iter().zip(["omp_test_lock", "omp_set_lock"]) {
+        let fact = CodeFact {
+            spins: false,
+            calls: Some(entry.to_owned()),
+        };
+        world.symbols.code.push((frame, fact));
+    }
+    world.symbols.code.sort_by_key(|row| row.0);
+    let stack = world.stack(&format!("work foo.omp_outlined+17 {TEAM}"));
+    let moments = places.map(|place| Moment {
+        stack,
+        tag: world.tag_at(State::Lock, r, place),
+        thread: Worker,
+    });
+    let mut rewriter = Rewriter::new(&world.tables, &world.symbols, moments);
+    let shown = moments.map(|moment| rewriter.user(moment).1);
+    assert_eq!(shown, [Shown::Work, Shown::Lock]);
+}
+
+#[test]
+fn threads_of_a_runtime_that_is_not_heard_are_told_by_their_stacks() {
+    let (world, r) = foo();
+    check(
+        world,
+        &[("r", r)],
+        &format!(
+            "
+        Work r Worker: foo.omp_outlined+12 {TEAM}
+            = foo-OMP …
+        Outside root Outside: R:gomp_wait R:GOMP_taskwait bar._omp_fn.0+12 R:gomp_thread_start start_thread clone3
+            = <Task> bar._omp_fn.0 <parent of bar._omp_fn.0>
+        Outside root Outside: R:gomp_wait R:gomp_thread_start start_thread clone3
+            = <Idle>
+        Outside root Worker: {SPIN} R:?+7 start_thread clone3
+            = <Idle>
+        "
+        ),
+    );
 }
