@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use omp_ring::consumer::{ArenaOptions, Consumer};
 use omp_ring::producer::Producer;
-use omp_ring::record::{CodePayload, InstanceId, JoinPayload, Kind, RegionPayload, SiteId};
+use omp_ring::record::{CodePayload, JoinPayload, Kind, OriginPayload, RegionPayload, SiteId};
 use omp_ring::{Arena, ClockSource};
 use recording::clock::{Line, Pair};
 use recording::merge::Merge;
@@ -39,29 +39,23 @@ fn region(primary: &mut Producer<'_>, worker: &mut Producer<'_>, time: u64, site
     }
     .pack();
     let join = JoinPayload { region, kind: 9 }.pack();
-    let none = RegionPayload {
-        region: InstanceId::NONE,
-        index: 0,
-        size: 0,
-    }
-    .pack();
-    let site = Some((Kind::Site, u64::from(site.0)));
-    let place = Some((Kind::Code, 0x40_1300));
-    primary.push_at(time, site, Kind::ParallelBegin, team(0));
+    let origin = OriginPayload {
+        instance: region,
+        info: 2,
+        site,
+    };
+    primary.push_at(time, None, Kind::ParallelBegin, origin.pack());
     primary.push_at(time + 100, None, Kind::ImplicitBegin, team(0));
     primary.push_at(time + 300, None, Kind::SyncWaitBegin, code);
     primary.push_at(time + 500, None, Kind::SyncWaitEnd, 3);
-    primary.push_at(time + 700, place, Kind::JoinWaitBegin, join);
-    primary.push_at(time + 900, None, Kind::SyncWaitEnd, 9);
+    primary.push_at(time + 700, None, Kind::JoinWaitBegin, join);
     primary.push_at(time + 910, None, Kind::ImplicitEnd, team(0));
     primary.push_at(time + 950, None, Kind::ParallelEnd, team(0));
-    worker.push_at(time + 110, None, Kind::SyncWaitEnd, 9);
-    worker.push_at(time + 120, None, Kind::ImplicitEnd, none);
     worker.push_at(time + 130, None, Kind::ImplicitBegin, team(1));
     worker.push_at(time + 320, None, Kind::SyncWaitBegin, code);
     worker.push_at(time + 510, None, Kind::SyncWaitEnd, 3);
-    worker.push_at(time + 720, place, Kind::JoinWaitBegin, join);
-    8 + 6 + 3
+    worker.push_at(time + 720, None, Kind::JoinWaitBegin, join);
+    7 + 4
 }
 
 fn main() {

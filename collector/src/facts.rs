@@ -85,7 +85,7 @@ pub fn update(header: &mut Header, plan: &Plan, merge: &Merge) {
     losses.samples = merge.counts.lost_samples;
     losses.side_band = merge.counts.lost_side_band;
     losses.omp_taken = merge.openmp.taken;
-    losses.omp_lost = merge.openmp.lost;
+    losses.omp_lost = merge.openmp.lost();
     losses.omp_late = merge.late();
     losses.stacks_complete = merge.counts.endings.complete;
     losses.stacks_later = merge.stacks_later();
@@ -100,7 +100,7 @@ pub fn update(header: &mut Header, plan: &Plan, merge: &Merge) {
         })
         .filter(|(_, count)| *count > 0)
         .collect();
-    losses.sites_lost = merge.openmp.sites_lost + merge.openmp.arena().refused_sites();
+    losses.sites_lost = merge.openmp.sites_lost() + merge.openmp.arena().refused_sites();
     header.runtimes.clone_from(&merge.runtimes);
 }
 

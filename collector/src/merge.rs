@@ -291,34 +291,34 @@ impl Merge {
     }
 
     fn run_of_openmp(&mut self, number: u32, stop: Head) -> Option<u64> {
-        let place = number as usize;
+        // All of this stream before that time comes before `stop`.
+        let comes_first = Head::new(stop.time(), OPENMP, number) < stop;
+        let until = stop.time().saturating_add(u64::from(comes_first));
+        let (tables, processes) = (&mut self.tables, &mut self.processes);
+        let mut queue = self.openmp.queue(number as usize);
+        let first = queue.next_time()?;
+        let thread = match *queue.thread() {
+            Some(thread) => thread,
+            None => {
+                let thread = thread_of(processes, tables, queue.numbers(), first);
+                *queue.thread() = Some(thread);
+                thread
+            }
+        };
         loop {
-            let slot = self.openmp.slot_mut(place);
-            let time = slot.next_time()?;
-            if Head::new(time, OPENMP, number) >= stop {
+            let time = queue.next_time()?;
+            if time >= until {
                 return Some(time);
             }
-            let record = slot.pop()?;
-            let (numbers, known) = ((slot.pid, slot.tid), slot.thread);
-            let thread = match known {
-                Some(thread) => thread,
-                None => {
-                    let thread = thread_of(&mut self.processes, &mut self.tables, numbers, time);
-                    self.openmp.slot_mut(place).thread = Some(thread);
-                    thread
-                }
-            };
             self.counts.late += u64::from(time < self.merged_to);
-            let time = Nanos(self.on_time(time));
-            let event = self.openmp.translate(
-                &mut self.tables,
-                &mut self.processes,
-                (place, thread, time),
-                record,
-            );
-            if let Some(event) = &event {
-                self.machine
-                    .apply(&mut self.tables, &mut self.ledger, event);
+            self.merged_to = self.merged_to.max(time);
+            if let Some(what) = queue.pop(tables, processes) {
+                let event = Event {
+                    time: Nanos(self.merged_to),
+                    thread,
+                    what,
+                };
+                self.machine.apply(tables, &mut self.ledger, &event);
             }
         }
     }

@@ -1,11 +1,12 @@
 //! The OpenMP side: from records in the arena's rings to events of the merged stream.
 
-use omp_model::ids::{FrameId, Nanos, StackId, ThreadId};
-use omp_model::stream::{Event, Instance, Mutex, Sync, What};
+use omp_model::ids::{FrameId, StackId, ThreadId};
+use omp_model::stream::{Instance, Mutex, Sync, What};
 use omp_model::tables::{Tables, ThreadKind};
 use omp_ring::consumer::Consumer;
 use omp_ring::record::{
-    CodePayload, InstanceId, JoinPayload, Kind, Record, RegionPayload, SiteId, TaskPayload,
+    CodePayload, InstanceId, JoinPayload, Kind, OriginPayload, Record, RegionPayload, SiteId,
+    TaskPayload,
 };
 use rustc_hash::FxHashMap;
 
@@ -35,8 +36,7 @@ pub struct Slot {
     places: [(u64, FrameId); PLACES],
     /// [`Processes::changes`] when `places` were good.
     places_at: u64,
-    /// Prefixes of the record that comes next.
-    site: SiteId,
+    /// The prefix of the record that comes next; 0: none.
     code: u64,
     closed: bool,
 }
@@ -47,65 +47,74 @@ impl Slot {
     pub fn next_time(&self) -> Option<u64> {
         self.records.get(self.at).map(|record| record.time())
     }
-
-    /// Takes the next record.
-    #[inline]
-    pub fn pop(&mut self) -> Option<Record> {
-        let record = self.records.get(self.at).copied();
-        self.at += usize::from(record.is_some());
-        record
-    }
 }
 
 /// All threads' records, and what was said of calling contexts.
 pub struct OpenMp {
-    arena: Consumer,
+    source: Source,
     line: Line,
     /// In no order; a slot's index in the arena is [`Slot::index`].
     slots: Vec<Slot>,
     /// By the arena's index, one more than the place in `slots`; 0 for none.
     places: Vec<u32>,
-    sites: FxHashMap<u32, StackId>,
     /// Records taken.
     pub taken: u64,
+}
+
+/// The arena, and what is known of what lies in it.
+struct Source {
+    arena: Consumer,
+    sites: FxHashMap<SiteId, StackId>,
     /// Records that the program could not push.
-    pub lost: u64,
+    lost: u64,
     /// Contexts that could not be taken.
-    pub sites_lost: u64,
+    sites_lost: u64,
 }
 
 impl OpenMp {
     /// Reads from this arena; `line` tells its clock.
     pub fn new(arena: Consumer, line: Line) -> Self {
         OpenMp {
-            arena,
+            source: Source {
+                arena,
+                sites: FxHashMap::default(),
+                lost: 0,
+                sites_lost: 0,
+            },
             line,
             slots: Vec::new(),
             places: Vec::new(),
-            sites: FxHashMap::default(),
             taken: 0,
-            lost: 0,
-            sites_lost: 0,
         }
     }
 
     /// The arena.
     pub fn arena(&self) -> &Consumer {
-        &self.arena
+        &self.source.arena
+    }
+
+    /// Records that the program could not push.
+    pub fn lost(&self) -> u64 {
+        self.source.lost
+    }
+
+    /// Contexts that could not be taken.
+    pub fn sites_lost(&self) -> u64 {
+        self.source.sites_lost
     }
 
     /// Reads both clocks: the records from here to the next call are timed by this pair and the
     /// one before.
     pub fn tie_clocks(&mut self) {
         self.line
-            .extend(crate::clock::Pair::read(self.arena.clock()));
+            .extend(crate::clock::Pair::read(self.source.arena.clock()));
     }
 
     /// Takes what waits in the rings of recorded processes. Times become nanoseconds since
     /// `start`, a raw time. Returns whether a ring was more than half full.
     pub fn drain(&mut self, processes: &Processes, start: u64) -> bool {
         let mut pressed = false;
-        let views: Vec<_> = self.arena.slots().collect();
+        let views: Vec<_> = self.source.arena.slots().collect();
         for view in views {
             if !processes.is_recorded(view.pid) {
                 continue;
@@ -123,12 +132,16 @@ impl OpenMp {
             slot.at = 0;
             let records = &mut slot.records;
             records.reserve(view.pending);
-            self.taken += self.arena.drain(view.index, usize::MAX, |record| {
+            self.taken += self.source.arena.drain(view.index, usize::MAX, |record| {
                 let time = line.raw_ns(record.time()).saturating_sub(start);
-                records.push(Record {
+                let record = Record {
                     head: time << 8 | record.head & 0xff,
                     ..record
-                });
+                };
+                match records.last_mut() {
+                    Some(last) if is_said_by(*last, record) => *last = record,
+                    _ => records.push(record),
+                }
             }) as u64;
         }
         pressed
@@ -150,7 +163,6 @@ impl OpenMp {
                 at: 0,
                 places: [(0, FrameId::NONE); PLACES],
                 places_at: 0,
-                site: SiteId::NONE,
                 code: 0,
                 closed: false,
             });
@@ -164,9 +176,12 @@ impl OpenMp {
         &self.slots
     }
 
-    /// One thread's queue.
-    pub fn slot_mut(&mut self, place: usize) -> &mut Slot {
-        &mut self.slots[place]
+    /// One thread's queue, and what turns its records into events.
+    pub fn queue(&mut self, place: usize) -> Queue<'_> {
+        Queue {
+            slot: &mut self.slots[place],
+            source: &mut self.source,
+        }
     }
 
     /// Gives back the slots of threads that ended and whose records were all merged.
@@ -176,65 +191,81 @@ impl OpenMp {
                 .thread
                 .map_or(slot.closed, |thread| !processes.is_alive(thread));
             if slot.tid != 0 && over && slot.next_time().is_none() {
-                self.arena.recycle(slot.index);
+                self.source.arena.recycle(slot.index);
                 slot.tid = 0;
                 slot.thread = None;
             }
         }
     }
+}
 
-    /// The event of a record that is merged at `time`, or nothing for a prefix: that is kept for
-    /// the record behind it.
-    #[inline]
-    pub fn translate(
-        &mut self,
-        tables: &mut Tables,
-        processes: &mut Processes,
-        (place, thread, time): (usize, ThreadId, Nanos),
-        record: Record,
-    ) -> Option<Event> {
-        let kind = record.kind()?;
-        let slot = &mut self.slots[place];
-        match kind {
-            Kind::Site => {
-                slot.site = SiteId(record.payload as u32);
-                return None;
-            }
-            Kind::Code => {
-                slot.code = record.payload;
-                return None;
-            }
-            _ => {}
-        }
-        let mut context = Context {
-            openmp: self,
-            tables,
-            processes,
-            place,
-            time: record.time(),
-        };
-        // Handed on by reference, since a copy of what was just written piecemeal stalls.
-        let event = context
-            .what(kind, record.payload)
-            .map(|what| Event { time, thread, what });
-        let slot = &mut self.slots[place];
-        (slot.site, slot.code) = (SiteId::NONE, 0);
-        event
-    }
+/// Whether `next` says all that `last` says: an implicit task ends where its join barrier does,
+/// a few nanoseconds later.
+#[inline]
+fn is_said_by(last: Record, next: Record) -> bool {
+    next.head as u8 == Kind::ImplicitEnd as u8 && last.head as u8 == Kind::SyncWaitEnd as u8
 }
 
 /// A ring this full, of 65,536 records, wants the next round soon.
 const PRESSED: usize = 1 << 14;
 
-/// Remembered places of a thread: a power of two.
-const PLACES: usize = 8;
+/// Remembered places of a thread.
+const PLACES: usize = 1 << PLACES_BITS;
+const PLACES_BITS: u32 = 4;
+
+/// One thread's records as events.
+pub struct Queue<'a> {
+    slot: &'a mut Slot,
+    source: &'a mut Source,
+}
+
+impl Queue<'_> {
+    /// The thread, once it is known.
+    pub fn thread(&mut self) -> &mut Option<ThreadId> {
+        &mut self.slot.thread
+    }
+
+    /// The kernel's numbers of its process and itself.
+    pub fn numbers(&self) -> (i32, i32) {
+        (self.slot.pid, self.slot.tid)
+    }
+
+    /// Time of the next record, in nanoseconds since the start.
+    #[inline]
+    pub fn next_time(&self) -> Option<u64> {
+        self.slot.next_time()
+    }
+
+    /// Takes the next record; what happened by it, unless it is a prefix: that is kept for the
+    /// record behind it.
+    #[inline]
+    pub fn pop(&mut self, tables: &mut Tables, processes: &mut Processes) -> Option<What> {
+        let record = *self.slot.records.get(self.slot.at)?;
+        self.slot.at += 1;
+        let kind = record.kind()?;
+        if kind == Kind::Code {
+            self.slot.code = record.payload;
+            return None;
+        }
+        let mut context = Context {
+            slot: self.slot,
+            source: self.source,
+            tables,
+            processes,
+            time: record.time(),
+        };
+        let what = context.what(kind, record.payload);
+        self.slot.code = 0;
+        what
+    }
+}
 
 /// A record's surroundings while it is translated.
 struct Context<'a> {
-    openmp: &'a mut OpenMp,
+    slot: &'a mut Slot,
+    source: &'a mut Source,
     tables: &'a mut Tables,
     processes: &'a mut Processes,
-    place: usize,
     /// In nanoseconds since the start.
     time: u64,
 }
@@ -245,7 +276,7 @@ impl Context<'_> {
         let region = RegionPayload::unpack(payload);
         Some(match kind {
             Kind::Lost => {
-                self.openmp.lost += payload;
+                self.source.lost += payload;
                 What::Lost
             }
             Kind::ThreadBegin => What::ThreadBegin(match payload {
@@ -254,11 +285,14 @@ impl Context<'_> {
                 _ => ThreadKind::Other,
             }),
             Kind::ThreadEnd => What::ThreadEnd,
-            Kind::ParallelBegin => What::ParallelBegin {
-                region: instance(region.region),
-                site: self.site(),
-                teams: region.index == 1,
-            },
+            Kind::ParallelBegin | Kind::TeamsBegin => {
+                let origin = self.origin(payload);
+                What::ParallelBegin {
+                    region: instance(origin.instance),
+                    site: self.site(origin.site),
+                    teams: kind == Kind::TeamsBegin,
+                }
+            }
             Kind::ParallelEnd => What::ParallelEnd {
                 region: instance(region.region),
             },
@@ -275,7 +309,7 @@ impl Context<'_> {
                 What::SyncBegin {
                     kind: sync(join.kind)?,
                     region: instance(join.region),
-                    place: self.code(self.openmp.slots[self.place].code),
+                    place: self.code(self.slot.code),
                 }
             }
             Kind::SyncWaitBegin => {
@@ -310,17 +344,17 @@ impl Context<'_> {
                 kind: Mutex::NestLock,
             },
             Kind::TaskCreate => {
-                let task = TaskPayload::unpack(payload);
+                let origin = self.origin(payload);
                 What::TaskCreate {
-                    task: instance(task.task),
-                    site: self.site(),
+                    task: instance(origin.instance),
+                    site: self.site(origin.site),
                 }
             }
             Kind::TaskSchedule => {
                 let task = TaskPayload::unpack(payload);
                 What::TaskSchedule {
                     next: instance(task.task),
-                    prior_done: TASK_DONE.contains(&task.info),
+                    prior_done: TASK_DONE.contains(&task.status),
                 }
             }
             Kind::ReductionBegin => {
@@ -341,29 +375,37 @@ impl Context<'_> {
         })
     }
 
-    /// The machine stack of the prefix: a site, or a lone return address.
-    fn site(&mut self) -> StackId {
-        let slot = &self.openmp.slots[self.place];
-        let (id, code, pid) = (slot.site, slot.code, slot.pid);
-        if let Some(stack) = self.openmp.sites.get(&id.0) {
-            return *stack;
-        }
-        if let Some(site) = self.openmp.arena.site(id) {
-            let stack = stacks::of_site(self.tables, self.processes, &site, self.time);
-            self.openmp.sites.insert(id.0, stack);
-            return stack;
-        }
-        self.openmp.sites_lost += 1;
-        stacks::of_code(self.tables, self.processes, pid, (code, self.time))
+    fn origin(&self, payload: u64) -> OriginPayload {
+        OriginPayload::unpack(payload, self.slot.index)
     }
 
+    /// The machine stack of a site, or else of the prefix: a lone return address.
+    fn site(&mut self, id: SiteId) -> StackId {
+        if let Some(stack) = self.source.sites.get(&id) {
+            return *stack;
+        }
+        if let Some(site) = self.source.arena.site(id) {
+            let stack = stacks::of_site(self.tables, self.processes, &site, self.time);
+            self.source.sites.insert(id, stack);
+            return stack;
+        }
+        self.source.sites_lost += 1;
+        let code = (self.slot.code, self.time);
+        stacks::of_code(self.tables, self.processes, self.slot.pid, code)
+    }
+
+    /// The frame of a call into the runtime, by its return address.
+    #[inline]
     fn code(&mut self, code: u64) -> FrameId {
-        let slot = &mut self.openmp.slots[self.place];
+        if code == 0 {
+            return FrameId::NONE;
+        }
+        let slot = &mut *self.slot;
         if slot.places_at != self.processes.changes() {
             slot.places_at = self.processes.changes();
             slot.places = [(0, FrameId::NONE); PLACES];
         }
-        let at = (code.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % PLACES;
+        let at = (code.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - PLACES_BITS)) as usize;
         if slot.places[at].0 != code {
             let frame = stacks::place(self.tables, self.processes, slot.pid, (code, self.time));
             slot.places[at] = (code, frame);

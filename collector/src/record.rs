@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use omp_model::experiment::{Batch, ExperimentError, Writer};
 use omp_model::header::Header;
-use omp_model::ids::{ModuleId, Nanos};
+use omp_model::ids::Nanos;
 use omp_model::symbolize::{self, Files};
 use omp_ring::consumer::{ArenaOptions, Consumer};
 
@@ -350,14 +350,8 @@ impl Session {
     fn resolve(&self, writer: &mut Writer) -> Result<(), ExperimentError> {
         // Symbols can take seconds: whoever kills collect now has a whole recording without.
         writer.header(&self.header)?;
-        let frames = self.merge.tables.frames.rows();
-        let kernel = frames.iter().any(|frame| frame.module == ModuleId::KERNEL);
-        let kallsyms = kernel
-            .then(|| std::fs::read_to_string("/proc/kallsyms").ok())
-            .flatten();
         let mut files = Files {
             vdso: sys::vdso().map(Into::into),
-            kallsyms: kallsyms.unwrap_or_default(),
         };
         writer.symbols(&symbolize::resolve(&self.merge.tables, &mut files))
     }

@@ -9,6 +9,7 @@ pub mod experiment;
 pub mod filter;
 pub mod header;
 pub mod ids;
+pub mod kallsyms;
 pub mod metrics;
 pub mod omp;
 pub mod places;

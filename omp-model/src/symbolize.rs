@@ -5,6 +5,8 @@
 //! [`SymbolSource`] alone.
 
 use std::collections::{BTreeMap, HashSet};
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,6 +16,7 @@ use unwinder::{BuildId, Symbols, is_outlined, names};
 use crate::barriers::{self, Barrier};
 use crate::code::{self, Asked, Body};
 use crate::ids::{FrameId, ModuleId};
+use crate::kallsyms::{self, KernelFunction};
 use crate::state::State;
 use crate::symbols::{
     Construct, FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Outlined, Place,
@@ -28,8 +31,11 @@ pub trait SymbolSource {
     /// are none, in one clause.
     fn symbols(&mut self, module: &Module) -> Result<Symbols, String>;
 
-    /// The text of `/proc/kallsyms`; asked for only if there are kernel frames.
-    fn kernel(&mut self) -> String;
+    /// `/proc/kallsyms`; asked for only if there are kernel frames.
+    ///
+    /// # Errors
+    /// What opening it says.
+    fn kernel(&mut self) -> io::Result<Box<dyn Read>>;
 
     /// The text of a source file, by its path in the debug information; asked for only if a
     /// barrier stands in it ([`crate::barriers`]).
@@ -44,8 +50,6 @@ pub trait SymbolSource {
 pub struct Files {
     /// The vDSO's bytes, which no file holds.
     pub vdso: Option<Arc<[u8]>>,
-    /// The text of `/proc/kallsyms`.
-    pub kallsyms: String,
 }
 
 impl SymbolSource for Files {
@@ -60,8 +64,8 @@ impl SymbolSource for Files {
         opened.map_err(|miss| miss.to_string())
     }
 
-    fn kernel(&mut self) -> String {
-        std::mem::take(&mut self.kallsyms)
+    fn kernel(&mut self) -> io::Result<Box<dyn Read>> {
+        Ok(Box::new(File::open("/proc/kallsyms")?))
     }
 
     fn source(&mut self, path: &str) -> Option<String> {
@@ -89,7 +93,7 @@ pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
         let wanted = ids.iter().map(|&id| (id, frames[id.index()].address));
         let missed = match (module, tables.modules.get(module.0)) {
             (ModuleId::NONE, _) | (_, None) => None,
-            (ModuleId::KERNEL, _) => resolver.kernel(&source.kernel(), wanted),
+            (ModuleId::KERNEL, _) => resolver.kernel(source.kernel(), wanted),
             (_, Some(row)) if row.path.is_empty() => None,
             (_, Some(row)) => match source.symbols(row) {
                 Ok(symbols) => {
@@ -326,30 +330,32 @@ fn parent_of_reduction(linkage: &str) -> Option<String> {
 }
 
 impl Resolver {
-    /// Resolves kernel frames by the text of `/proc/kallsyms`.
+    /// Resolves kernel frames, whose addresses come sorted, by `/proc/kallsyms`.
     fn kernel(
         &mut self,
-        kallsyms: &str,
+        kallsyms: io::Result<Box<dyn Read>>,
         wanted: impl Iterator<Item = (FrameId, u64)>,
     ) -> Option<String> {
-        let symbols = match kernel_functions(kallsyms) {
-            Ok(symbols) => symbols,
-            Err(why) => return Some(why.to_owned()),
+        let (ids, addresses): (Vec<FrameId>, Vec<u64>) = wanted.unzip();
+        let found = kallsyms
+            .map_err(|error| format!("/proc/kallsyms cannot be read: {error}"))
+            .and_then(|mut listing| kallsyms::find(&mut listing, &addresses));
+        let found = match found {
+            Ok(found) => found,
+            Err(why) => return Some(why),
         };
         self.functions.clear();
-        for (id, address) in wanted {
-            let after = symbols.partition_point(|&(start, _)| start <= address);
-            let Some(&(start, name)) = after.checked_sub(1).and_then(|at| symbols.get(at)) else {
+        for (id, found) in ids.into_iter().zip(found) {
+            let Some(KernelFunction { start, end, name }) = found else {
                 continue;
             };
-            let end = symbols.get(after).map_or(start, |&(next, _)| next);
             let function = *self.functions.entry(start).or_insert_with(|| {
                 self.table.functions.push(Function {
                     module: ModuleId::KERNEL,
                     address: start,
                     size: end - start,
-                    linkage: name.to_owned(),
-                    name: name.to_owned(),
+                    linkage: name.clone(),
+                    name,
                     place: None,
                     outlined: None,
                 });
@@ -359,35 +365,6 @@ impl Resolver {
         }
         None
     }
-}
-
-/// The functions of the kernel and its modules by address, from `/proc/kallsyms` (lines of
-/// address, type and name; see nm(1) for the types).
-///
-/// # Errors
-/// Why there are none, in one clause.
-pub fn kernel_functions(kallsyms: &str) -> Result<Vec<(u64, &str)>, &'static str> {
-    let mut functions: Vec<(u64, &str)> = kallsyms
-        .lines()
-        .filter_map(|line| {
-            let mut words = line.split_ascii_whitespace();
-            let address = u64::from_str_radix(words.next()?, 16).ok()?;
-            let code = matches!(words.next()?, "t" | "T" | "w" | "W");
-            code.then_some((address, words.next()?))
-        })
-        .collect();
-    if functions.is_empty() {
-        return Err("the kernel lists no symbols in /proc/kallsyms");
-    }
-    if functions.iter().all(|&(address, _)| address == 0) {
-        return Err(
-            "the kernel hides its addresses: as root, set kernel.kptr_restrict to 0, or record as root",
-        );
-    }
-    functions.sort_unstable();
-    // Of several names for one address the first in the alphabet, so that it is always the same.
-    functions.dedup_by_key(|&mut (address, _)| address);
-    Ok(functions)
 }
 
 #[cfg(test)]
@@ -456,8 +433,8 @@ mod tests {
             Err("gone".to_owned())
         }
 
-        fn kernel(&mut self) -> String {
-            self.0.to_owned()
+        fn kernel(&mut self) -> io::Result<Box<dyn Read>> {
+            Ok(Box::new(self.0.as_bytes()))
         }
     }
 

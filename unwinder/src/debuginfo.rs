@@ -205,8 +205,17 @@ fn section<'data, R: ReadRef<'data>>(
     elf: &Elf64<'data, R>,
     id: SectionId,
 ) -> Result<Reader, gimli::Error> {
-    let data = elf
-        .section_by_name(id.name())
+    // Where variables live is not asked, and is a quarter of what would have to be inflated.
+    let needless = matches!(
+        id,
+        SectionId::DebugLoc
+            | SectionId::DebugLocLists
+            | SectionId::DebugMacinfo
+            | SectionId::DebugMacro
+    );
+    let data = (!needless)
+        .then(|| elf.section_by_name(id.name()))
+        .flatten()
         .and_then(|found| found.uncompressed_data().ok());
     Ok(Reader::new(
         Arc::from(data.as_deref().unwrap_or_default()),

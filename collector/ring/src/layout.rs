@@ -21,7 +21,7 @@ use crate::shm::{self, Mapping};
 /// The first eight bytes of an arena.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PLXARENA");
 /// The version of the layout and of the records; both ends must have the same.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// The greatest number of slots: what [`crate::record::SLOT_BITS`] can name.
 pub const MAX_SLOTS: u32 = 1 << crate::record::SLOT_BITS;
 /// The entries of the runtimes table.
@@ -176,8 +176,8 @@ impl Geometry {
         let fits = (1..=MAX_SLOTS).contains(&slots)
             && ring_records.is_power_of_two()
             && (8..=1 << 24).contains(&ring_records)
-            // Site identifiers are 32-bit word offsets.
-            && (1..=u32::MAX as u64).contains(&site_words);
+            // Site identifiers are word offsets.
+            && (1..=1 << crate::record::SITE_BITS).contains(&site_words);
         fits.then_some(Geometry {
             slots,
             ring_records,

@@ -2,8 +2,13 @@
 //!
 //! A record is `time << 8 | kind` and a 64-bit payload. The time is the raw value of the arena's
 //! [`ClockSource`](crate::ClockSource): 56 bits of a 3 GHz counter last 278 days of uptime.
-//! What does not fit into one payload is said by a *prefix* record ([`Kind::Site`],
-//! [`Kind::Code`]) that the same thread pushes immediately before the record it belongs to.
+//! What does not fit into one payload is said by a *prefix* record ([`Kind::Code`]) that the same
+//! thread pushes immediately before the record it belongs to.
+//!
+//! Records are what a recording costs: in the program, and again where they are merged. So what
+//! follows from another record is not said: the end of a join barrier's wait, since the end of the
+//! implicit task or the next one's begin follows at once; a worker's end of that task, where its
+//! next begin is the thread's next event.
 //!
 //! The kinds follow the callbacks of the OpenMP specification, chapter "OMPT interface"; the
 //! enumerated values inside payloads are the specification's own.
@@ -64,8 +69,9 @@ macro_rules! kinds {
 kinds! {
     /// Records were dropped here for want of room; payload: how many. 0: recording was paused.
     Lost = 1,
-    /// Prefix: the calling context of the record that follows is a site; payload: [`SiteId`].
-    Site = 2,
+    /// A league of teams begins on its encountering thread; payload: [`OriginPayload`], info = the
+    /// teams requested, saturated.
+    TeamsBegin = 2,
     /// Prefix: the return address into the program of the record that follows, where there is
     /// no room for it in the payload or no site could be taken; payload: the address.
     Code = 3,
@@ -73,9 +79,8 @@ kinds! {
     ThreadBegin = 4,
     /// The thread leaves the runtime; no payload.
     ThreadEnd = 5,
-    /// A parallel or teams region begins on its encountering thread; prefix: its fork point;
-    /// payload: [`RegionPayload`], index 1 for a league of teams, else 0, size = threads (teams)
-    /// requested, saturated.
+    /// A parallel region begins on its encountering thread; payload: [`OriginPayload`], info = the
+    /// threads requested, saturated.
     ParallelBegin = 6,
     /// The region ended on its encountering thread; payload: [`RegionPayload`], index and size 0.
     ParallelEnd = 7,
@@ -90,7 +95,8 @@ kinds! {
     JoinWaitBegin = 10,
     /// Another `sync_region_wait` begins; payload: [`CodePayload`] with `ompt_sync_region_t`.
     SyncWaitBegin = 11,
-    /// A `sync_region_wait` ends; payload: `ompt_sync_region_t`.
+    /// A `sync_region_wait` ends, other than of kind 9, a join barrier; payload:
+    /// `ompt_sync_region_t`.
     SyncWaitEnd = 12,
     /// Waiting for a mutex begins; payload: [`CodePayload`] with `ompt_mutex_t` (1 lock, 2 test
     /// lock, 3 nest lock, 4 test nest lock, 5 critical, 6 atomic, 7 ordered).
@@ -101,8 +107,7 @@ kinds! {
     MutexReleased = 15,
     /// A nestable lock was re-acquired or partly released; payload: 1 begin, 2 end.
     NestLock = 16,
-    /// An explicit task was created; prefix: its creation point; payload: [`TaskPayload`] with
-    /// `ompt_task_flag_t` truncated to 24 bits, and [`TASK_UNDEFERRED`].
+    /// An explicit task was created; payload: [`OriginPayload`], info = [`TASK_UNDEFERRED`] or 0.
     TaskCreate = 17,
     /// The thread changes tasks; payload: [`TaskPayload`]: the next task (0: the implicit task)
     /// and `ompt_task_status_t` of the prior one.
@@ -129,6 +134,7 @@ pub const SLOT_BITS: u32 = 12;
 /// million instances of one thread are alive at once.
 pub const COUNT_BITS: u32 = 28;
 const ID_MASK: u64 = (1 << (SLOT_BITS + COUNT_BITS)) - 1;
+const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 
 impl InstanceId {
     /// No instance.
@@ -137,7 +143,7 @@ impl InstanceId {
     /// The `count`-th instance made by the thread in `slot`; `count` 0 is reserved.
     #[inline]
     pub const fn new(slot: u32, count: u32) -> Self {
-        InstanceId((slot as u64) << COUNT_BITS & ID_MASK | count as u64 & ((1 << COUNT_BITS) - 1))
+        InstanceId((slot as u64) << COUNT_BITS & ID_MASK | count as u64 & COUNT_MASK)
     }
 }
 
@@ -172,6 +178,38 @@ impl RegionPayload {
 
 const fn sat12(value: u16) -> u64 {
     if value > 0xfff { 0xfff } else { value as u64 }
+}
+
+/// Payload: an instance that the recording thread makes, and where it makes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OriginPayload {
+    /// The instance: of it the payload holds the count, since the slot is that of the ring.
+    pub instance: InstanceId,
+    /// By record kind; saturated at 4095.
+    pub info: u16,
+    /// Its calling context; [`SiteId::NONE`] where none could be taken: a prefix [`Kind::Code`]
+    /// has the bare return address then, if there is one.
+    pub site: SiteId,
+}
+
+impl OriginPayload {
+    /// Packs into 64 bits.
+    #[inline]
+    pub const fn pack(self) -> u64 {
+        self.instance.0 & COUNT_MASK
+            | sat12(self.info) << COUNT_BITS
+            | (self.site.0 as u64) << (64 - SITE_BITS)
+    }
+
+    /// Unpacks from 64 bits that lay in the ring of `slot`.
+    #[inline]
+    pub const fn unpack(payload: u64, slot: u32) -> Self {
+        OriginPayload {
+            instance: InstanceId::new(slot, (payload & COUNT_MASK) as u32),
+            info: (payload >> COUNT_BITS & 0xfff) as u16,
+            site: SiteId((payload >> (64 - SITE_BITS)) as u32),
+        }
+    }
 }
 
 /// Payload: an instance and an `ompt_sync_region_t`.
@@ -226,20 +264,20 @@ impl CodePayload {
     }
 }
 
-/// Payload: a task and 24 bits by record kind.
+/// Payload: a task to go on with, and what becomes of the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskPayload {
     /// The explicit task, made like a region's instance; [`InstanceId::NONE`]: an implicit task.
     pub task: InstanceId,
-    /// Flags or status, 24 bits.
-    pub info: u32,
+    /// `ompt_task_status_t` of the prior task, 24 bits.
+    pub status: u32,
 }
 
 impl TaskPayload {
     /// Packs into 64 bits.
     #[inline]
     pub const fn pack(self) -> u64 {
-        self.task.0 & ID_MASK | (self.info as u64 & 0xff_ffff) << 40
+        self.task.0 & ID_MASK | (self.status as u64 & 0xff_ffff) << 40
     }
 
     /// Unpacks from 64 bits.
@@ -247,16 +285,18 @@ impl TaskPayload {
     pub const fn unpack(payload: u64) -> Self {
         TaskPayload {
             task: InstanceId(payload & ID_MASK),
-            info: (payload >> 40) as u32,
+            status: (payload >> 40) as u32,
         }
     }
 }
 
-/// `ompt_task_undeferred`, which lies above the 24 bits kept, in [`TaskPayload::info`] of a
-/// [`Kind::TaskCreate`]. The encountering thread runs such a task before it goes on: by way of
+/// `ompt_task_undeferred` in [`OriginPayload::info`] of a [`Kind::TaskCreate`]. The encountering thread runs such a task before it goes on: by way of
 /// the runtime in a team of one thread, but with `if(0)` by a direct call, so that its stack
 /// holds its creator's frames without any of the runtime's in between.
-pub const TASK_UNDEFERRED: u32 = 1 << 23;
+pub const TASK_UNDEFERRED: u16 = 1;
+
+/// [`SiteId`]'s width in bits: the site area holds at most so many words.
+pub const SITE_BITS: u32 = 24;
 
 /// Names a calling context in the arena's site area: an offset in 8-byte words; 0 means "none".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -289,9 +329,15 @@ mod tests {
         assert_eq!(CodePayload::unpack(c.pack()), c);
         let t = TaskPayload {
             task: region,
-            info: 0xff_ffff,
+            status: 0xff_ffff,
         };
         assert_eq!(TaskPayload::unpack(t.pack()), t);
+        let o = OriginPayload {
+            instance: region,
+            info: 4095,
+            site: SiteId((1 << SITE_BITS) - 1),
+        };
+        assert_eq!(OriginPayload::unpack(o.pack(), 4095), o);
     }
 
     #[test]

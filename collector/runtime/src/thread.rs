@@ -1,10 +1,12 @@
 //! A thread's state, and what the front-ends call: OpenMP constructs in, records out.
 //!
 //! Nothing here knows which runtime spoke. Enumerated values are the OpenMP specification's.
+//! What a reader of the records knows without a record is not recorded: see [`omp_ring::record`].
 
 use omp_ring::producer::Producer;
 use omp_ring::record::{
-    CodePayload, InstanceId, JoinPayload, Kind, RegionPayload, SiteId, TASK_UNDEFERRED, TaskPayload,
+    CodePayload, InstanceId, JoinPayload, Kind, OriginPayload, RegionPayload, SiteId,
+    TASK_UNDEFERRED, TaskPayload,
 };
 
 use crate::context::{Call, Contexts};
@@ -16,6 +18,11 @@ pub(crate) struct Thread {
     contexts: &'static mut Contexts,
     /// A runtime has said what kind of thread it is.
     known: bool,
+    /// Came last to a join barrier, and has not begun an implicit task since.
+    joining: bool,
+    /// The end of a worker's implicit task that is not recorded yet: the begin of its next one
+    /// says it too.
+    left: bool,
     /// What libgomp's interposer keeps.
     #[cfg(target_arch = "x86_64")]
     pub(crate) gomp: crate::gomp::State,
@@ -32,6 +39,8 @@ impl Thread {
             producer,
             contexts,
             known: false,
+            joining: false,
+            left: false,
             #[cfg(target_arch = "x86_64")]
             gomp: crate::gomp::State::new(),
         })
@@ -50,16 +59,33 @@ impl Thread {
         std::ptr::from_ref(self) as usize
     }
 
+    /// The ring, with all in it that came before the next record.
+    #[inline]
+    fn ring(&mut self) -> &mut Producer<'static> {
+        if self.left {
+            self.leave();
+        }
+        &mut self.producer
+    }
+
+    #[cold]
+    fn leave(&mut self) {
+        self.left = false;
+        self.producer
+            .push(Kind::ImplicitEnd, region_payload(InstanceId::NONE, 0, 0));
+    }
+
     /// The runtime knows the thread; `kind` is `ompt_thread_t`.
     #[inline]
     pub(crate) fn thread_begin(&mut self, kind: u32) {
         self.known = true;
-        self.producer.push(Kind::ThreadBegin, kind as u64);
+        self.ring().push(Kind::ThreadBegin, kind as u64);
     }
 
-    /// The thread leaves the runtime.
+    /// The thread leaves the runtime, and with it whatever it was in.
     #[inline]
     pub(crate) fn thread_end(&mut self) {
+        self.left = false;
         self.producer.push(Kind::ThreadEnd, 0);
     }
 
@@ -75,7 +101,7 @@ impl Thread {
         self.producer.instance()
     }
 
-    /// The thread forks a region for which `size` threads are asked. `region` names its slot.
+    /// The thread forks `region`, for which `size` threads are asked. `region` names its slot.
     #[inline]
     pub(crate) fn parallel_begin(
         &mut self,
@@ -84,23 +110,26 @@ impl Thread {
         size: u32,
         league: bool,
     ) {
-        let time = self.producer.now();
-        let prefix = self.context(call);
-        let payload = region_payload(region, u32::from(league), size);
-        self.producer
-            .push_at(time, prefix, Kind::ParallelBegin, payload);
+        let kind = if league {
+            Kind::TeamsBegin
+        } else {
+            Kind::ParallelBegin
+        };
+        self.originate(kind, region, call, size.min(0xfff) as u16);
     }
 
     /// The region has ended; the thread that forked it is alone again.
     #[inline]
     pub(crate) fn parallel_end(&mut self, region: InstanceId) {
-        self.producer
+        self.ring()
             .push(Kind::ParallelEnd, region_payload(region, 0, 0));
     }
 
     /// The thread's implicit task in `region` begins, as number `index` of `size`.
     #[inline]
     pub(crate) fn implicit_begin(&mut self, region: InstanceId, index: u32, size: u32) {
+        self.joining = false;
+        self.left = false;
         self.producer
             .push(Kind::ImplicitBegin, region_payload(region, index, size));
     }
@@ -108,7 +137,11 @@ impl Thread {
     /// That task ends, perhaps long after its work.
     #[inline]
     pub(crate) fn implicit_end(&mut self, region: InstanceId, index: u32, size: u32) {
-        self.producer
+        if self.joining && index != 0 {
+            self.left = true;
+            return;
+        }
+        self.ring()
             .push(Kind::ImplicitEnd, region_payload(region, index, size));
     }
 
@@ -116,73 +149,68 @@ impl Thread {
     /// `ompt_sync_region_t`.
     #[inline]
     pub(crate) fn join_wait_begin(&mut self, kind: u32, region: InstanceId, code: u64) {
-        let time = self.producer.now();
+        self.joining |= kind == JOIN_BARRIER;
+        let ring = self.ring();
+        let time = ring.now();
         let prefix = (kind == AMBIGUOUS_BARRIER && code != 0).then_some((Kind::Code, code));
         let payload = JoinPayload {
             region,
             kind: kind as u8,
         }
         .pack();
-        self.producer
-            .push_at(time, prefix, Kind::JoinWaitBegin, payload);
+        ring.push_at(time, prefix, Kind::JoinWaitBegin, payload);
     }
 
     /// The thread waits otherwise; `kind` is `ompt_sync_region_t`.
     #[inline]
     pub(crate) fn sync_wait_begin(&mut self, kind: u32, code: u64) {
-        self.producer
+        self.ring()
             .push(Kind::SyncWaitBegin, code_payload(kind, code));
     }
 
-    /// Either wait ends.
+    /// Either wait ends. That of a join barrier ends the implicit task at the same time.
     #[inline]
     pub(crate) fn sync_wait_end(&mut self, kind: u32) {
-        self.producer.push(Kind::SyncWaitEnd, kind as u64);
+        if kind != JOIN_BARRIER {
+            self.ring().push(Kind::SyncWaitEnd, kind as u64);
+        }
     }
 
     /// The thread may have to wait for a mutex; `kind` is `ompt_mutex_t`.
     #[inline]
     pub(crate) fn mutex_acquire(&mut self, kind: u32, code: u64) {
-        self.producer
+        self.ring()
             .push(Kind::MutexAcquire, code_payload(kind, code));
     }
 
     /// It has the mutex.
     #[inline]
     pub(crate) fn mutex_acquired(&mut self, kind: u32) {
-        self.producer.push(Kind::MutexAcquired, kind as u64);
+        self.ring().push(Kind::MutexAcquired, kind as u64);
     }
 
     /// It has given it back.
     #[inline]
     pub(crate) fn mutex_released(&mut self, kind: u32) {
-        self.producer.push(Kind::MutexReleased, kind as u64);
+        self.ring().push(Kind::MutexReleased, kind as u64);
     }
 
     /// It owned the nestable lock already, or still does; `endpoint` is `ompt_scope_endpoint_t`.
     #[inline]
     pub(crate) fn nest_lock(&mut self, endpoint: u32) {
-        self.producer.push(Kind::NestLock, endpoint as u64);
+        self.ring().push(Kind::NestLock, endpoint as u64);
     }
 
     /// The thread creates an explicit task; `flags` are `ompt_task_flag_t`.
     #[inline]
     pub(crate) fn task_create(&mut self, call: Call, flags: u32) -> InstanceId {
-        let time = self.producer.now();
-        let task = self.producer.instance();
-        let prefix = self.context(call);
         let undeferred = if flags & SPEC_UNDEFERRED != 0 {
             TASK_UNDEFERRED
         } else {
             0
         };
-        let payload = TaskPayload {
-            task,
-            info: flags & 0x7f_ffff | undeferred,
-        }
-        .pack();
-        self.producer
-            .push_at(time, prefix, Kind::TaskCreate, payload);
+        let task = self.instance();
+        self.originate(Kind::TaskCreate, task, call, undeferred);
         task
     }
 
@@ -190,54 +218,54 @@ impl Thread {
     /// the prior task's `ompt_task_status_t`.
     #[inline]
     pub(crate) fn task_schedule(&mut self, next: InstanceId, status: u32) {
-        self.producer.push(
-            Kind::TaskSchedule,
-            TaskPayload {
-                task: next,
-                info: status,
-            }
-            .pack(),
-        );
+        let payload = TaskPayload { task: next, status };
+        self.ring().push(Kind::TaskSchedule, payload.pack());
     }
 
     /// The runtime works for the thread, waiting for nobody, and that may take long.
     #[inline]
     pub(crate) fn overhead_begin(&mut self, code: u64) {
-        self.producer
-            .push(Kind::OverheadBegin, code_payload(0, code));
+        self.ring().push(Kind::OverheadBegin, code_payload(0, code));
     }
 
     /// It has done so.
     #[inline]
     pub(crate) fn overhead_end(&mut self) {
-        self.producer.push(Kind::OverheadEnd, 0);
+        self.ring().push(Kind::OverheadEnd, 0);
     }
 
     /// The thread combines its part of a reduction with others.
     #[inline]
     pub(crate) fn reduction_begin(&mut self, kind: u32, code: u64) {
-        self.producer
+        self.ring()
             .push(Kind::ReductionBegin, code_payload(kind, code));
     }
 
     /// It has done so.
     #[inline]
     pub(crate) fn reduction_end(&mut self) {
-        self.producer.push(Kind::ReductionEnd, 0);
+        self.ring().push(Kind::ReductionEnd, 0);
     }
 
-    /// The prefix that says where `call` comes from.
+    /// The instance is made, where `call` comes from.
     #[inline]
-    fn context(&mut self, call: Call) -> Option<(Kind, u64)> {
-        match self.contexts.site(call, &self.producer) {
-            SiteId::NONE => (call.code != 0).then_some((Kind::Code, call.code)),
-            site => Some((Kind::Site, site.0 as u64)),
-        }
+    fn originate(&mut self, kind: Kind, instance: InstanceId, call: Call, info: u16) {
+        let time = self.ring().now();
+        let site = self.contexts.site(call, &self.producer);
+        let prefix = (site == SiteId::NONE && call.code != 0).then_some((Kind::Code, call.code));
+        let payload = OriginPayload {
+            instance,
+            info,
+            site,
+        };
+        self.producer.push_at(time, prefix, kind, payload.pack());
     }
 }
 
 /// `ompt_task_undeferred` of `ompt_task_flag_t`.
 const SPEC_UNDEFERRED: u32 = 0x0800_0000;
+/// `ompt_sync_region_barrier_implicit_parallel`.
+const JOIN_BARRIER: u32 = 9;
 /// `ompt_sync_region_barrier_implicit`, which older runtimes report for every implicit barrier.
 const AMBIGUOUS_BARRIER: u32 = 2;
 

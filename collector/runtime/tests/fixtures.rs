@@ -55,7 +55,9 @@ fn check(program: &'static Program, compiler: &Compiler, opt: Opt) {
     }
     let (truth, kinds) = draining(&consumer, || run.finish(preload(run.command())));
     let truth: Truth = truth.unwrap_or_else(|error| panic!("{name}: {error}"));
-    let begun = kinds.iter().filter(|kind| **kind == Kind::ParallelBegin);
+    let begun = kinds
+        .iter()
+        .filter(|kind| matches!(kind, Kind::ParallelBegin | Kind::TeamsBegin));
     let instances: u64 = truth.regions.iter().map(|region| region.instances).sum();
     assert!(
         begun.count() as u64 >= instances,

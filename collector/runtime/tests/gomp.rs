@@ -26,7 +26,7 @@ fn check(recording: &Recording) {
     let mut regions = BTreeSet::new();
     for event in recording.all(Kind::ParallelBegin) {
         assert!(
-            regions.insert(event.region().region),
+            regions.insert(event.origin().instance),
             "a region's id is used twice"
         );
         assert!(event.site.is_some(), "a region without a context");
@@ -46,7 +46,7 @@ fn check(recording: &Recording) {
         let (mut parts, mut joins) = (0, 0);
         for event in &thread.events {
             match event.kind {
-                Kind::ParallelBegin => open.push(event.region().region),
+                Kind::ParallelBegin => open.push(event.origin().instance),
                 Kind::ParallelEnd => assert_eq!(open.pop(), Some(event.region().region)),
                 Kind::ImplicitBegin => {
                     let part = event.region();
@@ -118,7 +118,7 @@ fn check_constructs(flags: &[&str], policy: &str) {
     let sizes: Vec<u16> = recording
         .initial()
         .of(Kind::ParallelBegin)
-        .map(|event| event.region().size)
+        .map(|event| event.origin().info)
         .collect();
     assert_eq!(sizes, [2, 2, 2, 2, 2, 2, 2, 1]);
     // Each of the seven regions of two had a part on both threads.
@@ -137,7 +137,7 @@ fn check_tasks(recording: &Recording) {
     let mut created = BTreeSet::new();
     for event in recording.all(Kind::TaskCreate) {
         assert!(
-            created.insert(event.task().task),
+            created.insert(event.origin().instance),
             "a task's id is used twice"
         );
         let site = recording.site(event);
@@ -296,7 +296,7 @@ fn odd_constructs_leave_balanced_records() {
         let start = recording.addresses()["in_place"];
         let depths: Vec<usize> = recording
             .all(Kind::TaskCreate)
-            .filter(|event| event.task().info & omp_ring::record::TASK_UNDEFERRED != 0)
+            .filter(|event| event.origin().info == omp_ring::record::TASK_UNDEFERRED)
             .map(|event| recording.site(event).frames)
             .map(|frames| {
                 frames

@@ -100,7 +100,7 @@ fn odd_constructs_leave_balanced_records() {
         let start = recording.addresses()["in_place"];
         let depths: Vec<usize> = recording
             .all(Kind::TaskCreate)
-            .filter(|event| event.task().info & TASK_UNDEFERRED != 0)
+            .filter(|event| event.origin().info == TASK_UNDEFERRED)
             .map(|event| recording.site(event).frames)
             .map(|frames| {
                 frames

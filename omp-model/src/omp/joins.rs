@@ -2,7 +2,7 @@
 
 use super::machine::{Machine, Moment};
 use super::regions::{Member, Slot};
-use super::thread::{Cause, Entry, placeless};
+use super::thread::{Cause, Entry};
 use crate::ids::{ContextId, FrameId, StackId, ThreadId};
 use crate::state::State;
 use crate::stream::Instance;
@@ -120,9 +120,7 @@ impl Machine {
     pub(super) fn retire(&mut self, tables: &mut Tables, thread: ThreadId) {
         let stack = &mut self.threads[thread.index()];
         if stack.depth() == 1 && stack.base().state == State::Outside {
-            let tag = self
-                .labels
-                .tag(tables, placeless(State::Idle, ContextId::ROOT));
+            let tag = self.labels.placeless(tables, State::Idle, ContextId::ROOT);
             stack.set_base(State::Idle, tag);
             if let Some(row) = tables.threads.get_mut(thread.index()) {
                 row.kind = ThreadKind::Worker;

@@ -1,15 +1,18 @@
 //! Tags and contexts by what they are made of, without a visit to the tables for recent ones.
 
 use crate::ids::{ContextId, FrameId, StackId, TagId};
-use crate::state::State;
+use crate::state::{STATES, State};
 use crate::tables::{Context, ContextKind, Tables, Tag};
 
 const BITS: u32 = 10;
 
-/// Direct-mapped memories in front of [`Tables::tag`] and [`Tables::context`]. A program goes
+/// Memories in front of [`Tables::tag`] and [`Tables::context`]. Labels of no place are looked up
+/// by context and state; the others and the contexts in direct-mapped memories: a program goes
 /// round few constructs, so that nearly every label was made a moment ago.
 #[derive(Debug)]
 pub(super) struct Labels {
+    /// By context; [`TagId::OUTSIDE`] where there is none yet.
+    placeless: Vec<[TagId; STATES.len()]>,
     tags: Box<[(Tag, TagId)]>,
     contexts: Box<[(Context, ContextId)]>,
 }
@@ -28,13 +31,48 @@ impl Labels {
             stack: StackId::EMPTY,
         };
         Labels {
+            placeless: Vec::new(),
             tags: vec![(outside, TagId::OUTSIDE); 1 << BITS].into(),
             contexts: vec![(root, ContextId::ROOT); 1 << BITS].into(),
         }
     }
 
+    /// The label of a state in a context, of no place.
+    #[inline]
+    pub(super) fn placeless(
+        &mut self,
+        tables: &mut Tables,
+        state: State,
+        context: ContextId,
+    ) -> TagId {
+        let known = self.placeless.get(context.index());
+        match known.map(|tags| tags[state as usize]) {
+            Some(tag) if tag != TagId::OUTSIDE => tag,
+            _ => self.new_placeless(tables, state, context),
+        }
+    }
+
+    #[cold]
+    fn new_placeless(&mut self, tables: &mut Tables, state: State, context: ContextId) -> TagId {
+        let tag = tables.tag(Tag {
+            state,
+            context,
+            place: FrameId::NONE,
+        });
+        if self.placeless.len() <= context.index() {
+            let none = [TagId::OUTSIDE; STATES.len()];
+            self.placeless.resize(context.index() + 1, none);
+        }
+        self.placeless[context.index()][state as usize] = tag;
+        tag
+    }
+
+    /// The label of a state in a context at a place.
     #[inline]
     pub(super) fn tag(&mut self, tables: &mut Tables, tag: Tag) -> TagId {
+        if tag.place == FrameId::NONE {
+            return self.placeless(tables, tag.state, tag.context);
+        }
         let slot = slot(
             u64::from(tag.context.0) << 32 | u64::from(tag.place.0),
             tag.state as u64,

@@ -8,7 +8,7 @@ use super::joins::is_fork;
 use super::labels::Labels;
 use super::ledger::{Ledger, TeamWork};
 use super::regions::{Member, Region, Regions, Slot, Tasks};
-use super::thread::{Cause, DEEPEST, Entry, Stack, may_join, placeless, waiting};
+use super::thread::{Cause, DEEPEST, Entry, Stack, may_join, waiting};
 use crate::ids::{ContextId, FrameId, Nanos, StackId, TagId, ThreadId};
 use crate::state::{Presence, State};
 use crate::stream::{Event, Instance, Mutex, Sync, What};
@@ -188,9 +188,7 @@ impl Machine {
             ThreadKind::Worker => State::Idle,
             ThreadKind::Outside | ThreadKind::Other => State::Outside,
         };
-        let tag = self
-            .labels
-            .tag(now.tables, placeless(state, ContextId::ROOT));
+        let tag = self.labels.placeless(now.tables, state, ContextId::ROOT);
         self.threads[now.thread.index()].set_base(state, tag);
         if let Some(row) = now.tables.threads.get_mut(now.thread.index()) {
             row.kind = kind;
@@ -431,7 +429,7 @@ impl Machine {
             cause,
             state,
             context,
-            tag: self.labels.tag(now.tables, placeless(state, context)),
+            tag: self.labels.placeless(now.tables, state, context),
             id,
         });
     }

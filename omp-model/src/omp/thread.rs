@@ -1,10 +1,9 @@
 //! One thread's stack of constructs: what it does, and what it goes back to when that ends.
 
 use super::regions::Slot;
-use crate::ids::{ContextId, FrameId, Nanos, TagId};
+use crate::ids::{ContextId, Nanos, TagId};
 use crate::state::State;
 use crate::stream::{Instance, Mutex, Sync};
-use crate::tables::Tag;
 
 /// What made an entry, and so what ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,13 +197,4 @@ pub(super) const fn may_join(kind: Sync) -> bool {
         kind,
         Sync::BarrierImplicit | Sync::BarrierParallel | Sync::BarrierTeams
     )
-}
-
-/// A label of no place.
-pub(super) const fn placeless(state: State, context: ContextId) -> Tag {
-    Tag {
-        state,
-        context,
-        place: FrameId::NONE,
-    }
 }

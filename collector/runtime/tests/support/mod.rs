@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use omp_ring::consumer::{ArenaOptions, Consumer, SiteRef, SlotView};
-use omp_ring::record::{Kind, Record, RegionPayload, SiteId, TaskPayload};
+use omp_ring::record::{Kind, OriginPayload, Record, RegionPayload, SiteId, TaskPayload};
 
 /// A record with its prefix applied.
 #[derive(Clone, Debug)]
@@ -16,6 +16,8 @@ pub(crate) struct Event {
     pub(crate) time: u64,
     pub(crate) kind: Kind,
     pub(crate) payload: u64,
+    /// The ring that it lay in.
+    pub(crate) slot: u32,
     pub(crate) site: Option<SiteId>,
     pub(crate) code: Option<u64>,
 }
@@ -23,6 +25,11 @@ pub(crate) struct Event {
 impl Event {
     pub(crate) fn region(&self) -> RegionPayload {
         RegionPayload::unpack(self.payload)
+    }
+
+    /// Of a record that makes an instance.
+    pub(crate) fn origin(&self) -> OriginPayload {
+        OriginPayload::unpack(self.payload, self.slot)
     }
 
     pub(crate) fn task(&self) -> TaskPayload {
@@ -211,7 +218,7 @@ pub(crate) fn record_child(consumer: Consumer, mut child: Child) -> Recording {
         .into_values()
         .map(|(view, records)| ThreadLog {
             view,
-            events: events(&records),
+            events: events(view.index, &records),
         })
         .collect();
     Recording {
@@ -238,24 +245,33 @@ fn drain(consumer: &Consumer, logs: &mut Logs) {
     }
 }
 
-fn events(records: &[Record]) -> Vec<Event> {
-    let (mut site, mut code) = (None, None);
+fn events(slot: u32, records: &[Record]) -> Vec<Event> {
+    let mut code = None;
     let mut events = Vec::new();
     let mut last = 0;
     for record in records {
         assert!(record.time() >= last, "a thread's time runs backwards");
         last = record.time();
         match record.kind().expect("a known kind") {
-            Kind::Site => site = Some(SiteId(record.payload as u32)),
             Kind::Code => code = Some(record.payload),
             kind => events.push(Event {
                 time: last,
                 kind,
                 payload: record.payload,
-                site: site.take(),
+                slot,
+                site: site_of(kind, record.payload),
                 code: code.take(),
             }),
         }
     }
     events
+}
+
+fn site_of(kind: Kind, payload: u64) -> Option<SiteId> {
+    let makes = matches!(
+        kind,
+        Kind::ParallelBegin | Kind::TeamsBegin | Kind::TaskCreate
+    );
+    let site = OriginPayload::unpack(payload, 0).site;
+    (makes && site != SiteId::NONE).then_some(site)
 }
