@@ -2,14 +2,15 @@
 //! `e.ompwork(kernel) < 1.05 * base`.
 
 use omp_model::metrics::{Flavour, Metric, Quantity, SortKey};
-use omp_model::views::Request;
+use omp_model::views::compare::Shared;
 use omp_model::views::functions as view;
+use omp_model::views::{Request, Row};
 use serde_json::json;
 
 use super::functions::{choose, seconds};
 use crate::failure::Stop;
 use crate::recording::Recording;
-use crate::session::{PrintMode, Session};
+use crate::session::{PrintMode, Scene, Session};
 use crate::text;
 
 /// What a value is held against.
@@ -141,11 +142,17 @@ pub(crate) fn check(session: &mut Session<'_>, arguments: &[String]) -> Result<(
                 "check needs an experiment: name its directory last",
             ));
         };
-        let (value, total) = measure(session, first, &check, true)?;
+        let one = Measure::of(session, first, &check)?;
+        let (mut value, total) = (one.value(), one.total());
         let limit = match (check.limit, others.last()) {
             (Limit::Seconds(seconds), _) => seconds,
             (Limit::Percent(percent), _) => percent / 100.0 * total,
-            (Limit::OfBase(times), Some(base)) => times * measure(session, base, &check, false)?.0,
+            (Limit::OfBase(times), Some(base)) => {
+                let base = session.scene_of(base)?;
+                let (own, of_base) = one.beside(&base);
+                value = own;
+                times * of_base
+            }
             (Limit::OfBase(_), None) => {
                 return Err(Stop::words(
                     "check compares with base: name the base experiment after the one to check",
@@ -180,40 +187,80 @@ pub(crate) fn check(session: &mut Session<'_>, arguments: &[String]) -> Result<(
     session.print(&report)
 }
 
-/// The value of a condition in an experiment, and all its thread time.
-fn measure(
-    session: &Session<'_>,
-    recording: &Recording,
-    check: &Check,
-    must_exist: bool,
-) -> Result<(f64, f64), Stop> {
-    let scene = session.scene_of(recording)?;
-    let key = SortKey::parse(&check.metric, recording.available())
-        .map_err(|error| Stop::Words(error.to_string()))?;
-    let quantity = key.quantity;
-    let Quantity::Time(_, metric) = quantity else {
-        return Err(Stop::Words(format!(
-            "check holds times against limits: \"{}\" is none",
-            check.metric
-        )));
-    };
-    let request = Request {
-        metrics: vec![metric, Metric::Total],
-        sort: key,
-    };
-    let list = view::functions(scene.profile, &scene.names, &request);
-    let all = Quantity::Time(Flavour::Exclusive, Metric::Total);
-    let total = seconds(&request, &list.total, all);
-    let row = match &check.function {
-        None => &list.total,
-        Some(name) => match choose(&scene, &list, name, None) {
-            Ok(row) => row,
-            // What the base never ran took no time there.
-            Err(_) if !must_exist => return Ok((0.0, total)),
-            Err(stop) => return Err(stop),
-        },
-    };
-    Ok((seconds(&request, row, quantity), total))
+/// What a condition asks of an experiment.
+struct Measure<'s> {
+    scene: Scene<'s>,
+    request: Request,
+    quantity: Quantity,
+    total: Row,
+    /// The row of the function that is asked for.
+    row: Option<Row>,
+}
+
+impl<'s> Measure<'s> {
+    fn of(
+        session: &'s Session<'_>,
+        recording: &'s Recording,
+        check: &Check,
+    ) -> Result<Measure<'s>, Stop> {
+        let scene = session.scene_of(recording)?;
+        let key = SortKey::parse(&check.metric, recording.available())
+            .map_err(|error| Stop::Words(error.to_string()))?;
+        let quantity = key.quantity;
+        let Quantity::Time(_, metric) = quantity else {
+            return Err(Stop::Words(format!(
+                "check holds times against limits: \"{}\" is none",
+                check.metric
+            )));
+        };
+        let request = Request {
+            metrics: vec![metric, Metric::Total],
+            sort: key,
+        };
+        let list = view::functions(scene.profile, &scene.names, &request);
+        let row = match &check.function {
+            None => None,
+            Some(name) => Some(choose(&scene, &list, name, None)?.clone()),
+        };
+        Ok(Measure {
+            scene,
+            request,
+            quantity,
+            total: list.total,
+            row,
+        })
+    }
+
+    fn value(&self) -> f64 {
+        let row = self.row.as_ref().unwrap_or(&self.total);
+        seconds(&self.request, row, self.quantity)
+    }
+
+    /// All thread time.
+    fn total(&self) -> f64 {
+        let all = Quantity::Time(Flavour::Exclusive, Metric::Total);
+        seconds(&self.request, &self.total, all)
+    }
+
+    /// The value here and in a base, under the name that both have, whichever compilers built
+    /// them. What the base never ran took no time there.
+    fn beside(&self, base: &Scene<'_>) -> (f64, f64) {
+        let sides = [
+            (self.scene.profile, self.scene.names),
+            (base.profile, base.names),
+        ];
+        let shared = Shared::new(&sides);
+        let name = self.row.as_ref().map(|row| shared.name_of(0, &row.name));
+        let of = |side: usize| {
+            let list = shared.functions(side, &self.request);
+            let row = match name {
+                None => Some(&list.total),
+                Some(name) => list.rows.iter().find(|row| row.name == name),
+            };
+            row.map_or(0.0, |row| seconds(&self.request, row, self.quantity))
+        };
+        (of(0), of(1))
+    }
 }
 
 #[cfg(test)]

@@ -239,6 +239,11 @@ fn is_called(scene: &Scene<'_>, row: &Row, name: &str) -> bool {
     let Some(function) = symbol(&scene.names, row) else {
         return false;
     };
+    // The body of a construct, without the symbol that only its compiler gives it.
+    let words = row.name.split_once(" [").map(|(words, _)| words);
+    if function.outlined.is_some() && words == Some(name) {
+        return true;
+    }
     let short = omp_model::views::names::without_parameters(&function.name);
     [function.linkage.as_str(), function.name.as_str(), short].contains(&name)
 }

@@ -188,7 +188,8 @@ goldens! {
         ["-printmode", ",", "-functions", "-thread_list", "-calltree", "omp.er"];
     html: "html.txt", ["-printmode", "html", "-functions", "-thread_list", "-header", "omp.er"];
     checks_that_hold: "checks.txt", [
-        "-check", "ompwait < 50%", "-check", "e.total(bar)<=1.2*base", "-check", "i.total(foo) > 1s",
+        "-check", "ompwait < 50%", "-check", "e.total(bar)<=1.2*base",
+        "-check", "e.total(foo -- OMP parallel region from line 9) < 1.6 * base", "-check", "i.total(foo) > 1s",
         "omp.er", "one.er",
     ];
     help: "help.txt", ["-help"];

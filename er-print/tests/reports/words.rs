@@ -46,6 +46,7 @@ fn folder(test: &str) -> Folder {
     let folder = Folder::new(test);
     handmade::openmp(&folder.path().join("omp.er"));
     handmade::plain(&folder.path().join("plain.er"));
+    handmade::single(&folder.path().join("one.er"));
     folder
 }
 
@@ -505,6 +506,8 @@ const COMMANDS: &[&str] = &[
     "dsort size",
     "en_desc on",
     "tabs x",
+    "tlmode x",
+    "tldata x",
     "ifreq",
     "leaks",
     "OMP_preg",
@@ -516,6 +519,14 @@ const COMMANDS: &[&str] = &[
     "indxobj Threads",
     "indxobj_list",
     "indxobj_define pairs THRID/2",
+];
+
+/// One experiment, or several, which are added up or compared.
+const EXPERIMENTS: &[&str] = &[
+    "omp.er",
+    "plain.er",
+    "omp.er one.er",
+    "one.er plain.er omp.er",
 ];
 
 const NOISE: &[&str] = &[
@@ -564,6 +575,24 @@ fn check_random(ended: &Ended, what: &str) {
     }
 }
 
+/// The generator draws from every command of the table but those that write or read files of any
+/// name.
+#[test]
+fn random_lines_have_every_command() {
+    const APART: [&str; 3] = ["outfile", "appendfile", "script"];
+    let folder = folder("every-command");
+    let help = er_print(folder.path(), &["-printmode", "json", "-help"]);
+    let help: serde_json::Value = serde_json::from_str(&help.stdout).unwrap();
+    for command in help["rows"].as_array().unwrap() {
+        let name = command["name"].as_str().unwrap();
+        let drawn = |line: &&str| line.split(' ').next() == Some(name);
+        assert!(
+            COMMANDS.iter().any(drawn) || APART.contains(&name) || command["supported"] == false,
+            "{name} is not drawn"
+        );
+    }
+}
+
 #[test]
 fn random_scripts_work_or_end_with_one_line() {
     let folder = folder("random-scripts");
@@ -573,8 +602,8 @@ fn random_scripts_work_or_end_with_one_line() {
             .map(|_| random_line(&mut random))
             .collect();
         let input = lines.join("\n");
-        let experiment = random.choose(&["omp.er", "plain.er"]);
-        let ended = er_print_reading(folder.path(), &[experiment], &input);
+        let experiments: Vec<&str> = random.choose(EXPERIMENTS).split(' ').collect();
+        let ended = er_print_reading(folder.path(), &experiments, &input);
         // `script x` reads a file, which is not there.
         let names_a_file = ["script", "_exp"].iter().any(|word| input.contains(word));
         // A condition that does not hold has status 1 and its verdict on standard output.
@@ -601,7 +630,8 @@ fn random_command_lines_work_or_end_with_one_line() {
             }));
         }
         // An experiment that is not there has status 1: only the last word may be one.
-        words.push(random.choose(&["omp.er", "plain.er"]).to_owned());
+        let experiments = random.choose(EXPERIMENTS).split(' ');
+        words.extend(experiments.map(str::to_owned));
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let ended = er_print(folder.path(), &words);
         let missing = ended.code == Some(1) && ended.stderr.contains(" experiment");

@@ -7,7 +7,7 @@ use super::gain::Cause;
 use super::regions::RegionRow;
 use super::spots::Spot;
 use super::{Measured, diagnosis};
-use crate::ids::{FrameId, ThreadId};
+use crate::ids::FrameId;
 use crate::metrics::Metric;
 use crate::profile::{Callee, Profile, Shown};
 use crate::state::State;
