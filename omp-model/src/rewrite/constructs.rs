@@ -126,5 +126,15 @@ mod tests {
         };
         assert_eq!(construct("foo._omp_fn.0"), Some(Construct::Parallel));
         assert_eq!(construct("foo._omp_fn.1"), Some(Construct::Task));
+        // Settled, the body of the region below a task that is about to begin is not the task's.
+        let early = format!("R:?+2 R:GOMP_barrier foo._omp_fn.0+12 {team}");
+        let early = world.moment(&early, (State::Work, task), ThreadKind::Worker);
+        let inside = format!("work foo._omp_fn.1+14 R:GOMP_barrier foo._omp_fn.0+12 {team}");
+        let inside = world.moment(&inside, (State::Work, task), ThreadKind::Worker);
+        let outward = "foo._omp_fn.1 foo._omp_fn.0 foo main __libc_start_main _start";
+        assert_eq!(
+            world.user(&[inside, early]),
+            [format!("work {outward}"), format!("<Overhead> {outward}")]
+        );
     }
 }

@@ -72,6 +72,8 @@ pub(super) struct Facts<'a> {
     pub(super) tables: &'a Tables,
     pub(super) symbols: &'a SymbolTable,
     functions: Vec<FunctionFacts>,
+    /// Whether the constructs of bodies whose names do not tell have been settled.
+    settled: bool,
     /// By module: whether the program's own code is in it, rather than a system library.
     user: Vec<bool>,
     by_name: FxHashMap<(ModuleId, &'a str), FunctionId>,
@@ -102,6 +104,7 @@ impl<'a> Facts<'a> {
             tables,
             symbols,
             functions: Vec::new(),
+            settled: false,
             user: vec![false; tables.modules.len()],
             by_name,
             absent_parents,
@@ -112,6 +115,9 @@ impl<'a> Facts<'a> {
                 FunctionFacts::new(id, &symbols.functions[index], &facts.by_name)
             })
             .collect();
+        // Before that, such bodies are taken for those of regions, all of them.
+        let task = |f: &FunctionFacts| !f.clang && f.construct == Some(Construct::Task);
+        facts.settled = facts.functions.iter().any(task);
         facts.find_user_modules();
         facts
     }
@@ -241,12 +247,16 @@ impl<'a> Facts<'a> {
     }
 
     /// Whether a function can be the body of a construct that is, or is not, a task; `None` if it
-    /// is no body. The names that gcc and flang give to tasks and regions are alike.
+    /// is no body. The names that gcc and flang give to tasks and regions are alike; what they ran
+    /// as tells them apart.
     pub(super) fn can_be_body(&self, function: Option<FunctionId>, task: bool) -> Option<bool> {
         let facts = &self.functions[function?.0 as usize];
         match facts.construct? {
             Construct::Reduction => None,
-            construct => Some(!facts.clang || (construct == Construct::Task) == task),
+            construct if facts.clang || self.settled => {
+                Some((construct == Construct::Task) == task)
+            }
+            _ => Some(true),
         }
     }
 
@@ -272,6 +282,20 @@ impl<'a> Facts<'a> {
             (None, None) => self.module(a) == self.module(b),
             _ => false,
         }
+    }
+
+    /// Whether `nodes` begin with all the frames of `stack`: a fork point inside a task is known as
+    /// far as the runtime that runs the task, on whatever thread that is.
+    pub(super) fn leads_on(&self, nodes: &[Node], stack: StackId) -> bool {
+        let mut stack = stack;
+        let known = nodes.iter().take_while(|node| match self.top(stack) {
+            Some((frame, callers)) if frame == node.frame => {
+                stack = callers;
+                true
+            }
+            _ => false,
+        });
+        known.count() > 0 && stack == StackId::EMPTY
     }
 
     /// What a frame by itself is; `None` for no frame and for the kernel's.

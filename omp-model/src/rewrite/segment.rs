@@ -44,13 +44,14 @@ pub(super) fn split(facts: &Facts<'_>, walk: &Walk, context: ContextId) -> Split
     let row = facts.context(context);
     let task = is_task(row.kind);
     let fork = facts.top(row.stack);
+    let in_task = is_task(facts.context(row.parent).kind);
     let nodes = &walk.nodes;
     let cutter = Cutter { facts, walk, task };
     let mut start = 0;
     for (at, node) in nodes.iter().enumerate() {
         if let Some((frame, callers)) = fork
-            && node.callers == callers
             && facts.same_function(node.frame, frame)
+            && (node.callers == callers || (in_task && facts.leads_on(&nodes[at + 1..], callers)))
         {
             return cutter.at_fork(start, at, frame);
         }

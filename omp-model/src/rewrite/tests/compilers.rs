@@ -41,6 +41,39 @@ fn outlined_functions_of_two_parts_are_one_frame() {
 }
 
 #[test]
+fn regions_that_tasks_fork_are_the_tasks_on_every_thread() {
+    let runs = "R:gomp_barrier_handle_tasks R:GOMP_barrier";
+    let waits = "R:?+7 R:GOMP_parallel";
+    let mut world = World::new();
+    let outer = world.region(ContextId::ROOT, &format!("foo+9 {MAIN}"));
+    let site = "bar+4 foo._omp_fn.0+12 R:GOMP_parallel foo+9 main+90 __libc_start_main _start";
+    let task = world.context(outer, ContextKind::Task, site);
+    // The stack of such a fork point ends where the runtime runs the task.
+    let inner = world.region(task, "baz+6 bar._omp_fn.1+3 R:gomp_barrier_handle_tasks");
+    let team = "R:gomp_thread_start start_thread clone3";
+    let gcc = "bar._omp_fn.1 bar foo._omp_fn.0 …";
+    check(
+        world,
+        &[("outer", outer), ("task", task), ("inner", inner)],
+        &format!(
+            "
+        Work task Worker: work bar._omp_fn.1+2 {runs} foo._omp_fn.0+20 {team}
+            = work {gcc}
+        Work inner Worker: work baz._omp_fn.2+2 {team}
+            = work baz._omp_fn.2 baz {gcc}
+        Work inner Worker: work baz._omp_fn.2+2 R:GOMP_parallel baz+6 bar._omp_fn.1+3 {runs} foo._omp_fn.0+20 {team}
+            = work baz._omp_fn.2 baz {gcc}
+        # The thread that forked waits at the region's end, or is about to enter it.
+        ImplicitBarrier inner Worker: {waits} baz+6 bar._omp_fn.1+3 {runs} foo._omp_fn.0+20 {team}
+            = <ImplicitBarrier> baz._omp_fn.2 baz {gcc}
+        Overhead inner Worker: {waits} baz+6 bar._omp_fn.1+3 {runs} foo._omp_fn.0+20 {team}
+            = <Overhead> baz._omp_fn.2 baz {gcc}
+        "
+        ),
+    );
+}
+
+#[test]
 fn tasks_stand_under_their_creator_wherever_they_run() {
     let (mut world, r) = foo();
     let outer = world.context(
