@@ -8,6 +8,7 @@ pub mod keys;
 mod live;
 pub mod overlay;
 mod pointer;
+mod rows;
 mod select;
 pub mod timeline;
 mod view;
@@ -16,18 +17,17 @@ use std::sync::Arc;
 
 use disassembly::Code;
 use omp_model::profile::ViewMode;
-use omp_model::symbols::{FileId, FunctionId};
+use omp_model::symbols::FunctionId;
 use ratatui::crossterm::event::KeyEvent;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::compare::{self, Beside, Compare};
 use crate::data::{Data, Settings};
+use crate::disasm;
 use crate::export::{self, Form};
 use crate::layout::{self, Parts};
 use crate::recording::Recording;
 use crate::report::Table;
-use crate::source::{self, Text};
-use crate::{about, disasm, regions, tables};
+use crate::source::Text;
 
 use keys::Action;
 use overlay::{Asked, Overlay};
@@ -366,13 +366,6 @@ impl App {
         }
     }
 
-    /// The row of a name, or of what it is called beside other experiments.
-    fn position(&self, name: &str) -> Option<usize> {
-        let rows = || self.table.rows.iter();
-        let same = rows().position(|row| row.name == name);
-        same.or_else(|| rows().position(|row| plain(&row.name) == plain(name)))
-    }
-
     /// Takes over new settings, keeping what is selected where it has a counterpart.
     fn change(&mut self, change: impl FnOnce(&mut Settings)) {
         change(&mut self.settings);
@@ -427,108 +420,4 @@ impl App {
         }
         self.remember_line();
     }
-
-    /// Makes the rows of the view in sight.
-    pub(crate) fn refresh(&mut self) {
-        if matches!(self.view, View::Tree | View::Flame) {
-            self.settle_tree();
-        }
-        let recording = Arc::clone(&self.recording);
-        let (data, recording) = (&self.data, &*recording);
-        self.table = match self.view {
-            View::Overview => about::overview(data, recording),
-            View::Functions => tables::functions(data, recording),
-            View::Callers => self.block_table(),
-            View::Tree => {
-                let tree = data.tree(recording);
-                let open = &self.tree.open;
-                let shown = select::visible(tree, open);
-                let is_open = |at: usize| open.contains(&tree.keys[at]);
-                let table = tables::calltree(data, recording, &shown, is_open);
-                self.tree.shown = shown;
-                table
-            }
-            View::Source => {
-                let place = source::written(recording, &self.centre);
-                let text = place.and_then(|place| self.source(place.file));
-                let (table, lines) = source::table(data, recording, (&self.centre, place), text);
-                self.source_lines = lines;
-                table
-            }
-            View::Disassembly => {
-                let function = recording.function(&self.centre);
-                let code = function.and_then(|function| self.codes.get(&function));
-                let line = |file: FileId, line: u32| {
-                    let text = self.source(file)?;
-                    let line = text.lines.get((line as usize).checked_sub(1)?)?;
-                    Some(line.as_str())
-                };
-                let named = (self.centre.as_str(), function);
-                let (table, places) = disasm::table(data, recording, named, code, line);
-                self.instructions = places;
-                table
-            }
-            View::Regions => regions::table(data, recording),
-            View::Threads => tables::threads(data, recording),
-            View::Experiment => about::experiment(data, recording),
-            View::Flame | View::Timeline => Table::default(),
-        };
-        if self.view == View::Tree {
-            let at = self.tree.shown.binary_search(&self.tree.selected);
-            self.cursors[View::Tree as usize].selected =
-                at.unwrap_or_else(|before| before.saturating_sub(1));
-        }
-        self.settle();
-    }
-
-    /// Goes round: added up, then beside each other in one way after the other.
-    fn compare(&mut self) {
-        if self.recording.parts().len() < 2 {
-            self.tell("comparing needs two experiments: analyzer FIRST SECOND");
-            return;
-        }
-        let compare = Compare::next(self.settings.compare);
-        self.change(|settings| settings.compare = compare);
-        self.tell(match compare {
-            None => "the experiments added up",
-            Some(Compare::On) => "the experiments beside each other",
-            Some(Compare::Delta) => "the first experiment, and what the others have more or less",
-            Some(Compare::Ratio) => "the first experiment, and how many times as much others have",
-        });
-    }
-
-    fn block_table(&self) -> Table {
-        if let Some(beside) = Beside::of(&self.data, &self.recording) {
-            let blocks = self.data.joined(&self.recording).unwrap_or_default();
-            let centre = plain(&self.centre);
-            let block = blocks.iter().find(|block| plain(&block.name) == centre);
-            let block = block.or(blocks.first());
-            return block.map_or_else(Table::default, |block| compare::neighbours(&beside, block));
-        }
-        let blocks = self.data.blocks(&self.recording);
-        let centre = plain(&self.centre);
-        let same = blocks.iter().find(|block| block.row.name == self.centre);
-        let block = same.or_else(|| blocks.iter().find(|block| plain(&block.row.name) == centre));
-        match block.or(blocks.first()) {
-            Some(block) => tables::neighbours(&self.data, block),
-            None => Table::default(),
-        }
-    }
-
-    /// Keeps selections in sight.
-    fn settle(&mut self) {
-        let body = self.parts().body;
-        let height = layout::list(body, !self.table.columns.is_empty())
-            .rows
-            .height;
-        let rows = self.table.rows.len();
-        self.cursors[self.view as usize].settle(rows, usize::from(height));
-        self.settle_timeline();
-        self.follow_flame();
-    }
-}
-
-/// A construct's name without its symbol, by which experiments differ.
-fn plain(name: &str) -> &str {
-    name.split_once(" [").map_or(name, |(words, _)| words)
 }

@@ -1,6 +1,7 @@
 //! Every view in both modes.
 
-use super::{app, cells, handmade, is_golden, press, text, text_of};
+use super::{app, cells, handmade, is_golden, press, styles_of, text, text_of};
+use analyzer::app::App;
 use analyzer::args::Colours;
 
 /// The views by their digits.
@@ -66,6 +67,8 @@ fn every_view_in_both_modes_at_80_by_24() {
             // What was answered to the keys is not part of the view.
             press(&mut app, "⎋");
             is_golden(&format!("{name}_{mode}.txt"), &text(&app));
+            let styles = styles_of(&cells(&app, Colours::Many));
+            is_golden(&format!("{name}_{mode}.styles.txt"), &styles);
         }
         press(&mut app, "mm⎋");
     }
@@ -88,6 +91,23 @@ fn tasks_stand_under_their_threads_and_threads_in_their_teams() {
         "9→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→ot↓",
     );
     is_golden("timeline_tasks.txt", &text(&app));
+}
+
+#[test]
+fn experiments_beside_each_other() {
+    let mut app = App::new(handmade::two("beside"), (110, 24));
+    let mut all = String::new();
+    for keys in ["2c", "c", "c", "4cc", "7", "8", "3"] {
+        press(&mut app, keys);
+        press(&mut app, "⎋");
+        let screen = text(&app);
+        let lines = screen.lines().skip(1).filter(|line| !line.is_empty());
+        all.push_str(&format!(
+            "{keys}\n{}\n\n",
+            lines.collect::<Vec<_>>().join("\n")
+        ));
+    }
+    is_golden("compare.txt", &all);
 }
 
 #[test]

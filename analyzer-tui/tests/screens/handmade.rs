@@ -70,13 +70,33 @@ impl Drop for Folder {
 pub(crate) fn recording(test: &str, damage: impl FnOnce(&Path)) -> Arc<Recording> {
     let folder = Folder::new(test);
     let path = folder.path().join("omp.er");
-    write(&path);
+    write(&path, Variant::First);
     damage(&path.join("records"));
     let mut recording = omp_model::recording::Recording::open(&path, 1).unwrap();
     // Golden files hold no path of this machine.
     recording.name = "omp.er".to_owned();
     recording.names = vec!["omp.er".to_owned()];
     Arc::new(Recording::from(recording))
+}
+
+/// Which of two runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Variant {
+    /// As the table says.
+    First,
+    /// What the initial thread did in the region's own code it did in `bar`.
+    Second,
+}
+
+/// Both runs beside each other.
+pub(crate) fn two(test: &str) -> Arc<Recording> {
+    let folder = Folder::new(test);
+    let paths = [("a.er", Variant::First), ("b.er", Variant::Second)].map(|(name, variant)| {
+        let path = folder.path().join(name);
+        write(&path, variant);
+        path
+    });
+    Arc::new(Recording::open(&paths).unwrap())
 }
 
 /// The instructions of `bar`, which calls an inlined function; its samples are at the third.
@@ -291,7 +311,7 @@ fn header() -> Header {
     }
 }
 
-fn write(path: &Path) {
+pub(crate) fn write(path: &Path, variant: Variant) {
     let mut make = Making {
         tables: Tables::default(),
         symbols: SymbolTable {
@@ -365,11 +385,15 @@ fn write(path: &Path) {
     let worker_task = make.stack(&[body, run_task, wait, launch, clone]);
     let worker_waits = make.stack(&[wait, launch, clone]);
 
+    let own = match variant {
+        Variant::First => in_region,
+        Variant::Second => in_bar,
+    };
     use Presence::{Blocked, Preempted, Running};
     let phases = [
         (initial, 0, 500, serial, Running, alone, true),
         (initial, 500, 1100, work, Running, in_bar, true),
-        (initial, 1100, 1700, work, Running, in_region, false),
+        (initial, 1100, 1700, work, Running, own, false),
         (initial, 1700, 2000, section, Blocked, in_critical, true),
         (initial, 2000, 2200, barrier, Running, at_end, true),
         (worker, 0, 500, idle, Blocked, worker_waits, true),

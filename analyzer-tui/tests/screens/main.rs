@@ -5,6 +5,7 @@
 mod files;
 mod golden;
 mod handmade;
+mod live;
 mod moves;
 mod styles;
 
@@ -65,6 +66,37 @@ fn text_of(cells: &Buffer) -> String {
     let line = |y| -> String { (0..area.width).map(|x| cells[(x, y)].symbol()).collect() };
     let lines = (0..area.height).map(|y| line(y).trim_end().to_owned() + "\n");
     lines.collect()
+}
+
+/// The styles of the screen: a letter for each, a point where there is none, and what they are.
+fn styles_of(cells: &Buffer) -> String {
+    let area = cells.area;
+    let mut known: Vec<String> = Vec::new();
+    let mut text = String::new();
+    for y in 0..area.height {
+        let mut line = String::new();
+        for x in 0..area.width {
+            let cell = &cells[(x, y)];
+            let style = format!("{:?} on {:?} {:?}", cell.fg, cell.bg, cell.modifier);
+            if style == "Reset on Reset NONE" {
+                line.push('.');
+                continue;
+            }
+            let at = known
+                .iter()
+                .position(|one| *one == style)
+                .unwrap_or_else(|| {
+                    known.push(style);
+                    known.len() - 1
+                });
+            line.push(char::from(b'a' + at as u8));
+        }
+        text.push_str(&format!("{}\n", line.trim_end_matches('.')));
+    }
+    for (at, style) in known.iter().enumerate() {
+        text.push_str(&format!("{} {style}\n", char::from(b'a' + at as u8)));
+    }
+    text
 }
 
 fn golden_path(name: &str) -> PathBuf {

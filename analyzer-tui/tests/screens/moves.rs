@@ -293,6 +293,45 @@ fn instructions_and_lines_lead_to_each_other() {
 }
 
 #[test]
+fn filters_are_suggested_copied_and_their_mistakes_underlined() {
+    let mut app = app("suggest", 100, 24);
+    press(&mut app, "7f");
+    assert!(
+        text(&app).contains("all under the selected construct"),
+        "{}",
+        text(&app)
+    );
+    press(&mut app, "⇥");
+    assert!(text(&app).contains("CPRID==1"), "{}", text(&app));
+    let event = KeyEvent::new(KeyCode::Char('y'), KeyModifiers::CONTROL);
+    assert_eq!(app.key(event), Effect::Copy("CPRID==1".to_owned()));
+    press(&mut app, "⏎");
+    assert_eq!(app.settings.filter.as_ref().unwrap().text(), "CPRID==1");
+    assert_eq!(press(&mut app, "y"), Effect::Copy("CPRID==1".to_owned()));
+    // The filter in force is offered first, then with what is selected.
+    press(&mut app, "8↓f⇥");
+    assert!(
+        text(&app).contains("(CPRID==1) && (LWPID==101)"),
+        "{}",
+        text(&app)
+    );
+    press(&mut app, "⎋Ff");
+    press(&mut app, " && LWPID");
+    for _ in 0..5 {
+        press(&mut app, "⌫");
+    }
+    press(&mut app, "WPIT==3⏎");
+    let cells = super::cells(&app, analyzer::args::Colours::Many);
+    let underlined: String = cells
+        .content()
+        .iter()
+        .filter(|cell| cell.modifier.contains(ratatui::style::Modifier::UNDERLINED))
+        .map(|cell| cell.symbol())
+        .collect();
+    assert!(underlined.ends_with("WPIT"), "{underlined}");
+}
+
+#[test]
 fn a_box_becomes_a_filter() {
     let mut app = app("box", 80, 24);
     press(&mut app, "9......b");

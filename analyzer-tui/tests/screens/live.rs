@@ -1,0 +1,108 @@
+//! Experiments that grow while they are looked at.
+
+use std::sync::Arc;
+
+use analyzer::app::{App, Effect, View};
+use analyzer::live::{Follower, Progress};
+use omp_model::experiment::{HEADER, RECORDS};
+use omp_model::ids::Nanos;
+
+use super::handmade::{self, Folder, Variant};
+use super::{press, text};
+
+const SO_FAR: Progress = Progress {
+    until: Nanos(1_500_000_000),
+    finished: false,
+};
+
+#[test]
+fn what_is_selected_and_zoomed_stays_when_the_recording_grows() {
+    let mut app = App::new(handmade::recording("grows", |_| {}), (100, 24));
+    app.watch(SO_FAR, false);
+    assert!(
+        text(&app).contains("recording: 1.5 s, user mode"),
+        "{}",
+        text(&app)
+    );
+    press(&mut app, "2/critical⏎");
+    let name = |app: &App| app.table.rows[app.cursor().selected].name.clone();
+    let selected = name(&app);
+    app.renew(handmade::recording("grown", |_| {}), SO_FAR);
+    assert_eq!((app.view, name(&app)), (View::Functions, selected));
+    press(&mut app, "9→→→→→→→→→→↓++");
+    let (range, time, row) = (
+        app.timeline.range.clone(),
+        app.timeline.time,
+        app.timeline.row,
+    );
+    app.renew(handmade::recording("grown2", |_| {}), SO_FAR);
+    assert_eq!(
+        (app.timeline.range.clone(), app.timeline.time),
+        (range, time)
+    );
+    assert_eq!(app.timeline.row, row);
+    press(&mut app, "f");
+    let prompt = app.overlay.clone();
+    let done = Progress {
+        finished: true,
+        ..SO_FAR
+    };
+    app.renew(handmade::recording("done", |_| {}), done);
+    assert_eq!(app.overlay, prompt, "a line that is edited is left alone");
+    assert_eq!(app.live, None);
+    press(&mut app, "⎋");
+    assert!(!text(&app).contains("recording:"));
+}
+
+#[test]
+fn a_timeline_that_shows_all_goes_on_to_show_all() {
+    let two = handmade::two("longer");
+    let mut app = App::new(handmade::recording("shorter", |_| {}), (100, 24));
+    press(&mut app, "9");
+    let end = app.timeline.range.end;
+    app.renew(Arc::clone(&two), SO_FAR);
+    assert_eq!(app.timeline.range, 0..end, "both are as long");
+    assert_eq!(app.threads().len(), 4);
+}
+
+#[test]
+fn leaving_asks_what_becomes_of_the_program() {
+    let mut app = App::new(handmade::recording("leaving", |_| {}), (100, 24));
+    app.watch(SO_FAR, true);
+    assert_eq!(press(&mut app, "q"), Effect::None);
+    assert!(text(&app).contains("The program is still running"));
+    assert_eq!(
+        press(&mut app, "⏎"),
+        Effect::None,
+        "to stay is the first choice"
+    );
+    assert_eq!(press(&mut app, "q↓⏎"), Effect::Stop);
+    assert_eq!(press(&mut app, "q↓↓⏎"), Effect::Quit);
+}
+
+#[test]
+fn a_follower_reads_up_to_the_last_whole_frame_and_ends_with_the_whole() {
+    let folder = Folder::new("follower");
+    let whole = folder.path().join("whole.er");
+    handmade::write(&whole, Variant::First);
+    let records = std::fs::read(whole.join(RECORDS)).unwrap();
+    let path = folder.path().join("growing.er");
+    std::fs::create_dir(&path).unwrap();
+    std::fs::copy(whole.join(HEADER), path.join(HEADER)).unwrap();
+    let mut follower = Follower::new(&path);
+    assert!(follower.next().unwrap().is_none(), "there is nothing yet");
+    std::fs::write(path.join(RECORDS), &records[..records.len() - 40]).unwrap();
+    let (recording, progress) = follower.next().unwrap().unwrap();
+    assert!(!progress.finished);
+    assert_eq!(
+        recording.warnings,
+        Vec::<String>::new(),
+        "to be unfinished is no damage"
+    );
+    assert_eq!(progress.until, Nanos(2_200_000_000));
+    assert!(follower.next().unwrap().is_none(), "nothing was added");
+    std::fs::write(path.join(RECORDS), &records).unwrap();
+    let (recording, progress) = follower.next().unwrap().unwrap();
+    assert!(progress.finished);
+    assert_eq!(recording.experiment.tables.threads.len(), 2);
+}
