@@ -2,9 +2,9 @@
 
 use omp_model::ids::{StackId, TagId, ThreadId};
 use omp_model::profile::{Callee, Path, PathId, Shown, ViewMode};
-use omp_model::rewrite::{Moment, Rewriter};
+use omp_model::rewrite::Rewriter;
 use omp_model::tables::{Interner, ThreadKind};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::recording::Recording;
 
@@ -17,8 +17,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Rewrites every distinct moment: one pass over the samples, and no more work than a profile
-    /// takes.
+    /// Rewrites every distinct moment: no more work than a profile takes.
     pub(crate) fn new(recording: &Recording, mode: ViewMode) -> Moments {
         let experiment = &recording.experiment;
         let tables = &experiment.tables;
@@ -26,22 +25,15 @@ impl Moments {
             let row = tables.threads.get(thread.index());
             row.map_or(ThreadKind::Outside, |thread| thread.kind)
         };
-        let mut seen = FxHashSet::default();
-        for sample in &experiment.samples {
-            seen.insert((sample.stack, sample.tag, kind(sample.thread)));
-        }
-        let mut seen: Vec<_> = seen.into_iter().collect();
-        seen.sort_unstable_by_key(|&(stack, tag, kind)| (stack, tag, kind as u8));
-        let moment =
-            |&(stack, tag, thread): &(StackId, TagId, ThreadKind)| Moment { stack, tag, thread };
-        let mut rewriter = Rewriter::new(tables, &recording.symbols, seen.iter().map(moment));
+        let seen = recording.moments_seen();
+        let mut rewriter = Rewriter::new(tables, &recording.symbols, seen.iter().copied());
         let mut found = FxHashMap::default();
-        for key in &seen {
+        for &moment in seen {
             let path = match mode {
-                ViewMode::Machine => rewriter.machine(moment(key)),
-                ViewMode::User | ViewMode::Expert => rewriter.user(moment(key)),
+                ViewMode::Machine => rewriter.machine(moment),
+                ViewMode::User | ViewMode::Expert => rewriter.user(moment),
             };
-            found.insert(*key, path);
+            found.insert((moment.stack, moment.tag, moment.thread), path);
         }
         let tags = experiment.sums.iter().map(|sum| (sum.tag, sum.thread));
         let more = experiment.intervals.iter().map(|row| (row.tag, row.thread));

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::ops::Deref;
 use std::path::Path;
 
-use omp_model::filter::Filter;
+use omp_model::filter::{Filter, Filtered};
 use omp_model::profile::{Profile, ViewMode};
 use omp_model::recording;
 use omp_model::views::names::NameStyle;
@@ -16,7 +16,8 @@ use crate::objects::Objects;
 /// A recording as the settings in force show it.
 pub(crate) struct Recording {
     whole: recording::Recording,
-    seen: [OnceCell<Seen>; 2],
+    /// Of the whole recording, then second by second; by mode.
+    seen: [[OnceCell<Seen>; 2]; 2],
 }
 
 /// What filters and hidden objects leave of a profile.
@@ -66,31 +67,56 @@ impl Recording {
         filter: Option<&Filter>,
         objects: &Objects,
     ) -> (&Profile, f64) {
-        let whole = self.whole.profile(mode);
         if filter.is_none() && objects.is_default() {
-            return (whole, 0.0);
+            return (self.whole.profile(mode), 0.0);
         }
-        let cell = match mode {
-            ViewMode::User | ViewMode::Expert => &self.seen[0],
-            ViewMode::Machine => &self.seen[1],
-        };
-        let seen = cell.get_or_init(|| {
-            let kept = filter.map(|filter| self.whole.filtered(mode, filter));
-            let kept_profile = kept.as_ref().map_or(whole, |kept| &kept.profile);
-            let profile = match objects.is_default() {
-                true => kept_profile.clone(),
-                false => {
-                    let names = self.names(NameStyle::default());
-                    let visible = |module| objects.visibility(names.object_name(module));
-                    visibility::apply(kept_profile, &names, visible)
-                }
-            };
-            Seen {
-                profile,
-                estimated: kept.map_or(0.0, |kept| kept.estimated),
-            }
+        let seen = self.seen[0][cell(mode)].get_or_init(|| match filter {
+            Some(filter) => self.left(self.whole.filtered(mode, filter), objects),
+            None => self.shown(self.whole.profile(mode), objects),
         });
         (&seen.profile, seen.estimated)
+    }
+
+    /// The same, each second by itself.
+    pub(crate) fn seen_by_second(
+        &self,
+        mode: ViewMode,
+        filter: Option<&Filter>,
+        objects: &Objects,
+    ) -> &Profile {
+        if filter.is_none() && objects.is_default() {
+            return self.whole.by_second(mode);
+        }
+        let seen = self.seen[1][cell(mode)].get_or_init(|| match filter {
+            Some(filter) => self.left(self.whole.filtered_by_second(mode, filter), objects),
+            None => self.shown(self.whole.by_second(mode), objects),
+        });
+        &seen.profile
+    }
+
+    /// What hidden objects leave of what a filter has left.
+    fn left(&self, kept: Filtered, objects: &Objects) -> Seen {
+        let estimated = kept.estimated;
+        match objects.is_default() {
+            true => Seen {
+                profile: kept.profile,
+                estimated,
+            },
+            false => Seen {
+                estimated,
+                ..self.shown(&kept.profile, objects)
+            },
+        }
+    }
+
+    /// What hidden objects leave of a profile.
+    fn shown(&self, profile: &Profile, objects: &Objects) -> Seen {
+        let names = self.names(NameStyle::default());
+        let visible = |module| objects.visibility(names.object_name(module));
+        Seen {
+            profile: visibility::apply(profile, &names, visible),
+            estimated: 0.0,
+        }
     }
 
     /// Makes it the `number`-th of the session, from 1.
@@ -102,5 +128,13 @@ impl Recording {
     /// Forgets what filters left, because they have changed.
     pub(crate) fn forget(&mut self) {
         self.seen = Default::default();
+    }
+}
+
+/// Where what is made for a mode is kept.
+const fn cell(mode: ViewMode) -> usize {
+    match mode {
+        ViewMode::User | ViewMode::Expert => 0,
+        ViewMode::Machine => 1,
     }
 }

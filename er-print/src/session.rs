@@ -290,6 +290,18 @@ fn said(
 }
 
 impl Scene<'_> {
+    /// The profile with each second by itself, for views that divide time.
+    pub(crate) fn by_second(&self) -> &Profile {
+        let Settings {
+            mode,
+            filter,
+            objects,
+            ..
+        } = self.settings;
+        self.recording
+            .seen_by_second(*mode, filter.as_ref(), objects)
+    }
+
     /// With every metric that the recording has.
     pub(crate) fn with_all_metrics(mut self) -> Self {
         self.request.metrics = self.recording.available().metrics().to_vec();

@@ -139,7 +139,8 @@ pub struct Item {
     pub path: PathId,
     /// Of which thread.
     pub thread: ThreadId,
-    /// In which slice of time ([`crate::rows::SLICE`]).
+    /// In which slice of time ([`crate::rows::SLICE`]); 0 in a profile that is folded
+    /// ([`Profile::fold`]).
     pub slice: u32,
     /// In which recorded state: what a filter on time or CPU finds the item's samples and listed
     /// intervals by.
@@ -173,4 +174,30 @@ pub struct Profile {
     pub paths: Interner<Path>,
     /// The time.
     pub items: Vec<Item>,
+}
+
+impl Profile {
+    /// Sums what differs in nothing but its slice of time, which views by second and filters on
+    /// time alone ask for: as many items are left as there are distinct stacks.
+    pub fn fold(&mut self) {
+        let key = |item: &Item| {
+            (
+                (item.thread, item.tag, item.presence, item.path),
+                (item.stack, item.kernel, item.inferred, item.shown),
+            )
+        };
+        self.items.sort_by_key(key);
+        self.items.dedup_by(|item, sum| {
+            let same = key(item) == key(sum);
+            if same {
+                sum.seconds += item.seconds;
+                sum.blame += item.blame;
+                sum.samples += item.samples;
+            }
+            same
+        });
+        for item in &mut self.items {
+            item.slice = 0;
+        }
+    }
 }

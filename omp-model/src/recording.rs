@@ -6,11 +6,15 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use crate::experiment::{Experiment, OpenError};
-use crate::filter::{self, Filter, Filtered};
+use rustc_hash::FxHashSet;
+
+use crate::experiment::{Experiment, OpenError, Samples};
+use crate::filter::{self, Filter, Filtered, Word};
+use crate::ids::{StackId, TagId};
 use crate::metrics::Available;
 use crate::profile::{Profile, ViewMode};
-use crate::rewrite::constructs;
+use crate::rewrite::{Moment, constructs};
+use crate::rows::Sample;
 use crate::share::{self, Shares, blame};
 use crate::symbolize::{self, Files};
 use crate::symbols::SymbolTable;
@@ -35,6 +39,7 @@ pub struct Recording {
     pub origins: Vec<u32>,
     shares: OnceLock<Shares>,
     profiles: [OnceLock<Profile>; 2],
+    by_second: [OnceLock<Profile>; 2],
     available: OnceLock<Available>,
 }
 
@@ -60,9 +65,10 @@ impl Recording {
             );
             symbolize::resolve(&experiment.tables, &mut Files::default())
         });
-        let samples = experiment.samples.iter();
-        let evidence = samples.map(|sample| (sample.stack, sample.tag));
-        constructs::settle(&mut symbols, &experiment.tables, evidence);
+        if constructs::is_unsettled(&experiment.tables) {
+            let evidence = evidence(&experiment.samples);
+            constructs::settle(&mut symbols, &experiment.tables, evidence);
+        }
         let name = experiment.path.display().to_string();
         let origins = vec![number; experiment.tables.threads.len()];
         Recording {
@@ -109,32 +115,27 @@ impl Recording {
             origins,
             shares: OnceLock::new(),
             profiles: Default::default(),
+            by_second: Default::default(),
             available: OnceLock::new(),
         }
     }
 
-    /// All its time on display stacks. Expert mode equals user mode.
+    /// All its time on display stacks, of the whole recording. Expert mode equals user mode.
     pub fn profile(&self, mode: ViewMode) -> &Profile {
-        self.profiles[cell(mode)].get_or_init(|| {
+        self.profiles[cell(mode)].get_or_init(|| self.shares().profile(&self.source(), mode))
+    }
+
+    /// The same, each second by itself: what filters on time and views by second need. It has up
+    /// to an item for each sample, so nothing else should ask for it.
+    pub fn by_second(&self, mode: ViewMode) -> &Profile {
+        self.by_second[cell(mode)].get_or_init(|| {
             let Experiment {
                 tables,
-                sums,
                 intervals,
-                header,
                 samples,
                 ..
             } = &self.experiment;
-            let source = share::Recording {
-                tables,
-                symbols: &self.symbols,
-                sums,
-                intervals,
-                header,
-            };
-            let shares = self
-                .shares
-                .get_or_init(|| Shares::new(&source, samples.iter()));
-            let mut profile = shares.profile(&source, mode);
+            let mut profile = share::profile(&self.source(), samples.iter(), mode);
             blame::charge(&mut profile, tables, intervals);
             profile
         })
@@ -142,9 +143,50 @@ impl Recording {
 
     /// The part of its time that a filter keeps.
     pub fn filtered(&self, mode: ViewMode, filter: &Filter) -> Filtered {
+        let mut kept = match asks_when(filter) {
+            true => self.filtered_by_second(mode, filter),
+            false => self.kept(self.profile(mode), filter),
+        };
+        kept.profile.fold();
+        kept
+    }
+
+    /// The same, each second by itself.
+    pub fn filtered_by_second(&self, mode: ViewMode, filter: &Filter) -> Filtered {
+        self.kept(self.by_second(mode), filter)
+    }
+
+    fn kept(&self, profile: &Profile, filter: &Filter) -> Filtered {
         let names = self.names(NameStyle::default());
         let samples = self.experiment.samples.iter();
-        filter::apply(filter, self.profile(mode), &self.facts(&names), samples)
+        filter::apply(filter, profile, &self.facts(&names), samples)
+    }
+
+    /// Every distinct thing that a thread was seen at, from which names are learnt.
+    pub fn moments_seen(&self) -> &[Moment] {
+        self.shares().moments()
+    }
+
+    fn shares(&self) -> &Shares {
+        self.shares
+            .get_or_init(|| Shares::folded(&self.source(), &self.experiment.samples))
+    }
+
+    fn source(&self) -> share::Recording<'_> {
+        let Experiment {
+            tables,
+            sums,
+            intervals,
+            header,
+            ..
+        } = &self.experiment;
+        share::Recording {
+            tables,
+            symbols: &self.symbols,
+            sums,
+            intervals,
+            header,
+        }
     }
 
     /// What filters are held against besides a profile.
@@ -174,6 +216,24 @@ impl Recording {
             Available::new(&self.experiment.header.sampling, openmp)
         })
     }
+}
+
+/// Whether what a filter keeps hangs on when something was, or on which CPU: the samples tell that.
+pub fn asks_when(filter: &Filter) -> bool {
+    filter.has(Word::Time) || filter.has(Word::Cpu)
+}
+
+/// Every distinct stack with its state.
+fn evidence(samples: &Samples) -> FxHashSet<(StackId, TagId)> {
+    let mut all = FxHashSet::default();
+    let distinct = |samples: &[Sample]| -> FxHashSet<(StackId, TagId)> {
+        samples
+            .iter()
+            .map(|sample| (sample.stack, sample.tag))
+            .collect()
+    };
+    samples.in_order(distinct, |_, of_frame| all.extend(of_frame));
+    all
 }
 
 /// Where what is made for a mode is kept.

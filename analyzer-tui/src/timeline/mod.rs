@@ -140,16 +140,24 @@ impl Timeline {
             thread.birth.0..death.0.max(thread.birth.0)
         };
         let tags = || experiment.tables.tags.rows().iter();
-        let profile = recording.profile(ViewMode::User);
+        let activities: Vec<Activity> = tags()
+            .map(|tag| Activity::of_state(recording.symbols.state_of(*tag)))
+            .collect();
+        let spells = match experiment.samples.len() <= MOST_REFINED {
+            true => spells::spells(
+                recording.by_second(ViewMode::User),
+                &experiment.sums,
+                table.len(),
+            ),
+            false => spells::of_sums(&experiment.sums, &activities, table.len()),
+        };
         Timeline {
             threads,
             end,
             lives: table.iter().map(life).collect(),
             contexts: tags().map(|tag| tag.context).collect(),
-            activities: tags()
-                .map(|tag| Activity::of_state(recording.symbols.state_of(*tag)))
-                .collect(),
-            spells: spells::spells(profile, &experiment.sums, table.len()),
+            activities,
+            spells,
             intervals: ByThread::new(intervals, table.len(), |row| row.thread),
             regions: Bands::of_regions(&experiment.region_spans, depth),
             tasks: tasks.collect(),
@@ -243,21 +251,24 @@ impl Timeline {
     }
 }
 
+/// Of more samples than this, the timeline's seconds are by recorded states alone: what stacks
+/// refine of each second would take memory for each sample.
+const MOST_REFINED: u64 = 4_000_000;
+
 fn frames(recording: &Recording) -> Vec<FrameOfSamples> {
     let samples = &recording.experiment.samples;
-    let mut rows = Vec::new();
     let mut frames = Vec::with_capacity(samples.frames());
-    for frame in 0..samples.frames() {
-        samples.frame(frame, &mut rows);
-        let times = || rows.iter().map(|sample: &Sample| sample.time.0);
-        if let (Some(first), Some(last)) = (times().min(), times().max()) {
-            frames.push(FrameOfSamples {
-                frame,
-                first,
-                last,
-                count: rows.len() as u64,
-            });
-        }
-    }
+    let range = |rows: &[Sample]| {
+        let times = || rows.iter().map(|sample| sample.time.0);
+        Some((times().min()?, times().max()?, rows.len() as u64))
+    };
+    samples.in_order(range, |frame, found| {
+        frames.extend(found.map(|(first, last, count)| FrameOfSamples {
+            frame,
+            first,
+            last,
+            count,
+        }));
+    });
     frames
 }

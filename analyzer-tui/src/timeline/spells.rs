@@ -50,6 +50,27 @@ pub(super) fn spells(profile: &Profile, sums: &[Sum], threads: usize) -> ByThrea
         activity: Activity::of_leaf(leaf(item.path), item.shown),
         time: item.seconds * 1e9,
     }));
+    by_thread(rows, threads)
+}
+
+/// The same by recorded states alone: those of each tag.
+pub(super) fn of_sums(sums: &[Sum], activities: &[Activity], threads: usize) -> ByThread<Spell> {
+    let rows = sums.iter().map(|sum| Spell {
+        thread: sum.thread,
+        slice: u64::from(sum.slice),
+        tag: sum.tag,
+        presence: sum.presence,
+        activity: activities
+            .get(sum.tag.index())
+            .copied()
+            .unwrap_or(Activity::Unknown),
+        time: sum.time.0 as f64,
+    });
+    by_thread(rows.collect(), threads)
+}
+
+/// Spells of each thread, those alike as one.
+fn by_thread(mut rows: Vec<Spell>, threads: usize) -> ByThread<Spell> {
     rows.sort_unstable_by_key(Spell::key);
     rows.dedup_by(|next, kept| {
         let same = next.key() == kept.key();

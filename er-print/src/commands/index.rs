@@ -3,6 +3,7 @@
 
 use omp_model::filter::{self, Filter};
 use omp_model::metrics::{Column, Flavour, Metric, Quantity};
+use omp_model::recording::asks_when;
 use omp_model::views::indexes::{self, IndexRow, Key};
 use serde_json::{Map, Value, json};
 
@@ -108,8 +109,12 @@ fn defined_objects(session: &mut Session<'_>, name: &str) -> Result<(), Stop> {
     print(session, name, &title, |scene, metrics| {
         let source = scene.recording.facts(&scene.names);
         let samples = scene.recording.experiment.samples.iter();
-        let values = filter::values(&expression, scene.profile, &source, samples);
-        indexes::defined(scene.profile, &values, metrics)
+        let profile = match asks_when(&expression) {
+            true => scene.by_second(),
+            false => scene.profile,
+        };
+        let values = filter::values(&expression, profile, &source, samples);
+        indexes::defined(profile, &values, metrics)
     })
 }
 
@@ -162,15 +167,12 @@ pub(crate) fn indxobj_list(session: &mut Session<'_>, _: &[String]) -> Result<()
 /// Time by CPU.
 pub(crate) fn cpus(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
     print(session, "CPUs", "CPUs by number", |scene, metrics| {
-        let experiment = &scene.recording.experiment;
-        let source = filter::Source {
-            names: &scene.names,
-            intervals: &experiment.intervals,
-            experiments: &scene.recording.origins,
-        };
+        let profile = scene.by_second();
+        let source = scene.recording.facts(&scene.names);
         let filter = scene.settings.filter.as_ref().map(|it| (it, &source));
-        let places = filter::on_cpus(scene.profile, filter, experiment.samples.iter());
-        indexes::cpus(scene.profile, &places, metrics)
+        let samples = scene.recording.experiment.samples.iter();
+        let places = filter::on_cpus(profile, filter, samples);
+        indexes::cpus(profile, &places, metrics)
     })
 }
 
@@ -178,7 +180,7 @@ pub(crate) fn cpus(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> 
 pub(crate) fn seconds(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
     let title = "Seconds since the recording began";
     print(session, "Seconds", title, |scene, metrics| {
-        indexes::seconds(scene.profile, metrics)
+        indexes::seconds(scene.by_second(), metrics)
     })
 }
 

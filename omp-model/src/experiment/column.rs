@@ -257,6 +257,19 @@ impl<'a, 's> Decoder<'a, 's> {
         }
     }
 
+    /// Goes past a column written by [`Encoder::dense`].
+    pub(super) fn skip(&mut self) -> Result<(), Corrupt> {
+        match self.byte()? {
+            RICE => {
+                self.byte()?;
+            }
+            PLANES => {}
+            _ => return Err(Corrupt("a dense column is packed")),
+        }
+        let length = self.length()?;
+        self.bytes(length).map(|_| ())
+    }
+
     /// A column written by [`Encoder::column`]; `out` holds just its values afterwards.
     pub(super) fn column(&mut self, rows: usize, out: &mut Vec<u64>) -> Result<(), Corrupt> {
         out.clear();

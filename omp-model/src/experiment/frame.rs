@@ -19,7 +19,7 @@ const MAGIC: &[u8; 8] = b"PARALLAX";
 pub(super) const FILE_MARK: usize = 16;
 
 /// Length of a frame before its payload.
-const FRAME_MARK: usize = 10;
+pub(super) const FRAME_MARK: usize = 10;
 
 /// A reader that does not know the frame's kind may go on without it.
 const SKIPPABLE: u8 = 1;
@@ -140,15 +140,32 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// A frame of a known kind; its payload's bytes.
-    Frame(Kind, Range<usize>),
+    Frame(Kind, Range<u64>),
     /// A frame of a newer version that may be skipped, and where the next one begins.
-    Skippable(u8, usize),
+    Skippable(u8, u64),
     /// A frame of a newer version that may not.
     Unknown(u8),
     /// The file ends inside this frame.
     Cut,
     /// The checksum does not fit.
     Damaged,
+}
+
+impl Found {
+    /// The same for bytes that begin at an offset of the file.
+    pub(super) fn moved(self, by: u64) -> Found {
+        match self {
+            Found::Frame(kind, range) => Found::Frame(kind, range.start + by..range.end + by),
+            Found::Skippable(kind, end) => Found::Skippable(kind, end + by),
+            other => other,
+        }
+    }
+}
+
+/// How long the frame is that begins with these bytes, its mark included; `None` if they are too
+/// few to tell.
+pub(super) fn length_at(bytes: &[u8]) -> Option<u64> {
+    Some(FRAME_MARK as u64 + u64::from(u32_at(bytes, 2)?))
 }
 
 /// The frame at `offset`, which lies before the end of `bytes`.
@@ -171,27 +188,13 @@ pub(super) fn frame_at(bytes: &[u8], offset: usize) -> Found {
     if got.finalize() != sum {
         return Found::Damaged;
     }
-    let start = offset + FRAME_MARK;
-    let end = start + payload.len();
+    let start = (offset + FRAME_MARK) as u64;
+    let end = start + payload.len() as u64;
     match Kind::from_u8(kind) {
         Some(kind) if flags & !SKIPPABLE == 0 => Found::Frame(kind, start..end),
         _ if flags & SKIPPABLE != 0 => Found::Skippable(kind, end),
         _ => Found::Unknown(kind),
     }
-}
-
-/// How many frames begin from `offset` on, as far as their lengths lead.
-pub(super) fn count_from(bytes: &[u8], offset: usize) -> u64 {
-    let mut at = offset;
-    let mut count = 0;
-    while at < bytes.len() {
-        count += 1;
-        let Some(length) = u32_at(bytes, at + 2) else {
-            break;
-        };
-        at += FRAME_MARK + length as usize;
-    }
-    count
 }
 
 #[cfg(test)]

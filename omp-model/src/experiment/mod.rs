@@ -12,7 +12,9 @@
 //! A frame holds rows of one kind as columns; each column is stored in the shortest of four ways
 //! (see `column`). The reader takes nothing on trust: checksums, counts, lengths and every
 //! reference between rows are checked while opening; the first frame that fails ends the reading
-//! with a [`Warning`].
+//! with a [`Warning`]. Samples, by far the most of a recording, stay in the file: opening checks
+//! their checksums and what time they begin at, and they are unpacked, and checked as strictly,
+//! whenever they are gone through.
 
 mod coding;
 mod column;
@@ -20,6 +22,8 @@ mod frame;
 mod reader;
 mod rows;
 mod samples;
+mod scan;
+mod store;
 mod symbols;
 mod text_rows;
 mod writer;
@@ -32,7 +36,7 @@ use crate::rows::{Interval, RegionSpan, RegionSum, RegionWork, Sample, Sum, Task
 use crate::symbols::SymbolTable;
 use crate::tables::Tables;
 
-pub use samples::{Iter, Samples};
+pub use samples::{Iter, SampleFrame, Samples};
 pub use writer::Writer;
 
 /// What the times of samples, listed intervals and listed regions are kept to: a microsecond, the

@@ -1,6 +1,6 @@
 //! Reading an experiment.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -9,21 +9,26 @@ use super::coding::Corrupt;
 use super::column::{Decoder, Scratch};
 use super::frame::{self, FILE_MARK, Found, Kind};
 use super::rows::{self, Known, ThreadRow};
+use super::samples::SampleFrame;
+use super::store::Reading;
 use super::symbols::Pending;
-use super::{Experiment, HEADER, OpenError, RECORDS, Samples, Warning, samples, text_rows};
+use super::{Experiment, HEADER, OpenError, RECORDS, Samples, Warning, text_rows};
 use crate::header::{FORMAT_VERSION, Header};
 use crate::ids::Nanos;
-use crate::rows::{
-    Interval, RegionSpan, RegionSum, RegionWork, SLICE, Sample, Sum, TaskSpan, TaskSum,
-};
+use crate::rows::{Interval, RegionSpan, RegionSum, RegionWork, SLICE, Sum, TaskSpan, TaskSum};
 use crate::symbols::SymbolTable;
 use crate::tables::{Interner, Tables};
 
 pub(super) fn open(path: &Path) -> Result<Experiment, OpenError> {
-    let bytes = record_bytes(path)?;
     let records = || path.join(RECORDS);
-    match frame::file_version(&bytes) {
-        None if bytes.len() < FILE_MARK => return Err(OpenError::Empty(path.to_owned())),
+    let refused = |cause| OpenError::Io {
+        path: records(),
+        cause,
+    };
+    let mut file = Reading::new(record_file(path)?).map_err(refused)?;
+    let mark = file.at(0, FILE_MARK as u64).map_err(refused)?;
+    match frame::file_version(mark) {
+        None if mark.len() < FILE_MARK => return Err(OpenError::Empty(path.to_owned())),
         None => return Err(OpenError::Foreign(records())),
         Some(version) if version > FORMAT_VERSION => {
             return Err(OpenError::Newer {
@@ -33,8 +38,9 @@ pub(super) fn open(path: &Path) -> Result<Experiment, OpenError> {
         }
         Some(_) => {}
     }
-    let mut reading = Reading::default();
-    let mut warnings = reading.all(&bytes);
+    let mut reading = Contents::default();
+    let mut warnings = reading.all(&mut file).map_err(refused)?;
+    reading.finish(&file);
     if !reading.finished {
         let seconds = reading.last.0 / SLICE.0;
         warnings.push(Warning::Unfinished { seconds });
@@ -55,7 +61,7 @@ pub(super) fn open(path: &Path) -> Result<Experiment, OpenError> {
         name: name_of(path),
         header,
         tables: reading.tables,
-        samples: Samples::of_file(bytes, reading.sample_frames, reading.sample_count, known),
+        samples: Samples::of_file(file.store(), reading.sample_frames, known),
         sums: reading.sums,
         intervals: reading.intervals,
         region_sums: reading.region_sums,
@@ -77,7 +83,7 @@ fn name_of(path: &Path) -> String {
         .unwrap_or_else(|| path.to_string_lossy().into_owned())
 }
 
-fn record_bytes(path: &Path) -> Result<Vec<u8>, OpenError> {
+fn record_file(path: &Path) -> Result<File, OpenError> {
     let owned = || path.to_owned();
     let refused = |path: PathBuf| move |cause| OpenError::Io { path, cause };
     match fs::metadata(path) {
@@ -91,24 +97,23 @@ fn record_bytes(path: &Path) -> Result<Vec<u8>, OpenError> {
         }
     }
     let records = path.join(RECORDS);
-    match fs::read(&records) {
+    match File::open(&records) {
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
             Err(match path.join("log.xml").exists() {
                 true => OpenError::Gprofng(owned()),
                 false => OpenError::NoRecords(owned()),
             })
         }
-        read => read.map_err(refused(records)),
+        opened => opened.map_err(refused(records)),
     }
 }
 
 /// What has been read so far.
 #[derive(Default)]
-struct Reading {
+struct Contents {
     header: Option<Header>,
     tables: Tables,
-    sample_frames: Vec<Range<usize>>,
-    sample_count: u64,
+    sample_frames: Vec<SampleFrame>,
     sums: Vec<Sum>,
     intervals: Vec<Interval>,
     region_sums: Vec<RegionSum>,
@@ -122,38 +127,31 @@ struct Reading {
     last: Nanos,
 }
 
-/// What unpacking needs and no reader of the result does.
-struct Workspace {
-    scratch: Scratch,
-    samples: Vec<Sample>,
-}
-
-impl Reading {
+impl Contents {
     /// Reads up to the first frame that is not whole; says what was in the way.
-    fn all(&mut self, bytes: &[u8]) -> Vec<Warning> {
+    fn all(&mut self, file: &mut Reading) -> io::Result<Vec<Warning>> {
         let mut warnings = Vec::new();
         let mut skipped = [0_u64; 256];
-        let mut workspace = Workspace {
-            scratch: Scratch::new(),
-            samples: Vec::new(),
-        };
-        let mut offset = FILE_MARK;
-        while offset < bytes.len() {
-            let damaged = |what| Warning::Damaged {
-                offset: offset as u64,
-                bytes: (bytes.len() - offset) as u64,
-                frames: frame::count_from(bytes, offset),
+        let mut scratch = Scratch::new();
+        let mut offset = FILE_MARK as u64;
+        let length = file.length();
+        while offset < length {
+            let damaged = |what, file: &mut Reading| Warning::Damaged {
+                offset,
+                bytes: length - offset,
+                frames: file.count_from(offset),
                 what,
             };
-            let stop = match frame::frame_at(bytes, offset) {
-                Found::Frame(kind, payload) => {
-                    let end = payload.end;
-                    match self.frame(kind, bytes, payload, &mut workspace) {
+            let framed = file.frame(offset)?;
+            let stop = match framed.found {
+                Found::Frame(kind, range) => {
+                    let end = range.end;
+                    match self.frame(kind, framed.payload, range, &mut scratch) {
                         Ok(()) => {
                             offset = end;
                             continue;
                         }
-                        Err(Corrupt(what)) => damaged(what),
+                        Err(Corrupt(what)) => damaged(what, file),
                     }
                 }
                 Found::Skippable(kind, end) => {
@@ -161,15 +159,12 @@ impl Reading {
                     offset = end;
                     continue;
                 }
-                Found::Unknown(kind) => Warning::Unknown {
-                    kind,
-                    offset: offset as u64,
-                },
+                Found::Unknown(kind) => Warning::Unknown { kind, offset },
                 Found::Cut => Warning::Cut {
-                    offset: offset as u64,
-                    bytes: (bytes.len() - offset) as u64,
+                    offset,
+                    bytes: length - offset,
                 },
-                Found::Damaged => damaged("its checksum does not fit"),
+                Found::Damaged => damaged("its checksum does not fit", file),
             };
             // Rows after a gap might point into tables that the gap has swallowed.
             warnings.push(stop);
@@ -177,29 +172,32 @@ impl Reading {
         }
         let kinds = (0_u8..=255).zip(skipped).filter(|&(_, count)| count > 0);
         warnings.extend(kinds.map(|(kind, count)| Warning::Skipped { kind, count }));
-        warnings
+        Ok(warnings)
+    }
+
+    /// What only the last samples can tell: they are unpacked when they are looked at.
+    fn finish(&mut self, file: &Reading) {
+        let known = Known::of(&self.tables);
+        let frames = std::mem::take(&mut self.sample_frames);
+        let samples = Samples::of_file(file.store(), frames, known);
+        self.last = self.last.max(samples.last());
+        self.sample_frames = samples.into_frames();
     }
 
     fn frame(
         &mut self,
         kind: Kind,
-        bytes: &[u8],
-        range: Range<usize>,
-        workspace: &mut Workspace,
+        payload: &[u8],
+        range: Range<u64>,
+        scratch: &mut Scratch,
     ) -> Result<(), Corrupt> {
         let known = Known::of(&self.tables);
-        let payload = &bytes[range.clone()];
         if kind == Kind::Samples {
-            workspace.samples.clear();
-            let (rows, scratch) = (&mut workspace.samples, &mut workspace.scratch);
-            samples::decode(payload, &known, scratch, rows)?;
-            let last = rows.iter().map(|sample| sample.time).max();
-            self.last = self.last.max(last.unwrap_or_default());
-            self.sample_count += rows.len() as u64;
-            self.sample_frames.push(range);
+            self.sample_frames
+                .push(SampleFrame::of(payload, range, &known, scratch)?);
             return Ok(());
         }
-        let mut decoder = Decoder::new(payload, &mut workspace.scratch);
+        let mut decoder = Decoder::new(payload, scratch);
         match kind {
             Kind::Header => self.header(&mut decoder)?,
             Kind::SymbolFiles => self.symbols_pending.files(&mut decoder)?,

@@ -8,6 +8,7 @@ use super::TICK;
 use super::coding::{Corrupt, unzigzag, zigzag};
 use super::column::{Decoder, Encoder, MAX_ROWS, Scratch};
 use super::rows::{Known, ticks};
+use super::store::Store;
 use crate::ids::{Nanos, StackId, ThreadId};
 use crate::rows::{Sample, SampleKind};
 
@@ -18,58 +19,120 @@ use crate::rows::{Sample, SampleKind};
 /// is that of time. Times are whole [`TICK`]s, rounded down.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
-    bytes: Vec<u8>,
-    frames: Vec<Range<usize>>,
-    count: u64,
+    store: Store,
+    frames: Vec<SampleFrame>,
     known: Known,
 }
+
+/// A frame of samples.
+#[derive(Clone, Debug)]
+pub struct SampleFrame {
+    /// Where its payload lies.
+    range: Range<u64>,
+    /// How many samples it holds.
+    pub rows: u32,
+    /// The time of its first sample.
+    pub first: Nanos,
+}
+
+impl SampleFrame {
+    /// Reads of a payload only what tells the number of its rows and when they begin.
+    pub(super) fn of(
+        payload: &[u8],
+        range: Range<u64>,
+        known: &Known,
+        scratch: &mut Scratch,
+    ) -> Result<SampleFrame, Corrupt> {
+        let mut decoder = Decoder::new(payload, scratch);
+        let rows = decoder.rows()?;
+        let tick = decoder.number()?;
+        decoder.skip()?;
+        let runs = decode_runs(&mut decoder, known, rows)?;
+        let first = runs.iter().map(|run| run.first).min().unwrap_or(0);
+        Ok(SampleFrame {
+            range,
+            rows: rows as u32,
+            first: Nanos(first.checked_mul(tick).ok_or(TOO_LATE)?),
+        })
+    }
+}
+
+const TOO_LATE: Corrupt = Corrupt("a time beyond 64 bits");
 
 impl Samples {
     /// Packs samples in memory, for a recording that never was a file.
     pub fn pack(samples: &[Sample]) -> std::io::Result<Samples> {
+        Samples::of_frames(samples.chunks(MAX_ROWS))
+    }
+
+    /// Packs samples that are in frames already, each at most as large as a file's.
+    pub fn of_frames(
+        frames_of_samples: impl IntoIterator<Item = impl AsRef<[Sample]>>,
+    ) -> std::io::Result<Samples> {
         let mut encoder = Encoder::new()?;
-        let mut packed = Samples {
+        let (mut bytes, mut frames) = (Vec::new(), Vec::new());
+        for frame in frames_of_samples {
+            let frame = frame.as_ref();
+            encode(&mut encoder, frame);
+            let start = bytes.len() as u64;
+            bytes.extend(encoder.take());
+            let first = frame.iter().map(|sample| sample.time).min();
+            frames.push(SampleFrame {
+                range: start..bytes.len() as u64,
+                rows: frame.len() as u32,
+                first: Nanos(ticks(first.unwrap_or_default()) * TICK.0),
+            });
+        }
+        Ok(Samples {
+            store: Store::Memory(bytes),
+            frames,
             known: Known {
                 threads: u32::MAX,
                 stacks: u32::MAX,
                 tags: u32::MAX,
                 ..Known::default()
             },
-            ..Samples::default()
-        };
-        for chunk in samples.chunks(MAX_ROWS) {
-            encode(&mut encoder, chunk);
-            let start = packed.bytes.len();
-            packed.bytes.extend(encoder.take());
-            packed.frames.push(start..packed.bytes.len());
-            packed.count += chunk.len() as u64;
-        }
-        Ok(packed)
+        })
     }
 
-    /// Takes over a record file's bytes, and where in them lie the samples.
-    pub(super) fn of_file(
-        bytes: Vec<u8>,
-        frames: Vec<Range<usize>>,
-        count: u64,
-        known: Known,
-    ) -> Samples {
+    /// Of a record file, and where in it lie the samples.
+    pub(super) fn of_file(store: Store, frames: Vec<SampleFrame>, known: Known) -> Samples {
         Samples {
-            bytes,
+            store,
             frames,
-            count,
             known,
         }
     }
 
+    pub(super) fn into_frames(self) -> Vec<SampleFrame> {
+        self.frames
+    }
+
     /// How many samples there are.
     pub fn len(&self) -> u64 {
-        self.count
+        self.frames.iter().map(|frame| u64::from(frame.rows)).sum()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.len() == 0
+    }
+
+    /// The time of the last sample.
+    pub(super) fn last(&self) -> Nanos {
+        // A frame's samples may go on where the next one's have begun, not beyond the next one's.
+        let mut rows = Vec::new();
+        let near = self.frames.len().saturating_sub(2)..self.frames.len();
+        let last = near.filter_map(|frame| {
+            self.frame(frame, &mut rows);
+            rows.iter().map(|sample| sample.time).max()
+        });
+        last.max().unwrap_or_default()
+    }
+
+    /// What is known of each frame without unpacking it.
+    pub fn index(&self) -> &[SampleFrame] {
+        &self.frames
     }
 
     /// How many frames there are.
@@ -93,17 +156,15 @@ impl Samples {
         }
     }
 
-    fn unpack(&self, frame: usize, scratch: &mut Scratch, out: &mut Vec<Sample>) {
+    pub(super) fn unpack(&self, frame: usize, scratch: &mut Scratch, out: &mut Vec<Sample>) {
         out.clear();
-        let Some(payload) = self
-            .frames
-            .get(frame)
-            .and_then(|at| self.bytes.get(at.clone()))
-        else {
+        let frame = self.frames.get(frame);
+        let Some(payload) = frame.and_then(|frame| self.store.bytes(&frame.range)) else {
             return;
         };
-        // `open` has unpacked every frame once and kept only those without fault.
-        if decode(payload, &self.known, scratch, out).is_err() {
+        // Its checksum was right when it was opened: only a fault of its writer, or of the disk
+        // since then, leads here, and nothing can be said of its samples.
+        if decode(&payload, &self.known, scratch, out).is_err() {
             out.clear();
         }
     }
@@ -348,11 +409,7 @@ fn decode_into(
                 .wrapping_add(run.period)
                 .wrapping_add(unzigzag(noise) as u64);
             out.push(Sample {
-                time: Nanos(
-                    ticks
-                        .checked_mul(tick)
-                        .ok_or(Corrupt("a time beyond 64 bits"))?,
-                ),
+                time: Nanos(ticks.checked_mul(tick).ok_or(TOO_LATE)?),
                 thread: ThreadId(run.thread),
                 cpu: u16::try_from(cpu).map_err(|_| Corrupt("a CPU beyond 16 bits"))?,
                 kind: u8::try_from(kind)

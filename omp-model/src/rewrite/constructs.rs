@@ -23,15 +23,21 @@ const fn construct_of(kind: ContextKind) -> Option<Construct> {
     }
 }
 
+/// Whether a recording has outlined functions whose names may not say what they are of: not
+/// without tasks and teams.
+pub fn is_unsettled(tables: &Tables) -> bool {
+    let special = |kind| matches!(kind, ContextKind::Task | ContextKind::Teams);
+    tables.contexts.rows().iter().any(|row| special(row.kind))
+}
+
 /// Sets the construct of outlined functions by what they ran as in most of the `evidence`, the
-/// machine stacks and tags of samples. It is not looked at in recordings without tasks and teams.
+/// machine stacks and tags of samples. It is not looked at where nothing is unsettled.
 pub fn settle(
     symbols: &mut SymbolTable,
     tables: &Tables,
     evidence: impl IntoIterator<Item = (StackId, TagId)>,
 ) {
-    let special = |kind| matches!(kind, ContextKind::Task | ContextKind::Teams);
-    if !tables.contexts.rows().iter().any(|row| special(row.kind)) {
+    if !is_unsettled(tables) {
         return;
     }
     for (function, construct) in decide(&Facts::new(tables, symbols), evidence) {

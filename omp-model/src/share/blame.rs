@@ -12,7 +12,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::ids::{TagId, ThreadId};
-use crate::profile::{Item, Profile, Shown};
+use crate::profile::{Profile, Shown};
 use crate::rows::{Interval, SLICE};
 use crate::state::{Presence, State};
 use crate::tables::Tables;
@@ -23,79 +23,123 @@ type Period = (u32, u32);
 /// A thread's state in a slice.
 type Doing = (ThreadId, TagId, u32);
 
-/// Whether an item's thread is at work, and may be blamed.
-fn works(item: &Item) -> bool {
-    item.presence == Presence::Running && item.shown.can_work()
-}
-
-/// Whether an item's thread waits for the others.
-fn waits(item: &Item) -> bool {
-    matches!(
-        item.shown,
-        Shown::Idle | Shown::ImplicitBarrier | Shown::ExplicitBarrier
-    )
-}
-
-/// Sets [`Item::blame`] of every item. The profile must be whole: not filtered.
+/// Sets [`crate::profile::Item::blame`] of every item. The profile must be whole: not filtered.
 pub fn charge(profile: &mut Profile, tables: &Tables, intervals: &[Interval]) {
-    let process = |thread: ThreadId| {
-        let row = tables.threads.get(thread.index());
-        row.map_or(u32::MAX, |row| row.process.0)
-    };
-    let period = |item: &Item| (process(item.thread), item.slice);
-    let mut waiting = FxHashMap::<Period, f64>::default();
-    let mut working = FxHashMap::<Period, f64>::default();
-    let mut doing = FxHashMap::<Doing, f64>::default();
+    let causes = Causes::new(tables, intervals);
+    let mut periods = FxHashMap::<Period, Moment>::default();
     for item in &profile.items {
-        if works(item) {
-            *working.entry(period(item)).or_default() += item.seconds;
-            *doing
-                .entry((item.thread, item.tag, item.slice))
-                .or_default() += item.seconds;
-        } else if waits(item) {
-            *waiting.entry(period(item)).or_default() += item.seconds;
-        }
+        let period = (causes.process(item.thread), item.slice);
+        let moment = periods.entry(period).or_default();
+        moment.add(
+            Role::of(item.presence, item.shown),
+            item.thread,
+            item.tag,
+            item.seconds,
+        );
     }
-    let listed = Listed::sweep(tables, intervals, &process);
-    // What is listed may exceed what was measured only by rounding to ticks, or where samples say
-    // otherwise than events: measured time is what the total is held to.
-    let mut charged = FxHashMap::<Period, f64>::default();
-    for (&(thread, tag, slice), &seconds) in &listed.blame {
-        if doing.contains_key(&(thread, tag, slice)) {
-            *charged.entry((process(thread), slice)).or_default() += seconds;
+    let mut rates = FxHashMap::<Doing, f64>::default();
+    for ((_, slice), moment) in &periods {
+        for (thread, tag, rate) in causes.rates(*slice, moment) {
+            rates.insert((thread, tag, *slice), rate);
         }
-    }
-    let mut unlisted = FxHashMap::<Period, f64>::default();
-    for (&(thread, tag, slice), &seconds) in &doing {
-        let known = listed.work.get(&(thread, tag, slice)).copied();
-        *unlisted.entry((process(thread), slice)).or_default() +=
-            (seconds - known.unwrap_or(0.0)).max(0.0);
     }
     for item in &mut profile.items {
-        item.blame = 0.0;
-        if !works(item) || item.seconds <= 0.0 {
-            continue;
+        let works = Role::of(item.presence, item.shown) == Some(Role::Works);
+        item.blame = match works && item.seconds > 0.0 {
+            true => {
+                let rate = rates.get(&(item.thread, item.tag, item.slice));
+                item.seconds * rate.copied().unwrap_or(0.0)
+            }
+            false => 0.0,
+        };
+    }
+}
+
+/// What a process's threads did in a slice, in seconds.
+#[derive(Debug, Default)]
+pub(super) struct Moment {
+    waiting: f64,
+    working: FxHashMap<(ThreadId, TagId), f64>,
+}
+
+impl Moment {
+    /// Adds time of a thread in a state.
+    pub(super) fn add(&mut self, role: Option<Role>, thread: ThreadId, tag: TagId, seconds: f64) {
+        match role {
+            Some(Role::Works) => *self.working.entry((thread, tag)).or_default() += seconds,
+            Some(Role::Waits) => self.waiting += seconds,
+            None => {}
         }
-        let key = (item.thread, item.tag, item.slice);
-        let period = (process(item.thread), item.slice);
-        let of = |sums: &FxHashMap<Period, f64>| sums.get(&period).copied().unwrap_or(0.0);
-        let (all, exact) = (of(&waiting), of(&charged));
+    }
+}
+
+/// What tells whom to charge.
+#[derive(Debug)]
+pub(super) struct Causes<'a> {
+    tables: &'a Tables,
+    listed: Listed,
+}
+
+impl<'a> Causes<'a> {
+    pub(super) fn new(tables: &'a Tables, intervals: &[Interval]) -> Causes<'a> {
+        let process = |thread: ThreadId| process(tables, thread);
+        Causes {
+            tables,
+            listed: Listed::sweep(tables, intervals, &process),
+        }
+    }
+
+    /// A thread's process, as part of a period's name.
+    pub(super) fn process(&self, thread: ThreadId) -> u32 {
+        process(self.tables, thread)
+    }
+
+    /// What a second of each thread's work in a slice is charged with.
+    pub(super) fn rates<'m>(
+        &'m self,
+        slice: u32,
+        moment: &'m Moment,
+    ) -> impl Iterator<Item = (ThreadId, TagId, f64)> + 'm {
+        let listed = move |sums: &FxHashMap<Doing, f64>, (thread, tag): (ThreadId, TagId)| {
+            sums.get(&(thread, tag, slice)).copied().unwrap_or(0.0)
+        };
+        let all = moment.waiting;
+        let working: f64 = moment.working.values().sum();
+        // What is listed may exceed what was measured only by rounding to ticks, or where samples
+        // say otherwise than events: measured time is what the total is held to.
+        let keys = moment.working.keys();
+        let exact: f64 = keys.map(|&doing| listed(&self.listed.blame, doing)).sum();
+        let unlisted: f64 = moment
+            .working
+            .iter()
+            .map(|(&doing, seconds)| (seconds - listed(&self.listed.work, doing)).max(0.0))
+            .sum();
         let scale = if exact > all { all / exact } else { 1.0 };
         let rest = all - exact * scale;
-        let here = doing.get(&key).copied().unwrap_or(item.seconds);
-        let known = listed.work.get(&key).copied().unwrap_or(0.0);
-        let share_of_rest = match of(&unlisted) {
-            // A slice whose work is all listed has next to no rest.
-            short if short > 1e-3 * of(&working) => (here - known).max(0.0) / short,
-            _ => here / of(&working),
-        };
-        let direct = listed.blame.get(&key).copied().unwrap_or(0.0) * scale;
-        item.blame = (direct + rest * share_of_rest) * item.seconds / here;
+        moment
+            .working
+            .iter()
+            .filter(|(_, here)| **here > 0.0)
+            .map(move |(&doing, &here)| {
+                let known = listed(&self.listed.work, doing);
+                // A slice whose work is all listed has next to no rest.
+                let share_of_rest = match unlisted > 1e-3 * working {
+                    true => (here - known).max(0.0) / unlisted,
+                    false => here / working,
+                };
+                let direct = listed(&self.listed.blame, doing) * scale;
+                (doing.0, doing.1, (direct + rest * share_of_rest) / here)
+            })
     }
+}
+
+fn process(tables: &Tables, thread: ThreadId) -> u32 {
+    let row = tables.threads.get(thread.index());
+    row.map_or(u32::MAX, |row| row.process.0)
 }
 
 /// What listed intervals say, in seconds.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Listed {
     /// Work.
     work: FxHashMap<Doing, f64>,
@@ -168,10 +212,24 @@ impl Listed {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
+/// What a thread does for the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// It is at work, and may be blamed.
     Works,
+    /// It waits for them.
     Waits,
+}
+
+impl Role {
+    /// Of time that is shown so.
+    pub(super) fn of(presence: Presence, shown: Shown) -> Option<Role> {
+        match shown {
+            Shown::Idle | Shown::ImplicitBarrier | Shown::ExplicitBarrier => Some(Role::Waits),
+            shown if presence == Presence::Running && shown.can_work() => Some(Role::Works),
+            _ => None,
+        }
+    }
 }
 
 fn role(tables: &Tables, interval: &Interval) -> Option<Role> {

@@ -9,9 +9,11 @@
 //! user mode equal totals in machine mode, thread by thread.
 
 pub mod blame;
+mod digest;
 mod places;
 mod roots;
 mod sleeps;
+mod stream;
 #[cfg(test)]
 mod tests;
 
@@ -19,8 +21,9 @@ use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::experiment::Samples;
 use crate::header::Header;
-use crate::ids::{ContextId, FrameId, StackId, TagId, ThreadId};
+use crate::ids::{ContextId, FrameId, Nanos, StackId, TagId, ThreadId};
 use crate::profile::{Item, Profile, Shown, ViewMode};
 use crate::rewrite::{Moment, Rewriter};
 use crate::rows::{Interval, SLICE, Sample, SampleKind, Sum};
@@ -28,7 +31,7 @@ use crate::state::{Presence, State};
 use crate::symbols::SymbolTable;
 use crate::tables::{Tables, Tag, ThreadKind};
 
-use places::{Places, Source};
+use places::{Donor, Source, Survey, is_outside};
 use sleeps::Sleeps;
 
 /// What a profile is made of.
@@ -86,6 +89,9 @@ struct Share {
     /// Whether the samples in `at` are the group's own.
     own: bool,
     nanos: u64,
+    /// Seconds that other threads waited because of it, if the share is of no one slice; else
+    /// they are charged to the profile.
+    blame: f64,
 }
 
 /// All thread time of a recording, shared out over its measured stacks.
@@ -98,7 +104,15 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// One pass over the samples; keeps nothing for each of them.
+    /// One pass over the samples on all CPUs; what is kept grows with distinct stacks alone. The
+    /// shares are of no one slice of time, and what they are blamed for is charged
+    /// ([`blame`]).
+    pub fn folded(recording: &Recording<'_>, samples: &Samples) -> Shares {
+        stream::shares(recording, samples)
+    }
+
+    /// Shares of each slice of time by itself: as many as there are distinct stacks in each, which
+    /// may be nearly as many as there are samples.
     pub fn new(recording: &Recording<'_>, samples: impl IntoIterator<Item = Sample>) -> Shares {
         let seen = count(samples, Sleeps::new(recording.intervals));
         let mut times = BTreeMap::<Group, u64>::new();
@@ -121,12 +135,32 @@ impl Shares {
                 times.insert(*group, (samples as f64 * period).round() as u64);
             }
         }
-        let places = Places::new(recording.tables, times.keys(), &seen);
-        let mut shares = Vec::new();
-        for (&group, &nanos) in &times {
-            if nanos > 0 {
-                share_out(group, nanos, &places.of(group), &mut shares);
+        let mut survey = Survey::new(recording.tables);
+        for (group, stacks) in &seen {
+            let donor = Donor::of(*group, stacks);
+            if is_outside(tag_of(recording.tables, group.tag)) {
+                survey.outside(group.thread, donor.clone());
             }
+            survey.donor(group.thread, group.tag, donor);
+            survey.samples(group.thread, group.tag, group.presence, stacks);
+        }
+        for group in times.keys() {
+            survey.time(group.thread, group.tag);
+        }
+        let places = survey.places();
+        let mut shares = Vec::new();
+        for (&group, &nanos) in times.iter().filter(|(_, nanos)| **nanos > 0) {
+            let own = seen.get(&group).map(|stacks| Source {
+                stacks,
+                inferred: false,
+                own: true,
+            });
+            share_out(
+                group,
+                nanos,
+                &own.unwrap_or_else(|| places.of(group)),
+                &mut shares,
+            );
         }
         let mut evidence = FxHashSet::default();
         for (group, stacks) in &seen {
@@ -139,12 +173,17 @@ impl Shares {
         }
         let mut evidence: Vec<Moment> = evidence.into_iter().collect();
         evidence.sort_unstable_by_key(|m| (m.stack, m.tag, m.thread as u8));
-        let idle = places.idle();
+        let idle = places.idle().clone();
         Shares {
             shares,
             evidence,
             idle,
         }
+    }
+
+    /// Every distinct moment that was seen, in their order.
+    pub fn moments(&self) -> &[Moment] {
+        &self.evidence
     }
 
     /// The shares over the display stacks of a mode. `recording` is the one they were made from.
@@ -191,7 +230,7 @@ impl Shares {
                 kernel: running && share.at.is_some_and(|at| at.kernel),
                 inferred: share.inferred && !(mode != ViewMode::Machine && is_placed(tag)),
                 seconds: share.nanos as f64 / 1e9,
-                blame: 0.0,
+                blame: share.blame,
                 samples: match share.at {
                     Some(at) if share.own && running => at.count,
                     _ => 0,
@@ -237,6 +276,27 @@ struct Tally {
     nanos: u64,
 }
 
+impl Tally {
+    /// A sample more, and the time that it stands for if that is known.
+    fn add(&mut self, nanos: Option<u64>) {
+        self.count += 1;
+        match nanos {
+            Some(nanos) => self.nanos += nanos,
+            None => self.plain += 1,
+        }
+    }
+
+    fn seen(self, stack: StackId, kernel: bool) -> Seen {
+        Seen {
+            stack,
+            kernel,
+            count: self.count,
+            plain: self.plain,
+            nanos: self.nanos,
+        }
+    }
+}
+
 /// The samples of each group by stack, in the order of stacks.
 fn count(
     samples: impl IntoIterator<Item = Sample>,
@@ -245,12 +305,8 @@ fn count(
     let mut counts = FxHashMap::<(Group, StackId, bool), Tally>::default();
     let mut add = |group, sample: &Sample, nanos: Option<u64>| {
         let kernel = sample.kind == SampleKind::Kernel;
-        let tally = counts.entry((group, sample.stack, kernel)).or_default();
-        tally.count += 1;
-        match nanos {
-            Some(nanos) => tally.nanos += nanos,
-            None => tally.plain += 1,
-        }
+        let tally = counts.entry((group, sample.stack, kernel));
+        tally.or_default().add(nanos);
     };
     for sample in samples {
         let plain = match sample.kind.presence() {
@@ -267,16 +323,14 @@ fn count(
             add(group, &sample, None);
         }
     }
-    sleeps.parts(|sample, group, nanos| add(group, sample, Some(nanos)));
+    sleeps.parts_before(Nanos(u64::MAX), |sample, group, nanos| {
+        add(group, sample, Some(nanos))
+    });
     let mut seen = BTreeMap::<Group, Vec<Seen>>::new();
     for ((group, stack, kernel), tally) in counts {
-        seen.entry(group).or_default().push(Seen {
-            stack,
-            kernel,
-            count: tally.count,
-            plain: tally.plain,
-            nanos: tally.nanos,
-        });
+        seen.entry(group)
+            .or_default()
+            .push(tally.seen(stack, kernel));
     }
     for stacks in seen.values_mut() {
         stacks.sort_unstable();
@@ -284,9 +338,7 @@ fn count(
     seen
 }
 
-/// Gives each stack its part of `nanos`; the parts sum up exactly. The group's own stacks have the
-/// time that they are known to stand for, and by their number what is left; borrowed ones say by
-/// their number where a thread usually is.
+/// Adds a group's time to the shares, each stack's part by itself.
 fn share_out(group: Group, nanos: u64, source: &Source<'_>, shares: &mut Vec<Share>) {
     let share = |at, nanos| Share {
         group,
@@ -294,31 +346,40 @@ fn share_out(group: Group, nanos: u64, source: &Source<'_>, shares: &mut Vec<Sha
         inferred: source.inferred,
         own: source.own,
         nanos,
+        blame: 0.0,
     };
-    let counts = source.stacks.iter().map(|s| u64::from(s.count));
-    let known = source.stacks.iter().map(|s| s.nanos);
     if source.stacks.is_empty() {
         shares.push(share(None, nanos));
         return;
     }
-    let mut parts = vec![0; source.stacks.len()];
+    let parts = parts_of(nanos, source.stacks, source.own);
+    for (&seen, part) in source.stacks.iter().zip(parts) {
+        // A stack that gets nothing still has its samples.
+        shares.push(share(Some(seen), part));
+    }
+}
+
+/// Each stack's part of `nanos`; the parts sum up exactly. The group's own stacks have the time
+/// that they are known to stand for, and by their number what is left; borrowed ones say by their
+/// number where a thread usually is.
+fn parts_of(nanos: u64, stacks: &[Seen], own: bool) -> Vec<u64> {
+    let counts = stacks.iter().map(|s| u64::from(s.count));
+    let known = stacks.iter().map(|s| s.nanos);
+    let mut parts = vec![0; stacks.len()];
     let mut left = nanos;
-    if source.own {
+    if own {
         // Listed times are rounded, and may be more than the sum by as much.
         left -= spread(
             known.clone().sum::<u64>().min(nanos),
             known.clone(),
             &mut parts,
         );
-        let plain = source.stacks.iter().map(|s| u64::from(s.plain));
+        let plain = stacks.iter().map(|s| u64::from(s.plain));
         left -= spread(left, plain, &mut parts);
         left -= spread(left, known, &mut parts);
     }
     spread(left, counts, &mut parts);
-    for (&seen, part) in source.stacks.iter().zip(parts) {
-        // A stack that gets nothing still has its samples.
-        shares.push(share(Some(seen), part));
-    }
+    parts
 }
 
 /// Adds `nanos` to `parts` in proportion to the weights, to the last one; nothing if those are all
@@ -328,7 +389,14 @@ fn spread(nanos: u64, weights: impl Iterator<Item = u64> + Clone, parts: &mut [u
     if total == 0 {
         return 0;
     }
-    let upto = |weight: u128| (u128::from(nanos) * weight / total) as u64;
+    let small = u64::try_from(total)
+        .ok()
+        .filter(|&total| nanos.checked_mul(total).is_some());
+    let upto = |weight: u128| match small {
+        // Nearly always, and much faster.
+        Some(total) => nanos * weight as u64 / total,
+        None => (u128::from(nanos) * weight / total) as u64,
+    };
     let mut weight = 0;
     for (part, more) in parts.iter_mut().zip(weights) {
         let before = upto(weight);

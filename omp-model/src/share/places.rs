@@ -20,7 +20,7 @@ use crate::ids::{ContextId, FrameId, StackId, TagId, ThreadId};
 use crate::state::{Presence, State};
 use crate::tables::{Tables, Tag, ThreadKind};
 
-use super::roots::roots;
+use super::roots::Roots;
 use super::{Group, Seen, kind_of, tag_of};
 
 /// Borrowed places are at most this many: a group without samples is short, and detail in it
@@ -38,11 +38,22 @@ pub(super) struct Source<'a> {
 }
 
 /// A group of samples as a place to borrow.
-#[derive(Debug)]
-struct Donor {
-    slice: u32,
-    presence: Presence,
-    stacks: Vec<Seen>,
+#[derive(Clone, Debug)]
+pub(super) struct Donor {
+    pub(super) slice: u32,
+    pub(super) presence: Presence,
+    pub(super) stacks: Vec<Seen>,
+}
+
+impl Donor {
+    /// Of a group's samples.
+    pub(super) fn of(group: Group, stacks: &[Seen]) -> Donor {
+        Donor {
+            slice: group.slice,
+            presence: group.presence,
+            stacks: heaviest(stacks.to_vec()),
+        }
+    }
 }
 
 /// Donors by the number of their presence, each list in the order of time.
@@ -68,6 +79,7 @@ impl Donors {
         })
     }
 
+    /// Adds a donor that is none before another's time.
     fn add(&mut self, donor: Donor) {
         self.0[donor.presence as usize].push(donor);
     }
@@ -77,12 +89,109 @@ impl Donors {
 #[derive(Debug)]
 pub(super) struct Places<'a> {
     tables: &'a Tables,
-    seen: &'a BTreeMap<Group, Vec<Seen>>,
     by_thread: FxHashMap<(ThreadId, TagId), Donors>,
     by_kind: FxHashMap<(TagId, ThreadKind), Donors>,
     by_context: FxHashMap<(State, ContextId, FrameId, ThreadKind), Donors>,
     outside: FxHashMap<ThreadId, Donors>,
     roots: FxHashMap<ThreadId, [Seen; 1]>,
+    idle: FxHashMap<ThreadKind, StackId>,
+}
+
+/// What places are made of.
+#[derive(Debug)]
+pub(super) struct Survey<'a> {
+    tables: &'a Tables,
+    by_thread: FxHashMap<(ThreadId, TagId), Donors>,
+    by_kind: Pool<(TagId, ThreadKind)>,
+    by_context: Pool<(State, ContextId, FrameId, ThreadKind)>,
+    outside: FxHashMap<ThreadId, Donors>,
+    roots: Roots<'a>,
+    idle: BTreeMap<(u8, StackId), (ThreadKind, u64)>,
+}
+
+impl<'a> Survey<'a> {
+    pub(super) fn new(tables: &'a Tables) -> Survey<'a> {
+        Survey {
+            tables,
+            by_thread: FxHashMap::default(),
+            by_kind: Pool(FxHashMap::default()),
+            by_context: Pool(FxHashMap::default()),
+            outside: FxHashMap::default(),
+            roots: Roots::new(tables),
+            idle: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a group as one that others of its thread may borrow from, in the order of time.
+    pub(super) fn donor(&mut self, thread: ThreadId, tag: TagId, donor: Donor) {
+        self.by_thread.entry((thread, tag)).or_default().add(donor);
+    }
+
+    /// Adds one that is outside of all constructs, in the order of time, and of tags within a
+    /// slice: its thread's other such time may borrow from it, too.
+    pub(super) fn outside(&mut self, thread: ThreadId, donor: Donor) {
+        self.outside.entry(thread).or_default().add(donor);
+    }
+
+    /// Adds samples of a thread's state, of one group or of several.
+    pub(super) fn samples(
+        &mut self,
+        thread: ThreadId,
+        tag: TagId,
+        presence: Presence,
+        stacks: &[Seen],
+    ) {
+        let row = tag_of(self.tables, tag);
+        let kind = kind_of(self.tables, thread);
+        stacks
+            .iter()
+            .for_each(|seen| self.roots.add(thread, seen.stack));
+        if row.state == State::Idle {
+            for seen in stacks {
+                let count = self.idle.entry((kind as u8, seen.stack));
+                count.or_insert((kind, 0)).1 += u64::from(seen.count);
+            }
+        }
+        if !is_outside(row) {
+            self.by_kind.add((tag, kind), presence, stacks);
+            let key = (row.state, row.context, row.place, kind);
+            self.by_context.add(key, presence, stacks);
+        }
+    }
+
+    /// Adds a thread's state that has time.
+    pub(super) fn time(&mut self, thread: ThreadId, tag: TagId) {
+        self.roots
+            .add_context(thread, tag_of(self.tables, tag).context);
+    }
+
+    /// What all of that comes to.
+    pub(super) fn places(mut self) -> Places<'a> {
+        for donors in self.outside.values_mut() {
+            for donors in &mut donors.0 {
+                donors.sort_by_key(|d| d.slice);
+            }
+        }
+        let mut best = FxHashMap::<ThreadKind, (u64, StackId)>::default();
+        for ((_, stack), (kind, count)) in self.idle {
+            let entry = best.entry(kind).or_insert((0, stack));
+            if count > entry.0 {
+                *entry = (count, stack);
+            }
+        }
+        Places {
+            tables: self.tables,
+            by_thread: self.by_thread,
+            by_kind: self.by_kind.donors(),
+            by_context: self.by_context.donors(),
+            outside: self.outside,
+            roots: self.roots.finish(),
+            idle: best
+                .into_iter()
+                .map(|(kind, (_, stack))| (kind, stack))
+                .collect(),
+        }
+    }
 }
 
 /// How far a donor's presence is from the wanted one.
@@ -94,6 +203,11 @@ fn unlike(wanted: Presence, has: Presence) -> u8 {
         (Preempted, Running) | (Running, Preempted) | (Blocked, Running) => 1,
         (Preempted, Blocked) | (Running, Blocked) | (Blocked, Preempted) => 2,
     }
+}
+
+/// Whether time of a state may stand wherever its thread was seen outside of constructs.
+pub(super) fn is_outside(tag: Tag) -> bool {
+    !in_construct(tag) && tag.state != State::Idle
 }
 
 fn in_construct(tag: Tag) -> bool {
@@ -109,6 +223,7 @@ fn heaviest(mut stacks: Vec<Seen>) -> Vec<Seen> {
 }
 
 /// Sums samples under a key that has no slice: one donor for each presence.
+#[derive(Debug)]
 struct Pool<K>(FxHashMap<(K, Presence), FxHashMap<(StackId, bool), u32>>);
 
 impl<K: Copy + Eq + std::hash::Hash> Pool<K> {
@@ -140,94 +255,19 @@ impl<K: Copy + Eq + std::hash::Hash> Pool<K> {
     }
 }
 
-impl<'a> Places<'a> {
-    /// `groups` are all that have time, `seen` those that have samples.
-    pub(super) fn new<'g>(
-        tables: &'a Tables,
-        groups: impl Iterator<Item = &'g Group>,
-        seen: &'a BTreeMap<Group, Vec<Seen>>,
-    ) -> Self {
-        let mut by_thread = FxHashMap::<_, Donors>::default();
-        let mut by_kind = Pool(FxHashMap::default());
-        let mut by_context = Pool(FxHashMap::default());
-        let mut outside = FxHashMap::<_, Donors>::default();
-        for (group, stacks) in seen {
-            let tag = tag_of(tables, group.tag);
-            let kind = kind_of(tables, group.thread);
-            let donor = || Donor {
-                slice: group.slice,
-                presence: group.presence,
-                stacks: heaviest(stacks.clone()),
-            };
-            by_thread
-                .entry((group.thread, group.tag))
-                .or_default()
-                .add(donor());
-            if in_construct(tag) || tag.state == State::Idle {
-                by_kind.add((group.tag, kind), group.presence, stacks);
-                by_context.add(
-                    (tag.state, tag.context, tag.place, kind),
-                    group.presence,
-                    stacks,
-                );
-            } else {
-                outside.entry(group.thread).or_default().add(donor());
-            }
-        }
-        for donors in outside.values_mut() {
-            for donors in &mut donors.0 {
-                donors.sort_by_key(|d| d.slice);
-            }
-        }
-        Places {
-            tables,
-            seen,
-            by_thread,
-            by_kind: by_kind.donors(),
-            by_context: by_context.donors(),
-            outside,
-            roots: roots(tables, groups, seen),
-        }
-    }
-
+impl Places<'_> {
     pub(super) fn kind(&self, thread: ThreadId) -> ThreadKind {
         kind_of(self.tables, thread)
     }
 
     /// The stack that idle threads of each kind are seen at most often.
-    pub(super) fn idle(&self) -> FxHashMap<ThreadKind, StackId> {
-        let mut counts = BTreeMap::<(u8, StackId), (ThreadKind, u64)>::new();
-        for (group, stacks) in self.seen {
-            if tag_of(self.tables, group.tag).state != State::Idle {
-                continue;
-            }
-            let kind = self.kind(group.thread);
-            for seen in stacks {
-                let count = counts.entry((kind as u8, seen.stack)).or_insert((kind, 0));
-                count.1 += u64::from(seen.count);
-            }
-        }
-        let mut best = FxHashMap::<ThreadKind, (u64, StackId)>::default();
-        for ((_, stack), (kind, count)) in counts {
-            let entry = best.entry(kind).or_insert((0, stack));
-            if count > entry.0 {
-                *entry = (count, stack);
-            }
-        }
-        best.into_iter()
-            .map(|(kind, (_, stack))| (kind, stack))
-            .collect()
+    pub(super) fn idle(&self) -> &FxHashMap<ThreadKind, StackId> {
+        &self.idle
     }
 
-    /// The stacks that a group's time is shared over; none is the construct's own place.
+    /// The stacks that the time of a group without samples is shared over; none is the
+    /// construct's own place.
     pub(super) fn of(&self, group: Group) -> Source<'_> {
-        if let Some(stacks) = self.seen.get(&group) {
-            return Source {
-                stacks,
-                inferred: false,
-                own: true,
-            };
-        }
         let tag = tag_of(self.tables, group.tag);
         let kind = self.kind(group.thread);
         let wait = tag.state.is_wait();
@@ -240,7 +280,7 @@ impl<'a> Places<'a> {
             };
         }
         let elsewhere = [tag.place, FrameId::NONE];
-        let borrowed = if in_construct(tag) || tag.state == State::Idle {
+        let borrowed = if !is_outside(tag) {
             self.by_kind.get(&(group.tag, kind)).or_else(|| {
                 elsewhere
                     .iter()
@@ -251,7 +291,7 @@ impl<'a> Places<'a> {
         };
         let stacks: &[Seen] = match borrowed.and_then(|donors| donors.nearest(group, wait)) {
             Some(donor) => &donor.stacks,
-            None if in_construct(tag) || tag.state == State::Idle => &[],
+            None if !is_outside(tag) => &[],
             None => self.roots.get(&group.thread).map_or(&[], |root| root),
         };
         Source {

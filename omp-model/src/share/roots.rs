@@ -1,55 +1,78 @@
 //! What is known of a thread's stack whatever it does: the frames that all its stacks begin with.
 
-use std::collections::BTreeMap;
-
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ids::{ContextId, StackId, ThreadId};
 use crate::tables::{RuntimeKind, StackEntry, Tables, ThreadKind};
 
-use super::{Group, Seen, kind_of, tag_of};
+use super::{Seen, kind_of};
 
 /// The outermost frames of each thread that the program made itself, as far as all its samples and
 /// the fork points of its regions agree; nothing for a thread that has neither.
-pub(super) fn roots<'g>(
-    tables: &Tables,
-    groups: impl Iterator<Item = &'g Group>,
-    seen: &BTreeMap<Group, Vec<Seen>>,
-) -> FxHashMap<ThreadId, [Seen; 1]> {
-    let mut common = FxHashMap::<ThreadId, StackId>::default();
-    let mut add = |thread: ThreadId, stack: StackId| {
-        let stack = outside_of_runtime(tables, stack);
-        if stack != StackId::EMPTY && kind_of(tables, thread) != ThreadKind::Worker {
-            let known = common.entry(thread).or_insert(stack);
-            *known = shared(tables, *known, stack);
+#[derive(Debug)]
+pub(super) struct Roots<'a> {
+    tables: &'a Tables,
+    common: FxHashMap<ThreadId, StackId>,
+    /// What was asked for before, of stacks and of contexts.
+    outside: FxHashMap<StackId, StackId>,
+    known: FxHashSet<(ThreadId, ContextId)>,
+}
+
+impl<'a> Roots<'a> {
+    pub(super) fn new(tables: &'a Tables) -> Roots<'a> {
+        Roots {
+            tables,
+            common: FxHashMap::default(),
+            outside: FxHashMap::default(),
+            known: FxHashSet::default(),
         }
-    };
-    for (group, stacks) in seen {
-        stacks.iter().for_each(|seen| add(group.thread, seen.stack));
     }
-    for group in groups {
-        let mut context = tag_of(tables, group.tag).context;
-        let mut outermost = StackId::EMPTY;
+
+    /// Adds a stack that the thread was seen at.
+    pub(super) fn add(&mut self, thread: ThreadId, stack: StackId) {
+        if kind_of(self.tables, thread) == ThreadKind::Worker {
+            return;
+        }
+        let tables = self.tables;
+        let outside = self.outside.entry(stack);
+        let stack = *outside.or_insert_with(|| outside_of_runtime(tables, stack));
+        if stack != StackId::EMPTY {
+            let known = self.common.entry(thread).or_insert(stack);
+            if *known != stack {
+                *known = shared(tables, *known, stack);
+            }
+        }
+    }
+
+    /// Adds the outermost fork point of a context that the thread was in.
+    pub(super) fn add_context(&mut self, thread: ThreadId, context: ContextId) {
+        if !self.known.insert((thread, context)) {
+            return;
+        }
+        let (mut context, mut outermost) = (context, StackId::EMPTY);
         while context != ContextId::ROOT
-            && let Some(row) = tables.contexts.get(context.0)
+            && let Some(row) = self.tables.contexts.get(context.0)
         {
             outermost = row.stack;
             context = row.parent;
         }
-        add(group.thread, outermost);
+        self.add(thread, outermost);
     }
-    let alone = |stack| Seen {
-        stack,
-        kernel: false,
-        count: 1,
-        plain: 1,
-        nanos: 0,
-    };
-    common.retain(|_, stack| *stack != StackId::EMPTY);
-    common
-        .into_iter()
-        .map(|(thread, stack)| (thread, [alone(stack)]))
-        .collect()
+
+    pub(super) fn finish(mut self) -> FxHashMap<ThreadId, [Seen; 1]> {
+        let alone = |stack| Seen {
+            stack,
+            kernel: false,
+            count: 1,
+            plain: 1,
+            nanos: 0,
+        };
+        self.common.retain(|_, stack| *stack != StackId::EMPTY);
+        let common = self.common.into_iter();
+        common
+            .map(|(thread, stack)| (thread, [alone(stack)]))
+            .collect()
+    }
 }
 
 /// The stack's frames outward of the outermost one in the runtime; all if there is none.

@@ -18,6 +18,9 @@ use super::Group;
 const BEFORE: u64 = 100_000;
 const AFTER: u64 = 2_000;
 
+/// How long after a moment samples may come that tell of a sleep which began before it.
+pub(super) const MARGIN: u64 = BEFORE + AFTER;
+
 /// The listed times off the CPU, and the samples that they began with.
 pub(super) struct Sleeps<'a> {
     /// By thread, in the order of time.
@@ -74,26 +77,29 @@ impl<'a> Sleeps<'a> {
         (near && same).then_some(at)
     }
 
-    /// Each noted sample with the parts of its sleep. What the thread waits for can change while
-    /// it sleeps, and a sleep can last for many slices of time.
-    pub(super) fn parts(self, mut take: impl FnMut(&Sample, Group, u64)) {
-        for (&(thread, first), sample) in &self.begun {
-            let list = &self.listed[&thread];
+    /// Each noted sample whose sleep began before a moment, with the parts of that sleep, which
+    /// are then forgotten. No sample up to [`MARGIN`] after the moment may be noted later. What the
+    /// thread waits for can change while it sleeps, and a sleep can last for many slices of time.
+    pub(super) fn parts_before(&mut self, end: Nanos, mut take: impl FnMut(&Sample, Group, u64)) {
+        let listed = &self.listed;
+        self.begun.retain(|&(thread, first), sample| {
+            let list = &listed[&thread];
             let mut upto = list[first].start;
+            if upto >= end {
+                return true;
+            }
             for interval in &list[first..] {
                 if interval.start != upto || interval.presence != sample.kind.presence() {
                     break;
                 }
                 upto = Nanos(interval.start.0 + interval.length.0);
                 slices(interval, |slice, nanos| {
-                    take(
-                        sample,
-                        group(thread, interval.tag, slice, interval.presence),
-                        nanos,
-                    );
+                    let of = group(thread, interval.tag, slice, interval.presence);
+                    take(sample, of, nanos);
                 });
             }
-        }
+            false
+        });
     }
 }
 

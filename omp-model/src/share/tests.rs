@@ -516,3 +516,120 @@ fn time_that_no_sample_tells_of_stands_on_what_all_stacks_of_its_thread_share() 
         row("request connection start_thread clone3", 300, 0, true)
     );
 }
+
+/// What a profile says of each place, over all slices: seconds, samples.
+fn over_slices(fed: &Fed, profile: &Profile) -> BTreeMap<String, (f64, u32)> {
+    let mut sums = BTreeMap::<String, (f64, u32)>::new();
+    for item in &profile.items {
+        let name = fed.name(&profile.paths, item.path);
+        let key = format!(
+            "{:?} {:?} {:?} {:?} {:?} {} {} {name}",
+            item.thread,
+            item.tag,
+            item.stack,
+            item.shown,
+            item.presence,
+            item.kernel,
+            item.inferred
+        );
+        let sum = sums.entry(key).or_default();
+        sum.0 += item.seconds;
+        sum.1 += item.samples;
+    }
+    sums.retain(|_, &mut (seconds, samples)| seconds > 0.0 || samples > 0);
+    sums
+}
+
+#[test]
+fn one_pass_over_the_samples_gives_the_sums_of_all_slices() {
+    for seed in 1..200 {
+        let mut fed = arbitrary(seed);
+        let mut random = Random(seed);
+        for sample in &mut fed.samples {
+            sample.time.0 += random.below(SLICE.0);
+        }
+        for at in 0..random.below(20) {
+            let sample = fed.samples.get(at as usize * 3).copied();
+            let Some(sample) = sample.filter(|at| at.kind.presence() != Presence::Running) else {
+                continue;
+            };
+            fed.intervals.push(Interval {
+                thread: sample.thread,
+                start: Nanos(sample.time.0 / 1000 * 1000 + 1000 * random.below(90)),
+                length: Nanos(1000 * random.below(3_000_000)),
+                tag: sample.tag,
+                presence: sample.kind.presence(),
+            });
+        }
+        fed.samples.sort_by_key(|sample| sample.time);
+        let recording = Recording {
+            tables: &fed.world.tables,
+            symbols: &fed.world.symbols,
+            sums: &fed.sums,
+            intervals: &fed.intervals,
+            header: &fed.header,
+        };
+        // Times are kept to microseconds.
+        let packed = fed.samples.chunks(7).map(|chunk| chunk.to_vec());
+        let samples = Samples::of_frames(packed).unwrap();
+        for mode in [ViewMode::User, ViewMode::Machine] {
+            let mut sliced = profile(&recording, samples.iter(), mode);
+            blame::charge(&mut sliced, recording.tables, recording.intervals);
+            let streamed = Shares::folded(&recording, &samples).profile(&recording, mode);
+            let expected = over_slices(&fed, &sliced);
+            let got = over_slices(&fed, &streamed);
+            let differ = |one: &BTreeMap<String, _>, other: &BTreeMap<String, _>| {
+                let only = one.keys().filter(|key| !other.contains_key(*key));
+                only.cloned().collect::<Vec<String>>()
+            };
+            let (lacks, has) = (differ(&expected, &got), differ(&got, &expected));
+            assert_eq!(lacks, has, "seed {seed}");
+            for ((name, expected), got) in expected.iter().zip(got.values()) {
+                assert!((expected.0 - got.0).abs() < 1e-9, "seed {seed}: {name}");
+                assert_eq!(expected.1, got.1, "seed {seed}: {name}");
+            }
+        }
+        // Borrowed time has no place yet when blame is charged: it is the same without any.
+        let all = fed.samples.iter();
+        let own: FxHashSet<Group> = all
+            .filter(|sample| sample.kind.presence() == Presence::Running)
+            .map(|sample| Group {
+                thread: sample.thread,
+                tag: sample.tag,
+                slice: (sample.time.0 / SLICE.0) as u32,
+                presence: Presence::Running,
+            })
+            .collect();
+        let sums = fed.sums.iter().filter(|sum| {
+            own.contains(&Group {
+                thread: sum.thread,
+                tag: sum.tag,
+                slice: sum.slice,
+                presence: sum.presence,
+            })
+        });
+        let sums: Vec<Sum> = sums.copied().collect();
+        let recording = Recording {
+            sums: &sums,
+            ..recording
+        };
+        let mut sliced = profile(&recording, samples.iter(), ViewMode::User);
+        blame::charge(&mut sliced, recording.tables, recording.intervals);
+        let streamed = Shares::folded(&recording, &samples).profile(&recording, ViewMode::User);
+        let blame = |profile: &Profile| {
+            let mut threads = BTreeMap::<ThreadId, f64>::new();
+            for item in &profile.items {
+                *threads.entry(item.thread).or_default() += item.blame;
+            }
+            threads
+        };
+        let (expected, got) = (blame(&sliced), blame(&streamed));
+        for (thread, expected) in expected {
+            let got = got.get(&thread).copied().unwrap_or(0.0);
+            assert!(
+                (expected - got).abs() < 1e-6,
+                "seed {seed}: {expected} {got}"
+            );
+        }
+    }
+}

@@ -10,14 +10,14 @@ use crate::Outcome;
 
 /// How the threads wait, as the environment says it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Waits {
+pub(super) enum Waits {
     Spin,
     Sleep,
 }
 
 impl Waits {
     /// Pins what runtimes choose by themselves otherwise.
-    fn pin(self, command: &mut Command, threads: usize) {
+    pub(super) fn pin(self, command: &mut Command, threads: usize) {
         command
             .env("OMP_NUM_THREADS", threads.to_string())
             .env("OMP_DYNAMIC", "false")

@@ -7,6 +7,9 @@ use crate::command::{cannot_start, run, typed};
 use crate::{Outcome, install, packages, root, target};
 
 mod cpu;
+mod events;
+mod readers;
+mod recorder;
 mod report;
 mod results;
 mod tools;
@@ -15,8 +18,11 @@ mod usage;
 use results::Results;
 use tools::Tool;
 
-/// What can be measured by itself: the word, what it is, and how.
-const GROUPS: [(&str, &str, fn(&mut Bench) -> Outcome); 2] = [
+/// The word for what can be measured by itself, what that is, and how it is measured.
+type Group = (&'static str, &'static str, fn(&mut Bench) -> Outcome);
+
+/// What can be measured by itself.
+const GROUPS: [Group; 7] = [
     (
         "cpu",
         "CPU time of an application whose threads spin",
@@ -26,6 +32,31 @@ const GROUPS: [(&str, &str, fn(&mut Bench) -> Outcome); 2] = [
         "sleep",
         "CPU time of an application whose threads sleep",
         cpu::sleeping,
+    ),
+    (
+        "events",
+        "what OpenMP's constructs cost more in the program",
+        events::constructs,
+    ),
+    (
+        "samples",
+        "what a sample costs: collect's CPU time, bytes",
+        recorder::samples,
+    ),
+    (
+        "threads",
+        "2, 32 and 256 threads on this machine's CPUs: overhead, memory",
+        recorder::threads,
+    ),
+    (
+        "end",
+        "the end of collect for large programs with debug information",
+        recorder::end,
+    ),
+    (
+        "readers",
+        "1, 10 and 100 million samples: the time and memory of er_print",
+        readers::sizes,
     ),
 ];
 

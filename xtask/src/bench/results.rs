@@ -215,7 +215,7 @@ fn row_of(value: &Value) -> Option<Row> {
 /// A number to three digits.
 pub(super) fn number(value: f64) -> String {
     match value.abs() {
-        nothing if nothing == 0.0 => "0".to_owned(),
+        0.0 => "0".to_owned(),
         large if large >= 100.0 => format!("{value:.0}"),
         middle if middle >= 10.0 => format!("{value:.1}"),
         _ => format!("{value:.3}"),

@@ -113,7 +113,7 @@ const SAMPLY: Tool = Tool {
     output: Some(("-o", "json.gz")),
 };
 
-const HPCRUN: Tool = Tool {
+pub(super) const HPCRUN: Tool = Tool {
     name: "hpcrun",
     program: "hpcrun",
     arguments: |rate| {
@@ -163,7 +163,7 @@ impl Tool {
         if let Some((option, ending)) = self.output {
             command
                 .arg(option)
-                .arg(folder.join(format!("out.{ending}")));
+                .arg(folder.join(format!("{}.{ending}", self.name.replace(' ', "-"))));
         }
         if self.program == "perf" || self == SAMPLY {
             command.arg("--");

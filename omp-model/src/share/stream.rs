@@ -1,0 +1,663 @@
+//! All thread time shared out in one pass over the samples, slice by slice, and summed over
+//! slices as it goes: what is kept grows with the number of distinct stacks, not of samples.
+//!
+//! A slice is *open* until no sample can fall into it any more, which the times that frames begin
+//! at tell. Then its groups are shared out over their own stacks, as [`super::Shares::new`] does
+//! it, and forgotten. A group without a sample of its own is put aside until all samples were
+//! seen, and of the groups that it may borrow from only those nearest in time are kept.
+//!
+//! Blame is charged as a slice is closed, when the places of borrowed time are not known yet: that
+//! time counts as what its state alone says, work or waiting.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::blame::{self, Causes, Role};
+use super::digest::{Count, Digest};
+use super::places::{Donor, Places, Survey, is_outside};
+use super::sleeps::{MARGIN, Sleeps};
+use super::{Group, Recording, Seen, Share, Shares, Tally, kind_of, parts_of, tag_of};
+use crate::experiment::Samples;
+use crate::ids::{Nanos, StackId, TagId, ThreadId};
+use crate::rewrite::{Moment, Rewriter};
+use crate::rows::{SLICE, Sample};
+use crate::state::Presence;
+use crate::tables::ThreadKind;
+
+/// One pass over the samples; the shares have no slices, and their blame is charged.
+pub(super) fn shares(recording: &Recording<'_>, samples: &Samples) -> Shares {
+    let mut stream = Stream::new(recording);
+    let index = samples.index();
+    // The earliest time that this frame or a later one begins at.
+    let mut begins = vec![u64::MAX; index.len() + 1];
+    for (at, frame) in index.iter().enumerate().rev() {
+        begins[at] = begins[at + 1].min(frame.first.0);
+    }
+    samples.in_order(Digest::of, |frame, digest| {
+        stream.add(digest);
+        stream.close_before(begins[frame + 1]);
+    });
+    if !stream.late {
+        return stream.finish();
+    }
+    // Times within a thread's frame went backwards, which no recording of ours has: nothing is
+    // closed before everything was seen.
+    let mut stream = Stream::new(recording);
+    samples.in_order(Digest::of, |_, digest| stream.add(digest));
+    stream.finish()
+}
+
+/// Where a thread was seen, in one state, on or off its CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Spot {
+    thread: ThreadId,
+    tag: TagId,
+    presence: Presence,
+    stack: StackId,
+    kernel: bool,
+}
+
+/// All time and all samples at a spot.
+#[derive(Clone, Debug)]
+struct Sum {
+    spot: Spot,
+    role: Option<Role>,
+    nanos: u64,
+    blame: f64,
+    /// Samples of groups that have time.
+    count: u32,
+    /// All samples.
+    seen: u32,
+}
+
+/// Time of a group without samples of its own.
+#[derive(Clone, Copy, Debug)]
+struct Borrower {
+    group: Group,
+    nanos: u64,
+    blame: f64,
+}
+
+/// The groups that others may borrow from: of one thread's state, or of all that it did outside
+/// of constructs. They come in the order of time, those of a slice before its borrowers.
+#[derive(Debug, Default)]
+struct Near([NearOne; 3]);
+
+/// Those of one presence.
+#[derive(Debug, Default)]
+struct NearOne {
+    kept: Vec<Donor>,
+    /// The first and the last one of the last slice that has any, each until it is kept.
+    first: Option<Donor>,
+    last: Option<Donor>,
+    /// The last slice that has any.
+    slice: u32,
+    /// Whether a borrower came since then, to which the next one may be the nearest.
+    wanted: bool,
+}
+
+impl Near {
+    fn donor(&mut self, donor: Donor) {
+        let one = &mut self.0[donor.presence as usize];
+        let begins = one.slice != donor.slice || (one.first.is_none() && one.last.is_none());
+        one.slice = donor.slice;
+        if std::mem::take(&mut one.wanted) {
+            (one.first, one.last) = (None, None);
+            one.kept.push(donor);
+        } else if begins {
+            (one.first, one.last) = (Some(donor), None);
+        } else {
+            one.last = Some(donor);
+        }
+    }
+
+    /// Keeps what is nearest to a borrower. Of a slice, the first one is nearest to its own
+    /// borrowers, and the last one to later ones.
+    fn borrower(&mut self, slice: u32) {
+        for one in &mut self.0 {
+            let own = one.slice == slice;
+            if own || one.last.is_none() {
+                one.kept.extend(one.first.take());
+            } else {
+                one.first = None;
+                one.kept.extend(one.last.take());
+            }
+            one.wanted = true;
+        }
+    }
+}
+
+/// What is known so far of a slice.
+#[derive(Debug, Default)]
+struct Open {
+    /// Clock samples, by thread and whether in the kernel.
+    counts: Vec<(ThreadId, bool, Vec<Count>)>,
+    /// Samples at switches, and the sleeps that they began.
+    off: FxHashMap<(Group, StackId), Tally>,
+}
+
+impl Open {
+    fn add(&mut self, group: Group, stack: StackId, nanos: Option<u64>) {
+        self.off.entry((group, stack)).or_default().add(nanos);
+    }
+
+    /// The groups with their stacks, both in their order.
+    fn groups(self) -> Vec<(Group, Vec<Seen>)> {
+        let mut all: Vec<(Group, Seen)> = Vec::new();
+        let mut counts = self.counts;
+        counts.sort_by_key(|&(thread, ..)| thread);
+        for of_thread in counts.chunk_by(|one, other| one.0 == other.0) {
+            let first = all.len();
+            for (thread, kernel, counts) in of_thread {
+                all.extend(counts.iter().map(|count| {
+                    let group = Group {
+                        thread: *thread,
+                        tag: count.tag(),
+                        slice: 0,
+                        presence: Presence::Running,
+                    };
+                    let seen = Seen {
+                        stack: count.stack(),
+                        kernel: *kernel,
+                        count: count.count,
+                        plain: count.count,
+                        nanos: 0,
+                    };
+                    (group, seen)
+                }));
+            }
+            // A few stretches that are sorted already.
+            all[first..].sort_by_key(|(group, seen)| (group.tag, seen.stack, seen.kernel));
+        }
+        let mut groups: Vec<(Group, Vec<Seen>)> = Vec::new();
+        let mut push = |group: Group, seen: Seen| match groups.last_mut() {
+            Some((known, stacks)) if *known == group => match stacks.last_mut() {
+                Some(last) if (last.stack, last.kernel) == (seen.stack, seen.kernel) => {
+                    last.count += seen.count;
+                    last.plain += seen.plain;
+                }
+                _ => stacks.push(seen),
+            },
+            _ => groups.push((group, vec![seen])),
+        };
+        all.into_iter().for_each(|(group, seen)| push(group, seen));
+        let mut off: Vec<_> = self.off.into_iter().collect();
+        off.sort_unstable_by_key(|&(key, _)| key);
+        for ((group, stack), tally) in off {
+            push(group, tally.seen(stack, false));
+        }
+        groups
+    }
+}
+
+/// The pass.
+struct Stream<'a> {
+    recording: &'a Recording<'a>,
+    /// Only for what a thread did.
+    rewriter: Rewriter<'a>,
+    causes: Causes<'a>,
+    sleeps: Sleeps<'a>,
+    /// Rows of the recording's sums by slice, and how many of them are done with.
+    order: Vec<u32>,
+    done: usize,
+    measured: FxHashSet<ThreadId>,
+    open: BTreeMap<u32, Open>,
+    /// Slices below are closed.
+    closed: u32,
+    /// Whether a sample came for a closed slice.
+    late: bool,
+    spots: [FxHashMap<(ThreadId, u64), u32>; 4],
+    sums: Vec<Sum>,
+    near: FxHashMap<(ThreadId, TagId), Near>,
+    outside: FxHashMap<ThreadId, Near>,
+    borrowers: Vec<Borrower>,
+    roles: FxHashMap<(TagId, ThreadKind), Option<Role>>,
+}
+
+impl<'a> Stream<'a> {
+    fn new(recording: &'a Recording<'a>) -> Stream<'a> {
+        let sums = recording.sums;
+        let mut order: Vec<u32> = (0..sums.len() as u32).collect();
+        order.sort_unstable_by_key(|&at| {
+            let sum = &sums[at as usize];
+            (sum.slice, sum.thread, sum.tag, sum.presence, at)
+        });
+        Stream {
+            recording,
+            rewriter: Rewriter::new(recording.tables, recording.symbols, []),
+            causes: Causes::new(recording.tables, recording.intervals),
+            sleeps: Sleeps::new(recording.intervals),
+            order,
+            done: 0,
+            measured: sums.iter().map(|sum| sum.thread).collect(),
+            open: BTreeMap::new(),
+            closed: 0,
+            late: false,
+            spots: Default::default(),
+            sums: Vec::new(),
+            near: FxHashMap::default(),
+            outside: FxHashMap::default(),
+            borrowers: Vec::new(),
+            roles: FxHashMap::default(),
+        }
+    }
+
+    fn add(&mut self, digest: Digest) {
+        let mut start = 0;
+        for run in &digest.runs {
+            self.late |= run.slice < self.closed;
+            let counts = digest.counts[start..run.end].to_vec();
+            let open = self.open.entry(run.slice).or_default();
+            open.counts.push((run.thread, run.kernel, counts));
+            start = run.end;
+        }
+        for sample in digest.switches {
+            if let Some(plain) = self.sleeps.note(sample) {
+                let group = group_of(&plain);
+                self.late |= group.slice < self.closed;
+                let open = self.open.entry(group.slice).or_default();
+                open.add(group, plain.stack, None);
+            }
+        }
+    }
+
+    /// Closes the slices that no sample from this moment on can change.
+    fn close_before(&mut self, moment: u64) {
+        let end = (moment.saturating_sub(MARGIN) / SLICE.0).min(u64::from(u32::MAX)) as u32;
+        while let Some(slice) = self.next_slice().filter(|&slice| slice < end) {
+            self.close(slice);
+        }
+        self.closed = self.closed.max(end);
+    }
+
+    /// The first slice that has samples or time and is not closed.
+    fn next_slice(&self) -> Option<u32> {
+        let sampled = self.open.keys().next().copied();
+        let row = self.order.get(self.done);
+        let timed = row.map(|&at| self.recording.sums[at as usize].slice);
+        match (sampled, timed) {
+            (Some(sampled), Some(timed)) => Some(sampled.min(timed)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    fn close(&mut self, slice: u32) {
+        let end = Nanos((u64::from(slice) + 1) * SLICE.0);
+        let open = &mut self.open;
+        self.sleeps.parts_before(end, |sample, group, nanos| {
+            let open = open.entry(group.slice).or_default();
+            open.add(group, sample.stack, Some(nanos));
+        });
+        let mut times = self.times(slice);
+        let groups = self.open.remove(&slice).unwrap_or_default().groups();
+        let mut moments = FxHashMap::<u32, blame::Moment>::default();
+        let mut placed: Vec<Placed> = Vec::new();
+        let period = self.recording.header.sampling.period_us * 1000.0;
+        for (group, stacks) in groups {
+            let group = Group { slice, ..group };
+            let known = times.of(group);
+            let nanos = match known {
+                Some(known) => std::mem::take(known),
+                None if self.is_counted(group) => {
+                    let samples: u64 = stacks.iter().map(|seen| u64::from(seen.count)).sum();
+                    (samples as f64 * period).round() as u64
+                }
+                None => 0,
+            };
+            let rows = self.place(group, nanos, &stacks);
+            for &(role, nanos) in &rows.roles {
+                let moment = moments
+                    .entry(self.causes.process(group.thread))
+                    .or_default();
+                moment.add(role, group.thread, group.tag, nanos as f64 / 1e9);
+            }
+            placed.push(rows);
+            let donor = Donor::of(group, &stacks);
+            if self.is_outside(group) {
+                self.outside
+                    .entry(group.thread)
+                    .or_default()
+                    .donor(donor.clone());
+            }
+            let near = self.near.entry((group.thread, group.tag)).or_default();
+            near.donor(donor);
+        }
+        let first = self.borrowers.len();
+        for (group, nanos) in times.left() {
+            let role = self.role_of_tag(group);
+            let moment = moments
+                .entry(self.causes.process(group.thread))
+                .or_default();
+            moment.add(role, group.thread, group.tag, nanos as f64 / 1e9);
+            if self.is_outside(group) {
+                self.outside
+                    .entry(group.thread)
+                    .or_default()
+                    .borrower(slice);
+            }
+            let near = self.near.entry((group.thread, group.tag)).or_default();
+            near.borrower(slice);
+            self.borrowers.push(Borrower {
+                group,
+                nanos,
+                // Until the rate is known, whether there is one.
+                blame: if role == Some(Role::Works) { 1.0 } else { 0.0 },
+            });
+        }
+        let mut rates = FxHashMap::<(ThreadId, TagId), f64>::default();
+        for moment in moments.values() {
+            let of_moment = self.causes.rates(slice, moment);
+            rates.extend(of_moment.map(|(thread, tag, rate)| ((thread, tag), rate)));
+        }
+        let rate = |group: Group| {
+            rates
+                .get(&(group.thread, group.tag))
+                .copied()
+                .unwrap_or(0.0)
+        };
+        for rows in &placed {
+            let rate = rate(rows.group);
+            for &(at, nanos) in rows.parts.iter().filter(|_| rate > 0.0) {
+                let sum = &mut self.sums[at as usize];
+                if sum.role == Some(Role::Works) {
+                    sum.blame += nanos as f64 / 1e9 * rate;
+                }
+            }
+        }
+        for borrower in &mut self.borrowers[first..] {
+            borrower.blame *= borrower.nanos as f64 / 1e9 * rate(borrower.group);
+        }
+        self.closed = self.closed.max(slice + 1);
+    }
+
+    fn is_outside(&self, group: Group) -> bool {
+        is_outside(tag_of(self.recording.tables, group.tag))
+    }
+
+    /// Whether each clock sample of a group counts its period: no sums tell of its thread (no
+    /// switch records were permitted).
+    fn is_counted(&self, group: Group) -> bool {
+        !self.measured.contains(&group.thread) && group.presence == Presence::Running
+    }
+
+    /// The measured time of each group of the next slice.
+    fn times(&mut self, slice: u32) -> Times {
+        let mut times: Vec<(Group, u64)> = Vec::new();
+        while let Some(&at) = self.order.get(self.done) {
+            let sum = &self.recording.sums[at as usize];
+            if sum.slice != slice {
+                break;
+            }
+            self.done += 1;
+            let group = Group {
+                thread: sum.thread,
+                tag: sum.tag,
+                slice,
+                presence: sum.presence,
+            };
+            match times.last_mut() {
+                Some((known, nanos)) if *known == group => *nanos += sum.time.0,
+                _ => times.push((group, sum.time.0)),
+            }
+        }
+        Times(times)
+    }
+
+    /// Adds a group's time to the sums of its stacks.
+    fn place(&mut self, group: Group, nanos: u64, stacks: &[Seen]) -> Placed {
+        let parts = match nanos {
+            0 => vec![0; stacks.len()],
+            nanos => parts_of(nanos, stacks, true),
+        };
+        let mut placed = Placed {
+            group,
+            parts: Vec::with_capacity(stacks.len()),
+            roles: [(Some(Role::Works), 0), (Some(Role::Waits), 0)],
+        };
+        for (seen, part) in stacks.iter().zip(parts) {
+            let at = self.spot(group, seen);
+            let sum = &mut self.sums[at as usize];
+            sum.seen += seen.count;
+            if nanos > 0 {
+                sum.count += seen.count;
+            }
+            sum.nanos += part;
+            for (role, all) in &mut placed.roles {
+                if *role == sum.role {
+                    *all += part;
+                }
+            }
+            placed.parts.push((at, part));
+        }
+        placed
+    }
+
+    fn spot(&mut self, group: Group, seen: &Seen) -> u32 {
+        let side = match group.presence {
+            Presence::Running => usize::from(seen.kernel),
+            Presence::Preempted => 2,
+            Presence::Blocked => 3,
+        };
+        let key = (group.thread, Count::key(group.tag, seen.stack));
+        if let Some(&known) = self.spots[side].get(&key) {
+            return known;
+        }
+        let kind = kind_of(self.recording.tables, group.thread);
+        let shown = self.rewriter.shown(Moment {
+            stack: seen.stack,
+            tag: group.tag,
+            thread: kind,
+        });
+        let at = self.sums.len() as u32;
+        self.spots[side].insert(key, at);
+        self.sums.push(Sum {
+            spot: Spot {
+                thread: group.thread,
+                tag: group.tag,
+                presence: group.presence,
+                stack: seen.stack,
+                kernel: seen.kernel,
+            },
+            role: Role::of(group.presence, shown),
+            nanos: 0,
+            blame: 0.0,
+            count: 0,
+            seen: 0,
+        });
+        at
+    }
+
+    /// What time of a state is to the others if nothing is known of its stack.
+    fn role_of_tag(&mut self, group: Group) -> Option<Role> {
+        let kind = kind_of(self.recording.tables, group.thread);
+        let role = match self.roles.get(&(group.tag, kind)) {
+            Some(&role) => role,
+            None => {
+                let (_, shown) = self.rewriter.user_place(group.tag, kind);
+                let role = Role::of(Presence::Running, shown);
+                self.roles.insert((group.tag, kind), role);
+                role
+            }
+        };
+        // Who is off the CPU does not work.
+        role.filter(|&role| role == Role::Waits || group.presence == Presence::Running)
+    }
+
+    fn finish(mut self) -> Shares {
+        while let Some(slice) = self.next_slice() {
+            self.close(slice);
+        }
+        let tables = self.recording.tables;
+        let mut sums = std::mem::take(&mut self.sums);
+        sums.sort_unstable_by_key(|sum| {
+            let Spot {
+                thread,
+                tag,
+                presence,
+                stack,
+                kernel,
+            } = sum.spot;
+            (thread, tag, presence, stack, kernel)
+        });
+        let mut survey = Survey::new(tables);
+        let state = |sum: &Sum| (sum.spot.thread, sum.spot.tag, sum.spot.presence);
+        let mut evidence = FxHashSet::default();
+        for of_state in sums.chunk_by(|one, other| state(one) == state(other)) {
+            let (thread, tag, presence) = state(&of_state[0]);
+            let stacks: Vec<Seen> = of_state
+                .iter()
+                .map(|sum| seen(&sum.spot, sum.seen))
+                .collect();
+            survey.samples(thread, tag, presence, &stacks);
+            evidence.extend(stacks.iter().map(|seen| Moment {
+                stack: seen.stack,
+                tag,
+                thread: kind_of(tables, thread),
+            }));
+        }
+        for sum in self.recording.sums {
+            survey.time(sum.thread, sum.tag);
+        }
+        let mut near: Vec<_> = self.near.into_iter().collect();
+        near.sort_unstable_by_key(|&(key, _)| key);
+        for ((thread, tag), near) in near {
+            for donor in near.0.into_iter().flat_map(|one| one.kept) {
+                survey.donor(thread, tag, donor);
+            }
+        }
+        for (thread, near) in self.outside {
+            let kept = near.0.into_iter().flat_map(|one| one.kept);
+            kept.for_each(|donor| survey.outside(thread, donor));
+        }
+        let places = survey.places();
+        let mut shares: Vec<Share> = sums
+            .iter()
+            .filter(|sum| sum.nanos > 0 || sum.count > 0)
+            .map(|sum| Share {
+                group: group_at(&sum.spot),
+                at: Some(seen(&sum.spot, sum.count)),
+                inferred: false,
+                own: true,
+                nanos: sum.nanos,
+                blame: sum.blame,
+            })
+            .collect();
+        shares.extend(borrowed(&self.borrowers, &places));
+        let mut evidence: Vec<Moment> = evidence.into_iter().collect();
+        evidence.sort_unstable_by_key(|m| (m.stack, m.tag, m.thread as u8));
+        Shares {
+            shares,
+            evidence,
+            idle: places.idle().clone(),
+        }
+    }
+}
+
+/// The parts of a group's time.
+struct Placed {
+    group: Group,
+    /// At which sum, and how much.
+    parts: Vec<(u32, u64)>,
+    /// Its time by what it is to the others.
+    roles: [(Option<Role>, u64); 2],
+}
+
+/// The measured time of the groups of a slice, in the order of groups; 0 where it was taken.
+struct Times(Vec<(Group, u64)>);
+
+impl Times {
+    /// The time that is left.
+    fn left(&self) -> impl Iterator<Item = (Group, u64)> + '_ {
+        self.0.iter().copied().filter(|&(_, nanos)| nanos > 0)
+    }
+
+    /// A group's time, to be taken.
+    fn of(&mut self, group: Group) -> Option<&mut u64> {
+        let at = self
+            .0
+            .binary_search_by_key(&key(group), |&(group, _)| key(group));
+        at.ok().map(|at| &mut self.0[at].1)
+    }
+}
+
+/// The order of groups in a slice.
+const fn key(group: Group) -> (ThreadId, TagId, Presence) {
+    (group.thread, group.tag, group.presence)
+}
+
+fn group_of(sample: &Sample) -> Group {
+    Group {
+        thread: sample.thread,
+        tag: sample.tag,
+        slice: (sample.time.0 / SLICE.0) as u32,
+        presence: sample.kind.presence(),
+    }
+}
+
+/// The group of a spot, of no one slice.
+fn group_at(spot: &Spot) -> Group {
+    Group {
+        thread: spot.thread,
+        tag: spot.tag,
+        slice: 0,
+        presence: spot.presence,
+    }
+}
+
+fn seen(spot: &Spot, count: u32) -> Seen {
+    Seen {
+        stack: spot.stack,
+        kernel: spot.kernel,
+        count,
+        plain: count,
+        nanos: 0,
+    }
+}
+
+/// The time of groups without samples, at the places that they borrow.
+fn borrowed(borrowers: &[Borrower], places: &Places<'_>) -> Vec<Share> {
+    type Key = (Group, Option<(StackId, bool)>, bool);
+    let mut sums = FxHashMap::<Key, (u64, f64)>::default();
+    for &Borrower {
+        group,
+        nanos,
+        blame,
+    } in borrowers
+    {
+        let source = places.of(group);
+        let folded = Group { slice: 0, ..group };
+        let mut add = |at, part: u64| {
+            let sum = sums.entry((folded, at, source.inferred)).or_default();
+            sum.0 += part;
+            sum.1 += blame * part as f64 / nanos as f64;
+        };
+        if source.stacks.is_empty() {
+            add(None, nanos);
+        }
+        let parts = parts_of(nanos, source.stacks, false);
+        for (seen, part) in source.stacks.iter().zip(parts) {
+            add(Some((seen.stack, seen.kernel)), part);
+        }
+    }
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_unstable_by_key(|&((group, at, inferred), _)| (group, at, Reverse(inferred)));
+    let shares = sums
+        .into_iter()
+        .map(|((group, at, inferred), (nanos, blame))| Share {
+            group,
+            at: at.map(|(stack, kernel)| Seen {
+                stack,
+                kernel,
+                count: 0,
+                plain: 0,
+                nanos: 0,
+            }),
+            inferred,
+            own: false,
+            nanos,
+            blame,
+        });
+    shares.collect()
+}
