@@ -1,5 +1,6 @@
 //! One cell of the table: a program, how it is built and how it runs.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -99,13 +100,28 @@ impl Cell {
             &folder().join("built"),
         )
         .map_err(|e| text(&e))?;
-        let name = format!("{}-{}", self.label(), std::process::id());
+        self.record_built(&exe, &[], "")
+    }
+
+    /// As [`Cell::record`], of an executable that was built already, with variables in its
+    /// environment. `variant` tells its files from those of other ways to run the cell.
+    ///
+    /// # Errors
+    /// A sentence on what went wrong.
+    pub fn record_built(
+        &self,
+        exe: &Path,
+        environment: &[(&str, &OsStr)],
+        variant: &str,
+    ) -> Result<Recorded, String> {
+        let text = |e: &dyn std::fmt::Display| format!("{} {variant}: {e}", self.label());
+        let name = format!("{}{variant}-{}", self.label(), std::process::id());
         let experiment = folder().join(&name).with_extension("er");
         // A folder for each: descendants' truths lie beside their parent's.
         let truth = experiment.with_extension("truth");
         let _ = std::fs::remove_dir_all(&truth);
         std::fs::create_dir_all(&truth).map_err(|e| text(&e))?;
-        let run = Run::new(self.program, &exe)
+        let run = Run::new(self.program, exe)
             .threads(self.threads)
             .policy(self.policy)
             .truth_file(&truth.join("truth.json"));
@@ -113,6 +129,8 @@ impl Cell {
             Some(library) => run.library_path(&library_folder(library)?),
             None => run,
         };
+        let set = |run: Run, &(name, value): &(&str, &OsStr)| run.env(name, value);
+        let run = environment.iter().fold(run, set);
         let collect = tools().collect.as_os_str();
         let command = run.under(&[collect, "-O".as_ref(), experiment.as_os_str()]);
         run.finish(command).map_err(|e| text(&e))?;

@@ -198,6 +198,60 @@ pub fn check(cell: &Cell, recorded: &Recorded) -> Verdict {
     verdict
 }
 
+/// The share of a sum, and of the time off the CPU, that a sum may be off which is known by stacks
+/// alone: times are measured, but where a thread was while it had no CPU only samples tell.
+const BY_STACKS: f64 = 0.2;
+
+/// Holds a profile without events against its truth: the sums of what stacks tell, and all that
+/// does not depend on states. The end of a region is a wait on the thread that forked, and idle
+/// time on workers; an explicit barrier looks like an implicit one.
+pub fn check_by_stacks(recorded: &Recorded) -> Verdict {
+    let source = Source {
+        experiment: &recorded.experiment,
+        openmp: true,
+    };
+    let user = Node::load(source, "user");
+    let machine = Node::load(source, "machine");
+    let threads = report::threads(source, "user");
+    let mut verdict = Verdict::default();
+    same_totals(&mut verdict, &user, &machine);
+    parts_of(&mut verdict, "user mode", &user);
+    check_tree::callers(&mut verdict, &user, &recorded.truths);
+    check_tree::no_runtime(&mut verdict, &user);
+    lives(
+        &mut verdict,
+        &threads,
+        &recorded.truths,
+        get(&user.all, "total"),
+    );
+    let off_cpu = get(&user.all, "offcpu");
+    let allowed = |truth: &Bounds| BY_STACKS * truth.seconds.max(off_cpu).max(ALLOWED);
+    for kind in ["omplkwt", "ompctwt", "ompodwt", "omptskwt"] {
+        let truth = sum(&recorded.truths, |e| e.kind == kind);
+        let measured = get(&user.all, kind);
+        let allowed = allowed(&truth);
+        verdict.compare_within(format!("{kind} in all"), truth, measured, allowed);
+    }
+    let waits = |e: &fixtures::Entry| matches!(e.kind.as_str(), "ompibar" | "ompebar" | "ompidle");
+    let truth = sum(&recorded.truths, waits);
+    let measured = ["ompibar", "ompebar", "ompidle"]
+        .iter()
+        .map(|kind| get(&user.all, kind));
+    let unseen = unseen_of_workers(&threads, &recorded.truths);
+    let bounds = Bounds {
+        most: truth.most + unseen,
+        ..truth
+    };
+    let allowed = allowed(&truth);
+    verdict.compare_within(
+        "barriers and idle time".to_owned(),
+        bounds,
+        measured.sum(),
+        allowed,
+    );
+    verdict
+}
+
 /// A thread's life before it was first seen in a region, and after the program wrote its truth:
 /// a worker is idle then, and cannot know.
 fn unseen(thread: &fixtures::Thread, row: &ThreadRow) -> f64 {

@@ -14,6 +14,6 @@ mod stacks;
 mod tools;
 
 pub use cell::{Cell, Recorded, compiler, compiler_of, folder, library_folder};
-pub use check::{Deviation, Verdict, check};
+pub use check::{Deviation, Verdict, check, check_by_stacks};
 pub use stacks::{Seen, Stacks, Window};
 pub use tools::{Tools, tools};

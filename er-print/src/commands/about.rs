@@ -6,6 +6,7 @@ use omp_model::metrics::{Metric, Quantity};
 use omp_model::views::notices::inferred_seconds;
 use omp_model::views::overview::{Overview, overview as sum_up};
 use omp_model::views::threads::kind_name;
+use omp_model::views::warnings::warnings;
 use serde_json::{Map, Value, json};
 
 use super::first::First;
@@ -157,6 +158,15 @@ fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
+/// What the recorder noted, and what spinning cost.
+fn remarks(scene: &Scene<'_>) -> impl Iterator<Item = String> {
+    let experiment = &scene.recording.experiment;
+    let samples = experiment.samples.iter();
+    let spins = warnings(&experiment.tables, &experiment.sums, samples);
+    let spins: Vec<String> = spins.iter().map(ToString::to_string).collect();
+    experiment.header.notes.iter().cloned().chain(spins)
+}
+
 fn header_text(scene: &Scene<'_>) -> String {
     let header = &scene.recording.experiment.header;
     let mut lines = vec![format!("Experiment: {}", scene.recording.name)];
@@ -168,7 +178,7 @@ fn header_text(scene: &Scene<'_>) -> String {
                 .map(|warning| format!("*** Warning: {warning}")),
         ),
     }
-    lines.extend(header.notes.iter().map(|note| format!("*** Note: {note}")));
+    lines.extend(remarks(scene).map(|note| format!("*** Note: {note}")));
     lines.extend(
         header
             .comments
@@ -413,6 +423,10 @@ fn overview_json(scene: &Scene<'_>, overview: &Overview) -> String {
             .map(|first| first.json())
             .unwrap_or_default(),
     );
+    let remarks: Vec<String> = remarks(scene).collect();
+    if !remarks.is_empty() {
+        object.insert("warnings".to_owned(), json!(remarks));
+    }
     json::finish(scene, object)
 }
 
@@ -429,6 +443,10 @@ fn overview_text(scene: &Scene<'_>, overview: &Overview) -> String {
     let mut report = first.as_ref().map_or_else(String::new, |first| {
         format!("{}\n{}", first.losses_text(), first.budget_text())
     });
+    let remarks: Vec<String> = remarks(scene).map(|note| format!("  {note}\n")).collect();
+    if !remarks.is_empty() {
+        report.push_str(&format!("Warnings\n{}\n", remarks.concat()));
+    }
     report.push_str(&format!(
         "Experiment: {}\n  Target: '{}'\n  Host: {} ({} CPUs)\n  Start: {}\n  Duration: {} \
          seconds\n  Processes: {}\n  Threads: {count} ({})\n\nTime of all threads\n",

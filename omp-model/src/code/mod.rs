@@ -133,6 +133,13 @@ fn callee(symbols: &Symbols, last: u64) -> Option<String> {
 
 /// The function that a call or jump leads to, by name.
 fn reached(symbols: &Symbols, instruction: &Instruction) -> Option<String> {
+    let name = target(symbols, instruction)?;
+    // In a static libgomp an entry point has two names.
+    let own = name.strip_prefix("gomp_ialias_").map(str::to_owned);
+    Some(own.unwrap_or(name))
+}
+
+fn target(symbols: &Symbols, instruction: &Instruction) -> Option<String> {
     if instruction.is_call_near() || instruction.is_jmp_short_or_near() {
         return symbols.leads_to(instruction.near_branch_target());
     }

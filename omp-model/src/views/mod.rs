@@ -22,6 +22,7 @@ pub mod overview;
 pub mod threads;
 pub mod tree;
 pub mod visibility;
+pub mod warnings;
 
 use std::cmp::Ordering;
 

@@ -1,0 +1,293 @@
+//! What waiting by spinning costs a run: CPUs that others with work to do did not get.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use rustc_hash::FxHashMap;
+
+use super::notices::WORTH_TELLING;
+use crate::ids::ThreadId;
+use crate::rows::{Sample, Sum};
+use crate::state::Presence;
+use crate::tables::{RuntimeKind, Tables, ThreadKind};
+
+/// A waste that a variable mends.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Warning {
+    /// Threads spun in waits while others, with work to do, had no CPU.
+    SpinsCrowded {
+        /// Thread seconds of work that could have run instead: in each second of the recording the
+        /// lesser of the two times.
+        seconds: f64,
+        /// Seconds on the CPU in waits.
+        spun: f64,
+        /// The variables of the runtimes that spun.
+        variables: &'static str,
+    },
+    /// Threads of one process never ran but on one and the same CPU, and spun there.
+    SharedCpu {
+        /// The CPU.
+        cpu: u16,
+        /// The threads' kernel numbers.
+        tids: Vec<i32>,
+        /// Seconds that they spun.
+        spun: f64,
+        /// The variables of the runtimes that spun.
+        variables: &'static str,
+    },
+}
+
+/// The warnings of a recording; `samples` are all of them, in any order.
+pub fn warnings(
+    tables: &Tables,
+    sums: &[Sum],
+    samples: impl IntoIterator<Item = Sample>,
+) -> Vec<Warning> {
+    let waits = |sum: &Sum| {
+        let tag = tables.tags.get(sum.tag.0);
+        tag.is_some_and(|tag| tag.state.is_wait())
+    };
+    let total: f64 = sums.iter().map(|sum| sum.time.seconds()).sum();
+    let mut slices: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+    let mut spun: FxHashMap<ThreadId, f64> = FxHashMap::default();
+    for sum in sums {
+        let (spins, starves) = slices.entry(sum.slice).or_default();
+        match (waits(sum), sum.presence) {
+            (true, Presence::Running) => {
+                *spins += sum.time.seconds();
+                *spun.entry(sum.thread).or_default() += sum.time.seconds();
+            }
+            (false, Presence::Preempted) => *starves += sum.time.seconds(),
+            _ => {}
+        }
+    }
+    let variables = variables(tables);
+    let mut found = Vec::new();
+    let cost = slices.values().map(|(spins, starves)| spins.min(*starves));
+    let (seconds, spun_in_all) = (cost.sum(), slices.values().map(|slice| slice.0).sum());
+    if seconds > WORTH_TELLING * total {
+        found.push(Warning::SpinsCrowded {
+            seconds,
+            spun: spun_in_all,
+            variables,
+        });
+    }
+    for (cpu, threads) in shared_cpus(tables, samples) {
+        let seconds: f64 = threads.iter().filter_map(|thread| spun.get(thread)).sum();
+        if seconds > WORTH_TELLING * total {
+            let tid = |thread: &ThreadId| tables.threads.get(thread.index()).map(|row| row.tid);
+            found.push(Warning::SharedCpu {
+                cpu,
+                tids: threads.iter().filter_map(tid).collect(),
+                spun: seconds,
+                variables,
+            });
+        }
+    }
+    found
+}
+
+/// How the runtimes of a recording are told to sleep.
+fn variables(tables: &Tables) -> &'static str {
+    let has = |kind| tables.modules.rows().iter().any(|row| row.runtime == kind);
+    match (has(RuntimeKind::Kmp), has(RuntimeKind::Gomp)) {
+        (true, false) => "OMP_WAIT_POLICY=passive or KMP_BLOCKTIME=0",
+        (false, true) => "OMP_WAIT_POLICY=passive or GOMP_SPINCOUNT=0",
+        _ => "OMP_WAIT_POLICY=passive",
+    }
+}
+
+/// CPUs that several threads of one team's kind were bound to: each of them ran nowhere else, by
+/// so many samples, while it ran elsewhere that others did.
+fn shared_cpus(
+    tables: &Tables,
+    samples: impl IntoIterator<Item = Sample>,
+) -> Vec<(u16, Vec<ThreadId>)> {
+    const ENOUGH: u32 = 50;
+    let mut ran: BTreeMap<ThreadId, (Option<u16>, u32)> = BTreeMap::new();
+    let mut cpus: Vec<u16> = Vec::new();
+    for sample in samples {
+        let (only, count) = ran.entry(sample.thread).or_insert((Some(sample.cpu), 0));
+        *count += 1;
+        if *only != Some(sample.cpu) {
+            *only = None;
+        }
+        if !cpus.contains(&sample.cpu) {
+            cpus.push(sample.cpu);
+        }
+    }
+    let mut bound: BTreeMap<(u32, u16), Vec<ThreadId>> = BTreeMap::new();
+    for (thread, (only, count)) in ran {
+        let Some(row) = tables.threads.get(thread.index()) else {
+            continue;
+        };
+        let of_team = matches!(row.kind, ThreadKind::Worker | ThreadKind::Initial);
+        if let Some(cpu) = only.filter(|_| count >= ENOUGH && of_team) {
+            bound.entry((row.process.0, cpu)).or_default().push(thread);
+        }
+    }
+    let bound = bound.into_iter().map(|((_, cpu), threads)| (cpu, threads));
+    // With one CPU for all there is no choice.
+    let shared = bound.filter(|(_, threads)| cpus.len() > 1 && live_together(tables, threads));
+    shared.collect()
+}
+
+/// Whether any two of the threads were alive at one time.
+fn live_together(tables: &Tables, threads: &[ThreadId]) -> bool {
+    let lives: Vec<_> = threads
+        .iter()
+        .filter_map(|thread| tables.threads.get(thread.index()))
+        .map(|row| (row.birth, row.death))
+        .collect();
+    lives.iter().enumerate().any(|(at, &(birth, death))| {
+        lives[at + 1..].iter().any(|&(other, end)| {
+            death.is_none_or(|death| other < death) && end.is_none_or(|end| birth < end)
+        })
+    })
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Warning::SpinsCrowded {
+                seconds,
+                spun,
+                variables,
+            } => write!(
+                f,
+                "threads with work to do had no CPU for {seconds:.3} s while others spun in waits \
+                 (for {spun:.3} s in all): set {variables}, or use no more threads than CPUs \
+                 (OMP_NUM_THREADS)"
+            ),
+            Warning::SharedCpu {
+                cpu,
+                tids,
+                spun,
+                variables,
+            } => {
+                let tids: Vec<String> = tids.iter().map(ToString::to_string).collect();
+                write!(
+                    f,
+                    "threads {} ran on CPU {cpu} alone, and spun there in waits for {spun:.3} s: \
+                     bind them apart (OMP_PLACES=cores with OMP_PROC_BIND=true), or set {variables}",
+                    tids.join(", ")
+                )
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{ContextId, FrameId, Nanos, ProcessId, StackId, TagId};
+    use crate::rows::SampleKind;
+    use crate::state::State;
+    use crate::tables::{Module, Tag, Thread};
+
+    fn tables() -> Tables {
+        let mut tables = Tables::default();
+        tables.module(Module {
+            path: "/usr/lib/libgomp.so.1".to_owned(),
+            build_id: String::new(),
+            runtime: RuntimeKind::Gomp,
+        });
+        for tid in 10..13 {
+            tables.threads.push(Thread {
+                process: ProcessId(0),
+                tid,
+                birth: Nanos(0),
+                death: None,
+                kind: ThreadKind::Worker,
+            });
+        }
+        tables
+    }
+
+    fn tag(tables: &mut Tables, state: State) -> TagId {
+        tables.tag(Tag {
+            state,
+            context: ContextId::ROOT,
+            place: FrameId::NONE,
+        })
+    }
+
+    fn sum(slice: u32, thread: u32, (tag, presence): (TagId, Presence), tenths: u64) -> Sum {
+        Sum {
+            slice,
+            thread: ThreadId(thread),
+            tag,
+            presence,
+            time: Nanos(tenths * 100_000_000),
+            count: 1,
+        }
+    }
+
+    #[test]
+    fn spinning_costs_what_it_took_from_others_in_the_same_second() {
+        let mut tables = tables();
+        let wait = (tag(&mut tables, State::ImplicitBarrier), Presence::Running);
+        let work = tag(&mut tables, State::Work);
+        let sums = [
+            sum(0, 0, wait, 5),
+            sum(0, 1, (work, Presence::Preempted), 3),
+            // Spinning that nobody suffers from, and hunger that no spinning explains.
+            sum(1, 0, wait, 9),
+            sum(2, 1, (work, Presence::Preempted), 9),
+        ];
+        let found = warnings(&tables, &sums, []);
+        let [
+            Warning::SpinsCrowded {
+                seconds,
+                spun,
+                variables,
+            },
+        ] = found.as_slice()
+        else {
+            panic!("{found:?}");
+        };
+        assert!((seconds - 0.3).abs() < 1e-9 && (spun - 1.4).abs() < 1e-9);
+        assert!(variables.contains("GOMP_SPINCOUNT=0"));
+        let asleep = [sum(0, 0, (wait.0, Presence::Blocked), 9), sums[1]];
+        assert_eq!(warnings(&tables, &asleep, []), []);
+    }
+
+    #[test]
+    fn threads_bound_to_one_cpu_that_spin_there_are_named() {
+        let mut tables = tables();
+        let wait = (tag(&mut tables, State::ImplicitBarrier), Presence::Running);
+        let sums = [sum(0, 0, wait, 5), sum(0, 1, wait, 4)];
+        let on = |thread: u32, cpu: u16| Sample {
+            time: Nanos(0),
+            thread: ThreadId(thread),
+            cpu,
+            kind: SampleKind::User,
+            stack: StackId::EMPTY,
+            tag: wait.0,
+        };
+        let samples = |cpus: [u16; 3]| {
+            let all = (0..3).zip(cpus).map(move |(thread, cpu)| on(thread, cpu));
+            all.flat_map(|sample| std::iter::repeat_n(sample, 60))
+        };
+        let found = warnings(&tables, &sums, samples([0, 0, 1]));
+        let [
+            Warning::SharedCpu {
+                cpu: 0, tids, spun, ..
+            },
+        ] = found.as_slice()
+        else {
+            panic!("{found:?}");
+        };
+        assert_eq!(tids, &[10, 11]);
+        assert!((spun - 0.9).abs() < 1e-9);
+        assert_eq!(warnings(&tables, &sums, samples([0, 1, 2])), []);
+        assert_eq!(
+            warnings(&tables, &sums, samples([0, 0, 0])),
+            [],
+            "no other CPU"
+        );
+        // One that moved is not bound.
+        let moved = samples([0, 0, 1]).chain([on(1, 1)]);
+        assert_eq!(warnings(&tables, &sums, moved), []);
+    }
+}
