@@ -1,15 +1,13 @@
 //! What rows are called.
 
-use std::collections::hash_map::Entry;
-
 use rustc_hash::FxHashMap;
 use unwinder::names::STUB;
 
 use super::Code;
-use crate::ids::{ContextId, ModuleId};
+use crate::ids::{ContextId, FrameId, ModuleId};
 use crate::profile::{Callee, Pseudo};
 use crate::symbols::{Construct, Function, FunctionId, Outlined, STATIC, SymbolTable, static_name};
-use crate::tables::{ContextKind, Cut, StackEntry, Tables};
+use crate::tables::{ContextKind, Cut, RuntimeKind, StackEntry, Tables};
 
 /// How much of a function's name is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -155,6 +153,7 @@ impl<'a> Names<'a> {
             names: *self,
             by_name: None,
             constructs: FxHashMap::default(),
+            known: FxHashMap::default(),
         }
     }
 
@@ -196,22 +195,52 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Where a construct stands: the function and line of its call into the runtime.
-    fn site(&self, context: ContextId) -> (Option<&'a Function>, Option<u32>) {
-        let leaf = self
-            .tables
-            .contexts
-            .get(context.0)
-            .and_then(|context| self.tables.walk(context.stack).next());
-        let Some(StackEntry::Frame(frame)) = leaf else {
-            return (None, None);
+    /// The call into the runtime that made a construct.
+    pub fn call_of(&self, context: ContextId) -> Option<FrameId> {
+        let context = self.tables.contexts.get(context.0)?;
+        match self.tables.walk(context.stack).next() {
+            Some(StackEntry::Frame(frame)) => Some(frame),
+            _ => None,
+        }
+    }
+
+    /// The function that holds a call into the runtime, the inlined one if it is one.
+    fn holder(&self, call: FrameId) -> Option<&'a str> {
+        let symbol = self.symbols.frame(call);
+        if let [innermost, _, ..] = symbol.places.as_slice()
+            && let Some(name) = innermost.function.as_deref()
+            && !unwinder::is_outlined(name)
+        {
+            return Some(name);
+        }
+        let (_, function) = self.symbols.function_of(call)?;
+        Some(match &function.outlined {
+            Some(outlined) => outlined.parent.as_deref().unwrap_or(&function.linkage),
+            None => function.name.as_str(),
+        })
+    }
+
+    /// The line of the directive that a call into the runtime was made for. gcc gives such a call
+    /// any line of the region: there it is told only if a body is known that begins at it.
+    pub fn directive_line(&self, call: FrameId) -> Option<u32> {
+        let line = self.symbols.frame(call).places.first()?.place.line;
+        let modules = self.tables.modules.rows();
+        if modules.iter().all(|it| it.runtime != RuntimeKind::Gomp) {
+            return Some(line);
+        }
+        let module = self.tables.frames.get(call.0)?.module;
+        let begins_here = |function: &Function| {
+            let own = function
+                .outlined
+                .as_ref()
+                .and_then(|outlined| outlined.line);
+            function.module == module && own == Some(line)
         };
-        let symbol = self.symbols.frame(frame);
-        let function = self
-            .symbols
-            .function_of(frame)
-            .map(|(_, function)| function);
-        (function, symbol.places.first().map(|at| at.place.line))
+        self.symbols
+            .functions
+            .iter()
+            .any(begins_here)
+            .then_some(line)
     }
 
     fn construct_name(&self, context: ContextId) -> String {
@@ -230,11 +259,9 @@ impl<'a> Names<'a> {
             Some(ContextKind::Teams) => Construct::Teams,
             Some(ContextKind::Region | ContextKind::Root) | None => Construct::Parallel,
         };
-        let (function, line) = self.site(context);
-        let parent = function.map(|function| match &function.outlined {
-            Some(outlined) => outlined.parent.as_deref().unwrap_or(&function.linkage),
-            None => function.name.as_str(),
-        });
+        let call = self.call_of(context);
+        let parent = call.and_then(|call| self.holder(call));
+        let line = call.and_then(|call| self.directive_line(call));
         (construct, parent, line)
     }
 }
@@ -346,6 +373,8 @@ pub struct Canonical<'a> {
     names: Names<'a>,
     by_name: Option<FxHashMap<(ModuleId, &'a str), FunctionId>>,
     constructs: FxHashMap<String, ContextId>,
+    /// What was found by name, by context.
+    known: FxHashMap<ContextId, ContextId>,
 }
 
 impl Canonical<'_> {
@@ -354,11 +383,13 @@ impl Canonical<'_> {
         match callee {
             Callee::ParentOf(id) => self.parent(id).map_or(callee, Callee::Function),
             Callee::Construct(context) => {
-                let name = self.names.construct_name(context);
-                Callee::Construct(match self.constructs.entry(name) {
-                    Entry::Occupied(known) => *known.get(),
-                    Entry::Vacant(new) => *new.insert(context),
-                })
+                let names = self.names;
+                let constructs = &mut self.constructs;
+                let found = self.known.entry(context).or_insert_with(|| {
+                    let name = names.construct_name(context);
+                    *constructs.entry(name).or_insert(context)
+                });
+                Callee::Construct(*found)
             }
             Callee::Cut(Cut::TooDeep) => Callee::Cut(Cut::DumpTooSmall),
             Callee::Cut(Cut::NoModule | Cut::BadStack | Cut::NoUserStack) => {

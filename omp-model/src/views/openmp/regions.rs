@@ -163,11 +163,8 @@ pub fn regions(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) ->
         let teams = tables.contexts.rows()[at].kind == ContextKind::Teams;
         let nesting = levels.nesting[at];
         // Two bodies of one directive (of a template, say) are one row.
-        let distinct = match spot.line {
-            Some(_) => String::new(),
-            None => name.clone(),
-        };
-        let key = (nesting, spot.clone(), teams, distinct);
+        let (place, distinct) = spot.key(&name);
+        let key = (nesting, place, teams, distinct);
         let row = rows.entry(key).or_insert_with(|| RegionRow {
             name,
             spot,

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::ids::{ContextId, FrameId};
 use crate::profile::{Callee, Path, Profile};
 use crate::symbols::{Construct, Place};
-use crate::tables::{ContextKind, StackEntry};
+use crate::tables::ContextKind;
 use crate::views::names::{Names, base_name, without_parameters};
 
 /// A construct's place, as far as it is known.
@@ -20,6 +20,24 @@ pub struct Spot {
 }
 
 impl Spot {
+    /// What tells a construct from others: its line, if that is known; else what it is called.
+    pub(super) fn key(&self, name: &str) -> (Spot, String) {
+        match self.line {
+            // A call into the runtime may name the function otherwise than a body does.
+            Some(_) => {
+                let function = None;
+                (
+                    Spot {
+                        function,
+                        ..self.clone()
+                    },
+                    String::new(),
+                )
+            }
+            None => (self.clone(), name.to_owned()),
+        }
+    }
+
     /// `solver.c:41`, else the function without its parameters, else nothing known.
     pub fn short(&self) -> String {
         match (&self.file, self.line, &self.function) {
@@ -84,12 +102,12 @@ impl Spot {
 
     /// Of the call that made a construct.
     pub fn of_site(names: &Names<'_>, context: ContextId) -> Spot {
-        let tables = names.tables;
-        let context = tables.contexts.get(context.0);
-        let leaf = context.and_then(|context| tables.walk(context.stack).next());
-        match leaf {
-            Some(StackEntry::Frame(frame)) => Spot::of_frame(names, frame),
-            _ => Spot::default(),
+        match names.call_of(context) {
+            Some(call) => Spot {
+                line: names.directive_line(call),
+                ..Spot::of_frame(names, call)
+            },
+            None => Spot::default(),
         }
     }
 }

@@ -134,21 +134,15 @@ pub fn tasks(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) -> V
         }
         let context = ContextId(at as u32);
         let (name, spot) = task_bodies.of(names, context);
-        let distinct = match spot.line {
-            Some(_) => String::new(),
-            None => name.clone(),
-        };
-        let row = rows
-            .entry((spot.clone(), distinct))
-            .or_insert_with(|| TaskRow {
-                name,
-                spot,
-                contexts: Vec::new(),
-                runs: None,
-                seconds: vec![0.0; REGION_METRICS.len()].into(),
-                created: Vec::new(),
-                waited: Vec::new(),
-            });
+        let row = rows.entry(spot.key(&name)).or_insert_with(|| TaskRow {
+            name,
+            spot,
+            contexts: Vec::new(),
+            runs: None,
+            seconds: vec![0.0; REGION_METRICS.len()].into(),
+            created: Vec::new(),
+            waited: Vec::new(),
+        });
         row.contexts.push(context);
         if let Some(more) = &seconds[at] {
             add(&mut row.seconds, more);
