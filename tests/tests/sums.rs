@@ -265,6 +265,7 @@ fn of(program_name: &str, families: &[Family]) {
             continue;
         };
         let cell = Cell {
+            library: None,
             program,
             compiler: compiler.clone(),
             threads: 3,

@@ -5,7 +5,6 @@ use std::collections::HashSet;
 
 use crate::file;
 use crate::image::{code, elf64};
-use crate::names::STUB;
 use crate::symbols::{Function, Symbols};
 use crate::unnamed::Target;
 
@@ -40,18 +39,23 @@ impl Symbols {
     /// or that the stub of the procedure linkage table there leads to.
     #[must_use]
     pub fn leads_to(&self, svma: u64) -> Option<String> {
-        let function = self.code(svma)?;
-        match function.name.strip_suffix(STUB) {
-            Some(name) => Some(name.to_owned()),
-            None => (function.start == svma && !function.name.is_empty()).then_some(function.name),
+        // Stubs first: `_init` has no size, and would reach over those that follow it.
+        if let Some((_, target)) = self.unnamed().stub(svma) {
+            return self.name_of(target?);
         }
+        let function = self.function(svma)?;
+        (function.start == svma).then_some(function.name)
     }
 
     /// The linkage name of the function whose address the loader puts into the slot at `svma`,
     /// through which code without a procedure linkage table calls.
     #[must_use]
     pub fn through_slot(&self, svma: u64) -> Option<String> {
-        match self.unnamed().slot(svma)? {
+        self.name_of(self.unnamed().slot(svma)?)
+    }
+
+    fn name_of(&self, target: &Target) -> Option<String> {
+        match target {
             Target::Symbol(name) => Some(name.clone()),
             &Target::Resolver(svma) => self.function(svma).map(|chooser| chooser.name),
         }
