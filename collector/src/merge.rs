@@ -125,9 +125,8 @@ impl Merge {
         self.stacks.later()
     }
 
-    /// One round over all rings. Returns whether rings fill fast, so that the next round should
-    /// come soon.
-    pub fn round(&mut self, rings: &mut Rings) -> bool {
+    /// One round over all rings. Returns how many OpenMP records waited in the fullest of theirs.
+    pub fn round(&mut self, rings: &mut Rings) -> usize {
         let until = clock::raw_now().saturating_sub(MARGIN_NS);
         self.round_until(rings, until)
     }
@@ -137,7 +136,7 @@ impl Merge {
         self.round_until(rings, u64::MAX);
     }
 
-    fn round_until(&mut self, rings: &mut Rings, until: u64) -> bool {
+    fn round_until(&mut self, rings: &mut Rings, until: u64) -> usize {
         let cutoff = until.saturating_sub(self.start);
         self.openmp.tie_clocks();
         self.take_side_band(&mut rings.side_band, cutoff);
@@ -150,7 +149,7 @@ impl Merge {
         for (place, ring) in rings.switch_stacks.iter_mut().enumerate() {
             self.take_samples(ring, clocks + place, until, true);
         }
-        let pressed = self.openmp.drain(&self.processes, self.start);
+        let most = self.openmp.drain(&self.processes, self.start);
         self.merge(cutoff);
         if until != u64::MAX {
             // Also where nothing happened: running intervals can be booked up to here.
@@ -163,7 +162,7 @@ impl Merge {
             self.runtimes.push(runtime);
         }
         self.processes.forget_before(cutoff.min(self.merged_to));
-        pressed
+        most
     }
 
     fn take_side_band(&mut self, rings: &mut [Ring], cutoff: u64) {

@@ -111,9 +111,9 @@ impl OpenMp {
     }
 
     /// Takes what waits in the rings of recorded processes. Times become nanoseconds since
-    /// `start`, a raw time. Returns whether a ring was more than half full.
-    pub fn drain(&mut self, processes: &Processes, start: u64) -> bool {
-        let mut pressed = false;
+    /// `start`, a raw time. Returns how many records the fullest ring held.
+    pub fn drain(&mut self, processes: &Processes, start: u64) -> usize {
+        let mut most = 0;
         let views: Vec<_> = self.source.arena.slots().collect();
         for view in views {
             if !processes.is_recorded(view.pid) {
@@ -126,7 +126,7 @@ impl OpenMp {
                 (slot.pid, slot.tid, slot.thread) = (view.pid, view.tid, None);
             }
             slot.closed = view.closed;
-            pressed |= view.pending > PRESSED;
+            most = most.max(view.pending);
             let line = self.line;
             slot.records.drain(..slot.at);
             slot.at = 0;
@@ -144,7 +144,7 @@ impl OpenMp {
                 }
             }) as u64;
         }
-        pressed
+        most
     }
 
     fn place_of(&mut self, index: u32) -> usize {
@@ -205,9 +205,6 @@ impl OpenMp {
 fn is_said_by(last: Record, next: Record) -> bool {
     next.head as u8 == Kind::ImplicitEnd as u8 && last.head as u8 == Kind::SyncWaitEnd as u8
 }
-
-/// A ring this full, of 65,536 records, wants the next round soon.
-const PRESSED: usize = 1 << 14;
 
 /// Remembered places of a thread.
 const PLACES: usize = 1 << PLACES_BITS;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use omp_model::experiment::{Batch, ExperimentError, Writer};
 use omp_model::header::Header;
 use omp_model::ids::Nanos;
+use omp_model::kallsyms::Cache;
 use omp_model::symbolize::{self, Files};
 use omp_ring::consumer::{ArenaOptions, Consumer};
 
@@ -22,11 +23,20 @@ use crate::processes::{Libraries, Processes};
 use crate::sys::{self, Ended, Signals};
 use crate::{experiment, facts, library};
 
-/// How long a round may be away. A ring of OpenMP records holds 65,536, and a thread can make
-/// half a million in a second.
-const ROUND: Duration = Duration::from_millis(25);
-/// The next round where rings fill fast.
+/// How long a round may be away. Rarer rounds cost less: each finds its code and tables cold.
+const ROUND: Duration = Duration::from_millis(50);
+/// The next round at the soonest.
 const HASTE: Duration = Duration::from_millis(5);
+/// So many OpenMP records may wait in a ring, a quarter of what it holds, before rounds come
+/// sooner.
+const WAITING: u32 = 1 << 14;
+
+/// When the next round comes: sooner the more records waited in this one.
+fn wait_after(records: usize) -> Duration {
+    let share = WAITING as f64 / (records as f64).max(WAITING.into());
+    ROUND.mul_f64(share).max(HASTE)
+}
+
 /// How often what was recorded goes to the experiment: what is lost if collect is killed.
 const FLUSH: Duration = Duration::from_millis(500);
 
@@ -258,8 +268,7 @@ impl Session {
             if let Some(ended) = ended {
                 return Ok(ended);
             }
-            let pressed = self.merge.round(rings);
-            wait = if pressed { HASTE } else { ROUND };
+            wait = wait_after(self.merge.round(rings));
             if self.flushed.elapsed() >= FLUSH {
                 self.flush(None);
                 self.refresh_header(rings);
@@ -352,6 +361,7 @@ impl Session {
         writer.header(&self.header)?;
         let mut files = Files {
             vdso: sys::vdso().map(Into::into),
+            kernel: Cache::of_user(),
         };
         writer.symbols(&symbolize::resolve(&self.merge.tables, &mut files))
     }
@@ -425,5 +435,18 @@ impl Session {
             sys::own_cpu_seconds() - recording_cpu
         );
         notes.iter().for_each(|note| eprintln!("collect: {note}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_come_sooner_the_more_records_wait() {
+        let wait = |records| wait_after(records).as_micros();
+        assert_eq!((wait(0), wait(WAITING as usize)), (50_000, 50_000));
+        assert_eq!(wait(4 * WAITING as usize), 12_500);
+        assert_eq!(wait(1000 * WAITING as usize), 5_000);
     }
 }

@@ -5,8 +5,6 @@
 //! [`SymbolSource`] alone.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -31,11 +29,11 @@ pub trait SymbolSource {
     /// are none, in one clause.
     fn symbols(&mut self, module: &Module) -> Result<Symbols, String>;
 
-    /// `/proc/kallsyms`; asked for only if there are kernel frames.
+    /// The kernel's functions that hold the sorted addresses; asked for only if there are some.
     ///
     /// # Errors
-    /// What opening it says.
-    fn kernel(&mut self) -> io::Result<Box<dyn Read>>;
+    /// Why there are none, in one clause.
+    fn kernel(&mut self, addresses: &[u64]) -> Result<Vec<Option<KernelFunction>>, String>;
 
     /// The text of a source file, by its path in the debug information; asked for only if a
     /// barrier stands in it ([`crate::barriers`]).
@@ -50,6 +48,8 @@ pub trait SymbolSource {
 pub struct Files {
     /// The vDSO's bytes, which no file holds.
     pub vdso: Option<Arc<[u8]>>,
+    /// Where the kernel's functions are kept.
+    pub kernel: Option<kallsyms::Cache>,
 }
 
 impl SymbolSource for Files {
@@ -64,8 +64,8 @@ impl SymbolSource for Files {
         opened.map_err(|miss| miss.to_string())
     }
 
-    fn kernel(&mut self) -> io::Result<Box<dyn Read>> {
-        Ok(Box::new(File::open("/proc/kallsyms")?))
+    fn kernel(&mut self, addresses: &[u64]) -> Result<Vec<Option<KernelFunction>>, String> {
+        kallsyms::find(addresses, self.kernel.as_ref())
     }
 
     fn source(&mut self, path: &str) -> Option<String> {
@@ -93,11 +93,12 @@ pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
         let wanted = ids.iter().map(|&id| (id, frames[id.index()].address));
         let missed = match (module, tables.modules.get(module.0)) {
             (ModuleId::NONE, _) | (_, None) => None,
-            (ModuleId::KERNEL, _) => resolver.kernel(source.kernel(), wanted),
+            (ModuleId::KERNEL, _) => resolver.kernel(source, wanted),
             (_, Some(row)) if row.path.is_empty() => None,
             (_, Some(row)) => match source.symbols(row) {
                 Ok(symbols) => {
                     base_name(&row.path).clone_into(&mut resolver.object);
+                    resolver.c_library = is_c_library(&resolver.object);
                     for &id in ids {
                         if let Some(barrier) = barriers.get_mut(&id) {
                             let address = frames[id.index()].address;
@@ -140,6 +141,8 @@ struct Resolver {
     functions: FxHashMap<u64, FunctionId>,
     /// What the load object at work is called.
     object: String,
+    /// Whether that is part of the C library.
+    c_library: bool,
     /// Its functions without a name that are bodies of constructs, by address.
     bodies: BTreeMap<u64, Body>,
 }
@@ -175,7 +178,7 @@ impl Resolver {
         if let Some(&known) = self.functions.get(&function.start) {
             return known;
         }
-        let first_row = symbols.lines(function.start).pop();
+        let first_row = self.lines(symbols, function.start).pop();
         let place = first_row.and_then(|row| self.place(row.file?, row.line));
         let (outlined, parent) = self.outlined(symbols, &function);
         let name = self.name_of(&function);
@@ -196,6 +199,16 @@ impl Resolver {
             self.function(module, symbols, parent);
         }
         id
+    }
+
+    /// The source places of an instruction. None in the C library: its sources are on hardly a
+    /// machine, and where its debug information is, reading it would take most of the time that
+    /// a recording's end takes.
+    fn lines(&self, symbols: &Symbols, address: u64) -> Vec<unwinder::Place> {
+        match self.c_library {
+            true => Vec::new(),
+            false => symbols.lines(address),
+        }
     }
 
     /// What the machine code of the load object at work tells of its frames.
@@ -275,7 +288,7 @@ impl Resolver {
         address: u64,
         function: Option<FunctionId>,
     ) -> Vec<InlinedPlace> {
-        let mut rows = symbols.lines(address);
+        let mut rows = self.lines(symbols, address);
         let holder = function.map(|id| self.table.functions[id.0 as usize].linkage.clone());
         if let Some(holder) = holder.filter(|name| is_outlined(name)) {
             join_outlined(&mut rows, &holder);
@@ -304,6 +317,21 @@ fn join_outlined(rows: &mut Vec<unwinder::Place>, holder: &str) {
     }
 }
 
+/// Whether a load object is one of those that the C library is made of (of glibc or musl).
+fn is_c_library(object: &str) -> bool {
+    let names = [
+        "libc.",
+        "libc-",
+        "libm.",
+        "libpthread",
+        "librt.",
+        "libdl.",
+        "ld-linux",
+        "ld-musl",
+    ];
+    names.iter().any(|name| object.starts_with(name)) && object.contains(".so")
+}
+
 /// The construct that a compiler made a function of, by its linkage name. gcc and flang name the
 /// functions of tasks and teams like those of parallel regions, and clang those of teams.
 pub fn construct_of(linkage: &str) -> Option<Construct> {
@@ -330,17 +358,14 @@ fn parent_of_reduction(linkage: &str) -> Option<String> {
 }
 
 impl Resolver {
-    /// Resolves kernel frames, whose addresses come sorted, by `/proc/kallsyms`.
+    /// Resolves kernel frames, whose addresses come sorted.
     fn kernel(
         &mut self,
-        kallsyms: io::Result<Box<dyn Read>>,
+        source: &mut impl SymbolSource,
         wanted: impl Iterator<Item = (FrameId, u64)>,
     ) -> Option<String> {
         let (ids, addresses): (Vec<FrameId>, Vec<u64>) = wanted.unzip();
-        let found = kallsyms
-            .map_err(|error| format!("/proc/kallsyms cannot be read: {error}"))
-            .and_then(|mut listing| kallsyms::find(&mut listing, &addresses));
-        let found = match found {
+        let found = match source.kernel(&addresses) {
             Ok(found) => found,
             Err(why) => return Some(why),
         };
@@ -370,6 +395,7 @@ impl Resolver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kallsyms::Listing;
     use crate::tables::Frame;
 
     #[test]
@@ -426,6 +452,27 @@ mod tests {
         assert_eq!(rows, [row("add", 3), row("foo._omp_fn.0", 12)]);
     }
 
+    #[test]
+    fn the_c_library_is_known_by_its_files() {
+        for name in [
+            "libc.so.6",
+            "libm.so.6",
+            "ld-linux-x86-64.so.2",
+            "ld-musl-x86_64.so.1",
+        ] {
+            assert!(is_c_library(name), "{name}");
+        }
+        for name in [
+            "libcollector.so",
+            "libc++.so.1",
+            "libmkl_rt.so.2",
+            "libc.o",
+            "libdlib.so.19",
+        ] {
+            assert!(!is_c_library(name), "{name}");
+        }
+    }
+
     struct Kernel(&'static str);
 
     impl SymbolSource for Kernel {
@@ -433,8 +480,8 @@ mod tests {
             Err("gone".to_owned())
         }
 
-        fn kernel(&mut self) -> io::Result<Box<dyn Read>> {
-            Ok(Box::new(self.0.as_bytes()))
+        fn kernel(&mut self, addresses: &[u64]) -> Result<Vec<Option<KernelFunction>>, String> {
+            Ok(Listing::read(&mut self.0.as_bytes())?.find(addresses))
         }
     }
 

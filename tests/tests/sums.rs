@@ -105,7 +105,9 @@ fn lists(reports: &[Value], faults: &mut Faults) {
                         let (own, whole) = (value(row, "e", metric), value(row, "i", metric));
                         if own > whole + 1e-9 || whole > all + 1e-6 {
                             let name = &row["name"];
-                            faults.0.push(of(&format!("{name}: {own}, {whole} of {all}")));
+                            faults
+                                .0
+                                .push(of(&format!("{name}: {own}, {whole} of {all}")));
                         }
                     }
                 }
@@ -158,12 +160,16 @@ fn gains(report: &Value, faults: &mut Faults) {
             let whole = gain["gain"].as_f64().expect("a gain is a number");
             faults.same(&name, parts.iter().sum(), whole);
             if parts.iter().any(|&part| part < -1e-9) {
-                faults.0.push(format!("{name} has a negative part: {parts:?}"));
+                faults
+                    .0
+                    .push(format!("{name} has a negative part: {parts:?}"));
             }
         }
         let balance = row["load_balance"].as_f64().expect("every region ended");
         if !(0.0..=1.0 + 1e-9).contains(&balance) {
-            faults.0.push(format!("load balance {balance} of {}", row["name"]));
+            faults
+                .0
+                .push(format!("load balance {balance} of {}", row["name"]));
         }
     }
 }
@@ -177,7 +183,9 @@ fn efficiency(node: &Value, faults: &mut Faults) {
         faults.same(&format!("efficiency, {}", node["id"]), parts, loss(node));
     }
     if !(-1e-9..=1.0 + 1e-9).contains(&loss(node)) {
-        faults.0.push(format!("{} loses {}", node["id"], loss(node)));
+        faults
+            .0
+            .push(format!("{} loses {}", node["id"], loss(node)));
     }
     for child in children {
         efficiency(child, faults);
@@ -189,7 +197,14 @@ fn filters(run: &Recorded, mode: &str, all: &Value, faults: &mut Faults) {
     for filter in FILTERS {
         let opposite = format!("!({filter})");
         let left = |filter: &str| {
-            let views = ["-filters", filter, "-functions", "-Threads", "-CPUs", "-lines"];
+            let views = [
+                "-filters",
+                filter,
+                "-functions",
+                "-Threads",
+                "-CPUs",
+                "-lines",
+            ];
             reports(run, mode, &views)
         };
         let (kept, rest) = (left(filter), left(&opposite));
