@@ -118,7 +118,8 @@ impl Value {
             Value::Count(Some(count)) => count.to_string(),
             Value::Count(None) | Value::Maybe(None) => "-".to_owned(),
             Value::Word(word) => word.clone(),
-            Value::Delta(difference, _) if *difference == 0.0 => "0.".to_owned(),
+            // Sums of the same times in another order differ by less.
+            Value::Delta(difference, _) if difference.abs() < 1e-9 => "0.".to_owned(),
             Value::Delta(difference, decimals) => format!("{difference:+.decimals$}"),
             Value::Ratio(first, other) => match (*first == 0.0, *other == 0.0) {
                 (true, true) => "-".to_owned(),

@@ -87,8 +87,15 @@ impl App {
             }
             View::Disassembly => {
                 self.remember_line();
+                let row = self.cursor().selected;
+                let address = self.instructions.get(row).and_then(|at| at.address);
                 self.refresh();
-                self.select_instruction();
+                let mut all = self.instructions.iter();
+                let same = all.position(|at| address.is_some() && at.address == address);
+                match same {
+                    Some(row) => self.select_with_room(row),
+                    None => self.select_instruction(),
+                }
             }
             _ => {}
         }
@@ -120,7 +127,7 @@ impl App {
     pub(super) fn select_instruction(&mut self) {
         let of_line = self.line.and_then(|line| {
             let mut all = self.instructions.iter();
-            all.position(|at| at.line == line)
+            all.position(|at| at.line == line && at.address.is_some())
         });
         let mut rows = self.table.rows.iter();
         let hot = || rows.position(|row| matches!(row.source, Some(Part::Line { hot: true })));
