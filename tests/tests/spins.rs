@@ -1,0 +1,30 @@
+//! User code that spins on a flag is work with a leaf of its own, by either compiler's `flush`.
+
+use end_to_end::{Cell, compiler, tools};
+use fixtures::{Family, WaitPolicy, program};
+
+#[test]
+fn a_loop_around_flush_has_its_own_leaf() {
+    for family in [Family::Clang, Family::Gcc] {
+        let Some(compiler) = compiler(family) else {
+            println!("NOT RUN: no {family:?} with OpenMP");
+            continue;
+        };
+        let cell = Cell {
+            program: program("flush_spin").expect("it is in the catalogue"),
+            compiler: compiler.clone(),
+            library: None,
+            threads: 2,
+            policy: WaitPolicy::Passive,
+        };
+        let recorded = cell.record().unwrap_or_else(|error| panic!("{error}"));
+        let tree = tools().print(&recorded.experiment, &["-calltree"]);
+        let lines: Vec<&str> = tree.lines().collect();
+        let leaf = lines
+            .iter()
+            .position(|line| line.contains("<OMP flush spin>"));
+        let under = leaf.map(|at| lines[at - 1]).unwrap_or_default();
+        assert!(under.contains("await_turn"), "{}:\n{tree}", compiler.name);
+        recorded.discard();
+    }
+}
