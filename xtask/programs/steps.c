@@ -101,7 +101,7 @@ static double *filled(double value) {
 
 int main(int argc, char **argv) {
     long steps = argc > 1 ? atol(argv[1]) : 1000;
-    elements = argc > 2 ? atol(argv[2]) : 5000;
+    elements = argc > 2 ? atol(argv[2]) : 24000;
     position = filled(1.0);
     velocity = filled(0.1);
     force = filled(0.0);

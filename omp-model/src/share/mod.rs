@@ -10,6 +10,8 @@
 
 pub mod blame;
 mod digest;
+mod near;
+mod open;
 mod places;
 mod roots;
 mod sleeps;

@@ -216,8 +216,12 @@ fn in_construct(tag: Tag) -> bool {
 
 /// The heaviest stacks, in the order of stacks.
 fn heaviest(mut stacks: Vec<Seen>) -> Vec<Seen> {
-    stacks.sort_unstable_by_key(|s| (std::cmp::Reverse(s.count), s.stack, s.kernel));
-    stacks.truncate(BORROWED);
+    if stacks.len() > BORROWED {
+        stacks.select_nth_unstable_by_key(BORROWED, |s| {
+            (std::cmp::Reverse(s.count), s.stack, s.kernel)
+        });
+        stacks.truncate(BORROWED);
+    }
     stacks.sort_unstable();
     stacks
 }

@@ -16,9 +16,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::blame::{self, Causes, Role};
 use super::digest::{Count, Digest};
+use super::near::Near;
+use super::open::{Open, Times};
 use super::places::{Donor, Places, Survey, is_outside};
 use super::sleeps::{MARGIN, Sleeps};
-use super::{Group, Recording, Seen, Share, Shares, Tally, kind_of, parts_of, tag_of};
+use super::{Group, Recording, Seen, Share, Shares, kind_of, parts_of, tag_of};
 use crate::experiment::Samples;
 use crate::ids::{Nanos, StackId, TagId, ThreadId};
 use crate::rewrite::{Moment, Rewriter};
@@ -78,118 +80,6 @@ struct Borrower {
     group: Group,
     nanos: u64,
     blame: f64,
-}
-
-/// The groups that others may borrow from: of one thread's state, or of all that it did outside
-/// of constructs. They come in the order of time, those of a slice before its borrowers.
-#[derive(Debug, Default)]
-struct Near([NearOne; 3]);
-
-/// Those of one presence.
-#[derive(Debug, Default)]
-struct NearOne {
-    kept: Vec<Donor>,
-    /// The first and the last one of the last slice that has any, each until it is kept.
-    first: Option<Donor>,
-    last: Option<Donor>,
-    /// The last slice that has any.
-    slice: u32,
-    /// Whether a borrower came since then, to which the next one may be the nearest.
-    wanted: bool,
-}
-
-impl Near {
-    fn donor(&mut self, donor: Donor) {
-        let one = &mut self.0[donor.presence as usize];
-        let begins = one.slice != donor.slice || (one.first.is_none() && one.last.is_none());
-        one.slice = donor.slice;
-        if std::mem::take(&mut one.wanted) {
-            (one.first, one.last) = (None, None);
-            one.kept.push(donor);
-        } else if begins {
-            (one.first, one.last) = (Some(donor), None);
-        } else {
-            one.last = Some(donor);
-        }
-    }
-
-    /// Keeps what is nearest to a borrower. Of a slice, the first one is nearest to its own
-    /// borrowers, and the last one to later ones.
-    fn borrower(&mut self, slice: u32) {
-        for one in &mut self.0 {
-            let own = one.slice == slice;
-            if own || one.last.is_none() {
-                one.kept.extend(one.first.take());
-            } else {
-                one.first = None;
-                one.kept.extend(one.last.take());
-            }
-            one.wanted = true;
-        }
-    }
-}
-
-/// What is known so far of a slice.
-#[derive(Debug, Default)]
-struct Open {
-    /// Clock samples, by thread and whether in the kernel.
-    counts: Vec<(ThreadId, bool, Vec<Count>)>,
-    /// Samples at switches, and the sleeps that they began.
-    off: FxHashMap<(Group, StackId), Tally>,
-}
-
-impl Open {
-    fn add(&mut self, group: Group, stack: StackId, nanos: Option<u64>) {
-        self.off.entry((group, stack)).or_default().add(nanos);
-    }
-
-    /// The groups with their stacks, both in their order.
-    fn groups(self) -> Vec<(Group, Vec<Seen>)> {
-        let mut all: Vec<(Group, Seen)> = Vec::new();
-        let mut counts = self.counts;
-        counts.sort_by_key(|&(thread, ..)| thread);
-        for of_thread in counts.chunk_by(|one, other| one.0 == other.0) {
-            let first = all.len();
-            for (thread, kernel, counts) in of_thread {
-                all.extend(counts.iter().map(|count| {
-                    let group = Group {
-                        thread: *thread,
-                        tag: count.tag(),
-                        slice: 0,
-                        presence: Presence::Running,
-                    };
-                    let seen = Seen {
-                        stack: count.stack(),
-                        kernel: *kernel,
-                        count: count.count,
-                        plain: count.count,
-                        nanos: 0,
-                    };
-                    (group, seen)
-                }));
-            }
-            // A few stretches that are sorted already.
-            all[first..].sort_by_key(|(group, seen)| (group.tag, seen.stack, seen.kernel));
-        }
-        let mut groups: Vec<(Group, Vec<Seen>)> = Vec::new();
-        let mut push = |group: Group, seen: Seen| match groups.last_mut() {
-            Some((known, stacks)) if *known == group => match stacks.last_mut() {
-                Some(last) if (last.stack, last.kernel) == (seen.stack, seen.kernel) => {
-                    last.count += seen.count;
-                    last.plain += seen.plain;
-                }
-                _ => stacks.push(seen),
-            },
-            _ => groups.push((group, vec![seen])),
-        };
-        all.into_iter().for_each(|(group, seen)| push(group, seen));
-        let mut off: Vec<_> = self.off.into_iter().collect();
-        off.sort_unstable_by_key(|&(key, _)| key);
-        for ((group, stack), tally) in off {
-            push(group, tally.seen(stack, false));
-        }
-        groups
-    }
 }
 
 /// The pass.
@@ -523,12 +413,12 @@ impl<'a> Stream<'a> {
         let mut near: Vec<_> = self.near.into_iter().collect();
         near.sort_unstable_by_key(|&(key, _)| key);
         for ((thread, tag), near) in near {
-            for donor in near.0.into_iter().flat_map(|one| one.kept) {
+            for donor in near.into_kept() {
                 survey.donor(thread, tag, donor);
             }
         }
         for (thread, near) in self.outside {
-            let kept = near.0.into_iter().flat_map(|one| one.kept);
+            let kept = near.into_kept();
             kept.for_each(|donor| survey.outside(thread, donor));
         }
         let places = survey.places();
@@ -562,29 +452,6 @@ struct Placed {
     parts: Vec<(u32, u64)>,
     /// Its time by what it is to the others.
     roles: [(Option<Role>, u64); 2],
-}
-
-/// The measured time of the groups of a slice, in the order of groups; 0 where it was taken.
-struct Times(Vec<(Group, u64)>);
-
-impl Times {
-    /// The time that is left.
-    fn left(&self) -> impl Iterator<Item = (Group, u64)> + '_ {
-        self.0.iter().copied().filter(|&(_, nanos)| nanos > 0)
-    }
-
-    /// A group's time, to be taken.
-    fn of(&mut self, group: Group) -> Option<&mut u64> {
-        let at = self
-            .0
-            .binary_search_by_key(&key(group), |&(group, _)| key(group));
-        at.ok().map(|at| &mut self.0[at].1)
-    }
-}
-
-/// The order of groups in a slice.
-const fn key(group: Group) -> (ThreadId, TagId, Presence) {
-    (group.thread, group.tag, group.presence)
 }
 
 fn group_of(sample: &Sample) -> Group {

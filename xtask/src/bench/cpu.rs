@@ -42,10 +42,10 @@ impl Waits {
 
 /// Threads that spin, at 1 kHz with every peer and at 100 Hz with the kernel's floor.
 pub(super) fn spinning(bench: &mut Bench) -> Outcome {
-    let program = bench.application(7_000)?;
+    let program = bench.application(6_000)?;
     let floor = Some(Goal::Above(0.01, PERF.name));
     rounds(bench, "cpu", Waits::Spin, Rate::Kilohertz, &program, floor)?;
-    let program = bench.application(7_000)?;
+    let program = bench.application(6_000)?;
     rounds(
         bench,
         "cpu",

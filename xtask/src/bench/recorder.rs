@@ -31,7 +31,7 @@ fn add(bench: &mut Bench, group: &str, measure: (String, &'static str, Option<Go
 
 /// CPU time of collect, and bytes on disk, for each sample of the application.
 pub(super) fn samples(bench: &mut Bench) -> Outcome {
-    let program = bench.application(7_000)?;
+    let program = bench.application(6_000)?;
     for _ in 0..bench.runs {
         let folder = bench.folder().to_owned();
         let mut command = COLLECT.command(Rate::Kilohertz, &program, &folder);

@@ -77,14 +77,20 @@ impl Results {
             row.goal = goal_of(what, tool);
             return;
         }
-        self.rows.push(Row {
+        // The tools of a measure stand together.
+        let of_measure =
+            |row: &Row| (row.group.as_str(), row.measure.as_str()) == (group, what.name);
+        let last = self.rows.iter().rposition(of_measure);
+        let at = last.map_or(self.rows.len(), |last| last + 1);
+        let row = Row {
             group: group.to_owned(),
             measure: what.name.to_owned(),
             tool: tool.to_owned(),
             unit: what.unit.to_owned(),
             runs: vec![value],
             goal: goal_of(what, tool),
-        });
+        };
+        self.rows.insert(at, row);
     }
 
     /// The median of a tool in a measure.
