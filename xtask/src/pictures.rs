@@ -27,13 +27,12 @@ const PICTURES: [Picture; 5] = [
     Picture {
         name: "timeline",
         keys: &[
-            "9", "End", "Right", "Right", "Right", "Right", "Right", "Right", "Right", "Right",
-            "+", "+", "+", "+", "+", ".", ".", ".",
+            "9", "Down", "+", "+", ".", ".", ".", ".", ".", ".", ".", ".",
         ],
     },
     Picture {
         name: "flamegraph",
-        keys: &["5", "Down", "Down", "Down"],
+        keys: &["5", "x"],
     },
     Picture {
         name: "regions",
@@ -49,9 +48,6 @@ const PICTURES: [Picture; 5] = [
 
 /// Columns and lines of the terminal.
 const SIZE: (usize, usize) = (120, 30);
-
-/// The name of tmux's server, which no other use of it has.
-const SERVER: &str = "parallax-pictures";
 
 /// How long the program may take to open an experiment, and to answer a key.
 const OPEN: Duration = Duration::from_secs(3);
@@ -76,7 +72,7 @@ pub(crate) fn pictures(experiment: Option<&str>) -> Outcome {
     std::fs::create_dir_all(&folder)
         .map_err(|error| format!("{} cannot be made: {error}", folder.display()))?;
     for picture in PICTURES {
-        let screen = captured(&experiment, picture.keys)?;
+        let screen = captured(&experiment, &picture)?;
         let path = folder.join(format!("{}.svg", picture.name));
         std::fs::write(&path, svg(&cells(&screen), SIZE.0))
             .map_err(|error| format!("{} cannot be written: {error}", path.display()))?;
@@ -85,9 +81,11 @@ pub(crate) fn pictures(experiment: Option<&str>) -> Outcome {
     Ok(())
 }
 
-fn tmux(words: &[&str]) -> Outcome<String> {
+/// Asks a server of tmux that is no other's, one for each picture: one that ends takes a moment.
+fn tmux(picture: &Picture, words: &[&str]) -> Outcome<String> {
+    let server = format!("parallax-pictures-{}", picture.name);
     let mut command = Command::new("tmux");
-    command.args(["-L", SERVER, "-f", "/dev/null"]).args(words);
+    command.args(["-L", &server, "-f", "/dev/null"]).args(words);
     let output = command
         .output()
         .map_err(|error| cannot_start(&command, &error))?;
@@ -102,30 +100,33 @@ fn tmux(words: &[&str]) -> Outcome<String> {
 }
 
 /// The screen after some keys, with its colours as escape sequences.
-fn captured(experiment: &Path, keys: &[&str]) -> Outcome<String> {
+fn captured(experiment: &Path, picture: &Picture) -> Outcome<String> {
     let analyzer = target().join("release/analyzer");
     let (width, height) = (SIZE.0.to_string(), SIZE.1.to_string());
     let program = analyzer.display().to_string();
     let experiment = experiment.display().to_string();
-    tmux(&[
-        "new-session",
-        "-d",
-        "-x",
-        &width,
-        "-y",
-        &height,
-        "env",
-        "TERM=xterm-256color",
-        &program,
-        &experiment,
-    ])?;
+    tmux(
+        picture,
+        &[
+            "new-session",
+            "-d",
+            "-x",
+            &width,
+            "-y",
+            &height,
+            "env",
+            "TERM=xterm-256color",
+            &program,
+            &experiment,
+        ],
+    )?;
     sleep(OPEN);
-    for key in keys {
-        tmux(&["send-keys", key])?;
+    for key in picture.keys {
+        tmux(picture, &["send-keys", key])?;
         sleep(ANSWER);
     }
-    let screen = tmux(&["capture-pane", "-e", "-p"]);
-    tmux(&["kill-server"])?;
+    let screen = tmux(picture, &["capture-pane", "-e", "-N", "-p"]);
+    tmux(picture, &["kill-server"])?;
     screen
 }
 
