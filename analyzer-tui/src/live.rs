@@ -153,7 +153,7 @@ impl Follower {
     ///
     /// # Errors
     /// One sentence, if nothing can be read, which may change.
-    pub fn next(&mut self) -> Result<Option<(Recording, Progress)>, String> {
+    pub fn look(&mut self) -> Result<Option<(Recording, Progress)>, String> {
         std::thread::sleep(self.wait);
         self.wait = LOOK;
         let length = std::fs::metadata(self.path.join(RECORDS)).map_or(0, |file| file.len());

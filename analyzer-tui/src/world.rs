@@ -88,7 +88,7 @@ pub(crate) fn follow(path: &Path, sender: Sender<Happening>) {
     thread::spawn(move || {
         loop {
             // What cannot be read yet may be whole at the next look.
-            let Ok(Some((recording, progress))) = follower.next() else {
+            let Ok(Some((recording, progress))) = follower.look() else {
                 continue;
             };
             let grown = Happening::Grown(Arc::new(recording), progress);

@@ -90,9 +90,9 @@ fn a_follower_reads_up_to_the_last_whole_frame_and_ends_with_the_whole() {
     std::fs::create_dir(&path).unwrap();
     std::fs::copy(whole.join(HEADER), path.join(HEADER)).unwrap();
     let mut follower = Follower::new(&path);
-    assert!(follower.next().unwrap().is_none(), "there is nothing yet");
+    assert!(follower.look().unwrap().is_none(), "there is nothing yet");
     std::fs::write(path.join(RECORDS), &records[..records.len() - 40]).unwrap();
-    let (recording, progress) = follower.next().unwrap().unwrap();
+    let (recording, progress) = follower.look().unwrap().unwrap();
     assert!(!progress.finished);
     assert_eq!(
         recording.warnings,
@@ -100,9 +100,9 @@ fn a_follower_reads_up_to_the_last_whole_frame_and_ends_with_the_whole() {
         "to be unfinished is no damage"
     );
     assert_eq!(progress.until, Nanos(2_200_000_000));
-    assert!(follower.next().unwrap().is_none(), "nothing was added");
+    assert!(follower.look().unwrap().is_none(), "nothing was added");
     std::fs::write(path.join(RECORDS), &records).unwrap();
-    let (recording, progress) = follower.next().unwrap().unwrap();
+    let (recording, progress) = follower.look().unwrap().unwrap();
     assert!(progress.finished);
     assert_eq!(recording.experiment.tables.threads.len(), 2);
 }
