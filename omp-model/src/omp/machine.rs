@@ -104,6 +104,9 @@ impl Machine {
         }
         match what {
             What::ThreadBegin(kind) => self.thread_begin(now, kind),
+            // A nested team's thread of libgomp's ends on its way out of the join barrier, which is
+            // over when the region is, or with the thread.
+            What::ThreadEnd if matches!(stack.top().cause, Cause::Sync(Sync::BarrierParallel)) => {}
             What::ThreadEnd => self.unwind(now.thread, 1),
             What::ParallelBegin {
                 region,

@@ -164,6 +164,28 @@ fn a_call_that_works_is_overhead_at_its_place_until_it_ends_or_the_thread_goes_o
 }
 
 #[test]
+fn a_thread_that_ends_in_its_join_barrier_waits_until_the_region_or_itself_is_over() {
+    for over in [parallel_end(7), What::Exit] {
+        let mut scene = Scene::new(2);
+        scene.fork(7, StackId::EMPTY, &[0, 1]);
+        scene.at(10, 1, sync(Sync::BarrierParallel, 7));
+        scene.at(20, 1, What::ThreadEnd);
+        assert_eq!(scene.state(1), ImplicitBarrier);
+        let thread = u32::from(over == What::Exit);
+        scene.at(30, thread, over);
+        if thread == PRIMARY {
+            assert_eq!(scene.state(1), Idle);
+        }
+        scene.at(40, PRIMARY, parallel_end(7));
+        let waits = scene
+            .booked(1)
+            .into_iter()
+            .find(|row| row.0 == ImplicitBarrier);
+        assert_eq!(waits.map(|row| row.2), Some(20));
+    }
+}
+
+#[test]
 fn a_lock_in_serial_code_goes_back_to_serial() {
     let mut scene = Scene::new(1);
     scene.on(PRIMARY, acquire(Mutex::Lock));
