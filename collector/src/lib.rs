@@ -30,6 +30,7 @@ pub mod objects;
 pub mod openmp;
 pub mod perf;
 pub mod processes;
+pub mod progress;
 pub mod record;
 pub mod runtimes;
 pub mod stacks;

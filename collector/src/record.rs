@@ -20,6 +20,7 @@ use crate::openmp::OpenMp;
 use crate::perf::open::Rings;
 use crate::perf::plan::{Plan, Situation};
 use crate::processes::{Libraries, Processes};
+use crate::progress::Watched;
 use crate::sys::{self, Ended, Signals};
 use crate::{experiment, facts, library};
 
@@ -359,10 +360,13 @@ impl Session {
     fn resolve(&self, writer: &mut Writer) -> Result<(), ExperimentError> {
         // Symbols can take seconds: whoever kills collect now has a whole recording without.
         writer.header(&self.header)?;
-        let mut files = Files {
+        let files = Files {
             vdso: sys::vdso().map(Into::into),
             kernel: Cache::of_user(),
         };
+        let mut files = Watched::new(files, |path| {
+            eprintln!("collect: reading the symbols of {path} ...");
+        });
         writer.symbols(&symbolize::resolve(&self.merge.tables, &mut files))
     }
 

@@ -1,0 +1,126 @@
+//! What collect is at when the end of a recording takes long: symbols of large programs.
+
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use omp_model::kallsyms::KernelFunction;
+use omp_model::symbolize::SymbolSource;
+use omp_model::tables::Module;
+use unwinder::Symbols;
+
+/// How long there is nothing to say.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A source of symbols that names the load object which it is at, once a second at most, beginning
+/// when a second has passed.
+pub struct Watched<S> {
+    source: S,
+    /// `None` when it is over.
+    names: Option<Sender<String>>,
+    watcher: Option<JoinHandle<()>>,
+}
+
+impl<S> Watched<S> {
+    /// Of another source; `say` takes the load object's path.
+    pub fn new(source: S, say: impl Fn(&str) + Send + 'static) -> Watched<S> {
+        let (names, arriving) = channel::<String>();
+        let watch = move || {
+            let (mut at, mut said) = (String::new(), String::new());
+            loop {
+                match arriving.recv_timeout(PATIENCE) {
+                    Ok(name) => {
+                        at = name;
+                        continue;
+                    }
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => return,
+                }
+                if at != said {
+                    say(&at);
+                    said.clone_from(&at);
+                }
+            }
+        };
+        // Without a thread nothing is said, and nothing else is different.
+        let watcher = thread::Builder::new().spawn(watch).ok();
+        Watched {
+            source,
+            names: Some(names),
+            watcher,
+        }
+    }
+}
+
+impl<S> Drop for Watched<S> {
+    fn drop(&mut self) {
+        self.names = None;
+        if let Some(watcher) = self.watcher.take() {
+            // It ends by itself when the names do; what it could not say is of no use any more.
+            let _ = watcher.join();
+        }
+    }
+}
+
+impl<S: SymbolSource> SymbolSource for Watched<S> {
+    fn symbols(&mut self, module: &Module) -> Result<Symbols, String> {
+        if let Some(names) = &self.names {
+            let _ = names.send(module.path.clone());
+        }
+        self.source.symbols(module)
+    }
+
+    fn kernel(&mut self, addresses: &[u64]) -> Result<Vec<Option<KernelFunction>>, String> {
+        if let Some(names) = &self.names {
+            let _ = names.send("the kernel".to_owned());
+        }
+        self.source.kernel(addresses)
+    }
+
+    fn source(&mut self, path: &str) -> Option<String> {
+        self.source.source(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use omp_model::tables::RuntimeKind;
+
+    use super::*;
+
+    /// Takes its time for one load object.
+    struct Slow;
+
+    impl SymbolSource for Slow {
+        fn symbols(&mut self, module: &Module) -> Result<Symbols, String> {
+            if module.path == "/large" {
+                thread::sleep(PATIENCE + PATIENCE / 2);
+            }
+            Err("none".to_owned())
+        }
+
+        fn kernel(&mut self, _: &[u64]) -> Result<Vec<Option<KernelFunction>>, String> {
+            Err("none".to_owned())
+        }
+    }
+
+    #[test]
+    fn only_what_takes_long_is_named() {
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let saying = Arc::clone(&said);
+        let say = move |name: &str| saying.lock().unwrap().push(name.to_owned());
+        let mut watched = Watched::new(Slow, say);
+        for path in ["/small", "/large", "/smaller"] {
+            let module = Module {
+                path: path.to_owned(),
+                build_id: String::new(),
+                runtime: RuntimeKind::None,
+            };
+            assert!(watched.symbols(&module).is_err());
+        }
+        drop(watched);
+        assert_eq!(*said.lock().unwrap(), ["/large"]);
+    }
+}
