@@ -244,19 +244,21 @@ impl Values {
 mod tests {
     use super::*;
 
-    fn loops(bytes: &[u8]) -> Vec<Range<u64>> {
-        waiting_loops(&decode(bytes, 0x1000), &mut |_| Call::Fence)
+    /// Begin and end of each.
+    fn loops(bytes: &[u8]) -> Vec<(u64, u64)> {
+        let found = waiting_loops(&decode(bytes, 0x1000), &mut |_| Call::Fence);
+        found.iter().map(|at| (at.start, at.end)).collect()
     }
 
     #[test]
     fn a_loop_around_a_read_waits() {
         // mov (%rdi),%eax; test %eax,%eax; je -6
         let bytes = [0x8b, 0x07, 0x85, 0xc0, 0x74, 0xfa, 0xc3];
-        assert_eq!(loops(&bytes), [0x1000..0x1006]);
+        assert_eq!(loops(&bytes), [(0x1000, 0x1006)]);
         // cmpl $0,(%rdi); je -5
         assert_eq!(
             loops(&[0x83, 0x3f, 0x00, 0x74, 0xfb, 0xc3]),
-            [0x1000..0x1005]
+            [(0x1000, 0x1005)]
         );
     }
 
@@ -266,15 +268,15 @@ mod tests {
         let gcc = [
             0xf0, 0x48, 0x83, 0x0c, 0x24, 0x00, 0x8b, 0x07, 0x39, 0xc6, 0x7f, 0xf4, 0xc3,
         ];
-        assert_eq!(loops(&gcc), [0x1000..0x100c]);
+        assert_eq!(loops(&gcc), [(0x1000, 0x100c)]);
         // mfence; mov (%rdi),%eax; test %eax,%eax; je -9
         let mfence = [0x0f, 0xae, 0xf0, 0x8b, 0x07, 0x85, 0xc0, 0x74, 0xf7, 0xc3];
-        assert_eq!(loops(&mfence), [0x1000..0x1009]);
+        assert_eq!(loops(&mfence), [(0x1000, 0x1009)]);
         // call flush; mov (%rbx),%eax; cmp %ebp,%eax; jl -11
         let clang = [
             0xe8, 0x00, 0x10, 0x00, 0x00, 0x8b, 0x03, 0x39, 0xe8, 0x7c, 0xf5, 0xc3,
         ];
-        assert_eq!(loops(&clang), [0x1000..0x100b]);
+        assert_eq!(loops(&clang), [(0x1000, 0x100b)]);
     }
 
     #[test]
@@ -283,10 +285,10 @@ mod tests {
         let counted = [
             0xf3, 0x90, 0xff, 0xc9, 0x74, 0x06, 0x8b, 0x07, 0x85, 0xc0, 0x74, 0xf4, 0xc3,
         ];
-        assert_eq!(loops(&counted), [0x1000..0x100c]);
+        assert_eq!(loops(&counted), [(0x1000, 0x100c)]);
         // pause; xchg %eax,(%rdi); test %eax,%eax; jne -8
         let taking = [0xf3, 0x90, 0x87, 0x07, 0x85, 0xc0, 0x75, 0xf8, 0xc3];
-        assert_eq!(loops(&taking), [0x1000..0x1008]);
+        assert_eq!(loops(&taking), [(0x1000, 0x1008)]);
     }
 
     #[test]
