@@ -7,7 +7,8 @@
 //! seen, and of the groups that it may borrow from only those nearest in time are kept.
 //!
 //! Blame is charged as a slice is closed, when the places of borrowed time are not known yet: that
-//! time counts as what its state alone says, work or waiting.
+//! time counts as what its state alone says, work or waiting. Where its places say otherwise in
+//! the end, a second pass charges by what they say.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -23,6 +24,7 @@ use super::sleeps::{MARGIN, Sleeps};
 use super::{Group, Recording, Seen, Share, Shares, kind_of, parts_of, tag_of};
 use crate::experiment::Samples;
 use crate::ids::{Nanos, StackId, TagId, ThreadId};
+use crate::profile::Shown;
 use crate::rewrite::{Moment, Rewriter};
 use crate::rows::{SLICE, Sample};
 use crate::state::Presence;
@@ -30,7 +32,18 @@ use crate::tables::ThreadKind;
 
 /// One pass over the samples; the shares have no slices, and their blame is charged.
 pub(super) fn shares(recording: &Recording<'_>, samples: &Samples) -> Shares {
-    let mut stream = Stream::new(recording);
+    let mut known = Known::default();
+    loop {
+        match pass(recording, samples, known) {
+            Ok(shares) => return shares,
+            Err(found) => known = found,
+        }
+    }
+}
+
+/// The shares, or what has to be known for them of time that borrows its places.
+fn pass(recording: &Recording<'_>, samples: &Samples, known: Known) -> Result<Shares, Known> {
+    let mut stream = Stream::new(recording, known);
     let index = samples.index();
     // The earliest time that this frame or a later one begins at.
     let mut begins = vec![u64::MAX; index.len() + 1];
@@ -46,9 +59,36 @@ pub(super) fn shares(recording: &Recording<'_>, samples: &Samples) -> Shares {
     }
     // Times within a thread's frame went backwards, which no recording of ours has: nothing is
     // closed before everything was seen.
-    let mut stream = Stream::new(recording);
+    let mut stream = Stream::new(recording, stream.known);
     samples.in_order(Digest::of, |_, digest| stream.add(digest));
     stream.finish()
+}
+
+/// Of groups that borrow their places, what those say and their state alone does not.
+type Known = FxHashMap<Group, Roles>;
+
+/// Time by what it is to the other threads, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Roles {
+    works: u64,
+    waits: u64,
+}
+
+impl Roles {
+    fn add(&mut self, role: Option<Role>, nanos: u64) {
+        match role {
+            Some(Role::Works) => self.works += nanos,
+            Some(Role::Waits) => self.waits += nanos,
+            None => {}
+        }
+    }
+
+    fn each(self) -> [(Option<Role>, u64); 2] {
+        [
+            (Some(Role::Works), self.works),
+            (Some(Role::Waits), self.waits),
+        ]
+    }
 }
 
 /// Where a thread was seen, in one state, on or off its CPU.
@@ -79,7 +119,10 @@ struct Sum {
 struct Borrower {
     group: Group,
     nanos: u64,
-    blame: f64,
+    /// What it was taken to be when its slice was closed.
+    roles: Roles,
+    /// What a second of its work is charged with, in seconds.
+    rate: f64,
 }
 
 /// The pass.
@@ -103,11 +146,13 @@ struct Stream<'a> {
     near: FxHashMap<(ThreadId, TagId), Near>,
     outside: FxHashMap<ThreadId, Near>,
     borrowers: Vec<Borrower>,
-    roles: FxHashMap<(TagId, ThreadKind), Option<Role>>,
+    /// What a state alone is shown as.
+    roles: FxHashMap<(TagId, ThreadKind), Shown>,
+    known: Known,
 }
 
 impl<'a> Stream<'a> {
-    fn new(recording: &'a Recording<'a>) -> Stream<'a> {
+    fn new(recording: &'a Recording<'a>, known: Known) -> Stream<'a> {
         let sums = recording.sums;
         let mut order: Vec<u32> = (0..sums.len() as u32).collect();
         order.sort_unstable_by_key(|&at| {
@@ -131,6 +176,7 @@ impl<'a> Stream<'a> {
             outside: FxHashMap::default(),
             borrowers: Vec::new(),
             roles: FxHashMap::default(),
+            known,
         }
     }
 
@@ -197,10 +243,10 @@ impl<'a> Stream<'a> {
                 None => 0,
             };
             let rows = self.place(group, nanos, &stacks);
-            for &(role, nanos) in &rows.roles {
-                let moment = moments
-                    .entry(self.causes.process(group.thread))
-                    .or_default();
+            let moment = moments
+                .entry(self.causes.process(group.thread))
+                .or_default();
+            for (role, nanos) in rows.roles.each() {
                 moment.add(role, group.thread, group.tag, nanos as f64 / 1e9);
             }
             placed.push(rows);
@@ -216,11 +262,13 @@ impl<'a> Stream<'a> {
         }
         let first = self.borrowers.len();
         for (group, nanos) in times.left() {
-            let role = self.role_of_tag(group);
+            let roles = self.roles_of(group, nanos);
             let moment = moments
                 .entry(self.causes.process(group.thread))
                 .or_default();
-            moment.add(role, group.thread, group.tag, nanos as f64 / 1e9);
+            for (role, nanos) in roles.each() {
+                moment.add(role, group.thread, group.tag, nanos as f64 / 1e9);
+            }
             if self.is_outside(group) {
                 self.outside
                     .entry(group.thread)
@@ -232,8 +280,8 @@ impl<'a> Stream<'a> {
             self.borrowers.push(Borrower {
                 group,
                 nanos,
-                // Until the rate is known, whether there is one.
-                blame: if role == Some(Role::Works) { 1.0 } else { 0.0 },
+                roles,
+                rate: 0.0,
             });
         }
         let mut rates = FxHashMap::<(ThreadId, TagId), f64>::default();
@@ -257,7 +305,7 @@ impl<'a> Stream<'a> {
             }
         }
         for borrower in &mut self.borrowers[first..] {
-            borrower.blame *= borrower.nanos as f64 / 1e9 * rate(borrower.group);
+            borrower.rate = rate(borrower.group);
         }
         self.closed = self.closed.max(slice + 1);
     }
@@ -304,7 +352,7 @@ impl<'a> Stream<'a> {
         let mut placed = Placed {
             group,
             parts: Vec::with_capacity(stacks.len()),
-            roles: [(Some(Role::Works), 0), (Some(Role::Waits), 0)],
+            roles: Roles::default(),
         };
         for (seen, part) in stacks.iter().zip(parts) {
             let at = self.spot(group, seen);
@@ -314,11 +362,7 @@ impl<'a> Stream<'a> {
                 sum.count += seen.count;
             }
             sum.nanos += part;
-            for (role, all) in &mut placed.roles {
-                if *role == sum.role {
-                    *all += part;
-                }
-            }
+            placed.roles.add(sum.role, part);
             placed.parts.push((at, part));
         }
         placed
@@ -359,23 +403,93 @@ impl<'a> Stream<'a> {
         at
     }
 
-    /// What time of a state is to the others if nothing is known of its stack.
-    fn role_of_tag(&mut self, group: Group) -> Option<Role> {
+    /// What time of a group without samples is to the others, as far as is known by now.
+    fn roles_of(&mut self, group: Group, nanos: u64) -> Roles {
+        if let Some(&known) = self.known.get(&group) {
+            return known;
+        }
         let kind = kind_of(self.recording.tables, group.thread);
-        let role = match self.roles.get(&(group.tag, kind)) {
-            Some(&role) => role,
+        let shown = match self.roles.get(&(group.tag, kind)) {
+            Some(&shown) => shown,
             None => {
                 let (_, shown) = self.rewriter.user_place(group.tag, kind);
-                let role = Role::of(Presence::Running, shown);
-                self.roles.insert((group.tag, kind), role);
-                role
+                self.roles.insert((group.tag, kind), shown);
+                shown
             }
         };
-        // Who is off the CPU does not work.
-        role.filter(|&role| role == Role::Waits || group.presence == Presence::Running)
+        let mut roles = Roles::default();
+        roles.add(Role::of(group.presence, shown), nanos);
+        roles
     }
 
-    fn finish(mut self) -> Shares {
+    /// The time of groups without samples, at the places that they borrow; or, if those say
+    /// otherwise than was taken when their slices were closed, what they say.
+    fn borrowed(&mut self, places: &Places<'_>) -> Result<Vec<Share>, Known> {
+        type Key = (Group, Option<(StackId, bool)>, bool);
+        let mut sums = FxHashMap::<Key, (u64, f64)>::default();
+        let mut found = std::mem::take(&mut self.known);
+        let mut wrong = false;
+        for &Borrower {
+            group,
+            nanos,
+            roles: taken,
+            rate,
+        } in &self.borrowers
+        {
+            let source = places.of(group);
+            let folded = Group { slice: 0, ..group };
+            let thread = kind_of(self.recording.tables, group.thread);
+            let mut roles = Roles::default();
+            let mut add = |at, shown, part: u64| {
+                let role = Role::of(group.presence, shown);
+                roles.add(role, part);
+                let sum = sums.entry((folded, at, source.inferred)).or_default();
+                sum.0 += part;
+                if role == Some(Role::Works) {
+                    sum.1 += part as f64 / 1e9 * rate;
+                }
+            };
+            if source.stacks.is_empty() {
+                let (_, shown) = self.rewriter.user_place(group.tag, thread);
+                add(None, shown, nanos);
+            }
+            let parts = parts_of(nanos, source.stacks, false);
+            for (seen, part) in source.stacks.iter().zip(parts) {
+                let shown = self.rewriter.shown(Moment {
+                    stack: seen.stack,
+                    tag: group.tag,
+                    thread,
+                });
+                add(Some((seen.stack, seen.kernel)), shown, part);
+            }
+            if roles != taken {
+                wrong = true;
+                found.insert(group, roles);
+            }
+        }
+        if wrong {
+            return Err(found);
+        }
+        let mut sums: Vec<_> = sums.into_iter().collect();
+        sums.sort_unstable_by_key(|&((group, at, inferred), _)| (group, at, Reverse(inferred)));
+        let share = |((group, at, inferred), (nanos, blame)): (Key, (u64, f64))| Share {
+            group,
+            at: at.map(|(stack, kernel)| Seen {
+                stack,
+                kernel,
+                count: 0,
+                plain: 0,
+                nanos: 0,
+            }),
+            inferred,
+            own: false,
+            nanos,
+            blame,
+        };
+        Ok(sums.into_iter().map(share).collect())
+    }
+
+    fn finish(mut self) -> Result<Shares, Known> {
         while let Some(slice) = self.next_slice() {
             self.close(slice);
         }
@@ -410,14 +524,14 @@ impl<'a> Stream<'a> {
         for sum in self.recording.sums {
             survey.time(sum.thread, sum.tag);
         }
-        let mut near: Vec<_> = self.near.into_iter().collect();
+        let mut near: Vec<_> = std::mem::take(&mut self.near).into_iter().collect();
         near.sort_unstable_by_key(|&(key, _)| key);
         for ((thread, tag), near) in near {
             for donor in near.into_kept() {
                 survey.donor(thread, tag, donor);
             }
         }
-        for (thread, near) in self.outside {
+        for (thread, near) in std::mem::take(&mut self.outside) {
             let kept = near.into_kept();
             kept.for_each(|donor| survey.outside(thread, donor));
         }
@@ -434,14 +548,14 @@ impl<'a> Stream<'a> {
                 blame: sum.blame,
             })
             .collect();
-        shares.extend(borrowed(&self.borrowers, &places));
+        shares.extend(self.borrowed(&places)?);
         let mut evidence: Vec<Moment> = evidence.into_iter().collect();
         evidence.sort_unstable_by_key(|m| (m.stack, m.tag, m.thread as u8));
-        Shares {
+        Ok(Shares {
             shares,
             evidence,
             idle: places.idle().clone(),
-        }
+        })
     }
 }
 
@@ -451,7 +565,7 @@ struct Placed {
     /// At which sum, and how much.
     parts: Vec<(u32, u64)>,
     /// Its time by what it is to the others.
-    roles: [(Option<Role>, u64); 2],
+    roles: Roles,
 }
 
 fn group_of(sample: &Sample) -> Group {
@@ -481,50 +595,4 @@ fn seen(spot: &Spot, count: u32) -> Seen {
         plain: count,
         nanos: 0,
     }
-}
-
-/// The time of groups without samples, at the places that they borrow.
-fn borrowed(borrowers: &[Borrower], places: &Places<'_>) -> Vec<Share> {
-    type Key = (Group, Option<(StackId, bool)>, bool);
-    let mut sums = FxHashMap::<Key, (u64, f64)>::default();
-    for &Borrower {
-        group,
-        nanos,
-        blame,
-    } in borrowers
-    {
-        let source = places.of(group);
-        let folded = Group { slice: 0, ..group };
-        let mut add = |at, part: u64| {
-            let sum = sums.entry((folded, at, source.inferred)).or_default();
-            sum.0 += part;
-            sum.1 += blame * part as f64 / nanos as f64;
-        };
-        if source.stacks.is_empty() {
-            add(None, nanos);
-        }
-        let parts = parts_of(nanos, source.stacks, false);
-        for (seen, part) in source.stacks.iter().zip(parts) {
-            add(Some((seen.stack, seen.kernel)), part);
-        }
-    }
-    let mut sums: Vec<_> = sums.into_iter().collect();
-    sums.sort_unstable_by_key(|&((group, at, inferred), _)| (group, at, Reverse(inferred)));
-    let shares = sums
-        .into_iter()
-        .map(|((group, at, inferred), (nanos, blame))| Share {
-            group,
-            at: at.map(|(stack, kernel)| Seen {
-                stack,
-                kernel,
-                count: 0,
-                plain: 0,
-                nanos: 0,
-            }),
-            inferred,
-            own: false,
-            nanos,
-            blame,
-        });
-    shares.collect()
 }

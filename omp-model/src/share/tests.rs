@@ -517,9 +517,9 @@ fn time_that_no_sample_tells_of_stands_on_what_all_stacks_of_its_thread_share() 
     );
 }
 
-/// What a profile says of each place, over all slices: seconds, samples.
-fn over_slices(fed: &Fed, profile: &Profile) -> BTreeMap<String, (f64, u32)> {
-    let mut sums = BTreeMap::<String, (f64, u32)>::new();
+/// What a profile says of each place, over all slices: seconds, samples, blame.
+fn over_slices(fed: &Fed, profile: &Profile) -> BTreeMap<String, (f64, u32, f64)> {
+    let mut sums = BTreeMap::<String, (f64, u32, f64)>::new();
     for item in &profile.items {
         let name = fed.name(&profile.paths, item.path);
         let key = format!(
@@ -535,8 +535,9 @@ fn over_slices(fed: &Fed, profile: &Profile) -> BTreeMap<String, (f64, u32)> {
         let sum = sums.entry(key).or_default();
         sum.0 += item.seconds;
         sum.1 += item.samples;
+        sum.2 += item.blame;
     }
-    sums.retain(|_, &mut (seconds, samples)| seconds > 0.0 || samples > 0);
+    sums.retain(|_, &mut (seconds, samples, _)| seconds > 0.0 || samples > 0);
     sums
 }
 
@@ -587,49 +588,12 @@ fn one_pass_over_the_samples_gives_the_sums_of_all_slices() {
             for ((name, expected), got) in expected.iter().zip(got.values()) {
                 assert!((expected.0 - got.0).abs() < 1e-9, "seed {seed}: {name}");
                 assert_eq!(expected.1, got.1, "seed {seed}: {name}");
+                let (expected, got) = (expected.2, got.2);
+                assert!(
+                    (expected - got).abs() < 1e-6,
+                    "seed {seed}: {name} is blamed for {expected} {got}"
+                );
             }
-        }
-        // Borrowed time has no place yet when blame is charged: it is the same without any.
-        let all = fed.samples.iter();
-        let own: FxHashSet<Group> = all
-            .filter(|sample| sample.kind.presence() == Presence::Running)
-            .map(|sample| Group {
-                thread: sample.thread,
-                tag: sample.tag,
-                slice: (sample.time.0 / SLICE.0) as u32,
-                presence: Presence::Running,
-            })
-            .collect();
-        let sums = fed.sums.iter().filter(|sum| {
-            own.contains(&Group {
-                thread: sum.thread,
-                tag: sum.tag,
-                slice: sum.slice,
-                presence: sum.presence,
-            })
-        });
-        let sums: Vec<Sum> = sums.copied().collect();
-        let recording = Recording {
-            sums: &sums,
-            ..recording
-        };
-        let mut sliced = profile(&recording, samples.iter(), ViewMode::User);
-        blame::charge(&mut sliced, recording.tables, recording.intervals);
-        let streamed = Shares::folded(&recording, &samples).profile(&recording, ViewMode::User);
-        let blame = |profile: &Profile| {
-            let mut threads = BTreeMap::<ThreadId, f64>::new();
-            for item in &profile.items {
-                *threads.entry(item.thread).or_default() += item.blame;
-            }
-            threads
-        };
-        let (expected, got) = (blame(&sliced), blame(&streamed));
-        for (thread, expected) in expected {
-            let got = got.get(&thread).copied().unwrap_or(0.0);
-            assert!(
-                (expected - got).abs() < 1e-6,
-                "seed {seed}: {expected} {got}"
-            );
         }
     }
 }
