@@ -79,7 +79,10 @@ impl Recorder {
     /// is complete.
     pub fn stop(&mut self) {
         let id = self.child.id().to_string();
-        let told = Command::new("kill").args(["-s", "INT", &id]).status();
+        // The shell's own: small systems have no such program.
+        let told = Command::new("sh")
+            .args(["-c", "kill -s INT $0", &id])
+            .status();
         if told.is_ok_and(|status| status.success()) {
             // It cannot be waited for only if it was waited for before.
             let _ = self.child.wait();

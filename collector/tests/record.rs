@@ -367,8 +367,8 @@ fn what_a_process_sends_to_collect_goes_to_the_program() {
     wait_for(&folder().join("ready"));
     let pid = running.id().to_string();
     assert!(
-        Command::new("kill")
-            .arg(&pid)
+        Command::new("sh")
+            .args(["-c", "kill $0", &pid])
             .status()
             .expect("kill")
             .success()

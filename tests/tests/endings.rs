@@ -56,10 +56,10 @@ fn child_of(parent: u32) -> u32 {
 }
 
 fn kill(process: u32) {
-    let status = Command::new("kill")
-        .args(["-9", &process.to_string()])
+    let status = Command::new("sh")
+        .args(["-c", "kill -9 $0", &process.to_string()])
         .status();
-    assert!(status.expect("kill is there").success());
+    assert!(status.expect("there is a shell").success());
 }
 
 /// The function list, and total, work and wait of `<Total>`.

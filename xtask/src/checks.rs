@@ -25,6 +25,7 @@ pub(crate) fn test() -> ExitCode {
         // Its tests pass over a language that has no compiler.
         println!("Without Fortran: {sentence}");
     }
+    note(packages::cxx("the tests' C++ programs"));
     note(component("rustfmt", "fmt"));
     note(component("clippy", "clippy"));
     note(run(cargo().args(["fmt", "--all", "--check"])));

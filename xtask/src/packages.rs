@@ -17,6 +17,7 @@ pub(crate) struct Manager {
     update: Option<&'static [&'static str]>,
     clang: &'static [&'static str],
     gfortran: &'static str,
+    cxx: &'static str,
 }
 
 const MANAGERS: &[Manager] = &[
@@ -26,6 +27,7 @@ const MANAGERS: &[Manager] = &[
         update: Some(&["update"]),
         clang: &["clang", "libomp-dev"],
         gfortran: "gfortran",
+        cxx: "g++",
     },
     Manager {
         program: "dnf",
@@ -33,6 +35,7 @@ const MANAGERS: &[Manager] = &[
         update: None,
         clang: &["clang", "libomp-devel"],
         gfortran: "gcc-gfortran",
+        cxx: "gcc-c++",
     },
     Manager {
         program: "zypper",
@@ -40,6 +43,7 @@ const MANAGERS: &[Manager] = &[
         update: None,
         clang: &["clang", "libomp-devel"],
         gfortran: "gcc-fortran",
+        cxx: "gcc-c++",
     },
     Manager {
         program: "pacman",
@@ -47,6 +51,7 @@ const MANAGERS: &[Manager] = &[
         update: None,
         clang: &["clang", "openmp"],
         gfortran: "gcc-fortran",
+        cxx: "gcc",
     },
 ];
 
@@ -148,6 +153,15 @@ pub(crate) fn gfortran(for_what: &str) -> Outcome {
         return Ok(());
     }
     let package = manager().map_or("gfortran", |m| m.gfortran);
+    install(&[package.to_owned()], for_what)
+}
+
+/// A g++, installed if need be.
+pub(crate) fn cxx(for_what: &str) -> Outcome {
+    if works(Command::new("g++").arg("--version")) {
+        return Ok(());
+    }
+    let package = manager().map_or("g++", |m| m.cxx);
     install(&[package.to_owned()], for_what)
 }
 

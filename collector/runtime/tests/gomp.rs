@@ -24,7 +24,8 @@ fn check(recording: &Recording) {
     );
     assert_eq!(recording.stderr, "");
     let mut regions = BTreeSet::new();
-    for event in recording.all(Kind::ParallelBegin) {
+    let forks = [Kind::ParallelBegin, Kind::TeamsBegin];
+    for event in forks.iter().flat_map(|kind| recording.all(*kind)) {
         assert!(
             regions.insert(event.origin().instance),
             "a region's id is used twice"
@@ -46,7 +47,7 @@ fn check(recording: &Recording) {
         let (mut parts, mut joins) = (0, 0);
         for event in &thread.events {
             match event.kind {
-                Kind::ParallelBegin => open.push(event.origin().instance),
+                Kind::ParallelBegin | Kind::TeamsBegin => open.push(event.origin().instance),
                 Kind::ParallelEnd => assert_eq!(open.pop(), Some(event.region().region)),
                 Kind::ImplicitBegin => {
                     let part = event.region();

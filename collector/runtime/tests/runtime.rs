@@ -8,13 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use omp_ring::consumer::{ArenaOptions, Consumer};
 use omp_ring::layout::RuntimeKind;
 use omp_ring::record::{CodePayload, InstanceId, JoinPayload, Kind, SiteId};
-use support::{Recording, command, compile, record, record_child};
+use support::{JOIN_BARRIER, Recording, command, compile, record, record_child};
 
 /// Properties of every recording: nothing lost, regions begin and end once, on one thread, and
 /// every implicit task belongs to one of them.
-/// `ompt_sync_region_barrier_implicit_parallel`, whose end is not recorded.
-const JOIN_BARRIER: u8 = 9;
-
 fn check(recording: &Recording) {
     assert!(recording.status.success(), "{}", recording.stderr);
     assert_eq!(recording.stderr, "");
@@ -29,7 +26,7 @@ fn check(recording: &Recording) {
         let mut open = Vec::new();
         for event in &thread.events {
             match event.kind {
-                Kind::ParallelBegin => {
+                Kind::ParallelBegin | Kind::TeamsBegin => {
                     assert!(
                         known.insert(event.origin().instance),
                         "a region's id is used twice"
@@ -86,7 +83,7 @@ fn a_fork_says_from_where_it_came() {
         assert_eq!(site.frames[1], printed[&format!("middle_{path}")]);
         assert_eq!(site.frames[2], printed[&format!("main_{path}")]);
         assert!(site.complete, "{site:x?}");
-        assert_eq!(event.region().size, 2);
+        assert_eq!(event.origin().info, 2);
     }
 }
 
@@ -172,9 +169,7 @@ fn check_constructs(policy: &str) {
     }
     // A worker's end of the wait may be missing at its death, never its begin.
     for thread in &recording.threads {
-        let other = |e: &&support::Event| JoinPayload::unpack(e.payload).kind != JOIN_BARRIER;
-        let begins = thread.of(Kind::JoinWaitBegin).filter(other).count()
-            + thread.of(Kind::SyncWaitBegin).count();
+        let begins = thread.waits();
         let ends = thread.of(Kind::SyncWaitEnd).count();
         assert!(
             begins == ends || begins == ends + 1,

@@ -52,7 +52,7 @@ fn odd_constructs_leave_balanced_records() {
         assert_eq!(recording.stderr, "");
         let created: BTreeSet<_> = recording
             .all(Kind::TaskCreate)
-            .map(|event| event.task().task)
+            .map(|event| event.origin().instance)
             .collect();
         for event in recording.all(Kind::TaskSchedule) {
             let task = event.task().task;
@@ -62,8 +62,7 @@ fn odd_constructs_leave_balanced_records() {
             );
         }
         for thread in &recording.threads {
-            let begins =
-                thread.of(Kind::JoinWaitBegin).count() + thread.of(Kind::SyncWaitBegin).count();
+            let begins = thread.waits();
             let ends = thread.of(Kind::SyncWaitEnd).count();
             assert!(
                 begins == ends || begins == ends + 1,

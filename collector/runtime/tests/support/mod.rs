@@ -8,7 +8,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use omp_ring::consumer::{ArenaOptions, Consumer, SiteRef, SlotView};
-use omp_ring::record::{Kind, OriginPayload, Record, RegionPayload, SiteId, TaskPayload};
+use omp_ring::record::{
+    JoinPayload, Kind, OriginPayload, Record, RegionPayload, SiteId, TaskPayload,
+};
+
+/// `ompt_sync_region_barrier_implicit_parallel`.
+pub(crate) const JOIN_BARRIER: u8 = 9;
 
 /// A record with its prefix applied.
 #[derive(Clone, Debug)]
@@ -47,6 +52,12 @@ pub(crate) struct ThreadLog {
 impl ThreadLog {
     pub(crate) fn kinds(&self) -> Vec<Kind> {
         self.events.iter().map(|event| event.kind).collect()
+    }
+
+    /// Waits whose end is recorded, too: those of join barriers are not.
+    pub(crate) fn waits(&self) -> usize {
+        let ends = |event: &&Event| JoinPayload::unpack(event.payload).kind != JOIN_BARRIER;
+        self.of(Kind::JoinWaitBegin).filter(ends).count() + self.of(Kind::SyncWaitBegin).count()
     }
 
     pub(crate) fn of(&self, kind: Kind) -> impl Iterator<Item = &Event> {
