@@ -69,7 +69,7 @@ fn odd_constructs_leave_balanced_records() {
                 "{begins} begins, {ends} ends"
             );
             assert_eq!(
-                thread.of(Kind::ParallelBegin).count(),
+                thread.of(Kind::ParallelBegin).count() + thread.of(Kind::TeamsBegin).count(),
                 thread.of(Kind::ParallelEnd).count()
             );
         }
