@@ -19,6 +19,7 @@ use rustc_hash::{FxHashSet, FxHasher};
 use crate::compare::{self, Beside, Compare};
 use crate::recording::Recording;
 use crate::regions::{self, Directives};
+use crate::timeline::MOST_REFINED;
 
 /// How many functions the overview shows.
 const LARGEST: usize = 10;
@@ -219,6 +220,13 @@ impl Data {
                      or asks for the CPU",
                     filtered.estimated
                 ));
+            }
+            if recording.experiment.samples.len() > MOST_REFINED {
+                said.push(
+                    "the timeline's colours go by events alone, for so many samples: waits that \
+                     only stacks tell (pools beside OpenMP, spins on a flag) look like work there"
+                        .to_owned(),
+                );
             }
             let notices = notices(header, self.profile(recording));
             said.extend(notices.iter().map(ToString::to_string));

@@ -253,7 +253,7 @@ impl Timeline {
 
 /// Of more samples than this, the timeline's seconds are by recorded states alone: what stacks
 /// refine of each second would take memory for each sample.
-const MOST_REFINED: u64 = 4_000_000;
+pub(crate) const MOST_REFINED: u64 = 4_000_000;
 
 fn frames(recording: &Recording) -> Vec<FrameOfSamples> {
     let samples = &recording.experiment.samples;
