@@ -4,6 +4,7 @@ use fixtures::{Bounds, Region, Truth};
 
 use crate::check::{ALLOWED, SAMPLED, Verdict, WAITS, get, sum};
 use crate::report::Node;
+use crate::stacks::is_c_library;
 
 /// Functions that the paths of threads may begin with: `main` of C, of flang, and the start of the
 /// threads that fixtures make themselves.
@@ -225,7 +226,9 @@ pub(crate) fn reaches_start(verdict: &mut Verdict, tree: &Node, machine: &Node) 
             .children
             .iter()
             .any(|next| next.name == "__libc_start_main");
-        let start = first || matches!(child.name.as_str(), "_start" | "clone3" | "<OMP idle>");
+        let start = first
+            || matches!(child.name.as_str(), "_start" | "clone3" | "<OMP idle>")
+            || is_c_library(&child.name);
         let time = get(&child.all, "total");
         if !start {
             astray += time;

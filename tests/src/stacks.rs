@@ -155,9 +155,12 @@ impl Stacks {
             words.push(match module {
                 Some(module) if module.runtime != RuntimeKind::None => "R".to_owned(),
                 Some(module) if &module.path == executable => {
-                    let function = self.symbols.function_of(frame);
-                    let name = function.map_or("?", |(_, function)| &function.linkage);
-                    word(name)
+                    let function = self.symbols.function_of(frame).map(|(_, known)| known);
+                    let outlined = function.and_then(|known| known.outlined.as_ref());
+                    match outlined.and_then(|outlined| outlined.parent.as_deref()) {
+                        Some(parent) => format!("{parent}-OMP"),
+                        None => word(function.map_or("?", |known| &known.linkage)),
+                    }
                 }
                 _ => "L".to_owned(),
             });
@@ -204,12 +207,18 @@ fn word(name: &str) -> String {
     }
 }
 
+/// Whether this names a local function of a C library without symbols.
+pub(crate) fn is_c_library(name: &str) -> bool {
+    name.starts_with("<static>@") && ["(<libc.", "(<ld-"].iter().any(|it| name.contains(it))
+}
+
 /// Drops what pieces of work call, and what the C library puts before `main`.
 fn tidy(words: Vec<String>) -> String {
     const OWN: [&str; 6] = ["main", "foo", "foo-OMP", "bar", "bar-OMP", "R"];
     let own = |word: &str| OWN.contains(&word) || word.starts_with("<OMP");
     let first = words.iter().position(|word| own(word)).unwrap_or(0);
-    let library = |word: &str| word.starts_with("__libc_start") || word == "L";
+    let library =
+        |word: &str| word.starts_with("__libc_start") || is_c_library(word) || word == "L";
     let kept = words[first..].iter().filter(|word| !library(word));
     let kept: Vec<&str> = kept.map(String::as_str).collect();
     kept.join(" ")

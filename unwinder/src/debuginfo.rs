@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use addr2line::Context;
 use gimli::{
-    AttributeValue, DW_AT_abstract_origin, DW_AT_decl_file, DW_AT_decl_line, DW_AT_linkage_name,
-    DW_AT_name, DW_AT_specification, DW_TAG_subprogram, DebuggingInformationEntry, DwAt, Dwarf,
-    EndianArcSlice, LittleEndian, Reader as _, SectionId, UnitRef,
+    AttributeValue, DW_AT_abstract_origin, DW_AT_decl_file, DW_AT_decl_line, DW_AT_declaration,
+    DW_AT_linkage_name, DW_AT_name, DW_AT_specification, DW_TAG_subprogram,
+    DebuggingInformationEntry, DwAt, Dwarf, EndianArcSlice, LittleEndian, Reader as _, SectionId,
+    UnitRef,
 };
 use object::{Object, ObjectSection, ReadRef};
 
@@ -148,7 +149,7 @@ impl DebugInfo {
         let mut found: Vec<(u64, Option<u64>, String)> = Vec::new();
         let mut entries = unit.entries();
         while let Some(entry) = entries.next_dfs().ok()? {
-            if entry.tag() != DW_TAG_subprogram {
+            if entry.tag() != DW_TAG_subprogram || entry.attr_value(DW_AT_declaration).is_some() {
                 continue;
             }
             if holds(&unit, entry, svma) {
@@ -262,7 +263,10 @@ fn followed<T>(
 }
 
 fn number(unit: &UnitRef<'_, Reader>, entry: &Die, name: DwAt) -> Option<u64> {
-    followed(unit, entry, |die| die.attr_value(name)?.udata_value())
+    followed(unit, entry, |die| match die.attr_value(name)? {
+        AttributeValue::FileIndex(index) => Some(index),
+        value => value.udata_value(),
+    })
 }
 
 /// The linkage name of a function's entry, or its plain name where it has no other.
