@@ -7,8 +7,9 @@
 //! seen, and of the groups that it may borrow from only those nearest in time are kept.
 //!
 //! Blame is charged as a slice is closed, when the places of borrowed time are not known yet: that
-//! time counts as what its state alone says, work or waiting. Where its places say otherwise in
-//! the end, a second pass charges by what they say.
+//! time counts as what its state alone says, work or waiting. Nor is known what the recording as a
+//! whole tells of its constructs, and so of a sample. Where either says otherwise in the end, a
+//! second pass charges by what they say.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -64,8 +65,14 @@ fn pass(recording: &Recording<'_>, samples: &Samples, known: Known) -> Result<Sh
     stream.finish()
 }
 
-/// Of groups that borrow their places, what those say and their state alone does not.
-type Known = FxHashMap<Group, Roles>;
+/// What only a pass over all samples tells.
+#[derive(Default)]
+struct Known {
+    /// Of groups that borrow their places, what those say and their state alone does not.
+    groups: FxHashMap<Group, Roles>,
+    /// Every distinct thing that a thread was seen at.
+    evidence: Vec<Moment>,
+}
 
 /// Time by what it is to the other threads, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -161,7 +168,11 @@ impl<'a> Stream<'a> {
         });
         Stream {
             recording,
-            rewriter: Rewriter::new(recording.tables, recording.symbols, []),
+            rewriter: Rewriter::new(
+                recording.tables,
+                recording.symbols,
+                known.evidence.iter().copied(),
+            ),
             causes: Causes::new(recording.tables, recording.intervals),
             sleeps: Sleeps::new(recording.intervals),
             order,
@@ -405,7 +416,7 @@ impl<'a> Stream<'a> {
 
     /// What time of a group without samples is to the others, as far as is known by now.
     fn roles_of(&mut self, group: Group, nanos: u64) -> Roles {
-        if let Some(&known) = self.known.get(&group) {
+        if let Some(&known) = self.known.groups.get(&group) {
             return known;
         }
         let kind = kind_of(self.recording.tables, group.thread);
@@ -422,12 +433,29 @@ impl<'a> Stream<'a> {
         roles
     }
 
+    /// From now on what a thread did is told by all of the evidence. Returns whether that makes no
+    /// difference to what was charged.
+    fn learn(&mut self, evidence: &[Moment], sums: &[Sum]) -> bool {
+        let Recording {
+            tables, symbols, ..
+        } = *self.recording;
+        self.rewriter = Rewriter::new(tables, symbols, evidence.iter().copied());
+        sums.iter().all(|sum| {
+            let shown = self.rewriter.shown(Moment {
+                stack: sum.spot.stack,
+                tag: sum.spot.tag,
+                thread: kind_of(tables, sum.spot.thread),
+            });
+            sum.role == Role::of(sum.spot.presence, shown)
+        })
+    }
+
     /// The time of groups without samples, at the places that they borrow; or, if those say
     /// otherwise than was taken when their slices were closed, what they say.
-    fn borrowed(&mut self, places: &Places<'_>) -> Result<Vec<Share>, Known> {
+    fn borrowed(&mut self, places: &Places<'_>) -> Result<Vec<Share>, FxHashMap<Group, Roles>> {
         type Key = (Group, Option<(StackId, bool)>, bool);
         let mut sums = FxHashMap::<Key, (u64, f64)>::default();
-        let mut found = std::mem::take(&mut self.known);
+        let mut found = std::mem::take(&mut self.known.groups);
         let mut wrong = false;
         for &Borrower {
             group,
@@ -470,6 +498,7 @@ impl<'a> Stream<'a> {
         if wrong {
             return Err(found);
         }
+        self.known.groups = found;
         let mut sums: Vec<_> = sums.into_iter().collect();
         sums.sort_unstable_by_key(|&((group, at, inferred), _)| (group, at, Reverse(inferred)));
         let share = |((group, at, inferred), (nanos, blame)): (Key, (u64, f64))| Share {
@@ -548,9 +577,17 @@ impl<'a> Stream<'a> {
                 blame: sum.blame,
             })
             .collect();
-        shares.extend(self.borrowed(&places)?);
         let mut evidence: Vec<Moment> = evidence.into_iter().collect();
         evidence.sort_unstable_by_key(|m| (m.stack, m.tag, m.thread as u8));
+        let right = self.learn(&evidence, &sums);
+        match self.borrowed(&places) {
+            Ok(borrowed) if right => shares.extend(borrowed),
+            Ok(_) => {
+                let groups = std::mem::take(&mut self.known.groups);
+                return Err(Known { groups, evidence });
+            }
+            Err(groups) => return Err(Known { groups, evidence }),
+        }
         Ok(Shares {
             shares,
             evidence,
