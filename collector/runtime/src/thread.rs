@@ -23,6 +23,9 @@ pub(crate) struct Thread {
     /// The end of a worker's implicit task that is not recorded yet: the begin of its next one
     /// says it too.
     left: bool,
+    /// While a call of a lock routine passes through our hands to a runtime that speaks for
+    /// itself: its return address in the program; else 0.
+    pub(crate) passes: u64,
     /// What libgomp's interposer keeps.
     #[cfg(target_arch = "x86_64")]
     pub(crate) gomp: crate::gomp::State,
@@ -41,6 +44,7 @@ impl Thread {
             known: false,
             joining: false,
             left: false,
+            passes: 0,
             #[cfg(target_arch = "x86_64")]
             gomp: crate::gomp::State::new(),
         })
@@ -179,6 +183,7 @@ impl Thread {
     /// The thread may have to wait for a mutex; `kind` is `ompt_mutex_t`.
     #[inline]
     pub(crate) fn mutex_acquire(&mut self, kind: u32, code: u64) {
+        let code = if self.passes == 0 { code } else { self.passes };
         self.ring()
             .push(Kind::MutexAcquire, code_payload(kind, code));
     }

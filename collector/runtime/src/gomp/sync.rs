@@ -6,6 +6,7 @@
 use super::entry::{At, What};
 use super::provider;
 use super::with;
+use crate::tls;
 
 type Real = unsafe extern "C-unwind" fn(usize, usize) -> usize;
 
@@ -46,7 +47,7 @@ pub(super) unsafe extern "C-unwind" fn acquire(a: usize, b: usize, at: At, what:
     let real = unsafe { provider.real::<Real>(what.function()) };
     if !provider.records() {
         // SAFETY: the caller's own arguments.
-        return unsafe { real(a, b) };
+        return passed(at, || unsafe { real(a, b) });
     }
     with(|thread| thread.mutex_acquire(what.kind(), at.code()));
     // SAFETY: the caller's own arguments.
@@ -74,17 +75,30 @@ const SCOPE_BEGIN: u32 = 1;
 /// Enters a mutex if nobody is in it; the kind is `ompt_mutex_t`. A test does not wait.
 pub(super) unsafe extern "C-unwind" fn test(a: usize, b: usize, at: At, what: What) -> usize {
     let provider = provider::of(what.function(), at.code());
-    // SAFETY: a function of two arguments or less, and these are the caller's.
-    let result = unsafe { provider.real::<Real>(what.function())(a, b) };
-    // The lock routines return a C int.
-    if provider.records() {
-        match result as u32 {
-            0 => {}
-            count if what.kind() == TEST_NEST_LOCK && count > 1 => {
-                with(|thread| thread.nest_lock(SCOPE_BEGIN));
-            }
-            _ => with(|thread| thread.mutex_acquired(what.kind())),
-        }
+    // SAFETY: a function of two arguments or less.
+    let real = unsafe { provider.real::<Real>(what.function()) };
+    if !provider.records() {
+        // SAFETY: the caller's own arguments.
+        return passed(at, || unsafe { real(a, b) });
     }
+    // SAFETY: the caller's own arguments.
+    let result = unsafe { real(a, b) };
+    // The lock routines return a C int.
+    match result as u32 {
+        0 => {}
+        count if what.kind() == TEST_NEST_LOCK && count > 1 => {
+            with(|thread| thread.nest_lock(SCOPE_BEGIN));
+        }
+        _ => with(|thread| thread.mutex_acquired(what.kind())),
+    }
+    result
+}
+
+/// Calls a lock routine of a runtime that speaks for itself: it would say that we called it, and
+/// not the program.
+fn passed(at: At, real: impl FnOnce() -> usize) -> usize {
+    tls::with(|thread| thread.passes = at.code());
+    let result = real();
+    tls::with(|thread| thread.passes = 0);
     result
 }
