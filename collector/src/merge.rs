@@ -120,6 +120,11 @@ impl Merge {
         self.side_band.push(record);
     }
 
+    /// Stacks so far that were deeper than what was copied of them.
+    pub fn deep_stacks(&self) -> u64 {
+        self.stacks.later() + self.counts.endings.cut[Cut::DumpTooSmall as usize]
+    }
+
     /// Stacks whose outer frames were read from the thread's memory after the sample.
     pub fn stacks_later(&self) -> u64 {
         self.stacks.later()

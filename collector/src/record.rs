@@ -32,10 +32,16 @@ const HASTE: Duration = Duration::from_millis(5);
 /// sooner.
 const WAITING: u32 = 1 << 14;
 
-/// When the next round comes: sooner the more records waited in this one.
-fn wait_after(records: usize) -> Duration {
+/// The next round where stacks were deeper than what was copied of them: their outer frames are
+/// read in the thread's own memory, which does not stay as it was for long.
+const DEEP: Duration = Duration::from_millis(10);
+
+/// When the next round comes: sooner the more records waited in this one, where stacks were too
+/// deep, and in a program that may end soon because it is young.
+fn wait_after(records: usize, deep: bool, age: Duration) -> Duration {
     let share = WAITING as f64 / (records as f64).max(WAITING.into());
-    ROUND.mul_f64(share).max(HASTE)
+    let longest = if deep { DEEP } else { ROUND };
+    longest.min(ROUND.mul_f64(share)).min(age / 4).max(HASTE)
 }
 
 /// How often what was recorded goes to the experiment: what is lost if collect is killed.
@@ -248,7 +254,8 @@ impl Session {
             .chain(rings.descriptors())
             .map(sys::readable)
             .collect();
-        let mut wait = ROUND;
+        let begun = Instant::now();
+        let mut wait = HASTE;
         loop {
             sys::poll(&mut polled, wait.as_millis() as i32)?;
             // A ring hangs up for ever when its last thread has ended.
@@ -269,7 +276,10 @@ impl Session {
             if let Some(ended) = ended {
                 return Ok(ended);
             }
-            wait = wait_after(self.merge.round(rings));
+            let deep = self.merge.deep_stacks();
+            let records = self.merge.round(rings);
+            let deep = deep < self.merge.deep_stacks();
+            wait = wait_after(records, deep, begun.elapsed());
             if self.flushed.elapsed() >= FLUSH {
                 self.flush(None);
                 self.refresh_header(rings);
@@ -448,9 +458,20 @@ mod tests {
 
     #[test]
     fn rounds_come_sooner_the_more_records_wait() {
-        let wait = |records| wait_after(records).as_micros();
+        let old = Duration::from_secs(9);
+        let wait = |records| wait_after(records, false, old).as_micros();
         assert_eq!((wait(0), wait(WAITING as usize)), (50_000, 50_000));
         assert_eq!(wait(4 * WAITING as usize), 12_500);
         assert_eq!(wait(1000 * WAITING as usize), 5_000);
+    }
+
+    #[test]
+    fn rounds_come_sooner_for_deep_stacks_and_young_programs() {
+        let wait = |deep, age| wait_after(0, deep, Duration::from_millis(age)).as_millis();
+        assert_eq!((wait(true, 9000), wait(true, 0)), (10, 5));
+        assert_eq!(
+            (wait(false, 0), wait(false, 80), wait(false, 300)),
+            (5, 20, 50)
+        );
     }
 }
