@@ -116,7 +116,9 @@ impl Shares {
     /// Shares of each slice of time by itself: as many as there are distinct stacks in each, which
     /// may be nearly as many as there are samples.
     pub fn new(recording: &Recording<'_>, samples: impl IntoIterator<Item = Sample>) -> Shares {
-        let seen = count(samples, Sleeps::new(recording.intervals));
+        let mut sleeps = Sleeps::new(recording.intervals);
+        let seen = count(samples, &mut sleeps);
+        let listed = sleeps.listed_upto(u32::MAX);
         let mut times = BTreeMap::<Group, u64>::new();
         let mut measured = FxHashSet::default();
         for sum in recording.sums {
@@ -157,9 +159,13 @@ impl Shares {
                 inferred: false,
                 own: true,
             });
+            let time = Time {
+                nanos,
+                listed: listed.get(&group).copied().unwrap_or(0),
+            };
             share_out(
                 group,
-                nanos,
+                time,
                 &own.unwrap_or_else(|| places.of(group)),
                 &mut shares,
             );
@@ -302,7 +308,7 @@ impl Tally {
 /// The samples of each group by stack, in the order of stacks.
 fn count(
     samples: impl IntoIterator<Item = Sample>,
-    mut sleeps: Sleeps<'_>,
+    sleeps: &mut Sleeps<'_>,
 ) -> BTreeMap<Group, Vec<Seen>> {
     let mut counts = FxHashMap::<(Group, StackId, bool), Tally>::default();
     let mut add = |group, sample: &Sample, nanos: Option<u64>| {
@@ -340,8 +346,16 @@ fn count(
     seen
 }
 
+/// A group's time, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Time {
+    nanos: u64,
+    /// What of it is listed, one by one: long times off the CPU.
+    listed: u64,
+}
+
 /// Adds a group's time to the shares, each stack's part by itself.
-fn share_out(group: Group, nanos: u64, source: &Source<'_>, shares: &mut Vec<Share>) {
+fn share_out(group: Group, time: Time, source: &Source<'_>, shares: &mut Vec<Share>) {
     let share = |at, nanos| Share {
         group,
         at,
@@ -351,36 +365,46 @@ fn share_out(group: Group, nanos: u64, source: &Source<'_>, shares: &mut Vec<Sha
         blame: 0.0,
     };
     if source.stacks.is_empty() {
-        shares.push(share(None, nanos));
+        shares.push(share(None, time.nanos));
         return;
     }
-    let parts = parts_of(nanos, source.stacks, source.own);
+    let parts = if source.own {
+        own_parts(time, source.stacks)
+    } else {
+        borrowed_parts(time.nanos, source.stacks)
+    };
     for (&seen, part) in source.stacks.iter().zip(parts) {
         // A stack that gets nothing still has its samples.
         shares.push(share(Some(seen), part));
     }
 }
 
-/// Each stack's part of `nanos`; the parts sum up exactly. The group's own stacks have the time
-/// that they are known to stand for, and by their number what is left; borrowed ones say by their
-/// number where a thread usually is.
-fn parts_of(nanos: u64, stacks: &[Seen], own: bool) -> Vec<u64> {
-    let counts = stacks.iter().map(|s| u64::from(s.count));
-    let known = stacks.iter().map(|s| s.nanos);
+/// Each of a group's own stacks' part of its time; the parts sum up exactly. Each has the time that
+/// it is known to stand for. What else is listed is shared out by that, for it is long sleeps as
+/// well; and what is not, by the number of those that stand for none.
+fn own_parts(time: Time, stacks: &[Seen]) -> Vec<u64> {
+    let known = stacks.iter().map(|seen| seen.nanos);
+    let plain = stacks.iter().map(|seen| u64::from(seen.plain));
+    let sum: u64 = known.clone().sum();
     let mut parts = vec![0; stacks.len()];
-    let mut left = nanos;
-    if own {
-        // Listed times are rounded, and may be more than the sum by as much.
-        left -= spread(
-            known.clone().sum::<u64>().min(nanos),
-            known.clone(),
-            &mut parts,
-        );
-        let plain = stacks.iter().map(|s| u64::from(s.plain));
-        left -= spread(left, plain, &mut parts);
-        left -= spread(left, known, &mut parts);
-    }
+    let mut left = time.nanos;
+    // Listed times are rounded, and may be more than the sum by as much.
+    left -= spread(sum.min(left), known.clone(), &mut parts);
+    let unseen = time.listed.saturating_sub(sum).min(left);
+    left -= spread(unseen, known.clone(), &mut parts);
+    left -= spread(left, plain, &mut parts);
+    left -= spread(left, known, &mut parts);
+    let counts = stacks.iter().map(|seen| u64::from(seen.count));
     spread(left, counts, &mut parts);
+    parts
+}
+
+/// Each borrowed stack's part of `nanos`, to the last one: their numbers say where a thread
+/// usually is.
+fn borrowed_parts(nanos: u64, stacks: &[Seen]) -> Vec<u64> {
+    let counts = stacks.iter().map(|seen| u64::from(seen.count));
+    let mut parts = vec![0; stacks.len()];
+    spread(nanos, counts, &mut parts);
     parts
 }
 

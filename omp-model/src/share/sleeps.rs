@@ -4,6 +4,10 @@
 //! magnitude: to count them would give a thread that dozes a thousand times and then waits for an
 //! hour nearly all of the hour to the dozing. The long ones are listed one by one, so the stack at
 //! whose switch one began has all of its time.
+//!
+//! Stacks are not taken at every switch, but by their number: of a thousand short sleeps and ten
+//! long ones, a hundredth of each. What is listed and has no stack is therefore told by the long
+//! sleeps that have one, never by the short ones ([`super::own_parts`]).
 
 use rustc_hash::FxHashMap;
 
@@ -27,6 +31,10 @@ pub(super) struct Sleeps<'a> {
     listed: FxHashMap<ThreadId, Vec<&'a Interval>>,
     /// By thread and place in its list: the last sample before the switch.
     begun: FxHashMap<(ThreadId, usize), Sample>,
+    /// By thread: how much of its list is in `time`.
+    summed: FxHashMap<ThreadId, usize>,
+    /// Nanoseconds listed of each group.
+    time: FxHashMap<Group, u64>,
 }
 
 impl<'a> Sleeps<'a> {
@@ -43,7 +51,28 @@ impl<'a> Sleeps<'a> {
         Sleeps {
             listed,
             begun: FxHashMap::default(),
+            summed: FxHashMap::default(),
+            time: FxHashMap::default(),
         }
+    }
+
+    /// All listed time of each group of the slices up to this one that were not asked for before,
+    /// in nanoseconds.
+    pub(super) fn listed_upto(&mut self, slice: u32) -> FxHashMap<Group, u64> {
+        let end = (u64::from(slice) + 1).saturating_mul(SLICE.0);
+        for (&thread, list) in &self.listed {
+            let summed = self.summed.entry(thread).or_default();
+            while let Some(interval) = list.get(*summed).filter(|row| row.start.0 < end) {
+                *summed += 1;
+                slices(interval, |slice, nanos| {
+                    let of = group(thread, interval.tag, slice, interval.presence);
+                    *self.time.entry(of).or_default() += nanos;
+                });
+            }
+        }
+        self.time
+            .extract_if(|group, _| group.slice <= slice)
+            .collect()
     }
 
     /// Notes a sample at a switch. Returns one that stands for no listed sleep: the sample itself,

@@ -22,7 +22,9 @@ use super::near::Near;
 use super::open::{Open, Times};
 use super::places::{Donor, Places, Survey, is_outside};
 use super::sleeps::{MARGIN, Sleeps};
-use super::{Group, Recording, Seen, Share, Shares, kind_of, parts_of, tag_of};
+use super::{
+    Group, Recording, Seen, Share, Shares, Time, borrowed_parts, kind_of, own_parts, tag_of,
+};
 use crate::experiment::Samples;
 use crate::ids::{Nanos, StackId, TagId, ThreadId};
 use crate::profile::Shown;
@@ -237,6 +239,7 @@ impl<'a> Stream<'a> {
             let open = open.entry(group.slice).or_default();
             open.add(group, sample.stack, Some(nanos));
         });
+        let listed = self.sleeps.listed_upto(slice);
         let mut times = self.times(slice);
         let groups = self.open.remove(&slice).unwrap_or_default().groups();
         let mut moments = FxHashMap::<u32, blame::Moment>::default();
@@ -253,7 +256,8 @@ impl<'a> Stream<'a> {
                 }
                 None => 0,
             };
-            let rows = self.place(group, nanos, &stacks);
+            let listed = listed.get(&group).copied().unwrap_or(0);
+            let rows = self.place(group, Time { nanos, listed }, &stacks);
             let moment = moments
                 .entry(self.causes.process(group.thread))
                 .or_default();
@@ -355,10 +359,10 @@ impl<'a> Stream<'a> {
     }
 
     /// Adds a group's time to the sums of its stacks.
-    fn place(&mut self, group: Group, nanos: u64, stacks: &[Seen]) -> Placed {
-        let parts = match nanos {
+    fn place(&mut self, group: Group, time: Time, stacks: &[Seen]) -> Placed {
+        let parts = match time.nanos {
             0 => vec![0; stacks.len()],
-            nanos => parts_of(nanos, stacks, true),
+            _ => own_parts(time, stacks),
         };
         let mut placed = Placed {
             group,
@@ -369,7 +373,7 @@ impl<'a> Stream<'a> {
             let at = self.spot(group, seen);
             let sum = &mut self.sums[at as usize];
             sum.seen += seen.count;
-            if nanos > 0 {
+            if time.nanos > 0 {
                 sum.count += seen.count;
             }
             sum.nanos += part;
@@ -481,7 +485,7 @@ impl<'a> Stream<'a> {
                 let (_, shown) = self.rewriter.user_place(group.tag, thread);
                 add(None, shown, nanos);
             }
-            let parts = parts_of(nanos, source.stacks, false);
+            let parts = borrowed_parts(nanos, source.stacks);
             for (seen, part) in source.stacks.iter().zip(parts) {
                 let shown = self.rewriter.shown(Moment {
                     stack: seen.stack,

@@ -470,6 +470,27 @@ fn a_long_sleep_is_not_outvoted_by_many_short_ones() {
 }
 
 #[test]
+fn a_long_sleep_without_a_stack_is_told_by_long_ones() {
+    let mut fed = Fed::new(1);
+    let tag = fed.world.tag(State::Serial, ContextId::ROOT);
+    let (doze, join) = ("nanosleep doze main _start", "futex_wait join main _start");
+    // Of many short ones and of two long ones, one has no stack.
+    for at in [500_000_000, 600_000_000, 700_000_000] {
+        fed.sample(0, 0, tag, SampleKind::Blocked, doze);
+        fed.samples.last_mut().expect("just pushed").time = Nanos(at);
+    }
+    fed.sleep(tag, (100_000_000, 5_000_000), join);
+    fed.sleep(tag, (200_000_000, 8_000_000), join);
+    fed.samples.pop();
+    fed.sum(0, 0, tag, Presence::Blocked, 13_000_000 + 60_000);
+    let rows = fed.rows(ViewMode::User);
+    assert_eq!(
+        rows,
+        [row(doze, 60_000, 0, false), row(join, 13_000_000, 0, false)]
+    );
+}
+
+#[test]
 fn a_sleep_without_a_stack_is_not_given_that_of_the_one_before() {
     let mut fed = Fed::new(1);
     let region = fed.region();
