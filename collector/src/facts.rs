@@ -88,7 +88,8 @@ pub fn update(header: &mut Header, plan: &Plan, merge: &Merge) {
     losses.omp_lost = merge.openmp.lost();
     losses.omp_late = merge.late();
     losses.stacks_complete = merge.counts.endings.complete;
-    losses.stacks_later = merge.stacks_later();
+    losses.stacks_later = merge.outer().read;
+    losses.stacks_remembered = merge.outer().remembered;
     losses.stacks_joined = merge.counts.joined;
     losses.stacks_cut = Cut::ALL
         .iter()

@@ -2,10 +2,11 @@
 //!
 //! The library took the stack of a region's fork point where the region began, and the encountering
 //! thread cannot leave that stack before the region ends. So a sample of that thread that reaches
-//! the fork point's frame goes on exactly as the fork point did.
+//! the fork point's frame goes on exactly as the fork point did. Nor can it be below another one:
+//! where outer frames are surmised ([`crate::outer`]), the fork point tells the right ones.
 
 use omp_model::ids::{ContextId, FrameId, StackId};
-use omp_model::tables::{Cut, RuntimeKind, Stack, StackEntry, Tables};
+use omp_model::tables::{ContextKind, Cut, RuntimeKind, Stack, StackEntry, Tables};
 use rustc_hash::FxHashMap;
 
 /// Completes stacks, each distinct one once.
@@ -15,8 +16,9 @@ pub struct Joins {
 }
 
 impl Joins {
-    /// The whole stack of a cut one in a context; `None` if it is not cut for want of copied bytes
-    /// or does not reach a fork point of the context.
+    /// The whole stack of one in a context that is cut for want of copied bytes, or the right one
+    /// of one whose outer frames are surmised; `None` if the fork points of the context do not say
+    /// otherwise.
     pub fn whole(
         &mut self,
         tables: &mut Tables,
@@ -46,28 +48,67 @@ fn frames(tables: &Tables, stack: StackId) -> (Vec<FrameId>, Option<Cut>) {
 }
 
 fn join(tables: &mut Tables, stack: StackId, context: ContextId) -> Option<StackId> {
-    let (cut, reason) = frames(tables, stack);
-    if reason != Some(Cut::DumpTooSmall) {
+    let (frames, reason) = frames(tables, stack);
+    match reason {
+        None => {
+            let region = *tables.contexts.get(context.0)?;
+            if region.kind != ContextKind::Region {
+                return None;
+            }
+            let inner = frames_in_region(tables, &frames, region.stack)?;
+            Some(with_callers(tables, &frames[..inner], region.stack))
+        }
+        Some(Cut::DumpTooSmall) => {
+            let mut at = context;
+            while at != ContextId::ROOT {
+                let site = *tables.contexts.get(at.0)?;
+                if let Some(inner) = inner_frames(tables, &frames, site.stack) {
+                    return Some(with_callers(tables, &frames[..inner], site.stack));
+                }
+                at = site.parent;
+            }
+            None
+        }
+        Some(_) => None,
+    }
+}
+
+fn with_callers(tables: &mut Tables, inner: &[FrameId], callers: StackId) -> StackId {
+    inner.iter().rev().fold(callers, |callers, frame| {
+        tables.stack(Stack {
+            callers,
+            entry: StackEntry::Frame(*frame),
+        })
+    })
+}
+
+/// How many frames of a complete stack lie inside of the region that was forked at `site`, if the
+/// stack is that of the thread which forked it and its other frames are not the site's.
+fn frames_in_region(tables: &Tables, stack: &[FrameId], site: StackId) -> Option<usize> {
+    let (fork, None) = frames(tables, site) else {
+        return None;
+    };
+    if stack.last() != fork.last() {
         return None;
     }
-    let mut at = context;
-    while at != ContextId::ROOT {
-        let site = *tables.contexts.get(at.0)?;
-        if let Some(inner) = inner_frames(tables, &cut, site.stack) {
-            let whole = cut[..inner]
-                .iter()
-                .rev()
-                .fold(site.stack, |callers, frame| {
-                    tables.stack(Stack {
-                        callers,
-                        entry: StackEntry::Frame(*frame),
-                    })
-                });
-            return Some(whole);
-        }
-        at = site.parent;
-    }
-    None
+    let module = |frame: &FrameId| tables.frames.get(frame.0).map(|frame| frame.module);
+    let program = module(fork.first()?)?;
+    let is_runtime = |frame: &FrameId| {
+        let module = module(frame).and_then(|module| tables.modules.get(module.0));
+        module.is_some_and(|module| module.runtime != RuntimeKind::None)
+    };
+    // Where the program called a runtime, innermost first.
+    let calls = |frames: &[FrameId]| -> Vec<usize> {
+        let into = |pair: &[FrameId]| is_runtime(&pair[0]) && module(&pair[1]) == Some(program);
+        let pairs = frames.windows(2).enumerate();
+        pairs
+            .filter(|(_, pair)| into(pair))
+            .map(|(at, _)| at + 1)
+            .collect()
+    };
+    let of_stack = calls(stack);
+    let inner = of_stack[of_stack.len().checked_sub(calls(&fork).len() + 1)?];
+    (stack[inner..] != fork[..]).then_some(inner)
 }
 
 /// How many frames of the cut stack lie inside of the fork point, if it leads there.
@@ -92,7 +133,7 @@ fn inner_frames(tables: &Tables, cut: &[FrameId], site: StackId) -> Option<usize
 mod tests {
     use super::*;
     use omp_model::ids::ModuleId;
-    use omp_model::tables::{Context, ContextKind, Frame, Module};
+    use omp_model::tables::{Context, Frame, Module};
 
     struct World {
         tables: Tables,
@@ -162,8 +203,31 @@ mod tests {
         assert_eq!(
             joins.whole(&mut w.tables, whole, region),
             None,
-            "it is not cut"
+            "it is whole"
         );
+    }
+
+    #[test]
+    fn surmised_callers_of_the_forking_thread_are_those_of_the_fork_point() {
+        let mut w = world();
+        let site = w.stack(&[0x30, 0x20, 0x10], false);
+        let region = w.region(site);
+        let mut joins = Joins::default();
+        let right = w.stack(&[0x50, 0x9000, 0x30, 0x20, 0x10], false);
+        let another = w.stack(&[0x50, 0x9000, 0x40, 0x10], false);
+        assert_eq!(joins.whole(&mut w.tables, another, region), Some(right));
+        // Within a call of the runtime inside of the region.
+        let right = w.stack(&[0x9100, 0x50, 0x9000, 0x30, 0x20, 0x10], false);
+        let another = w.stack(&[0x9100, 0x50, 0x9000, 0x40, 0x10], false);
+        assert_eq!(joins.whole(&mut w.tables, another, region), Some(right));
+        let inner_site = w.stack(&[0x60, 0x50, 0x9000, 0x30, 0x20, 0x10], false);
+        let inner = w.region(inner_site);
+        let right = w.stack(&[0x70, 0x9000, 0x60, 0x50, 0x9000, 0x30, 0x20, 0x10], false);
+        let another = w.stack(&[0x70, 0x9000, 0x61, 0x50, 0x9000, 0x40, 0x10], false);
+        assert_eq!(joins.whole(&mut w.tables, another, inner), Some(right));
+        let worker = w.stack(&[0x50, 0x9000, 0x9001], false);
+        assert_eq!(joins.whole(&mut w.tables, worker, region), None);
+        assert_eq!(joins.whole(&mut w.tables, another, ContextId::ROOT), None);
     }
 
     #[test]

@@ -8,7 +8,8 @@
 //! | [`launch`] | starting the program, held until its events are open |
 //! | [`perf`] | the kernel's events, rings and records |
 //! | [`processes`], [`history`] | processes, threads and what is mapped where |
-//! | [`stacks`], [`beyond`], [`joins`] | unwinding and interning; stacks deeper than their sample |
+//! | [`stacks`] | unwinding and interning |
+//! | [`outer`], [`beyond`], [`joins`] | stacks deeper than the piece copied with their sample |
 //! | [`openmp`], [`clock`] | the program's records and their times |
 //! | [`merge`], [`heads`] | one stream by time |
 //! | [`record`] | the recording from start to end |
@@ -28,6 +29,7 @@ pub mod library;
 pub mod merge;
 pub mod objects;
 pub mod openmp;
+pub mod outer;
 pub mod perf;
 pub mod processes;
 pub mod progress;

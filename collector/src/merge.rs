@@ -18,6 +18,7 @@ use omp_model::tables::{Cut, Tables};
 use crate::heads::{Head, Heads};
 use crate::joins::Joins;
 use crate::openmp::OpenMp;
+use crate::outer::Outer;
 use crate::perf::open::{Ring, Rings};
 use crate::perf::parse::{self, FromSamples, FromSideBand, SideRecord};
 use crate::processes::Processes;
@@ -52,6 +53,16 @@ pub struct Counts {
     pub joined: u64,
     /// CPU time of all threads, in nanoseconds.
     pub cpu_ns: u64,
+}
+
+impl Counts {
+    /// The stack of a sample that was cut for want of copied bytes is whole after all.
+    fn completed(&mut self, kind: SampleKind) {
+        if kind.presence() == Presence::Running {
+            self.endings.complete += 1;
+            self.endings.cut[Cut::DumpTooSmall as usize] -= 1;
+        }
+    }
 }
 
 /// Kinds of streams. At equal times the side band comes first, since it gives birth, and samples
@@ -122,12 +133,12 @@ impl Merge {
 
     /// Stacks so far that were deeper than what was copied of them.
     pub fn deep_stacks(&self) -> u64 {
-        self.stacks.later() + self.counts.endings.cut[Cut::DumpTooSmall as usize]
+        self.stacks.outer().read + self.counts.endings.cut[Cut::DumpTooSmall as usize]
     }
 
-    /// Stacks whose outer frames were read from the thread's memory after the sample.
-    pub fn stacks_later(&self) -> u64 {
-        self.stacks.later()
+    /// How outer frames beyond the copied piece of a stack were had.
+    pub fn outer(&self) -> &Outer {
+        self.stacks.outer()
     }
 
     /// One round over all rings. Returns how many OpenMP records waited in the fullest of theirs.
@@ -209,7 +220,7 @@ impl Merge {
                 );
                 let (stack, cut) =
                     self.stacks
-                        .of_sample(&mut self.tables, &mut self.processes, &sample);
+                        .of_sample(&mut self.tables, &mut self.processes, (thread, &sample));
                 let kind = match (at_switch, sample.in_kernel) {
                     (true, _) => SampleKind::Blocked,
                     (false, true) => SampleKind::Kernel,
@@ -353,9 +364,13 @@ impl Merge {
         None
     }
 
-    /// Completes a cut stack by the fork point that it leads to.
+    /// Completes a cut stack by the fork point that it leads to, and mends a surmised one.
     fn complete(&mut self, sample: &mut Sample) {
-        if !self.stacks.is_short(sample.stack) {
+        let (short, surmised) = (
+            self.stacks.is_short(sample.stack),
+            self.stacks.is_surmised(sample.stack),
+        );
+        if !short && !surmised {
             return;
         }
         let Some(tag) = self.tables.tags.get(sample.tag.0).copied() else {
@@ -366,10 +381,9 @@ impl Merge {
             .whole(&mut self.tables, sample.stack, tag.context);
         let Some(whole) = whole else { return };
         sample.stack = whole;
-        self.counts.joined += 1;
-        if sample.kind.presence() == Presence::Running {
-            self.counts.endings.complete += 1;
-            self.counts.endings.cut[Cut::DumpTooSmall as usize] -= 1;
+        if short {
+            self.counts.joined += 1;
+            self.counts.completed(sample.kind);
         }
     }
 
@@ -403,8 +417,23 @@ impl Merge {
     }
 
     /// The samples tagged since the last call.
+    ///
+    /// What other samples have shown meanwhile completes their stacks.
     pub fn take_samples_out(&mut self) -> Vec<Sample> {
-        std::mem::take(&mut self.tagged)
+        let mut samples = std::mem::take(&mut self.tagged);
+        for sample in &mut samples {
+            if !self.stacks.is_short(sample.stack) {
+                continue;
+            }
+            let (tables, thread) = (&mut self.tables, sample.thread);
+            if let Some(whole) = self.stacks.whole_since(tables, thread, sample.stack) {
+                sample.stack = whole;
+                self.counts.completed(sample.kind);
+                self.complete(sample);
+            }
+        }
+        self.stacks.written();
+        samples
     }
 
     /// The measured time booked since the last call. Slices that are not over stay, unless this

@@ -206,6 +206,37 @@ fn a_plain_program_s_time_is_measured_and_its_samples_are_in_its_functions() {
 }
 
 #[test]
+fn stacks_deeper_than_what_is_copied_have_the_callers_that_their_functions_have() {
+    let deep = program("deep.c");
+    collect(&["-o", "deep.er", text(&deep)]);
+    let experiment = open("deep.er");
+    let losses = &experiment.header.losses;
+    let samples = experiment.samples.iter();
+    let clock = samples.filter(|sample| sample.kind.presence() == Presence::Running);
+    let clock = clock.count() as f64;
+    let complete = losses.stacks_complete as f64;
+    assert!(complete >= 0.98 * clock, "{losses:?}");
+    // Reading them in time is luck: what the others showed must serve for those that were not.
+    assert!(losses.stacks_later > 0, "{losses:?}");
+    let shares = shares(&experiment, &deep);
+    let count = |name: &str| f64::from(shares.get(name).copied().unwrap_or(0));
+    for name in ["a", "b"] {
+        let (wide, outer) = (
+            count(&format!("wide_{name}")),
+            count(&format!("outer_{name}")),
+        );
+        assert!(wide > 0.4 * clock, "{shares:?}");
+        near("callers of wide", outer, wide, 0.02 * wide);
+    }
+    near(
+        "main",
+        count("main"),
+        count("outer_a") + count("outer_b"),
+        0.02 * clock,
+    );
+}
+
+#[test]
 fn threads_live_from_their_birth_to_their_end_and_exec_ends_all_but_one() {
     let threads = program("threads.c");
     let output = collect(&["-o", "threads.er", text(&threads)]);

@@ -126,6 +126,7 @@ fn united_header(parts: &[(&Experiment, &SymbolTable)]) -> Header {
         sum.sites_lost += more.sites_lost;
         sum.stacks_complete += more.stacks_complete;
         sum.stacks_later += more.stacks_later;
+        sum.stacks_remembered += more.stacks_remembered;
         sum.stacks_joined += more.stacks_joined;
         for (why, count) in &more.stacks_cut {
             match sum.stacks_cut.iter_mut().find(|(known, _)| known == why) {

@@ -228,9 +228,8 @@ impl Image {
         self.roots.iter().any(|range| range.contains(&svma))
     }
 
-    /// Whether the instruction that ends at `svma` is a call, so that `svma` can be a return
-    /// address.
-    pub(crate) fn follows_call(&self, svma: u64) -> bool {
+    /// The call that ends at `svma`, if that can be a return address.
+    pub(crate) fn call_before(&self, svma: u64) -> Option<Call> {
         let read = || {
             let pieces = file::open(&self.path).ok()?;
             let elf = elf64(&pieces).ok()?;
@@ -238,13 +237,20 @@ impl Image {
             (id == self.build_id).then(|| code(&elf))
         };
         let code = self.code.get_or_init(|| read().unwrap_or_default());
-        code.iter().any(|(start, bytes)| {
-            svma.checked_sub(*start)
-                .and_then(|offset| usize::try_from(offset).ok())
-                .and_then(|offset| bytes.get(..offset))
-                .is_some_and(ends_in_call)
+        code.iter().find_map(|(start, bytes)| {
+            let offset = usize::try_from(svma.checked_sub(*start)?).ok()?;
+            last_call(bytes.get(..offset)?, svma)
         })
     }
+}
+
+/// A call instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Call {
+    /// To a known svma.
+    Direct(u64),
+    /// Through a register or memory.
+    Indirect,
 }
 
 pub(crate) fn is_executable(flags: object::SegmentFlags) -> bool {
@@ -258,13 +264,15 @@ pub(crate) fn code<'data, R: ReadRef<'data>>(elf: &Elf64<'data, R>) -> Vec<(u64,
         .collect()
 }
 
-/// x86-64 calls: `E8 rel32`, and `FF /2` with every addressing form (Intel SDM volume 2, CALL).
-fn ends_in_call(code: &[u8]) -> bool {
-    let back = |distance: usize| code.len().checked_sub(distance).map(|at| code[at]);
-    if back(5) == Some(0xe8) {
-        return true;
+/// The call that `code` ends in, at `svma`. x86-64 calls: `E8 rel32`, and `FF /2` with every
+/// addressing form (Intel SDM volume 2, CALL).
+fn last_call(code: &[u8], svma: u64) -> Option<Call> {
+    if let [.., 0xe8, a, b, c, d] = *code {
+        let distance = i32::from_le_bytes([a, b, c, d]);
+        return Some(Call::Direct(svma.wrapping_add_signed(distance.into())));
     }
-    (2..=7).any(|length| {
+    let back = |distance: usize| code.len().checked_sub(distance).map(|at| code[at]);
+    let indirect = (2..=7).any(|length| {
         let (Some(0xff), Some(modrm)) = (back(length), back(length - 1)) else {
             return false;
         };
@@ -277,7 +285,8 @@ fn ends_in_call(code: &[u8]) -> bool {
             _ => 0,
         };
         register == 2 && length == 2 + sib + displacement
-    })
+    });
+    indirect.then_some(Call::Indirect)
 }
 
 /// A little-endian ELF file of 64 bits.
@@ -452,11 +461,11 @@ mod tests {
         ];
         for call in calls {
             let code = [&[0x90, 0x90], call].concat();
-            assert!(ends_in_call(&code), "{call:02x?}");
+            assert!(last_call(&code, 0x1000).is_some(), "{call:02x?}");
         }
         let others: [&[u8]; 4] = [&[], &[0xff, 0xe0], &[0xe9, 1, 2, 3, 4], &[0x48, 0x89, 0xe5]];
         for other in others {
-            assert!(!ends_in_call(other), "{other:02x?}");
+            assert_eq!(last_call(other, 0x1000), None, "{other:02x?}");
         }
     }
 

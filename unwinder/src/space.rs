@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use framehop::x86_64::UnwinderX86_64;
 use framehop::{ExplicitModuleSectionInfo, Module as FramehopModule, Unwinder};
 
-use crate::image::Image;
+use crate::image::{Call, Image};
 
 /// The index of a load object in its [`AddressSpace`]. Indices are never reused, so one stays
 /// valid after its mapping was replaced, after [`AddressSpace::clear`], and in a clone.
@@ -141,6 +141,38 @@ impl AddressSpace {
     pub fn locate(&self, address: u64) -> Option<(ModuleIdx, u64)> {
         let mapping = self.mapping_at(address)?;
         Some((mapping.module, address.wrapping_sub(mapping.bias)))
+    }
+
+    /// Where the function at `address` begins, or the part of it that the compiler put there, by
+    /// its call frame information.
+    #[must_use]
+    pub fn function_at(&self, address: u64) -> Option<u64> {
+        let (image, svma) = self.image_at(address)?;
+        let bounds = image.cfi()?.bounds(svma)?;
+        Some(address - (svma - bounds.start))
+    }
+
+    /// Whether the call before `return_address` can have led to the function at `callee`: straight,
+    /// through a pointer, or through a stub into another load object. Not by way of a function that
+    /// ended in a jump.
+    #[must_use]
+    pub fn may_call(&self, return_address: u64, callee: u64) -> bool {
+        let Some((image, svma)) = self.image_at(return_address) else {
+            return false;
+        };
+        match image.call_before(svma) {
+            Some(Call::Direct(target)) => {
+                let target = return_address.wrapping_add(target.wrapping_sub(svma));
+                let begins = self.function_at(target);
+                let module = |address| self.locate(address).map(|(module, _)| module);
+                // Stubs have no information each, or one for all of them.
+                let is_stub = begins != Some(target);
+                is_stub && module(return_address) != module(callee)
+                    || !is_stub && begins == self.function_at(callee)
+            }
+            Some(Call::Indirect) => true,
+            None => false,
+        }
     }
 
     /// A load object by its index.

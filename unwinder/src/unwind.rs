@@ -369,7 +369,7 @@ impl AddressSpace {
         let return_address = |slot: u64| {
             let address = stack.read(slot)?;
             let (image, svma) = self.image_at(address)?;
-            image.follows_call(svma).then_some(address)
+            image.call_before(svma).map(|_| address)
         };
         let leaf = if frame.exact {
             return_address(sp)

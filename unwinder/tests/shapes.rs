@@ -121,6 +121,27 @@ fn a_thread_ends_in_its_first_function_and_not_in_main() {
     }
 }
 
+#[test]
+fn a_caller_is_told_from_another_by_its_call() {
+    let recording = record("-O0", "shallow");
+    let (mut right, mut wrong) = (0, 0);
+    for sample in recording.within() {
+        let (frames, _) = recording.unwind(sample);
+        let space = &recording.space;
+        for three in frames.windows(3) {
+            let [callee, caller, outer] = three else {
+                unreachable!("windows of three")
+            };
+            assert!(space.may_call(*caller, *callee), "{frames:x?}");
+            right += 1;
+            let other = space.function_at(*callee) != space.function_at(*caller - 1);
+            let direct = space.may_call(*outer, *caller) && !space.may_call(*outer, *callee);
+            wrong += usize::from(other && direct);
+        }
+    }
+    assert!(right > 300 && wrong > 100, "{right} right, {wrong} wrong");
+}
+
 /// The one record of a shape that does not step.
 fn only_sample(recording: &Recording) -> &Sample {
     let samples: Vec<&Sample> = recording.within().collect();

@@ -286,6 +286,13 @@ fn sampling_lines(header: &Header, lines: &mut Vec<String>) {
             losses.stacks_later
         ));
     }
+    if losses.stacks_remembered > 0 {
+        lines.push(format!(
+            "    {} deeper than the copied piece: outer frames inferred from an earlier sample of \
+             the thread in the same frame",
+            losses.stacks_remembered
+        ));
+    }
     if losses.stacks_joined > 0 {
         lines.push(format!(
             "    {} deeper than the copied piece: completed by their region's fork point",
