@@ -88,8 +88,8 @@ pub fn update(header: &mut Header, plan: &Plan, merge: &Merge) {
     losses.omp_lost = merge.openmp.lost();
     losses.omp_late = merge.late();
     losses.stacks_complete = merge.counts.endings.complete;
-    losses.stacks_later = merge.outer().read;
-    losses.stacks_remembered = merge.outer().remembered;
+    losses.stacks_later = merge.counts.read;
+    losses.stacks_remembered = merge.counts.remembered;
     losses.stacks_joined = merge.counts.joined;
     losses.stacks_cut = Cut::ALL
         .iter()

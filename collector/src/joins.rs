@@ -3,7 +3,7 @@
 //! The library took the stack of a region's fork point where the region began, and the encountering
 //! thread cannot leave that stack before the region ends. So a sample of that thread that reaches
 //! the fork point's frame goes on exactly as the fork point did. Nor can it be below another one:
-//! where outer frames are surmised ([`crate::outer`]), the fork point tells the right ones.
+//! where outer frames are surmised ([`crate::deep`]), the fork point tells the right ones.
 
 use omp_model::ids::{ContextId, FrameId, StackId};
 use omp_model::tables::{ContextKind, Cut, RuntimeKind, Stack, StackEntry, Tables};
@@ -56,14 +56,14 @@ fn join(tables: &mut Tables, stack: StackId, context: ContextId) -> Option<Stack
                 return None;
             }
             let inner = frames_in_region(tables, &frames, region.stack)?;
-            Some(with_callers(tables, &frames[..inner], region.stack))
+            Some(joined(tables, &frames[..inner], region.stack))
         }
         Some(Cut::DumpTooSmall) => {
             let mut at = context;
             while at != ContextId::ROOT {
                 let site = *tables.contexts.get(at.0)?;
                 if let Some(inner) = inner_frames(tables, &frames, site.stack) {
-                    return Some(with_callers(tables, &frames[..inner], site.stack));
+                    return Some(joined(tables, &frames[..inner], site.stack));
                 }
                 at = site.parent;
             }
@@ -73,13 +73,29 @@ fn join(tables: &mut Tables, stack: StackId, context: ContextId) -> Option<Stack
     }
 }
 
-fn with_callers(tables: &mut Tables, inner: &[FrameId], callers: StackId) -> StackId {
-    inner.iter().rev().fold(callers, |callers, frame| {
-        tables.stack(Stack {
-            callers,
-            entry: StackEntry::Frame(*frame),
-        })
+fn joined(tables: &mut Tables, inner: &[FrameId], site: StackId) -> StackId {
+    let inner: Vec<StackEntry> = inner
+        .iter()
+        .map(|&frame| StackEntry::Frame(frame))
+        .collect();
+    with_callers(tables, &inner, site)
+}
+
+/// A stack with further entries on top, leaf first.
+pub fn with_callers(tables: &mut Tables, inner: &[StackEntry], callers: StackId) -> StackId {
+    inner.iter().rev().fold(callers, |callers, &entry| {
+        tables.stack(Stack { callers, entry })
     })
+}
+
+/// Whether a frame is in an OpenMP runtime, or in our library between it and the program.
+pub fn is_runtime(tables: &Tables, entry: StackEntry) -> bool {
+    let StackEntry::Frame(frame) = entry else {
+        return false;
+    };
+    let frame = tables.frames.get(frame.0);
+    let module = frame.and_then(|frame| tables.modules.get(frame.module.0));
+    module.is_some_and(|module| module.runtime != RuntimeKind::None)
 }
 
 /// How many frames of a complete stack lie inside of the region that was forked at `site`, if the
@@ -93,10 +109,7 @@ fn frames_in_region(tables: &Tables, stack: &[FrameId], site: StackId) -> Option
     }
     let module = |frame: &FrameId| tables.frames.get(frame.0).map(|frame| frame.module);
     let program = module(fork.first()?)?;
-    let is_runtime = |frame: &FrameId| {
-        let module = module(frame).and_then(|module| tables.modules.get(module.0));
-        module.is_some_and(|module| module.runtime != RuntimeKind::None)
-    };
+    let is_runtime = |frame: &FrameId| is_runtime(tables, StackEntry::Frame(*frame));
     // Where the program called a runtime, innermost first.
     let calls = |frames: &[FrameId]| -> Vec<usize> {
         let into = |pair: &[FrameId]| is_runtime(&pair[0]) && module(&pair[1]) == Some(program);
@@ -116,12 +129,7 @@ fn inner_frames(tables: &Tables, cut: &[FrameId], site: StackId) -> Option<usize
     let (fork, reason) = frames(tables, site);
     let (first, last) = (*fork.first()?, *fork.last()?);
     // The stack of a fork point in an explicit task ends where the runtime ran the task.
-    let ends_in_runtime = tables
-        .frames
-        .get(last.0)
-        .and_then(|frame| tables.modules.get(frame.module.0))
-        .is_some_and(|module| module.runtime != RuntimeKind::None);
-    if reason.is_some() || ends_in_runtime {
+    if reason.is_some() || is_runtime(tables, StackEntry::Frame(last)) {
         return None;
     }
     let inner = cut.iter().rposition(|frame| *frame == first)?;

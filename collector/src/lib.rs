@@ -9,7 +9,7 @@
 //! | [`perf`] | the kernel's events, rings and records |
 //! | [`processes`], [`history`] | processes, threads and what is mapped where |
 //! | [`stacks`] | unwinding and interning |
-//! | [`outer`], [`beyond`], [`joins`] | stacks deeper than the piece copied with their sample |
+//! | [`outer`], [`beyond`], [`deep`], [`joins`] | stacks deeper than the piece copied with their sample |
 //! | [`openmp`], [`clock`] | the program's records and their times |
 //! | [`merge`], [`heads`] | one stream by time |
 //! | [`record`] | the recording from start to end |
@@ -19,6 +19,7 @@
 pub mod beyond;
 pub mod cli;
 pub mod clock;
+pub mod deep;
 pub mod experiment;
 pub mod facts;
 pub mod heads;

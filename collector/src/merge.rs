@@ -15,10 +15,9 @@ use omp_model::state::Presence;
 use omp_model::stream::{Event, What};
 use omp_model::tables::{Cut, Tables};
 
+use crate::deep::{Completed, DeepStacks};
 use crate::heads::{Head, Heads};
-use crate::joins::Joins;
 use crate::openmp::OpenMp;
-use crate::outer::Outer;
 use crate::perf::open::{Ring, Rings};
 use crate::perf::parse::{self, FromSamples, FromSideBand, SideRecord};
 use crate::processes::Processes;
@@ -49,6 +48,10 @@ pub struct Counts {
     pub late: u64,
     /// How the stacks of clock samples ended.
     pub endings: Endings,
+    /// Stacks whose outer frames were read a moment later.
+    pub read: u64,
+    /// Cut stacks that another sample completed.
+    pub remembered: u64,
     /// Cut stacks that a fork point completed.
     pub joined: u64,
     /// CPU time of all threads, in nanoseconds.
@@ -56,8 +59,13 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// The stack of a sample that was cut for want of copied bytes is whole after all.
-    fn completed(&mut self, kind: SampleKind) {
+    /// A stack became another one.
+    fn completed(&mut self, kind: SampleKind, how: Completed) {
+        match how {
+            Completed::Mended => return,
+            Completed::Joined => self.joined += 1,
+            Completed::Remembered => self.remembered += 1,
+        }
         if kind.presence() == Presence::Running {
             self.endings.complete += 1;
             self.endings.cut[Cut::DumpTooSmall as usize] -= 1;
@@ -86,7 +94,7 @@ pub struct Merge {
     machine: Machine,
     ledger: Ledger,
     stacks: Stacks,
-    joins: Joins,
+    deep: DeepStacks,
     start: u64,
     side_band: Vec<SideRecord>,
     events: VecDeque<Event>,
@@ -113,7 +121,7 @@ impl Merge {
             machine: Machine::new(),
             ledger: Ledger::new(LISTED),
             stacks: Stacks::default(),
-            joins: Joins::default(),
+            deep: DeepStacks::default(),
             start,
             side_band: Vec::new(),
             events: VecDeque::new(),
@@ -133,12 +141,7 @@ impl Merge {
 
     /// Stacks so far that were deeper than what was copied of them.
     pub fn deep_stacks(&self) -> u64 {
-        self.stacks.outer().read + self.counts.endings.cut[Cut::DumpTooSmall as usize]
-    }
-
-    /// How outer frames beyond the copied piece of a stack were had.
-    pub fn outer(&self) -> &Outer {
-        self.stacks.outer()
+        self.counts.read + self.counts.endings.cut[Cut::DumpTooSmall as usize]
     }
 
     /// One round over all rings. Returns how many OpenMP records waited in the fullest of theirs.
@@ -218,9 +221,13 @@ impl Merge {
                     (sample.pid, sample.tid),
                     sample.time,
                 );
-                let (stack, cut) =
-                    self.stacks
-                        .of_sample(&mut self.tables, &mut self.processes, (thread, &sample));
+                let unwound = self
+                    .stacks
+                    .of_sample(&mut self.tables, &mut self.processes, &sample);
+                if let Some(deep) = unwound.deep {
+                    self.counts.read += u64::from(deep.callers.is_some());
+                    self.deep.add(thread, Nanos(sample.time), deep);
+                }
                 let kind = match (at_switch, sample.in_kernel) {
                     (true, _) => SampleKind::Blocked,
                     (false, true) => SampleKind::Kernel,
@@ -230,7 +237,7 @@ impl Merge {
                     self.counts.switch_samples += 1;
                 } else {
                     self.counts.samples += 1;
-                    match cut {
+                    match unwound.cut {
                         None => self.counts.endings.complete += 1,
                         Some(reason) => self.counts.endings.cut[reason as usize] += 1,
                     }
@@ -240,7 +247,7 @@ impl Merge {
                     thread,
                     cpu: sample.cpu,
                     kind,
-                    stack,
+                    stack: unwound.stack,
                     tag: omp_model::ids::TagId::OUTSIDE,
                 });
             }
@@ -346,9 +353,8 @@ impl Merge {
                 return Some(time);
             }
             let tag = self.machine.tag_of(sample.thread);
-            let mut sample = Sample { tag, ..*sample };
+            let sample = Sample { tag, ..*sample };
             self.waiting[place].pop_front();
-            self.complete(&mut sample);
             self.on_time(time);
             if sample.kind == SampleKind::Blocked {
                 let index = sample.thread.index();
@@ -362,29 +368,6 @@ impl Merge {
             }
         }
         None
-    }
-
-    /// Completes a cut stack by the fork point that it leads to, and mends a surmised one.
-    fn complete(&mut self, sample: &mut Sample) {
-        let (short, surmised) = (
-            self.stacks.is_short(sample.stack),
-            self.stacks.is_surmised(sample.stack),
-        );
-        if !short && !surmised {
-            return;
-        }
-        let Some(tag) = self.tables.tags.get(sample.tag.0).copied() else {
-            return;
-        };
-        let whole = self
-            .joins
-            .whole(&mut self.tables, sample.stack, tag.context);
-        let Some(whole) = whole else { return };
-        sample.stack = whole;
-        if short {
-            self.counts.joined += 1;
-            self.counts.completed(sample.kind);
-        }
     }
 
     /// A birth, an end or a switch.
@@ -421,18 +404,11 @@ impl Merge {
     /// What other samples have shown meanwhile completes their stacks.
     pub fn take_samples_out(&mut self) -> Vec<Sample> {
         let mut samples = std::mem::take(&mut self.tagged);
-        for sample in &mut samples {
-            if !self.stacks.is_short(sample.stack) {
-                continue;
-            }
-            let (tables, thread) = (&mut self.tables, sample.thread);
-            if let Some(whole) = self.stacks.whole_since(tables, thread, sample.stack) {
-                sample.stack = whole;
-                self.counts.completed(sample.kind);
-                self.complete(sample);
-            }
-        }
-        self.stacks.written();
+        let counts = &mut self.counts;
+        self.deep
+            .complete(&mut self.tables, &mut samples, |sample, how| {
+                counts.completed(sample.kind, how);
+            });
         samples
     }
 

@@ -1,20 +1,13 @@
 //! The outer frames of stacks that are deeper than the piece copied with their sample.
 //!
 //! They are read from the thread's memory a moment later ([`crate::beyond`]). Where that is gone or
-//! has changed, they are those that another sample of the thread had in the same frame: of the same
-//! function, with its return address in the same slot.
+//! has changed, other samples may tell them ([`crate::deep`]).
 
 use std::cell::Cell;
 
-use omp_model::ids::{StackId, ThreadId};
-use rustc_hash::FxHashMap;
 use unwinder::{AddressSpace, CutReason, Ending, Regs, StackBytes, StackMemory, UnwindCache};
 
 use crate::beyond::{self, Beyond};
-
-/// Most frames that are remembered of a thread, and most threads: more are begun anew.
-const MOST_PLACES: usize = 64;
-const MOST_THREADS: usize = 4096;
 
 /// The user half of a sample.
 pub struct Piece<'a> {
@@ -31,16 +24,16 @@ pub struct Piece<'a> {
 pub struct Unwound {
     /// How it ended.
     pub ending: Ending,
-    /// Where it goes on beyond the copied piece, if it does.
-    pub deep: Option<Deep>,
+    /// Where it leaves the copied piece, if it does.
+    pub edge: Option<Edge>,
 }
 
-/// A stack that is deeper than its copied piece.
+/// The outermost frame in the copied piece of a deeper stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Deep {
-    /// So many of its frames are in the piece.
+pub struct Edge {
+    /// So many frames are in the piece.
     pub inner: usize,
-    /// The outermost of those; `None` in code of which no bounds are known.
+    /// Which one it is; `None` in code of which no bounds are known.
     pub place: Option<Place>,
     /// Whether a return address in the piece proved that the frames read a moment later were those
     /// of the sample. Else another caller may have been there.
@@ -51,23 +44,17 @@ pub struct Deep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     /// Where its function begins.
-    function: u64,
+    pub function: u64,
     /// What of it was the first to lie beyond the piece: the slot of its return address, or of a
     /// register that it saved.
-    slot: u64,
+    pub slot: u64,
 }
 
-/// Finds outer frames; keeps what that needs from sample to sample.
+/// Unwinds stacks that may be deeper than what was copied of them.
 #[derive(Default)]
 pub struct Outer {
     beyond: Beyond,
     whole: Vec<u64>,
-    /// The callers of frames.
-    callers: FxHashMap<ThreadId, FxHashMap<Place, StackId>>,
-    /// Stacks whose outer frames were read a moment later.
-    pub read: u64,
-    /// Stacks whose outer frames are those of another sample.
-    pub remembered: u64,
 }
 
 /// Nothing can be read, but what was asked for first is known.
@@ -104,7 +91,7 @@ impl Outer {
         let probe = Probe::default();
         let ending = space.unwind(cache, piece.regs, &piece.bytes(&probe), found);
         let (Ending::Cut(CutReason::DumpTooSmall), Some(slot)) = (ending, probe.0.get()) else {
-            return Unwound { ending, deep: None };
+            return Unwound { ending, edge: None };
         };
         let inner = found.len();
         let outermost = found.last().copied().unwrap_or_default();
@@ -113,12 +100,11 @@ impl Outer {
             .map(|function| Place { function, slot });
         let is_whole = self.read(space, cache, piece, found);
         if is_whole {
-            self.read += 1;
             std::mem::swap(found, &mut self.whole);
         }
         Unwound {
             ending: if is_whole { Ending::Complete } else { ending },
-            deep: Some(Deep {
+            edge: Some(Edge {
                 inner,
                 place,
                 proven: inner > 1,
@@ -146,58 +132,5 @@ impl Outer {
                 ([leaf], [_, caller, ..]) => space.may_call(*caller, *leaf),
                 _ => true,
             }
-    }
-
-    /// What calls the frame at a place of a thread, as another sample had it.
-    pub fn callers(&self, thread: ThreadId, place: Place) -> Option<StackId> {
-        self.callers.get(&thread)?.get(&place).copied()
-    }
-
-    /// Remembers what calls the frame at a place.
-    pub fn remember(&mut self, thread: ThreadId, place: Place, callers: StackId) {
-        if self.callers.len() >= MOST_THREADS && !self.callers.contains_key(&thread) {
-            self.callers.clear();
-        }
-        let places = self.callers.entry(thread).or_default();
-        if places.len() >= MOST_PLACES && !places.contains_key(&place) {
-            places.clear();
-        }
-        places.insert(place, callers);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_remembered_of_a_thread_is_bounded_and_the_newest_stays() {
-        let mut outer = Outer::default();
-        let place = |slot| Place {
-            function: 0x1000,
-            slot,
-        };
-        let thread = ThreadId(3);
-        for slot in 0..1000 {
-            outer.remember(thread, place(slot), StackId(slot as u32));
-            assert_eq!(
-                outer.callers(thread, place(slot)),
-                Some(StackId(slot as u32))
-            );
-            assert!(outer.callers[&thread].len() <= MOST_PLACES);
-        }
-        outer.remember(thread, place(999), StackId(7));
-        assert_eq!(outer.callers(thread, place(999)), Some(StackId(7)));
-        assert_eq!(outer.callers(ThreadId(4), place(999)), None);
-        assert_eq!(
-            outer.callers(
-                thread,
-                Place {
-                    function: 0x2000,
-                    slot: 999
-                }
-            ),
-            None
-        );
     }
 }

@@ -1,17 +1,14 @@
 //! From a sample in the ring to an interned stack.
 
-use omp_model::ids::{FrameId, ModuleId, StackId, ThreadId};
+use omp_model::ids::{FrameId, ModuleId, StackId};
 use omp_model::tables::{Cut, Frame, Stack, StackEntry, Tables};
 use omp_ring::consumer::SiteRef;
-use rustc_hash::{FxHashMap, FxHashSet};
 use unwinder::{CutReason, Ending, UnwindCache};
 
-use crate::outer::{Outer, Piece, Place};
+use crate::deep::Deep;
+use crate::outer::{Outer, Piece};
 use crate::perf::parse::Sample;
 use crate::processes::Processes;
-
-/// Short stacks are kept for what later samples show, up to so many.
-const MOST_WAITING: usize = 4096;
 
 /// How the stacks of samples ended.
 #[derive(Clone, Debug, Default)]
@@ -28,22 +25,17 @@ pub struct Stacks {
     cache: UnwindCache,
     addresses: Vec<u64>,
     outer: Outer,
-    /// Stacks that end where the copied piece does.
-    short: FxHashSet<StackId>,
-    /// Stacks whose outer frames are surmised.
-    surmised: FxHashSet<StackId>,
-    /// Where short stacks go on, of samples that are not yet written.
-    waiting: FxHashMap<(ThreadId, StackId), Place>,
 }
 
-/// The user half of a stack.
-struct UserHalf {
-    stack: StackId,
-    cut: Option<Cut>,
-    /// Whether its outer frames are surmised.
-    surmised: bool,
-    /// Where it goes on if it is cut for want of copied bytes.
-    goes_on: Option<Place>,
+/// An unwound and interned stack.
+#[derive(Clone, Copy, Debug)]
+pub struct Unwound {
+    /// It.
+    pub stack: StackId,
+    /// Why it is cut, if it is.
+    pub cut: Option<Cut>,
+    /// What is known of it where it is deeper than its copied piece.
+    pub deep: Option<Deep>,
 }
 
 /// An address that is looked up to find the call: the call instruction ends just before the
@@ -53,30 +45,14 @@ const fn call_of(return_address: u64) -> u64 {
 }
 
 impl Stacks {
-    /// How outer frames beyond the copied piece were had so far.
-    pub fn outer(&self) -> &Outer {
-        &self.outer
-    }
-
-    /// Whether a stack ends for want of copied bytes.
-    pub fn is_short(&self, stack: StackId) -> bool {
-        !self.short.is_empty() && self.short.contains(&stack)
-    }
-
-    /// Whether a stack's outer frames are surmised.
-    pub fn is_surmised(&self, stack: StackId) -> bool {
-        !self.surmised.is_empty() && self.surmised.contains(&stack)
-    }
-
-    /// The stack of a thread's sample: kernel frames at the leaf, then the user's.
+    /// The stack of a sample: kernel frames at the leaf, then the user's.
     pub fn of_sample(
         &mut self,
         tables: &mut Tables,
         processes: &mut Processes,
-        (thread, sample): (ThreadId, &Sample<'_>),
-    ) -> (StackId, Option<Cut>) {
-        let user = self.user_half(tables, processes, (thread, sample));
-        let mut stack = user.stack;
+        sample: &Sample<'_>,
+    ) -> Unwound {
+        let mut unwound = self.user_half(tables, processes, sample);
         let mut kernel = sample.kernel_chain().enumerate().peekable();
         if kernel.peek().is_some() {
             self.addresses.clear();
@@ -90,39 +66,33 @@ impl Stacks {
                     module: ModuleId::KERNEL,
                     address: *address,
                 });
-                stack = tables.stack(Stack {
-                    callers: stack,
+                unwound.stack = tables.stack(Stack {
+                    callers: unwound.stack,
                     entry: StackEntry::Frame(frame),
                 });
             }
+            if let Some(deep) = &mut unwound.deep {
+                deep.inner += self.addresses.len();
+            }
         }
-        if user.cut == Some(Cut::DumpTooSmall) {
-            self.short.insert(stack);
-        }
-        if user.surmised {
-            self.surmised.insert(stack);
-        }
-        if let Some(place) = user.goes_on {
-            self.waiting.insert((thread, stack), place);
-        }
-        (stack, user.cut)
+        unwound
     }
 
     fn user_half(
         &mut self,
         tables: &mut Tables,
         processes: &mut Processes,
-        (thread, sample): (ThreadId, &Sample<'_>),
-    ) -> UserHalf {
+        sample: &Sample<'_>,
+    ) -> Unwound {
         let program = processes.program_at(sample.pid, sample.time);
         let (Some(user), Some((program, libraries))) = (&sample.user, program) else {
-            return UserHalf::none(tables);
+            return Unwound::without_user(tables);
         };
         let space = program.space();
         // In the kernel at an address that is mapped nowhere: within `exec`, where the registers
         // are still those of the program before.
         if sample.in_kernel && space.locate(user.regs.ip()).is_none() {
-            return UserHalf::none(tables);
+            return Unwound::without_user(tables);
         }
         let piece = Piece {
             pid: sample.pid,
@@ -133,28 +103,12 @@ impl Stacks {
         let unwound = self
             .outer
             .unwind(space, &mut self.cache, &piece, &mut self.addresses);
-        let mut half = UserHalf {
-            stack: StackId::EMPTY,
-            cut: None,
-            surmised: false,
-            goes_on: None,
+        let cut_by = match unwound.ending {
+            Ending::Complete => None,
+            Ending::Cut(reason) => Some(cut_of(reason)),
         };
-        let place = unwound.deep.and_then(|deep| deep.place);
-        match unwound.ending {
-            Ending::Complete => half.surmised = unwound.deep.is_some_and(|deep| !deep.proven),
-            Ending::Cut(reason) => {
-                match place.and_then(|place| self.outer.callers(thread, place)) {
-                    Some(callers) => {
-                        (half.stack, half.surmised) = (callers, true);
-                        self.outer.remembered += 1;
-                    }
-                    None => {
-                        half.stack = cut(tables, cut_of(reason));
-                        (half.cut, half.goes_on) = (Some(cut_of(reason)), place);
-                    }
-                }
-            }
-        }
+        let mut deep = unwound.edge.and_then(Deep::at);
+        let mut stack = cut_by.map_or(StackId::EMPTY, |reason| cut(tables, reason));
         for (depth, address) in self.addresses.iter().enumerate().rev() {
             let address = if depth == 0 {
                 *address
@@ -162,57 +116,29 @@ impl Stacks {
                 call_of(*address)
             };
             let frame = program.frame(tables, libraries, address);
-            half.stack = tables.stack(Stack {
-                callers: half.stack,
+            stack = tables.stack(Stack {
+                callers: stack,
                 entry: StackEntry::Frame(frame),
             });
-            if let (Ending::Complete, Some(deep), Some(place)) =
-                (unwound.ending, unwound.deep, place)
-                && deep.inner == depth
-            {
-                self.outer.remember(thread, place, half.stack);
+            if let Some(deep) = deep.as_mut().filter(|deep| deep.inner == depth) {
+                deep.callers = Some(stack);
             }
         }
-        half
-    }
-
-    /// The whole of a short stack, by another sample of the thread since.
-    pub fn whole_since(
-        &mut self,
-        tables: &mut Tables,
-        thread: ThreadId,
-        stack: StackId,
-    ) -> Option<StackId> {
-        let place = self.waiting.get(&(thread, stack))?;
-        let callers = self.outer.callers(thread, *place)?;
-        let inner: Vec<StackEntry> = tables
-            .walk(stack)
-            .take_while(|entry| matches!(entry, StackEntry::Frame(_)))
-            .collect();
-        let whole = inner.into_iter().rev().fold(callers, |callers, entry| {
-            tables.stack(Stack { callers, entry })
-        });
-        self.outer.remembered += 1;
-        self.surmised.insert(whole);
-        Some(whole)
-    }
-
-    /// The samples so far are written: nothing can be added to most stacks that wait any more.
-    pub fn written(&mut self) {
-        if self.waiting.len() > MOST_WAITING {
-            self.waiting.clear();
+        Unwound {
+            stack,
+            cut: cut_by,
+            deep,
         }
     }
 }
 
-impl UserHalf {
-    /// Of a sample without one.
-    fn none(tables: &mut Tables) -> UserHalf {
-        UserHalf {
+impl Unwound {
+    /// Of a sample without a user half.
+    fn without_user(tables: &mut Tables) -> Unwound {
+        Unwound {
             stack: cut(tables, Cut::NoUserStack),
             cut: Some(Cut::NoUserStack),
-            surmised: false,
-            goes_on: None,
+            deep: None,
         }
     }
 }

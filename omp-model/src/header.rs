@@ -107,8 +107,9 @@ pub struct Losses {
     /// Stacks, of clock and switch-out samples, that are complete because the frames beyond the
     /// copied piece were read from the thread's memory a moment later, unchanged by all signs.
     pub stacks_later: u64,
-    /// Likewise, where that memory was gone or had changed: complete because an earlier sample of
-    /// the thread was in the same frame. Their outer frames are inferred.
+    /// Likewise, where that memory was gone or had changed: complete because other samples were in
+    /// the same frame, or in other code that the runtime calls alike. Their outer frames are
+    /// inferred.
     pub stacks_remembered: u64,
     /// Stacks that are complete because they lead to the fork point of their region, whose whole
     /// stack the library took when the region began.

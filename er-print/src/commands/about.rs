@@ -288,8 +288,7 @@ fn sampling_lines(header: &Header, lines: &mut Vec<String>) {
     }
     if losses.stacks_remembered > 0 {
         lines.push(format!(
-            "    {} deeper than the copied piece: outer frames inferred from an earlier sample of \
-             the thread in the same frame",
+            "    {} deeper than the copied piece: their outer frames are inferred from other samples",
             losses.stacks_remembered
         ));
     }
