@@ -186,6 +186,31 @@ fn activity(metric: Metric) -> Option<Activity> {
     })
 }
 
+/// What is known of a recording before its samples are read.
+pub fn reading(recording: &Recording) -> Table {
+    let count = recording.experiment.samples.len();
+    let header = &recording.experiment.header;
+    let mut rows = vec![
+        strong(&format!("Reading {count} samples …")),
+        Row::line("  9 shows the timeline meanwhile; ? tells the keys, q quits"),
+        Row::line(""),
+    ];
+    rows.extend(
+        recording
+            .warnings
+            .iter()
+            .map(|why| warned(format!("Warning: {why}"))),
+    );
+    program(recording, &mut rows);
+    sampling(header, &mut rows);
+    openmp(header, &mut rows);
+    Table {
+        title: format!("Experiment {}", recording.name),
+        columns: Vec::new(),
+        rows,
+    }
+}
+
 /// How the recording was made, and what it is short of.
 pub fn experiment(data: &Data, recording: &Recording) -> Table {
     let header = &recording.experiment.header;

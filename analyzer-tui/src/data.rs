@@ -1,12 +1,15 @@
-//! The views under the settings in force, each computed when it is first shown.
+//! The views under the settings in force, each computed when it is first asked for: beside the
+//! loop that answers keys, where that may take long ([`Data::prepare`]).
 
-use std::cell::OnceCell;
 use std::hash::{Hash, Hasher};
+use std::sync::{Arc, OnceLock};
 
 use omp_model::filter::{Filter, Filtered};
 use omp_model::ids::ThreadId;
 use omp_model::metrics::{Column, Flavour, Metric, Quantity, SortKey};
 use omp_model::profile::{Profile, ViewMode};
+use omp_model::symbols::FileId;
+use omp_model::views::annotated::{FileTimes, file_times};
 use omp_model::views::compare::join::Joined;
 use omp_model::views::functions::{self, List};
 use omp_model::views::neighbours::{self, Neighbours};
@@ -16,9 +19,14 @@ use omp_model::views::threads::{ThreadRow, threads};
 use omp_model::views::{Request, Seconds, calltree};
 use rustc_hash::{FxHashSet, FxHasher};
 
+use crate::about;
+use crate::app::View;
 use crate::compare::{self, Beside, Compare};
 use crate::recording::Recording;
 use crate::regions::{self, Directives};
+use crate::report::Table;
+use crate::source::{self, Times};
+use crate::tables;
 use crate::timeline::MOST_REFINED;
 
 /// How many functions the overview shows.
@@ -57,16 +65,20 @@ pub struct Data {
     /// The metrics of the columns and of the order, and that order.
     pub request: Request,
     filtered: Option<Filtered>,
+    /// Whether it is of a recording that is still being read, and has nothing.
+    is_blank: bool,
+    tables: [OnceLock<Arc<Table>>; View::ALL.len()],
+    times: Times,
     /// What the filter leaves of each experiment.
-    sides: OnceCell<Vec<Filtered>>,
-    joined: OnceCell<Vec<Joined<Neighbours>>>,
-    overview: OnceCell<Overview>,
-    functions: OnceCell<List>,
-    blocks: OnceCell<Vec<Neighbours>>,
-    tree: OnceCell<Tree>,
-    threads: OnceCell<Vec<ThreadRow>>,
-    directives: OnceCell<Directives>,
-    notices: OnceCell<Vec<String>>,
+    sides: OnceLock<Vec<Filtered>>,
+    joined: OnceLock<Vec<Joined<Neighbours>>>,
+    overview: OnceLock<Overview>,
+    functions: OnceLock<List>,
+    blocks: OnceLock<Vec<Neighbours>>,
+    tree: OnceLock<Tree>,
+    threads: OnceLock<Vec<ThreadRow>>,
+    directives: OnceLock<Directives>,
+    notices: OnceLock<Vec<String>>,
 }
 
 impl Data {
@@ -92,16 +104,125 @@ impl Data {
             columns,
             request: Request { metrics, sort },
             filtered: filter.map(|filter| recording.filtered(settings.mode, filter)),
-            sides: OnceCell::new(),
-            joined: OnceCell::new(),
-            overview: OnceCell::new(),
-            functions: OnceCell::new(),
-            blocks: OnceCell::new(),
-            tree: OnceCell::new(),
-            threads: OnceCell::new(),
-            directives: OnceCell::new(),
-            notices: OnceCell::new(),
+            is_blank: false,
+            ..Data::blank(settings)
         }
+    }
+
+    /// Nothing yet, of a recording that is still being read.
+    pub fn blank(settings: &Settings) -> Data {
+        Data {
+            settings: settings.clone(),
+            columns: Vec::new(),
+            request: Request {
+                metrics: vec![Metric::Total],
+                sort: SortKey {
+                    quantity: Quantity::Time(Flavour::Exclusive, Metric::Total),
+                    reversed: false,
+                },
+            },
+            filtered: None,
+            is_blank: true,
+            tables: Default::default(),
+            times: Times::default(),
+            sides: OnceLock::new(),
+            joined: OnceLock::new(),
+            overview: OnceLock::new(),
+            functions: OnceLock::new(),
+            blocks: OnceLock::new(),
+            tree: OnceLock::new(),
+            threads: OnceLock::new(),
+            directives: OnceLock::new(),
+            notices: OnceLock::new(),
+        }
+    }
+
+    /// Whether it has nothing, because its recording is still being read.
+    pub fn is_blank(&self) -> bool {
+        self.is_blank
+    }
+
+    /// Makes all that a view needs; `centre` is the function that views of one function are of.
+    pub fn prepare(&self, recording: &Recording, view: View, centre: &str) {
+        if view == View::Timeline {
+            recording.timeline();
+        }
+        if self.is_blank {
+            return;
+        }
+        self.notices(recording);
+        match view {
+            View::Callers => match self.settings.compare {
+                Some(_) => drop(self.joined(recording)),
+                None => drop(self.blocks(recording)),
+            },
+            View::Tree => drop(self.tree(recording)),
+            View::Flame => {
+                self.tree(recording);
+                self.overview(recording);
+            }
+            View::Source | View::Disassembly => {
+                if let Some(place) = source::written(recording, centre) {
+                    self.times(recording, place.file);
+                }
+            }
+            View::Timeline => {
+                recording.directives();
+                recording.moments(ViewMode::User);
+                recording.moments(self.settings.mode);
+            }
+            View::Regions => {
+                self.directives(recording);
+                self.table(recording, view);
+            }
+            _ => drop(self.table(recording, view)),
+        }
+    }
+
+    /// Whether a view can be shown at once.
+    pub fn has(&self, recording: &Recording, view: View, centre: &str) -> bool {
+        if self.is_blank {
+            return view == View::Timeline && recording.has_timeline();
+        }
+        let compared = self.settings.compare.is_some();
+        let has = match view {
+            View::Callers if compared => self.joined.get().is_some(),
+            View::Callers => self.blocks.get().is_some(),
+            View::Tree => self.tree.get().is_some(),
+            View::Flame => self.tree.get().is_some() && self.overview.get().is_some(),
+            View::Source | View::Disassembly => {
+                recording.has_functions()
+                    && source::written(recording, centre)
+                        .is_none_or(|place| self.times.has(place.file))
+            }
+            View::Timeline => recording.has_timeline() && recording.has_moments(self.settings.mode),
+            _ => self.tables[view as usize].get().is_some(),
+        };
+        has && self.notices.get().is_some()
+    }
+
+    /// The rows of a view that is a list and hangs on nothing but the settings.
+    pub fn table(&self, recording: &Recording, view: View) -> Arc<Table> {
+        let make = || {
+            Arc::new(match view {
+                View::Overview => about::overview(self, recording),
+                View::Functions => tables::functions(self, recording),
+                View::Regions => regions::table(self, recording),
+                View::Threads => tables::threads(self, recording),
+                View::Experiment => about::experiment(self, recording),
+                _ => Table::default(),
+            })
+        };
+        Arc::clone(self.tables[view as usize].get_or_init(make))
+    }
+
+    /// The time of a source file's lines.
+    pub fn times(&self, recording: &Recording, file: FileId) -> Arc<FileTimes> {
+        self.times.of(file, || {
+            let names = recording.names();
+            let profile = self.profile(recording);
+            file_times(profile, &names, &self.request.metrics, file)
+        })
     }
 
     /// The time that is looked at.
@@ -201,10 +322,18 @@ impl Data {
     pub fn directives<'a>(&'a self, recording: &'a Recording) -> &'a Directives {
         match &self.settings.filter {
             None => recording.directives(),
-            Some(filter) => self
-                .directives
-                .get_or_init(|| regions::of_filter(recording, Some(filter))),
+            Some(filter) => self.directives.get_or_init(|| match &self.filtered {
+                Some(kept) if self.settings.mode != ViewMode::Machine => {
+                    Directives::new(recording, &kept.profile, false)
+                }
+                _ => regions::of_filter(recording, Some(filter)),
+            }),
         }
+    }
+
+    /// What must be said under every view, once it is known.
+    pub fn known_notices(&self) -> &[String] {
+        self.notices.get().map_or(&[], Vec::as_slice)
     }
 
     /// What must be said under every view.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use omp_model::experiment::Experiment;
+use omp_model::ids::ContextId;
 use omp_model::metrics::Metric;
 use omp_model::profile::{Callee, ViewMode};
 use omp_model::recording;
@@ -14,7 +15,7 @@ use rustc_hash::FxHashMap;
 
 use crate::moments::Moments;
 use crate::regions::Directives;
-use crate::timeline::Timeline;
+use crate::timeline::{MOST_REFINED, Timeline};
 
 /// An experiment, or several as one, and its derived forms, each made when it is first asked for.
 /// Shared between the thread that draws and the one that works ahead.
@@ -98,6 +99,37 @@ impl Recording {
         self.timeline.get_or_init(|| Timeline::new(self))
     }
 
+    /// Whether [`Recording::moments`] are made.
+    pub fn has_moments(&self, mode: ViewMode) -> bool {
+        self.known_moments(ViewMode::User).is_some() && self.known_moments(mode).is_some()
+    }
+
+    /// The display stacks of single samples, if they are made.
+    pub fn known_moments(&self, mode: ViewMode) -> Option<&Moments> {
+        match mode {
+            ViewMode::User | ViewMode::Expert => self.user_moments.get(),
+            ViewMode::Machine => self.machine_moments.get(),
+        }
+    }
+
+    /// Whether [`Recording::timeline`] is made.
+    pub fn has_timeline(&self) -> bool {
+        self.timeline.get().is_some()
+    }
+
+    /// Whether [`Recording::function`] answers at once.
+    pub fn has_functions(&self) -> bool {
+        self.functions.get().is_some()
+    }
+
+    /// What a region or task is called, as far as that is known by now.
+    pub fn construct_name(&self, context: ContextId) -> &str {
+        match self.directives.get() {
+            Some(directives) => directives.construct_name(context),
+            None => "…",
+        }
+    }
+
     /// Its regions and tasks, and what they could save.
     pub fn directives(&self) -> &Directives {
         let profile = || self.profile(ViewMode::User);
@@ -142,6 +174,10 @@ impl Recording {
 
     /// Makes all that a view can ask for, what the first screens need first.
     pub fn work_ahead(&self) {
+        if self.experiment.samples.len() > MOST_REFINED {
+            // It needs no sample, and can be looked at while they are read.
+            self.timeline();
+        }
         self.metric_sets();
         self.directives();
         self.timeline();

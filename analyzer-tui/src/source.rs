@@ -1,10 +1,12 @@
 //! A source file with the time of its lines.
 
 use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use omp_model::symbols::FileId;
-use omp_model::views::annotated::{FileTimes, Happened, file_times};
+use omp_model::views::annotated::{FileTimes, Happened};
 use omp_model::views::names::{base_name, pseudo};
+use rustc_hash::FxHashMap;
 
 use crate::activity::Activity;
 use crate::data::Data;
@@ -22,6 +24,33 @@ pub struct Text {
     pub lines: Vec<String>,
     /// Why it has none, or is not to be trusted.
     pub warning: Option<String>,
+}
+
+/// The times of the files that were looked at.
+#[derive(Debug, Default)]
+pub struct Times(Mutex<FxHashMap<FileId, Arc<FileTimes>>>);
+
+impl Times {
+    /// Those of a file, made if they are not known.
+    pub(crate) fn of(&self, file: FileId, make: impl FnOnce() -> FileTimes) -> Arc<FileTimes> {
+        if let Some(known) = self.known(file) {
+            return known;
+        }
+        // Made without the lock: who asks whether they are there is not to wait.
+        let made = Arc::new(make());
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(all.entry(file).or_insert(made))
+    }
+
+    /// Whether those of a file are known.
+    pub(crate) fn has(&self, file: FileId) -> bool {
+        self.known(file).is_some()
+    }
+
+    fn known(&self, file: FileId) -> Option<Arc<FileTimes>> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(&file).cloned()
+    }
 }
 
 /// A function's place in the sources.
@@ -69,9 +98,7 @@ pub fn table(
         };
         return (table, vec![0]);
     };
-    let names = recording.names();
-    let metrics = &data.request.metrics;
-    let times = file_times(data.profile(recording), &names, metrics, place.file);
+    let times = data.times(recording, place.file);
     let path = recording.symbols.files.get(place.file.0 as usize);
     let path = path.map_or("", String::as_str);
     let mut rows = Vec::new();

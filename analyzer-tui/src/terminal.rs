@@ -1,11 +1,11 @@
 //! The terminal, and the loop that brings what happens to the app and its answers to the world.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::io::{self, Stdout};
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Once};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use omp_model::symbols::{FileId, FunctionId};
 use ratatui::Terminal;
@@ -26,8 +26,9 @@ use crate::live::{Progress, Recorder};
 use crate::recording::Recording;
 use crate::world::{self, Defaults, Happening};
 
-/// How long a small experiment may take to be opened before the screen says that it is read.
-const SOON: Duration = Duration::from_millis(40);
+/// How long a small experiment may take to be opened, and a view to be made, before the screen says
+/// that it is being done.
+const SOON: Duration = Duration::from_millis(30);
 
 /// How often it is asked whether a program that is recorded has named its experiment.
 const NAMED: Duration = Duration::from_millis(50);
@@ -153,6 +154,8 @@ pub fn show(source: Source, colours: Colours) -> Result<(), Failure> {
         receiver,
         recorder,
         asked: HashSet::new(),
+        asked_of: None,
+        held: VecDeque::new(),
     }
     .run(&paths);
     // What the program printed would have disturbed the screen.
@@ -192,6 +195,10 @@ struct Show {
     recorder: Option<Recorder>,
     /// The files that were asked for since the experiment was read.
     asked: HashSet<Asked>,
+    /// The recording that they are of.
+    asked_of: Option<Arc<Recording>>,
+    /// What has happened while a view was waited for.
+    held: VecDeque<Happening>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -219,22 +226,54 @@ impl Show {
             self.stop();
             return Ok(self.recorder);
         };
-        let mut app = App::new(recording, screen.size()?);
+        let mut app = App::opening(recording, screen.size()?);
         app.begin(self.defaults.mode);
         if let Some(progress) = progress {
             app.watch(progress, self.recorder.is_some());
         }
+        self.make(&mut app);
         loop {
             self.ask(&app);
             screen.0.draw(|frame| draw(&app, &self.theme, frame))?;
             // All that has come by now is answered by one screen: a held key or a turning wheel
             // does not queue up.
-            let mut next = self.receiver.recv().ok();
+            let mut next = self.next();
             while let Some(happening) = next {
                 if self.take(&mut app, happening) {
                     return Ok(self.recorder);
                 }
-                next = self.receiver.try_recv().ok();
+                self.make(&mut app);
+                next = self
+                    .held
+                    .pop_front()
+                    .or_else(|| self.receiver.try_recv().ok());
+            }
+        }
+    }
+
+    /// What happens next.
+    fn next(&mut self) -> Option<Happening> {
+        self.held.pop_front().or_else(|| self.receiver.recv().ok())
+    }
+
+    /// Begins to make what is wanted and not there. What is made soon is waited for: keys that
+    /// follow mean the screen that it makes, and one that says that it is being made would flicker.
+    fn make(&mut self, app: &mut App) {
+        let until = Instant::now() + SOON;
+        let mut begun = false;
+        loop {
+            if let Some(job) = app.job() {
+                world::make(job, self.sender.clone());
+                begun = true;
+            }
+            if !begun || app.making().is_none() {
+                return;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            match self.receiver.recv_timeout(left) {
+                Ok(Happening::Made(made)) => app.take(made),
+                Ok(other) => self.held.push_back(other),
+                Err(_) => return,
             }
         }
     }
@@ -272,6 +311,12 @@ impl Show {
 
     /// Asks for the files that the view in sight needs.
     fn ask(&mut self, app: &App) {
+        let same = |of: &Arc<Recording>| Arc::ptr_eq(of, &app.recording);
+        if !self.asked_of.as_ref().is_some_and(same) {
+            // The files and functions of a recording that has grown have other numbers.
+            self.asked.clear();
+            self.asked_of = Some(Arc::clone(&app.recording));
+        }
         let from = (&self.defaults.search, &app.recording);
         if let Some((file, path)) = app.missing_source()
             && self.asked.insert(Asked::Source(file))
@@ -294,7 +339,11 @@ impl Show {
                 app.resize(width, height);
                 Effect::None
             }
-            Happening::Input(_) | Happening::Opened(_) => Effect::None,
+            Happening::Input(_) | Happening::Opened(_) | Happening::Ready => Effect::None,
+            Happening::Made(made) => {
+                app.take(made);
+                Effect::None
+            }
             Happening::End => return true,
             // Files and functions of an earlier reading have other numbers.
             Happening::Source(of, file, text) if Arc::ptr_eq(&of, &app.recording) => {
@@ -307,8 +356,6 @@ impl Show {
             }
             Happening::Source(..) | Happening::Code(..) => Effect::None,
             Happening::Grown(recording, progress) => {
-                // Its files have other numbers.
-                self.asked.clear();
                 app.renew(recording, progress);
                 Effect::None
             }

@@ -16,6 +16,7 @@ use omp_model::profile::ViewMode;
 use omp_model::symbols::{FileId, FunctionId};
 use ratatui::crossterm::event::{self, Event};
 
+use crate::app::{Job, Made};
 use crate::live::{Follower, Progress};
 use crate::recording::Recording;
 
@@ -28,6 +29,10 @@ pub enum Happening {
     End,
     /// An experiment was opened, or cannot be.
     Opened(Result<Arc<Recording>, String>),
+    /// All that its views start from is made.
+    Ready,
+    /// A view was made.
+    Made(Made),
     /// An experiment has grown.
     Grown(Arc<Recording>, Progress),
     /// A source file of a recording was read, or cannot be.
@@ -63,17 +68,25 @@ pub(crate) fn watch_signals(sender: Sender<Happening>) -> io::Result<()> {
     Ok(())
 }
 
+/// Makes a view.
+pub(crate) fn make(job: Job, sender: Sender<Happening>) {
+    thread::spawn(move || {
+        // The receiver is gone if the program ends just now.
+        let _ = sender.send(Happening::Made(job.make()));
+    });
+}
+
 /// Opens an experiment, and goes on with what later keys may ask for.
 pub(crate) fn open(experiments: &[PathBuf], sender: Sender<Happening>) {
     let paths = experiments.to_owned();
     thread::spawn(move || match Recording::open(&paths) {
         Ok(recording) => {
-            recording.available();
             let recording = Arc::new(recording);
             let opened = Happening::Opened(Ok(Arc::clone(&recording)));
             // The receiver is gone if the user did not wait.
             if sender.send(opened).is_ok() {
                 recording.work_ahead();
+                let _ = sender.send(Happening::Ready);
             }
         }
         Err(why) => {

@@ -115,8 +115,7 @@ impl App {
             all.push(("the time of the interval at the cursor", time(start, end)));
         }
         if let Some(band) = pointed.bands.last() {
-            let directives = self.recording.directives();
-            let name = directives.construct_name(band.context);
+            let name = self.recording.construct_name(band.context);
             all.push((
                 "all under the construct at the cursor",
                 format!("{} IN STACK", quoted(name)),

@@ -33,21 +33,29 @@ impl App {
         self.live = Some(live).filter(|_| !progress.finished);
     }
 
-    /// The recording has grown. What is selected stays selected; a timeline that shows all time,
-    /// or the latest, goes on to do so.
+    /// The recording has grown, and is shown as soon as the view in sight is made of it.
     pub fn renew(&mut self, recording: Arc<Recording>, progress: Progress) {
-        self.remember();
-        let before = std::mem::replace(&mut self.recording, recording);
-        let program = self.live.is_some_and(|live| live.program);
-        self.watch(progress, program);
-        if progress.finished {
-            let text = format!("the recording is complete: {}", self.recording.name);
-            self.tell(text);
+        self.turn_to(|turn| {
+            turn.recording = recording;
+            turn.progress = Some(progress);
+        });
+    }
+
+    /// Looks at more of the recording. A timeline that shows all time, or the latest, goes on to
+    /// do so.
+    pub(super) fn grow(&mut self, recording: Arc<Recording>, progress: Option<Progress>) {
+        self.recording = recording;
+        if let Some(progress) = progress {
+            let program = self.live.is_some_and(|live| live.program);
+            self.watch(progress, program);
+            if progress.finished {
+                let text = format!("the recording is complete: {}", self.recording.name);
+                self.tell(text);
+            }
         }
         // Numbers of functions are others now.
         self.codes.clear();
         self.timeline.grow(&self.recording);
-        self.look_anew(&before);
     }
 
     /// A text was put into the clipboard, or could not be.

@@ -11,6 +11,7 @@ mod pointer;
 mod rows;
 mod select;
 pub mod timeline;
+mod turn;
 mod view;
 
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 use disassembly::Code;
 use omp_model::profile::ViewMode;
 use omp_model::symbols::FunctionId;
-use ratatui::crossterm::event::KeyEvent;
+use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::data::{Data, Settings};
@@ -34,6 +35,7 @@ use overlay::{Asked, Overlay};
 use timeline::TimelineState;
 
 pub use live::Live;
+pub use turn::{Job, Made};
 pub use view::View;
 
 /// Where a list is.
@@ -114,11 +116,11 @@ pub struct App {
     /// What was chosen.
     pub settings: Settings,
     /// The views under these settings.
-    pub data: Data,
+    pub data: Arc<Data>,
     /// The view in sight.
     pub view: View,
     /// Its rows, if it is made of rows.
-    pub table: Table,
+    pub table: Arc<Table>,
     /// The tree's state.
     pub tree: TreeState,
     /// The timeline's state.
@@ -146,20 +148,31 @@ pub struct App {
     cursors: [Cursor; View::ALL.len()],
     history: Vec<String>,
     size: (u16, u16),
+    /// What the user wants to see, while it is being made.
+    turn: Option<turn::Turn>,
+    /// How many there were.
+    turns: u64,
 }
 
 impl App {
     /// Shows the overview on a screen of a size.
     pub fn new(recording: Arc<Recording>, size: (u16, u16)) -> App {
+        let mut app = App::opening(recording, size);
+        app.work();
+        app
+    }
+
+    /// Shows what is known of a recording while the views are being made.
+    pub fn opening(recording: Arc<Recording>, size: (u16, u16)) -> App {
         let settings = Settings::default();
-        let data = Data::new(&recording, &settings);
+        let data = Arc::new(Data::blank(&settings));
         let mut app = App {
             timeline: TimelineState::new(&recording),
             recording,
             data,
             settings,
             view: View::default(),
-            table: Table::default(),
+            table: Arc::default(),
             tree: TreeState {
                 moved: Some(Default::default()),
                 ..TreeState::default()
@@ -177,8 +190,11 @@ impl App {
             cursors: [Cursor::default(); View::ALL.len()],
             history: Vec::new(),
             size,
+            turn: None,
+            turns: 0,
         };
         app.refresh();
+        app.turn_to(|_| {});
         app
     }
 
@@ -200,7 +216,7 @@ impl App {
     /// The loss or warning that must be told under every view, and how many more there are.
     pub fn notice(&self) -> Option<(String, usize)> {
         let warnings = self.recording.warnings.iter().cloned();
-        let notices = self.data.notices(&self.recording).iter().cloned();
+        let notices = self.data.known_notices().iter().cloned();
         let mut all = warnings.chain(notices);
         let first = all.next()?;
         Some((first, all.count()))
@@ -223,9 +239,11 @@ impl App {
             };
         }
         match keys::action(self.view, event) {
-            Some(action) => self.perform(action),
-            None => Effect::None,
+            Some(action) => return self.perform(action),
+            None if event.code == KeyCode::Esc => self.stay(),
+            None => {}
         }
+        Effect::None
     }
 
     /// A file was written, or could not be.
@@ -250,6 +268,11 @@ impl App {
     }
 
     pub(crate) fn perform(&mut self, action: Action) -> Effect {
+        let needs_views = matches!(action, Action::Metrics | Action::Export | Action::Sort);
+        if needs_views && self.data.is_blank() {
+            self.tell("samples are still being read");
+            return Effect::None;
+        }
         match action {
             Action::Quit if self.live.is_some_and(|live| live.program) => {
                 self.overlay = Overlay::end();
@@ -260,7 +283,7 @@ impl App {
             Action::NextView => self.go(self.view.neighbour(1)),
             Action::PreviousView => self.go(self.view.neighbour(View::ALL.len() - 1)),
             Action::Mode => {
-                let mode = match self.settings.mode {
+                let mode = match self.wanted_settings().mode {
                     ViewMode::User => ViewMode::Expert,
                     ViewMode::Expert => ViewMode::Machine,
                     ViewMode::Machine => ViewMode::User,
@@ -274,7 +297,7 @@ impl App {
             }
             Action::Metrics => {
                 let sets = self.recording.metric_sets();
-                let set = (self.settings.set + 1) % sets.len();
+                let set = (self.wanted_settings().set + 1) % sets.len();
                 let told = format!("metrics {}", sets[set]);
                 self.change(|settings| {
                     settings.set = set;
@@ -350,13 +373,27 @@ impl App {
         }
     }
 
+    /// Shows a view as soon as it is made.
     pub(crate) fn go(&mut self, view: View) {
         self.remember();
+        self.turn_or_show(view);
+    }
+
+    fn turn_or_show(&mut self, view: View) {
+        if self.turn.is_none() && self.data.has(&self.recording, view, &self.centre) {
+            self.show(view);
+        } else {
+            self.turn_to(|turn| turn.view = view);
+        }
+    }
+
+    fn show(&mut self, view: View) {
         self.view = view;
         self.refresh();
         match view {
             View::Source => self.select_source_line(),
             View::Disassembly => self.select_instruction(),
+            View::Callers => self.select_centre(),
             View::Functions => {
                 if let Some(at) = self.position(&self.centre) {
                     self.select_row(at);
@@ -366,27 +403,23 @@ impl App {
         }
     }
 
-    /// Takes over new settings, keeping what is selected where it has a counterpart.
+    /// Takes over new settings as soon as the view under them is made.
     fn change(&mut self, change: impl FnOnce(&mut Settings)) {
-        change(&mut self.settings);
-        if self.settings == self.data.settings {
-            return;
-        }
-        self.remember();
-        let recording = Arc::clone(&self.recording);
-        self.look_anew(&recording);
+        self.turn_to(|turn| change(&mut turn.settings));
     }
 
-    /// Makes the views anew for other settings or more of a recording, of which `before` was
-    /// looked at; what is selected stays where it has a counterpart.
-    fn look_anew(&mut self, before: &Arc<Recording>) {
-        let data = Data::new(&self.recording, &self.settings);
+    /// Takes over views that were made for other settings or more of a recording, of which
+    /// `before` was looked at; what is selected stays where it has a counterpart.
+    fn look_anew(&mut self, before: &Arc<Recording>, data: Arc<Data>, view: View) {
         let old = std::mem::replace(&mut self.data, data);
-        if self.tree.moved.is_none() {
+        if self.tree.moved.is_none() && !old.is_blank() {
             let tree = old.tree(before);
             self.tree.moved = Some([self.tree.selected, self.tree.zoom].map(|row| tree.names(row)));
         }
         self.reorder();
+        if view != self.view {
+            return self.show(view);
+        }
         let rows = self.table.rows.get(self.cursor().selected);
         let name = rows.map(|row| row.name.clone());
         self.refresh();

@@ -7,7 +7,7 @@ use omp_model::symbols::FileId;
 use super::{App, View, select};
 use crate::compare::{self, Beside, Compare};
 use crate::report::Table;
-use crate::{about, disasm, layout, regions, source, tables};
+use crate::{about, disasm, layout, source, tables};
 
 impl App {
     /// The row of a name, or of what it is called beside other experiments.
@@ -22,12 +22,15 @@ impl App {
         if matches!(self.view, View::Tree | View::Flame) {
             self.settle_tree();
         }
-        let recording = Arc::clone(&self.recording);
-        let (data, recording) = (&self.data, &*recording);
+        let (recording, data) = (Arc::clone(&self.recording), Arc::clone(&self.data));
+        let (data, recording) = (&*data, &*recording);
+        if !data.has(recording, self.view, &self.centre) && data.is_blank() {
+            self.table = Arc::new(about::reading(recording));
+            self.settle();
+            return;
+        }
         self.table = match self.view {
-            View::Overview => about::overview(data, recording),
-            View::Functions => tables::functions(data, recording),
-            View::Callers => self.block_table(),
+            View::Callers => Arc::new(self.block_table()),
             View::Tree => {
                 let tree = data.tree(recording);
                 let open = &self.tree.open;
@@ -35,14 +38,14 @@ impl App {
                 let is_open = |at: usize| open.contains(&tree.keys[at]);
                 let table = tables::calltree(data, recording, &shown, is_open);
                 self.tree.shown = shown;
-                table
+                Arc::new(table)
             }
             View::Source => {
                 let place = source::written(recording, &self.centre);
                 let text = place.and_then(|place| self.source(place.file));
                 let (table, lines) = source::table(data, recording, (&self.centre, place), text);
                 self.source_lines = lines;
-                table
+                Arc::new(table)
             }
             View::Disassembly => {
                 let function = recording.function(&self.centre);
@@ -55,12 +58,9 @@ impl App {
                 let named = (self.centre.as_str(), function);
                 let (table, places) = disasm::table(data, recording, named, code, line);
                 self.instructions = places;
-                table
+                Arc::new(table)
             }
-            View::Regions => regions::table(data, recording),
-            View::Threads => tables::threads(data, recording),
-            View::Experiment => about::experiment(data, recording),
-            View::Flame | View::Timeline => Table::default(),
+            view => data.table(recording, view),
         };
         if self.view == View::Tree {
             let at = self.tree.shown.binary_search(&self.tree.selected);
@@ -76,7 +76,7 @@ impl App {
             self.tell("comparing needs two experiments: analyzer FIRST SECOND");
             return;
         }
-        let compare = Compare::next(self.settings.compare);
+        let compare = Compare::next(self.wanted_settings().compare);
         self.change(|settings| settings.compare = compare);
         self.tell(match compare {
             None => "the experiments added up",

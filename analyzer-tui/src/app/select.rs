@@ -108,12 +108,16 @@ impl App {
         } else {
             self.centre = name;
         }
-        self.view = View::Callers;
-        self.refresh();
-        self.select_centre();
+        match self.view {
+            View::Callers => {
+                self.refresh();
+                self.select_centre();
+            }
+            _ => self.turn_or_show(View::Callers),
+        }
     }
 
-    fn select_centre(&mut self) {
+    pub(super) fn select_centre(&mut self) {
         let own = self.table.rows.iter().position(|row| row.lead == "* ");
         self.select_row(own.unwrap_or(0));
     }

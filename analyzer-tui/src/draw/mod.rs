@@ -107,7 +107,10 @@ fn title(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
     let live = app.live.map_or_else(String::new, |live| {
         format!("recording: {:.1} s, ", live.until.seconds())
     });
-    let mode = format!(" {live}{} mode ", mode_name(app.settings.mode));
+    let making = app
+        .making()
+        .map_or_else(String::new, |what| format!("making {what} …, "));
+    let mode = format!(" {making}{live}{} mode ", mode_name(app.settings.mode));
     let filter = app.settings.filter.as_ref();
     let filter = filter.map_or_else(String::new, |filter| format!("  [{}]", filter.text()));
     let room = usize::from(area.width).saturating_sub(mode.len() + 1);

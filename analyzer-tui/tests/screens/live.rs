@@ -28,6 +28,7 @@ fn what_is_selected_and_zoomed_stays_when_the_recording_grows() {
     let name = |app: &App| app.table.rows[app.cursor().selected].name.clone();
     let selected = name(&app);
     app.renew(handmade::recording("grown", |_| {}), SO_FAR);
+    app.work();
     assert_eq!((app.view, name(&app)), (View::Functions, selected));
     press(&mut app, "9→→→→→→→→→→↓++");
     let (range, time, row) = (
@@ -36,6 +37,7 @@ fn what_is_selected_and_zoomed_stays_when_the_recording_grows() {
         app.timeline.row,
     );
     app.renew(handmade::recording("grown2", |_| {}), SO_FAR);
+    app.work();
     assert_eq!(
         (app.timeline.range.clone(), app.timeline.time),
         (range, time)
@@ -48,6 +50,7 @@ fn what_is_selected_and_zoomed_stays_when_the_recording_grows() {
         ..SO_FAR
     };
     app.renew(handmade::recording("done", |_| {}), done);
+    app.work();
     assert_eq!(app.overlay, prompt, "a line that is edited is left alone");
     assert_eq!(app.live, None);
     press(&mut app, "⎋");
@@ -61,6 +64,7 @@ fn a_timeline_that_shows_all_goes_on_to_show_all() {
     press(&mut app, "9");
     let end = app.timeline.range.end;
     app.renew(Arc::clone(&two), SO_FAR);
+    app.work();
     assert_eq!(app.timeline.range, 0..end, "both are as long");
     assert_eq!(app.threads().len(), 4);
 }

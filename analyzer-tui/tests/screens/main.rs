@@ -8,6 +8,7 @@ mod handmade;
 mod live;
 mod moves;
 mod styles;
+mod turns;
 
 use std::path::{Path, PathBuf};
 
@@ -42,6 +43,7 @@ fn press(app: &mut App, keys: &str) -> Effect {
             letter => KeyCode::Char(letter),
         };
         effect = app.key(KeyEvent::new(code, KeyModifiers::NONE));
+        app.work();
     }
     effect
 }

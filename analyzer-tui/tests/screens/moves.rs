@@ -20,6 +20,7 @@ fn mouse(app: &mut App, kind: MouseEventKind, column: u16, row: u16) {
         row,
         modifiers: KeyModifiers::NONE,
     });
+    app.work();
 }
 
 const REGION: &str = "foo -- OMP parallel region from line 9 [foo.omp_outlined]";

@@ -226,10 +226,13 @@ impl App {
 
     /// What a sample shows its thread to do: the same in every mode.
     pub fn refined(&self, sample: &Sample) -> Activity {
-        let moments = self.recording.moments(ViewMode::User);
+        let recorded = self.recording.timeline().activity(sample.tag);
+        let Some(moments) = self.recording.known_moments(ViewMode::User) else {
+            return recorded;
+        };
         let kind = self.kind(sample.thread);
         let seen = moments.sample(sample.stack, sample.tag, kind);
-        match self.recording.timeline().activity(sample.tag) {
+        match recorded {
             Activity::Unknown => Activity::Unknown,
             recorded => seen.map_or(recorded, |(path, shown)| {
                 Activity::of_leaf(moments.leaf(path), shown)
@@ -290,13 +293,13 @@ impl App {
         let sample = near
             .min_by_key(|sample| sample.time.0.abs_diff(time))
             .copied();
-        let moments = self.recording.moments(self.settings.mode);
         let kind = self.kind(thread);
-        let stack = match (&sample, &interval) {
+        let moments = self.recording.known_moments(self.settings.mode);
+        let stack = moments.and_then(|moments| match (&sample, &interval) {
             (Some(sample), _) => moments.sample(sample.stack, sample.tag, kind),
             (None, Some(row)) => moments.place(row.tag, kind),
             (None, None) => None,
-        };
+        });
         let tasks = timeline.tasks(thread).map(|tasks| tasks.at(time));
         let regions = timeline.regions().at(time);
         let alike = |band: &Band| {

@@ -153,7 +153,7 @@ impl App {
         let Some(region) = region else {
             return "in no team".to_owned();
         };
-        let name = self.recording.directives().construct_name(region);
+        let name = self.recording.construct_name(region);
         let running = timeline.regions().at(time);
         let instances: Vec<_> = running
             .iter()

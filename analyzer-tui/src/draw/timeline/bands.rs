@@ -81,7 +81,7 @@ fn instance(app: &App, band: &Band, line: Rect, style: Style, cells: &mut Buffer
         _ => {
             let name = match width {
                 0..LEGIBLE => "",
-                _ => app.recording.directives().construct_name(band.context),
+                _ => app.recording.construct_name(band.context),
             };
             let name = fit(name, width - 2);
             format!("├{name:─<fill$}┤", fill = width - 2)
@@ -107,7 +107,7 @@ pub(super) fn tasks(app: &App, theme: &Theme, thread: ThreadId, line: Rect, cell
             let width = run.len();
             let name = match width {
                 0..LEGIBLE => "",
-                _ => app.recording.directives().construct_name(context),
+                _ => app.recording.construct_name(context),
             };
             let text = format!("{:╌<width$}", fit(name, width));
             put(cells, from(line, at), &text, theme.faint());

@@ -71,7 +71,7 @@ pub(crate) fn facts(app: &App, pointed: &Pointed) -> Vec<String> {
         None => lines.push("the thread does not live here".to_owned()),
     }
     for band in &pointed.bands {
-        let name = app.recording.directives().construct_name(band.context);
+        let name = app.recording.construct_name(band.context);
         lines.push(format!(
             "in {name}, {} from {:.6} s",
             duration(band.end - band.start),
@@ -106,10 +106,12 @@ pub(crate) fn facts(app: &App, pointed: &Pointed) -> Vec<String> {
 
 /// The callstack under the cursor, leaf first.
 pub(crate) fn stack(app: &App, pointed: &Pointed) -> Vec<String> {
+    let Some(moments) = app.recording.known_moments(app.settings.mode) else {
+        return vec!["(callstacks follow when all samples are read)".to_owned()];
+    };
     let Some((path, _)) = pointed.stack else {
         return Vec::new();
     };
-    let moments = app.recording.moments(app.settings.mode);
     let names = app.recording.names();
     let frames = moments.walk(path);
     frames

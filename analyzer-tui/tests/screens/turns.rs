@@ -1,0 +1,111 @@
+//! Views that are made beside the loop that answers keys.
+
+use std::sync::Arc;
+
+use analyzer::app::{App, Effect, View};
+use analyzer::live::Progress;
+use omp_model::ids::Nanos;
+use omp_model::profile::ViewMode;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::{app, handmade, press, text};
+
+/// A key whose answer nobody has made yet.
+fn key(app: &mut App, code: KeyCode) -> Effect {
+    app.key(KeyEvent::new(code, KeyModifiers::NONE))
+}
+
+#[test]
+fn the_old_view_answers_keys_while_another_is_made() {
+    let mut app = app("turns", 100, 24);
+    press(&mut app, "2");
+    key(&mut app, KeyCode::Char('4'));
+    let job = app.job().unwrap();
+    assert!(app.job().is_none(), "it is begun once");
+    assert_eq!(app.view, View::Functions);
+    assert!(text(&app).contains("making Call Tree …, user mode"));
+    key(&mut app, KeyCode::Down);
+    assert_eq!(app.cursor().selected, 1, "the list goes on");
+    app.take(job.make());
+    assert_eq!(app.view, View::Tree);
+    assert_eq!(app.making(), None);
+    key(&mut app, KeyCode::Char('2'));
+    assert_eq!(app.view, View::Functions, "what is made is shown at once");
+}
+
+#[test]
+fn what_is_wanted_adds_up_and_what_is_no_longer_wanted_is_forgotten() {
+    let mut app = app("adds", 100, 24);
+    key(&mut app, KeyCode::Char('m'));
+    let first = app.job().unwrap();
+    key(&mut app, KeyCode::Char('m'));
+    key(&mut app, KeyCode::Char('4'));
+    app.take(first.make());
+    assert_eq!(
+        app.settings.mode,
+        ViewMode::User,
+        "expert mode was left behind"
+    );
+    app.work();
+    assert_eq!(
+        (app.settings.mode, app.view),
+        (ViewMode::Machine, View::Tree)
+    );
+    key(&mut app, KeyCode::Char('m'));
+    key(&mut app, KeyCode::Esc);
+    app.work();
+    assert_eq!(app.settings.mode, ViewMode::Machine);
+    // Round to where it was: nothing is left to do.
+    for _ in 0..3 {
+        key(&mut app, KeyCode::Char('m'));
+    }
+    assert_eq!(app.making(), None);
+}
+
+#[test]
+fn while_samples_are_read_the_timeline_and_the_header_can_be_seen() {
+    let recording = handmade::recording("opening", |_| {});
+    let mut app = App::opening(Arc::clone(&recording), (100, 24));
+    let first = app.job().unwrap();
+    let screen = text(&app);
+    assert!(screen.contains("Reading "), "{screen}");
+    assert!(screen.contains("Command            ./app"), "{screen}");
+    key(&mut app, KeyCode::Char('9'));
+    let timeline = app.job().unwrap();
+    app.take(timeline.make());
+    assert_eq!(app.view, View::Timeline);
+    let screen = text(&app);
+    assert!(screen.contains("callstacks follow"), "{screen}");
+    for code in ['v', 'e', '+', '.', 'o', 't', 'b', 'f'] {
+        key(&mut app, KeyCode::Char(code));
+        key(&mut app, KeyCode::Esc);
+        text(&app);
+    }
+    assert!(
+        app.data.is_blank(),
+        "nothing of that needed what is not there"
+    );
+    app.take(first.make());
+    assert!(app.data.is_blank(), "the overview is no longer wanted");
+    app.work();
+    assert!(!app.data.is_blank());
+    assert_eq!(app.view, View::Timeline);
+    assert!(!text(&app).contains("callstacks follow"));
+}
+
+#[test]
+fn a_recording_that_grows_does_not_undo_what_is_wanted() {
+    let mut app = app("wanted", 100, 24);
+    let more = handmade::recording("more", |_| {});
+    let progress = Progress {
+        until: Nanos(1),
+        finished: false,
+    };
+    key(&mut app, KeyCode::Char('m'));
+    app.renew(Arc::clone(&more), progress);
+    key(&mut app, KeyCode::Esc);
+    assert!(app.making().is_some(), "what has come is not sent back");
+    app.work();
+    assert!(Arc::ptr_eq(&app.recording, &more));
+    assert_eq!(app.settings.mode, ViewMode::Expert);
+}
