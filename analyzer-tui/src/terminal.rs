@@ -26,9 +26,11 @@ use crate::live::{Progress, Recorder};
 use crate::recording::Recording;
 use crate::world::{self, Defaults, Happening};
 
-/// How long a small experiment may take to be opened, and a view to be made, before the screen says
-/// that it is being done.
-const SOON: Duration = Duration::from_millis(30);
+/// How long an experiment may take to be opened before the screen says that it is read.
+const SOON: Duration = Duration::from_millis(40);
+
+/// How long a view may take to be made before the screen says that it is being made.
+const AT_ONCE: Duration = Duration::from_millis(20);
 
 /// How often it is asked whether a program that is recorded has named its experiment.
 const NAMED: Duration = Duration::from_millis(50);
@@ -259,7 +261,7 @@ impl Show {
     /// Begins to make what is wanted and not there. What is made soon is waited for: keys that
     /// follow mean the screen that it makes, and one that says that it is being made would flicker.
     fn make(&mut self, app: &mut App) {
-        let until = Instant::now() + SOON;
+        let until = Instant::now() + AT_ONCE;
         let mut begun = false;
         loop {
             if let Some(job) = app.job() {

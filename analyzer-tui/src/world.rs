@@ -71,8 +71,10 @@ pub(crate) fn watch_signals(sender: Sender<Happening>) -> io::Result<()> {
 /// Makes a view.
 pub(crate) fn make(job: Job, sender: Sender<Happening>) {
     thread::spawn(move || {
-        // The receiver is gone if the program ends just now.
-        let _ = sender.send(Happening::Made(job.make()));
+        if let Some(made) = job.make() {
+            // The receiver is gone if the program ends just now.
+            let _ = sender.send(Happening::Made(made));
+        }
     });
 }
 

@@ -15,6 +15,7 @@ mod turn;
 mod view;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use disassembly::Code;
 use omp_model::profile::ViewMode;
@@ -150,8 +151,8 @@ pub struct App {
     size: (u16, u16),
     /// What the user wants to see, while it is being made.
     turn: Option<turn::Turn>,
-    /// How many there were.
-    turns: u64,
+    /// The number of the last one.
+    turns: Arc<AtomicU64>,
 }
 
 impl App {
@@ -191,7 +192,7 @@ impl App {
             history: Vec::new(),
             size,
             turn: None,
-            turns: 0,
+            turns: Arc::default(),
         };
         app.refresh();
         app.turn_to(|_| {});

@@ -2,6 +2,7 @@
 //! answers keys, and the old screen goes on answering them until the new one is there.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{App, View};
 use crate::data::{Data, Settings};
@@ -33,6 +34,8 @@ pub struct Job {
     centre: String,
     /// The views under the same settings that are made already.
     data: Option<Arc<Data>>,
+    /// The number of what is wanted by now.
+    newest: Arc<AtomicU64>,
 }
 
 /// A view that was made.
@@ -43,16 +46,28 @@ pub struct Made {
 }
 
 impl Job {
-    /// Makes it.
-    pub fn make(self) -> Made {
-        let data = self
-            .data
-            .unwrap_or_else(|| Arc::new(Data::new(&self.recording, &self.settings)));
-        data.prepare(&self.recording, self.view, &self.centre);
-        Made {
+    /// Makes it; `None` if that took so long that something else is wanted by now.
+    pub fn make(self) -> Option<Made> {
+        let data = match &self.data {
+            Some(data) => Arc::clone(data),
+            None => {
+                // All of the samples may have to be read first.
+                self.recording.available();
+                self.is_wanted()
+                    .then(|| Arc::new(Data::new(&self.recording, &self.settings)))?
+            }
+        };
+        if self.is_wanted() {
+            data.prepare(&self.recording, self.view, &self.centre);
+        }
+        self.is_wanted().then_some(Made {
             number: self.number,
             data,
-        }
+        })
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.newest.load(Ordering::Relaxed) == self.number
     }
 }
 
@@ -68,8 +83,8 @@ impl App {
             begun: false,
         });
         change(&mut turn);
-        self.turns += 1;
-        (turn.number, turn.begun) = (self.turns, false);
+        turn.number = self.turns.fetch_add(1, Ordering::Relaxed) + 1;
+        turn.begun = false;
         let is_here = self.is_in_force(&turn) && turn.view == self.view && !self.data.is_blank();
         self.turn = Some(turn).filter(|_| !is_here);
     }
@@ -100,6 +115,7 @@ impl App {
                 .is_some_and(|turn| turn.progress.is_none())
         {
             self.turn = None;
+            self.turns.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -117,6 +133,7 @@ impl App {
             view: turn.view,
             centre: self.centre.clone(),
             data: same.then(|| Arc::clone(&self.data)),
+            newest: Arc::clone(&self.turns),
         });
         self.turn = Some(turn);
         job
@@ -149,7 +166,9 @@ impl App {
     /// Makes all that is wanted at once, for who has nothing else to do meanwhile.
     pub fn work(&mut self) {
         while let Some(job) = self.job() {
-            self.take(job.make());
+            if let Some(made) = job.make() {
+                self.take(made);
+            }
         }
     }
 }
