@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use omp_model::experiment::{Experiment, RECORDS, Warning};
+use omp_model::experiment::{Growing, OpenError, Warning};
 use omp_model::ids::Nanos;
 use omp_model::symbolize::{self, Files};
+use omp_model::symbols::SymbolTable;
+use omp_model::tables::Tables;
 
 use crate::recording::Recording;
 
@@ -134,11 +136,14 @@ pub struct Progress {
     pub finished: bool,
 }
 
-/// Reads an experiment again and again while it grows.
+/// Reads an experiment while it grows: at each look what was appended since the one before.
 #[derive(Debug)]
 pub struct Follower {
     path: PathBuf,
-    length: u64,
+    records: Option<Growing>,
+    /// The names of the first frames, as many as there were when they were last resolved.
+    symbols: SymbolTable,
+    tags: usize,
     wait: Duration,
 }
 
@@ -147,7 +152,9 @@ impl Follower {
     pub fn new(path: &Path) -> Follower {
         Follower {
             path: path.to_owned(),
-            length: 0,
+            records: None,
+            symbols: SymbolTable::default(),
+            tags: 0,
             wait: Duration::ZERO,
         }
     }
@@ -159,13 +166,21 @@ impl Follower {
     pub fn look(&mut self) -> Result<Option<(Recording, Progress)>, String> {
         std::thread::sleep(self.wait);
         self.wait = LOOK;
-        let length = std::fs::metadata(self.path.join(RECORDS)).map_or(0, |file| file.len());
-        if length == self.length {
+        let start = Instant::now();
+        let refused = |why: OpenError| why.to_string();
+        let records = match &mut self.records {
+            Some(records) => records,
+            none => match Growing::open(&self.path) {
+                Ok(records) => none.insert(records),
+                // It may be there at the next look.
+                Err(OpenError::NoRecords(_) | OpenError::Empty(_)) => return Ok(None),
+                Err(why) => return Err(refused(why)),
+            },
+        };
+        if !records.read().map_err(refused)? {
             return Ok(None);
         }
-        let start = Instant::now();
-        let mut experiment = Experiment::open(&self.path).map_err(|why| why.to_string())?;
-        self.length = length;
+        let mut experiment = records.experiment();
         let progress = Progress {
             until: experiment.last,
             finished: experiment.finished,
@@ -176,12 +191,23 @@ impl Follower {
                 !matches!(warning, Warning::Unfinished { .. } | Warning::Cut { .. })
             };
             experiment.warnings.retain(is_damage);
-            let symbols = symbolize::resolve(&experiment.tables, &mut Files::default());
-            experiment.symbols = Some(symbols);
+            experiment.symbols = Some(self.symbols(&experiment.tables));
         }
         let recording = Recording::of(experiment);
-        recording.work_ahead();
+        // What else the view in sight needs is made when it is.
+        recording.available();
         self.wait = LOOK.max(start.elapsed() * (SHARE - 1));
         Ok(Some((recording, progress)))
+    }
+
+    /// The names of what was seen, resolved again only if more of the program was: most programs
+    /// show all of themselves early.
+    fn symbols(&mut self, tables: &Tables) -> SymbolTable {
+        let (frames, tags) = (tables.frames.len(), tables.tags.len());
+        if (self.symbols.frames.len(), self.tags) != (frames, tags) {
+            self.symbols = symbolize::resolve(tables, &mut Files::default());
+            self.tags = tags;
+        }
+        self.symbols.clone()
     }
 }

@@ -1,6 +1,7 @@
 //! The experiment on disk: what is written comes back, and what is broken is said and survived.
 #![allow(clippy::unwrap_used)]
 
+mod growing;
 mod recording;
 
 use std::fs;

@@ -36,6 +36,7 @@ use crate::rows::{Interval, RegionSpan, RegionSum, RegionWork, Sample, Sum, Task
 use crate::symbols::SymbolTable;
 use crate::tables::Tables;
 
+pub use reader::Growing;
 pub use samples::{Iter, SampleFrame, Samples};
 pub use writer::Writer;
 

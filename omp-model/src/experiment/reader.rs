@@ -20,27 +20,138 @@ use crate::symbols::SymbolTable;
 use crate::tables::{Interner, Tables};
 
 pub(super) fn open(path: &Path) -> Result<Experiment, OpenError> {
-    let records = || path.join(RECORDS);
-    let refused = |cause| OpenError::Io {
-        path: records(),
-        cause,
-    };
-    let mut file = Reading::new(record_file(path)?).map_err(refused)?;
-    let mark = file.at(0, FILE_MARK as u64).map_err(refused)?;
-    match frame::file_version(mark) {
-        None if mark.len() < FILE_MARK => return Err(OpenError::Empty(path.to_owned())),
-        None => return Err(OpenError::Foreign(records())),
-        Some(version) if version > FORMAT_VERSION => {
-            return Err(OpenError::Newer {
-                path: records(),
-                version,
-            });
-        }
-        Some(_) => {}
+    let mut growing = Growing::open(path)?;
+    growing.read()?;
+    let warnings = growing.warnings();
+    let Growing {
+        path,
+        file,
+        contents,
+        ..
+    } = growing;
+    Ok(experiment(path, &file, contents, warnings))
+}
+
+/// An experiment that may be longer at the next look: of what is there already nothing is read
+/// twice.
+pub struct Growing {
+    path: PathBuf,
+    file: Reading,
+    /// Up to where the frames are read.
+    offset: u64,
+    contents: Contents,
+    skipped: Skipped,
+    /// What was in the way at the last look.
+    stop: Option<Stop>,
+}
+
+impl std::fmt::Debug for Growing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("Growing");
+        shown
+            .field("path", &self.path)
+            .field("offset", &self.offset);
+        shown.finish_non_exhaustive()
     }
-    let mut reading = Contents::default();
-    let mut warnings = reading.all(&mut file).map_err(refused)?;
-    reading.finish(&file);
+}
+
+/// Frames that this version does not know, by their kind.
+struct Skipped([u64; 256]);
+
+/// What is in the way of reading on.
+struct Stop {
+    warning: Warning,
+    /// Whether the frame came through whole, so that it will be no other at the next look.
+    is_final: bool,
+}
+
+impl Growing {
+    /// Opens a record file; nothing of it is read yet.
+    ///
+    /// # Errors
+    /// If it is not there, or is none.
+    pub fn open(path: &Path) -> Result<Growing, OpenError> {
+        let records = || path.join(RECORDS);
+        let refused = |cause| OpenError::Io {
+            path: records(),
+            cause,
+        };
+        let mut file = Reading::new(record_file(path)?).map_err(refused)?;
+        let mark = file.at(0, FILE_MARK as u64).map_err(refused)?;
+        match frame::file_version(mark) {
+            None if mark.len() < FILE_MARK => return Err(OpenError::Empty(path.to_owned())),
+            None => return Err(OpenError::Foreign(records())),
+            Some(version) if version > FORMAT_VERSION => {
+                return Err(OpenError::Newer {
+                    path: records(),
+                    version,
+                });
+            }
+            Some(_) => {}
+        }
+        Ok(Growing {
+            path: path.to_owned(),
+            file: file.unseen(),
+            offset: FILE_MARK as u64,
+            contents: Contents::default(),
+            skipped: Skipped([0; 256]),
+            stop: None,
+        })
+    }
+
+    /// Reads what was appended, up to the first frame that is not whole: at the next look it may
+    /// be. Returns whether there was any.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn read(&mut self) -> Result<bool, OpenError> {
+        let refused = |cause| OpenError::Io {
+            path: self.path.join(RECORDS),
+            cause,
+        };
+        let grown = self.file.look().map_err(refused)?;
+        let is_final = self.stop.as_ref().is_some_and(|stop| stop.is_final);
+        if !grown || is_final {
+            return Ok(false);
+        }
+        let before = self.offset;
+        let stop = self
+            .contents
+            .frames(&mut self.file, &mut self.offset, &mut self.skipped);
+        self.stop = stop.map_err(refused)?;
+        self.contents.finish(&self.file);
+        Ok(self.offset > before)
+    }
+
+    /// All that was read so far.
+    pub fn experiment(&self) -> Experiment {
+        experiment(
+            self.path.clone(),
+            &self.file,
+            self.contents.clone(),
+            self.warnings(),
+        )
+    }
+
+    fn warnings(&self) -> Vec<Warning> {
+        let stop = self.stop.iter().map(|stop| stop.warning.clone());
+        stop.chain(self.skipped.warnings()).collect()
+    }
+}
+
+impl Skipped {
+    fn warnings(&self) -> impl Iterator<Item = Warning> {
+        let kinds = (0_u8..=255).zip(self.0).filter(|&(_, count)| count > 0);
+        kinds.map(|(kind, count)| Warning::Skipped { kind, count })
+    }
+}
+
+fn experiment(
+    path: PathBuf,
+    file: &Reading,
+    reading: Contents,
+    mut warnings: Vec<Warning>,
+) -> Experiment {
     if !reading.finished {
         let seconds = reading.last.0 / SLICE.0;
         warnings.push(Warning::Unfinished { seconds });
@@ -56,9 +167,9 @@ pub(super) fn open(path: &Path) -> Result<Experiment, OpenError> {
             Header::default()
         });
     let known = Known::of(&reading.tables);
-    Ok(Experiment {
-        path: path.to_owned(),
-        name: name_of(path),
+    Experiment {
+        name: name_of(&path),
+        path,
         header,
         tables: reading.tables,
         samples: Samples::of_file(file.store(), reading.sample_frames, known),
@@ -73,7 +184,7 @@ pub(super) fn open(path: &Path) -> Result<Experiment, OpenError> {
         finished: reading.finished,
         last: reading.last,
         warnings,
-    })
+    }
 }
 
 fn name_of(path: &Path) -> String {
@@ -109,7 +220,7 @@ fn record_file(path: &Path) -> Result<File, OpenError> {
 }
 
 /// What has been read so far.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Contents {
     header: Option<Header>,
     tables: Tables,
@@ -128,51 +239,64 @@ struct Contents {
 }
 
 impl Contents {
-    /// Reads up to the first frame that is not whole; says what was in the way.
-    fn all(&mut self, file: &mut Reading) -> io::Result<Vec<Warning>> {
-        let mut warnings = Vec::new();
-        let mut skipped = [0_u64; 256];
+    /// Reads from `offset` on, and moves it, up to the first frame that is not whole; says what
+    /// was in the way.
+    fn frames(
+        &mut self,
+        file: &mut Reading,
+        offset: &mut u64,
+        skipped: &mut Skipped,
+    ) -> io::Result<Option<Stop>> {
         let mut scratch = Scratch::new();
-        let mut offset = FILE_MARK as u64;
         let length = file.length();
-        while offset < length {
+        while *offset < length {
+            let at = *offset;
             let damaged = |what, file: &mut Reading| Warning::Damaged {
-                offset,
-                bytes: length - offset,
-                frames: file.count_from(offset),
+                offset: at,
+                bytes: length - at,
+                frames: file.count_from(at),
                 what,
             };
-            let framed = file.frame(offset)?;
+            let framed = file.frame(at)?;
             let stop = match framed.found {
                 Found::Frame(kind, range) => {
                     let end = range.end;
                     match self.frame(kind, framed.payload, range, &mut scratch) {
                         Ok(()) => {
-                            offset = end;
+                            *offset = end;
                             continue;
                         }
-                        Err(Corrupt(what)) => damaged(what, file),
+                        Err(Corrupt(what)) => Stop {
+                            warning: damaged(what, file),
+                            is_final: true,
+                        },
                     }
                 }
                 Found::Skippable(kind, end) => {
-                    skipped[usize::from(kind)] += 1;
-                    offset = end;
+                    skipped.0[usize::from(kind)] += 1;
+                    *offset = end;
                     continue;
                 }
-                Found::Unknown(kind) => Warning::Unknown { kind, offset },
-                Found::Cut => Warning::Cut {
-                    offset,
-                    bytes: length - offset,
+                Found::Unknown(kind) => Stop {
+                    warning: Warning::Unknown { kind, offset: at },
+                    is_final: true,
                 },
-                Found::Damaged => damaged("its checksum does not fit", file),
+                Found::Cut => Stop {
+                    warning: Warning::Cut {
+                        offset: at,
+                        bytes: length - at,
+                    },
+                    is_final: false,
+                },
+                Found::Damaged => Stop {
+                    warning: damaged("its checksum does not fit", file),
+                    is_final: false,
+                },
             };
             // Rows after a gap might point into tables that the gap has swallowed.
-            warnings.push(stop);
-            break;
+            return Ok(Some(stop));
         }
-        let kinds = (0_u8..=255).zip(skipped).filter(|&(_, count)| count > 0);
-        warnings.extend(kinds.map(|(kind, count)| Warning::Skipped { kind, count }));
-        Ok(warnings)
+        Ok(None)
     }
 
     /// What only the last samples can tell: they are unpacked when they are looked at.

@@ -71,9 +71,21 @@ impl Reading {
         })
     }
 
-    /// The file's length when it was opened: a recording that goes on may make it longer.
+    /// The file's length when it was last looked at: a recording that goes on may make it longer.
     pub(super) fn length(&self) -> u64 {
         self.length
+    }
+
+    /// The same, to be found longer by the first look.
+    pub(super) fn unseen(mut self) -> Reading {
+        self.length = 0;
+        self
+    }
+
+    /// Looks at the file's length; whether it has grown.
+    pub(super) fn look(&mut self) -> io::Result<bool> {
+        let before = std::mem::replace(&mut self.length, self.file.metadata()?.len());
+        Ok(self.length > before)
     }
 
     /// To read from it again later.

@@ -129,7 +129,7 @@ pub(super) fn encode_end(encoder: &mut Encoder, symbols: &SymbolTable) {
 }
 
 /// A symbol table being read.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Pending(Option<SymbolTable>);
 
 const ORDER: Corrupt = Corrupt("the parts of the symbols are out of order");
