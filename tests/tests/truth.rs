@@ -11,7 +11,7 @@ use end_to_end::{Cell, Verdict, check, compiler, compiler_of, library_folder};
 use fixtures::{CATALOGUE, Compiler, Family, Library, Runtime, WaitPolicy};
 
 /// What runs always: each kind of waiting asleep and spinning, and each way of making a thread.
-const ALWAYS: [(&str, WaitPolicy, u32); 18] = [
+const ALWAYS: [(&str, WaitPolicy, u32); 20] = [
     ("imbalance", WaitPolicy::Passive, 4),
     ("imbalance", WaitPolicy::Active, 2),
     ("barrier", WaitPolicy::Active, 2),
@@ -23,6 +23,8 @@ const ALWAYS: [(&str, WaitPolicy, u32); 18] = [
     ("tasks", WaitPolicy::Passive, 4),
     ("single", WaitPolicy::Active, 2),
     ("reduction", WaitPolicy::Passive, 4),
+    ("doacross", WaitPolicy::Passive, 4),
+    ("resize", WaitPolicy::Active, 2),
     ("nested", WaitPolicy::Passive, 4),
     ("blame", WaitPolicy::Active, 2),
     ("recursion", WaitPolicy::Passive, 4),

@@ -8,7 +8,7 @@ use super::joins::is_fork;
 use super::labels::Labels;
 use super::ledger::{Ledger, TeamWork};
 use super::regions::{Member, Region, Regions, Slot, Tasks};
-use super::thread::{Cause, DEEPEST, Entry, Stack, may_join, waiting};
+use super::thread::{Cause, DEEPEST, Entry, Stack, is_barrier, may_join, waiting};
 use crate::ids::{ContextId, FrameId, Nanos, StackId, TagId, ThreadId};
 use crate::state::{Presence, State};
 use crate::stream::{Event, Instance, Mutex, Sync, What};
@@ -329,6 +329,9 @@ impl Machine {
         let stack = &mut self.threads[now.thread.index()];
         stack.drop_waits();
         let top = *stack.top();
+        if is_barrier(kind) && self.is_alone(now.thread) {
+            return;
+        }
         let known = match top.cause {
             Cause::Implicit(slot) => top.id == id && self.regions.open(slot, id).is_some(),
             _ => false,
@@ -354,6 +357,21 @@ impl Machine {
             }
         }
         self.push(now, Cause::Sync(kind), waiting(kind), place);
+    }
+
+    /// Whether the thread's innermost team has no other thread. Nobody is waited for in a barrier
+    /// then, of which LLVM's runtimes tell the begin and not the end.
+    fn is_alone(&self, thread: ThreadId) -> bool {
+        let stack = &self.threads[thread.index()];
+        let implicit = |entry: &Entry| matches!(entry.cause, Cause::Implicit(_) | Cause::Lost);
+        let innermost = stack.find(implicit).map(|at| stack.entries()[at]);
+        innermost.is_some_and(|entry| match entry.cause {
+            Cause::Implicit(slot) => {
+                let region = self.regions.open(slot, entry.id);
+                region.is_some_and(|region| region.team == 1)
+            }
+            _ => false,
+        })
     }
 
     /// The end of a construct that is not a task: pops to its begin in this task. Without one it

@@ -96,8 +96,8 @@ fn barriers_by_kind_and_place() {
         (Sync::TaskGroup, TaskGroup),
     ];
     for (kind, state) in kinds {
-        let mut scene = Scene::new(1);
-        scene.fork(7, StackId::EMPTY, &[0]);
+        let mut scene = Scene::new(2);
+        scene.fork(7, StackId::EMPTY, &[0, 1]);
         let work = scene.tag(PRIMARY);
         let place = FrameId(55);
         scene.on(
@@ -213,8 +213,8 @@ fn acquire_without_acquired_ends_with_any_other_event_of_the_thread() {
         (parallel(8, StackId::EMPTY), Overhead),
     ];
     for (other, then) in others {
-        let mut scene = Scene::new(1);
-        scene.fork(7, StackId::EMPTY, &[0]);
+        let mut scene = Scene::new(2);
+        scene.fork(7, StackId::EMPTY, &[0, 1]);
         scene.on(PRIMARY, acquire(Mutex::NestLock));
         scene.on(PRIMARY, other);
         assert_eq!(scene.state(PRIMARY), then, "{other:?}");
@@ -624,4 +624,27 @@ fn the_inside_of_a_critical_section_goes_on_as_before_and_has_its_place() {
         (scene.state(PRIMARY), scene.tag(PRIMARY).place),
         (Work, FrameId::NONE)
     );
+}
+
+#[test]
+fn a_team_of_one_waits_for_nobody_in_a_barrier_of_which_no_end_comes() {
+    let mut scene = Scene::new(2);
+    scene.fork(7, StackId::EMPTY, &[0, 1]);
+    scene.on(PRIMARY, parallel(8, StackId::EMPTY));
+    scene.on(PRIMARY, implicit(8, 1, 0));
+    for kind in [
+        Sync::BarrierExplicit,
+        Sync::BarrierWorkshare,
+        Sync::BarrierImplicit,
+    ] {
+        scene.on(PRIMARY, sync(kind, 8));
+        assert_eq!(scene.state(PRIMARY), Work, "{kind:?}");
+    }
+    scene.on(PRIMARY, sync(Sync::TaskWait, 0));
+    assert_eq!(scene.state(PRIMARY), TaskWait);
+    scene.on(PRIMARY, sync_end(Sync::TaskWait));
+    scene.on(PRIMARY, parallel_end(8));
+    // The team around it has another thread.
+    scene.on(PRIMARY, sync(Sync::BarrierExplicit, 0));
+    assert_eq!(scene.state(PRIMARY), ExplicitBarrier);
 }

@@ -191,6 +191,11 @@ pub(super) const fn waiting(kind: Sync) -> State {
     }
 }
 
+/// Whether a wait of this kind is for all threads of a team. Teams of a league are no threads.
+pub(super) const fn is_barrier(kind: Sync) -> bool {
+    !matches!(kind, Sync::TaskWait | Sync::TaskGroup | Sync::BarrierTeams)
+}
+
 /// Whether a wait of this kind may be at the join of its region.
 pub(super) const fn may_join(kind: Sync) -> bool {
     matches!(

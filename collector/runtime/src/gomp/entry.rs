@@ -9,9 +9,8 @@
 
 use std::arch::naked_asm;
 
-use super::doacross;
 use super::provider::Function;
-use super::{ordered, region, sync, task};
+use super::{doacross, kmpc, ordered, region, sync, task};
 
 /// A call into the runtime: the place of its return address.
 #[derive(Clone, Copy, Debug)]
@@ -236,6 +235,10 @@ saved! {
 
 plain! {
     GOMP_parallel_end 0 => region::close;
+}
+
+saved! {
+    __kmpc_doacross_wait 7 => kmpc::doacross_wait;
 }
 
 noted! {

@@ -30,6 +30,12 @@ impl Module {
         (!handle.is_null()).then_some(Names(handle))
     }
 
+    /// Whether it is this library.
+    pub(super) fn is_own(&self) -> bool {
+        let own: fn(&Module) -> bool = Module::is_own;
+        self.range.contains(&(own as usize as u64))
+    }
+
     /// Keeps the object loaded for ever.
     pub(super) fn pin(&self) {
         let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;

@@ -14,6 +14,7 @@
 
 mod doacross;
 mod entry;
+mod kmpc;
 mod loader;
 mod named;
 mod ordered;

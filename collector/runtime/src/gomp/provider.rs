@@ -64,7 +64,7 @@ functions! {
     omp_set_lock omp_unset_lock omp_test_lock omp_set_nest_lock omp_unset_nest_lock
     omp_test_nest_lock omp_set_lock_ omp_unset_lock_ omp_test_lock_ omp_set_nest_lock_
     omp_unset_nest_lock_ omp_test_nest_lock_
-    omp_get_thread_num omp_get_num_threads
+    omp_get_thread_num omp_get_num_threads __kmpc_doacross_wait
 }
 
 /// The version of the lock routines since GCC 4.4, of which an older one exists.
@@ -144,8 +144,7 @@ impl Provider {
         };
         let start = find(Function::GOMP_parallel as usize).or_else(|| find(function))?;
         let module = Module::at(start as u64)?;
-        let own: fn(usize, u64) -> &'static Provider = slow;
-        if module.range.contains(&(own as usize as u64)) {
+        if module.is_own() {
             return None;
         }
         if let Some(known) = all().find(|it| it.image[0] == module.range.start) {
@@ -220,6 +219,34 @@ pub(super) fn of(function: usize, hint: u64) -> &'static Provider {
         Some(provider) => provider,
         None => by_caller(function, hint),
     }
+}
+
+/// The address of function number `function` for the code at `hint`, its caller, also where that
+/// is bound to another runtime than the one that has its other calls: one process may have
+/// libgomp in the global scope, and LLVM's runtime in a library's own.
+pub(super) fn bound(function: usize, hint: u64) -> usize {
+    match of(function, hint).functions.get(function) {
+        Some(address) if *address != 0 => *address,
+        _ => elsewhere(function, hint),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn elsewhere(function: usize, hint: u64) -> usize {
+    let in_module = |module: &Module| {
+        let address = module.open()?.find(NAMES.get(function)?, None);
+        let holder = Module::at(address as u64)?;
+        (!holder.is_own()).then_some(address)
+    };
+    let mut found = Module::at(hint).and_then(|module| in_module(&module));
+    if found.is_none() {
+        any_module(|module| {
+            found = in_module(module);
+            found.is_some()
+        });
+    }
+    found.unwrap_or_else(|| undefined(function))
 }
 
 fn by_caller(function: usize, hint: u64) -> &'static Provider {

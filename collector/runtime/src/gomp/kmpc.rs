@@ -1,0 +1,34 @@
+//! What LLVM's runtime does not tell its tools: that a thread waits for an iteration of a doacross
+//! loop. Its callback for dependences comes after the wait, and no other one does.
+//!
+//! The entry point is LLVM's, the way to it that of all the others here.
+
+use super::entry::{Saved, What};
+use super::provider;
+use crate::tls;
+
+/// The location, the thread's number in the process, the iteration.
+type Wait = unsafe extern "C-unwind" fn(usize, usize, usize);
+
+/// A thread may have to wait for an iteration. Recorded if the runtime has told of the thread.
+pub(super) unsafe extern "C-unwind" fn doacross_wait(saved: *mut Saved, what: What) {
+    // SAFETY: the entry point's own.
+    let saved = unsafe { &*saved };
+    let [location, thread_number, iteration, ..] = saved.registers;
+    let code = saved.at().code();
+    let address = provider::bound(what.function(), code);
+    // SAFETY: the function of that name, which is of this type.
+    let real = unsafe { std::mem::transmute::<usize, Wait>(address) };
+    let records = tls::with(|thread| {
+        let records = thread.is_known();
+        if records {
+            thread.mutex_acquire(what.kind(), code);
+        }
+        records
+    });
+    // SAFETY: the caller's own arguments.
+    unsafe { real(location, thread_number, iteration) };
+    if records {
+        tls::with(|thread| thread.mutex_acquired(what.kind()));
+    }
+}
