@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use omp_model::header::Runtime;
 use omp_model::ids::{Nanos, ThreadId};
 use omp_model::omp::{Ledger, Machine, Rows};
-use omp_model::rows::{Sample, SampleKind};
+use omp_model::rows::{LONG, Sample, SampleKind};
 use omp_model::state::Presence;
 use omp_model::stream::{Event, What};
 use omp_model::tables::{Cut, Tables};
@@ -27,9 +27,6 @@ use crate::{clock, facts};
 /// Between a record's time and its being in its ring pass some microseconds, unless its thread
 /// is interrupted just there. Such a record comes late and is counted.
 const MARGIN_NS: u64 = 1_000_000;
-
-/// Intervals and region instances from this length on are listed for the timeline.
-const LISTED: Nanos = Nanos(1_000_000);
 
 /// What was taken and what was lost, so far.
 #[derive(Clone, Debug, Default)]
@@ -119,7 +116,7 @@ impl Merge {
             runtimes: Vec::new(),
             counts: Counts::default(),
             machine: Machine::new(),
-            ledger: Ledger::new(LISTED),
+            ledger: Ledger::new(LONG),
             stacks: Stacks::default(),
             deep: DeepStacks::default(),
             start,
@@ -373,6 +370,7 @@ impl Merge {
     /// A birth, an end or a switch.
     fn kernel_event(&mut self, event: &Event) {
         let (index, now) = (event.thread.index(), event.time.0);
+        let mut leaves = None;
         if let What::SwitchOut(presence) = event.what
             && let Some(sample) = self.leaving.get_mut(index).and_then(Option::take)
         {
@@ -381,7 +379,10 @@ impl Merge {
                 _ => SampleKind::Blocked,
             };
             self.tagged.push(Sample { kind, ..sample });
+            leaves = self.tables.tags.get(sample.tag.0);
         }
+        // A wait is where its event says, whatever it was seen at.
+        let is_placed_by_stack = leaves.is_some_and(|tag| !tag.state.is_wait());
         if self.running.len() <= index {
             self.running.resize(index + 1, None);
         }
@@ -397,6 +398,9 @@ impl Merge {
         }
         self.machine
             .apply(&mut self.tables, &mut self.ledger, event);
+        if is_placed_by_stack {
+            self.ledger.sampled(event.thread);
+        }
     }
 
     /// The samples tagged since the last call.

@@ -77,7 +77,11 @@ pub struct Sum {
     pub count: u32,
 }
 
-/// An interval long enough to be listed by itself, for the timeline.
+/// Intervals from this length on are listed by themselves, as far as there are not too many.
+pub const LONG: Nanos = Nanos(1_000_000);
+
+/// An interval that is listed by itself: a [`LONG`] one, for the timeline, or the time off the CPU
+/// that a sample's stack stands for, however short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
     /// Of which thread.

@@ -82,7 +82,8 @@ struct Completed {
 /// Each thread's life is cut into intervals of one tag and one presence. Each is added to the
 /// [`Sum`] of its slice, and parted where it crosses into the next; so the sums of a thread add up
 /// to its life exactly. Long intervals are listed too, at a bounded rate
-/// ([`super::LISTED_PER_SECOND`]): their number does not grow with the number of events.
+/// ([`super::LISTED_PER_SECOND`]): their number does not grow with the number of events. So are
+/// those that a stack stands for, of which there are no more than stacks.
 ///
 /// Times may run backwards within a thread by what merging could not order: such a moment is
 /// taken to be the latest one known of that thread, and counted in [`Ledger::late`].
@@ -116,6 +117,8 @@ struct Account {
     since: u64,
     /// From where the running interval is not yet listed.
     unlisted: u64,
+    /// Whether the running interval is listed however short it is.
+    sampled: bool,
     /// End of the slice that the cells are of: they hold time up to and including it.
     border: u64,
     cells: Cells<Spent>,
@@ -231,6 +234,14 @@ impl Ledger {
         self.change(thread, time, |account| {
             (account.tag, presence as u8, account.useful)
         });
+    }
+
+    /// A stack was taken as the thread's running interval began: the interval is listed, so that
+    /// it is known for how long the stack stands.
+    pub fn sampled(&mut self, thread: ThreadId) {
+        if let Some(account) = self.accounts.get_mut(thread.index()) {
+            account.sampled = true;
+        }
     }
 
     #[inline]
@@ -384,6 +395,7 @@ impl Account {
         self.list(thread, end, rows, listing);
         self.since = end;
         self.unlisted = end;
+        self.sampled = false;
     }
 
     /// Adds the running interval's time up to `time`, which is in the open slice, to its sum.
@@ -423,7 +435,7 @@ impl Account {
     #[inline]
     fn list(&mut self, thread: ThreadId, end: u64, rows: &mut Rows, listing: &mut Listing) {
         let length = end - self.unlisted;
-        if listing.admits(length, end) {
+        if listing.admits(length, end) || (self.sampled && length > 0) {
             rows.intervals.push(Interval {
                 thread,
                 start: Nanos(self.unlisted),

@@ -186,6 +186,23 @@ fn long_intervals_are_listed_whole() {
 }
 
 #[test]
+fn what_a_stack_stands_for_is_listed_however_short() {
+    let mut ledger = ledger();
+    ledger.presence(T, Nanos(100), Presence::Blocked);
+    ledger.sampled(T);
+    ledger.presence(T, Nanos(150), Presence::Running);
+    ledger.presence(T, Nanos(200), Presence::Blocked);
+    ledger.exit(T, Nanos(250));
+    let listed = ledger.take().intervals;
+    let spans: Vec<_> = listed.iter().map(|it| (it.start.0, it.length.0)).collect();
+    assert_eq!(
+        spans,
+        [(100, 50)],
+        "the running and the second sleep are not"
+    );
+}
+
+#[test]
 fn what_runs_for_longer_than_a_slice_is_listed_in_pieces() {
     let mut ledger = ledger();
     for tenth in 1..=35 {

@@ -34,7 +34,7 @@ use crate::symbols::SymbolTable;
 use crate::tables::{Tables, Tag, ThreadKind};
 
 use places::{Donor, Source, Survey, is_outside};
-use sleeps::Sleeps;
+use sleeps::{Sleeps, Slept};
 
 /// What a profile is made of.
 #[derive(Clone, Copy, Debug)]
@@ -77,8 +77,9 @@ struct Seen {
     count: u32,
     /// How many of them stand for no time of known length.
     plain: u32,
-    /// The time that the others stand for, in nanoseconds.
-    nanos: u64,
+    /// The time that the others stand for, in nanoseconds: short sleeps and long ones.
+    brief: u64,
+    long: u64,
 }
 
 /// A part of a group's time at one stack.
@@ -281,16 +282,18 @@ fn is_placed(tag: Tag) -> bool {
 struct Tally {
     count: u32,
     plain: u32,
-    nanos: u64,
+    brief: u64,
+    long: u64,
 }
 
 impl Tally {
-    /// A sample more, and the time that it stands for if that is known.
-    fn add(&mut self, nanos: Option<u64>) {
+    /// A sample more, and what it stands for.
+    fn add(&mut self, slept: Slept) {
         self.count += 1;
-        match nanos {
-            Some(nanos) => self.nanos += nanos,
-            None => self.plain += 1,
+        match slept {
+            Slept::Unknown => self.plain += 1,
+            Slept::Brief(nanos) => self.brief += nanos,
+            Slept::Long(nanos) => self.long += nanos,
         }
     }
 
@@ -300,7 +303,8 @@ impl Tally {
             kernel,
             count: self.count,
             plain: self.plain,
-            nanos: self.nanos,
+            brief: self.brief,
+            long: self.long,
         }
     }
 }
@@ -311,10 +315,10 @@ fn count(
     sleeps: &mut Sleeps<'_>,
 ) -> BTreeMap<Group, Vec<Seen>> {
     let mut counts = FxHashMap::<(Group, StackId, bool), Tally>::default();
-    let mut add = |group, sample: &Sample, nanos: Option<u64>| {
+    let mut add = |group, sample: &Sample, slept: Slept| {
         let kernel = sample.kind == SampleKind::Kernel;
         let tally = counts.entry((group, sample.stack, kernel));
-        tally.or_default().add(nanos);
+        tally.or_default().add(slept);
     };
     for sample in samples {
         let plain = match sample.kind.presence() {
@@ -328,11 +332,11 @@ fn count(
                 slice: (sample.time.0 / SLICE.0) as u32,
                 presence: sample.kind.presence(),
             };
-            add(group, &sample, None);
+            add(group, &sample, Slept::Unknown);
         }
     }
-    sleeps.parts_before(Nanos(u64::MAX), |sample, group, nanos| {
-        add(group, sample, Some(nanos))
+    sleeps.parts_before(Nanos(u64::MAX), |sample, group, slept| {
+        add(group, sample, slept);
     });
     let mut seen = BTreeMap::<Group, Vec<Seen>>::new();
     for ((group, stack, kernel), tally) in counts {
@@ -350,7 +354,7 @@ fn count(
 #[derive(Clone, Copy, Debug)]
 struct Time {
     nanos: u64,
-    /// What of it is listed, one by one: long times off the CPU.
+    /// What of it is listed, one by one: long sleeps.
     listed: u64,
 }
 
@@ -380,20 +384,22 @@ fn share_out(group: Group, time: Time, source: &Source<'_>, shares: &mut Vec<Sha
 }
 
 /// Each of a group's own stacks' part of its time; the parts sum up exactly. Each has the time that
-/// it is known to stand for. What else is listed is shared out by that, for it is long sleeps as
-/// well; and what is not, by the number of those that stand for none.
+/// it is known to stand for. Other long sleeps are shared out by the long ones of those, and what is
+/// left by the short ones, or by the number of samples that stand for no time of known length.
 fn own_parts(time: Time, stacks: &[Seen]) -> Vec<u64> {
-    let known = stacks.iter().map(|seen| seen.nanos);
+    let long = stacks.iter().map(|seen| seen.long);
+    let brief = stacks.iter().map(|seen| seen.brief);
     let plain = stacks.iter().map(|seen| u64::from(seen.plain));
-    let sum: u64 = known.clone().sum();
+    let known: u64 = long.clone().sum();
     let mut parts = vec![0; stacks.len()];
     let mut left = time.nanos;
     // Listed times are rounded, and may be more than the sum by as much.
-    left -= spread(sum.min(left), known.clone(), &mut parts);
-    let unseen = time.listed.saturating_sub(sum).min(left);
-    left -= spread(unseen, known.clone(), &mut parts);
+    left -= spread(known.min(left), long.clone(), &mut parts);
+    let unseen = time.listed.saturating_sub(known).min(left);
+    left -= spread(unseen, long.clone(), &mut parts);
+    left -= spread(left, brief, &mut parts);
     left -= spread(left, plain, &mut parts);
-    left -= spread(left, known, &mut parts);
+    left -= spread(left, long, &mut parts);
     let counts = stacks.iter().map(|seen| u64::from(seen.count));
     spread(left, counts, &mut parts);
     parts

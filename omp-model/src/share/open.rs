@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::digest::Count;
+use super::sleeps::Slept;
 use super::{Group, Seen, Tally};
 use crate::ids::{StackId, TagId, ThreadId};
 use crate::state::Presence;
@@ -17,8 +18,8 @@ pub(super) struct Open {
 }
 
 impl Open {
-    pub(super) fn add(&mut self, group: Group, stack: StackId, nanos: Option<u64>) {
-        self.off.entry((group, stack)).or_default().add(nanos);
+    pub(super) fn add(&mut self, group: Group, stack: StackId, slept: Slept) {
+        self.off.entry((group, stack)).or_default().add(slept);
     }
 
     /// The groups with their stacks, both in their order.
@@ -41,7 +42,8 @@ impl Open {
                         kernel: *kernel,
                         count: count.count,
                         plain: count.count,
-                        nanos: 0,
+                        brief: 0,
+                        long: 0,
                     };
                     (group, seen)
                 }));

@@ -246,7 +246,8 @@ impl<K: Copy + Eq + std::hash::Hash> Pool<K> {
                 kernel,
                 count,
                 plain: count,
-                nanos: 0,
+                brief: 0,
+                long: 0,
             });
             let stacks = heaviest(seen.collect());
             donors.entry(key).or_default().add(Donor {

@@ -65,7 +65,8 @@ impl<'a> Roots<'a> {
             kernel: false,
             count: 1,
             plain: 1,
-            nanos: 0,
+            brief: 0,
+            long: 0,
         };
         self.common.retain(|_, stack| *stack != StackId::EMPTY);
         let common = self.common.into_iter();

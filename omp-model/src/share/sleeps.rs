@@ -2,17 +2,17 @@
 //!
 //! A stack taken at a switch stands for one sleep, and sleeps differ in length by orders of
 //! magnitude: to count them would give a thread that dozes a thousand times and then waits for an
-//! hour nearly all of the hour to the dozing. The long ones are listed one by one, so the stack at
-//! whose switch one began has all of its time.
+//! hour nearly all of the hour to the dozing. Long ones are listed one by one, and so are those at
+//! whose switch a stack was taken: it has all of their time.
 //!
 //! Stacks are not taken at every switch, but by their number: of a thousand short sleeps and ten
-//! long ones, a hundredth of each. What is listed and has no stack is therefore told by the long
-//! sleeps that have one, never by the short ones ([`super::own_parts`]).
+//! long ones, a hundredth of each. Long ones without a stack are therefore told by long ones that
+//! have one, and short ones by short ones ([`super::own_parts`]).
 
 use rustc_hash::FxHashMap;
 
 use crate::ids::{Nanos, TagId, ThreadId};
-use crate::rows::{Interval, SLICE, Sample};
+use crate::rows::{Interval, LONG, SLICE, Sample};
 use crate::state::Presence;
 
 use super::Group;
@@ -25,6 +25,17 @@ const AFTER: u64 = 2_000;
 /// How long after a moment samples may come that tell of a sleep which began before it.
 pub(super) const MARGIN: u64 = BEFORE + AFTER;
 
+/// What a sample at a switch stands for, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Slept {
+    /// Not known.
+    Unknown,
+    /// A part of a short sleep.
+    Brief(u64),
+    /// A part of a long one.
+    Long(u64),
+}
+
 /// The listed times off the CPU, and the samples that they began with.
 pub(super) struct Sleeps<'a> {
     /// By thread, in the order of time.
@@ -33,7 +44,7 @@ pub(super) struct Sleeps<'a> {
     begun: FxHashMap<(ThreadId, usize), Sample>,
     /// By thread: how much of its list is in `time`.
     summed: FxHashMap<ThreadId, usize>,
-    /// Nanoseconds listed of each group.
+    /// Nanoseconds of the long ones of each group.
     time: FxHashMap<Group, u64>,
 }
 
@@ -56,7 +67,7 @@ impl<'a> Sleeps<'a> {
         }
     }
 
-    /// All listed time of each group of the slices up to this one that were not asked for before,
+    /// All time of long listed sleeps of each group of the slices up to this one that were not asked for before,
     /// in nanoseconds.
     pub(super) fn listed_upto(&mut self, slice: u32) -> FxHashMap<Group, u64> {
         let end = (u64::from(slice) + 1).saturating_mul(SLICE.0);
@@ -64,6 +75,9 @@ impl<'a> Sleeps<'a> {
             let summed = self.summed.entry(thread).or_default();
             while let Some(interval) = list.get(*summed).filter(|row| row.start.0 < end) {
                 *summed += 1;
+                if interval.length < LONG {
+                    continue;
+                }
                 slices(interval, |slice, nanos| {
                     let of = group(thread, interval.tag, slice, interval.presence);
                     *self.time.entry(of).or_default() += nanos;
@@ -109,7 +123,7 @@ impl<'a> Sleeps<'a> {
     /// Each noted sample whose sleep began before a moment, with the parts of that sleep, which
     /// are then forgotten. No sample up to [`MARGIN`] after the moment may be noted later. What the
     /// thread waits for can change while it sleeps, and a sleep can last for many slices of time.
-    pub(super) fn parts_before(&mut self, end: Nanos, mut take: impl FnMut(&Sample, Group, u64)) {
+    pub(super) fn parts_before(&mut self, end: Nanos, mut take: impl FnMut(&Sample, Group, Slept)) {
         let listed = &self.listed;
         self.begun.retain(|&(thread, first), sample| {
             let list = &listed[&thread];
@@ -124,7 +138,12 @@ impl<'a> Sleeps<'a> {
                 upto = Nanos(interval.start.0 + interval.length.0);
                 slices(interval, |slice, nanos| {
                     let of = group(thread, interval.tag, slice, interval.presence);
-                    take(sample, of, nanos);
+                    let slept = if interval.length < LONG {
+                        Slept::Brief(nanos)
+                    } else {
+                        Slept::Long(nanos)
+                    };
+                    take(sample, of, slept);
                 });
             }
             false

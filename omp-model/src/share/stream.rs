@@ -21,7 +21,7 @@ use super::digest::{Count, Digest};
 use super::near::Near;
 use super::open::{Open, Times};
 use super::places::{Donor, Places, Survey, is_outside};
-use super::sleeps::{MARGIN, Sleeps};
+use super::sleeps::{MARGIN, Sleeps, Slept};
 use super::{
     Group, Recording, Seen, Share, Shares, Time, borrowed_parts, kind_of, own_parts, tag_of,
 };
@@ -207,7 +207,7 @@ impl<'a> Stream<'a> {
                 let group = group_of(&plain);
                 self.late |= group.slice < self.closed;
                 let open = self.open.entry(group.slice).or_default();
-                open.add(group, plain.stack, None);
+                open.add(group, plain.stack, Slept::Unknown);
             }
         }
     }
@@ -235,9 +235,9 @@ impl<'a> Stream<'a> {
     fn close(&mut self, slice: u32) {
         let end = Nanos((u64::from(slice) + 1) * SLICE.0);
         let open = &mut self.open;
-        self.sleeps.parts_before(end, |sample, group, nanos| {
+        self.sleeps.parts_before(end, |sample, group, slept| {
             let open = open.entry(group.slice).or_default();
-            open.add(group, sample.stack, Some(nanos));
+            open.add(group, sample.stack, slept);
         });
         let listed = self.sleeps.listed_upto(slice);
         let mut times = self.times(slice);
@@ -512,7 +512,8 @@ impl<'a> Stream<'a> {
                 kernel,
                 count: 0,
                 plain: 0,
-                nanos: 0,
+                brief: 0,
+                long: 0,
             }),
             inferred,
             own: false,
@@ -634,6 +635,7 @@ fn seen(spot: &Spot, count: u32) -> Seen {
         kernel: spot.kernel,
         count,
         plain: count,
-        nanos: 0,
+        brief: 0,
+        long: 0,
     }
 }

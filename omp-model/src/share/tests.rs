@@ -491,6 +491,27 @@ fn a_long_sleep_without_a_stack_is_told_by_long_ones() {
 }
 
 #[test]
+fn short_sleeps_have_their_own_lengths() {
+    let mut fed = Fed::new(1);
+    let tag = fed.world.tag(State::Serial, ContextId::ROOT);
+    let (read, doze) = ("read load main _start", "nanosleep doze main _start");
+    // One in ten has a stack.
+    for at in 1..5 {
+        fed.sleep(tag, (at * 1_000_000, 20_000), read);
+        fed.sleep(tag, (at * 1_000_000 + 500_000, 300_000), doze);
+    }
+    fed.sum(0, 0, tag, Presence::Blocked, 40 * 320_000);
+    let rows = fed.rows(ViewMode::User);
+    assert_eq!(
+        rows,
+        [
+            row(read, 800_000, 0, false),
+            row(doze, 12_000_000, 0, false)
+        ]
+    );
+}
+
+#[test]
 fn a_sleep_without_a_stack_is_not_given_that_of_the_one_before() {
     let mut fed = Fed::new(1);
     let region = fed.region();
