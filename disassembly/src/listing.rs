@@ -5,12 +5,12 @@ use std::fmt;
 use std::path::Path;
 
 use omp_model::ids::FrameId;
-use omp_model::profile::Profile;
+use omp_model::profile::{Callee, Profile};
 use omp_model::symbolize::{self, Files};
 use omp_model::symbols::{FileId, FunctionId, InlinedPlace};
 use omp_model::tables::{Frame, Module, RuntimeKind, Tables};
 use omp_model::views::Request;
-use omp_model::views::annotated::{LineTimes, PcRow, merge, pcs};
+use omp_model::views::annotated::{LineTimes, PcRow, merge, pc_rows};
 use omp_model::views::names::Names;
 
 use crate::code::{Image, Instruction};
@@ -126,13 +126,9 @@ impl Listing {
         function: FunctionId,
         code: &Code,
     ) -> Listing {
-        let function = &names.symbols.functions[function.0 as usize];
-        let (total, rows) = pcs(profile, names, request);
-        let here = rows.into_iter().filter(|row| {
-            row.row.code.is_some_and(|code| {
-                (code.module, code.address) == (function.module, function.address)
-            })
-        });
+        let (total, rows) = pc_rows(profile, names, request);
+        let function = Callee::Function(function);
+        let here = rows.into_iter().filter(|row| row.callee == function);
         Listing {
             total: LineTimes {
                 exclusive: total.exclusive,
@@ -169,9 +165,10 @@ fn timed(names: &Names<'_>, code: &Code, times: impl Iterator<Item = PcRow>) -> 
     });
     let mut rows: BTreeMap<u64, Row> = rows.collect();
     for pc in times {
-        let Some((_, address)) = pc.at else {
+        let Some(at) = pc.row.code else {
             continue;
         };
+        let address = at.address;
         let after = code.lines.partition_point(|(at, _)| at.address <= address);
         let inside = after.checked_sub(1).map(|at| &code.lines[at].0);
         let inside = inside.filter(|at| address < at.address + at.length);

@@ -374,10 +374,12 @@ pub(crate) fn grid(layout: Layout, headings: &[String], rows: &[Vec<String>]) ->
     let height = headings.iter().map(|heading| heading.lines().count()).max();
     let mut text = String::new();
     for at in 0..height.unwrap_or(0) {
-        let mut cells = headings
+        let cells = headings
             .iter()
             .map(|heading| heading.lines().nth(at).unwrap_or(""));
-        text.push_str(&line(&mut cells, false));
+        if cells.clone().any(|cell| !cell.is_empty()) {
+            text.push_str(&line(&mut cells.into_iter(), false));
+        }
     }
     for row in rows {
         text.push_str(&line(&mut row.iter().map(String::as_str), true));

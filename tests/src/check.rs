@@ -1,11 +1,12 @@
 //! A profile against the truth of its run.
 
 use std::fmt;
+use std::path::Path;
 
 use fixtures::{Bounds, Truth};
 
 use crate::check_tree;
-use crate::report::{self, Node, Seconds, Source, ThreadRow, Threads};
+use crate::report::{self, Node, Seconds, ThreadRow, Threads};
 use crate::{Cell, Recorded};
 
 /// What a sum may be off: so many seconds, or this share of the truth, whichever is more.
@@ -165,10 +166,7 @@ pub(crate) fn get(seconds: &Seconds, metric: &str) -> f64 {
 
 /// Holds a profile against its truth.
 pub fn check(cell: &Cell, recorded: &Recorded) -> Verdict {
-    let source = Source {
-        experiment: &recorded.experiment,
-        openmp: cell.program.openmp,
-    };
+    let source = recorded.experiment.as_path();
     let user = Node::load(source, "user");
     let machine = Node::load(source, "machine");
     let threads = report::threads(source, "user");
@@ -176,7 +174,7 @@ pub fn check(cell: &Cell, recorded: &Recorded) -> Verdict {
     same_totals(&mut verdict, &user, &machine);
     same_threads(&mut verdict, &threads, &report::threads(source, "machine"));
     lists_agree(&mut verdict, source, &user);
-    if source.openmp {
+    if cell.program.openmp {
         parts_of(&mut verdict, "user mode", &user);
         parts_of(&mut verdict, "machine mode", &machine);
         per_thread(&mut verdict, &threads, &recorded.truths);
@@ -206,10 +204,7 @@ const BY_STACKS: f64 = 0.2;
 /// does not depend on states. The end of a region is a wait on the thread that forked, and idle
 /// time on workers; an explicit barrier looks like an implicit one.
 pub fn check_by_stacks(recorded: &Recorded) -> Verdict {
-    let source = Source {
-        experiment: &recorded.experiment,
-        openmp: true,
-    };
+    let source = recorded.experiment.as_path();
     let user = Node::load(source, "user");
     let machine = Node::load(source, "machine");
     let threads = report::threads(source, "user");
@@ -289,7 +284,7 @@ fn same_threads(verdict: &mut Verdict, user: &Threads, machine: &Threads) {
 }
 
 /// The function list's total is the tree's.
-fn lists_agree(verdict: &mut Verdict, source: Source<'_>, user: &Node) {
+fn lists_agree(verdict: &mut Verdict, source: &Path, user: &Node) {
     let functions = report::functions(source, "user");
     let (name, total) = &functions[0];
     if name != "<Total>" {

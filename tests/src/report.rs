@@ -8,26 +8,69 @@ use serde_json::Value;
 
 use crate::tools;
 
-/// The metrics that a report is asked for: of any program, and of one with OpenMP.
-const PLAIN: [&str; 3] = ["total", "totalcpu", "offcpu"];
-const OPENMP: [&str; 13] = [
-    "ompwork",
-    "ompwait",
-    "offcpuwork",
-    "ompovhd",
-    "omprduc",
-    "ompibar",
-    "ompebar",
-    "ompidle",
-    "omplkwt",
-    "ompctwt",
-    "ompodwt",
-    "ompatwt",
-    "omptskwt",
-];
-
 /// Seconds by metric.
 pub(crate) type Seconds = BTreeMap<String, f64>;
+
+/// The reports of several commands of one run of `er_print`, in their order, with every metric
+/// that the experiment has.
+///
+/// # Panics
+/// When `er_print` does not succeed, or prints no JSON.
+pub fn reports(experiment: &Path, mode: &str, commands: &[&str]) -> Vec<Value> {
+    let mut words = vec!["-printmode", "json", "-viewmode", mode, "-metrics", "all"];
+    words.extend(commands);
+    let text = tools().print(experiment, &words);
+    text.lines()
+        .map(|line| {
+            // Call trees nest as deep as the program calls.
+            let mut reader = serde_json::Deserializer::from_str(line);
+            reader.disable_recursion_limit();
+            Value::deserialize(&mut reader)
+                .unwrap_or_else(|e| panic!("{commands:?} in {mode} mode: {e}"))
+        })
+        .collect()
+}
+
+/// A report's rows.
+///
+/// # Panics
+/// When it has none.
+pub fn rows(report: &Value) -> &[Value] {
+    report["rows"].as_array().expect("reports have rows")
+}
+
+/// The metrics that a report is about, each once.
+///
+/// # Panics
+/// When it names none.
+pub fn metrics(report: &Value) -> Vec<String> {
+    let all = report["metrics"].as_array().expect("reports have metrics");
+    let ids = all.iter().filter_map(|metric| metric["id"].as_str());
+    let mut found: Vec<String> = Vec::new();
+    for (_, metric) in ids.filter_map(|id| id.split_once('.')) {
+        if !found.iter().any(|known| known == metric) {
+            found.push(metric.to_owned());
+        }
+    }
+    found
+}
+
+/// A row's value.
+///
+/// # Panics
+/// When it does not have it.
+pub fn value(row: &Value, flavour: &str, metric: &str) -> f64 {
+    let value = &row["values"][format!("{flavour}.{metric}")];
+    value
+        .as_f64()
+        .unwrap_or_else(|| panic!("{} has no {flavour}.{metric}", row["name"]))
+}
+
+/// The sum of the rows' values.
+pub fn sum<'a>(rows: impl IntoIterator<Item = &'a Value>, flavour: &str, metric: &str) -> f64 {
+    let rows = rows.into_iter();
+    rows.map(|row| value(row, flavour, metric)).sum()
+}
 
 /// A node of a call tree.
 #[derive(Debug, Clone)]
@@ -59,33 +102,9 @@ pub(crate) struct ThreadRow {
 /// The thread list.
 pub(crate) type Threads = Vec<ThreadRow>;
 
-/// An experiment to report on.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Source<'a> {
-    /// Its directory.
-    pub(crate) experiment: &'a Path,
-    /// Whether its program uses OpenMP.
-    pub(crate) openmp: bool,
-}
-
-fn print(source: Source<'_>, mode: &str, view: &str) -> Value {
-    let openmp: &[&str] = if source.openmp { &OPENMP } else { &[] };
-    let metrics = PLAIN.iter().chain(openmp);
-    let list: Vec<String> = metrics.map(|m| format!("e.{m}:i.{m}")).collect();
-    let list = format!("{}:name", list.join(":"));
-    let commands = [
-        "-printmode",
-        "json",
-        "-viewmode",
-        mode,
-        "-metrics",
-        &list,
-        view,
-    ];
-    let text = tools().print(source.experiment, &commands);
-    let mut reader = serde_json::Deserializer::from_str(&text);
-    reader.disable_recursion_limit();
-    Value::deserialize(&mut reader).unwrap_or_else(|e| panic!("{view} in {mode} mode: {e}"))
+fn report(experiment: &Path, mode: &str, view: &str) -> Value {
+    let mut reports = reports(experiment, mode, &[view]);
+    reports.pop().expect("a view prints a report")
 }
 
 fn seconds(row: &Value, flavour: &str) -> Seconds {
@@ -99,18 +118,14 @@ fn seconds(row: &Value, flavour: &str) -> Seconds {
         .collect()
 }
 
-fn rows(value: &Value) -> &[Value] {
-    value["rows"].as_array().expect("reports have rows")
-}
-
 fn name(row: &Value) -> String {
     row["name"].as_str().expect("rows have names").to_owned()
 }
 
 impl Node {
     /// The call tree of an experiment, from `<Total>`.
-    pub(crate) fn load(source: Source<'_>, mode: &str) -> Node {
-        node(&rows(&print(source, mode, "-calltree"))[0])
+    pub(crate) fn load(experiment: &Path, mode: &str) -> Node {
+        node(&rows(&report(experiment, mode, "-calltree"))[0])
     }
 
     /// Calls `visit` with each node and the names above it, outermost first.
@@ -144,15 +159,15 @@ fn node(row: &Value) -> Node {
 }
 
 /// The functions of an experiment.
-pub(crate) fn functions(source: Source<'_>, mode: &str) -> Functions {
-    let value = print(source, mode, "-functions");
+pub(crate) fn functions(experiment: &Path, mode: &str) -> Functions {
+    let value = report(experiment, mode, "-functions");
     let row = |row: &Value| (name(row), seconds(row, "i."));
     rows(&value).iter().map(row).collect()
 }
 
 /// The threads of an experiment.
-pub(crate) fn threads(source: Source<'_>, mode: &str) -> Threads {
-    let value = print(source, mode, "-thread_list");
+pub(crate) fn threads(experiment: &Path, mode: &str) -> Threads {
+    let value = report(experiment, mode, "-thread_list");
     let number = |row: &Value, field: &str| row[field].as_u64().expect("a number") as u32;
     rows(&value)
         .iter()

@@ -1,47 +1,58 @@
-//! The sums that hold in every report of a real run, in both modes: what two views show of one
-//! time is one number, and a filter and its opposite leave all of it.
+//! The sums that hold in every report of a real run, in both modes, for every metric: what two
+//! views show of one time is one number, and a filter and its opposite leave all of it.
 //!
 //! How much time there is is held against the programs in `truth.rs`; here nothing depends on it,
 //! so that a loaded machine changes nothing.
 
-use end_to_end::{Cell, Recorded, compiler, tools};
+use std::path::{Path, PathBuf};
+
+use end_to_end::{Cell, compiler, metrics, reports, rows, sum, value};
 use fixtures::{Family, WaitPolicy, program};
-use serde::Deserialize;
 use serde_json::Value;
 
 const MODES: [&str; 2] = ["user", "machine"];
 
-const METRICS: [&str; 17] = [
-    "total",
-    "totalcpu",
-    "offcpu",
-    "ompwork",
-    "ompwait",
-    "offcpuwork",
-    "ompovhd",
-    "omprduc",
-    "ompibar",
-    "ompebar",
-    "ompidle",
-    "omplkwt",
-    "ompctwt",
-    "ompodwt",
-    "ompatwt",
-    "omptskwt",
-    "blame",
+/// Views whose rows are under a total and divide its exclusive time.
+const LISTS: [&str; 6] = [
+    "-functions",
+    "-lines",
+    "-pcs",
+    "-fsummary",
+    "-lsummary",
+    "-psummary",
 ];
 
-/// One filter of each kind of word; with its opposite it leaves everything.
-const FILTERS: [&str; 9] = [
+/// Views whose rows divide all time, without a total.
+const INDEXES: [&str; 8] = [
+    "-Threads",
+    "-thread_list",
+    "-CPUs",
+    "-Seconds",
+    "-Samples",
+    "-Processes",
+    "-Experiment_IDs",
+    "-pairs",
+];
+
+/// Filters with every word, each alone and some together; with its opposite it leaves everything.
+const FILTERS: [&str; 17] = [
+    "EXPID==1",
+    "PID%2",
     "THRID==1",
+    "THRID IN (1, 3-5)",
     "LWPID%2==0",
     "CPUID==0",
+    "CPUID IN (-1, 1)",
     "TSTAMP<123456789",
     "CPUID>0 && TSTAMP>200000000",
-    "OMPSTATE==OMPIBAR",
+    "SAMPLE==1",
     "MSTATE==BLOCKED",
+    "OMPSTATE==OMPIBAR",
     "CPRID>0",
+    "TSKID>0",
+    "LEAF==\"<OMP implicit barrier>\"",
     "\"main\" IN STACK",
+    "(\"*region*\", \"*task*\") SOME IN STACK",
 ];
 
 /// What does not hold, in words.
@@ -56,70 +67,71 @@ impl Faults {
     }
 }
 
-/// The reports of several commands, in their order.
-fn reports(run: &Recorded, mode: &str, commands: &[&str]) -> Vec<Value> {
-    let list: Vec<String> = METRICS.iter().map(|m| format!("e.{m}:i.{m}")).collect();
-    let list = format!("{}:name", list.join(":"));
-    let mut words = vec!["-printmode", "json", "-viewmode", mode, "-metrics", &list];
-    words.extend(commands);
-    let text = tools().print(&run.experiment, &words);
-    text.lines()
-        .map(|line| {
-            let mut reader = serde_json::Deserializer::from_str(line);
-            reader.disable_recursion_limit();
-            Value::deserialize(&mut reader).unwrap_or_else(|e| panic!("{commands:?}: {e}"))
-        })
-        .collect()
+/// The row of everything, of a list.
+fn total(report: &Value) -> &Value {
+    &rows(report)[0]
 }
 
-fn rows(report: &Value) -> &[Value] {
-    report["rows"].as_array().expect("reports have rows")
-}
-
-fn value(row: &Value, flavour: &str, metric: &str) -> f64 {
-    let value = &row["values"][format!("{flavour}.{metric}")];
-    value.as_f64().expect("rows have the metrics asked for")
-}
-
-fn sum<'a>(rows: impl IntoIterator<Item = &'a Value>, flavour: &str, metric: &str) -> f64 {
-    let rows = rows.into_iter();
-    rows.map(|row| value(row, flavour, metric)).sum()
+fn view(report: &Value) -> &str {
+    report["view"].as_str().expect("reports have a view")
 }
 
 /// Every list's rows against its total, and that against `<Total>` of the functions.
-fn lists(reports: &[Value], faults: &mut Faults) {
-    let total = &rows(&reports[0])[0];
-    for metric in METRICS {
-        let all = value(total, "e", metric);
-        for report in reports {
-            let view = report["view"].as_str().expect("reports have a view");
-            let of = |what: &str| format!("{view}, {metric}, {what}");
-            match view {
-                "functions" | "lines" | "pcs" => {
-                    let [first, rest @ ..] = rows(report) else {
-                        panic!("{view} has no total");
-                    };
-                    faults.same(&of("total"), value(first, "e", metric), all);
-                    faults.same(&of("exclusive"), sum(rest, "e", metric), all);
-                    for row in rest {
-                        let (own, whole) = (value(row, "e", metric), value(row, "i", metric));
-                        if own > whole + 1e-9 || whole > all + 1e-6 {
-                            let name = &row["name"];
-                            faults
-                                .0
-                                .push(of(&format!("{name}: {own}, {whole} of {all}")));
-                        }
-                    }
+fn lists(found: &[Value], faults: &mut Faults) {
+    let whole = total(&found[0]);
+    for metric in &metrics(&found[0]) {
+        let all = value(whole, "e", metric);
+        for report in found {
+            let of = |what: &str| format!("{}, {metric}, {what}", view(report));
+            if !LISTS.iter().any(|list| list[1..] == *view(report)) {
+                faults.same(&of("rows"), sum(rows(report), "e", metric), all);
+                continue;
+            }
+            let [first, rest @ ..] = rows(report) else {
+                panic!("{} has no total", view(report));
+            };
+            faults.same(&of("total"), value(first, "e", metric), all);
+            faults.same(&of("exclusive"), sum(rest, "e", metric), all);
+            for row in rest {
+                let (own, inclusive) = (value(row, "e", metric), value(row, "i", metric));
+                if own > inclusive + 1e-9 || inclusive > all + 1e-6 {
+                    let name = &row["name"];
+                    faults
+                        .0
+                        .push(of(&format!("{name}: {own}, {inclusive} of {all}")));
                 }
-                _ => faults.same(&of("rows"), sum(rows(report), "e", metric), all),
             }
         }
     }
-    let of = |metric: &str| value(total, "e", metric);
-    faults.same("work and wait", of("ompwork") + of("ompwait"), of("total"));
-    faults.same("on and off", of("totalcpu") + of("offcpu"), of("total"));
-    let waits = METRICS[8..16].iter().map(|&metric| of(metric)).sum::<f64>();
-    faults.same("waits", waits + of("offcpuwork"), of("ompwait"));
+    parts(whole, &metrics(&found[0]), faults);
+}
+
+/// What each metric is made of, in the row of everything.
+fn parts(whole: &Value, metrics: &[String], faults: &mut Faults) {
+    const WAITS: [&str; 9] = [
+        "ompibar",
+        "ompebar",
+        "ompidle",
+        "omplkwt",
+        "ompctwt",
+        "ompodwt",
+        "ompatwt",
+        "omptskwt",
+        "offcpuwork",
+    ];
+    let sums: [(&str, &[&str]); 4] = [
+        ("total", &["totalcpu", "offcpu"]),
+        ("totalcpu", &["user", "system"]),
+        ("total", &["ompwork", "ompwait"]),
+        ("ompwait", &WAITS),
+    ];
+    for (sum, parts) in sums {
+        let known = |metric: &str| metrics.iter().any(|known| known == metric);
+        if parts.iter().all(|part| known(part)) {
+            let parts = parts.iter().map(|part| value(whole, "e", part)).sum();
+            faults.same(sum, value(whole, "e", sum), parts);
+        }
+    }
 }
 
 /// A node's time is its own and its children's.
@@ -165,11 +177,12 @@ fn gains(report: &Value, faults: &mut Faults) {
                     .push(format!("{name} has a negative part: {parts:?}"));
             }
         }
-        let balance = row["load_balance"].as_f64().expect("every region ended");
-        if !(0.0..=1.0 + 1e-9).contains(&balance) {
+        // Of a region that never ended there is no instance to speak of.
+        let balance = row["load_balance"].as_f64();
+        if balance.is_some_and(|balance| !(0.0..=1.0 + 1e-9).contains(&balance)) {
             faults
                 .0
-                .push(format!("load balance {balance} of {}", row["name"]));
+                .push(format!("load balance {balance:?} of {}", row["name"]));
         }
     }
 }
@@ -192,30 +205,67 @@ fn efficiency(node: &Value, faults: &mut Faults) {
     }
 }
 
-/// What a filter leaves of the functions, threads and CPUs, and what its opposite does.
-fn filters(run: &Recorded, mode: &str, all: &Value, faults: &mut Faults) {
+/// What `overview` says of all time.
+fn overview(report: &Value, faults: &mut Faults) {
+    if report["efficiency"].is_object() {
+        efficiency(&report["efficiency"], faults);
+    }
+    let Some(parts) = report["wall_time"].as_object() else {
+        return;
+    };
+    let parts = parts.values().filter_map(Value::as_f64).sum();
+    let losses = report["losses"].as_array().expect("a list");
+    for loss in losses {
+        let number = |key: &str| loss[key].as_f64().expect("a number");
+        // A loss is a part of the wall time that they all are parts of.
+        let of_parts = number("seconds") / number("share");
+        faults.same("the parts of the wall time", parts, of_parts);
+    }
+}
+
+/// Regions, serial code and idle threads are all there is; so are tasks and what is none.
+fn constructs(experiment: &Path, mode: &str, whole: &Value, faults: &mut Faults) {
+    let only = |filter: &str| {
+        let found = reports(experiment, mode, &["-filters", filter, "-functions"]);
+        total(&found[0]).clone()
+    };
+    let serial = only("CPRID==0 && OMPSTATE!=OMPIDLE");
+    let idle = only("OMPSTATE==OMPIDLE");
+    let outside_tasks = only("TSKID==0");
+    let found = reports(experiment, mode, &["-OMP_preg", "-OMP_task"]);
+    for metric in &metrics(&found[0]) {
+        let of = |row| value(row, "e", metric);
+        let regions = sum(rows(&found[0]), "e", metric);
+        let all = regions + of(&serial) + of(&idle);
+        faults.same(&format!("regions, {metric}"), all, of(whole));
+        let tasks = sum(rows(&found[1]), "e", metric);
+        let all = tasks + of(&outside_tasks);
+        faults.same(&format!("tasks, {metric}"), all, of(whole));
+    }
+}
+
+/// What a filter leaves of functions, threads, CPUs and lines, and what its opposite does.
+fn filters(experiment: &Path, mode: &str, (whole, all): (&Value, &[String]), faults: &mut Faults) {
     for filter in FILTERS {
         let opposite = format!("!({filter})");
         let left = |filter: &str| {
-            let views = [
-                "-filters",
-                filter,
-                "-functions",
-                "-Threads",
-                "-CPUs",
-                "-lines",
-            ];
-            reports(run, mode, &views)
+            let views = ["-functions", "-Threads", "-CPUs", "-lines", "-calltree"];
+            let commands: Vec<&str> = ["-filters", filter].into_iter().chain(views).collect();
+            reports(experiment, mode, &commands)
         };
         let (kept, rest) = (left(filter), left(&opposite));
-        for metric in METRICS {
-            let total = |reports: &[Value]| value(&rows(&reports[0])[0], "e", metric);
+        for metric in all {
+            let of = |row| value(row, "e", metric);
             let name = format!("{mode}, {filter}, {metric}");
-            faults.same(&name, total(&kept) + total(&rest), value(all, "e", metric));
+            let (part, other) = (of(total(&kept[0])), of(total(&rest[0])));
+            faults.same(&name, part + other, of(whole));
             for report in [&kept[1], &kept[2]] {
-                let name = format!("{name}, {}", report["view"]);
-                faults.same(&name, sum(rows(report), "e", metric), total(&kept));
+                let name = format!("{name}, {}", view(report));
+                faults.same(&name, sum(rows(report), "e", metric), part);
             }
+            faults.same(&format!("{name}, lines"), of(total(&kept[3])), part);
+            let tree = value(total(&kept[4]), "a", metric);
+            faults.same(&format!("{name}, calltree"), tree, part);
         }
         if filter == "CPUID==0" {
             let names = rows(&kept[2]).iter().map(|row| &row["name"]);
@@ -227,45 +277,87 @@ fn filters(run: &Recorded, mode: &str, all: &Value, faults: &mut Faults) {
     }
 }
 
+/// Beside itself, an experiment has on each side what it has alone.
+fn beside_itself(experiment: &Path, mode: &str, whole: &Value, faults: &mut Faults) {
+    let path = experiment.to_str().expect("of our own making");
+    let mut commands = vec![path, "-compare", "on"];
+    commands.extend(LISTS);
+    commands.extend(["-Threads", "-CPUs", "-Seconds"]);
+    let found = reports(experiment, mode, &commands);
+    for report in &found {
+        // Lists and index objects alike have a total first.
+        for metric in &metrics(report) {
+            let of = |row: &Value, side: usize| {
+                let value = &row["values"][side][format!("e.{metric}")];
+                value.as_f64().expect("compared rows have values")
+            };
+            for side in 0..2 {
+                let name = format!("{} beside itself, {metric}", view(report));
+                let all = value(whole, "e", metric);
+                faults.same(&name, of(total(report), side), all);
+                let parts = rows(report)[1..].iter().map(|row| of(row, side));
+                faults.same(&name, parts.sum(), all);
+            }
+        }
+    }
+    let alone = reports(experiment, mode, &["-OMP_preg", "-OMP_task"]);
+    let beside = [path, "-compare", "on", "-OMP_preg", "-OMP_task"];
+    let beside = reports(experiment, mode, &beside);
+    for (alone, beside) in alone.iter().zip(&beside) {
+        for side in 0..2 {
+            let values = rows(beside).iter().map(|row| {
+                let work = &row["values"][side]["e.ompwork"];
+                work.as_f64().expect("each side has the construct")
+            });
+            let name = format!("{} beside itself", view(alone));
+            faults.same(&name, values.sum(), sum(rows(alone), "e", "ompwork"));
+        }
+    }
+}
+
 /// Holds every sum against the others; what does not hold.
-fn check(run: &Recorded) -> Vec<String> {
+fn check(experiment: &Path) -> Vec<String> {
     let mut faults = Faults(Vec::new());
     let mut totals: Vec<Value> = Vec::new();
+    let mut all = Vec::new();
     for mode in MODES {
-        let views = [
-            "-functions",
-            "-lines",
-            "-pcs",
-            "-Threads",
-            "-CPUs",
-            "-Seconds",
-            "-Processes",
-            "-Experiment_IDs",
-        ];
-        let found = reports(run, mode, &views);
+        let defined = ["-indxobj_define", "pairs", "THRID/2*1000+CPUID%2"];
+        let views = defined.iter().chain(&LISTS).chain(&INDEXES);
+        let views: Vec<&str> = views.copied().collect();
+        let found = reports(experiment, mode, &views);
+        let found: Vec<Value> = found
+            .into_iter()
+            .filter(|report| report["rows"].is_array() && report["metrics"].is_array())
+            .collect();
+        assert_eq!(found.len(), LISTS.len() + INDEXES.len());
         lists(&found, &mut faults);
-        let total = rows(&found[0])[0].clone();
-        let more = ["-calltree", "-callers-callees", "-OMP_preg", "-overview"];
-        let found = reports(run, mode, &more);
-        for metric in METRICS {
-            tree(&rows(&found[0])[0], metric, &mut faults);
+        let whole = total(&found[0]).clone();
+        all = metrics(&found[0]);
+        let openmp = all.iter().any(|metric| metric == "ompwork");
+        let more = ["-calltree", "-callers-callees", "-overview"];
+        let found = reports(experiment, mode, &more);
+        for metric in &all {
+            tree(total(&found[0]), metric, &mut faults);
             neighbours(&found[1], metric, &mut faults);
         }
-        gains(&found[2], &mut faults);
-        efficiency(&found[3]["efficiency"], &mut faults);
-        // Regions, serial code and idle threads are all there is.
-        let outside = ["-filters", "CPRID==0", "-functions"];
-        let outside = reports(run, mode, &outside);
-        for metric in ["total", "ompwork", "ompwait"] {
-            let inside = sum(rows(&found[2]), "e", metric);
-            let outside = value(&rows(&outside[0])[0], "e", metric);
-            let all = value(&total, "e", metric);
-            faults.same(&format!("regions, {metric}"), inside + outside, all);
+        overview(&found[2], &mut faults);
+        if openmp {
+            gains(&reports(experiment, mode, &["-OMP_preg"])[0], &mut faults);
+            constructs(experiment, mode, &whole, &mut faults);
+            beside_itself(experiment, mode, &whole, &mut faults);
         }
-        filters(run, mode, &total, &mut faults);
-        totals.push(total);
+        // Hidden objects' functions are one row each, and no time is lost with them.
+        let hidden = reports(experiment, mode, &["-object_hide", "all", "-functions"]);
+        let hidden = hidden.last().expect("a list");
+        for metric in &all {
+            let name = format!("hidden objects, {metric}");
+            let rows = &rows(hidden)[1..];
+            faults.same(&name, sum(rows, "e", metric), value(&whole, "e", metric));
+        }
+        filters(experiment, mode, (&whole, &all), &mut faults);
+        totals.push(whole);
     }
-    for metric in METRICS {
+    for metric in &all {
         let of = |total: &Value| value(total, "e", metric);
         faults.same(&format!("modes, {metric}"), of(&totals[0]), of(&totals[1]));
     }
@@ -287,7 +379,7 @@ fn of(program_name: &str, families: &[Family]) {
             policy: WaitPolicy::Passive,
         };
         let run = cell.record().unwrap_or_else(|e| panic!("{e}"));
-        let faults = check(&run);
+        let faults = check(&run.experiment);
         assert!(
             faults.is_empty(),
             "{}, kept at {}:\n{}",
@@ -315,6 +407,11 @@ fn of_nested_regions_in_c() {
 }
 
 #[test]
+fn of_a_program_without_openmp() {
+    of("plain", &[Family::Gcc]);
+}
+
+#[test]
 fn of_templates_in_cplusplus() {
     of("templates", &[Family::Clang, Family::Gcc]);
 }
@@ -322,4 +419,23 @@ fn of_templates_in_cplusplus() {
 #[test]
 fn of_procedures_in_fortran() {
     of("procedures", &[Family::Flang, Family::Gfortran]);
+}
+
+/// For experiments of programs that are not ours: `PARALLAX_EXPERIMENTS=a.er:b.er cargo test
+/// --test sums -- --ignored`.
+#[test]
+#[ignore = "needs experiments that somebody has recorded"]
+fn of_experiments_at_hand() {
+    let paths = std::env::var_os("PARALLAX_EXPERIMENTS").expect("names experiments");
+    let mut faults = Vec::new();
+    for path in std::env::split_paths(&paths).collect::<Vec<PathBuf>>() {
+        let found = check(&path);
+        println!("{}: {} faults", path.display(), found.len());
+        faults.extend(
+            found
+                .iter()
+                .map(|fault| format!("{}: {fault}", path.display())),
+        );
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }

@@ -7,7 +7,8 @@ use omp_model::views::functions as view;
 use omp_model::views::{Request, Row};
 use serde_json::json;
 
-use super::functions::{choose, seconds};
+use super::details::choose;
+use super::functions::seconds;
 use crate::failure::Stop;
 use crate::recording::Recording;
 use crate::session::{PrintMode, Scene, Session};

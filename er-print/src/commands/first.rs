@@ -1,6 +1,6 @@
 //! What `overview` begins with: what to do first, and how well the threads were used.
 
-use omp_model::views::openmp::advice::{Loss, losses};
+use omp_model::views::openmp::advice::{LEAST, Loss, losses};
 use omp_model::views::openmp::budget::{Budget, ready};
 use omp_model::views::openmp::efficiency::{Efficiency, Run, efficiency};
 use omp_model::views::openmp::regions::regions;
@@ -50,7 +50,10 @@ impl First {
         let mut report = "What to do first\n".to_owned();
         report.push_str(&self.crowded());
         if self.losses.is_empty() {
-            report.push_str("  Nothing stands out: no loss takes a thousandth of the run\n");
+            let least = 100.0 * LEAST;
+            report.push_str(&format!(
+                "  Nothing stands out: no loss takes {least:.0} % of the run\n"
+            ));
         }
         for (number, loss) in (1..).zip(self.losses.iter().take(LARGEST)) {
             let to = loss.reason.words();

@@ -6,7 +6,8 @@ use omp_model::views::functions as view;
 use omp_model::views::neighbours::Neighbour;
 use serde_json::{Value, json};
 
-use super::functions::choose;
+use super::compare::{self, Beside};
+use super::details::choose;
 use super::lists::footer;
 use super::tree::line;
 use crate::failure::Stop;
@@ -49,7 +50,8 @@ pub(crate) fn crmlast(session: &mut Session<'_>, _: &[String]) -> Result<(), Sto
     })
 }
 
-type Named = (String, Option<usize>);
+/// A function by its name, and which of that name.
+pub(super) type Named = (String, Option<usize>);
 
 /// The fragment changes only if the function is there.
 fn change(
@@ -87,22 +89,30 @@ fn shorten(
 }
 
 fn show(session: &mut Session<'_>, command: &str, fragment: Vec<Named>) -> Result<(), Stop> {
-    let report = {
-        let scene = session.scene()?;
-        let list = view::functions(scene.profile, &scene.names, &scene.request);
-        let mut functions: Vec<Shown> = Vec::new();
-        for (name, number) in &fragment {
-            let row = choose(&scene, &list, name, *number)?;
-            functions.push((row.name.clone(), row.code));
-        }
-        let piece = piece(scene.profile, &scene.names, &scene.request, &functions);
-        match scene.settings.print {
-            PrintMode::Text => piece_text(&scene, &functions, &piece),
-            PrintMode::Json => piece_json(&scene, command, &functions, &piece),
+    let report = match Beside::of(session)? {
+        Some(beside) => compare::piece(&beside, command, &fragment)?,
+        None => {
+            let scene = session.scene()?;
+            let functions = find(&scene, &fragment)?;
+            let piece = piece(scene.profile, &scene.names, &scene.request, &functions);
+            match scene.settings.print {
+                PrintMode::Text => piece_text(&scene, &functions, &piece),
+                PrintMode::Json => piece_json(&scene, command, &functions, &piece),
+            }
         }
     };
     session.settings.fragment.functions = fragment;
     session.print(&report)
+}
+
+/// The functions of a fragment as lists show them.
+pub(super) fn find(scene: &Scene<'_>, fragment: &[Named]) -> Result<Vec<Shown>, Stop> {
+    let list = view::functions(scene.profile, &scene.names, &scene.request);
+    let found = fragment.iter().map(|(name, number)| {
+        let row = choose(scene, &list, name, *number)?;
+        Ok((row.name.clone(), row.code))
+    });
+    found.collect()
 }
 
 fn piece_text(scene: &Scene<'_>, functions: &[Shown], piece: &Piece) -> String {

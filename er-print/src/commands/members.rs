@@ -6,6 +6,7 @@ use omp_model::metrics::{Flavour, Metric, Quantity};
 use omp_model::views::threads::{kind_name, threads};
 use serde_json::{Value, json};
 
+use super::compare::{self, Beside};
 use super::lists::{footer, ruled};
 use super::settings::spec;
 use crate::failure::Stop;
@@ -127,13 +128,23 @@ pub(crate) fn lwp_list(session: &mut Session<'_>, _: &[String]) -> Result<(), St
     })
 }
 
-/// The CPUs that clock samples saw.
+/// The CPUs that clock samples saw, and how many on each.
+pub(super) fn cpu_samples(scene: &Scene<'_>) -> BTreeMap<u16, u64> {
+    let mut counts = BTreeMap::<u16, u64>::new();
+    for sample in &scene.recording.experiment.samples {
+        *counts.entry(sample.cpu).or_default() += 1;
+    }
+    counts
+}
+
+/// The same as a list.
 pub(crate) fn cpu_list(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
+    if let Some(beside) = Beside::of(session)? {
+        let report = compare::cpus(&beside)?;
+        return session.print(&report);
+    }
     print(session, "cpu_list", |scene| {
-        let mut counts = BTreeMap::<u16, u64>::new();
-        for sample in &scene.recording.experiment.samples {
-            *counts.entry(sample.cpu).or_default() += 1;
-        }
+        let counts = cpu_samples(scene);
         let all: u64 = counts.values().sum();
         let row = |(cpu, count): (&u16, &u64)| {
             let share = text::percent(*count as f64, all as f64);
@@ -175,62 +186,88 @@ pub(crate) fn sample_detail(session: &mut Session<'_>, _: &[String]) -> Result<(
     resources(session, "sample_detail")
 }
 
+/// A resource and how much of it a run used.
+pub(super) struct Resource {
+    pub(super) label: String,
+    id: &'static str,
+    pub(super) value: f64,
+    /// In a text.
+    pub(super) decimals: usize,
+}
+
+/// What is known of the resources that a run used.
+pub(super) fn resource_facts(scene: &Scene<'_>) -> Vec<Resource> {
+    let header = &scene.recording.experiment.header;
+    let available = scene.recording.available();
+    let metrics: Vec<Metric> = [
+        Metric::Total,
+        Metric::TotalCpu,
+        Metric::User,
+        Metric::System,
+        Metric::OffCpu,
+    ]
+    .into_iter()
+    .filter(|&metric| available.has(metric))
+    .collect();
+    let rows = threads(scene.profile, scene.names.tables, &metrics);
+    let sum = |at: usize| rows.iter().map(|row| row.seconds[at]).sum::<f64>();
+    let wall = scene.recording.experiment.duration().seconds();
+    let measured = |label: String, id, value| Resource {
+        label,
+        id,
+        value,
+        decimals: 3,
+    };
+    let mut facts = vec![measured("Elapsed (sec.)".to_owned(), "elapsed", wall)];
+    for (at, metric) in metrics.iter().enumerate() {
+        let label = format!("{} (sec.)", metric.label());
+        facts.push(measured(label, metric.id(), sum(at)));
+    }
+    let cpu = metrics
+        .iter()
+        .position(|&metric| metric == Metric::TotalCpu);
+    if let Some(at) = cpu
+        && wall > 0.0
+    {
+        let label = "CPUs used on average".to_owned();
+        facts.push(measured(label, "cpus_used", sum(at) / wall));
+    }
+    let counts = [
+        ("Threads", "threads", rows.len() as u64),
+        ("Clock samples", "samples", header.sampling.samples),
+        (
+            "Context-switch samples",
+            "switch_samples",
+            header.sampling.switch_samples,
+        ),
+        ("OpenMP records", "omp_records", header.losses.omp_taken),
+    ];
+    facts.extend(counts.map(|(label, id, count)| Resource {
+        label: label.to_owned(),
+        id,
+        value: count as f64,
+        decimals: 0,
+    }));
+    facts
+}
+
 fn resources(session: &mut Session<'_>, view: &str) -> Result<(), Stop> {
+    if let Some(beside) = Beside::of(session)? {
+        let report = compare::resources(&beside, view)?;
+        return session.print(&report);
+    }
     print(session, view, |scene| {
-        let header = &scene.recording.experiment.header;
-        let available = scene.recording.available();
-        let metrics: Vec<Metric> = [
-            Metric::Total,
-            Metric::TotalCpu,
-            Metric::User,
-            Metric::System,
-            Metric::OffCpu,
-        ]
-        .into_iter()
-        .filter(|&metric| available.has(metric))
-        .collect();
-        let rows = threads(scene.profile, scene.names.tables, &metrics);
-        let wall = scene.recording.experiment.duration().seconds();
-        let mut facts = vec![("Elapsed (sec.)".to_owned(), "elapsed", wall)];
-        for (at, metric) in metrics.iter().enumerate() {
-            let seconds = rows.iter().map(|row| row.seconds[at]).sum::<f64>();
-            facts.push((format!("{} (sec.)", metric.label()), metric.id(), seconds));
-        }
-        let cpu = metrics
-            .iter()
-            .position(|&metric| metric == Metric::TotalCpu);
-        if let Some(at) = cpu
-            && wall > 0.0
-        {
-            let busy = rows.iter().map(|row| row.seconds[at]).sum::<f64>() / wall;
-            facts.push(("CPUs used on average".to_owned(), "cpus_used", busy));
-        }
-        let counts = [
-            ("Threads", "threads", rows.len() as f64),
-            ("Clock samples", "samples", header.sampling.samples as f64),
-            (
-                "Context-switch samples",
-                "switch_samples",
-                header.sampling.switch_samples as f64,
-            ),
-            (
-                "OpenMP records",
-                "omp_records",
-                header.losses.omp_taken as f64,
-            ),
-        ];
-        facts.extend(counts.map(|(label, id, value)| (label.to_owned(), id, value)));
-        let row = |(label, id, value): (String, &str, f64)| {
-            let shown = match value.fract() == 0.0 && !label.ends_with("(sec.)") {
-                true => format!("{value}"),
-                false => text::seconds(value),
+        let row = |fact: Resource| {
+            let shown = match fact.decimals {
+                0 => format!("{}", fact.value),
+                decimals => text::number(fact.value, decimals),
             };
-            let fields = json!({"name": label, "id": id, "value": value});
-            (vec![label, shown], fields)
+            let fields = json!({"name": fact.label, "id": fact.id, "value": fact.value});
+            (vec![fact.label, shown], fields)
         };
         Listing {
             headings: vec!["Resource", "Value"],
-            rows: facts.into_iter().map(row).collect(),
+            rows: resource_facts(scene).into_iter().map(row).collect(),
         }
     })
 }

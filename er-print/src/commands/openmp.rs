@@ -320,7 +320,10 @@ fn region_json(scene: &Scene<'_>, row: &RegionRow) -> Value {
         "load_balance".to_owned(),
         counted(json!(row.load_balance())),
     );
-    object.insert("preempted".to_owned(), json!(row.preempted));
+    object.insert(
+        "preempted".to_owned(),
+        json!(row.ready[Cause::OffCpu as usize]),
+    );
     let spread = row.spread;
     object.insert(
         "longest_work".to_owned(),

@@ -6,8 +6,9 @@ use std::time::UNIX_EPOCH;
 
 use omp_model::metrics::{Column, Flavour, Metric, Quantity};
 use omp_model::places::ARCHIVE;
+use omp_model::profile::Callee;
 use omp_model::spelling::nearest;
-use omp_model::symbols::{FileId, Function, FunctionId};
+use omp_model::symbols::{FileId, FunctionId};
 use omp_model::views::annotated::{FileTimes, Happened, LineTimes, Note, file_times};
 use omp_model::views::names::{base_name, pseudo, without_parameters};
 use serde_json::{Value, json};
@@ -56,14 +57,27 @@ pub(crate) fn source(session: &mut Session<'_>, arguments: &[String]) -> Result<
 
 /// The functions of a name in any form, those that have a symbol.
 pub(crate) fn functions_named(scene: &Scene<'_>, name: &str) -> Vec<FunctionId> {
-    let symbols = scene.names.symbols;
-    let called = |(id, function): &(FunctionId, &Function)| {
-        let shown = scene.names.name(omp_model::profile::Callee::Function(*id));
-        let short = without_parameters(&function.name);
-        shown == name || [function.linkage.as_str(), &function.name, short].contains(&name)
+    let called = |id: &FunctionId| {
+        let forms = scene.names.forms(Callee::Function(*id));
+        forms.iter().any(|form| form == name)
     };
-    let all = (0..).map(FunctionId).zip(&symbols.functions);
-    all.filter(called).map(|(id, _)| id).collect()
+    let all = (0..).map(FunctionId);
+    let all = all.take(scene.names.symbols.functions.len());
+    all.filter(called).collect()
+}
+
+/// The files of functions of a name that were inlined wherever they are called.
+fn files_of_inlined(scene: &Scene<'_>, name: &str) -> Vec<FileId> {
+    let frames = scene.names.symbols.frames.iter();
+    let called = |function: &str| function == name || without_parameters(function) == name;
+    let mut files: Vec<FileId> = frames
+        .flat_map(|frame| &frame.places)
+        .filter(|at| at.function.as_deref().is_some_and(called))
+        .map(|at| at.place.file)
+        .collect();
+    files.sort_unstable();
+    files.dedup();
+    files
 }
 
 /// One of several; an error that lists them if it is not clear which.
@@ -127,6 +141,10 @@ pub(super) fn find(
         let all = (0..).map(FileId).zip(&symbols.files);
         let named = all.filter(|(_, path)| ends(path));
         files = named.map(|(id, _)| (id, None)).collect();
+    }
+    if files.is_empty() {
+        let inlined = files_of_inlined(scene, word).into_iter();
+        files = inlined.map(|id| (id, None)).collect();
     }
     if files.is_empty() {
         let functions = symbols

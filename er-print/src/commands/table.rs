@@ -1,8 +1,8 @@
 //! The table of commands, in the order of help.
 
 use super::{
-    Action, Command, Group, about, check, defaults, disasm, experiments, filters, fragment,
-    functions, index, lists, members, openmp, pcs, places, settings, source, tree,
+    Action, Command, Group, about, check, defaults, details, disasm, experiments, filters,
+    fragment, functions, index, lists, members, openmp, places, settings, source, tree,
 };
 
 /// A command that reads the experiment.
@@ -73,8 +73,8 @@ pub(crate) const COMMANDS: &[Command] = &[
     view(Group::Functions, "functions", "", "list functions by the current metrics", functions::functions),
     view(Group::Functions, "metrics", "SPEC", "choose metrics: e.%ompwork:i.%ompwait:name, default, all", settings::metrics),
     view(Group::Functions, "sort", "SPEC", "sort tables by a metric or by name; - before it turns the order round", settings::sort),
-    view(Group::Functions, "fsummary", "", "show every function in detail", functions::fsummary),
-    view(Group::Functions, "fsingle", "NAME [N]", "show one function in detail, the N-th of that name", functions::fsingle),
+    view(Group::Functions, "fsummary", "", "show every function in detail", details::fsummary),
+    view(Group::Functions, "fsingle", "NAME [N]", "show one function in detail, the N-th of that name", details::fsingle),
 
     alias(&["gprof"], view(Group::Tree, "callers-callees", "", "show each function between its callers and callees", tree::callers_callees)),
     view(Group::Tree, "csingle", "NAME [N]", "show callers and callees of one function", fragment::csingle),
@@ -85,9 +85,9 @@ pub(crate) const COMMANDS: &[Command] = &[
     alias(&["ctree"], view(Group::Tree, "calltree", "", "show the tree of calls", tree::calltree)),
 
     view(Group::Places, "lines", "", "list source lines by the current metrics", functions::lines),
-    view(Group::Places, "lsummary", "", "show every line in detail", functions::lsummary),
-    view(Group::Places, "pcs", "", "list instructions by the current metrics", pcs::pcs),
-    view(Group::Places, "psummary", "", "show every instruction in detail", pcs::psummary),
+    view(Group::Places, "lsummary", "", "show every line in detail", details::lsummary),
+    view(Group::Places, "pcs", "", "list instructions by the current metrics", functions::pcs),
+    view(Group::Places, "psummary", "", "show every instruction in detail", details::psummary),
     view(Group::Places, "source", "NAME [N]", "show annotated source", source::source),
     view(Group::Places, "disasm", "NAME [N]", "show annotated instructions", disasm::disasm),
     general(Group::Places, "sthresh", "PERCENT", "mark source lines from this share on", places::sthresh),

@@ -2,16 +2,9 @@
 //! `BLESS=1` writes them anew.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
 use crate::handmade::{self, Folder};
-
-fn er_print(folder: &Path, words: &[&str]) -> Output {
-    let words = words.iter().copied();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_er_print"));
-    // Named as a user would name them, so that golden files hold no path of this machine.
-    command.args(words).current_dir(folder).output().unwrap()
-}
+use crate::program::{er_print, folder};
 
 fn golden_path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -21,15 +14,11 @@ fn golden_path(name: &str) -> PathBuf {
 
 /// Runs er_print and compares what it prints; nothing may be on stderr.
 fn check(name: &str, words: &[&str]) {
-    let folder = Folder::new(name);
-    handmade::openmp(&folder.path().join("omp.er"));
-    handmade::plain(&folder.path().join("plain.er"));
-    handmade::source(&folder.path().join("src"));
-    handmade::single(&folder.path().join("one.er"));
-    let output = er_print(folder.path(), words);
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{words:?}");
-    assert_eq!(output.status.code(), Some(0), "{words:?}");
-    let printed = String::from_utf8(output.stdout).unwrap();
+    let folder = folder(name);
+    let ended = er_print(folder.path(), words);
+    assert_eq!(ended.stderr, "", "{words:?}");
+    assert_eq!(ended.code, Some(0), "{words:?}");
+    let printed = ended.stdout;
     let path = golden_path(name);
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(&path, &printed).unwrap();
@@ -167,6 +156,24 @@ goldens! {
         "-compare", "ratio", "-Threads", "-Seconds", "-Processes", "-object_list", "-metrics",
         "e.total", "-source", "foo.c", "omp.er", "one.er",
     ];
+    compared_details: "compare_details.txt", [
+        "-compare", "on", "-limit", "2", "-fsummary", "-psummary", "-fsingle", "bar", "omp.er",
+        "one.er",
+    ];
+    compared_details_by_ratio: "compare_details_ratio.txt", [
+        "-compare", "ratio", "-limit", "3", "-metrics", "e.total", "-lsummary", "-pcs", "omp.er",
+        "one.er",
+    ];
+    compared_fragments: "compare_fragments.txt", [
+        "-compare", "on", "-metrics", "i.ompwork", "-csingle", "bar", "-cprepend",
+        "foo -- OMP parallel region from line 9", "omp.er", "one.er",
+    ];
+    compared_resources: "compare_resources.txt",
+        ["-compare", "delta", "-statistics", "-cpu_list", "omp.er", "one.er"];
+    json_compared_details: "compare_details.json", [
+        "-printmode", "json", "-compare", "on", "-limit", "2", "-metrics", "i.ompwork",
+        "-fsingle", "bar", "-csingle", "bar", "-statistics", "omp.er", "one.er",
+    ];
     json_compared_views: "compare_views.json", [
         "-printmode", "json", "-compare", "on", "-metrics", "e.total", "-limit", "2", "-calltree",
         "-callers-callees", "-Threads", "-OMP_preg", "-source", "foo.c", "-compare", "scaling",
@@ -195,60 +202,49 @@ goldens! {
     help: "help.txt", ["-help"];
 }
 
-/// Each view, in JSON, is one object and no more, whatever other commands run between.
+/// Every command that shows something does so in JSON as one object a line and no more, also of
+/// several experiments and beside each other. Those that only choose something are silent.
 #[test]
 fn json_is_one_object_a_command() {
-    let folder = Folder::new("one-object");
-    handmade::openmp(&folder.path().join("omp.er"));
-    let views = [
-        "-functions",
-        "-calltree",
-        "-callers-callees",
-        "-lines",
-        "-header",
-        "-overview",
-        "-thread_list",
-        "-Threads",
-        "-object_list",
-        "-metric_list",
-        "-version",
-        "-help",
-    ];
-    let mut words = vec![
-        "-printmode",
-        "json",
-        "-limit",
-        "5",
-        "-metrics",
-        "i.total:size",
-    ];
-    words.extend([
-        "-sort",
-        "i.total",
-        "-viewmode",
-        "machine",
-        "-fsingle",
-        "main",
-    ]);
-    words.extend(views);
-    words.push("omp.er");
-    let output = er_print(folder.path(), &words);
-    assert_eq!(output.status.code(), Some(0));
-    let printed = String::from_utf8(output.stdout).unwrap();
-    let objects: Vec<serde_json::Value> = printed
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    let names: Vec<&str> = objects
+    let folder = folder("one-object");
+    let help = er_print(folder.path(), &["-printmode", "json", "-help"]);
+    let help: serde_json::Value = serde_json::from_str(&help.stdout).unwrap();
+    let words = |row: &serde_json::Value, key: &str| row[key].as_str().unwrap().to_owned();
+    let shows = |row: &&serde_json::Value| {
+        let supported = row["supported"] == true;
+        // A fragment that csingle has begun may be shortened; what ends the run comes last.
+        let apart = ["crmfirst", "crmlast", "quit", "objects_default"];
+        let name = words(row, "name");
+        supported && row["arguments"] == "" && !apart.contains(&name.as_str())
+    };
+    let rows = help["rows"].as_array().unwrap();
+    let mut views: Vec<String> = rows
         .iter()
-        .map(|object| object["view"].as_str().unwrap())
+        .filter(shows)
+        .map(|row| words(row, "name"))
         .collect();
-    let expected: Vec<&str> = views.iter().map(|view| &view[1..]).collect();
-    assert_eq!(names[0], "fsingle");
-    assert_eq!(names[1..], expected);
-    for object in &objects[..5] {
-        assert_eq!(object["viewmode"], "machine");
-        assert_eq!(object["experiments"], serde_json::json!(["omp.er"]));
+    assert!(views.len() >= 35, "{views:?}");
+    views.extend(["fsingle main", "csingle main", "source foo", "disasm bar"].map(str::to_owned));
+    views.push("check total < 99".to_owned());
+    for (mode, experiments) in [
+        ("off", ["omp.er"].as_slice()),
+        ("off", &["omp.er", "one.er"]),
+        ("on", &["omp.er", "one.er"]),
+        ("ratio", &["one.er", "omp.er"]),
+    ] {
+        for view in &views {
+            let dashed = format!("-{view}");
+            let (name, argument) = dashed.split_once(' ').unwrap_or((&dashed, ""));
+            let mut words = vec!["-printmode", "json", "-limit", "5", "-compare", mode, name];
+            words.extend((!argument.is_empty()).then_some(argument));
+            words.extend(experiments);
+            let ended = er_print(folder.path(), &words);
+            let what = format!("{words:?}: {}", ended.stderr);
+            assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{what}");
+            let report: serde_json::Value = serde_json::from_str(&ended.stdout).expect(&what);
+            assert_eq!(ended.stdout.lines().count(), 1, "{what}");
+            assert_eq!(report["view"], name[1..], "{what}");
+        }
     }
 }
 
@@ -269,8 +265,8 @@ fn json_totals_add_up_in_both_modes() {
             "-functions",
             "omp.er",
         ];
-        let output = er_print(folder.path(), &words);
-        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let ended = er_print(folder.path(), &words);
+        let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
         let total = &report["rows"][0]["values"];
         let value = |id: &str| total[id].as_f64().unwrap();
         let close = |left: f64, right: f64| (left - right).abs() < 1e-9;
@@ -298,9 +294,9 @@ fn a_deep_recursion_is_shown_whole() {
         "-calltree",
         "deep.er",
     ];
-    let output = er_print(folder.path(), &words);
-    assert_eq!(output.status.code(), Some(0));
-    let printed = String::from_utf8(output.stdout).unwrap();
+    let ended = er_print(folder.path(), &words);
+    assert_eq!(ended.code, Some(0));
+    let printed = ended.stdout;
     let rows = |mark| printed.lines().filter(|line| line.ends_with(mark)).count();
     assert_eq!(rows("+-dig"), handmade::DEEP);
     // `<Total>` is the outermost row.

@@ -4,4 +4,6 @@
 
 mod golden;
 mod handmade;
+mod program;
+mod random;
 mod words;

@@ -2,8 +2,7 @@
 //! answer follows from that of its callers.
 
 use crate::profile::{Callee, PathId, Profile, Pseudo};
-use crate::symbols::FunctionId;
-use crate::views::names::{Names, without_parameters};
+use crate::views::names::Names;
 use rustc_hash::FxHashMap;
 
 /// Which frames a test looks at.
@@ -109,31 +108,11 @@ impl Matcher<'_> {
     fn matches(&mut self, callee: Callee) -> &[bool] {
         let (names, wanted) = (self.names, self.wanted);
         self.known.entry(callee).or_insert_with(|| {
-            let forms = forms(callee, names);
+            let forms = names.forms(callee);
             let has = |name: &String| forms.iter().any(|form| is_like(name, form));
             wanted.iter().map(has).collect()
         })
     }
-}
-
-/// What a row is called in any style; an outlined function also without its symbol.
-fn forms(callee: Callee, names: &Names<'_>) -> Vec<String> {
-    let shown = names.name(callee);
-    let mut forms = Vec::new();
-    if let Some((words, _)) = shown.rsplit_once(" [") {
-        forms.push(words.to_owned());
-    }
-    forms.push(shown);
-    let function = match callee {
-        Callee::Function(FunctionId(id)) => names.symbols.functions.get(id as usize),
-        _ => None,
-    };
-    if let Some(function) = function {
-        forms.push(function.linkage.clone());
-        forms.push(function.name.clone());
-        forms.push(without_parameters(&function.name).to_owned());
-    }
-    forms
 }
 
 /// Whether a name is the pattern, in which `*` stands for anything.

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::functions::{Sums, total_row};
-use super::names::Names;
+use super::functions::{self, List, Sums};
+use super::names::{Canonical, Names};
 use super::tree::{self, Tree};
-use super::{Request, Row, Seconds, order};
-use crate::ids::{FrameId, ModuleId};
+use super::{Code, Request, Row, Seconds, order};
+use crate::ids::FrameId;
 use crate::metrics::Metric;
 use crate::profile::{Callee, DisplayFrame, Path, PathId, Profile, Pseudo};
 use crate::symbols::{FileId, Place};
@@ -199,68 +199,97 @@ fn steps_of(names: &Names<'_>, frame: DisplayFrame) -> Vec<Step> {
     steps
 }
 
+/// What a list of instructions groups by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Pc {
+    pub(super) callee: Callee,
+    /// [`FrameId::NONE`] for what is no code.
+    pub(super) frame: FrameId,
+}
+
+impl Pc {
+    /// Of a frame of a display stack.
+    pub(super) fn of(names: &Names<'_>, canonical: &mut Canonical<'_>, at: DisplayFrame) -> Pc {
+        Pc {
+            callee: canonical.of(at.callee),
+            frame: match names.code(at.callee) {
+                Some(_) => at.frame,
+                None => FrameId::NONE,
+            },
+        }
+    }
+
+    /// Its name, `foo + 0x00000012`, and where it is: the instruction's address, and no size. A
+    /// caller's address lies within its call instruction.
+    pub(super) fn describe(self, names: &Names<'_>) -> (String, Option<Code>) {
+        let name = names.name(self.callee);
+        let function = names.code(self.callee);
+        let frame = names.tables.frames.get(self.frame.0);
+        match function.zip(frame.filter(|_| self.frame != FrameId::NONE)) {
+            None => (name, function),
+            Some((function, at)) => {
+                let offset = at.address.wrapping_sub(function.address);
+                let code = Code {
+                    address: at.address,
+                    size: 0,
+                    ..function
+                };
+                (format!("{name} + 0x{offset:08x}"), Some(code))
+            }
+        }
+    }
+}
+
 /// The time at one instruction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PcRow {
-    /// The load object and the address in it; a caller's lies within its call instruction.
-    pub at: Option<(ModuleId, u64)>,
-    /// The frame, for its source line.
+    /// The function, or what stands for code that is none.
+    pub callee: Callee,
+    /// Of code: its frame, for its source line.
     pub frame: FrameId,
-    /// Its name, `foo + 0x00000012`, and its times.
+    /// Its name, code and times.
     pub row: Row,
 }
 
-/// What the list of instructions groups by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Pc {
-    callee: Callee,
-    frame: FrameId,
-}
-
 /// Every instruction with time, in the order asked for; the total.
-pub fn pcs(profile: &Profile, names: &Names<'_>, request: &Request) -> (Row, Vec<PcRow>) {
+pub fn pc_rows(profile: &Profile, names: &Names<'_>, request: &Request) -> (Row, Vec<PcRow>) {
     let mut canonical = names.canonical();
     let unknown = Pc {
         callee: Callee::Pseudo(Pseudo::Unknown),
         frame: FrameId::NONE,
     };
-    let tree = Tree::new(profile, &request.metrics, unknown, |path| Pc {
-        callee: canonical.of(path.frame.callee),
-        frame: match names.code(path.frame.callee) {
-            Some(_) => path.frame.frame,
-            None => FrameId::NONE,
-        },
+    let tree = Tree::new(profile, &request.metrics, unknown, |path| {
+        Pc::of(names, &mut canonical, path.frame)
     });
     let mut rows: Vec<PcRow> = Sums::new(&tree)
         .zip(&tree)
         .map(|(pc, exclusive, inclusive)| {
-            let at = names
-                .tables
-                .frames
-                .get(pc.frame.0)
-                .filter(|_| pc.frame != FrameId::NONE)
-                .map(|frame| (frame.module, frame.address));
-            let name = names.name(pc.callee);
-            let code = names.code(pc.callee);
-            let offset = at.zip(code).map(|((_, address), code)| {
-                let offset = address.wrapping_sub(code.address);
-                format!("{name} + 0x{offset:08x}")
-            });
+            let (name, code) = pc.describe(names);
+            let row = Row {
+                name,
+                code,
+                exclusive,
+                inclusive,
+            };
             PcRow {
-                at,
+                callee: pc.callee,
                 frame: pc.frame,
-                row: Row {
-                    name: offset.unwrap_or(name),
-                    code,
-                    exclusive,
-                    inclusive,
-                },
+                row,
             }
         })
         .collect();
-    let total = total_row(&tree);
     rows.sort_by(|left, right| order(request, left.row.fields(), right.row.fields()));
-    (total, rows)
+    (functions::total_row(&tree), rows)
+}
+
+/// The same as a list.
+pub fn pcs(profile: &Profile, names: &Names<'_>, request: &Request) -> List {
+    let (total, rows) = pc_rows(profile, names, request);
+    let rows = rows.into_iter().map(|pc| pc.row);
+    List {
+        total,
+        rows: rows.collect(),
+    }
 }
 
 /// Adds the times of one instruction to those of another.

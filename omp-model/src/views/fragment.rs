@@ -4,6 +4,8 @@
 //! innermost, so that callers add up to the whole, and the last function's own time and its
 //! callees do too.
 
+use std::hash::Hash;
+
 use rustc_hash::FxHashMap;
 
 use super::functions;
@@ -37,8 +39,18 @@ pub fn piece(
     functions: &[Shown],
 ) -> Piece {
     let tree = functions::tree(profile, names, request);
-    let shown = |&callee: &Callee| (names.name(callee), names.code(callee));
-    let groups: Vec<Shown> = tree.groups.iter().map(shown).collect();
+    let shown = |callee: &Callee| (names.name(*callee), names.code(*callee));
+    piece_of(&tree, request, functions, shown)
+}
+
+/// The same of a tree; `describe` tells what a group is called, and its code.
+pub(super) fn piece_of<K: Copy + Eq + Hash>(
+    tree: &Tree<K>,
+    request: &Request,
+    functions: &[Shown],
+    describe: impl Fn(&K) -> Shown,
+) -> Piece {
+    let groups: Vec<Shown> = tree.groups.iter().map(describe).collect();
     let wanted: Vec<Option<GroupId>> = functions
         .iter()
         .map(|function| {
@@ -46,7 +58,7 @@ pub fn piece(
             found.map(|at| at as GroupId)
         })
         .collect();
-    let mut sums = Sums::new(&tree, &wanted);
+    let mut sums = Sums::new(tree, &wanted);
     sums.count();
     let neighbour = |(group, attributed): (GroupId, Seconds)| {
         let shown = groups.get(group as usize).cloned();
@@ -68,8 +80,8 @@ pub fn piece(
     piece
 }
 
-struct Sums<'a> {
-    tree: &'a Tree<Callee>,
+struct Sums<'a, K> {
+    tree: &'a Tree<K>,
     /// Where the piece begins that ends at a node; `None`: none ends there.
     begins: Vec<Option<NodeId>>,
     callers: FxHashMap<GroupId, Seconds>,
@@ -78,8 +90,8 @@ struct Sums<'a> {
     whole: Seconds,
 }
 
-impl<'a> Sums<'a> {
-    fn new(tree: &'a Tree<Callee>, wanted: &[Option<GroupId>]) -> Sums<'a> {
+impl<'a, K: Copy + Eq + Hash> Sums<'a, K> {
+    fn new(tree: &'a Tree<K>, wanted: &[Option<GroupId>]) -> Sums<'a, K> {
         let begin = |node: NodeId| {
             let mut at = node;
             for (from_last, group) in wanted.iter().rev().enumerate() {

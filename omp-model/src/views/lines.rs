@@ -23,9 +23,17 @@ struct Line {
 /// that calls it has its time as inclusive time. What has no line keeps its name.
 pub fn lines(profile: &Profile, names: &Names<'_>, request: &Request) -> List {
     let mut canonical = names.canonical();
-    lines_by(profile, names, request, |callee| {
-        names.name(canonical.of(callee))
+    lines_by(profile, names, request, |callee| Function {
+        name: names.name(canonical.of(callee)),
+        module: names.code(callee).map(|code| code.module),
     })
+}
+
+/// What functions are told apart by where they have no lines.
+pub(super) struct Function {
+    pub(super) name: String,
+    /// Nothing if functions of one name are the same in all load objects.
+    pub(super) module: Option<ModuleId>,
 }
 
 /// The same with functions called as `function` calls them.
@@ -33,22 +41,23 @@ pub(super) fn lines_by(
     profile: &Profile,
     names: &Names<'_>,
     request: &Request,
-    mut function: impl FnMut(Callee) -> String,
+    mut function: impl FnMut(Callee) -> Function,
 ) -> List {
     let (expanded, steps) = expand(profile, names);
     let mut lines = Interner::<Line>::with([]);
     let mut codes: Vec<Option<Code>> = Vec::new();
     let mut line_of = |step: &Step| {
         let code = names.code(step.callee);
-        let name = match &step.inlined {
-            Some(inlined) => names.inlined(inlined).to_owned(),
+        let Function { name, module } = match &step.inlined {
+            Some(inlined) => Function {
+                name: names.inlined(inlined).to_owned(),
+                module: None,
+            },
             None => function(step.callee),
         };
         let line = lines.intern(Line {
             name: line_name(names, name, step.place, code.is_some()),
-            module: code
-                .filter(|_| step.place.is_none())
-                .map(|code| code.module),
+            module: module.filter(|_| step.place.is_none()),
         });
         if line as usize == codes.len() {
             codes.push(code);

@@ -73,6 +73,26 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// Every name by which a person may ask for the row: as shown, the body of a construct without
+    /// the symbol that only its compiler gives it, and a function's mangled, long and short name.
+    pub fn forms(&self, callee: Callee) -> Vec<String> {
+        let shown = self.name(callee);
+        let mut forms = Vec::new();
+        if let Some(function) = self.function_of(callee) {
+            let words = shown.rsplit_once(" [").map(|(words, _)| words);
+            forms.extend(
+                words
+                    .filter(|_| function.outlined.is_some())
+                    .map(str::to_owned),
+            );
+            forms.push(function.linkage.clone());
+            forms.push(without_parameters(&function.name).to_owned());
+            forms.push(function.name.clone());
+        }
+        forms.push(shown);
+        forms
+    }
+
     /// Where the row's code is; nothing for what has none of its own.
     pub fn code(&self, callee: Callee) -> Option<Code> {
         match callee {
@@ -218,6 +238,12 @@ impl<'a> Names<'a> {
             Some(outlined) => outlined.parent.as_deref().unwrap_or(&function.linkage),
             None => function.name.as_str(),
         })
+    }
+
+    /// The same, if it is a function that a person has written.
+    pub(super) fn written_holder(&self, call: FrameId) -> Option<&'a str> {
+        self.holder(call)
+            .filter(|name| !unwinder::is_outlined(name))
     }
 
     /// The line of the directive that a call into the runtime was made for. gcc gives such a call

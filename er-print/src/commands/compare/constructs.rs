@@ -1,7 +1,7 @@
 //! Parallel regions and tasks side by side.
 
 use omp_model::metrics::{Flavour, Metric, Quantity};
-use omp_model::views::compare::join::{Joined, join};
+use omp_model::views::compare::join::{Joined, join_adding};
 use omp_model::views::compare::scaling::region_name;
 use omp_model::views::openmp::gain::Cause;
 use omp_model::views::openmp::regions::{RegionRow, regions as region_rows};
@@ -86,7 +86,11 @@ pub(in crate::commands) fn regions(beside: &Beside<'_>) -> Result<String, Stop> 
         let named = |row| (region_name(&shared, side, &row), row);
         rows.into_iter().map(named).collect::<Vec<_>>()
     });
-    let joined = join(sides.collect(), |row: &(String, RegionRow)| row.0.clone());
+    let joined = join_adding(
+        sides.collect(),
+        |row: &(String, RegionRow)| row.0.clone(),
+        |row, other| row.1.absorb(other.1),
+    );
     let (mut columns, mut gets): (Vec<Column>, Vec<Get<RegionRow>>) =
         region_columns().into_iter().unzip();
     let causes: [Get<RegionRow>; Cause::ALL.len()] = [
@@ -161,7 +165,11 @@ pub(in crate::commands) fn tasks(beside: &Beside<'_>) -> Result<String, Stop> {
         let named = |row: TaskRow| (shared.name_of(side, &row.name).to_owned(), row);
         rows.map(named).collect::<Vec<_>>()
     });
-    let joined = join(sides.collect(), |row: &(String, TaskRow)| row.0.clone());
+    let joined = join_adding(
+        sides.collect(),
+        |row: &(String, TaskRow)| row.0.clone(),
+        |row, other| row.1.absorb(other.1),
+    );
     let columns = task_columns().into_iter().unzip();
     Ok(report(
         beside,

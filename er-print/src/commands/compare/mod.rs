@@ -2,12 +2,14 @@
 //! the names that they share.
 
 mod constructs;
+mod details;
+mod objects;
 mod places;
 mod scaling;
 mod stacks;
 mod table;
 
-use omp_model::metrics::Quantity;
+use omp_model::metrics::{Metric, Quantity};
 use omp_model::views::Request;
 use omp_model::views::compare::Shared;
 use serde_json::{Map, Value, json};
@@ -17,9 +19,11 @@ use crate::json;
 use crate::session::{Compare, Scene, Session};
 
 pub(super) use constructs::{regions, tasks};
-pub(super) use places::{functions, index, lines, objects, source, threads};
+pub(super) use details::{single, summary};
+pub(super) use objects::{cpus, index, objects, resources, threads};
+pub(super) use places::{functions, lines, pcs, source};
 pub(super) use scaling::scaling_of_others;
-pub(super) use stacks::{callers_callees, calltree};
+pub(super) use stacks::{callers_callees, calltree, piece};
 
 /// The experiments that are compared.
 pub(super) struct Beside<'s> {
@@ -29,6 +33,8 @@ pub(super) struct Beside<'s> {
     pub(super) scenes: Vec<Scene<'s>>,
     /// The metrics and the order of all of them together.
     pub(super) request: Request,
+    /// The metrics that they have together.
+    available: Vec<Metric>,
 }
 
 impl<'s> Beside<'s> {
@@ -51,7 +57,14 @@ impl<'s> Beside<'s> {
             mode,
             scenes: scenes.collect::<Result<_, _>>()?,
             request: session.scene()?.request,
+            available: session.recording()?.available().metrics().to_vec(),
         }))
+    }
+
+    /// With every metric that the experiments have.
+    pub(super) fn with_all_metrics(mut self) -> Self {
+        self.request.metrics.clone_from(&self.available);
+        self
     }
 
     /// What every command that compares has of [`Scene`]: the first experiment's.

@@ -1,24 +1,19 @@
-//! Functions, lines, index objects, load objects and sources side by side.
+//! Functions, lines, instructions and sources side by side.
 
-use std::collections::BTreeMap;
-
-use omp_model::metrics::{Flavour, Metric, Quantity};
+use omp_model::metrics::Quantity;
 use omp_model::views::annotated::{FileTimes, LineTimes, file_times};
 use omp_model::views::compare::Shared;
 use omp_model::views::compare::join::{Joined, join, order};
-use omp_model::views::indexes::{IndexRow, Key};
-use omp_model::views::objects::objects as object_rows;
-use omp_model::views::threads::{kind_name, threads as thread_rows};
-use omp_model::views::{List, Request, TOTAL};
-use serde_json::{Map, Value, json};
+use omp_model::views::{List, Request, Row as ListRow};
+use serde_json::{Map, json};
 
 use super::scaling::{self, Of};
-use super::table::{Column, Row, Table, of_times};
+use super::table::{Row, Table, of_times};
 use super::{Beside, scaling_of_others};
 use crate::commands::functions::seconds;
 use crate::commands::source::{self, Hot};
 use crate::failure::Stop;
-use crate::session::{Compare, PrintMode, Scene};
+use crate::session::{Compare, PrintMode};
 
 /// The functions of the experiments.
 pub(in crate::commands) fn functions(beside: &Beside<'_>) -> Result<String, Stop> {
@@ -43,6 +38,30 @@ pub(in crate::commands) fn lines(beside: &Beside<'_>) -> Result<String, Stop> {
     }))
 }
 
+/// The instructions of the experiments.
+pub(in crate::commands) fn pcs(beside: &Beside<'_>) -> Result<String, Stop> {
+    if beside.mode == Compare::Scaling {
+        return Err(scaling_of_others("pcs"));
+    }
+    Ok(list(beside, "pcs", "PCs", |shared, side, request| {
+        shared.pcs(side, request)
+    }))
+}
+
+/// Lists joined by name, `<Total>` first.
+pub(super) fn joined(beside: &Beside<'_>, lists: Vec<List>) -> Vec<Joined<ListRow>> {
+    let request = &beside.request;
+    let sides = lists
+        .into_iter()
+        .map(|list| std::iter::once(list.total).chain(list.rows).collect());
+    let mut rows = join(sides.collect(), |row: &ListRow| row.name.clone());
+    let by = |row: &ListRow| seconds(request, row, request.sort.quantity);
+    if let [_, rest @ ..] = rows.as_mut_slice() {
+        rest.sort_by(|left, right| order(request.sort, by, left, right));
+    }
+    rows
+}
+
 fn list(
     beside: &Beside<'_>,
     view: &str,
@@ -51,21 +70,12 @@ fn list(
 ) -> String {
     let shared = beside.shared();
     let request = &beside.request;
-    let sides = (0..beside.scenes.len()).map(|side| {
-        let list = make(&shared, side, request);
-        std::iter::once(list.total).chain(list.rows).collect()
-    });
-    let mut rows = join(sides.collect(), |row: &omp_model::views::Row| {
-        row.name.clone()
-    });
-    let by = |row: &omp_model::views::Row| seconds(request, row, request.sort.quantity);
-    if let [_, rest @ ..] = rows.as_mut_slice() {
-        rest.sort_by(|left, right| order(request.sort, by, left, right));
-    }
+    let lists = (0..beside.scenes.len()).map(|side| make(&shared, side, request));
+    let mut rows = joined(beside, lists.collect());
     rows.truncate(beside.first().limited(rows.len()));
     let quantities = beside.times();
-    let row = |joined: Joined<omp_model::views::Row>| {
-        let of = |row: &Option<omp_model::views::Row>| -> Vec<Option<f64>> {
+    let row = |joined: Joined<ListRow>| {
+        let of = |row: &Option<ListRow>| -> Vec<Option<f64>> {
             let value = |&quantity| match row {
                 // What an experiment does not have took no time in it.
                 None => 0.0,
@@ -91,163 +101,6 @@ fn list(
         columns: of_times(&quantities),
     };
     table.report(&rows)
-}
-
-/// An index object of each experiment: its name in all of them, what JSON tells of it, its time.
-type Object = (String, Value, Box<[f64]>);
-
-/// Index objects. Processes have other numbers in every run: they are matched by their order.
-pub(in crate::commands) fn index(
-    beside: &Beside<'_>,
-    (view, title): (&str, &str),
-    rows: &dyn Fn(&Scene<'_>, &[Metric]) -> Vec<IndexRow>,
-) -> Result<String, Stop> {
-    let sides = beside.scenes.iter().map(|scene| {
-        let rows = rows(scene, &beside.request.metrics);
-        let row = |(at, row): (usize, IndexRow)| {
-            let name = match row.key {
-                Key::Process(_) => format!("Process {}", at + 1),
-                key => key.name(),
-            };
-            (name, json!(row.key.number()), row.seconds)
-        };
-        rows.into_iter().enumerate().map(row).collect()
-    });
-    objects_of(beside, (view, title), sides.collect())
-}
-
-/// Threads, matched by their kind and order.
-pub(in crate::commands) fn threads(beside: &Beside<'_>) -> Result<String, Stop> {
-    let sides = beside.scenes.iter().map(|scene| {
-        let rows = thread_rows(scene.profile, scene.names.tables, &beside.request.metrics);
-        let mut counts = BTreeMap::<&str, u32>::new();
-        rows.into_iter()
-            .map(|row| {
-                let kind = kind_name(row.kind);
-                let number = counts.entry(kind).or_default();
-                *number += 1;
-                let name = format!("Thread {number} ({kind})");
-                (name, json!(row.tid), row.seconds)
-            })
-            .collect()
-    });
-    let title = "Threads in the order of their appearance";
-    objects_of(beside, ("Threads", title), sides.collect())
-}
-
-fn objects_of(
-    beside: &Beside<'_>,
-    (view, title): (&str, &str),
-    sides: Vec<Vec<Object>>,
-) -> Result<String, Stop> {
-    if beside.mode == Compare::Scaling {
-        return Err(scaling_of_others(view));
-    }
-    let metrics = &beside.request.metrics;
-    let zero = || vec![0.0; metrics.len()].into_boxed_slice();
-    let sides: Vec<Vec<Object>> = sides
-        .into_iter()
-        .map(|rows| {
-            let mut total = zero();
-            for (.., seconds) in &rows {
-                let sums = total.iter_mut().zip(seconds);
-                sums.for_each(|(sum, more)| *sum += more);
-            }
-            let total = (TOTAL.to_owned(), Value::Null, total);
-            std::iter::once(total).chain(rows).collect()
-        })
-        .collect();
-    let mut joined = join(sides, |row: &Object| row.0.clone());
-    joined.truncate(beside.first().limited(joined.len().saturating_sub(1)) + 1);
-    let quantities: Vec<Quantity> = beside
-        .attributed()
-        .into_iter()
-        .map(|quantity| match quantity {
-            Quantity::Time(_, metric) => Quantity::Time(Flavour::Exclusive, metric),
-            other => other,
-        })
-        .collect();
-    let row = |joined: Joined<Object>| {
-        let of = |row: &Option<Object>| -> Vec<Option<f64>> {
-            let value = |quantity: &Quantity| match (row, quantity) {
-                (Some((.., seconds)), Quantity::Time(_, metric)) => {
-                    beside.request.index(*metric).map_or(0.0, |at| seconds[at])
-                }
-                _ => 0.0,
-            };
-            quantities.iter().map(|it| Some(value(it))).collect()
-        };
-        let numbers: Vec<Value> = joined
-            .rows
-            .iter()
-            .map(|row| row.as_ref().map_or(Value::Null, |row| row.1.clone()))
-            .collect();
-        let mut fields = Map::new();
-        fields.insert("numbers".to_owned(), json!(numbers));
-        Row {
-            lead: " ".to_owned(),
-            values: joined.rows.iter().map(of).collect(),
-            name: joined.name,
-            fields,
-        }
-    };
-    let rows: Vec<Row> = joined.into_iter().map(row).collect();
-    let table = Table {
-        beside,
-        view,
-        title: title.to_owned(),
-        columns: of_times(&quantities),
-    };
-    Ok(table.report(&rows))
-}
-
-/// Load objects, by their names: in which experiments they are, and how many of their functions
-/// are known.
-pub(in crate::commands) fn objects(beside: &Beside<'_>) -> Result<String, Stop> {
-    let sides = beside.scenes.iter().map(|scene| {
-        let rows = object_rows(scene.names.tables, scene.names.symbols);
-        let row = |row: omp_model::views::objects::ObjectRow| {
-            let name = scene.names.object_name(row.module);
-            (format!("<{}>", name.trim_matches(['<', '>'])), row)
-        };
-        rows.into_iter().map(row).collect()
-    });
-    let mut joined = join(sides.collect(), |row: &(String, _)| row.0.clone());
-    joined.truncate(beside.first().limited(joined.len()));
-    let rows: Vec<Row> = joined
-        .into_iter()
-        .map(|joined| {
-            let of = |row: &Option<(String, omp_model::views::objects::ObjectRow)>| {
-                vec![row.as_ref().map(|(_, row)| row.functions as f64)]
-            };
-            let ids = joined.rows.iter().flatten();
-            let mut ids: Vec<&str> = ids.map(|(_, row)| row.build_id.as_str()).collect();
-            ids.dedup();
-            let mut fields = Map::new();
-            fields.insert("same_build".to_owned(), json!(ids.len() < 2));
-            Row {
-                lead: if ids.len() < 2 { " " } else { "*" }.to_owned(),
-                values: joined.rows.iter().map(of).collect(),
-                name: joined.name,
-                fields,
-            }
-        })
-        .collect();
-    let table = Table {
-        beside,
-        view: "object_list",
-        title: "Load objects and their functions; * has other builds".to_owned(),
-        columns: vec![Column {
-            id: "functions".to_owned(),
-            label: "Functions".to_owned(),
-            heading: ["".to_owned(), "Functions".to_owned()],
-            unit: "",
-            decimals: 0,
-            shown: true,
-            group: 0,
-        }],
-    };
-    Ok(table.report(&rows))
 }
 
 /// The source of a file or function, with the times of every experiment that has it. The text is
@@ -334,6 +187,7 @@ pub(in crate::commands) fn source(
                     .map(|times| quantities.iter().map(|&it| value(times, it)).collect())
                     .collect(),
                 fields,
+                ..Row::default()
             }
         })
         .collect();

@@ -3,11 +3,13 @@
 use omp_model::metrics::{Flavour, Quantity};
 use omp_model::views::calltree::TreeRow;
 use omp_model::views::compare::join::{self, Joined, order};
+use omp_model::views::fragment::Piece;
 use omp_model::views::neighbours::{Neighbour, Neighbours};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::table::{Row, Table, Values, of_times};
-use super::{Beside, scaling_of_others};
+use super::{Beside, details, scaling_of_others};
+use crate::commands::fragment::Named;
 use crate::commands::functions::seconds;
 use crate::commands::tree::{leads, nested};
 use crate::failure::Stop;
@@ -197,4 +199,94 @@ fn edges(beside: &Beside<'_>, quantities: &[Quantity], sides: Vec<Vec<Neighbour>
         }
     };
     edges.into_iter().map(row).collect()
+}
+
+/// A stack fragment of the experiments between its callers and callees.
+pub(in crate::commands) fn piece(
+    beside: &Beside<'_>,
+    command: &str,
+    fragment: &[Named],
+) -> Result<String, Stop> {
+    if beside.mode == Compare::Scaling {
+        return Err(scaling_of_others(command));
+    }
+    let shared = beside.shared();
+    let functions = fragment
+        .iter()
+        .map(|named| details::shared_name(beside, &shared, named));
+    let functions = functions.collect::<Result<Vec<String>, Stop>>()?;
+    let request = &beside.request;
+    let pieces: Vec<Piece> = (0..beside.scenes.len())
+        .map(|side| shared.piece(side, request, &functions))
+        .collect();
+    let quantities = beside.attributed();
+    let value = |seconds: &[f64], quantity: &Quantity| match quantity {
+        Quantity::Time(_, metric) => request.index(*metric).map(|at| seconds[at]),
+        _ => None,
+    };
+    let values = |of: fn(&Piece) -> Option<&[f64]>| -> Values {
+        let of_piece = |piece: &Piece| {
+            let value = |it: &Quantity| match of(piece) {
+                Some(seconds) => value(seconds, it),
+                None => Some(0.0),
+            };
+            quantities.iter().map(value).collect()
+        };
+        pieces.iter().map(of_piece).collect()
+    };
+    let mut rows: Vec<Row> = functions
+        .iter()
+        .enumerate()
+        .map(|(at, name)| Row {
+            lead: "*".to_owned(),
+            name: name.clone(),
+            // Time passes through all but the last without being spent there.
+            values: match at + 1 == functions.len() {
+                true => values(|piece| Some(&piece.own)),
+                false => values(|_| None),
+            },
+            ..Row::default()
+        })
+        .collect();
+    let side = |of: fn(Piece) -> Vec<Neighbour>| {
+        edges(
+            beside,
+            &quantities,
+            pieces.iter().cloned().map(of).collect(),
+        )
+    };
+    let callers = side(|piece| piece.callers);
+    let callees = side(|piece| piece.callees);
+    let table = Table {
+        beside,
+        view: command,
+        title: format!(
+            "Callers and callees sorted by metric: {}",
+            beside.first().attributed_sort().quantity.label()
+        ),
+        columns: of_times(&quantities),
+    };
+    Ok(match beside.first().settings.print {
+        PrintMode::Text => {
+            let rows: Vec<Row> = callers.into_iter().chain(rows).chain(callees).collect();
+            table.report(&rows)
+        }
+        PrintMode::Json => {
+            let last = rows.pop().unwrap_or_default();
+            let whole = Row {
+                values: values(|piece| Some(&piece.whole)),
+                ..Row::default()
+            };
+            let mut object = table.object(&last);
+            let all = |rows: &[Row]| -> Value {
+                let rows = rows.iter().map(|row| Value::Object(table.object(row)));
+                rows.collect()
+            };
+            object.insert("fragment".to_owned(), json!(functions));
+            object.insert("whole".to_owned(), table.object(&whole)["values"].clone());
+            object.insert("callers".to_owned(), all(&callers));
+            object.insert("callees".to_owned(), all(&callees));
+            table.json(&json!([object]).to_string())
+        }
+    })
 }

@@ -62,6 +62,8 @@ pub(super) struct Row {
     pub(super) name: String,
     /// Its values.
     pub(super) values: Values,
+    /// Decimals in a text, where they are not the column's.
+    pub(super) decimals: Option<usize>,
     /// What else JSON tells.
     pub(super) fields: Map<String, Value>,
 }
@@ -147,27 +149,10 @@ impl Table<'_> {
 
     fn cell(&self, row: &Row, number: usize, at: usize) -> String {
         let value = |number: usize| row.values.get(number)?.get(at).copied().flatten();
-        let decimals = self.columns[at].decimals;
-        let plain = |value: Option<f64>| match value {
-            None => "-".to_owned(),
-            // A count of none is no rounded time.
-            Some(value) if decimals == 0 => format!("{value:.0}"),
-            Some(value) => text::number(if value.abs() < 5e-10 { 0.0 } else { value }, decimals),
-        };
-        if number == 0 {
-            return plain(value(0));
-        }
-        match (self.beside.mode, value(0), value(number)) {
-            (Compare::Delta, Some(base), Some(value)) => match value - base {
-                difference if difference.abs() < 5e-10 => "0.".to_owned(),
-                difference => format!("{difference:+.decimals$}"),
-            },
-            (Compare::Ratio, base, value) => match (base.unwrap_or(0.0), value.unwrap_or(0.0)) {
-                (0.0, 0.0) => "-".to_owned(),
-                (0.0, _) => "new".to_owned(),
-                (base, value) => format!("x{:.3}", value / base),
-            },
-            (_, _, value) => plain(value),
+        let decimals = row.decimals.unwrap_or(self.columns[at].decimals);
+        match number {
+            0 => plain(value(0), decimals),
+            _ => beside(self.beside.mode, (value(0), value(number)), decimals),
         }
     }
 
@@ -209,4 +194,34 @@ pub(super) fn key(quantity: Quantity) -> String {
         .as_str()
         .unwrap_or_default()
         .to_owned()
+}
+
+/// A value by itself.
+pub(super) fn plain(value: Option<f64>, decimals: usize) -> String {
+    match value {
+        None => "-".to_owned(),
+        // A count of none is no rounded time.
+        Some(value) if decimals == 0 => format!("{value:.0}"),
+        Some(value) => text::number(if value.abs() < 5e-10 { 0.0 } else { value }, decimals),
+    }
+}
+
+/// A value beside the first experiment's.
+pub(super) fn beside(
+    mode: Compare,
+    (base, value): (Option<f64>, Option<f64>),
+    decimals: usize,
+) -> String {
+    match (mode, base, value) {
+        (Compare::Delta, Some(base), Some(value)) => match value - base {
+            difference if difference.abs() < 5e-10 => "0.".to_owned(),
+            difference => format!("{difference:+.decimals$}"),
+        },
+        (Compare::Ratio, base, value) => match (base.unwrap_or(0.0), value.unwrap_or(0.0)) {
+            (0.0, 0.0) => "-".to_owned(),
+            (0.0, _) => "new".to_owned(),
+            (base, value) => format!("x{:.3}", value / base),
+        },
+        (_, _, value) => plain(value, decimals),
+    }
 }

@@ -17,9 +17,17 @@ pub struct Joined<T> {
     pub rows: Vec<Option<T>>,
 }
 
-/// Joins rows by name, in the order of their first appearance. A name comes once in a recording;
-/// of several the first stands for all.
+/// Joins rows by name, in the order of their first appearance. A name comes once in a recording.
 pub fn join<T>(sides: Vec<Vec<T>>, name: impl Fn(&T) -> String) -> Vec<Joined<T>> {
+    join_adding(sides, name, |_, _| {})
+}
+
+/// The same of rows that may have one name in a recording: `add` adds one to another.
+pub fn join_adding<T>(
+    sides: Vec<Vec<T>>,
+    name: impl Fn(&T) -> String,
+    add: impl Fn(&mut T, T),
+) -> Vec<Joined<T>> {
     let count = sides.len();
     let mut joined: Vec<Joined<T>> = Vec::new();
     let mut index = HashMap::<String, usize>::new();
@@ -31,7 +39,10 @@ pub fn join<T>(sides: Vec<Vec<T>>, name: impl Fn(&T) -> String) -> Vec<Joined<T>
                 joined.push(Joined { name, rows });
                 joined.len() - 1
             });
-            joined[at].rows[number].get_or_insert(row);
+            match &mut joined[at].rows[number] {
+                Some(known) => add(known, row),
+                none => *none = Some(row),
+            }
         }
     }
     joined
@@ -134,12 +145,12 @@ pub fn calltree(shared: &Shared<'_>, request: &Request) -> Vec<Branch> {
 
 #[cfg(test)]
 mod tests {
-    use super::join;
+    use super::join_adding;
 
     #[test]
     fn rows_of_one_name_stand_beside_each_other() {
         let sides = vec![vec![("a", 1), ("b", 2)], vec![("c", 3), ("a", 4), ("a", 5)]];
-        let joined = join(sides, |row| row.0.to_owned());
+        let joined = join_adding(sides, |row| row.0.to_owned(), |row, other| row.1 += other.1);
         let found: Vec<_> = joined
             .into_iter()
             .map(|it| {
@@ -153,7 +164,7 @@ mod tests {
         assert_eq!(
             found,
             [
-                ("a".to_owned(), Some(1), Some(4)),
+                ("a".to_owned(), Some(1), Some(9)),
                 ("b".to_owned(), Some(2), None),
                 ("c".to_owned(), None, Some(3)),
             ]

@@ -9,17 +9,20 @@ mod tests;
 
 use rustc_hash::FxHashMap;
 
+use super::annotated::Pc;
 use super::calltree::{self, TreeRow};
+use super::fragment::{self, Piece, Shown};
 use super::functions::{self, List};
 use super::lines;
 use super::names::{NameForm, Names, construct_words};
 use super::neighbours::{self, Neighbours};
 use super::tree::Tree;
 use super::{Code, Request};
+use crate::ids::FrameId;
 use crate::metrics::Metric;
 use crate::profile::{Callee, Profile, Pseudo};
 use crate::symbols::Construct;
-use crate::tables::Interner;
+use crate::tables::{Interner, Module};
 use constructs::Lines;
 
 /// A name that several recordings share.
@@ -46,6 +49,8 @@ struct Side<'a> {
     ids: FxHashMap<Callee, NameId>,
     /// By what the recording alone calls it.
     by_name: FxHashMap<String, NameId>,
+    /// The code of each name: of several pieces, that with the lowest address.
+    codes: FxHashMap<NameId, Code>,
 }
 
 /// The functions of a recording, and the constructs among them.
@@ -69,6 +74,7 @@ impl<'a> Shared<'a> {
                 names,
                 ids: FxHashMap::default(),
                 by_name: FxHashMap::default(),
+                codes: FxHashMap::default(),
             };
             for &callee in callees {
                 let name = names.name(callee);
@@ -84,6 +90,12 @@ impl<'a> Shared<'a> {
                 let id = NameId(shared.names.intern(common));
                 side.ids.insert(callee, id);
                 side.by_name.insert(name, id);
+                if let Some(code) = names.code(callee) {
+                    let known = side.codes.entry(id).or_insert(code);
+                    if (code.module, code.address) < (known.module, known.address) {
+                        *known = code;
+                    }
+                }
             }
             shared.sides.push(side);
         }
@@ -112,8 +124,9 @@ impl<'a> Shared<'a> {
         self.names.get(id.0).map_or("", String::as_str)
     }
 
-    fn describe(&self, id: NameId) -> (String, Option<Code>) {
-        (self.name(id).to_owned(), None)
+    fn describe(&self, side: usize, id: NameId) -> Shown {
+        let code = self.sides[side].codes.get(&id);
+        (self.name(id).to_owned(), code.copied())
     }
 
     fn tree(&self, side: usize, metrics: &[Metric]) -> Tree<NameId> {
@@ -133,19 +146,19 @@ impl<'a> Shared<'a> {
     /// The list of functions of a recording.
     pub fn functions(&self, side: usize, request: &Request) -> List {
         let tree = self.tree(side, &request.metrics);
-        functions::list(&tree, request, |&id| self.describe(id))
+        functions::list(&tree, request, |&id| self.describe(side, id))
     }
 
     /// The call tree of a recording.
     pub fn calltree(&self, side: usize, request: &Request) -> Vec<TreeRow> {
         let tree = self.tree(side, &request.metrics);
-        calltree::rows(&tree, request, |&id| self.describe(id))
+        calltree::rows(&tree, request, |&id| self.describe(side, id))
     }
 
     /// The functions of a recording between their neighbours.
     pub fn callers_callees(&self, side: usize, request: &Request) -> Vec<Neighbours> {
         let tree = self.tree(side, &request.metrics);
-        neighbours::blocks(&tree, request, |&id| self.describe(id))
+        neighbours::blocks(&tree, request, |&id| self.describe(side, id))
     }
 
     /// The list of lines of a recording.
@@ -153,9 +166,79 @@ impl<'a> Shared<'a> {
         let side = &self.sides[side];
         let mut canonical = side.names.canonical();
         lines::lines_by(side.profile, &side.names, request, |callee| {
-            self.name(side.ids[&canonical.of(callee)]).to_owned()
+            lines::Function {
+                name: self.name(side.ids[&canonical.of(callee)]).to_owned(),
+                module: None,
+            }
         })
     }
+
+    /// The list of instructions of a recording. An instruction is the same in recordings of one
+    /// build of its load object; where not all have that build, its name says which has it first.
+    pub fn pcs(&self, side: usize, request: &Request) -> List {
+        let builds = self.builds(side);
+        let side = &self.sides[side];
+        let names = &side.names;
+        let mut canonical = names.canonical();
+        let mut rows = Interner::<String>::with([]);
+        let mut codes: Vec<Option<Code>> = Vec::new();
+        let mut row = |pc: Pc| {
+            let (name, code) = pc.describe(names);
+            let build = code.and_then(|code| *builds.get(code.module.index())?);
+            let id = rows.intern(match (code, build) {
+                (None, _) => self.name(side.ids[&pc.callee]).to_owned(),
+                (Some(_), None) => name,
+                (Some(_), Some(build)) => format!("{name} (build of {})", build + 1),
+            });
+            if id as usize == codes.len() {
+                codes.push(code);
+            }
+            id
+        };
+        let unknown = row(Pc {
+            callee: Callee::Pseudo(Pseudo::Unknown),
+            frame: FrameId::NONE,
+        });
+        let tree = Tree::new(side.profile, &request.metrics, unknown, |path| {
+            row(Pc::of(names, &mut canonical, path.frame))
+        });
+        functions::list(&tree, request, |&id| {
+            let name = rows.get(id).cloned();
+            (name.unwrap_or_default(), codes[id as usize])
+        })
+    }
+
+    /// Of each load object of a recording that not all have in the same build: the first recording
+    /// that has it.
+    fn builds(&self, side: usize) -> Vec<Option<usize>> {
+        let rows = self.sides[side].names.tables.modules.rows().iter();
+        rows.map(|module| {
+            let has = |side: &Side<'a>| {
+                let mut modules = side.names.tables.modules.rows().iter();
+                modules.any(|known| is_same(known, module))
+            };
+            let first = self.sides.iter().position(has);
+            first.filter(|_| !self.sides.iter().all(has))
+        })
+        .collect()
+    }
+
+    /// A piece of a recording's stacks between its callers and callees; `functions` by their
+    /// shared names.
+    pub fn piece(&self, side: usize, request: &Request, functions: &[String]) -> Piece {
+        let tree = self.tree(side, &request.metrics);
+        let named = |name: &String| (name.clone(), None);
+        let functions: Vec<Shown> = functions.iter().map(named).collect();
+        fragment::piece_of(&tree, request, &functions, |&id| {
+            (self.name(id).to_owned(), None)
+        })
+    }
+}
+
+/// Whether two load objects are one file: by the build if that is told, else by the path.
+fn is_same(left: &Module, right: &Module) -> bool {
+    let told = !left.build_id.is_empty() || !right.build_id.is_empty();
+    left.build_id == right.build_id && (told || left.path == right.path)
 }
 
 /// Everything that a recording's stacks pass through, by its canonical callee.

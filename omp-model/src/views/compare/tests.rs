@@ -5,7 +5,7 @@ use crate::metrics::{Flavour, Quantity, SortKey};
 use crate::profile::Shown;
 use crate::state::Presence;
 use crate::symbols::{FileId, Outlined, Place};
-use crate::tables::{Context, ContextKind};
+use crate::tables::{Context, ContextKind, Frame};
 use crate::views::tests::written::Written;
 use crate::views::{Row, TOTAL};
 
@@ -75,6 +75,50 @@ fn compilers_share_the_names_of_constructs() {
         .map(|row| row.name)
         .collect();
     assert_eq!(tree, [TOTAL, "main", "step", region]);
+}
+
+/// The same source by two compilers: instructions of one have nothing to do with those of the other,
+/// but with those of another run of the same build.
+#[test]
+fn instructions_are_the_same_in_one_build_alone() {
+    let run = |build: &str| {
+        let mut run = Written::new();
+        run.add(&["main"], Shown::Serial, 2.0);
+        let module = run.tables.module(Module {
+            path: "/app/solver".to_owned(),
+            build_id: build.to_owned(),
+            runtime: crate::tables::RuntimeKind::None,
+        });
+        let id = run.function("step");
+        run.symbols.functions[id.0 as usize].module = module;
+        let address = run.symbols.functions[id.0 as usize].address + 0x10;
+        let frame = run.tables.frame(Frame { module, address });
+        let callers = run.path(&["main"]);
+        let path = run.profile.paths.intern(crate::profile::Path {
+            callers,
+            frame: crate::profile::DisplayFrame {
+                callee: Callee::Function(id),
+                frame,
+            },
+        });
+        run.add(&["main"], Shown::Serial, 3.0).path = crate::profile::PathId(path);
+        run
+    };
+    let runs = [run("aa"), run("bb"), run("aa")];
+    let shared = shared(&runs.each_ref());
+    let rows: Vec<Vec<(String, f64)>> = (0..3)
+        .map(|side| {
+            let rows = shared.pcs(side, &request()).rows.into_iter();
+            rows.map(|row| (row.name, row.exclusive[0])).collect()
+        })
+        .collect();
+    let expected = |build: &str| {
+        let step = format!("step + 0x00000010 (build of {build})");
+        [(step, 3.0), ("main".to_owned(), 2.0)]
+    };
+    assert_eq!(rows[0], expected("1"));
+    assert_eq!(rows[1], expected("2"));
+    assert_eq!(rows[2], expected("1"));
 }
 
 /// One thread: 2 s of serial code, 4 s of work in a region. Two threads: the same serial code,

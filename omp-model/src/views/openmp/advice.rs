@@ -62,8 +62,11 @@ pub struct Loss {
     pub hint: String,
 }
 
+/// The least share of a run that is worth a word.
+pub const LEAST: f64 = 0.01;
+
 /// The losses of a run, largest first: each cause of each region, regions that are too small as
-/// one, and serial code. Losses below one in a thousand of the run are left out.
+/// one, and serial code. Those below [`LEAST`] of the run are left out.
 pub fn losses(
     profile: &Profile,
     names: &Names<'_>,
@@ -71,7 +74,6 @@ pub fn losses(
     regions: &[RegionRow],
     run: &Run,
 ) -> Vec<Loss> {
-    const LEAST: f64 = 1e-3;
     let places = Places::new(names, measured);
     let mut losses: Vec<Loss> = Vec::new();
     let (small, large): (Vec<&RegionRow>, Vec<&RegionRow>) =
@@ -88,7 +90,12 @@ pub fn losses(
                 continue;
             }
             let place = places.heaviest(row, cause);
-            let spot = place.map(|place| Spot::of_frame(names, place));
+            let spot = place.map(|place| (place, Spot::of_frame(names, place)));
+            // A body of which neither line nor function is known says less than the region.
+            let says =
+                |place, spot: &Spot| spot.line.is_some() || names.written_holder(place).is_some();
+            let spot = spot.filter(|(place, spot)| says(*place, spot));
+            let spot = spot.map(|(_, spot)| spot);
             let (finding, hint) = diagnosis::explain(names, row, cause);
             losses.push(Loss {
                 spot: spot.unwrap_or_else(|| row.spot.clone()),

@@ -41,6 +41,9 @@ pub(super) fn small(first: &RegionRow, regions: &[&RegionRow]) -> (String, Strin
 
 /// What the numbers show, and what follows from that.
 pub(super) fn explain(names: &Names<'_>, row: &RegionRow, cause: Cause) -> (String, String) {
+    if let Some(found) = tiny_tasks(row, cause) {
+        return found;
+    }
     let (finding, hint): (String, &str) = match cause {
         Cause::Imbalance => return imbalance(names, row),
         Cause::Lock => (
@@ -60,39 +63,80 @@ pub(super) fn explain(names: &Names<'_>, row: &RegionRow, cause: Cause) -> (Stri
             waited(row, row.time(Metric::Reduction)),
             "reduce less often, or into smaller objects",
         ),
-        Cause::Scheduling => (
-            format!(
-                "{:.3} s of thread time inside the runtime",
-                row.time(Metric::Overhead)
-            ),
-            "hand out larger pieces: schedule(static), a larger chunk, grainsize for tasks",
-        ),
+        Cause::Scheduling => return scheduling(row),
         Cause::Tasks => (
             waited(row, row.time(Metric::Task)),
-            "make more or smaller tasks than threads, and let their creator work too; OMP_task \
-             shows their times",
-        ),
-        Cause::OffCpu if row.preempted > 0.5 * row.time(Metric::OffCpuWork) => (
-            format!(
-                "threads with work to do had no CPU for {:.3} s",
-                row.time(Metric::OffCpuWork)
-            ),
-            CROWDED,
+            "make more tasks than threads, or smaller ones, and let their creator work too; \
+             OMP_task shows their times",
         ),
         Cause::OffCpu => (
             format!(
                 "threads slept for {:.3} s in the middle of their work",
-                row.time(Metric::OffCpuWork)
+                row.time(Metric::OffCpuWork) - row.ready[cause as usize]
             ),
             "keep what blocks (input, output, sleeping, memory that is paged in) out of the region",
         ),
     };
+    // Who waits without a CPU waits the longer for that.
+    let ready = row.ready[cause as usize];
+    if ready > 0.5 * threads(row) * row.own.part(cause) {
+        let finding = match cause {
+            Cause::OffCpu => format!("threads with work to do had no CPU for {ready:.3} s"),
+            _ => format!("{finding}; threads were ready to run for {ready:.3} s and had no CPU"),
+        };
+        return (finding, CROWDED.to_owned());
+    }
     (finding, hint.to_owned())
 }
 
 /// What to do where threads find no CPU.
 const CROWDED: &str = "use no more threads than there are CPUs free (OMP_NUM_THREADS), and bind \
                        them (OMP_PROC_BIND=true)";
+
+/// Seconds of thread time that it takes to make a task, hand it out and end it: LLVM's and GNU's
+/// runtimes need between a half and three microseconds.
+const TASK: f64 = 2e-6;
+
+/// Tasks that cost about as much as they do, if there are enough of them to lose time to.
+fn tiny_tasks(row: &RegionRow, cause: Cause) -> Option<(String, String)> {
+    let concerns = matches!(cause, Cause::Tasks | Cause::Scheduling | Cause::Imbalance);
+    let count = row.tasks.count as f64;
+    let mean = row.tasks.work / count.max(1.0);
+    let cost = count * TASK;
+    let tiny = mean < 5.0 * TASK && cost > 0.1 * threads(row) * row.own.part(cause);
+    (concerns && tiny).then(|| {
+        let finding = format!(
+            "{} tasks do {:.1} us of work each, about what it takes to make one",
+            row.tasks.count,
+            1e6 * mean
+        );
+        let hint = "make fewer and larger tasks: call the function itself below some size (an if \
+                    or final clause), a larger grainsize for taskloop";
+        (finding, hint.to_owned())
+    })
+}
+
+/// Time in the runtime, or threads that are not in their team yet.
+fn scheduling(row: &RegionRow) -> (String, String) {
+    let lost = threads(row) * row.own.part(Cause::Scheduling);
+    let inside = row.time(Metric::Overhead);
+    let (finding, hint) = match inside > 0.5 * lost {
+        true => (
+            format!("{inside:.3} s of thread time inside the runtime"),
+            "hand out larger pieces: schedule(static), a larger chunk, grainsize for tasks",
+        ),
+        false => (
+            format!("threads came {:.3} s late to their team", lost - inside),
+            "keep them awake between regions (OMP_WAIT_POLICY=active), or make one region of \
+             several; threads without a CPU are late, too",
+        ),
+    };
+    (finding, hint.to_owned())
+}
+
+fn threads(row: &RegionRow) -> f64 {
+    f64::from(row.threads.max(1))
+}
 
 fn waited(row: &RegionRow, seconds: f64) -> String {
     format!("{seconds:.3} s on {} threads", row.threads)
@@ -108,7 +152,7 @@ fn thread_name(names: &Names<'_>, thread: ThreadId) -> String {
 
 fn imbalance(names: &Names<'_>, row: &RegionRow) -> (String, String) {
     let total: f64 = row.work.iter().map(|(_, seconds)| seconds).sum();
-    let mean = total / f64::from(row.threads.max(1));
+    let mean = total / threads(row);
     let (heaviest, most) = row.work.first().copied().unwrap_or((ThreadId(0), 0.0));
     let ratio = if mean > 0.0 { most / mean } else { 1.0 };
     // The barrier's part that uneven work explains: where it was not recorded by instance, that
@@ -148,10 +192,10 @@ fn imbalance(names: &Names<'_>, row: &RegionRow) -> (String, String) {
         false => format!("uneven work (load balance {balance:.2}) explains little of it"),
     };
     // A thread that finds no CPU on its way keeps all others of its team.
-    let threads = f64::from(row.threads.max(1));
-    let crowded = row.crowded + row.preempted * (threads - 1.0);
-    if crowded > 0.5 * lost * threads {
-        let ready = row.crowded + row.preempted;
+    let [waiting, working] = [Cause::Imbalance, Cause::OffCpu].map(|it| row.ready[it as usize]);
+    let threads = threads(row);
+    if waiting + working * (threads - 1.0) > 0.5 * lost * threads {
+        let ready = waiting + working;
         let finding = format!("{work}; threads were ready to run for {ready:.3} s and had no CPU");
         return (finding, CROWDED.to_owned());
     }

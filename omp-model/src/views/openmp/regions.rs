@@ -44,14 +44,29 @@ pub struct RegionRow {
     pub whole: Gain,
     /// Of the run's wall time, what [`RegionRow::own`]'s gain is.
     pub of_run: Parts,
-    /// Seconds of the threads' time off the CPU with work to do in which another thread had taken
-    /// their CPU; in the rest they slept.
-    pub preempted: f64,
-    /// Seconds of the threads' time in barriers in which they were ready to run and another thread
-    /// had taken their CPU.
-    pub crowded: f64,
+    /// Seconds of the threads' time lost to each cause in which they were ready to run and another
+    /// thread had taken their CPU; in the rest they spun or slept.
+    pub ready: Parts,
+    /// The explicit tasks that were created in it and completed.
+    pub tasks: Tasks,
     /// Useful work on each thread, nested regions left out; most first.
     pub work: Vec<(ThreadId, f64)>,
+}
+
+/// Explicit tasks of a region.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tasks {
+    /// How many.
+    pub count: u64,
+    /// Their useful work: seconds.
+    pub work: f64,
+}
+
+impl Tasks {
+    fn add(&mut self, other: Tasks) {
+        self.count += other.count;
+        self.work += other.work;
+    }
 }
 
 /// How evenly work was spread over the teams.
@@ -64,6 +79,11 @@ pub struct Spread {
 }
 
 impl Spread {
+    fn add(&mut self, other: Spread) {
+        self.longest += other.longest;
+        self.mean += other.mean;
+    }
+
     /// Mean over longest: 1 is even.
     pub fn load_balance(&self) -> f64 {
         if self.longest > 0.0 {
@@ -79,6 +99,24 @@ impl RegionRow {
     pub fn time(&self, metric: Metric) -> f64 {
         let at = REGION_METRICS.iter().position(|&known| known == metric);
         at.map_or(0.0, |at| self.exclusive[at])
+    }
+
+    /// Adds another directive's row, for a report that does not tell the two apart.
+    pub fn absorb(&mut self, other: RegionRow) {
+        self.contexts.extend(other.contexts);
+        self.instances += other.instances;
+        self.threads = self.threads.max(other.threads);
+        if let Some(more) = other.spread {
+            self.spread.get_or_insert_default().add(more);
+        }
+        add(&mut self.exclusive, &other.exclusive);
+        add(&mut self.inclusive, &other.inclusive);
+        self.own.add(&other.own, 1.0);
+        self.whole.add(&other.whole, 1.0);
+        sum(&mut self.of_run, other.of_run);
+        sum(&mut self.ready, other.ready);
+        self.tasks.add(other.tasks);
+        add_work(&mut self.work, other.work.into_iter());
     }
 
     /// Mean work over the longest: in each instance where that was recorded, else of the sums
@@ -106,8 +144,8 @@ struct Account {
     spread: Option<Spread>,
     seconds: Vec<f64>,
     useful: f64,
-    preempted: f64,
-    crowded: f64,
+    ready: Parts,
+    tasks: Tasks,
     lost: Parts,
     work: BTreeMap<ThreadId, f64>,
     /// Wall seconds of regions nested directly inside.
@@ -179,19 +217,13 @@ pub fn regions(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) ->
             own: Gain::default(),
             whole: Gain::default(),
             of_run: Parts::default(),
-            preempted: 0.0,
-            crowded: 0.0,
+            ready: Parts::default(),
+            tasks: Tasks::default(),
             work: Vec::new(),
         });
         merge(row, context, account, &levels);
     }
     let mut rows: Vec<RegionRow> = rows.into_values().collect();
-    for row in &mut rows {
-        row.work.sort_by(|left, right| {
-            let larger = right.1.total_cmp(&left.1);
-            larger.then(left.0.cmp(&right.0))
-        });
-    }
     rows.sort_by(|left, right| {
         let gain = right.own.total().total_cmp(&left.own.total());
         let elapsed = || right.own.elapsed.total_cmp(&left.own.elapsed);
@@ -213,25 +245,40 @@ fn merge(row: &mut RegionRow, context: ContextId, account: &Account, levels: &Le
     };
     row.threads = row.threads.max(team);
     if let Some(more) = account.spread {
-        let spread = row.spread.get_or_insert_with(Spread::default);
-        spread.longest += more.longest;
-        spread.mean += more.mean;
+        row.spread.get_or_insert_default().add(more);
     }
     add(&mut row.exclusive, &account.seconds);
     add(&mut row.inclusive, &levels.inclusive[at]);
     row.own.add(&levels.own[at], 1.0);
     row.whole.add(&levels.whole[at], 1.0);
-    for (part, more) in row.of_run.iter_mut().zip(levels.own[at].parts) {
-        *part += more * levels.scale[at];
-    }
-    row.preempted += account.preempted;
-    row.crowded += account.crowded;
-    for (&thread, &seconds) in &account.work {
-        match row.work.iter_mut().find(|(known, _)| *known == thread) {
+    sum(
+        &mut row.of_run,
+        levels.own[at].parts.map(|part| part * levels.scale[at]),
+    );
+    sum(&mut row.ready, account.ready);
+    row.tasks.add(account.tasks);
+    add_work(
+        &mut row.work,
+        account.work.iter().map(|(&id, &work)| (id, work)),
+    );
+}
+
+fn sum(parts: &mut Parts, more: Parts) {
+    let parts = parts.iter_mut().zip(more);
+    parts.for_each(|(part, more)| *part += more);
+}
+
+fn add_work(work: &mut Vec<(ThreadId, f64)>, more: impl Iterator<Item = (ThreadId, f64)>) {
+    for (thread, seconds) in more {
+        match work.iter_mut().find(|(known, _)| *known == thread) {
             Some((_, known)) => *known += seconds,
-            None => row.work.push((thread, seconds)),
+            None => work.push((thread, seconds)),
         }
     }
+    work.sort_by(|left, right| {
+        let larger = right.1.total_cmp(&left.1);
+        larger.then(left.0.cmp(&right.0))
+    });
 }
 
 /// By context; nothing for contexts that are no region, or of which nothing is known.
@@ -258,10 +305,8 @@ fn accounts(
             match Cause::of(item) {
                 Some(cause) => {
                     account.lost[cause as usize] += item.seconds;
-                    match (cause, item.presence) {
-                        (Cause::OffCpu, Presence::Preempted) => account.preempted += item.seconds,
-                        (Cause::Imbalance, Presence::Preempted) => account.crowded += item.seconds,
-                        _ => {}
+                    if item.presence == Presence::Preempted {
+                        account.ready[cause as usize] += item.seconds;
                     }
                 }
                 None => {
@@ -286,12 +331,20 @@ fn accounts(
         let outer = outer.map_or(ContextId::ROOT, |context| context.parent);
         add_to(outer, &mut |account| account.nested += elapsed);
     }
+    for sum in measured.task_sums {
+        let more = Tasks {
+            count: u64::from(sum.instances),
+            work: sum.work.seconds(),
+        };
+        add_to(sum.context, &mut |account| account.tasks.add(more));
+    }
     for work in measured.region_works {
         add_to(work.context, &mut |account| {
             account.capacity += work.capacity.seconds();
-            let spread = account.spread.get_or_insert_with(Spread::default);
-            spread.longest += work.longest.seconds();
-            spread.mean += work.mean.seconds();
+            account.spread.get_or_insert_default().add(Spread {
+                longest: work.longest.seconds(),
+                mean: work.mean.seconds(),
+            });
         });
     }
     accounts

@@ -103,10 +103,18 @@ impl Spot {
     /// Of the call that made a construct.
     pub fn of_site(names: &Names<'_>, context: ContextId) -> Spot {
         match names.call_of(context) {
-            Some(call) => Spot {
-                line: names.directive_line(call),
-                ..Spot::of_frame(names, call)
-            },
+            Some(call) => {
+                let at = Spot::of_frame(names, call);
+                Spot {
+                    line: names.directive_line(call),
+                    // The innermost function there, though it was inlined.
+                    function: names
+                        .written_holder(call)
+                        .map(str::to_owned)
+                        .or(at.function),
+                    ..at
+                }
+            }
             None => Spot::default(),
         }
     }

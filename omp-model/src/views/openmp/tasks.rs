@@ -36,6 +36,19 @@ pub struct TaskRow {
 }
 
 impl TaskRow {
+    /// Adds another directive's row, for a report that does not tell the two apart.
+    pub fn absorb(&mut self, other: TaskRow) {
+        self.contexts.extend(other.contexts);
+        if let Some(more) = other.runs {
+            merge_runs(self.runs.get_or_insert_default(), &more);
+        }
+        add(&mut self.seconds, &other.seconds);
+        for (creator, count) in other.created {
+            add_created(&mut self.created, creator, count);
+        }
+        self.waited.extend(other.waited);
+    }
+
     /// Seconds of one metric.
     pub fn time(&self, metric: Metric) -> f64 {
         let at = REGION_METRICS.iter().position(|&known| known == metric);
@@ -152,10 +165,7 @@ pub fn tasks(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) -> V
         }
         let count = runs[at].map_or(0, |runs| runs.instances);
         let creator = creators.name(names, &task_bodies, contexts[at].parent);
-        match row.created.iter_mut().find(|(known, _)| *known == creator) {
-            Some((_, known)) => *known += count,
-            None => row.created.push((creator, count)),
-        }
+        add_created(&mut row.created, creator, count);
     }
     let mut rows: Vec<TaskRow> = rows.into_values().collect();
     for row in &mut rows {
@@ -166,6 +176,13 @@ pub fn tasks(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) -> V
     let total = |row: &TaskRow| row.time(Metric::Total);
     rows.sort_by(|left, right| total(right).total_cmp(&total(left)));
     rows
+}
+
+fn add_created(created: &mut Vec<(String, u64)>, creator: String, count: u64) {
+    match created.iter_mut().find(|(known, _)| *known == creator) {
+        Some((_, known)) => *known += count,
+        None => created.push((creator, count)),
+    }
 }
 
 fn merge_runs(runs: &mut Runs, more: &Runs) {
@@ -251,7 +268,8 @@ impl Creators {
         contexts: &[ContextId],
         counts: impl Fn(State) -> bool,
     ) -> Vec<Waited> {
-        let mut sums = BTreeMap::<(Spot, &'static str), f64>::new();
+        // A call may lie in two copies of one function.
+        let mut sums = BTreeMap::<(Spot, String, &'static str), (Spot, f64)>::new();
         for context in contexts {
             for (&(state, place), seconds) in self.waits.get(context).into_iter().flatten() {
                 let Some(kind) = wait_kind(state).filter(|_| counts(state)) else {
@@ -261,15 +279,19 @@ impl Creators {
                     FrameId::NONE => self.regions.of(names, *context).1,
                     place => Spot::of_frame(names, place),
                 };
-                *sums.entry((spot, kind)).or_default() += seconds;
+                let (place, distinct) = spot.key("");
+                let sum = sums.entry((place, distinct, kind)).or_insert((spot, 0.0));
+                sum.1 += seconds;
             }
         }
-        let waited = |((spot, kind), seconds)| Waited {
-            spot,
-            kind,
-            seconds,
-        };
-        let mut all: Vec<Waited> = sums.into_iter().map(waited).collect();
+        let mut all: Vec<Waited> = sums
+            .into_iter()
+            .map(|((_, _, kind), (spot, seconds))| Waited {
+                spot,
+                kind,
+                seconds,
+            })
+            .collect();
         all.sort_by(|left, right| right.seconds.total_cmp(&left.seconds));
         all
     }

@@ -413,6 +413,65 @@ fn the_cause_of_imbalance_is_told_apart() {
     assert!(found.contains("explains little of it"), "{found}");
 }
 
+/// What is to be done about waits depends on what the waiting threads wait for.
+#[test]
+fn the_cause_of_other_losses_is_told_apart() {
+    // A thread waits for tasks: few long ones, then so many that they cost more than they do.
+    let waiting = |count: u32, work: u64| {
+        let mut stage = Stage::new(2, 100);
+        let region = stage.construct(ROOT, ContextKind::Region, 0x40);
+        let task = stage.construct(region, ContextKind::Task, 0x50);
+        stage.run(0, State::TaskWait, region, 100);
+        stage.run(1, State::Work, task, 100);
+        stage.instance(region, 0, 100, &[0, 100]);
+        stage.task_sums = vec![TaskSum {
+            slice: 0,
+            context: task,
+            thread: ThreadId(1),
+            instances: count,
+            elsewhere: count,
+            work: Nanos(work * MS),
+            least: Nanos(0),
+            most: Nanos(work * MS),
+            squares: 0,
+        }];
+        first_finding(&stage)
+    };
+    assert_eq!(waiting(2, 100), "0.100 s on 2 threads");
+    assert_eq!(
+        waiting(20_000, 100),
+        "20000 tasks do 5.0 us of work each, about what it takes to make one"
+    );
+    // Too few to lose that much to.
+    assert_eq!(waiting(200, 1), "0.100 s on 2 threads");
+
+    // In the runtime, or not there yet.
+    let [inside, late] = [State::Overhead, State::Idle].map(|state| {
+        let mut stage = Stage::new(2, 100);
+        let region = stage.construct(ROOT, ContextKind::Region, 0x40);
+        stage.run(0, State::Work, region, 100);
+        let context = if state == State::Idle { ROOT } else { region };
+        stage.run(1, state, context, 40);
+        stage.run(1, State::Work, region, 60);
+        stage.instance(region, 0, 100, &[100, 60]);
+        first_finding(&stage)
+    });
+    assert_eq!(inside, "0.040 s of thread time inside the runtime");
+    assert_eq!(late, "threads came 0.040 s late to their team");
+
+    // Who waits for a lock and has no CPU would not have it sooner for another lock.
+    let mut stage = Stage::new(2, 100);
+    let region = stage.construct(ROOT, ContextKind::Region, 0x40);
+    stage.run(0, State::Work, region, 100);
+    stage.be(1, (State::Lock, Presence::Preempted), region, 80);
+    stage.run(1, State::Work, region, 20);
+    stage.instance(region, 0, 100, &[100, 20]);
+    assert_eq!(
+        first_finding(&stage),
+        "0.080 s on 2 threads; threads were ready to run for 0.080 s and had no CPU"
+    );
+}
+
 /// Two regions of 20 us: one loss, with both in it.
 #[test]
 fn regions_that_are_too_small_are_one_loss() {
