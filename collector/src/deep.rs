@@ -127,8 +127,11 @@ impl DeepStacks {
                 .collect()
         };
         self.called.insert((row.process, deep.place.function));
-        let count = self.through.entry((row.process, is_worker)).or_default();
-        *count.entry(through).or_default() += 1;
+        let counts = self.through.entry((row.process, is_worker)).or_default();
+        if counts.len() >= MOST {
+            counts.clear();
+        }
+        *counts.entry(through).or_default() += 1;
     }
 
     fn whole(
