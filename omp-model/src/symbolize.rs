@@ -20,7 +20,7 @@ use crate::symbols::{
     Construct, FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Outlined, Place,
     SymbolTable, static_name,
 };
-use crate::tables::{Module, Tables};
+use crate::tables::{Module, RuntimeKind, Tables};
 use crate::views::names::base_name;
 
 /// Where the symbols of load objects come from.
@@ -99,7 +99,10 @@ pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
                 Ok(symbols) => {
                     base_name(&row.path).clone_into(&mut resolver.object);
                     resolver.c_library = is_c_library(&resolver.object);
-                    for &id in ids {
+                    // Where the program left by a jump, the call is one of our own library or of
+                    // the runtime, whose lines tell nothing of the program's.
+                    let own = ids.iter().filter(|_| row.runtime == RuntimeKind::None);
+                    for &id in own {
                         if let Some(barrier) = barriers.get_mut(&id) {
                             let address = frames[id.index()].address;
                             *barrier = barriers::decide(&symbols, address, |p| source.source(p));

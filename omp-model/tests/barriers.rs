@@ -5,6 +5,10 @@ use std::fs;
 use std::process::Command;
 
 use omp_model::barriers::{Barrier, decide};
+use omp_model::ids::{ContextId, FrameId, ModuleId};
+use omp_model::state::State;
+use omp_model::symbolize::{Files, resolve};
+use omp_model::tables::{Frame, Module, RuntimeKind, Tables, Tag};
 use unwinder::Symbols;
 
 const SOURCE: &str = r#"#define SYNC _Pragma("omp barrier")
@@ -43,6 +47,30 @@ fn calls(program: &std::path::Path) -> Vec<u64> {
     calls.collect()
 }
 
+/// The decisions of a recording with barriers at `calls` in a load object of that kind.
+fn recorded(program: &std::path::Path, calls: &[u64], runtime: RuntimeKind) -> Vec<Barrier> {
+    let mut tables = Tables::default();
+    let path = program.to_string_lossy().into_owned();
+    let build_id = String::new();
+    let module = Module {
+        path,
+        build_id,
+        runtime,
+    };
+    let module = ModuleId(tables.modules.intern(module));
+    for &address in calls {
+        let place = FrameId(tables.frames.intern(Frame { module, address }));
+        let (state, context) = (State::Barrier, ContextId::ROOT);
+        tables.tags.intern(Tag {
+            state,
+            context,
+            place,
+        });
+    }
+    let symbols = resolve(&tables, &mut Files::default());
+    symbols.barriers.iter().map(|row| row.1).collect()
+}
+
 #[test]
 fn barriers_of_gcc_are_told_by_their_lines() {
     let folder = std::env::temp_dir().join(format!("parallax-barriers-{}", std::process::id()));
@@ -76,6 +104,12 @@ fn barriers_of_gcc_are_told_by_their_lines() {
     assert_eq!(of_13[0].1, Barrier::Explicit);
     assert!(of_13[1..].iter().all(|row| row.1 == Barrier::Implicit));
     assert!(of_13.iter().all(|row| row.2 == Barrier::Implicit));
+
+    // A jump leaves the call in our own library, whose lines would make it a directive's.
+    let here = recorded(&program, &calls, RuntimeKind::None);
+    assert!(here.contains(&Barrier::Explicit));
+    let elsewhere = recorded(&program, &calls, RuntimeKind::Collector);
+    assert_eq!(elsewhere, vec![Barrier::Unknown; calls.len()]);
 
     let (symbols, calls) = build("-g0");
     assert!(!calls.is_empty());
