@@ -61,6 +61,49 @@ static void tasks(int threads) {
     }
 }
 
+static void barriers(int threads) {
+#pragma omp parallel num_threads(threads)
+    for (int i = 0; i < INSIDE; i++) {
+#pragma omp barrier
+    }
+}
+
+static void singles(int threads) {
+#pragma omp parallel num_threads(threads)
+    for (int i = 0; i < INSIDE; i++) {
+#pragma omp single
+        sink = threads;
+    }
+}
+
+static void chunks(int threads) {
+#pragma omp parallel num_threads(threads)
+#pragma omp for schedule(dynamic, 1)
+    for (int i = 0; i < INSIDE; i++)
+        sink = threads;
+}
+
+static void ordered(int threads) {
+#pragma omp parallel num_threads(threads)
+#pragma omp for ordered schedule(dynamic, 1)
+    for (int i = 0; i < INSIDE; i++) {
+#pragma omp ordered
+        sink = threads;
+    }
+}
+
+#ifndef __clang__ // which makes it a loop of the C library's, that no runtime knows of
+static long double wide;
+
+static void atomics(int threads) {
+#pragma omp parallel num_threads(threads)
+    for (int i = 0; i < INSIDE; i++) {
+#pragma omp atomic
+        wide += 1.0L;
+    }
+}
+#endif
+
 static void region(int threads) {
 #pragma omp parallel num_threads(threads)
     sink = threads;
@@ -80,6 +123,13 @@ int main(void) {
     printf("critical %f\n", least(critical, 1));
     printf("task %f\n", least(tasks, 1) / INSIDE);
     printf("taskwait %f\n", least(taskwaits, 1) / INSIDE);
+    printf("barrier-2-threads %f\n", least(barriers, 2) / INSIDE);
+    printf("single-2-threads %f\n", least(singles, 2) / INSIDE);
+    printf("dynamic-chunk %f\n", least(chunks, 1) / INSIDE);
+    printf("ordered-chunk %f\n", least(ordered, 1) / INSIDE);
+#ifndef __clang__
+    printf("wide-atomic %f\n", least(atomics, 1) / INSIDE);
+#endif
     static const int depths[] = {2, 20, 100};
     for (int threads = 1; threads <= 2; threads++)
         for (int i = 0; i < 3; i++)
