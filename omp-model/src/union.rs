@@ -6,10 +6,10 @@ use std::io;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::experiment::{Experiment, Samples};
+use crate::experiment::{Experiment, Samples, Sums};
 use crate::header::Header;
 use crate::ids::{ContextId, FrameId, ModuleId, ProcessId, StackId, TagId, ThreadId};
-use crate::rows::Sample;
+use crate::rows::{Sample, Sum};
 use crate::symbols::{FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Place, SymbolTable};
 use crate::tables::{Context, Frame, Process, Stack, StackEntry, Tables, Tag, Thread};
 use crate::views::names::base_name;
@@ -43,7 +43,7 @@ pub fn unite(parts: &[(&Experiment, &SymbolTable)]) -> Result<Union, UniteError>
         header: united_header(parts),
         tables: Tables::default(),
         samples: Samples::default(),
-        sums: Vec::new(),
+        sums: Sums::default(),
         intervals: Vec::new(),
         region_sums: Vec::new(),
         region_spans: Vec::new(),
@@ -67,6 +67,11 @@ pub fn unite(parts: &[(&Experiment, &SymbolTable)]) -> Result<Union, UniteError>
             tag: ids.tag(sample.tag),
             ..sample
         }));
+        united.sums.extend(part.sums.iter().map(|sum| Sum {
+            thread: ids.thread(sum.thread),
+            tag: ids.tag(sum.tag),
+            ..sum
+        }));
         macro_rules! add {
             ($($rows:ident: $($field:ident by $map:ident),*;)*) => {$(
                 united.$rows.extend(part.$rows.iter().map(|row| {
@@ -77,7 +82,6 @@ pub fn unite(parts: &[(&Experiment, &SymbolTable)]) -> Result<Union, UniteError>
             )*};
         }
         add! {
-            sums: thread by thread, tag by tag;
             intervals: thread by thread, tag by tag;
             region_sums: thread by thread, context by context;
             region_spans: thread by thread, context by context;

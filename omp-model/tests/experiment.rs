@@ -45,7 +45,7 @@ fn a_recording_comes_back_by_value() {
     assert_eq!(samples, stored(&recording.samples));
     assert_eq!(read.samples.len(), samples.len() as u64);
     let mut sums = recording.sums.concat();
-    let mut read_sums = read.sums.clone();
+    let mut read_sums: Vec<_> = read.sums.iter().collect();
     let by = |sum: &omp_model::rows::Sum| (sum.slice, sum.thread, sum.tag, sum.presence);
     sums.sort_by_key(by);
     read_sums.sort_by_key(by);
@@ -296,7 +296,7 @@ fn survives(folder: &Folder, bytes: &[u8]) {
         assert!(sample.tag.index() < read.tables.tags.len());
         assert!(read.tables.walk(sample.stack).count() <= read.tables.stacks.len());
     }
-    for sum in &read.sums {
+    for sum in read.sums.iter() {
         assert!(sum.tag.index() < read.tables.tags.len());
     }
     if let Some(symbols) = &read.symbols {

@@ -1,8 +1,8 @@
 //! How the views refine recorded time: what a thread's seconds of one tag were spent on.
 
+use omp_model::experiment::Sums;
 use omp_model::ids::{TagId, ThreadId};
 use omp_model::profile::{PathId, Profile};
-use omp_model::rows::Sum;
 use omp_model::state::Presence;
 
 use super::ByThread;
@@ -36,7 +36,7 @@ impl Spell {
 
 /// The spells of a profile in user mode, which holds the time of all `sums`: their stacks tell
 /// overhead from work, and pools that are not OpenMP's.
-pub(super) fn spells(profile: &Profile, sums: &[Sum], threads: usize) -> ByThread<Spell> {
+pub(super) fn spells(profile: &Profile, sums: &Sums, threads: usize) -> ByThread<Spell> {
     let leaf = |path: PathId| {
         let row = profile.paths.get(path.0).filter(|_| path != PathId::EMPTY);
         row.map(|row| row.frame.callee)
@@ -54,7 +54,7 @@ pub(super) fn spells(profile: &Profile, sums: &[Sum], threads: usize) -> ByThrea
 }
 
 /// The same by recorded states alone: those of each tag.
-pub(super) fn of_sums(sums: &[Sum], activities: &[Activity], threads: usize) -> ByThread<Spell> {
+pub(super) fn of_sums(sums: &Sums, activities: &[Activity], threads: usize) -> ByThread<Spell> {
     let rows = sums.iter().map(|sum| Spell {
         thread: sum.thread,
         slice: u64::from(sum.slice),

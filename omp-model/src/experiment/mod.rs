@@ -24,6 +24,7 @@ mod rows;
 mod samples;
 mod scan;
 mod store;
+mod sums;
 mod symbols;
 mod text_rows;
 mod writer;
@@ -38,6 +39,7 @@ use crate::tables::Tables;
 
 pub use reader::Growing;
 pub use samples::{Iter, SampleFrame, Samples};
+pub use sums::{SumFrame, Sums};
 pub use writer::Writer;
 
 /// What the times of samples, listed intervals and listed regions are kept to: a microsecond, the
@@ -207,8 +209,8 @@ pub struct Experiment {
     pub tables: Tables,
     /// The samples, packed.
     pub samples: Samples,
-    /// Time in states; the rows of each frame sorted by thread, slice, tag and presence.
-    pub sums: Vec<Sum>,
+    /// Time in states, packed.
+    pub sums: Sums,
     /// Long intervals, from and to whole [`TICK`]s; the rows of each frame sorted by thread and
     /// start.
     pub intervals: Vec<Interval>,

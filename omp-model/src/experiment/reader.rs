@@ -12,10 +12,10 @@ use super::rows::{self, Known, ThreadRow};
 use super::samples::SampleFrame;
 use super::store::Reading;
 use super::symbols::Pending;
-use super::{Experiment, HEADER, OpenError, RECORDS, Samples, Warning, text_rows};
+use super::{Experiment, HEADER, OpenError, RECORDS, Samples, Sums, Warning, text_rows};
 use crate::header::{FORMAT_VERSION, Header};
 use crate::ids::Nanos;
-use crate::rows::{Interval, RegionSpan, RegionSum, RegionWork, SLICE, Sum, TaskSpan, TaskSum};
+use crate::rows::{Interval, RegionSpan, RegionSum, RegionWork, SLICE, TaskSpan, TaskSum};
 use crate::symbols::SymbolTable;
 use crate::tables::{Interner, Tables};
 
@@ -173,7 +173,7 @@ fn experiment(
         header,
         tables: reading.tables,
         samples: Samples::of_file(file.store(), reading.sample_frames, known),
-        sums: reading.sums,
+        sums: reading.sums.of_file(file.store(), known),
         intervals: reading.intervals,
         region_sums: reading.region_sums,
         region_works: reading.region_works,
@@ -225,7 +225,7 @@ struct Contents {
     header: Option<Header>,
     tables: Tables,
     sample_frames: Vec<SampleFrame>,
-    sums: Vec<Sum>,
+    sums: Sums,
     intervals: Vec<Interval>,
     region_sums: Vec<RegionSum>,
     region_works: Vec<RegionWork>,
@@ -323,6 +323,11 @@ impl Contents {
         }
         let mut decoder = Decoder::new(payload, scratch);
         match kind {
+            Kind::Sums => {
+                decoder.number()?;
+                let slice = self.sums.add_frame(&mut decoder, range, &known)?;
+                self.last = self.last.max(Nanos(u64::from(slice) * SLICE.0));
+            }
             Kind::Header => self.header(&mut decoder)?,
             Kind::SymbolFiles => self.symbols_pending.files(&mut decoder)?,
             Kind::SymbolFunctions => self.symbols_pending.functions(&mut decoder, &known)?,
@@ -382,11 +387,6 @@ impl Contents {
             }
             Kind::Threads => rows::decode(decoder, first, known, |ThreadRow(id, row)| {
                 put(&mut tables.threads, u64::from(id), row)
-            }),
-            Kind::Sums => rows::decode(decoder, first, known, |row: Sum| {
-                *last = (*last).max(Nanos(u64::from(row.slice) * SLICE.0));
-                self.sums.push(row);
-                Ok(())
             }),
             Kind::Intervals => rows::decode(decoder, first, known, |row: Interval| {
                 *last = (*last).max(end_of(row.start, row.length)?);

@@ -23,6 +23,17 @@ pub(super) struct Known {
 }
 
 impl Known {
+    /// Of rows that were never in a file: what they point to is their maker's part.
+    pub(super) const ANY: Known = Known {
+        processes: u32::MAX,
+        threads: u32::MAX,
+        modules: u32::MAX,
+        frames: u32::MAX,
+        stacks: u32::MAX,
+        contexts: u32::MAX,
+        tags: u32::MAX,
+    };
+
     pub(super) fn of(tables: &Tables) -> Known {
         Known {
             processes: tables.processes.len() as u32,

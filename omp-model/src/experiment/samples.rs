@@ -86,12 +86,7 @@ impl Samples {
         Ok(Samples {
             store: Store::Memory(bytes),
             frames,
-            known: Known {
-                threads: u32::MAX,
-                stacks: u32::MAX,
-                tags: u32::MAX,
-                ..Known::default()
-            },
+            known: Known::ANY,
         })
     }
 

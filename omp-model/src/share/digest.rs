@@ -20,8 +20,6 @@ pub(super) struct Digest {
 pub(super) struct Run {
     pub(super) thread: ThreadId,
     pub(super) slice: u32,
-    /// Where in the kernel the clock fired.
-    pub(super) kernel: bool,
     /// Of its counts; they begin at the end of the run before.
     pub(super) end: usize,
 }
@@ -29,60 +27,62 @@ pub(super) struct Run {
 /// Clock samples in one state at one stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Count {
-    /// State and stack, as one number that sorts as both do.
+    /// State, stack and whether the clock fired in the kernel, as one number that sorts as they do.
     pub(super) key: u64,
     pub(super) count: u32,
 }
 
 impl Count {
-    pub(super) const fn key(tag: TagId, stack: StackId) -> u64 {
-        (tag.0 as u64) << 32 | stack.0 as u64
+    /// A table of 2^31 tags does not fit any memory: the highest bit of a tag's number is free.
+    const fn key(tag: TagId, stack: StackId, kernel: bool) -> u64 {
+        (tag.0 as u64) << 33 | (stack.0 as u64) << 1 | kernel as u64
     }
 
     pub(super) const fn tag(self) -> TagId {
-        TagId((self.key >> 32) as u32)
+        TagId((self.key >> 33) as u32)
     }
 
     pub(super) const fn stack(self) -> StackId {
-        StackId(self.key as u32)
+        StackId((self.key >> 1) as u32)
+    }
+
+    pub(super) const fn kernel(self) -> bool {
+        self.key & 1 != 0
     }
 }
 
 impl Digest {
     pub(super) fn of(samples: &[Sample]) -> Digest {
         let mut digest = Digest::default();
-        let mut keys: [Vec<u64>; 2] = Default::default();
+        let mut keys: Vec<u64> = Vec::new();
         let slice = |sample: &Sample| sample.time.0 / SLICE.0;
         let same =
             |one: &Sample, other: &Sample| one.thread == other.thread && slice(one) == slice(other);
         for run in samples.chunk_by(same) {
+            keys.clear();
             for sample in run {
                 match sample.kind.presence() {
                     Presence::Running => {
                         let kernel = sample.kind == SampleKind::Kernel;
-                        keys[usize::from(kernel)].push(Count::key(sample.tag, sample.stack));
+                        keys.push(Count::key(sample.tag, sample.stack, kernel));
                     }
                     Presence::Preempted | Presence::Blocked => digest.switches.push(*sample),
                 }
             }
-            for (keys, kernel) in keys.iter_mut().zip([false, true]) {
-                if keys.is_empty() {
-                    continue;
-                }
-                keys.sort_unstable();
-                let counts = keys.chunk_by(|one, other| one == other).map(|alike| Count {
-                    key: alike[0],
-                    count: alike.len() as u32,
-                });
-                digest.counts.extend(counts);
-                digest.runs.push(Run {
-                    thread: run[0].thread,
-                    slice: slice(&run[0]) as u32,
-                    kernel,
-                    end: digest.counts.len(),
-                });
-                keys.clear();
+            if keys.is_empty() {
+                continue;
             }
+            keys.sort_unstable();
+            let counts = keys.chunk_by(|one, other| one == other).map(|alike| Count {
+                key: alike[0],
+                count: alike.len() as u32,
+            });
+            digest.counts.extend(counts);
+            digest.runs.push(Run {
+                thread: run[0].thread,
+                slice: slice(&run[0]) as u32,
+                end: digest.counts.len(),
+            });
         }
         digest
     }

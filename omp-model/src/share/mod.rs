@@ -15,20 +15,22 @@ mod open;
 mod places;
 mod roots;
 mod sleeps;
+mod spots;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod timed;
 
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::experiment::Samples;
+use crate::experiment::{Samples, Sums};
 use crate::header::Header;
 use crate::ids::{ContextId, FrameId, Nanos, StackId, TagId, ThreadId};
 use crate::profile::{Item, Profile, Shown, ViewMode};
 use crate::rewrite::{Moment, Rewriter};
-use crate::rows::{Interval, SLICE, Sample, SampleKind, Sum};
+use crate::rows::{Interval, SLICE, Sample, SampleKind};
 use crate::state::{Presence, State};
 use crate::symbols::SymbolTable;
 use crate::tables::{Tables, Tag, ThreadKind};
@@ -44,7 +46,7 @@ pub struct Recording<'a> {
     /// Names for its addresses.
     pub symbols: &'a SymbolTable,
     /// Measured time.
-    pub sums: &'a [Sum],
+    pub sums: &'a Sums,
     /// Long intervals, listed one by one.
     pub intervals: &'a [Interval],
     /// How it was made.
@@ -122,7 +124,7 @@ impl Shares {
         let listed = sleeps.listed_upto(u32::MAX);
         let mut times = BTreeMap::<Group, u64>::new();
         let mut measured = FxHashSet::default();
-        for sum in recording.sums {
+        for sum in recording.sums.iter() {
             measured.insert(sum.thread);
             let group = Group {
                 thread: sum.thread,
@@ -393,15 +395,19 @@ fn own_parts(time: Time, stacks: &[Seen]) -> Vec<u64> {
     let known: u64 = long.clone().sum();
     let mut parts = vec![0; stacks.len()];
     let mut left = time.nanos;
-    // Listed times are rounded, and may be more than the sum by as much.
-    left -= spread(known.min(left), long.clone(), &mut parts);
-    let unseen = time.listed.saturating_sub(known).min(left);
-    left -= spread(unseen, long.clone(), &mut parts);
+    if known > 0 {
+        // Listed times are rounded, and may be more than the sum by as much.
+        left -= spread(known.min(left), long.clone(), &mut parts);
+        let unseen = time.listed.saturating_sub(known).min(left);
+        left -= spread(unseen, long.clone(), &mut parts);
+    }
     left -= spread(left, brief, &mut parts);
     left -= spread(left, plain, &mut parts);
-    left -= spread(left, long, &mut parts);
-    let counts = stacks.iter().map(|seen| u64::from(seen.count));
-    spread(left, counts, &mut parts);
+    if left > 0 {
+        left -= spread(left, long, &mut parts);
+        let counts = stacks.iter().map(|seen| u64::from(seen.count));
+        spread(left, counts, &mut parts);
+    }
     parts
 }
 
@@ -429,11 +435,12 @@ fn spread(nanos: u64, weights: impl Iterator<Item = u64> + Clone, parts: &mut [u
         Some(total) => nanos * weight as u64 / total,
         None => (u128::from(nanos) * weight / total) as u64,
     };
-    let mut weight = 0;
+    let (mut weight, mut before) = (0, 0);
     for (part, more) in parts.iter_mut().zip(weights) {
-        let before = upto(weight);
         weight += u128::from(more);
-        *part += upto(weight) - before;
+        let after = upto(weight);
+        *part += after - before;
+        before = after;
     }
     nanos
 }

@@ -13,15 +13,18 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::blame::{self, Causes, Role};
-use super::digest::{Count, Digest};
+use super::digest::Digest;
 use super::near::Near;
-use super::open::{Open, Times};
+use super::open::Open;
 use super::places::{Donor, Places, Survey, is_outside};
 use super::sleeps::{MARGIN, Sleeps, Slept};
+use super::spots::{Spot, Spots, Sum};
+use super::timed::Timed;
 use super::{
     Group, Recording, Seen, Share, Shares, Time, borrowed_parts, kind_of, own_parts, tag_of,
 };
@@ -100,29 +103,6 @@ impl Roles {
     }
 }
 
-/// Where a thread was seen, in one state, on or off its CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Spot {
-    thread: ThreadId,
-    tag: TagId,
-    presence: Presence,
-    stack: StackId,
-    kernel: bool,
-}
-
-/// All time and all samples at a spot.
-#[derive(Clone, Debug)]
-struct Sum {
-    spot: Spot,
-    role: Option<Role>,
-    nanos: u64,
-    blame: f64,
-    /// Samples of groups that have time.
-    count: u32,
-    /// All samples.
-    seen: u32,
-}
-
 /// Time of a group without samples of its own.
 #[derive(Clone, Copy, Debug)]
 struct Borrower {
@@ -141,17 +121,17 @@ struct Stream<'a> {
     rewriter: Rewriter<'a>,
     causes: Causes<'a>,
     sleeps: Sleeps<'a>,
-    /// Rows of the recording's sums by slice, and how many of them are done with.
-    order: Vec<u32>,
-    done: usize,
-    measured: FxHashSet<ThreadId>,
+    timed: Timed<'a>,
+    /// The states that threads have time in.
+    states: FxHashSet<(ThreadId, TagId)>,
     open: BTreeMap<u32, Open>,
     /// Slices below are closed.
     closed: u32,
     /// Whether a sample came for a closed slice.
     late: bool,
-    spots: [FxHashMap<(ThreadId, u64), u32>; 4],
-    sums: Vec<Sum>,
+    spots: Spots,
+    /// The parts of the groups of the slice that is being closed: at which sum, and how much.
+    parts: Vec<(u32, u64)>,
     near: FxHashMap<(ThreadId, TagId), Near>,
     outside: FxHashMap<ThreadId, Near>,
     borrowers: Vec<Borrower>,
@@ -162,12 +142,6 @@ struct Stream<'a> {
 
 impl<'a> Stream<'a> {
     fn new(recording: &'a Recording<'a>, known: Known) -> Stream<'a> {
-        let sums = recording.sums;
-        let mut order: Vec<u32> = (0..sums.len() as u32).collect();
-        order.sort_unstable_by_key(|&at| {
-            let sum = &sums[at as usize];
-            (sum.slice, sum.thread, sum.tag, sum.presence, at)
-        });
         Stream {
             recording,
             rewriter: Rewriter::new(
@@ -177,14 +151,13 @@ impl<'a> Stream<'a> {
             ),
             causes: Causes::new(recording.tables, recording.intervals),
             sleeps: Sleeps::new(recording.intervals),
-            order,
-            done: 0,
-            measured: sums.iter().map(|sum| sum.thread).collect(),
+            timed: Timed::new(recording.sums),
+            states: FxHashSet::default(),
             open: BTreeMap::new(),
             closed: 0,
             late: false,
-            spots: Default::default(),
-            sums: Vec::new(),
+            spots: Spots::default(),
+            parts: Vec::new(),
             near: FxHashMap::default(),
             outside: FxHashMap::default(),
             borrowers: Vec::new(),
@@ -199,7 +172,7 @@ impl<'a> Stream<'a> {
             self.late |= run.slice < self.closed;
             let counts = digest.counts[start..run.end].to_vec();
             let open = self.open.entry(run.slice).or_default();
-            open.counts.push((run.thread, run.kernel, counts));
+            open.counts.push((run.thread, counts));
             start = run.end;
         }
         for sample in digest.switches {
@@ -224,9 +197,7 @@ impl<'a> Stream<'a> {
     /// The first slice that has samples or time and is not closed.
     fn next_slice(&self) -> Option<u32> {
         let sampled = self.open.keys().next().copied();
-        let row = self.order.get(self.done);
-        let timed = row.map(|&at| self.recording.sums[at as usize].slice);
-        match (sampled, timed) {
+        match (sampled, self.timed.next()) {
             (Some(sampled), Some(timed)) => Some(sampled.min(timed)),
             (one, other) => one.or(other),
         }
@@ -240,12 +211,15 @@ impl<'a> Stream<'a> {
             open.add(group, sample.stack, slept);
         });
         let listed = self.sleeps.listed_upto(slice);
-        let mut times = self.times(slice);
+        let mut times = self.timed.take(slice);
+        let states = times.0.iter().map(|(group, _)| (group.thread, group.tag));
+        self.states.extend(states);
         let groups = self.open.remove(&slice).unwrap_or_default().groups();
         let mut moments = FxHashMap::<u32, blame::Moment>::default();
         let mut placed: Vec<Placed> = Vec::new();
+        self.parts.clear();
         let period = self.recording.header.sampling.period_us * 1000.0;
-        for (group, stacks) in groups {
+        for (group, stacks) in groups.iter() {
             let group = Group { slice, ..group };
             let known = times.of(group);
             let nanos = match known {
@@ -257,7 +231,7 @@ impl<'a> Stream<'a> {
                 None => 0,
             };
             let listed = listed.get(&group).copied().unwrap_or(0);
-            let rows = self.place(group, Time { nanos, listed }, &stacks);
+            let rows = self.place(group, Time { nanos, listed }, stacks);
             let moment = moments
                 .entry(self.causes.process(group.thread))
                 .or_default();
@@ -265,7 +239,7 @@ impl<'a> Stream<'a> {
                 moment.add(role, group.thread, group.tag, nanos as f64 / 1e9);
             }
             placed.push(rows);
-            let donor = Donor::of(group, &stacks);
+            let donor = Donor::of(group, stacks);
             if self.is_outside(group) {
                 self.outside
                     .entry(group.thread)
@@ -312,8 +286,9 @@ impl<'a> Stream<'a> {
         };
         for rows in &placed {
             let rate = rate(rows.group);
-            for &(at, nanos) in rows.parts.iter().filter(|_| rate > 0.0) {
-                let sum = &mut self.sums[at as usize];
+            let parts = &self.parts[rows.parts.clone()];
+            for &(at, nanos) in parts.iter().filter(|_| rate > 0.0) {
+                let sum = &mut self.spots.sums[at as usize];
                 if sum.role == Some(Role::Works) {
                     sum.blame += nanos as f64 / 1e9 * rate;
                 }
@@ -332,30 +307,8 @@ impl<'a> Stream<'a> {
     /// Whether each clock sample of a group counts its period: no sums tell of its thread (no
     /// switch records were permitted).
     fn is_counted(&self, group: Group) -> bool {
-        !self.measured.contains(&group.thread) && group.presence == Presence::Running
-    }
-
-    /// The measured time of each group of the next slice.
-    fn times(&mut self, slice: u32) -> Times {
-        let mut times: Vec<(Group, u64)> = Vec::new();
-        while let Some(&at) = self.order.get(self.done) {
-            let sum = &self.recording.sums[at as usize];
-            if sum.slice != slice {
-                break;
-            }
-            self.done += 1;
-            let group = Group {
-                thread: sum.thread,
-                tag: sum.tag,
-                slice,
-                presence: sum.presence,
-            };
-            match times.last_mut() {
-                Some((known, nanos)) if *known == group => *nanos += sum.time.0,
-                _ => times.push((group, sum.time.0)),
-            }
-        }
-        Times(times)
+        let measured = self.recording.sums.threads();
+        !measured.contains(&group.thread) && group.presence == Presence::Running
     }
 
     /// Adds a group's time to the sums of its stacks.
@@ -364,58 +317,33 @@ impl<'a> Stream<'a> {
             0 => vec![0; stacks.len()],
             _ => own_parts(time, stacks),
         };
-        let mut placed = Placed {
-            group,
-            parts: Vec::with_capacity(stacks.len()),
-            roles: Roles::default(),
-        };
+        let first = self.parts.len();
+        let mut roles = Roles::default();
+        let rewriter = &mut self.rewriter;
+        let kind = kind_of(self.recording.tables, group.thread);
         for (seen, part) in stacks.iter().zip(parts) {
-            let at = self.spot(group, seen);
-            let sum = &mut self.sums[at as usize];
+            let at = self.spots.at(Spot::of(group, seen), || {
+                let shown = rewriter.shown(Moment {
+                    stack: seen.stack,
+                    tag: group.tag,
+                    thread: kind,
+                });
+                Role::of(group.presence, shown)
+            });
+            let sum = &mut self.spots.sums[at as usize];
             sum.seen += seen.count;
             if time.nanos > 0 {
                 sum.count += seen.count;
             }
             sum.nanos += part;
-            placed.roles.add(sum.role, part);
-            placed.parts.push((at, part));
+            roles.add(sum.role, part);
+            self.parts.push((at, part));
         }
-        placed
-    }
-
-    fn spot(&mut self, group: Group, seen: &Seen) -> u32 {
-        let side = match group.presence {
-            Presence::Running => usize::from(seen.kernel),
-            Presence::Preempted => 2,
-            Presence::Blocked => 3,
-        };
-        let key = (group.thread, Count::key(group.tag, seen.stack));
-        if let Some(&known) = self.spots[side].get(&key) {
-            return known;
+        Placed {
+            group,
+            parts: first..self.parts.len(),
+            roles,
         }
-        let kind = kind_of(self.recording.tables, group.thread);
-        let shown = self.rewriter.shown(Moment {
-            stack: seen.stack,
-            tag: group.tag,
-            thread: kind,
-        });
-        let at = self.sums.len() as u32;
-        self.spots[side].insert(key, at);
-        self.sums.push(Sum {
-            spot: Spot {
-                thread: group.thread,
-                tag: group.tag,
-                presence: group.presence,
-                stack: seen.stack,
-                kernel: seen.kernel,
-            },
-            role: Role::of(group.presence, shown),
-            nanos: 0,
-            blame: 0.0,
-            count: 0,
-            seen: 0,
-        });
-        at
     }
 
     /// What time of a group without samples is to the others, as far as is known by now.
@@ -528,26 +456,13 @@ impl<'a> Stream<'a> {
             self.close(slice);
         }
         let tables = self.recording.tables;
-        let mut sums = std::mem::take(&mut self.sums);
-        sums.sort_unstable_by_key(|sum| {
-            let Spot {
-                thread,
-                tag,
-                presence,
-                stack,
-                kernel,
-            } = sum.spot;
-            (thread, tag, presence, stack, kernel)
-        });
+        let sums = std::mem::take(&mut self.spots).sorted();
         let mut survey = Survey::new(tables);
         let state = |sum: &Sum| (sum.spot.thread, sum.spot.tag, sum.spot.presence);
         let mut evidence = FxHashSet::default();
         for of_state in sums.chunk_by(|one, other| state(one) == state(other)) {
             let (thread, tag, presence) = state(&of_state[0]);
-            let stacks: Vec<Seen> = of_state
-                .iter()
-                .map(|sum| seen(&sum.spot, sum.seen))
-                .collect();
+            let stacks: Vec<Seen> = of_state.iter().map(|sum| sum.spot.seen(sum.seen)).collect();
             survey.samples(thread, tag, presence, &stacks);
             evidence.extend(stacks.iter().map(|seen| Moment {
                 stack: seen.stack,
@@ -555,8 +470,10 @@ impl<'a> Stream<'a> {
                 thread: kind_of(tables, thread),
             }));
         }
-        for sum in self.recording.sums {
-            survey.time(sum.thread, sum.tag);
+        let mut states: Vec<_> = std::mem::take(&mut self.states).into_iter().collect();
+        states.sort_unstable();
+        for (thread, tag) in states {
+            survey.time(thread, tag);
         }
         let mut near: Vec<_> = std::mem::take(&mut self.near).into_iter().collect();
         near.sort_unstable_by_key(|&(key, _)| key);
@@ -574,8 +491,8 @@ impl<'a> Stream<'a> {
             .iter()
             .filter(|sum| sum.nanos > 0 || sum.count > 0)
             .map(|sum| Share {
-                group: group_at(&sum.spot),
-                at: Some(seen(&sum.spot, sum.count)),
+                group: sum.spot.group(),
+                at: Some(sum.spot.seen(sum.count)),
                 inferred: false,
                 own: true,
                 nanos: sum.nanos,
@@ -604,8 +521,8 @@ impl<'a> Stream<'a> {
 /// The parts of a group's time.
 struct Placed {
     group: Group,
-    /// At which sum, and how much.
-    parts: Vec<(u32, u64)>,
+    /// Which of [`Stream::parts`].
+    parts: Range<usize>,
     /// Its time by what it is to the others.
     roles: Roles,
 }
@@ -616,26 +533,5 @@ fn group_of(sample: &Sample) -> Group {
         tag: sample.tag,
         slice: (sample.time.0 / SLICE.0) as u32,
         presence: sample.kind.presence(),
-    }
-}
-
-/// The group of a spot, of no one slice.
-fn group_at(spot: &Spot) -> Group {
-    Group {
-        thread: spot.thread,
-        tag: spot.tag,
-        slice: 0,
-        presence: spot.presence,
-    }
-}
-
-fn seen(spot: &Spot, count: u32) -> Seen {
-    Seen {
-        stack: spot.stack,
-        kernel: spot.kernel,
-        count,
-        plain: count,
-        brief: 0,
-        long: 0,
     }
 }

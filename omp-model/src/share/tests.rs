@@ -1,7 +1,9 @@
 use super::*;
 use crate::ids::{FrameId, Nanos};
+
 use crate::profile::{Callee, Path, PathId, Pseudo};
 use crate::rewrite::world::World;
+use crate::rows::Sum;
 use crate::tables::{Interner, Process, Thread};
 
 const WORK: &str = "work foo.omp_outlined+12 R:__kmp_invoke_microtask R:?+1 start_thread clone3";
@@ -10,7 +12,7 @@ const SPIN: &str = "sched_yield R:?+4 R:?+7 start_thread clone3";
 /// A recording fed by hand.
 struct Fed {
     world: World,
-    sums: Vec<Sum>,
+    sums: Sums,
     intervals: Vec<Interval>,
     samples: Vec<Sample>,
     header: Header,
@@ -41,7 +43,7 @@ impl Fed {
         }
         Fed {
             world,
-            sums: Vec::new(),
+            sums: Sums::default(),
             intervals: Vec::new(),
             samples: Vec::new(),
             header: Header::default(),

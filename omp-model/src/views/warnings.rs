@@ -6,6 +6,7 @@ use std::fmt;
 use rustc_hash::FxHashMap;
 
 use super::notices::WORTH_TELLING;
+use crate::experiment::Sums;
 use crate::ids::ThreadId;
 use crate::rows::{Sample, Sum};
 use crate::state::Presence;
@@ -40,7 +41,7 @@ pub enum Warning {
 /// The warnings of a recording; `samples` are all of them, in any order.
 pub fn warnings(
     tables: &Tables,
-    sums: &[Sum],
+    sums: &Sums,
     samples: impl IntoIterator<Item = Sample>,
 ) -> Vec<Warning> {
     let waits = |sum: &Sum| {
@@ -50,9 +51,9 @@ pub fn warnings(
     let total: f64 = sums.iter().map(|sum| sum.time.seconds()).sum();
     let mut slices: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
     let mut spun: FxHashMap<ThreadId, f64> = FxHashMap::default();
-    for sum in sums {
+    for sum in sums.iter() {
         let (spins, starves) = slices.entry(sum.slice).or_default();
-        match (waits(sum), sum.presence) {
+        match (waits(&sum), sum.presence) {
             (true, Presence::Running) => {
                 *spins += sum.time.seconds();
                 *spun.entry(sum.thread).or_default() += sum.time.seconds();
@@ -223,6 +224,10 @@ mod tests {
         }
     }
 
+    fn packed(rows: &[Sum]) -> Sums {
+        rows.iter().copied().collect()
+    }
+
     #[test]
     fn spinning_costs_what_it_took_from_others_in_the_same_second() {
         let mut tables = tables();
@@ -235,7 +240,7 @@ mod tests {
             sum(1, 0, wait, 9),
             sum(2, 1, (work, Presence::Preempted), 9),
         ];
-        let found = warnings(&tables, &sums, []);
+        let found = warnings(&tables, &packed(&sums), []);
         let [
             Warning::SpinsCrowded {
                 seconds,
@@ -249,7 +254,7 @@ mod tests {
         assert!((seconds - 0.3).abs() < 1e-9 && (spun - 1.4).abs() < 1e-9);
         assert!(variables.contains("GOMP_SPINCOUNT=0"));
         let asleep = [sum(0, 0, (wait.0, Presence::Blocked), 9), sums[1]];
-        assert_eq!(warnings(&tables, &asleep, []), []);
+        assert_eq!(warnings(&tables, &packed(&asleep), []), []);
     }
 
     #[test]
@@ -269,7 +274,7 @@ mod tests {
             let all = (0..3).zip(cpus).map(move |(thread, cpu)| on(thread, cpu));
             all.flat_map(|sample| std::iter::repeat_n(sample, 60))
         };
-        let found = warnings(&tables, &sums, samples([0, 0, 1]));
+        let found = warnings(&tables, &packed(&sums), samples([0, 0, 1]));
         let [
             Warning::SharedCpu {
                 cpu: 0, tids, spun, ..
@@ -280,14 +285,14 @@ mod tests {
         };
         assert_eq!(tids, &[10, 11]);
         assert!((spun - 0.9).abs() < 1e-9);
-        assert_eq!(warnings(&tables, &sums, samples([0, 1, 2])), []);
+        assert_eq!(warnings(&tables, &packed(&sums), samples([0, 1, 2])), []);
         assert_eq!(
-            warnings(&tables, &sums, samples([0, 0, 0])),
+            warnings(&tables, &packed(&sums), samples([0, 0, 0])),
             [],
             "no other CPU"
         );
         // One that moved is not bound.
         let moved = samples([0, 0, 1]).chain([on(1, 1)]);
-        assert_eq!(warnings(&tables, &sums, moved), []);
+        assert_eq!(warnings(&tables, &packed(&sums), moved), []);
     }
 }

@@ -220,7 +220,7 @@ impl Places {
     fn new(names: &Names<'_>, measured: &Measured<'_>) -> Places {
         let innermost = super::innermost_regions(names.tables);
         let mut seconds = FxHashMap::<_, FxHashMap<_, f64>>::default();
-        for sum in measured.sums {
+        for sum in measured.sums.iter() {
             let Some(tag) = names.tables.tags.get(sum.tag.0) else {
                 continue;
             };

@@ -18,8 +18,9 @@ mod stage;
 #[cfg(test)]
 mod tests;
 
+use crate::experiment::Sums;
 use crate::ids::{ContextId, Nanos};
-use crate::rows::{RegionSum, RegionWork, Sum, TaskSum};
+use crate::rows::{RegionSum, RegionWork, TaskSum};
 use crate::tables::{ContextKind, Tables};
 
 /// What was measured of constructs, beside the profile.
@@ -28,7 +29,7 @@ pub struct Measured<'a> {
     /// Wall time of the recording.
     pub duration: Nanos,
     /// Time in states.
-    pub sums: &'a [Sum],
+    pub sums: &'a Sums,
     /// Instances of regions.
     pub region_sums: &'a [RegionSum],
     /// How their work was spread; empty in recordings of earlier versions.

@@ -1,6 +1,7 @@
 //! Runs written down as intervals, from which rows and profile follow: their values are known by
 //! construction.
 
+use crate::experiment::Sums;
 use crate::header::Header;
 use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
 use crate::profile::{Profile, ViewMode};
@@ -21,7 +22,7 @@ pub(crate) const MS: u64 = 1_000_000;
 pub(crate) struct Stage {
     pub(crate) tables: Tables,
     pub(crate) symbols: SymbolTable,
-    pub(crate) sums: Vec<Sum>,
+    pub(crate) sums: Sums,
     pub(crate) intervals: Vec<Interval>,
     pub(crate) region_sums: Vec<RegionSum>,
     pub(crate) region_works: Vec<RegionWork>,
@@ -56,7 +57,7 @@ impl Stage {
         Stage {
             tables,
             symbols: SymbolTable::default(),
-            sums: Vec::new(),
+            sums: Sums::default(),
             intervals: Vec::new(),
             region_sums: Vec::new(),
             region_works: Vec::new(),

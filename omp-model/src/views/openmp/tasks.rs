@@ -214,7 +214,7 @@ impl Creators {
             known.copied().unwrap_or(ContextId::ROOT)
         });
         let mut waits = BTreeMap::<ContextId, BTreeMap<_, f64>>::new();
-        for sum in measured.sums {
+        for sum in measured.sums.iter() {
             let tag = names.tables.tags.get(sum.tag.0);
             if let Some(tag) = tag.filter(|tag| wait_kind(tag.state).is_some()) {
                 let places = waits.entry(tag.context).or_default();

@@ -1,0 +1,118 @@
+//! Measured time slice by slice, while the rows that tell of it are unpacked.
+
+use std::collections::BTreeMap;
+
+use super::Group;
+use super::open::Times;
+use crate::experiment::Sums;
+use crate::rows::Sum;
+
+/// The measured time of a recording, to be taken in the order of slices. What is unpacked is what
+/// was written together with what is taken: a second or two of the recording, and what came late.
+pub(super) struct Timed<'a> {
+    sums: &'a Sums,
+    /// The frames that are not unpacked yet, the one with the earliest slice last.
+    frames: Vec<u32>,
+    /// By slice.
+    unpacked: BTreeMap<u32, Vec<(Group, u64)>>,
+    rows: Vec<Sum>,
+}
+
+impl<'a> Timed<'a> {
+    pub(super) fn new(sums: &'a Sums) -> Timed<'a> {
+        let mut frames: Vec<u32> = (0..sums.frames().len() as u32).collect();
+        frames.sort_by_key(|&frame| {
+            let first = sums.frames()[frame as usize].first;
+            std::cmp::Reverse((first, frame))
+        });
+        let mut timed = Timed {
+            sums,
+            frames,
+            unpacked: BTreeMap::new(),
+            rows: Vec::new(),
+        };
+        add(&mut timed.unpacked, sums.tail());
+        timed
+    }
+
+    /// The first slice that has time and was not taken.
+    pub(super) fn next(&self) -> Option<u32> {
+        let unpacked = self.unpacked.keys().next().copied();
+        let frame = self.frames.last();
+        let packed = frame.map(|&frame| self.sums.frames()[frame as usize].first);
+        match (unpacked, packed) {
+            (Some(unpacked), Some(packed)) => Some(unpacked.min(packed)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// The time of the groups of a slice; none of an earlier one may be left.
+    pub(super) fn take(&mut self, slice: u32) -> Times {
+        let first = |frame: u32| self.sums.frames()[frame as usize].first;
+        while let Some(frame) = self.frames.pop_if(|&mut frame| first(frame) <= slice) {
+            self.sums.frame(frame as usize, &mut self.rows);
+            add(&mut self.unpacked, &self.rows);
+        }
+        let mut times = self.unpacked.remove(&slice).unwrap_or_default();
+        times.sort_unstable_by_key(|&(group, _)| group);
+        times.dedup_by(|next, sum| {
+            let same = next.0 == sum.0;
+            if same {
+                sum.1 += next.1;
+            }
+            same
+        });
+        Times(times)
+    }
+}
+
+fn add(unpacked: &mut BTreeMap<u32, Vec<(Group, u64)>>, rows: &[Sum]) {
+    for of_slice in rows.chunk_by(|one, other| one.slice == other.slice) {
+        let times = unpacked.entry(of_slice[0].slice).or_default();
+        times.extend(of_slice.iter().map(|row| {
+            let group = Group {
+                thread: row.thread,
+                tag: row.tag,
+                slice: row.slice,
+                presence: row.presence,
+            };
+            (group, row.time.0)
+        }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{Nanos, TagId, ThreadId};
+    use crate::state::Presence;
+
+    #[test]
+    fn rows_of_a_slice_come_together_wherever_they_were_written() {
+        let row = |slice, thread, time| Sum {
+            slice,
+            thread: ThreadId(thread),
+            tag: TagId(1),
+            presence: Presence::Running,
+            time: Nanos(time),
+            count: 1,
+        };
+        // Enough to be packed in several frames, and a late row of the first slice at the end.
+        let early = (0..40_000).map(|at| row(at / 10_000, at % 4, 1));
+        let sums: Sums = early.chain([row(0, 2, 500)]).collect();
+        assert!(sums.frames().len() > 1);
+        let mut timed = Timed::new(&sums);
+        let mut taken = Vec::new();
+        while let Some(slice) = timed.next() {
+            let Times(times) = timed.take(slice);
+            taken.push((
+                slice,
+                times.iter().map(|(_, time)| *time).collect::<Vec<_>>(),
+            ));
+        }
+        let even = vec![2500; 4];
+        let first = vec![2500, 2500, 3000, 2500];
+        let expected = [(0, first), (1, even.clone()), (2, even.clone()), (3, even)];
+        assert_eq!(taken, expected);
+    }
+}
