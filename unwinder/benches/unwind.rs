@@ -1,6 +1,7 @@
-//! Nanoseconds a frame, for recorded stacks of real programs: `cargo bench -p unwinder`.
+//! Nanoseconds a frame, for recorded stacks of real programs, one "name value" a line:
+//! `cargo bench -p unwinder`.
 //!
-//! "Repeated" is what a profile sees: the same call sites again and again. "Stepped" has every
+//! "Warm" is what a profile sees: the same call sites again and again. "Stepped" has every
 //! instruction of the program as its leaf, so that the rule cache misses at each leaf.
 
 #[path = "../tests/capture/mod.rs"]
@@ -25,9 +26,8 @@ fn main() {
         let repeated: Vec<&Sample> = stepped.iter().step_by(97).copied().collect();
         let (warm, frames) = nanos_a_frame(&recording, &repeated, 100);
         let (cold, _) = nanos_a_frame(&recording, &stepped, 1);
-        println!(
-            "{what}: {frames:.1} frames a stack, {warm:.0} ns a frame repeated, {cold:.0} stepped"
-        );
+        println!("{what}, {frames:.0} frames a stack, warm {warm:.1}");
+        println!("{what}, {frames:.0} frames a stack, stepped {cold:.1}");
     }
 }
 

@@ -16,6 +16,7 @@ use gimli::{
 
 use crate::fde::{CfiSections, Finder, Slice, debug_frame, eh_frame};
 use crate::regs::Regs;
+use crate::rule::Rule;
 
 pub(crate) type RowContext = UnwindContext<usize>;
 
@@ -24,10 +25,7 @@ pub(crate) type RowContext = UnwindContext<usize>;
 pub(crate) enum Step {
     /// framehop has a rule for it.
     Plain,
-    /// The stack was realigned: the CFA is stored at rbp + `cfa_slot`, the caller's rbp at rbp +
-    /// `bp_slot`.
-    Realigned { cfa_slot: i16, bp_slot: i16 },
-    /// Any other rule, evaluated in full.
+    /// Any other rule, by [`Cfi::rule`] or evaluated in full.
     Evaluate,
     /// The return address is marked as undefined: the first function of the thread.
     Root,
@@ -156,13 +154,7 @@ impl Cfi {
                     Step::Evaluate
                 }
             }
-            (CfaRule::Expression(cfa), Some(RegisterRule::Expression(bp))) => {
-                match (self.bp_slot(cfa, true), self.bp_slot(&bp, false)) {
-                    (Some(cfa_slot), Some(bp_slot)) => Step::Realigned { cfa_slot, bp_slot },
-                    _ => Step::Evaluate,
-                }
-            }
-            _ => Step::Evaluate,
+            (CfaRule::Expression(_), _) => Step::Evaluate,
         }
     }
 
@@ -184,6 +176,17 @@ impl Cfi {
         }
         rest.is_empty().then_some(())?;
         i16::try_from(slot).ok()
+    }
+
+    /// The row of `svma` taken apart, if it has the usual form.
+    pub(crate) fn rule(&self, svma: u64, context: &mut RowContext) -> Option<Rule> {
+        let rule = |row: Row<'_>| match row.signal {
+            true => None,
+            false => Rule::of(row.table, |expression, deref| {
+                self.bp_slot(expression, deref)
+            }),
+        };
+        self.with_row(svma, context, rule)?
     }
 
     /// Replaces `regs`, those of a frame at `svma`, by those of its caller.

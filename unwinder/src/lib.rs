@@ -49,6 +49,7 @@ mod machine;
 pub mod names;
 mod outlined;
 mod regs;
+mod rule;
 mod space;
 mod symbols;
 mod symtab;

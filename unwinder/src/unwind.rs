@@ -5,8 +5,9 @@ use std::fmt;
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64};
 use framehop::{Error as FramehopError, FrameAddress, Unwinder};
 
-use crate::cfi::{Fault, RowContext, Step};
-use crate::regs::{Register, Regs};
+use crate::cfi::{Evaluated, Fault, RowContext, Step};
+use crate::regs::Regs;
+use crate::rule::Rule;
 use crate::space::AddressSpace;
 
 /// Stack memory that is read when it is needed.
@@ -98,11 +99,25 @@ pub const MAX_FRAMES: usize = 4096;
 
 const SLOTS: usize = 1024;
 
+/// What is known of the code at an address.
 #[derive(Clone, Copy)]
-struct Slot {
+struct Slot<T> {
     address: u64,
     generation: u64,
-    step: Step,
+    known: T,
+}
+
+impl<T: Copy> Slot<T> {
+    /// Slots that know nothing: no code is at address 0.
+    fn empty(known: T) -> Box<[Slot<T>; SLOTS]> {
+        Box::new(
+            [Slot {
+                address: 0,
+                generation: 0,
+                known,
+            }; SLOTS],
+        )
+    }
 }
 
 /// What unwinding remembers between stacks. One for each thread that unwinds, used for all
@@ -111,7 +126,9 @@ pub struct UnwindCache {
     rules: CacheX86_64,
     /// The oldest and the newest generation whose rules may be in `rules`.
     generations: (u64, u64),
-    steps: Box<[Slot; SLOTS]>,
+    steps: Box<[Slot<Step>; SLOTS]>,
+    /// `None` for rows that must be evaluated in full.
+    taken_apart: Box<[Slot<Option<Rule>>; SLOTS]>,
     context: RowContext,
 }
 
@@ -125,18 +142,14 @@ impl Default for UnwindCache {
 const RULES_SPAN: u64 = 60_000;
 
 impl UnwindCache {
-    /// An empty cache, of about 70 KiB.
+    /// An empty cache, of about 150 KiB.
     #[must_use]
     pub fn new() -> Self {
-        let empty = Slot {
-            address: 0,
-            generation: 0,
-            step: Step::Unmapped,
-        };
         Self {
             rules: CacheX86_64::new(),
             generations: (0, 0),
-            steps: Box::new([empty; SLOTS]),
+            steps: Slot::empty(Step::Unmapped),
+            taken_apart: Slot::empty(None),
             context: RowContext::new(),
         }
     }
@@ -259,8 +272,6 @@ impl AddressSpace {
         match self.step(cache, at) {
             Step::Plain if !thorough => self.plain(cache, frame, stack)?,
             Step::Plain | Step::Evaluate => self.evaluated(cache, frame, stack)?,
-            Step::Realigned { .. } if thorough => self.evaluated(cache, frame, stack)?,
-            Step::Realigned { cfa_slot, bp_slot } => realigned(frame, stack, cfa_slot, bp_slot)?,
             Step::Root => return Err(Stop::Ended(Ending::Complete)),
             step @ (Step::Uncovered | Step::Unmapped) => {
                 if !self.guess(frame, stack) {
@@ -282,7 +293,7 @@ impl AddressSpace {
         let slot = slot_of(at);
         let known = &cache.steps[slot];
         if known.address == at && known.generation == self.generation() {
-            return known.step;
+            return known.known;
         }
         let step = match self.image_at(at) {
             None => Step::Unmapped,
@@ -300,9 +311,26 @@ impl AddressSpace {
         cache.steps[slot] = Slot {
             address: at,
             generation: self.generation(),
-            step,
+            known: step,
         };
         step
+    }
+
+    /// The row of call frame information at an address, taken apart if it can be.
+    fn rule(&self, cache: &mut UnwindCache, at: u64) -> Option<Rule> {
+        let slot = slot_of(at);
+        let slot_known = &cache.taken_apart[slot];
+        if slot_known.address == at && slot_known.generation == self.generation() {
+            return slot_known.known;
+        }
+        let (image, svma) = self.image_at(at)?;
+        let rule = image.cfi()?.rule(svma, &mut cache.context);
+        cache.taken_apart[slot] = Slot {
+            address: at,
+            generation: self.generation(),
+            known: rule,
+        };
+        rule
     }
 
     fn plain(
@@ -346,10 +374,18 @@ impl AddressSpace {
         let at = frame.lookup();
         let ip = frame.regs.ip();
         let missing = || Stop::from(CutReason::NoUnwindInfo { at: ip });
-        let (image, svma) = self.image_at(at).ok_or_else(missing)?;
-        let cfi = image.cfi().ok_or_else(missing)?;
         let read = |address| stack.read(address);
-        match cfi.evaluate(svma, &mut cache.context, &mut frame.regs, &read) {
+        let evaluated = match self.rule(cache, at) {
+            Some(rule) => rule
+                .apply(&mut frame.regs, &read)
+                .map(|()| Evaluated { signal: false }),
+            None => {
+                let (image, svma) = self.image_at(at).ok_or_else(missing)?;
+                let cfi = image.cfi().ok_or_else(missing)?;
+                cfi.evaluate(svma, &mut cache.context, &mut frame.regs, &read)
+            }
+        };
+        match evaluated {
             Ok(evaluated) => {
                 frame.exact = evaluated.signal;
                 frame.other_stack |= evaluated.signal;
@@ -396,36 +432,4 @@ impl AddressSpace {
             _ => Ending::Cut(CutReason::BadStack),
         }
     }
-}
-
-/// The common form of a realigned frame, without the interpreter.
-fn realigned(
-    frame: &mut Frame,
-    stack: &StackBytes<'_>,
-    cfa_slot: i16,
-    bp_slot: i16,
-) -> Result<(), Stop> {
-    let bp = frame.regs.bp();
-    let load = |address: u64| {
-        let unread = || Stop::from(stack.cut(address, frame.other_stack));
-        stack.read(address).ok_or_else(unread)
-    };
-    let cfa = load(bp.wrapping_add_signed(cfa_slot.into()))?;
-    let ip = load(cfa.wrapping_sub(8))?;
-    let caller_bp = load(bp.wrapping_add_signed(bp_slot.into()))?;
-    frame.regs.forget_caller_saved();
-    for saved in [
-        Register::Rbx,
-        Register::R12,
-        Register::R13,
-        Register::R14,
-        Register::R15,
-    ] {
-        frame.regs.forget(saved as u16);
-    }
-    frame.regs.set(Register::Rip, ip);
-    frame.regs.set(Register::Rsp, cfa);
-    frame.regs.set(Register::Rbp, caller_bp);
-    frame.exact = false;
-    Ok(())
 }
