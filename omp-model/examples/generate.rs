@@ -162,11 +162,33 @@ impl Noise {
         self.0 ^= self.0 >> 27;
         (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) % limit
     }
+}
 
-    /// Small numbers are frequent: 1/x over `0..limit`.
-    fn skewed(&mut self, limit: u64) -> u64 {
-        let uniform = self.below(1 << 30) as f64 / f64::from(1 << 30);
-        ((limit as f64 + 1.0).powf(uniform) - 1.0) as u64 % limit
+/// Numbers of which the small ones are frequent: 1/x over `0..limit`.
+struct Skewed {
+    limit: u64,
+    /// The inverse of their distribution at even steps.
+    steps: Vec<f64>,
+}
+
+impl Skewed {
+    const STEPS: u64 = 4096;
+
+    fn new(limit: u64) -> Skewed {
+        let step = |at: u64| at as f64 / Skewed::STEPS as f64;
+        let inverse = |at| (limit as f64 + 1.0).powf(step(at)) - 1.0;
+        Skewed {
+            limit,
+            steps: (0..=Skewed::STEPS).map(inverse).collect(),
+        }
+    }
+
+    fn draw(&self, noise: &mut Noise) -> u64 {
+        let uniform = noise.below(Skewed::STEPS << 20);
+        let (step, within) = ((uniform >> 20) as usize, uniform & ((1 << 20) - 1));
+        let (low, high) = (self.steps[step], self.steps[step + 1]);
+        let value = low + (high - low) * within as f64 / f64::from(1 << 20);
+        (value as u64).min(self.limit - 1)
     }
 }
 
@@ -182,8 +204,10 @@ struct Program {
     tables: Tables,
     symbols: SymbolTable,
     regions: Vec<Region>,
-    /// Of threads in one second, the time of each tag so far, in samples.
-    counts: Vec<Vec<(TagId, u32)>>,
+    /// Of threads in one second, the time of each tag so far, in samples, by the tag's number.
+    counts: Vec<Vec<u32>>,
+    /// Which of a region's stacks is seen.
+    skewed: Skewed,
     serial: (TagId, StackId),
 }
 
@@ -197,7 +221,8 @@ impl Program {
                 ..SymbolTable::default()
             },
             regions: Vec::new(),
-            counts: vec![Vec::new(); shape.threads as usize],
+            counts: Vec::new(),
+            skewed: Skewed::new(shape.stacks.div_ceil(shape.regions)),
             serial: (TagId::OUTSIDE, StackId::EMPTY),
         };
         program.threads(shape.threads);
@@ -258,6 +283,7 @@ impl Program {
                 waiting,
             });
         }
+        program.counts = vec![vec![0; program.tables.tags.len()]; shape.threads as usize];
         program
     }
 
@@ -370,15 +396,10 @@ impl Program {
             10..13 if side == 0 => self.serial,
             _ => {
                 let stacks = &region.stacks[side];
-                let which = noise.skewed(stacks.len() as u64);
-                (region.work, stacks[which as usize])
+                (region.work, stacks[self.skewed.draw(noise) as usize])
             }
         };
-        let counts = &mut self.counts[thread.index()];
-        match counts.iter_mut().find(|(known, _)| *known == tag) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((tag, 1)),
-        }
+        self.counts[thread.index()][tag.index()] += 1;
         Sample {
             time: Nanos(time),
             thread,
@@ -394,9 +415,13 @@ impl Program {
 
     /// A thread's second, divided as its samples were.
     fn sums(&mut self, slice: u32, thread: ThreadId, sums: &mut Vec<Sum>) {
-        let counts = std::mem::take(&mut self.counts[thread.index()]);
-        let all: u64 = counts.iter().map(|(_, count)| u64::from(*count)).sum();
-        for (tag, count) in counts {
+        let counts = &mut self.counts[thread.index()];
+        let all: u64 = counts.iter().map(|count| u64::from(*count)).sum();
+        for (tag, count) in (0..).map(TagId).zip(counts) {
+            let count = std::mem::take(count);
+            if count == 0 {
+                continue;
+            }
             sums.push(Sum {
                 slice,
                 thread,

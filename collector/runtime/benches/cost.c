@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <time.h>
 
-enum { ROUNDS = 200, TIMES = 200 };
+enum { ROUNDS = 100, TIMES = 200 };
 
 static volatile int sink;
 

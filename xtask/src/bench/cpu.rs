@@ -119,8 +119,8 @@ fn rounds(
                 goal: goal.clone(),
                 ..ratio(&cpu)
             };
-            bench.results.add(group, &what, tool, cpu_ratio);
-            bench.results.add(group, &ratio(&wall), tool, wall_ratio);
+            bench.add(group, &what, tool, cpu_ratio)?;
+            bench.add(group, &ratio(&wall), tool, wall_ratio)?;
         }
     }
     Ok(())

@@ -2,27 +2,33 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use crate::command::{cannot_start, run, typed};
 use crate::{Outcome, install, packages, root, target};
 
+mod cache;
 mod cpu;
+mod end;
 mod events;
+mod growth;
+mod ourselves;
 mod readers;
 mod recorder;
 mod report;
 mod results;
+mod terminal;
 mod tools;
 mod usage;
 
-use results::Results;
+use results::{Measure, Results};
 use tools::Tool;
 
 /// The word for what can be measured by itself, what that is, and how it is measured.
 type Group = (&'static str, &'static str, fn(&mut Bench) -> Outcome);
 
 /// What can be measured by itself.
-const GROUPS: [Group; 7] = [
+const GROUPS: [Group; 10] = [
     (
         "cpu",
         "CPU time of an application whose threads spin",
@@ -39,24 +45,39 @@ const GROUPS: [Group; 7] = [
         events::constructs,
     ),
     (
+        "unwind",
+        "unwinding a frame of recorded stacks",
+        recorder::unwinding,
+    ),
+    (
         "samples",
-        "what a sample costs: collect's CPU time, bytes",
+        "what a sample costs: collect's CPU time, bytes; one run takes a minute",
         recorder::samples,
     ),
     (
+        "growth",
+        "collect's cost by the rate of events and the depth of stacks",
+        growth::collect,
+    ),
+    (
         "threads",
-        "2, 32 and 256 threads on this machine's CPUs: overhead, memory",
+        "2 to 256 threads on this machine's CPUs: overhead, memory",
         recorder::threads,
     ),
     (
         "end",
         "the end of collect for large programs with debug information",
-        recorder::end,
+        end::symbols,
     ),
     (
         "readers",
-        "1, 10 and 100 million samples: the time and memory of er_print",
+        "from a run of a second to 100 million samples: er_print and analyzer",
         readers::sizes,
+    ),
+    (
+        "ourselves",
+        "Parallax recorded by Parallax: the functions that take most",
+        ourselves::profiles,
     ),
 ];
 
@@ -82,8 +103,10 @@ struct Options {
 struct Bench {
     /// How often each measure is taken.
     runs: u32,
-    /// What was measured.
+    /// What was measured, and on what; both are written to `file` with every value.
     results: Results,
+    facts: Vec<(String, String)>,
+    file: PathBuf,
     program: Vec<String>,
     scratch: PathBuf,
 }
@@ -101,6 +124,7 @@ pub(crate) fn bench(words: &[&str]) -> Outcome {
     let options = parse(words)?;
     if !options.built {
         install::build_release()?;
+        readers::build_generator()?;
     }
     let file = target().join("bench.json");
     let scratch = target().join(format!("bench-{}", std::process::id()));
@@ -111,22 +135,30 @@ pub(crate) fn bench(words: &[&str]) -> Outcome {
             true => Results::load(&file)?,
             false => Results::default(),
         },
+        facts: report::facts(),
+        file,
         program: options.program,
         scratch,
     };
+    let renews = options.renew || options.groups.is_empty();
     let chosen = |name: &str| options.groups.is_empty() || options.groups.iter().any(|g| g == name);
     let mut outcome = Ok(());
     for (name, about, measure) in GROUPS.iter().filter(|(name, ..)| chosen(name)) {
         println!("\n{name}: {about}");
-        outcome = outcome.and(measure(&mut bench));
+        let start = Instant::now();
+        let measured = measure(&mut bench);
+        println!("{}", report::table(&bench.results, name));
+        println!("  {name} took {:.0} s", start.elapsed().as_secs_f64());
+        if let Err(sentence) = &measured {
+            println!("  {name} was not measured to its end: {sentence}");
+        }
+        // What is measured by now is kept, whatever becomes of the rest.
+        if renews {
+            report::renew(&bench.results, &bench.facts)?;
+        }
+        outcome = outcome.and(measured);
     }
-    let facts = report::facts();
-    println!("\n{}", report::table(&bench.results));
-    bench.results.save(&file, &facts)?;
-    println!("{}", file.display());
-    if options.renew || options.groups.is_empty() {
-        report::renew(&bench.results, &facts)?;
-    }
+    println!("{}", bench.file.display());
     outcome
 }
 
@@ -168,6 +200,13 @@ fn parse(words: &[&str]) -> Outcome<Options> {
 }
 
 impl Bench {
+    /// Adds a value to a measure, and writes it to the file at once: a run that is interrupted
+    /// loses nothing.
+    fn add(&mut self, group: &str, what: &Measure<'_>, tool: &str, value: f64) -> Outcome {
+        self.results.add(group, what, tool, value);
+        self.results.save(&self.file, &self.facts)
+    }
+
     /// A folder for what is recorded; everything in it may be overwritten.
     fn folder(&self) -> &Path {
         &self.scratch

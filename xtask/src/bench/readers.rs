@@ -1,85 +1,154 @@
 //! How fast reports are and what memory they take, by the number of samples and of stacks.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use super::Bench;
-use super::recorder::reader;
+use super::cache;
+use super::cpu::Waits;
 use super::results::{Goal, Measure};
-use super::tools::built;
-use super::usage::measure;
+use super::terminal::until_shown;
+use super::tools::{COLLECT, Rate, built};
+use super::usage::{Usage, measure};
 use crate::Outcome;
 use crate::command::{cargo, run};
 
-/// Experiments: millions of samples, threads, distinct stacks.
+/// Experiments: millions of samples, threads, distinct stacks of the first thread and of the
+/// others.
 const SHAPES: [(u32, u32, u32); 6] = [
     (1, 8, 2_000),
-    (1, 8, 20_000),
     (10, 8, 2_000),
-    (10, 8, 20_000),
     (100, 8, 2_000),
+    (10, 8, 20_000),
+    (10, 8, 500_000),
     (100, 16, 20_000),
 ];
 
-/// Generates each experiment, reads it from a cold cache and removes it.
+/// The most memory of a reader that the goals permit, in MiB.
+const MOST: f64 = 300.0;
+
+/// Reports that take long are made this often at most.
+const LONG: u32 = 3;
+
+/// A word of analyzer's first screen, which no screen before that has.
+const SHOWN: &str = "Func";
+
+/// Reads experiments from a cold cache: a small one, and generated ones of many samples.
 pub(super) fn sizes(bench: &mut Bench) -> Outcome {
-    run(cargo().args([
-        "build",
-        "--release",
-        "-p",
-        "omp-model",
-        "--example",
-        "generate",
-    ]))?;
+    let cold = ("cold cache".to_owned(), cache::words().to_owned());
+    bench.facts.retain(|(name, _)| *name != cold.0);
+    bench.facts.push(cold);
+    let small = small(bench)?;
+    for _ in 0..bench.runs {
+        let what = "a run of a second";
+        let (report, screen) = (report(bench, &small)?, screen(bench, &small)?);
+        for (tool, used, does) in [
+            ("er_print", report, "-functions"),
+            ("analyzer", screen, "to its first screen"),
+        ] {
+            let name = format!("{tool} {does}, {what}");
+            let goal = Some(Goal::AtMost(0.1));
+            add(bench, tool, (&name, "s"), goal, used.wall)?;
+            let name = format!("memory of {tool}, {what}");
+            add(bench, tool, (&name, "MiB"), None, used.peak_mib)?;
+        }
+    }
     for (millions, threads, stacks) in SHAPES {
-        let folder = bench.folder().join("generated.er");
-        // What stood there is of an earlier size.
-        let _ = std::fs::remove_dir_all(&folder);
-        let mut generate = std::process::Command::new(built("examples/generate"));
-        generate
-            .arg(&folder)
-            .args(["--samples", &format!("{millions}M")])
-            .args(["--threads", &threads.to_string()])
-            .args(["--stacks", &stacks.to_string()]);
-        measure(&mut generate, bench.folder())?;
-        for _ in 0..bench.runs {
-            let records = folder.join("records");
-            forget(&records);
-            let mut command = reader();
-            command.arg("-functions").arg(&folder);
-            let used = measure(&mut command, bench.folder())?;
-            let shape = format!("{millions} million samples, {stacks} stacks a side");
-            let rows = [
-                (
-                    format!("er_print -functions, {shape}"),
-                    "million samples a second",
-                    f64::from(millions) / used.wall,
-                    Goal::AtLeast(10.0),
-                ),
-                (
-                    format!("memory of er_print, {shape}"),
-                    "MiB",
-                    used.peak_mib,
-                    Goal::AtMost(300.0),
-                ),
-            ];
-            for (name, unit, value, goal) in rows {
-                let what = Measure {
-                    name: &name,
-                    unit,
-                    goal: Some(goal),
-                };
-                bench.results.add("readers", &what, "er_print", value);
+        let generated = generate(bench, millions, threads, stacks)?;
+        let shape =
+            format!("{millions} million samples, {stacks} stacks a side, {threads} threads");
+        let runs = match millions {
+            0..100 => bench.runs,
+            _ => bench.runs.min(LONG),
+        };
+        for _ in 0..runs {
+            let used = report(bench, &generated)?;
+            let rate = f64::from(millions) / used.wall;
+            let name = format!("er_print -functions, {shape}");
+            let goal = Some(Goal::AtLeast(10.0));
+            add(
+                bench,
+                "er_print",
+                (&name, "million samples a second"),
+                goal,
+                rate,
+            )?;
+            let used_too = screen(bench, &generated)?;
+            let name = format!("analyzer to its first screen, {shape}");
+            add(bench, "analyzer", (&name, "s"), None, used_too.wall)?;
+            for (tool, used) in [("er_print", used), ("analyzer", used_too)] {
+                let name = format!("memory of {tool}, {shape}");
+                let goal = Some(Goal::AtMost(MOST));
+                add(bench, tool, (&name, "MiB"), goal, used.peak_mib)?;
             }
         }
     }
     Ok(())
 }
 
-/// Has the kernel drop a file's pages, as far as a user may: GNU's dd knows the call. Without it
-/// the cache is warm, which costs less than a disk would and no CPU time of the reader.
-fn forget(file: &Path) {
-    let mut dd = std::process::Command::new("dd");
-    dd.arg(format!("if={}", file.display()))
-        .args(["iflag=nocache", "count=0", "status=none"]);
-    let _ = dd.status();
+fn add(
+    bench: &mut Bench,
+    tool: &str,
+    (name, unit): (&str, &'static str),
+    goal: Option<Goal>,
+    value: f64,
+) -> Outcome {
+    let what = Measure { name, unit, goal };
+    bench.add("readers", &what, tool, value)
+}
+
+/// A report of the functions, from a cold cache.
+fn report(bench: &Bench, experiment: &Path) -> Outcome<Usage> {
+    cache::forget(experiment)?;
+    let mut command = Command::new(built("er_print"));
+    command.arg("-functions").arg(experiment);
+    measure(&mut command, bench.folder())
+}
+
+/// analyzer's first screen, from a cold cache.
+fn screen(bench: &Bench, experiment: &Path) -> Outcome<Usage> {
+    cache::forget(experiment)?;
+    let mut command = Command::new(built("analyzer"));
+    command.arg(experiment);
+    until_shown(&mut command, SHOWN, bench.folder())
+}
+
+/// A recording of the application for about a second.
+fn small(bench: &Bench) -> Outcome<PathBuf> {
+    let program = bench.application(3_000)?;
+    let folder = bench.folder().to_owned();
+    let mut command = COLLECT.command(Rate::Kilohertz, &program, &folder);
+    Waits::Spin.pin(&mut command, 2);
+    measure(&mut command, &folder)?;
+    Ok(folder.join("collect.er"))
+}
+
+/// Builds what writes experiments of any size.
+pub(super) fn build_generator() -> Outcome {
+    let build = ["build", "--release", "-p", "omp-model"];
+    run(cargo().args(build).args(["--example", "generate"]))
+}
+
+/// Writes an experiment of so many million samples through the real writer.
+pub(super) fn generate(
+    bench: &Bench,
+    millions: u32,
+    threads: u32,
+    stacks: u32,
+) -> Outcome<PathBuf> {
+    let program = built("examples/generate");
+    if !program.is_file() {
+        build_generator()?;
+    }
+    let folder = bench.folder().join("generated.er");
+    // What stood there is of an earlier size.
+    let _ = std::fs::remove_dir_all(&folder);
+    let mut generate = Command::new(program);
+    generate
+        .arg(&folder)
+        .args(["--samples", &format!("{millions}M")])
+        .args(["--threads", &threads.to_string()])
+        .args(["--stacks", &stacks.to_string()]);
+    measure(&mut generate, bench.folder())?;
+    Ok(folder)
 }

@@ -1,93 +1,102 @@
-//! What collect itself needs: CPU time and bytes a sample, memory, and time at the end.
+//! What collect itself needs: CPU time and bytes a sample, and memory.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
+use std::time::Instant;
 
 use super::Bench;
 use super::cpu::Waits;
 use super::results::{Goal, Measure};
-use super::tools::{BARE, COLLECT, Rate, built};
+use super::tools::{BARE, COLLECT, Rate, Tool};
 use super::usage::{Usage, measure, watch};
 use crate::Outcome;
+use crate::command::cargo;
 
-/// A measure of collect alone.
-fn ours(
-    name: &str,
-    unit: &'static str,
+/// Adds a value to a measure of collect alone.
+pub(super) fn add(
+    bench: &mut Bench,
+    group: &str,
+    (name, unit): (&str, &'static str),
     goal: Option<Goal>,
-) -> (String, &'static str, Option<Goal>) {
-    (name.to_owned(), unit, goal)
+    value: f64,
+) -> Outcome {
+    let what = Measure { name, unit, goal };
+    bench.add(group, &what, COLLECT.name, value)
 }
 
-fn add(bench: &mut Bench, group: &str, measure: (String, &'static str, Option<Goal>), value: f64) {
-    let (name, unit, goal) = measure;
-    let what = Measure {
-        name: &name,
-        unit,
-        goal,
-    };
-    bench.results.add(group, &what, COLLECT.name, value);
+/// Runs a program under collect with two threads that spin, and says what it told of itself.
+pub(super) fn told(
+    bench: &Bench,
+    program: &[String],
+    environment: &[(&str, &str)],
+) -> Outcome<Told> {
+    let folder = bench.folder().to_owned();
+    let mut command = COLLECT.command(Rate::Kilohertz, program, &folder);
+    Waits::Spin.pin(&mut command, 2);
+    command.envs(environment.iter().copied());
+    Told::of(&measure(&mut command, &folder)?)
 }
 
 /// CPU time of collect, and bytes on disk, for each sample of the application.
 pub(super) fn samples(bench: &mut Bench) -> Outcome {
-    let program = bench.application(6_000)?;
-    for _ in 0..bench.runs {
-        let folder = bench.folder().to_owned();
-        let mut command = COLLECT.command(Rate::Kilohertz, &program, &folder);
-        Waits::Spin.pin(&mut command, 2);
-        let used = measure(&mut command, &folder)?;
-        let told = Told::of(&used)?;
-        add(
-            bench,
-            "samples",
-            ours(
-                "collect's CPU time a sample, OpenMP's events included",
-                "us",
-                None,
-            ),
-            told.recording / told.samples * 1e6,
+    // Long enough that what collect does once is next to nothing beside it.
+    let program = bench.application(16_000)?;
+    for _ in 0..bench.runs.div_ceil(2) {
+        // Without a tool the runtime makes no events: what is left is what samples cost.
+        let plain = told(bench, &program, &[("OMP_TOOL", "disabled")])?;
+        let a_sample = plain.recording / plain.samples;
+        let unit = ("collect's CPU time a sample, without OpenMP's events", "us");
+        let goal = Some(Goal::AtMost(5.0));
+        add(bench, "samples", unit, goal, a_sample * 1e6)?;
+        let with = told(bench, &program, &[])?;
+        let a_record = (with.recording - a_sample * with.samples) / with.records;
+        let unit = (
+            "collect's CPU time an OpenMP record, merged and summed",
+            "ns",
         );
-        add(
-            bench,
-            "samples",
-            ours(
-                "bytes a sample, all told, on a run of seconds",
-                "bytes",
-                None,
-            ),
-            bytes_of(&folder.join("collect.er")) as f64 / told.samples,
-        );
+        add(bench, "samples", unit, None, a_record * 1e9)?;
     }
-    Ok(())
+    // How many steps make a minute is known once it was run.
+    let start = Instant::now();
+    told(bench, &program, &[])?;
+    let rate = 16_000.0 / start.elapsed().as_secs_f64();
+    let minute = bench.application((60.0 * rate) as u32)?;
+    let with = told(bench, &minute, &[])?;
+    let bytes = bytes_of(&bench.folder().join("collect.er")) as f64;
+    let (name, goal) = ("bytes a sample, all told, on a run of a minute", 4.0);
+    let goal = Some(Goal::AtMost(goal));
+    add(
+        bench,
+        "samples",
+        (name, "bytes"),
+        goal,
+        bytes / with.samples,
+    )
 }
 
 /// What `collect -v` says when it ends.
-struct Told {
-    samples: f64,
+#[derive(Debug, PartialEq)]
+pub(super) struct Told {
+    pub(super) samples: f64,
+    /// OpenMP records.
+    pub(super) records: f64,
     /// Seconds of CPU time to record, and to resolve symbols.
-    recording: f64,
-    resolving: f64,
+    pub(super) recording: f64,
+    pub(super) resolving: f64,
 }
 
 impl Told {
-    fn of(used: &Usage) -> Outcome<Told> {
-        let before = |word: &str| {
-            let words: Vec<&str> = used.stderr.split_whitespace().collect();
-            let at = words
-                .windows(2)
-                .position(|pair| pair[1].trim_end_matches(',') == word)?;
-            words[at].parse::<f64>().ok()
-        };
-        let seconds = |after: &str| {
-            let rest = used.stderr.split_once(after)?.1;
-            rest.split_whitespace().next()?.parse::<f64>().ok()
+    pub(super) fn of(used: &Usage) -> Outcome<Told> {
+        let before = |what: &str| {
+            let end = used.stderr.find(what)?;
+            let number = used.stderr[..end].split_whitespace().last()?;
+            number.parse::<f64>().ok()
         };
         let told = || {
             Some(Told {
-                samples: before("samples")?,
-                recording: seconds("collect: used ")?,
-                resolving: seconds("to record, ")?,
+                samples: before(" samples,")?,
+                records: before(" OpenMP records in")?,
+                recording: before(" s of CPU time to record,")?,
+                resolving: before(" s to resolve symbols")?,
             })
         };
         told().ok_or_else(|| format!("collect -v said something else: {}", used.stderr))
@@ -104,99 +113,73 @@ fn bytes_of(folder: &Path) -> u64 {
 /// memory. With many threads it has so many fewer steps that it takes as long.
 pub(super) fn threads(bench: &mut Bench) -> Outcome {
     for _ in 0..bench.runs {
-        for (threads, steps) in [(2, 2_000), (32, 300), (256, 40)] {
+        for (threads, steps) in [(2, 1_000), (16, 300), (64, 100), (256, 30)] {
             let program = bench.application(steps)?;
             let folder = bench.folder().to_owned();
-            let run = |tool: super::Tool| {
+            let run = |tool: Tool| {
                 let mut command = tool.command(Rate::Kilohertz, &program, &folder);
                 Waits::Sleep.pin(&mut command, threads);
                 watch(&mut command, &folder)
             };
             let (bare, with) = (run(BARE)?, run(COLLECT)?);
-            let most = 64.0 + (threads as f64 - 2.0);
-            add(
-                bench,
-                "threads",
-                ours(
-                    &format!("memory of collect, {threads} threads"),
-                    "MiB",
-                    Some(Goal::AtMost(most)),
-                ),
-                with.own_mib,
-            );
-            add(
-                bench,
-                "threads",
-                ours(
-                    &format!("CPU time over bare, {threads} threads that sleep"),
-                    "ratio",
-                    None,
-                ),
-                with.cpu / bare.cpu,
-            );
+            let most = Some(Goal::AtMost(64.0 + (threads as f64 - 2.0)));
+            let name = format!("memory of collect, {threads} threads");
+            add(bench, "threads", (&name, "MiB"), most, with.own_mib)?;
+            let name = format!("CPU time over bare, {threads} threads that sleep");
+            let ratio = with.cpu / bare.cpu;
+            add(bench, "threads", (&name, "ratio"), None, ratio)?;
         }
     }
     Ok(())
 }
 
-/// How long collect goes on after the program has ended, for programs with more and more code: the
-/// functions of each are called once, and sampled here and there.
-pub(super) fn end(bench: &mut Bench) -> Outcome {
-    for functions in [2_000, 10_000, 50_000] {
-        let program = large_program(bench, functions)?;
-        let size = std::fs::metadata(&program).map_or(0, |data| data.len());
-        let words = [program.display().to_string()];
-        for _ in 0..bench.runs {
-            let folder = bench.folder().to_owned();
-            let mut command = COLLECT.command(Rate::Kilohertz, &words, &folder);
-            Waits::Spin.pin(&mut command, 2);
-            let used = measure(&mut command, &folder)?;
-            let told = Told::of(&used)?;
-            let name = format!(
-                "symbols at the end, {} MB with debug information",
-                (size as f64 / 1e6).round()
-            );
-            add(
-                bench,
-                "end",
-                ours(&name, "s of CPU time", Some(Goal::AtMost(0.5))),
-                told.resolving,
-            );
+/// What the unwinder's own bench times: recorded stacks of real programs.
+pub(super) fn unwinding(bench: &mut Bench) -> Outcome {
+    let mut command = cargo();
+    command.args(["bench", "-q", "-p", "unwinder", "--bench", "unwind"]);
+    let folder = bench.folder().to_owned();
+    for _ in 0..bench.runs.div_ceil(2) {
+        let used = measure(&mut command, &folder)?;
+        let mut found = false;
+        for line in used.stdout.lines() {
+            let Some((shape, nanoseconds)) = line.rsplit_once(' ') else {
+                continue;
+            };
+            let Ok(nanoseconds) = nanoseconds.parse() else {
+                continue;
+            };
+            found = true;
+            let goal = shape.ends_with("warm").then_some(Goal::AtMost(50.0));
+            let name = format!("unwinding a frame: {shape}");
+            add(bench, "unwind", (&name, "ns"), goal, nanoseconds)?;
+        }
+        if !found {
+            return Err(format!("the unwinder's bench said: {}", used.stdout));
         }
     }
     Ok(())
 }
 
-/// A program of so many functions, each with a few lines and an inlined call.
-fn large_program(bench: &Bench, functions: u32) -> Outcome<PathBuf> {
-    let source = bench.folder().join(format!("large-{functions}.c"));
-    let mut text = String::from(
-        "static volatile double sink;\n\
-         static inline double twice(double x) { return x * 2 + sink; }\n",
-    );
-    for number in 0..functions {
-        text.push_str(&format!(
-            "__attribute__((noinline)) static double function_{number}(double x, int n) {{\n\
-             \tfor (int i = 0; i < n; i++) {{\n\
-             \t\tx = twice(x) / {}.0 + i;\n\
-             \t\tif (x > {number}.5)\n\t\t\tx = twice(x - {number}.25) * 0.1;\n\
-             \t}}\n\treturn x;\n}}\n",
-            number % 7 + 2
-        ));
-    }
-    text.push_str("int main(void) {\n\tdouble x = 1;\n\tfor (int r = 0; r < 20; r++) {\n");
-    let calls = 2_000_000_u32.div_ceil(functions);
-    for number in 0..functions {
-        text.push_str(&format!("\t\tx += function_{number}(x, {calls});\n"));
-    }
-    text.push_str("\t}\n\treturn x == 0.5;\n}\n");
-    std::fs::write(&source, text).map_err(|e| format!("{}: {e}", source.display()))?;
-    let path = source.display().to_string();
-    // -g3 and no optimisation across functions: more debug information a function, as C++ has it.
-    bench.compiled(&path, &["-O1", "-g3"])
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// A tool of this build that the end of a recording is read with.
-pub(super) fn reader() -> Command {
-    Command::new(built("er_print"))
+    #[test]
+    fn what_collect_says_of_itself_is_understood() {
+        let used = Usage {
+            stderr: "Creating experiment directory x.er (Process ID: 7) ...\n\
+                     collect: x.er: 3007 samples, 12 at switch-out, 1000123 OpenMP records in 1.5 s\n\
+                     collect: used 0.074 s of CPU time to record, 0.012 s to resolve symbols\n"
+                .to_owned(),
+            ..Usage::default()
+        };
+        let told = Told {
+            samples: 3007.0,
+            records: 1_000_123.0,
+            recording: 0.074,
+            resolving: 0.012,
+        };
+        assert_eq!(Told::of(&used), Ok(told));
+        assert!(Told::of(&Usage::default()).is_err());
+    }
 }

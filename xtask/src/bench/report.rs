@@ -18,6 +18,10 @@ fn page() -> PathBuf {
     root().join("docs/benchmarks.md")
 }
 
+/// The same for profiles.
+const PROFILES: &str = "<!-- profiles: renewed by `cargo xtask bench ourselves` -->\n";
+const END_OF_PROFILES: &str = "<!-- end of profiles -->\n";
+
 fn numbers() -> PathBuf {
     root().join("docs/benchmarks.json")
 }
@@ -71,11 +75,11 @@ pub(super) fn facts() -> Vec<(String, String)> {
     facts
 }
 
-/// A line a row, in groups of measures.
-pub(super) fn table(results: &Results) -> String {
+/// A line a row of a group, in its measures.
+pub(super) fn table(results: &Results, group: &str) -> String {
     let mut lines: Vec<[String; 5]> = Vec::new();
     let mut before = "";
-    for row in &results.rows {
+    for row in results.rows.iter().filter(|row| row.group == group) {
         let (low, high) = row.spread();
         let verdict = results
             .verdict(row)
@@ -151,16 +155,29 @@ pub(super) fn renew(results: &Results, facts: &[(String, String)]) -> Outcome {
     let mut all = Results::load(&numbers())?;
     all.renew(results);
     all.save(&numbers(), facts)?;
+    let measured = markdown(&all, facts);
+    replace(BEGIN, END, &format!("\n{measured}\n"))
+}
+
+/// Renews the profiles, each under its title.
+pub(super) fn profiles(sections: &[(&str, String)]) -> Outcome {
+    let mut text = String::new();
+    for (title, profile) in sections {
+        let profile = profile.trim_end();
+        text.push_str(&format!("\n**{title}**\n\n```text\n{profile}\n```\n"));
+    }
+    println!("{text}");
+    replace(PROFILES, END_OF_PROFILES, &(text + "\n"))
+}
+
+/// Writes a text between two lines of the page.
+fn replace(begin: &str, end: &str, new: &str) -> Outcome {
     let path = page();
     let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-    let (before, rest) = text
-        .split_once(BEGIN)
-        .ok_or_else(|| format!("{} has no line {BEGIN}", path.display()))?;
-    let (_, after) = rest
-        .split_once(END)
-        .ok_or_else(|| format!("{} has no line {END}", path.display()))?;
-    let measured = markdown(&all, facts);
-    let text = format!("{before}{BEGIN}\n{measured}\n{END}{after}");
+    let none = |line: &str| format!("{} has no line {line}", path.display());
+    let (before, rest) = text.split_once(begin).ok_or_else(|| none(begin))?;
+    let (_, after) = rest.split_once(end).ok_or_else(|| none(end))?;
+    let text = format!("{before}{begin}{new}{end}{after}");
     std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
     println!("{}", path.display());
     Ok(())

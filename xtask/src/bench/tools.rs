@@ -30,7 +30,7 @@ impl Rate {
     }
 
     /// `-p` of `collect` and of gprofng, which ask for the same periods.
-    const fn letter(self) -> &'static str {
+    pub(super) const fn letter(self) -> &'static str {
         match self {
             Rate::Kilohertz => "hi",
             Rate::Hundred => "on",

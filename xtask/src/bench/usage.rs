@@ -61,13 +61,34 @@ fn run(command: &mut Command, folder: &Path, every: Option<Duration>) -> Outcome
         }
     };
     let wall = start.elapsed().as_secs_f64();
-    let read = |path: &Path| {
-        let mut bytes = Vec::new();
-        let read = File::open(path).and_then(|mut file| file.read_to_end(&mut bytes));
-        read.map_err(|e| format!("{}: {e}", path.display()))?;
-        Ok::<_, String>(String::from_utf8_lossy(&bytes).into_owned())
+    let used = Usage {
+        wall,
+        own_mib,
+        ..usage(status, &used, command, &paths[1])?
     };
-    let (stdout, stderr) = (read(&paths[0])?, read(&paths[1])?);
+    Ok(Usage {
+        stdout: text_of(&paths[0])?,
+        ..used
+    })
+}
+
+/// Waits for a child that was started, whose errors are in a file. The wall time is not known.
+pub(super) fn reap(pid: u32, command: &Command, errors: &Path) -> Outcome<Usage> {
+    let pid = pid as libc::pid_t;
+    match wait(pid, false) {
+        (waited, status, used) if waited == pid => usage(status, &used, command, errors),
+        _ => Err(format!("`{}` cannot be waited for", typed(command))),
+    }
+}
+
+/// What the kernel tells of a process that has ended; an error if it ended badly.
+fn usage(
+    status: libc::c_int,
+    used: &libc::rusage,
+    command: &Command,
+    errors: &Path,
+) -> Outcome<Usage> {
+    let stderr = text_of(errors)?;
     if !libc::WIFEXITED(status) || libc::WEXITSTATUS(status) != 0 {
         let last = stderr.lines().last().unwrap_or("");
         return Err(format!(
@@ -77,13 +98,18 @@ fn run(command: &mut Command, folder: &Path, every: Option<Duration>) -> Outcome
     }
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
     Ok(Usage {
-        wall,
         cpu: seconds(used.ru_utime) + seconds(used.ru_stime),
         peak_mib: used.ru_maxrss as f64 / 1024.0,
-        own_mib,
-        stdout,
         stderr,
+        ..Usage::default()
     })
+}
+
+fn text_of(path: &Path) -> Outcome<String> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|mut file| file.read_to_end(&mut bytes));
+    read.map_err(|e| format!("{}: {e}", path.display()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Waits for a child; without patience, the first number is 0 while it runs.
