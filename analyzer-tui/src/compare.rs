@@ -15,11 +15,12 @@ use omp_model::views::threads::{kind_name, threads};
 use omp_model::views::{Request, Row as FunctionRow};
 
 use crate::activity::Activity;
-use crate::data::{Data, Tree};
+use crate::data::Data;
 use crate::recording::Recording;
 use crate::regions::Directives;
 use crate::report::{Column, Mark, Row, Table, Value};
 use crate::tables;
+use crate::tree::Tree;
 
 /// How values of further experiments are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +116,7 @@ impl<'a> Beside<'a> {
     }
 
     /// The columns of `specs`' times, each once for each experiment.
-    fn columns(&self, specs: &[Spec]) -> Vec<Column> {
+    pub(crate) fn columns(&self, specs: &[Spec]) -> Vec<Column> {
         tables::times(specs)
             .into_iter()
             .flat_map(|column| self.columns_of(&column))
@@ -150,7 +151,7 @@ impl<'a> Beside<'a> {
     }
 
     /// The cells of the times of `specs`; what an experiment does not have took no time in it.
-    fn times<T>(
+    pub(crate) fn times<T>(
         &self,
         specs: &[Spec],
         rows: &[Option<T>],
@@ -172,7 +173,18 @@ impl<'a> Beside<'a> {
             .collect()
     }
 
-    fn title(&self, what: &str) -> String {
+    /// What each experiment has of something, and the differences to the first one.
+    pub(crate) fn sentence(&self, sides: &[f64], name: &str) -> String {
+        let first = sides.first().copied().unwrap_or(0.0);
+        let parts = sides.iter().zip(1..).map(|(seconds, number)| match number {
+            1 => format!("(1) {seconds:.3} s"),
+            _ => format!("({number}) {seconds:.3} s, {:+.3} s", seconds - first),
+        });
+        let parts: Vec<String> = parts.collect();
+        format!("{}  {name}", parts.join("  "))
+    }
+
+    pub(crate) fn title(&self, what: &str) -> String {
         let names = self.recording.names.iter().zip(1..);
         let names: Vec<String> = names
             .map(|(name, number)| {

@@ -1,23 +1,22 @@
 //! The views under the settings in force, each computed when it is first asked for: beside the
 //! loop that answers keys, where that may take long ([`Data::prepare`]).
 
-use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
 use omp_model::filter::{Filter, Filtered};
 use omp_model::ids::ThreadId;
 use omp_model::metrics::{Column, Flavour, Metric, Quantity, SortKey};
 use omp_model::profile::{Profile, ViewMode};
-use omp_model::symbols::FileId;
 use omp_model::views::annotated::{FileTimes, file_times};
 use omp_model::views::compare::join::Joined;
 use omp_model::views::functions::{self, List};
+use omp_model::views::names::NameStyle;
 use omp_model::views::neighbours::{self, Neighbours};
 use omp_model::views::notices::notices;
 use omp_model::views::overview::{Overview, overview};
 use omp_model::views::threads::{ThreadRow, threads};
-use omp_model::views::{Request, Seconds, calltree};
-use rustc_hash::{FxHashSet, FxHasher};
+use omp_model::views::{Request, calltree};
+use rustc_hash::FxHashSet;
 
 use crate::about;
 use crate::app::View;
@@ -25,9 +24,10 @@ use crate::compare::{self, Beside, Compare};
 use crate::recording::Recording;
 use crate::regions::{self, Directives};
 use crate::report::Table;
-use crate::source::{self, Times};
+use crate::source::{self, Side, Times};
 use crate::tables;
 use crate::timeline::MOST_REFINED;
+use crate::tree::Tree;
 
 /// How many functions the overview shows.
 const LARGEST: usize = 10;
@@ -163,7 +163,10 @@ impl Data {
             }
             View::Source | View::Disassembly => {
                 if let Some(place) = source::written(recording, centre) {
-                    self.times(recording, place.file);
+                    self.times(recording, (None, place.file));
+                    if self.settings.compare.is_some() {
+                        source::sides(self, recording, place.file);
+                    }
                 }
             }
             View::Timeline => {
@@ -193,7 +196,7 @@ impl Data {
             View::Source | View::Disassembly => {
                 recording.has_functions()
                     && source::written(recording, centre)
-                        .is_none_or(|place| self.times.has(place.file))
+                        .is_none_or(|place| self.times.has((None, place.file)))
             }
             View::Timeline => recording.has_timeline() && recording.has_moments(self.settings.mode),
             _ => self.tables[view as usize].get().is_some(),
@@ -217,11 +220,17 @@ impl Data {
     }
 
     /// The time of a source file's lines.
-    pub fn times(&self, recording: &Recording, file: FileId) -> Arc<FileTimes> {
-        self.times.of(file, || {
-            let names = recording.names();
-            let profile = self.profile(recording);
-            file_times(profile, &names, &self.request.metrics, file)
+    pub(crate) fn times(&self, recording: &Recording, file: Side) -> Arc<FileTimes> {
+        self.times.of(file, || match file {
+            (None, file) => {
+                let profile = self.profile(recording);
+                file_times(profile, &recording.names(), &self.request.metrics, file)
+            }
+            (Some(side), file) => {
+                let profile = self.side(recording, side);
+                let names = recording.parts()[side].names(NameStyle::default());
+                file_times(profile, &names, &self.request.metrics, file)
+            }
         })
     }
 
@@ -413,102 +422,4 @@ impl Data {
         }
         columns
     }
-}
-
-/// A call tree in preorder, with what moving about in it needs.
-#[derive(Debug)]
-pub struct Tree {
-    /// The rows.
-    pub rows: Vec<calltree::TreeRow>,
-    /// Of each row, what it and its callers are called: the same in another mode or order.
-    pub keys: Vec<u64>,
-    /// The row above; of the root itself.
-    pub parents: Vec<usize>,
-    /// The end of what is below each row.
-    pub ends: Vec<usize>,
-    /// If experiments are compared, what each has at each row; the row itself has their sum.
-    pub sides: Vec<Vec<Option<Seconds>>>,
-}
-
-impl Tree {
-    pub(crate) fn new(rows: Vec<calltree::TreeRow>) -> Tree {
-        let mut keys: Vec<u64> = Vec::with_capacity(rows.len());
-        let mut parents = Vec::with_capacity(rows.len());
-        let mut ends = vec![rows.len(); rows.len()];
-        let mut path: Vec<usize> = Vec::new();
-        for (at, row) in rows.iter().enumerate() {
-            for left in path.drain((row.depth as usize).min(path.len())..) {
-                ends[left] = at;
-            }
-            let parent = path.last().copied().unwrap_or(0);
-            let above = keys.get(parent).copied().unwrap_or(0);
-            keys.push(key(above, &row.name));
-            parents.push(parent);
-            path.push(at);
-        }
-        Tree {
-            rows,
-            keys,
-            parents,
-            ends,
-            sides: Vec::new(),
-        }
-    }
-
-    /// The rows right below one, in order.
-    pub fn children(&self, row: usize) -> impl Iterator<Item = usize> + '_ {
-        let end = self.ends.get(row).copied().unwrap_or(0);
-        let mut next = row + 1;
-        std::iter::from_fn(move || {
-            let child = next;
-            (child < end).then(|| {
-                next = self.ends[child];
-                child
-            })
-        })
-    }
-
-    /// The row with a key.
-    pub fn find(&self, key: u64) -> Option<usize> {
-        self.keys.iter().position(|&known| known == key)
-    }
-
-    /// The names of a row and its callers, from the root down.
-    pub fn names(&self, row: usize) -> Vec<String> {
-        let mut names = Vec::new();
-        let mut at = row;
-        while let Some(row) = self.rows.get(at) {
-            names.push(row.name.clone());
-            if at == 0 {
-                break;
-            }
-            at = self.parents[at];
-        }
-        names.reverse();
-        names
-    }
-
-    /// The row that stands for one of another tree, of which these are the names from the root
-    /// down: that of the same path, else the longest one of the same name by a metric, else that
-    /// of its nearest caller.
-    pub fn counterpart(&self, names: &[String], metric: usize) -> usize {
-        let key = names.iter().fold(0, |above, name| key(above, name));
-        if let Some(same) = self.find(key) {
-            return same;
-        }
-        let time = |at: usize| self.rows[at].attributed.get(metric).copied().unwrap_or(0.0);
-        let found = names.iter().rev().find_map(|name| {
-            let alike = (0..self.rows.len()).filter(|&at| self.rows[at].name == *name);
-            alike.max_by(|&left, &right| time(left).total_cmp(&time(right)).then(right.cmp(&left)))
-        });
-        found.unwrap_or(0)
-    }
-}
-
-/// The key of a row by that of its caller.
-fn key(above: u64, name: &str) -> u64 {
-    let mut hasher = FxHasher::default();
-    above.hash(&mut hasher);
-    name.hash(&mut hasher);
-    hasher.finish()
 }

@@ -1,13 +1,16 @@
 //! A function's instructions with their time, under the source lines that they came from.
 
 use disassembly::{Code, Listing, Missing, Row as Line};
-use omp_model::metrics::Flavour;
 use omp_model::symbols::{FileId, FunctionId, InlinedPlace};
-use omp_model::views::names::base_name;
+use omp_model::views::annotated::LineTimes;
+use omp_model::views::names::{NameStyle, base_name};
+use rustc_hash::FxHashMap;
 
+use crate::compare::Beside;
 use crate::data::Data;
 use crate::recording::Recording;
 use crate::report::{Mark, Part, Row, Table};
+use crate::source::of_line;
 use crate::tables;
 
 /// The part of the largest time of an instruction from which on one is hot.
@@ -89,6 +92,22 @@ pub fn table<'a>(
         };
         note(&mut rows, &mut places, row, 0);
     }
+    let beside = Beside::of(data, recording).filter(|_| code.missing.is_none());
+    let compared = beside
+        .as_ref()
+        .map(|beside| (beside, sides(data, recording, function, code)));
+    let compared = match &compared {
+        Some((beside, Ok(sides))) => Some((*beside, sides)),
+        Some((_, Err(why))) => {
+            let row = Row {
+                mark: Mark::Warning,
+                ..Row::line(why.clone())
+            };
+            note(&mut rows, &mut places, row, 0);
+            None
+        }
+        None => None,
+    };
     let (_, at) = data.metric();
     let own = |line: &Line| line.times.as_ref().map_or(0.0, |times| times.exclusive[at]);
     let hottest = listing.rows.iter().map(own).fold(0.0, f64::max);
@@ -115,14 +134,15 @@ pub fn table<'a>(
             before = Some(here);
         }
         let is_hot = own(line) > 0.0 && own(line) >= HOT * hottest;
-        let values = line.times.as_ref().map(|times| {
-            tables::values(data, &data.columns, |flavour, at| {
-                let part = match flavour {
-                    Flavour::Exclusive => times.exclusive[at],
-                    _ => times.inclusive[at],
-                };
-                (part, listing.total.exclusive[at])
-            })
+        let values = line.times.as_ref().map(|times| match compared {
+            Some((beside, sides)) => {
+                let own = |side: &Instructions| side.get(&line.address).cloned();
+                let lines: Vec<_> = sides.iter().map(own).collect();
+                beside.times(&data.columns, &lines, of_line)
+            }
+            None => tables::values(data, &data.columns, |flavour, at| {
+                (of_line(times, flavour, at), listing.total.exclusive[at])
+            }),
         });
         rows.push(Row {
             values: values.unwrap_or_default(),
@@ -137,12 +157,72 @@ pub fn table<'a>(
             places: line.places.clone(),
         });
     }
+    let title = format!("{title}: {}", base_name(&path));
     let table = Table {
-        title: format!("{title}: {}", base_name(&path)),
-        columns: tables::times(&data.columns),
+        title: match compared {
+            Some((beside, _)) => beside.title(&title),
+            None => title,
+        },
+        columns: match compared {
+            Some((beside, _)) => beside.columns(&data.columns),
+            None => tables::times(&data.columns),
+        },
         rows,
     };
     (table, places)
+}
+
+/// The times of a function's instructions in one experiment, by address.
+type Instructions = FxHashMap<u64, LineTimes>;
+
+/// The times of the function's instructions in each experiment; or, if one ran another build of
+/// its load object, whose addresses are of other instructions, a sentence that says so.
+fn sides(
+    data: &Data,
+    recording: &Recording,
+    function: FunctionId,
+    code: &Code,
+) -> Result<Vec<Instructions>, String> {
+    let build = |of: &omp_model::recording::Recording, function: FunctionId| {
+        let row = of.symbols.functions.get(function.0 as usize)?;
+        let module = of.experiment.tables.modules.get(row.module.0)?;
+        Some((module.build_id.clone(), row.address))
+    };
+    let wanted = build(recording, function).filter(|(id, _)| !id.is_empty());
+    let path = object(recording, function);
+    let object = base_name(&path);
+    let Some(wanted) = wanted else {
+        return Err(format!(
+            "not compared: {object} has no build id, so which builds ran is not known"
+        ));
+    };
+    let of_side = |(side, part): (usize, &omp_model::recording::Recording)| {
+        let ids = (0..part.symbols.functions.len() as u32).map(FunctionId);
+        let own = ids
+            .into_iter()
+            .find(|&id| build(part, id).as_ref() == Some(&wanted));
+        let Some(own) = own else {
+            // Nothing of it was seen, or of another build.
+            let mut modules = part.experiment.tables.modules.rows().iter();
+            let other = modules
+                .any(|module| base_name(&module.path) == object && module.build_id != wanted.0);
+            return match other {
+                true => Err(format!(
+                    "not compared: experiment ({}) ran another build of {object}",
+                    side + 1
+                )),
+                false => Ok(Instructions::default()),
+            };
+        };
+        let profile = data.side(recording, side);
+        let names = part.names(NameStyle::default());
+        let listing = Listing::new(profile, &names, &data.request, own, code);
+        let rows = listing.rows.into_iter();
+        Ok(rows
+            .filter_map(|row| Some((row.address, row.times?)))
+            .collect())
+    };
+    recording.parts().iter().enumerate().map(of_side).collect()
 }
 
 /// `bar, inlined at foo.c:12`.

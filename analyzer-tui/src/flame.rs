@@ -1,6 +1,7 @@
 //! A flame graph's boxes: rows of the call tree as wide as their time, callees under their callers.
 
-use crate::data::Tree;
+use crate::change::Change;
+use crate::tree::Tree;
 
 /// A box.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,6 +54,24 @@ pub fn flames(tree: &Tree, root: usize, metric: usize, least: f64) -> Vec<Flame>
         pending[before..].reverse();
     }
     flames
+}
+
+/// What each of the experiments that are compared has at a row.
+pub fn sides(tree: &Tree, row: usize, metric: usize) -> Vec<f64> {
+    let sides = tree.sides.get(row).map_or(&[][..], Vec::as_slice);
+    let seconds = |side: &Option<_>| -> f64 {
+        let seconds: Option<&omp_model::views::Seconds> = side.as_ref();
+        seconds
+            .and_then(|all| all.get(metric))
+            .copied()
+            .unwrap_or(0.0)
+    };
+    sides.iter().map(seconds).collect()
+}
+
+/// How the other experiments differ from the first one at a row.
+pub fn change(tree: &Tree, row: usize, metric: usize) -> Change {
+    Change::of(&sides(tree, row, metric))
 }
 
 impl Flame {

@@ -84,8 +84,9 @@ const LABEL: u16 = 15;
 /// At most so many lanes of region instances are drawn.
 const MOST_LANES: u16 = 4;
 
-/// Cuts the body of the timeline, on which so many lanes of region instances want room.
-pub fn timeline(body: Rect, lanes: u16) -> TimelineParts {
+/// Cuts the body of the timeline, on which so many lanes of region instances want room, and on
+/// whose labels so many cells the number of an experiment.
+pub fn timeline(body: Rect, lanes: u16, number: u16) -> TimelineParts {
     let wide = body.width >= WIDE;
     let side = if wide { (body.width / 3).min(60) } else { 0 };
     let below = if wide { 0 } else { body.height * 2 / 5 };
@@ -109,7 +110,7 @@ pub fn timeline(body: Rect, lanes: u16) -> TimelineParts {
             true => Rect::new(body.x + width, body.y, side, body.height),
             false => cut(lines, below),
         },
-        label: LABEL.min(width / 2),
+        label: (LABEL + number).min(width / 2),
     }
 }
 
@@ -143,7 +144,7 @@ mod tests {
                     rows.head.height + rows.rows.height + rows.detail.height,
                     parts.body.height
                 );
-                let time = timeline(parts.body, 3);
+                let time = timeline(parts.body, 3, 0);
                 let all = [time.axis, time.bands, time.rows, time.legend, time.detail];
                 for part in all {
                     assert!(

@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use omp_model::metrics::Flavour;
 use omp_model::symbols::FileId;
-use omp_model::views::annotated::{FileTimes, Happened};
+use omp_model::views::annotated::{FileTimes, Happened, LineTimes};
 use omp_model::views::names::{base_name, pseudo};
 use rustc_hash::FxHashMap;
 
 use crate::activity::Activity;
+use crate::compare::Beside;
 use crate::data::Data;
 use crate::recording::Recording;
 use crate::report::{Mark, Part, Row, Table};
@@ -28,11 +30,14 @@ pub struct Text {
 
 /// The times of the files that were looked at.
 #[derive(Debug, Default)]
-pub struct Times(Mutex<FxHashMap<FileId, Arc<FileTimes>>>);
+pub struct Times(Mutex<FxHashMap<Side, Arc<FileTimes>>>);
+
+/// A file of an experiment by its number from 0, or of all of them added up.
+pub(crate) type Side = (Option<usize>, FileId);
 
 impl Times {
     /// Those of a file, made if they are not known.
-    pub(crate) fn of(&self, file: FileId, make: impl FnOnce() -> FileTimes) -> Arc<FileTimes> {
+    pub(crate) fn of(&self, file: Side, make: impl FnOnce() -> FileTimes) -> Arc<FileTimes> {
         if let Some(known) = self.known(file) {
             return known;
         }
@@ -43,11 +48,11 @@ impl Times {
     }
 
     /// Whether those of a file are known.
-    pub(crate) fn has(&self, file: FileId) -> bool {
+    pub(crate) fn has(&self, file: Side) -> bool {
         self.known(file).is_some()
     }
 
-    fn known(&self, file: FileId) -> Option<Arc<FileTimes>> {
+    fn known(&self, file: Side) -> Option<Arc<FileTimes>> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.get(&file).cloned()
     }
@@ -98,7 +103,17 @@ pub fn table(
         };
         return (table, vec![0]);
     };
-    let times = data.times(recording, place.file);
+    let times = data.times(recording, (None, place.file));
+    let beside = Beside::of(data, recording);
+    let compared = beside
+        .as_ref()
+        .map(|beside| (beside, sides(data, recording, place.file)));
+    let whole = Whole {
+        data,
+        times: &times,
+        hottest: hottest(data, &times),
+        compared: compared.as_ref(),
+    };
     let path = recording.symbols.files.get(place.file.0 as usize);
     let path = path.map_or("", String::as_str);
     let mut rows = Vec::new();
@@ -112,15 +127,9 @@ pub fn table(
     }
     let known = text.map_or(0, |text| text.lines.len() as u32);
     let all: BTreeSet<u32> = (1..=known).chain(times.lines.keys().copied()).collect();
-    let hottest = hottest(data, &times);
     for line in all {
         let code = text.and_then(|text| text.lines.get(line as usize - 1));
-        rows.push(row(
-            data,
-            &times,
-            line,
-            (code.map_or("", String::as_str), hottest),
-        ));
+        rows.push(row(&whole, line, code.map_or("", String::as_str)));
         lines.push(line);
         for note in times.notes.get(&line).into_iter().flatten() {
             let (kind, name) = match &note.what {
@@ -140,9 +149,16 @@ pub fn table(
             lines.push(line);
         }
     }
+    let title = format!("Source of {name}: {}", base_name(path));
     let table = Table {
-        title: format!("Source of {name}: {}", base_name(path)),
-        columns: tables::times(&data.columns),
+        title: match &beside {
+            Some(beside) => beside.title(&title),
+            None => title,
+        },
+        columns: match &beside {
+            Some(beside) => beside.columns(&data.columns),
+            None => tables::times(&data.columns),
+        },
         rows,
     };
     (table, lines)
@@ -155,20 +171,68 @@ fn hottest(data: &Data, times: &FileTimes) -> f64 {
     seconds.fold(0.0, f64::max)
 }
 
-fn row(data: &Data, times: &FileTimes, line: u32, (code, hottest): (&str, f64)) -> Row {
+/// What the rows of a file are made of.
+struct Whole<'a> {
+    data: &'a Data,
+    /// Of all experiments.
+    times: &'a FileTimes,
+    hottest: f64,
+    /// Of each, if they are compared; `None` for one that has no such file.
+    compared: Option<&'a (&'a Beside<'a>, Vec<Option<Arc<FileTimes>>>)>,
+}
+
+/// The times that each experiment has in a file: the one of the same path, else of the same name.
+/// Lines are matched by their number.
+pub(crate) fn sides(
+    data: &Data,
+    recording: &Recording,
+    file: FileId,
+) -> Vec<Option<Arc<FileTimes>>> {
+    let path = recording.symbols.files.get(file.0 as usize);
+    let of_side = |(side, part): (usize, &omp_model::recording::Recording)| {
+        let own = same_file(&part.symbols.files, path?)?;
+        Some(data.times(recording, (Some(side), own)))
+    };
+    recording.parts().iter().enumerate().map(of_side).collect()
+}
+
+/// The file of the same path, or the only one of the same name.
+fn same_file(files: &[String], path: &str) -> Option<FileId> {
+    let all = || (0..).map(FileId).zip(files);
+    if let Some((same, _)) = all().find(|(_, known)| *known == path) {
+        return Some(same);
+    }
+    let mut alike = all().filter(|(_, known)| base_name(known) == base_name(path));
+    match (alike.next(), alike.next()) {
+        (Some((one, _)), None) => Some(one),
+        _ => None,
+    }
+}
+
+/// The time of a line, exclusive or with what it calls.
+pub(crate) fn of_line(line: &LineTimes, flavour: Flavour, at: usize) -> f64 {
+    match flavour {
+        Flavour::Exclusive => line.exclusive[at],
+        Flavour::Inclusive | Flavour::Attributed => line.inclusive[at],
+    }
+}
+
+fn row(whole: &Whole<'_>, line: u32, code: &str) -> Row {
+    let (data, times) = (whole.data, whole.times);
     let seconds = times.lines.get(&line);
     let (_, at) = data.metric();
     let is_hot = seconds.is_some_and(|seconds| {
-        seconds.exclusive[at] > 0.0 && seconds.exclusive[at] >= HOT * hottest
+        seconds.exclusive[at] > 0.0 && seconds.exclusive[at] >= HOT * whole.hottest
     });
-    let values = match seconds {
-        None => Vec::new(),
-        Some(seconds) => tables::values(data, &data.columns, |flavour, at| {
-            let part = match flavour {
-                omp_model::metrics::Flavour::Exclusive => seconds.exclusive[at],
-                _ => seconds.inclusive[at],
-            };
-            (part, times.total[at])
+    let values = match (seconds, whole.compared) {
+        (None, _) => Vec::new(),
+        (Some(_), Some((beside, sides))) => {
+            let own = |side: &Option<Arc<FileTimes>>| side.as_ref()?.lines.get(&line).cloned();
+            let lines: Vec<Option<LineTimes>> = sides.iter().map(own).collect();
+            beside.times(&data.columns, &lines, of_line)
+        }
+        (Some(seconds), None) => tables::values(data, &data.columns, |flavour, at| {
+            (of_line(seconds, flavour, at), times.total[at])
         }),
     };
     Row {

@@ -8,9 +8,10 @@ use omp_model::views::{Code, Row as FunctionRow};
 
 use crate::activity::Activity;
 use crate::compare::{self, Beside};
-use crate::data::{Data, Tree};
+use crate::data::Data;
 use crate::recording::Recording;
 use crate::report::{Column, Mark, Row, Table, Value};
+use crate::tree::Tree;
 
 /// A mode's word.
 pub const fn mode_name(mode: ViewMode) -> &'static str {

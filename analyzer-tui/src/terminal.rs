@@ -236,7 +236,14 @@ impl Show {
         self.make(&mut app);
         loop {
             self.ask(&app);
-            screen.0.draw(|frame| draw(&app, &self.theme, frame))?;
+            screen.0.draw(|frame| {
+                // The terminal may have another size already, of which the event is still to come.
+                let area = frame.area();
+                if app.size() != (area.width, area.height) {
+                    app.resize(area.width, area.height);
+                }
+                draw(&app, &self.theme, frame);
+            })?;
             // All that has come by now is answered by one screen: a held key or a turning wheel
             // does not queue up.
             let mut next = self.next();

@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-/// `collect` and `er_print` of the build that the running test belongs to.
+/// The three programs of the build that the running test belongs to.
 #[derive(Debug)]
 pub struct Tools {
     /// `collect`, with `libcollector.so` beside it.
     pub collect: PathBuf,
     /// `er_print`.
     pub er_print: PathBuf,
+    /// `analyzer`.
+    pub analyzer: PathBuf,
 }
 
 /// The tools, built on first use.
@@ -42,6 +44,8 @@ pub fn tools() -> &'static Tools {
                 "collector-runtime",
                 "-p",
                 "er-print",
+                "-p",
+                "analyzer-tui",
             ])
             .arg("--target-dir")
             .arg(target)
@@ -54,6 +58,7 @@ pub fn tools() -> &'static Tools {
         Tools {
             collect: products.join("collect"),
             er_print: products.join("er_print"),
+            analyzer: products.join("analyzer"),
         }
     })
 }

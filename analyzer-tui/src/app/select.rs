@@ -4,9 +4,9 @@ use rustc_hash::FxHashSet;
 
 use super::keys::Motion;
 use super::{App, View};
-use crate::data::Tree;
 use crate::flame::flames;
 use crate::layout;
+use crate::tree::Tree;
 
 /// The rows of a tree that are in sight: those whose callers are all open.
 pub(super) fn visible(tree: &Tree, open: &FxHashSet<u64>) -> Vec<usize> {

@@ -11,7 +11,9 @@ use super::theme::Theme;
 use super::{fit, put};
 use crate::activity::Activity;
 use crate::app::App;
-use crate::flame::flames;
+use crate::change::Change;
+use crate::compare::Beside;
+use crate::flame::{change, flames, sides};
 
 /// Draws the boxes below the graph's root.
 pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
@@ -29,6 +31,7 @@ pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
         return;
     }
     let wanted = app.wanted.to_lowercase();
+    let beside = Beside::of(&app.data, &app.recording);
     for flame in &boxes {
         let Some(line) = flame.depth.checked_sub(app.tree.flame_top) else {
             continue;
@@ -44,9 +47,11 @@ pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
             1,
         );
         let name = &tree.rows[flame.row].name;
-        let mut style = match Activity::of_name(name) {
-            Some(activity) => theme.activity(activity),
-            None => theme.flame(number(name)),
+        let change = beside.is_some().then(|| change(tree, flame.row, at));
+        let mut style = match (change, Activity::of_name(name)) {
+            (Some(change), _) => theme.change(change),
+            (None, Some(activity)) => theme.activity(activity),
+            (None, None) => theme.flame(number(name)),
         };
         if !wanted.is_empty() && name.to_lowercase().contains(&wanted) {
             style = style.patch(theme.found());
@@ -56,7 +61,8 @@ pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
         }
         // A mark at its beginning parts a box from its neighbour where there is no colour.
         let width = usize::from(area.width);
-        let text = format!("▏{}", fit(name, width.saturating_sub(1)));
+        let mark = change.map_or('▏', Change::mark);
+        let text = format!("{mark}{}", fit(name, width.saturating_sub(1)));
         let filled = format!("{text:<width$}");
         put(cells, area, &filled, style);
     }
@@ -83,9 +89,12 @@ fn detail(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
         0.0
     };
     let line = Rect::new(body.x, body.bottom().saturating_sub(1), body.width, 1);
-    let text = format!(
-        "{:.3} s  {percent:.2} %  (own {:.3} s)  {}",
-        row.attributed[at], row.exclusive[at], row.name
-    );
+    let text = match Beside::of(&app.data, &app.recording) {
+        Some(beside) => beside.sentence(&sides(tree, app.tree.selected, at), &row.name),
+        None => format!(
+            "{:.3} s  {percent:.2} %  (own {:.3} s)  {}",
+            row.attributed[at], row.exclusive[at], row.name
+        ),
+    };
     put(cells, line, &text, theme.faint());
 }

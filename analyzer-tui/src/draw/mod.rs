@@ -12,6 +12,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use crate::app::{App, View, keys};
+use crate::compare::Beside;
 use crate::tables::mode_name;
 
 use theme::Theme;
@@ -99,7 +100,11 @@ fn title(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
             let root = tree.rows.get(app.tree.zoom);
             let below = root.filter(|row| row.depth > 0);
             let below = below.map_or_else(String::new, |row| format!(" below {}", row.name));
-            format!("Attributed {}{below}", app.data.flame_metric().0.label())
+            let what = format!("Attributed {}{below}", app.data.flame_metric().0.label());
+            match Beside::of(&app.data, &app.recording) {
+                Some(beside) => beside.title(&format!("{what}, < less than (1), > more")),
+                None => what,
+            }
         }
         View::Timeline => timeline::title(app),
         _ => app.table.title.clone(),

@@ -9,6 +9,7 @@ use ratatui::style::{Color, Modifier, Style};
 
 use crate::activity::{Activity, Family};
 use crate::args::Colours;
+use crate::change::Change;
 
 /// The styles of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,9 +140,40 @@ impl Theme {
         }
     }
 
+    /// A box of the flame graph by what other experiments have more or less there: blue for less,
+    /// orange for more, which all kinds of colour vision can tell apart.
+    pub fn change(&self, change: Change) -> Style {
+        let (many, sixteen) = match change {
+            Change::MuchLess => (32, Color::Blue),
+            Change::Less => (117, Color::Cyan),
+            Change::Same => (253, Color::White),
+            Change::More => (222, Color::Yellow),
+            Change::MuchMore => (208, Color::Red),
+        };
+        match self.colours {
+            Colours::None => match change {
+                Change::Same => Style::new().add_modifier(Modifier::DIM),
+                _ => Style::new(),
+            },
+            Colours::Sixteen => Style::new().bg(sixteen).fg(Color::Black),
+            Colours::Many => Style::new().bg(Color::Indexed(many)).fg(Color::Indexed(16)),
+        }
+    }
+
     /// Where the kernel had a thread that was switched out while it wanted to run.
     pub fn preempted(&self) -> Style {
         self.ink(Family::Barrier)
+    }
+}
+
+/// The colour of a difference in a picture, as `#rrggbb`.
+pub const fn web_change(change: Change) -> &'static str {
+    match change {
+        Change::MuchLess => "#0072b2",
+        Change::Less => "#a6d8f5",
+        Change::Same => "#eeeeee",
+        Change::More => "#f5cf8a",
+        Change::MuchMore => "#e69f00",
     }
 }
 

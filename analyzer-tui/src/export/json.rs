@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::activity::Activity;
 use crate::app::{App, View};
-use crate::report::{Part, Row, Table};
+use crate::report::{Part, Row, Table, Value as Cell};
 use crate::tables::{self, mode_name};
 
 pub(super) fn report(app: &App) -> String {
@@ -85,12 +85,22 @@ fn metrics(table: &Table, object: &mut Map<String, Value>) {
 
 fn values(table: &Table, row: &Row) -> Value {
     let pairs = table.columns.iter().zip(&row.values);
-    let pairs = pairs.map(|(column, value)| (column.id.clone(), value.json()));
-    Value::Object(pairs.collect())
+    let measured = pairs.filter(|(_, value)| !matches!(value, Cell::Word(_)));
+    let measured = measured.map(|(column, value)| (column.id.clone(), value.json()));
+    Value::Object(measured.collect())
 }
 
+/// A row; words are facts of it, beside its values.
 fn object_of(table: &Table, row: &Row) -> Value {
-    json!({"name": row.name, "values": values(table, row)})
+    let mut object = Map::new();
+    object.insert("name".to_owned(), json!(row.name));
+    for (column, value) in table.columns.iter().zip(&row.values) {
+        if let Cell::Word(word) = value {
+            object.insert(column.id.clone(), json!(word));
+        }
+    }
+    object.insert("values".to_owned(), values(table, row));
+    Value::Object(object)
 }
 
 /// The rows of a tree, each with its `children`; written row by row, without recursion.
@@ -141,13 +151,11 @@ fn directives(app: &App) -> Vec<Value> {
     let spots = regions.chain(directives.tasks.iter().map(|row| &row.spot));
     let rows = app.table.rows.iter().zip(spots);
     rows.map(|(row, spot)| {
-        json!({
-            "name": row.name,
-            "function": spot.function,
-            "file": spot.file,
-            "line": spot.line,
-            "values": values(&app.table, row),
-        })
+        let mut object = object_of(&app.table, row);
+        object["function"] = json!(spot.function);
+        object["file"] = json!(spot.file);
+        object["line"] = json!(spot.line);
+        object
     })
     .collect()
 }
@@ -217,18 +225,19 @@ fn instructions(app: &App) -> Vec<Value> {
 fn overview(app: &App, object: &mut Map<String, Value>) {
     let overview = app.data.overview(&app.recording);
     let header = &app.recording.experiment.header;
-    let times = overview.times.iter();
-    let times: Map<String, Value> = times
-        .map(|(metric, seconds)| (format!("e.{}", metric.id()), json!(seconds)))
-        .collect();
+    let largest = std::iter::once(&overview.largest.total).chain(&overview.largest.rows);
+    let rows = largest.map(|row| {
+        let times = overview.times.iter().zip(&row.exclusive);
+        let times: Map<String, Value> = times
+            .map(|((metric, _), seconds)| (format!("e.{}", metric.id()), json!(seconds)))
+            .collect();
+        json!({"name": row.name, "values": times})
+    });
     object.insert("command".to_owned(), json!(header.command));
     let duration = app.recording.experiment.duration().seconds();
     object.insert("duration".to_owned(), json!(duration));
     object.insert("processes".to_owned(), json!(overview.processes));
-    object.insert(
-        "rows".to_owned(),
-        json!([{"name": omp_model::views::TOTAL, "values": times}]),
-    );
+    object.insert("rows".to_owned(), json!(rows.collect::<Vec<Value>>()));
 }
 
 /// The slots in sight: seconds by activity, for each thread and column.

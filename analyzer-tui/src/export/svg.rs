@@ -4,8 +4,9 @@ use omp_model::state::Presence;
 
 use crate::activity::Activity;
 use crate::app::App;
-use crate::draw::theme::web_colour;
-use crate::flame::flames;
+use crate::compare::Beside;
+use crate::draw::theme::{web_change, web_colour};
+use crate::flame::{change, flames, sides};
 use crate::tables::mode_name;
 
 /// Width of a picture, in pixels of no particular size.
@@ -48,15 +49,20 @@ pub(super) fn flame(app: &App) -> String {
     let boxes = flames(tree, app.tree.zoom, at, LEAST);
     let deepest = boxes.iter().map(|flame| flame.depth).max().unwrap_or(0);
     let mut inside = String::new();
+    let beside = Beside::of(&app.data, &app.recording);
     for flame in &boxes {
         let row = &tree.rows[flame.row];
-        let colour = match Activity::of_name(&row.name) {
-            Some(activity) => web_colour(activity.family()),
-            None => "#eed9a0",
+        let colour = match (&beside, Activity::of_name(&row.name)) {
+            (Some(_), _) => web_change(change(tree, flame.row, at)),
+            (None, Some(activity)) => web_colour(activity.family()),
+            (None, None) => "#eed9a0",
         };
         let (x, y) = (flame.start * WIDTH, 22.0 + flame.depth as f64 * LINE);
         let width = (flame.end - flame.start) * WIDTH;
-        let title = format!("{} ({:.3} s)", row.name, row.attributed[at]);
+        let title = match &beside {
+            Some(beside) => beside.sentence(&sides(tree, flame.row, at), &row.name),
+            None => format!("{} ({:.3} s)", row.name, row.attributed[at]),
+        };
         inside.push_str(&rectangle(
             (x, y),
             ((width - 0.5).max(0.1), LINE - 1.0),

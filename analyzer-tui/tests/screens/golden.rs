@@ -97,8 +97,26 @@ fn tasks_stand_under_their_threads_and_threads_in_their_teams() {
 fn experiments_beside_each_other() {
     let mut app = App::new(handmade::two("beside"), (110, 24));
     let mut all = String::new();
-    for keys in ["2c", "c", "c", "4cc", "7", "8", "3"] {
+    for keys in [
+        "2c",
+        "c",
+        "c",
+        "4cc",
+        "7",
+        "8",
+        "3",
+        "5→↓",
+        "9↓",
+        "2g/bar⏎6",
+        "d",
+    ] {
         press(&mut app, keys);
+        if let Some((file, _)) = app.missing_source() {
+            app.take_source(file, Ok(SOURCE.to_owned()));
+        }
+        if let Some((function, _)) = app.missing_code() {
+            app.take_code(function, handmade::code());
+        }
         press(&mut app, "⎋");
         let screen = text(&app);
         let lines = screen.lines().skip(1).filter(|line| !line.is_empty());

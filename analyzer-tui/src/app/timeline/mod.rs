@@ -157,14 +157,23 @@ impl App {
         let Some(row) = tables.threads.get(thread.index()) else {
             return String::new();
         };
+        let own = format!("{} {}", row.tid, kind_name(row.kind));
         match tables.processes.get(row.process.index()) {
+            _ if self.is_compared() => format!("({}) {own}", self.origin(thread)),
             Some(process)
                 if tables.processes.len() > 1 && self.timeline.grouping != Grouping::Process =>
             {
                 format!("{}/{} {}", process.pid, row.tid, kind_name(row.kind))
             }
-            _ => format!("{} {}", row.tid, kind_name(row.kind)),
+            _ => own,
         }
+    }
+
+    /// The experiment whose region instances are drawn, if not all are: of experiments beside each
+    /// other those of the selected thread's.
+    pub fn banded(&self) -> Option<u32> {
+        let thread = self.threads().get(self.timeline.row)?;
+        self.is_compared().then(|| self.origin(*thread))
     }
 
     pub(super) fn thread_names(&self) -> Vec<String> {
@@ -178,7 +187,8 @@ impl App {
     /// The parts of the timeline's body.
     pub fn timeline_parts(&self) -> TimelineParts {
         let bands = self.recording.timeline().regions().lanes();
-        layout::timeline(self.parts().body, bands)
+        let number = if self.is_compared() { 4 } else { 0 };
+        layout::timeline(self.parts().body, bands, number)
     }
 
     /// Lines that a thread takes.

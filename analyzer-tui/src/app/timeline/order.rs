@@ -2,9 +2,12 @@
 
 use omp_model::ids::{ContextId, ThreadId};
 use omp_model::tables::{ContextKind, ThreadKind};
+use omp_model::views::threads::kind_name;
+use rustc_hash::FxHashMap;
 
 use super::super::App;
 use crate::activity::Activity;
+use crate::compare::Beside;
 
 /// By what threads stand together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,6 +75,9 @@ impl App {
                 })
                 .collect();
             placed.sort_by_key(|&(group, _)| group);
+            if self.timeline.grouping == Grouping::Process && self.is_compared() {
+                return self.paired(placed.into_iter().map(|(_, thread)| thread).collect());
+            }
             let shown = self.timeline.grouping != Grouping::Process || labels.len() > 1;
             let groups = labels.into_iter().enumerate().filter(|_| shown);
             let groups = groups.map(|(at, label)| {
@@ -88,6 +94,43 @@ impl App {
                 threads: placed.into_iter().map(|(_, thread)| thread).collect(),
             }
         })
+    }
+
+    /// Threads of one kind and place in the order of each experiment under each other, as
+    /// [`crate::compare::of_threads`] matches them.
+    fn paired(&self, mut threads: Vec<ThreadId>) -> Order {
+        let tables = &self.recording.experiment.tables;
+        let mut counts = FxHashMap::<(u32, &str), u32>::default();
+        let mut places = FxHashMap::default();
+        let mut kinds: Vec<&str> = Vec::new();
+        // Numbers are those of all threads, whatever a filter leaves.
+        for &thread in &self.recording.timeline().threads {
+            let row = tables.threads.get(thread.index());
+            let kind = row.map_or("", |row| kind_name(row.kind));
+            let number = counts.entry((self.origin(thread), kind)).or_default();
+            *number += 1;
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+            let at = kinds.iter().position(|known| *known == kind);
+            places.insert(thread, (at, *number, self.origin(thread)));
+        }
+        threads.sort_by_key(|thread| places.get(thread).copied());
+        Order {
+            threads,
+            groups: Vec::new(),
+        }
+    }
+
+    /// Of which experiment a thread is, from 1.
+    pub fn origin(&self, thread: ThreadId) -> u32 {
+        let origin = self.recording.origins.get(thread.index());
+        origin.copied().unwrap_or(1)
+    }
+
+    /// Whether experiments stand beside each other.
+    pub fn is_compared(&self) -> bool {
+        Beside::of(&self.data, &self.recording).is_some()
     }
 
     fn group_of(&self, thread: ThreadId) -> String {

@@ -25,7 +25,9 @@ pub(super) fn regions(app: &App, theme: &Theme, parts: &TimelineParts, cells: &m
     }
     let timeline = app.recording.timeline();
     let lanes = timeline.regions().lanes();
-    put(cells, parts.bands, "regions", theme.faint());
+    let banded = app.banded();
+    let words = banded.map_or_else(|| "regions".to_owned(), |side| format!("regions ({side})"));
+    put(cells, parts.bands, &words, theme.faint());
     if lanes > room {
         // What has no line of its own is told of, and drawn by each thread's line of tasks.
         let text = format!("({} more: o)", lanes - room);
@@ -40,7 +42,7 @@ pub(super) fn regions(app: &App, theme: &Theme, parts: &TimelineParts, cells: &m
     let place = from(parts.bands, parts.label);
     let within = timeline.regions().within(app.timeline.range.clone());
     for (number, band) in within.enumerate() {
-        if band.lane >= room {
+        if band.lane >= room || banded.is_some_and(|side| app.origin(band.thread) != side) {
             continue;
         }
         let line = Rect {
