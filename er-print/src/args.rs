@@ -40,7 +40,18 @@ impl Invocation {
                 invocation.experiments.push(word.clone());
                 continue;
             };
-            let command = commands::find(name.strip_prefix('-').unwrap_or(name))?;
+            let name = name.strip_prefix('-').unwrap_or(name);
+            let command = match commands::find(name) {
+                // A type of index object that a command before this one defines.
+                Err(_) if invocation.defines(name) => {
+                    invocation.steps.push(Step {
+                        command: commands::find("indxobj")?,
+                        arguments: vec![name.to_owned()],
+                    });
+                    continue;
+                }
+                found => found?,
+            };
             let arguments = command.take(rest);
             rest = &rest[arguments.len()..];
             command.check(arguments)?;
@@ -50,6 +61,15 @@ impl Invocation {
             });
         }
         Ok(invocation)
+    }
+
+    fn defines(&self, name: &str) -> bool {
+        let defines = |step: &Step| {
+            let first = step.arguments.first();
+            step.command.name == "indxobj_define"
+                && first.is_some_and(|known| known.eq_ignore_ascii_case(name))
+        };
+        self.steps.iter().any(defines)
     }
 
     fn needs_experiment(&self) -> bool {

@@ -38,9 +38,19 @@ pub(crate) fn run_line(session: &mut Session<'_>, line: &str) -> Result<(), Stop
     let Some((name, arguments)) = words.split_first() else {
         return Ok(());
     };
-    let command = commands::find(name.strip_prefix('-').unwrap_or(name))?;
-    let action = command.check(arguments)?;
-    action(session, arguments)
+    let name = name.strip_prefix('-').unwrap_or(name);
+    let types = &session.settings.index_types;
+    let defined = types
+        .iter()
+        .any(|(known, _)| known.eq_ignore_ascii_case(name));
+    let (command, arguments) = match commands::find(name) {
+        Err(_) if defined && arguments.is_empty() => {
+            (commands::find("indxobj")?, vec![name.to_owned()])
+        }
+        found => (found?, arguments.to_vec()),
+    };
+    let action = command.check(&arguments)?;
+    action(session, &arguments)
 }
 
 /// Runs a file of commands, up to the first that fails; its message names the line.

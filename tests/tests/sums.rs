@@ -430,7 +430,12 @@ fn of_experiments_at_hand() {
     let mut faults = Vec::new();
     for path in std::env::split_paths(&paths).collect::<Vec<PathBuf>>() {
         let found = check(&path);
-        println!("{}: {} faults", path.display(), found.len());
+        println!(
+            "{}: {} faults\n{}",
+            path.display(),
+            found.len(),
+            found.join("\n")
+        );
         faults.extend(
             found
                 .iter()

@@ -94,7 +94,11 @@ impl Symbols {
                 let around = || debug.function_around(function.start, line?);
                 (named.or_else(around), line)
             }
-            Compiler::Flang => (named, of_flang(debug, &function)),
+            Compiler::Flang => {
+                let parent = named.as_deref().and_then(|name| self.named(name));
+                let declared = parent.and_then(|parent| debug.decl_line(parent.start));
+                (named, of_flang(debug, &function, declared))
+            }
         };
         Some(Outlined { parent, line, file })
     }
@@ -124,11 +128,16 @@ fn of_clang(debug: &DebugInfo, function: &Function) -> Option<u32> {
 }
 
 /// flang says nothing of the directive. The first row that belongs to the function itself, and
-/// not to something inlined, is the first statement's.
-fn of_flang(debug: &DebugInfo, function: &Function) -> Option<u32> {
+/// not to something inlined, is the first statement's; but before it may stand what the function
+/// does with the arguments of its parent, at the line where that is declared.
+fn of_flang(debug: &DebugInfo, function: &Function, declared: Option<u32>) -> Option<u32> {
     let rows = debug.rows(function.start, end(function));
-    let own = rows.iter().find(|row| debug.lines(row.svma).len() == 1);
-    Some(own?.line)
+    let mut own = rows.iter().filter(|row| debug.lines(row.svma).len() == 1);
+    let first = own.next()?;
+    match declared == Some(first.line) {
+        true => Some(own.find(|row| row.line != first.line).unwrap_or(first).line),
+        false => Some(first.line),
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use omp_model::profile::Callee;
 use omp_model::spelling::nearest;
 use omp_model::symbols::{Function, FunctionId, Place};
 use omp_model::views::functions::List;
-use omp_model::views::names::{NameForm, NameStyle, Names};
+use omp_model::views::names::{NameForm, NameStyle, Names, unqualified};
 use omp_model::views::{Request, Row, annotated, functions as view, lines as line_view};
 use serde_json::{Map, Value, json};
 
@@ -170,6 +170,15 @@ pub(crate) fn choose<'a>(
             .iter()
             .filter(|row| is_called(&scene.names, row, name))
             .collect();
+    }
+    if found.is_empty() {
+        // A function of that name in some scope.
+        let bare = |row: &&Row| {
+            symbol(&scene.names, row).is_some_and(|(_, function)| {
+                function.outlined.is_none() && unqualified(&function.name) == name
+            })
+        };
+        found = list.rows.iter().filter(bare).collect();
     }
     found.sort_by_key(|row| row.code.map(|code| (code.module, code.address)));
     match (found.as_slice(), number) {

@@ -148,7 +148,10 @@ impl Report {
                 "cannot read the load object {object}: {why}; setpath, addpath or pathmap tell \
                  where it is"
             ),
-            missing => format!("{object} {missing}"),
+            missing => {
+                let shown = found.as_ref().map(|path| path.display().to_string());
+                format!("{} {missing}", shown.as_deref().unwrap_or(&object))
+            }
         });
         let times = listing.rows.iter().filter_map(|row| row.times.as_ref());
         let hot = Hot::new(scene, times, places.instruction_hot);

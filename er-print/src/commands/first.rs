@@ -1,6 +1,6 @@
 //! What `overview` begins with: what to do first, and how well the threads were used.
 
-use omp_model::views::openmp::advice::{LEAST, Loss, losses};
+use omp_model::views::openmp::advice::{CROWDED as NO_CPU, LEAST, Loss, losses};
 use omp_model::views::openmp::budget::{Budget, ready};
 use omp_model::views::openmp::efficiency::{Efficiency, Run, efficiency};
 use omp_model::views::openmp::regions::regions;
@@ -48,7 +48,8 @@ impl First {
 
     pub(super) fn losses_text(&self) -> String {
         let mut report = "What to do first\n".to_owned();
-        report.push_str(&self.crowded());
+        let crowded = self.crowded();
+        report.push_str(&crowded);
         if self.losses.is_empty() {
             let least = 100.0 * LEAST;
             report.push_str(&format!(
@@ -58,14 +59,18 @@ impl First {
         for (number, loss) in (1..).zip(self.losses.iter().take(LARGEST)) {
             let to = loss.reason.words();
             report.push_str(&format!(
-                "  {number}. {}: {} s of {} s ({:.1} %) lost to {to}: {}; {}\n",
+                "  {number}. {}: {} s of {} s ({:.1} %) lost to {to}: {}",
                 loss.spot.short(),
                 text::seconds(loss.seconds),
                 text::seconds(self.run.wall),
                 100.0 * loss.share,
                 loss.finding,
-                loss.hint,
             ));
+            // Said once is enough.
+            if crowded.is_empty() || loss.hint != NO_CPU {
+                report.push_str(&format!("; {}", loss.hint));
+            }
+            report.push('\n');
         }
         report
     }

@@ -200,19 +200,12 @@ pub(crate) fn experiments(session: &mut Session<'_>, _: &[String]) -> Result<(),
     })
 }
 
-/// Says that there are none.
+/// Time by sample point.
 pub(crate) fn samples(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
-    let report = {
-        let scene = session.scene()?;
-        match scene.settings.print {
-            PrintMode::Text => format!(
-                "No sample points: this recorder takes none; Seconds shows the course of the run\n\n{}",
-                footer(&scene)
-            ),
-            PrintMode::Json => json::report(&scene, "Samples", &[], Vec::new()),
-        }
-    };
-    session.print(&report)
+    let title = "Sample points: none is recorded, all of a run is the first one's";
+    print(session, "Samples", title, |scene, metrics| {
+        indexes::samples(scene.profile, metrics)
+    })
 }
 
 fn print(
@@ -292,6 +285,7 @@ fn index_json(scene: &Scene<'_>, view: &str, rows: &[IndexRow]) -> String {
         object.insert("name".to_owned(), json!(row.key.name()));
         let field = match row.key {
             Key::Cpu(_) | Key::UnknownCpu | Key::OffCpu => "cpu",
+            Key::Sample(_) => "sample",
             Key::Second(_) => "second",
             Key::Process(_) => "pid",
             Key::Experiment(_) => "experiment",

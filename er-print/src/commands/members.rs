@@ -20,29 +20,46 @@ struct Listing {
     rows: Vec<(Vec<String>, Value)>,
 }
 
-fn print(
+/// Prints what an experiment is made of, whatever time a filter keeps of it.
+fn print_facts(
+    session: &mut Session<'_>,
+    view: &str,
+    make: impl Fn(&Scene<'_>) -> Listing,
+) -> Result<(), Stop> {
+    let report = {
+        let mut scene = session.scene()?;
+        scene.notices.clear();
+        report(&scene, view, make(&scene))
+    };
+    session.print(&report)
+}
+
+/// Prints times, under the filter in force.
+fn print_times(
     session: &mut Session<'_>,
     view: &str,
     make: impl Fn(&Scene<'_>) -> Listing,
 ) -> Result<(), Stop> {
     let report = {
         let scene = session.scene()?;
-        let mut listing = make(&scene);
-        listing.rows.truncate(scene.limited(listing.rows.len()));
-        match scene.settings.print {
-            PrintMode::Text => {
-                let rows: Vec<Vec<String>> =
-                    listing.rows.into_iter().map(|(cells, _)| cells).collect();
-                let table = ruled(scene.settings.layout, &listing.headings, &rows);
-                format!("{table}\n{}", footer(&scene))
-            }
-            PrintMode::Json => {
-                let rows = listing.rows.into_iter().map(|(_, row)| row).collect();
-                json::report(&scene, view, &[], rows)
-            }
-        }
+        report(&scene, view, make(&scene))
     };
     session.print(&report)
+}
+
+fn report(scene: &Scene<'_>, view: &str, mut listing: Listing) -> String {
+    listing.rows.truncate(scene.limited(listing.rows.len()));
+    match scene.settings.print {
+        PrintMode::Text => {
+            let rows: Vec<Vec<String>> = listing.rows.into_iter().map(|(cells, _)| cells).collect();
+            let table = ruled(scene.settings.layout, &listing.headings, &rows);
+            format!("{table}\n{}", footer(scene))
+        }
+        PrintMode::Json => {
+            let rows = listing.rows.into_iter().map(|(_, row)| row).collect();
+            json::report(scene, view, &[], rows)
+        }
+    }
 }
 
 /// The experiments.
@@ -74,7 +91,7 @@ pub(crate) fn experiment_list(session: &mut Session<'_>, _: &[String]) -> Result
             (cells, row)
         })
         .collect();
-    print(session, "experiment_list", |_| Listing {
+    print_facts(session, "experiment_list", |_| Listing {
         headings: vec!["ID", "PID", "Seconds", "Experiment", "Command"],
         rows: facts.clone(),
     })
@@ -82,7 +99,7 @@ pub(crate) fn experiment_list(session: &mut Session<'_>, _: &[String]) -> Result
 
 /// The sample points: none is recorded, so that all of a run is the interval of the first.
 pub(crate) fn sample_list(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
-    print(session, "sample_list", |scene| {
+    print_facts(session, "sample_list", |scene| {
         let seconds = scene.recording.experiment.duration().seconds();
         let cells = ["1", "0.000", &text::seconds(seconds), "whole run"];
         Listing {
@@ -97,7 +114,7 @@ pub(crate) fn sample_list(session: &mut Session<'_>, _: &[String]) -> Result<(),
 
 /// The kernel's threads.
 pub(crate) fn lwp_list(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
-    print(session, "lwp_list", |scene| {
+    print_times(session, "lwp_list", |scene| {
         let rows = threads(scene.profile, scene.names.tables, &[Metric::Total]);
         let row = |row: &omp_model::views::threads::ThreadRow| {
             let experiment = scene.recording.origins.get(row.thread.index());
@@ -143,7 +160,7 @@ pub(crate) fn cpu_list(session: &mut Session<'_>, _: &[String]) -> Result<(), St
         let report = compare::cpus(&beside)?;
         return session.print(&report);
     }
-    print(session, "cpu_list", |scene| {
+    print_facts(session, "cpu_list", |scene| {
         let counts = cpu_samples(scene);
         let all: u64 = counts.values().sum();
         let row = |(cpu, count): (&u16, &u64)| {
@@ -161,7 +178,7 @@ pub(crate) fn cpu_list(session: &mut Session<'_>, _: &[String]) -> Result<(), St
 
 /// Load objects whose symbols are missing.
 pub(crate) fn objects(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
-    print(session, "objects", |scene| {
+    print_facts(session, "objects", |scene| {
         let row = |(module, why): &(omp_model::ids::ModuleId, String)| {
             let name = scene.names.object_name(*module);
             let path = scene.names.tables.modules.get(module.0);
@@ -256,7 +273,7 @@ fn resources(session: &mut Session<'_>, view: &str) -> Result<(), Stop> {
         let report = compare::resources(&beside, view)?;
         return session.print(&report);
     }
-    print(session, view, |scene| {
+    print_times(session, view, |scene| {
         let row = |fact: Resource| {
             let shown = match fact.decimals {
                 0 => format!("{}", fact.value),

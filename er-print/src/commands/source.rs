@@ -10,7 +10,7 @@ use omp_model::profile::Callee;
 use omp_model::spelling::nearest;
 use omp_model::symbols::{FileId, FunctionId};
 use omp_model::views::annotated::{FileTimes, Happened, LineTimes, Note, file_times};
-use omp_model::views::names::{base_name, pseudo, without_parameters};
+use omp_model::views::names::{base_name, pseudo, unqualified, without_parameters};
 use serde_json::{Value, json};
 
 use super::compare::{self, Beside};
@@ -55,21 +55,33 @@ pub(crate) fn source(session: &mut Session<'_>, arguments: &[String]) -> Result<
     session.print(&report)
 }
 
-/// The functions of a name in any form, those that have a symbol.
+/// The functions of a name in any form, those that have a symbol; if there is none, those that
+/// have that name in some scope.
 pub(crate) fn functions_named(scene: &Scene<'_>, name: &str) -> Vec<FunctionId> {
     let called = |id: &FunctionId| {
         let forms = scene.names.forms(Callee::Function(*id));
         forms.iter().any(|form| form == name)
     };
-    let all = (0..).map(FunctionId);
-    let all = all.take(scene.names.symbols.functions.len());
-    all.filter(called).collect()
+    let all = || {
+        let ids = (0..).map(FunctionId);
+        ids.take(scene.names.symbols.functions.len())
+    };
+    let found: Vec<FunctionId> = all().filter(called).collect();
+    if !found.is_empty() {
+        return found;
+    }
+    let function = |id: &FunctionId| &scene.names.symbols.functions[id.0 as usize];
+    let bare = |id: &FunctionId| {
+        let function = function(id);
+        function.outlined.is_none() && unqualified(&function.name) == name
+    };
+    all().filter(bare).collect()
 }
 
 /// The files of functions of a name that were inlined wherever they are called.
 fn files_of_inlined(scene: &Scene<'_>, name: &str) -> Vec<FileId> {
     let frames = scene.names.symbols.frames.iter();
-    let called = |function: &str| function == name || without_parameters(function) == name;
+    let called = |function: &str| function == name || unqualified(function) == name;
     let mut files: Vec<FileId> = frames
         .flat_map(|frame| &frame.places)
         .filter(|at| at.function.as_deref().is_some_and(called))

@@ -22,6 +22,8 @@ pub enum Key {
     OffCpu,
     /// A second since the recording began, from 0.
     Second(u32),
+    /// The interval that a sample point ends, from 1.
+    Sample(u32),
     /// A process, by the kernel's number.
     Process(i32),
     /// An experiment, from 1.
@@ -38,6 +40,7 @@ impl Key {
             Key::UnknownCpu => "<Unknown CPU>".to_owned(),
             Key::OffCpu => "<Off CPU>".to_owned(),
             Key::Second(second) => format!("Second {second}"),
+            Key::Sample(number) => format!("Sample {number}"),
             Key::Process(pid) => format!("Process {pid}"),
             Key::Experiment(number) => format!("Experiment {number}"),
             Key::Value(value) => value.to_string(),
@@ -49,7 +52,9 @@ impl Key {
         match self {
             Key::Cpu(cpu) => Some(i64::from(cpu)),
             Key::UnknownCpu | Key::OffCpu => None,
-            Key::Second(number) | Key::Experiment(number) => Some(i64::from(number)),
+            Key::Second(number) | Key::Sample(number) | Key::Experiment(number) => {
+                Some(i64::from(number))
+            }
             Key::Process(pid) => Some(i64::from(pid)),
             Key::Value(value) => Some(value),
         }
@@ -97,6 +102,16 @@ pub fn seconds(profile: &Profile, metrics: &[Metric]) -> Vec<IndexRow> {
     let mut rows = Rows::new(metrics);
     for item in &profile.items {
         rows.add(Key::Second(item.slice), item, 1.0);
+    }
+    rows.finish()
+}
+
+/// Time by sample point: none is recorded, so that all of a run is the interval of the first, as
+/// the filter's word `SAMPLE` has it.
+pub fn samples(profile: &Profile, metrics: &[Metric]) -> Vec<IndexRow> {
+    let mut rows = Rows::new(metrics);
+    for item in &profile.items {
+        rows.add(Key::Sample(1), item, 1.0);
     }
     rows.finish()
 }

@@ -118,6 +118,15 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// Where an address lies in its function, by the function's short name: `foo + 0x00000012`.
+    pub(super) fn offset(&self, frame: FrameId) -> Option<String> {
+        let (_, function) = self.symbols.function_of(frame)?;
+        let at = self.tables.frames.get(frame.0)?;
+        let offset = at.address.wrapping_sub(function.address);
+        let name = without_parameters(&function.name);
+        Some(format!("{name} + 0x{offset:08x}"))
+    }
+
     /// The function that a row is of, if its bounds are known.
     pub fn function_of(&self, callee: Callee) -> Option<&'a Function> {
         match callee {
@@ -355,6 +364,34 @@ pub fn without_parameters(name: &str) -> &str {
         }
     }
     name
+}
+
+/// A function's name without its scopes, parameters and template arguments: `apply` of
+/// `void phys::Field<double>::apply<F>(F)`, `smooth` of `kernels::smooth`.
+pub fn unqualified(name: &str) -> &str {
+    let name = without_parameters(name);
+    let mut depth = 0_u32;
+    let mut start = 0;
+    let mut end = name.len();
+    for (at, byte) in name.bytes().enumerate() {
+        match byte {
+            // An operator's own brackets come after its word.
+            _ if name[start..].starts_with("operator") => break,
+            b'<' => {
+                if depth == 0 {
+                    end = at;
+                }
+                depth += 1;
+            }
+            b'>' => depth = depth.saturating_sub(1),
+            b':' | b' ' if depth == 0 => {
+                start = at + 1;
+                end = name.len();
+            }
+            _ => {}
+        }
+    }
+    name.get(start..end.max(start)).unwrap_or(name)
 }
 
 /// The last part of a path.

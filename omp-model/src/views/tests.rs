@@ -5,7 +5,7 @@ use written::Written;
 use super::calltree::{TreeRow, calltree};
 use super::functions::functions;
 use super::lines::lines;
-use super::names::{NameForm, NameStyle, Names, without_parameters};
+use super::names::{NameForm, NameStyle, Names, unqualified, without_parameters};
 use super::neighbours::{Neighbours, callers_callees};
 use super::notices::{Notice, notices};
 use super::threads::threads;
@@ -283,6 +283,22 @@ fn parameters_end_a_name_and_operators_do_not() {
     assert_eq!(without_parameters("A::operator->()"), "A::operator->");
     assert_eq!(without_parameters("f<void (int)>(char)"), "f<void (int)>");
     assert_eq!(without_parameters("main"), "main");
+    for (name, bare) in [
+        ("main", "main"),
+        ("kernels::smooth", "smooth"),
+        ("f(int)", "f"),
+        (
+            "void phys::Field<double, 200000>::apply<main::$_0>(main::$_0)",
+            "apply",
+        ),
+        ("(anonymous namespace)::f(int)", "f"),
+        ("A::operator<(A)", "operator<"),
+        ("A<B::C>::operator()(int) const", "operator()"),
+        ("f<void (int)>(char)", "f"),
+        ("", ""),
+    ] {
+        assert_eq!(unqualified(name), bare, "{name}");
+    }
 }
 
 #[test]

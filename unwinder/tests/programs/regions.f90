@@ -29,6 +29,18 @@ contains
     !$omp end single
     !$omp end parallel
   end subroutine tasks
+
+  subroutine smooth(u, v, n)
+    integer, intent(in) :: n
+    real(8), intent(in) :: u(n)
+    real(8), intent(out) :: v(n)
+    integer :: i
+    !$omp parallel do ! parent smooth
+    do i = 2, n - 1
+      v(i) = u(i - 1) + u(i + 1)
+    end do
+    !$omp end parallel do
+  end subroutine smooth
 end module work
 
 subroutine alone(n)
@@ -42,7 +54,10 @@ end subroutine alone
 program regions
   use work
   implicit none
+  real(8) :: u(9) = 1, v(9)
   call simple(10)
+  call smooth(u, v, 9)
+  sink = sink + v(2)
   call tasks(3)
   call alone(2)
   !$omp parallel ! parent main program

@@ -62,6 +62,10 @@ pub struct Loss {
     pub hint: String,
 }
 
+/// What to try where threads find no CPU.
+pub const CROWDED: &str = "use no more threads than there are CPUs free (OMP_NUM_THREADS), and \
+                           bind them (OMP_PROC_BIND=true)";
+
 /// The least share of a run that is worth a word.
 pub const LEAST: f64 = 0.01;
 

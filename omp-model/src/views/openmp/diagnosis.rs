@@ -1,5 +1,6 @@
 //! What the numbers of a region show, and what follows from that.
 
+use super::advice::CROWDED;
 use super::gain::Cause;
 use super::regions::RegionRow;
 use crate::ids::ThreadId;
@@ -88,10 +89,6 @@ pub(super) fn explain(names: &Names<'_>, row: &RegionRow, cause: Cause) -> (Stri
     }
     (finding, hint.to_owned())
 }
-
-/// What to do where threads find no CPU.
-const CROWDED: &str = "use no more threads than there are CPUs free (OMP_NUM_THREADS), and bind \
-                       them (OMP_PROC_BIND=true)";
 
 /// Seconds of thread time that it takes to make a task, hand it out and end it: LLVM's and GNU's
 /// runtimes need between a half and three microseconds.

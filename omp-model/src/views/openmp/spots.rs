@@ -161,7 +161,14 @@ impl Bodies {
     pub(super) fn of(&self, names: &Names<'_>, context: ContextId) -> (String, Spot) {
         let body = self.0.get(&context).copied();
         let name = names.name(body.unwrap_or(Callee::Construct(context)));
-        (name, Spot::of_construct(names, context, body))
+        let spot = Spot::of_construct(names, context, body);
+        // Without a line and a body, the call alone tells one construct of a function from others.
+        let call = names.call_of(context).filter(|_| body.is_none());
+        let call = call.filter(|_| spot.line.is_none());
+        match call.and_then(|call| names.offset(call)) {
+            Some(place) => (format!("{name} [{place}]"), spot),
+            None => (name, spot),
+        }
     }
 }
 
