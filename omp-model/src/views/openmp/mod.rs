@@ -12,6 +12,8 @@ pub mod spots;
 pub mod tasks;
 
 #[cfg(test)]
+mod advice_tests;
+#[cfg(test)]
 mod random_tests;
 #[cfg(test)]
 mod stage;

@@ -163,8 +163,9 @@ impl Bodies {
         let name = names.name(body.unwrap_or(Callee::Construct(context)));
         let spot = Spot::of_construct(names, context, body);
         // Without a line and a body, the call alone tells one construct of a function from others.
-        let call = names.call_of(context).filter(|_| body.is_none());
-        let call = call.filter(|_| spot.line.is_none());
+        let bare = body.is_none_or(|body| matches!(body, Callee::Construct(_)));
+        let call = names.call_of(context);
+        let call = call.filter(|_| bare && spot.line.is_none());
         match call.and_then(|call| names.offset(call)) {
             Some(place) => (format!("{name} [{place}]"), spot),
             None => (name, spot),

@@ -1,0 +1,218 @@
+//! What is said first of runs whose losses are known by construction.
+
+use super::advice::{Reason, losses};
+use super::gain::Cause;
+use super::stage::{MS, Stage};
+use super::tests::{ROOT, close, rows, run, unbalanced};
+use crate::ids::{Nanos, ThreadId};
+use crate::rows::TaskSum;
+use crate::state::{Presence, State};
+use crate::tables::ContextKind;
+
+#[test]
+fn the_largest_loss_is_said_first_with_what_follows_from_it() {
+    let stage = unbalanced();
+    let (profile, measured) = (stage.profile(), stage.measured());
+    let found = losses(
+        &profile,
+        &stage.names(),
+        &measured,
+        &rows(&stage),
+        &run(&stage),
+    );
+    let reasons: Vec<Reason> = found.iter().map(|loss| loss.reason).collect();
+    assert_eq!(reasons, [Reason::Region(Cause::Imbalance), Reason::Serial]);
+    close(found[0].seconds, 0.225);
+    close(found[0].share, 0.45);
+    assert_eq!(found[0].finding, "thread 100 works 2.3 times the mean");
+    assert!(found[0].hint.starts_with("try schedule(dynamic)"));
+    // Three of four threads idle for 100 ms.
+    close(found[1].seconds, 0.075);
+}
+
+fn first_finding(stage: &Stage) -> String {
+    let (profile, measured) = (stage.profile(), stage.measured());
+    let found = losses(
+        &profile,
+        &stage.names(),
+        &measured,
+        &rows(stage),
+        &run(stage),
+    );
+    found[0].finding.clone()
+}
+
+/// Two threads that work and then wait, in instances that are all alike.
+fn even(instances: u32) -> Stage {
+    let mut stage = Stage::new(2, 100);
+    let region = stage.construct(ROOT, ContextKind::Region, 0x40);
+    for thread in 0..2 {
+        stage.run(thread, State::Work, region, 40);
+        stage.run(thread, State::ImplicitBarrier, region, 60);
+    }
+    stage.instance(region, 0, 100, &[40, 40]);
+    stage.region_sums[0].instances = instances;
+    stage
+}
+
+#[test]
+fn the_cause_of_imbalance_is_told_apart() {
+    // One thread does everything, as in a single construct.
+    let mut stage = Stage::new(4, 100);
+    let region = stage.construct(ROOT, ContextKind::Region, 0x40);
+    stage.run(0, State::Work, region, 100);
+    for thread in 1..4 {
+        stage.run(thread, State::ImplicitBarrier, region, 100);
+    }
+    stage.instance(region, 0, 100, &[100, 0, 0, 0]);
+    assert_eq!(
+        first_finding(&stage),
+        "thread 100 does 100 % of the work alone"
+    );
+
+    // The heavy thread is another one each time.
+    let mut stage = Stage::new(2, 200);
+    let region = stage.construct(ROOT, ContextKind::Region, 0x40);
+    for (heavy, light) in [(0, 1), (1, 0)] {
+        stage.run(heavy, State::Work, region, 100);
+        stage.run(light, State::Work, region, 20);
+        stage.run(light, State::ImplicitBarrier, region, 80);
+        stage.instance(region, 0, 100, &[100, 20]);
+    }
+    assert_eq!(
+        first_finding(&stage),
+        "the work is uneven (load balance 0.60), each time on another thread"
+    );
+
+    assert_eq!(
+        first_finding(&even(1)),
+        "the work is even (load balance 1.00)"
+    );
+    assert_eq!(
+        first_finding(&even(5_000)),
+        "entered 5000 times for 20.0 us each"
+    );
+
+    // Even work, but the barrier's threads find no CPU.
+    let mut stage = Stage::new(2, 100);
+    let region = stage.construct(ROOT, ContextKind::Region, 0x40);
+    let ready = (State::ImplicitBarrier, Presence::Preempted);
+    for thread in 0..2 {
+        stage.run(thread, State::Work, region, 40);
+        stage.be(thread, ready, region, 60);
+    }
+    stage.instance(region, 0, 100, &[40, 40]);
+    assert_eq!(
+        first_finding(&stage),
+        "the work is even (load balance 1.00); threads were ready to run for 0.120 s and had no CPU"
+    );
+    close(
+        super::budget::ready(&stage.profile(), &stage.tables).1,
+        0.12,
+    );
+
+    // One thread does a little more of the work, which is not why the others wait.
+    let mut stage = Stage::new(2, 100);
+    let region = stage.construct(ROOT, ContextKind::Region, 0x40);
+    for (thread, work) in [(0, 16), (1, 10)] {
+        stage.run(thread, State::Work, region, work);
+        stage.run(thread, State::ImplicitBarrier, region, 100 - work);
+    }
+    stage.instance(region, 0, 100, &[16, 10]);
+    let found = first_finding(&stage);
+    assert!(found.contains("explains little of it"), "{found}");
+}
+
+/// What is to be done about waits depends on what the waiting threads wait for.
+#[test]
+fn the_cause_of_other_losses_is_told_apart() {
+    // A thread waits for tasks: few long ones, then so many that they cost more than they do.
+    let waiting = |count: u32, work: u64| {
+        let mut stage = Stage::new(2, 100);
+        let region = stage.construct(ROOT, ContextKind::Region, 0x40);
+        let task = stage.construct(region, ContextKind::Task, 0x50);
+        stage.run(0, State::TaskWait, region, 100);
+        stage.run(1, State::Work, task, 100);
+        stage.instance(region, 0, 100, &[0, 100]);
+        stage.task_sums = vec![TaskSum {
+            slice: 0,
+            context: task,
+            thread: ThreadId(1),
+            instances: count,
+            elsewhere: count,
+            work: Nanos(work * MS),
+            least: Nanos(0),
+            most: Nanos(work * MS),
+            squares: 0,
+        }];
+        first_finding(&stage)
+    };
+    assert_eq!(waiting(2, 100), "0.100 s on 2 threads");
+    assert_eq!(
+        waiting(20_000, 100),
+        "20000 tasks do 5.0 us of work each, about what it takes to make one"
+    );
+    // Too few to lose that much to.
+    assert_eq!(waiting(200, 1), "0.100 s on 2 threads");
+
+    // In the runtime, or not there yet.
+    let [inside, late] = [State::Overhead, State::Idle].map(|state| {
+        let mut stage = Stage::new(2, 100);
+        let region = stage.construct(ROOT, ContextKind::Region, 0x40);
+        stage.run(0, State::Work, region, 100);
+        let context = if state == State::Idle { ROOT } else { region };
+        stage.run(1, state, context, 40);
+        stage.run(1, State::Work, region, 60);
+        stage.instance(region, 0, 100, &[100, 60]);
+        first_finding(&stage)
+    });
+    assert_eq!(inside, "0.040 s of thread time inside the runtime");
+    assert_eq!(late, "threads came 0.040 s late to their team");
+
+    // Who waits for a lock and has no CPU would not have it sooner for another lock.
+    let mut stage = Stage::new(2, 100);
+    let region = stage.construct(ROOT, ContextKind::Region, 0x40);
+    stage.run(0, State::Work, region, 100);
+    stage.be(1, (State::Lock, Presence::Preempted), region, 80);
+    stage.run(1, State::Work, region, 20);
+    stage.instance(region, 0, 100, &[100, 20]);
+    assert_eq!(
+        first_finding(&stage),
+        "0.080 s on 2 threads; threads were ready to run for 0.080 s and had no CPU"
+    );
+}
+
+/// Two regions of 20 us: one loss, with both in it.
+#[test]
+fn regions_that_are_too_small_are_one_loss() {
+    let mut stage = even(5_000);
+    // Without symbols, only its kind tells it from the other.
+    let other = stage.construct(ROOT, ContextKind::Teams, 0x80);
+    for thread in 0..2 {
+        stage.run(thread, State::Work, other, 10);
+        stage.run(thread, State::ImplicitBarrier, other, 10);
+    }
+    stage.instance(other, 0, 20, &[10, 10]);
+    stage.region_sums[1].instances = 1_000;
+    stage.end = 120;
+    let (profile, measured) = (stage.profile(), stage.measured());
+    let found = losses(
+        &profile,
+        &stage.names(),
+        &measured,
+        &rows(&stage),
+        &run(&stage),
+    );
+    let [small] = &found[..] else {
+        panic!("one loss: {found:?}");
+    };
+    assert_eq!(small.reason, Reason::Small);
+    close(small.seconds, 0.07);
+    assert!(
+        small
+            .finding
+            .contains("all 2 regions as small as that, entered 6000 times"),
+        "{}",
+        small.finding
+    );
+}
