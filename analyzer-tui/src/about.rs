@@ -79,6 +79,9 @@ pub fn overview(data: &Data, recording: &Recording) -> Table {
     }
 }
 
+/// Characters of a line of advice: it is read whole on the narrowest usual screen.
+const MEASURE: usize = 74;
+
 /// How many losses are told.
 const LOSSES: usize = 3;
 
@@ -103,8 +106,10 @@ fn first(run: &Run, losses: &[Loss], rows: &mut Vec<Row>) {
             loss.seconds,
             run.wall
         )));
-        rows.push(linked(format!("     {}", loss.finding)));
-        rows.push(linked(format!("     {}", loss.hint)));
+        for text in [&loss.finding, &loss.hint] {
+            let lines = wrapped(text, MEASURE).into_iter();
+            rows.extend(lines.map(|line| linked(format!("     {line}"))));
+        }
     }
     rows.push(Row::line(""));
     rows.push(strong(&format!(
@@ -125,6 +130,21 @@ fn first(run: &Run, losses: &[Loss], rows: &mut Vec<Row>) {
         )));
     }
     rows.push(Row::line(""));
+}
+
+/// A text in lines of at most so many characters, broken at spaces.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + word.chars().count() < width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 fn efficiency(node: &Efficiency, depth: usize, rows: &mut Vec<Row>) {

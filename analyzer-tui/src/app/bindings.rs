@@ -26,14 +26,25 @@ const fn shifted(mut binding: Binding) -> Binding {
     binding
 }
 
+/// What the mouse does, for the help: no key does it.
+const fn mouse(help: &'static str) -> Binding {
+    key(&[], "mouse", help, "", Action::Help)
+}
+
 use KeyCode::{
-    BackTab, Backspace, Char, Down, End, Enter, Home, Left, PageDown, PageUp, Right, Tab, Up,
+    BackTab, Backspace, Char, Down, End, Enter, F, Home, Left, PageDown, PageUp, Right, Tab, Up,
 };
 
 /// The keys of every view.
 pub(super) const EVERYWHERE: &[Binding] = &[
-    key(&[Char('?')], "?", "these keys", "keys", Action::Help),
-    key(&[Char('q')], "q", "quit", "quit", Action::Quit),
+    key(
+        &[Char('?'), F(1)],
+        "? F1",
+        "these keys",
+        "keys",
+        Action::Help,
+    ),
+    key(&[Char('q'), F(10)], "q F10", "quit", "quit", Action::Quit),
     key(
         &[Tab],
         "Tab",
@@ -63,8 +74,8 @@ pub(super) const EVERYWHERE: &[Binding] = &[
         Action::Compare,
     ),
     key(
-        &[Char('f')],
-        "f",
+        &[Char('f'), F(4)],
+        "f F4",
         "filter: edit the expression",
         "filter",
         Action::Filter,
@@ -93,7 +104,13 @@ pub(super) const EVERYWHERE: &[Binding] = &[
 ];
 
 pub(super) const SEARCH: &[Binding] = &[
-    key(&[Char('/')], "/", "find a name", "find", Action::Search),
+    key(
+        &[Char('/'), F(3)],
+        "/ F3",
+        "find a name",
+        "find",
+        Action::Search,
+    ),
     key(
         &[Char('n')],
         "n",
@@ -153,10 +170,17 @@ pub(super) const ROWS: &[Binding] = &[
         "",
         Action::Move(Motion::Last),
     ),
+    mouse("a click selects, a second one is Enter; the wheel moves"),
 ];
 
 pub(super) const TIMES: &[Binding] = &[
-    key(&[Char('s')], "s", "choose the order", "sort", Action::Sort),
+    key(
+        &[Char('s'), F(6)],
+        "s F6",
+        "choose the order",
+        "sort",
+        Action::Sort,
+    ),
     key(
         &[Char('v')],
         "v",
@@ -269,6 +293,7 @@ pub(super) const FLAME: &[Binding] = &[
         "hot path",
         Action::HotPath,
     ),
+    mouse("a click selects, a second one zooms"),
 ];
 
 pub(super) const TIMELINE: &[Binding] = &[
@@ -395,12 +420,13 @@ pub(super) const TIMELINE: &[Binding] = &[
         "box",
         Action::Box,
     ),
+    mouse("the wheel zooms, a drag moves, a click selects"),
 ];
 
 pub(super) const FIND_THREAD: &[Binding] = &[
     key(
-        &[Char('/')],
-        "/",
+        &[Char('/'), F(3)],
+        "/ F3",
         "find a thread by its number or kind",
         "find",
         Action::Search,
