@@ -30,7 +30,7 @@ use crate::world::{self, Defaults, Happening};
 const SOON: Duration = Duration::from_millis(40);
 
 /// How long a view may take to be made before the screen says that it is being made.
-const AT_ONCE: Duration = Duration::from_millis(20);
+const AT_ONCE: Duration = Duration::from_millis(12);
 
 /// How often it is asked whether a program that is recorded has named its experiment.
 const NAMED: Duration = Duration::from_millis(50);
