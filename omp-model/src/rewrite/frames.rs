@@ -1,6 +1,6 @@
 //! What the frames of a machine stack are: the kernel's, the OpenMP runtime's, or the user's.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ids::{ContextId, FrameId, ModuleId, StackId};
 use crate::profile::Callee;
@@ -143,6 +143,18 @@ impl<'a> Facts<'a> {
                 self.mark_user(function.module);
             }
         }
+        // Who calls an entry point has constructs, also where none of their bodies is ever seen,
+        // as they end in jumps.
+        let callers = self.tables.stacks.rows().iter().filter_map(|row| {
+            let (caller, _) = self.top(row.callers)?;
+            match row.entry {
+                StackEntry::Frame(frame) if self.is_entry(frame) => Some(self.module(caller)),
+                _ => None,
+            }
+        });
+        for module in callers.collect::<FxHashSet<_>>() {
+            self.mark_user(module);
+        }
         for (index, module) in self.tables.modules.rows().iter().enumerate() {
             if self
                 .tables
@@ -153,6 +165,12 @@ impl<'a> Facts<'a> {
                 self.mark_user(ModuleId(index as u32));
             }
         }
+    }
+
+    fn is_entry(&self, frame: FrameId) -> bool {
+        let function = self.function(frame);
+        let entry = function.is_some_and(|f| self.functions[f.0 as usize].entry);
+        entry && self.runtime(self.module(frame)) != RuntimeKind::None
     }
 
     fn mark_user(&mut self, module: ModuleId) {

@@ -364,3 +364,23 @@ fn threads_of_a_runtime_that_is_not_heard_are_told_by_their_stacks() {
         ),
     );
 }
+
+#[test]
+fn a_library_that_calls_the_runtime_works_for_itself_where_its_bodies_end_in_jumps() {
+    let mut world = World::new();
+    let stacks = [
+        format!("L:kernel R:?+1 R:GOMP_parallel L:solve {MAIN}"),
+        format!("L:kernel R:?+1 {TEAM}"),
+        format!("malloc R:?+1 R:GOMP_parallel L:solve {MAIN}"),
+    ];
+    let state = (State::Outside, ContextId::ROOT);
+    let moments = stacks.map(|stack| world.moment(&stack, state, ThreadKind::Outside));
+    assert_eq!(
+        world.user(&moments),
+        [
+            "kernel solve main __libc_start_main _start",
+            "kernel",
+            "<ImplicitBarrier> solve main __libc_start_main _start",
+        ]
+    );
+}
