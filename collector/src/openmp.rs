@@ -190,8 +190,9 @@ impl OpenMp {
             let over = slot
                 .thread
                 .map_or(slot.closed, |thread| !processes.is_alive(thread));
-            if slot.tid != 0 && over && slot.next_time().is_none() {
-                self.source.arena.recycle(slot.index);
+            let done = slot.tid != 0 && over && slot.next_time().is_none();
+            // Refused while last records wait that came after the drain: the next round has them.
+            if done && self.source.arena.recycle(slot.index) {
                 slot.tid = 0;
                 slot.thread = None;
             }
