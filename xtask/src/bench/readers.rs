@@ -30,8 +30,9 @@ const MOST: f64 = 300.0;
 /// Reports that take long are made this often at most.
 const LONG: u32 = 3;
 
-/// A word of analyzer's first screen, which no screen before that has.
-const SHOWN: &str = "Func";
+/// A word of the numbers on analyzer's first screen, which stands there when they are computed;
+/// only programs with OpenMP have it.
+const SHOWN: &str = "Efficiency";
 
 /// Reads experiments from a cold cache: a small one, and generated ones of many samples.
 pub(super) fn sizes(bench: &mut Bench) -> Outcome {
@@ -113,9 +114,10 @@ fn screen(bench: &Bench, experiment: &Path) -> Outcome<Usage> {
     until_shown(&mut command, SHOWN, bench.folder())
 }
 
-/// A recording of the application for about a second.
+/// A recording of the repository's application for about a second.
 fn small(bench: &Bench) -> Outcome<PathBuf> {
-    let program = bench.application(3_000)?;
+    let program = bench.compiled("steps.c", &[])?.display().to_string();
+    let program = [program, "3000".to_owned()];
     let folder = bench.folder().to_owned();
     let mut command = COLLECT.command(Rate::Kilohertz, &program, &folder);
     Waits::Spin.pin(&mut command, 2);

@@ -43,12 +43,12 @@ pub(super) fn samples(bench: &mut Bench) -> Outcome {
     for _ in 0..bench.runs.div_ceil(2) {
         // Without a tool the runtime makes no events: what is left is what samples cost.
         let plain = told(bench, &program, &[("OMP_TOOL", "disabled")])?;
-        let a_sample = plain.recording / plain.samples;
+        let a_sample = plain.recording / plain.stacks;
         let unit = ("collect's CPU time a sample, without OpenMP's events", "us");
         let goal = Some(Goal::AtMost(5.0));
         add(bench, "samples", unit, goal, a_sample * 1e6)?;
         let with = told(bench, &program, &[])?;
-        let a_record = (with.recording - a_sample * with.samples) / with.records;
+        let a_record = (with.recording - a_sample * with.stacks) / with.records;
         let unit = (
             "collect's CPU time an OpenMP record, merged and summed",
             "ns",
@@ -64,19 +64,15 @@ pub(super) fn samples(bench: &mut Bench) -> Outcome {
     let bytes = bytes_of(&bench.folder().join("collect.er")) as f64;
     let (name, goal) = ("bytes a sample, all told, on a run of a minute", 4.0);
     let goal = Some(Goal::AtMost(goal));
-    add(
-        bench,
-        "samples",
-        (name, "bytes"),
-        goal,
-        bytes / with.samples,
-    )
+    add(bench, "samples", (name, "bytes"), goal, bytes / with.stacks)
 }
 
 /// What `collect -v` says when it ends.
 #[derive(Debug, PartialEq)]
 pub(super) struct Told {
     pub(super) samples: f64,
+    /// The same and those at switches: all that were unwound and written.
+    pub(super) stacks: f64,
     /// OpenMP records.
     pub(super) records: f64,
     /// Seconds of CPU time to record, and to resolve symbols.
@@ -94,6 +90,7 @@ impl Told {
         let told = || {
             Some(Told {
                 samples: before(" samples,")?,
+                stacks: before(" samples,")? + before(" at switch-out")?,
                 records: before(" OpenMP records in")?,
                 recording: before(" s of CPU time to record,")?,
                 resolving: before(" s to resolve symbols")?,
@@ -175,6 +172,7 @@ mod tests {
         };
         let told = Told {
             samples: 3007.0,
+            stacks: 3019.0,
             records: 1_000_123.0,
             recording: 0.074,
             resolving: 0.012,
