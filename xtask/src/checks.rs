@@ -26,6 +26,9 @@ pub(crate) fn test() -> ExitCode {
         println!("Without Fortran: {sentence}");
     }
     note(packages::cxx("the tests' C++ programs"));
+    if let Err(sentence) = packages::tmux("the analyzer's walk in a terminal") {
+        println!("Without the walk: {sentence}");
+    }
     note(component("rustfmt", "fmt"));
     note(component("clippy", "clippy"));
     note(run(cargo().args(["fmt", "--all", "--check"])));

@@ -165,6 +165,15 @@ pub(crate) fn cxx(for_what: &str) -> Outcome {
     install(&[package.to_owned()], for_what)
 }
 
+/// tmux, installed if need be.
+pub(crate) fn tmux(for_what: &str) -> Outcome {
+    if works(Command::new("tmux").arg("-V")) {
+        return Ok(());
+    }
+    // Every one of the managers calls it that.
+    install(&["tmux".to_owned()], for_what)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

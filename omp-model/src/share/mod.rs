@@ -35,7 +35,7 @@ use crate::state::{Presence, State};
 use crate::symbols::SymbolTable;
 use crate::tables::{Tables, Tag, ThreadKind};
 
-use places::{Donor, Source, Survey, is_outside};
+use places::{Donor, Source, Survey, Wanted, is_outside};
 use sleeps::{Sleeps, Slept};
 
 /// What a profile is made of.
@@ -144,11 +144,12 @@ impl Shares {
         }
         let mut survey = Survey::new(recording.tables);
         for (group, stacks) in &seen {
-            let donor = Donor::of(*group, stacks);
-            if is_outside(tag_of(recording.tables, group.tag)) {
-                survey.outside(group.thread, donor.clone());
+            for donor in Donor::of(*group, stacks) {
+                if is_outside(tag_of(recording.tables, group.tag)) {
+                    survey.outside(group.thread, donor.clone());
+                }
+                survey.donor(group.thread, group.tag, donor);
             }
-            survey.donor(group.thread, group.tag, donor);
             survey.samples(group.thread, group.tag, group.presence, stacks);
         }
         for group in times.keys() {
@@ -157,21 +158,26 @@ impl Shares {
         let places = survey.places();
         let mut shares = Vec::new();
         for (&group, &nanos) in times.iter().filter(|(_, nanos)| **nanos > 0) {
-            let own = seen.get(&group).map(|stacks| Source {
-                stacks,
-                inferred: false,
-                own: true,
-            });
-            let time = Time {
+            let mut time = Time {
                 nanos,
                 listed: listed.get(&group).copied().unwrap_or(0),
             };
-            share_out(
-                group,
-                time,
-                &own.unwrap_or_else(|| places.of(group)),
-                &mut shares,
-            );
+            let mut left = Some((nanos, time.is_long()));
+            if let Some(stacks) = seen.get(&group) {
+                let unseen = time.take_unseen(tag_of(recording.tables, group.tag), stacks);
+                left = (unseen > 0).then_some((unseen, true));
+                let own = Source {
+                    stacks,
+                    inferred: false,
+                    own: true,
+                };
+                share_out(group, time, &own, &mut shares);
+            }
+            if let Some((nanos, long)) = left {
+                let time = Time { nanos, listed: 0 };
+                let source = places.of(Wanted { group, long });
+                share_out(group, time, &source, &mut shares);
+            }
         }
         let mut evidence = FxHashSet::default();
         for (group, stacks) in &seen {
@@ -358,6 +364,25 @@ struct Time {
     nanos: u64,
     /// What of it is listed, one by one: long sleeps.
     listed: u64,
+}
+
+impl Time {
+    /// Whether it is long sleeps for the most part.
+    const fn is_long(self) -> bool {
+        self.listed > self.nanos / 2
+    }
+
+    /// Takes away the long sleeps of a group of which its own stacks tell nothing. Waits are where
+    /// they are, long or short.
+    fn take_unseen(&mut self, tag: Tag, stacks: &[Seen]) -> u64 {
+        if tag.state.is_wait() || stacks.iter().any(|seen| seen.long > 0) {
+            return 0;
+        }
+        let unseen = self.listed.min(self.nanos);
+        self.nanos -= unseen;
+        self.listed = 0;
+        unseen
+    }
 }
 
 /// Adds a group's time to the shares, each stack's part by itself.

@@ -5,9 +5,9 @@ use super::places::Donor;
 /// The groups that others may borrow from: of one thread's state, or of all that it did outside
 /// of constructs. They come in the order of time, those of a slice before its borrowers.
 #[derive(Debug, Default)]
-pub(super) struct Near([NearOne; 3]);
+pub(super) struct Near([NearOne; Donor::KINDS]);
 
-/// Those of one presence.
+/// Those of one kind.
 #[derive(Debug, Default)]
 struct NearOne {
     kept: Vec<Donor>,
@@ -21,13 +21,13 @@ struct NearOne {
 }
 
 impl Near {
-    /// What was kept, each presence's in the order of time.
+    /// What was kept, each kind's in the order of time.
     pub(super) fn into_kept(self) -> impl Iterator<Item = Donor> {
         self.0.into_iter().flat_map(|one| one.kept)
     }
 
     pub(super) fn donor(&mut self, donor: Donor) {
-        let one = &mut self.0[donor.presence as usize];
+        let one = &mut self.0[donor.kind()];
         let begins = one.slice != donor.slice || (one.first.is_none() && one.last.is_none());
         one.slice = donor.slice;
         if std::mem::take(&mut one.wanted) {

@@ -4,7 +4,8 @@
 //!
 //! 1. the same thread and tag at another moment or presence, the nearest. A thread waits at the
 //!    same place asleep or spinning, so for waits the time is nearer than the presence; off-CPU
-//!    work stands where the thread switches out, so for work the presence is nearer.
+//!    work stands where the thread switches out, so for work the presence is nearer. Long sleeps
+//!    that are work stand where long ones do, else where the thread ran, but not where it dozed.
 //! 2. inside constructs (and idle): the same tag on other threads of the same kind, whose machine
 //!    stacks begin alike;
 //! 3. the same state and context at no other known place, on such threads;
@@ -42,27 +43,49 @@ pub(super) struct Source<'a> {
 pub(super) struct Donor {
     pub(super) slice: u32,
     pub(super) presence: Presence,
+    /// Whether the stacks are those of long sleeps.
+    pub(super) long: bool,
     pub(super) stacks: Vec<Seen>,
 }
 
 impl Donor {
-    /// Of a group's samples.
-    pub(super) fn of(group: Group, stacks: &[Seen]) -> Donor {
-        Donor {
+    /// So many kinds of them there are.
+    pub(super) const KINDS: usize = 6;
+
+    /// Of a group's samples: those of long sleeps and others, where there are any.
+    pub(super) fn of(group: Group, stacks: &[Seen]) -> impl Iterator<Item = Donor> + use<> {
+        let (long, other): (Vec<Seen>, Vec<Seen>) = stacks.iter().partition(|seen| seen.long > 0);
+        let donors = [(false, other), (true, long)];
+        let donors = donors.into_iter().filter(|(_, stacks)| !stacks.is_empty());
+        donors.map(move |(long, stacks)| Donor {
             slice: group.slice,
             presence: group.presence,
-            stacks: heaviest(stacks.to_vec()),
-        }
+            long,
+            stacks: heaviest(stacks),
+        })
+    }
+
+    /// Which kind it is of.
+    pub(super) const fn kind(&self) -> usize {
+        self.presence as usize + if self.long { 3 } else { 0 }
     }
 }
 
-/// Donors by the number of their presence, each list in the order of time.
+/// Time that borrows its places.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) group: Group,
+    /// Whether it is long sleeps.
+    pub(super) long: bool,
+}
+
+/// Donors by the number of their kind, each list in the order of time.
 #[derive(Debug, Default)]
-struct Donors([Vec<Donor>; 3]);
+struct Donors([Vec<Donor>; Donor::KINDS]);
 
 impl Donors {
     /// The nearest donor in time and presence, whichever counts more for this kind of time.
-    fn nearest(&self, group: Group, wait: bool) -> Option<&Donor> {
+    fn nearest(&self, Wanted { group, long }: Wanted, wait: bool) -> Option<&Donor> {
         let nearest_in_time = self.0.iter().filter_map(|donors| {
             let after = donors.partition_point(|d| d.slice < group.slice);
             let around = &donors[after.saturating_sub(1)..donors.len().min(after + 1)];
@@ -70,7 +93,12 @@ impl Donors {
         });
         nearest_in_time.min_by_key(|donor| {
             let distance = donor.slice.abs_diff(group.slice);
-            let unlike = u32::from(unlike(group.presence, donor.presence));
+            let off_cpu = donor.presence != Presence::Running;
+            let unlike = match long && off_cpu && !donor.long {
+                // Where it dozed tells nothing of where it slept: that it ran there tells more.
+                true => 3,
+                false => u32::from(unlike(group.presence, donor.presence)),
+            };
             if wait {
                 (distance, unlike)
             } else {
@@ -81,7 +109,7 @@ impl Donors {
 
     /// Adds a donor that is none before another's time.
     fn add(&mut self, donor: Donor) {
-        self.0[donor.presence as usize].push(donor);
+        self.0[donor.kind()].push(donor);
     }
 }
 
@@ -253,6 +281,7 @@ impl<K: Copy + Eq + std::hash::Hash> Pool<K> {
             donors.entry(key).or_default().add(Donor {
                 slice: 0,
                 presence,
+                long: false,
                 stacks,
             });
         }
@@ -272,12 +301,13 @@ impl Places<'_> {
 
     /// The stacks that the time of a group without samples is shared over; none is the
     /// construct's own place.
-    pub(super) fn of(&self, group: Group) -> Source<'_> {
+    pub(super) fn of(&self, wanted: Wanted) -> Source<'_> {
+        let group = wanted.group;
         let tag = tag_of(self.tables, group.tag);
         let kind = self.kind(group.thread);
         let wait = tag.state.is_wait();
         let own_thread = self.by_thread.get(&(group.thread, group.tag));
-        if let Some(donor) = own_thread.and_then(|donors| donors.nearest(group, wait)) {
+        if let Some(donor) = own_thread.and_then(|donors| donors.nearest(wanted, wait)) {
             return Source {
                 stacks: &donor.stacks,
                 inferred: !(wait && donor.slice == group.slice),
@@ -294,7 +324,7 @@ impl Places<'_> {
         } else {
             self.outside.get(&group.thread)
         };
-        let stacks: &[Seen] = match borrowed.and_then(|donors| donors.nearest(group, wait)) {
+        let stacks: &[Seen] = match borrowed.and_then(|donors| donors.nearest(wanted, wait)) {
             Some(donor) => &donor.stacks,
             None if !is_outside(tag) => &[],
             None => self.roots.get(&group.thread).map_or(&[], |root| root),

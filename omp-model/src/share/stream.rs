@@ -21,7 +21,7 @@ use super::blame::{self, Causes, Role};
 use super::digest::Digest;
 use super::near::Near;
 use super::open::Open;
-use super::places::{Donor, Places, Survey, is_outside};
+use super::places::{Donor, Places, Survey, Wanted, is_outside};
 use super::sleeps::{MARGIN, Sleeps, Slept};
 use super::spots::{Spot, Spots, Sum};
 use super::timed::Timed;
@@ -103,10 +103,10 @@ impl Roles {
     }
 }
 
-/// Time of a group without samples of its own.
+/// Time of a group of which no samples of its own tell.
 #[derive(Clone, Copy, Debug)]
 struct Borrower {
-    group: Group,
+    wanted: Wanted,
     nanos: u64,
     /// What it was taken to be when its slice was closed.
     roles: Roles,
@@ -211,6 +211,8 @@ impl<'a> Stream<'a> {
             open.add(group, sample.stack, slept);
         });
         let listed = self.sleeps.listed_upto(slice);
+        let listed_of = |group: Group| listed.get(&group).copied().unwrap_or(0);
+        let mut borrowing: Vec<(Wanted, u64)> = Vec::new();
         let mut times = self.timed.take(slice);
         let states = times.0.iter().map(|(group, _)| (group.thread, group.tag));
         self.states.extend(states);
@@ -230,8 +232,15 @@ impl<'a> Stream<'a> {
                 }
                 None => 0,
             };
-            let listed = listed.get(&group).copied().unwrap_or(0);
-            let rows = self.place(group, Time { nanos, listed }, stacks);
+            let mut time = Time {
+                nanos,
+                listed: listed_of(group),
+            };
+            let unseen = time.take_unseen(tag_of(self.recording.tables, group.tag), stacks);
+            if unseen > 0 {
+                borrowing.push((Wanted { group, long: true }, unseen));
+            }
+            let rows = self.place(group, time, stacks);
             let moment = moments
                 .entry(self.causes.process(group.thread))
                 .or_default();
@@ -239,18 +248,23 @@ impl<'a> Stream<'a> {
                 moment.add(role, group.thread, group.tag, nanos as f64 / 1e9);
             }
             placed.push(rows);
-            let donor = Donor::of(group, stacks);
-            if self.is_outside(group) {
-                self.outside
-                    .entry(group.thread)
-                    .or_default()
-                    .donor(donor.clone());
+            for donor in Donor::of(group, stacks) {
+                if self.is_outside(group) {
+                    let near = self.outside.entry(group.thread).or_default();
+                    near.donor(donor.clone());
+                }
+                let near = self.near.entry((group.thread, group.tag)).or_default();
+                near.donor(donor);
             }
-            let near = self.near.entry((group.thread, group.tag)).or_default();
-            near.donor(donor);
         }
+        borrowing.extend(times.left().map(|(group, nanos)| {
+            let listed = listed_of(group);
+            let long = Time { nanos, listed }.is_long();
+            (Wanted { group, long }, nanos)
+        }));
         let first = self.borrowers.len();
-        for (group, nanos) in times.left() {
+        for (wanted, nanos) in borrowing {
+            let group = wanted.group;
             let roles = self.roles_of(group, nanos);
             let moment = moments
                 .entry(self.causes.process(group.thread))
@@ -267,7 +281,7 @@ impl<'a> Stream<'a> {
             let near = self.near.entry((group.thread, group.tag)).or_default();
             near.borrower(slice);
             self.borrowers.push(Borrower {
-                group,
+                wanted,
                 nanos,
                 roles,
                 rate: 0.0,
@@ -295,7 +309,7 @@ impl<'a> Stream<'a> {
             }
         }
         for borrower in &mut self.borrowers[first..] {
-            borrower.rate = rate(borrower.group);
+            borrower.rate = rate(borrower.wanted.group);
         }
         self.closed = self.closed.max(slice + 1);
     }
@@ -390,13 +404,14 @@ impl<'a> Stream<'a> {
         let mut found = std::mem::take(&mut self.known.groups);
         let mut wrong = false;
         for &Borrower {
-            group,
+            wanted,
             nanos,
             roles: taken,
             rate,
         } in &self.borrowers
         {
-            let source = places.of(group);
+            let source = places.of(wanted);
+            let group = wanted.group;
             let folded = Group { slice: 0, ..group };
             let thread = kind_of(self.recording.tables, group.thread);
             let mut roles = Roles::default();

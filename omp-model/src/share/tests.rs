@@ -493,6 +493,28 @@ fn a_long_sleep_without_a_stack_is_told_by_long_ones() {
 }
 
 #[test]
+fn a_long_sleep_of_which_only_dozing_was_seen_stands_where_its_thread_ran() {
+    let mut fed = Fed::new(1);
+    let tag = fed.world.tag(State::Serial, ContextId::ROOT);
+    let (load, join) = ("read load main _start", "join main _start");
+    fed.sleep(tag, (1_000_000, 20_000), load);
+    fed.sleep(tag, (500_000_000, 400_000_000), join);
+    fed.samples.pop();
+    fed.sample(0, 0, tag, SampleKind::User, join);
+    fed.sum(0, 0, tag, Presence::Blocked, 400_020_000);
+    fed.sum(0, 0, tag, Presence::Running, 1_000_000);
+    let rows = fed.rows(ViewMode::User);
+    assert_eq!(
+        rows,
+        [
+            row(join, 1_000_000, 1, false),
+            row(load, 20_000, 0, false),
+            row(join, 400_000_000, 0, true),
+        ]
+    );
+}
+
+#[test]
 fn short_sleeps_have_their_own_lengths() {
     let mut fed = Fed::new(1);
     let tag = fed.world.tag(State::Serial, ContextId::ROOT);
