@@ -7,27 +7,25 @@ use std::sync::Arc;
 
 use analyzer::app::{App, Effect};
 use analyzer::recording::Recording;
-use end_to_end::{compiler, folder, tools};
-use fixtures::{Family, Opt, Run, WaitPolicy, program};
+use end_to_end::{Cell, compiler, tools};
+use fixtures::{Family, WaitPolicy, program};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
 
 fn record() -> PathBuf {
-    let program = program("moments").expect("in the catalogue");
-    let compiler = compiler(Family::Clang).expect("this test needs clang with OpenMP");
-    let exe = fixtures::build(program, compiler, Opt::O2, &folder().join("built"));
-    let exe = exe.unwrap_or_else(|e| panic!("{e}"));
-    let run = Run::new(program, &exe)
-        .threads(3)
-        .policy(WaitPolicy::Passive);
-    let path = folder().join(format!("numbers-{}.er", std::process::id()));
-    let _ = fs::remove_dir_all(&path);
-    let collect = tools().collect.as_os_str();
-    let mut command = run.under(&[collect, "-o".as_ref(), path.as_os_str()]);
-    let output = command.output().expect("collect was built");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    path
+    let cell = Cell {
+        program: program("moments").expect("in the catalogue"),
+        compiler: compiler(Family::Clang)
+            .expect("this test needs clang with OpenMP")
+            .clone(),
+        library: None,
+        threads: 3,
+        policy: WaitPolicy::Passive,
+    };
+    let recorded = cell.record();
+    recorded
+        .unwrap_or_else(|error| panic!("{error}"))
+        .experiment
 }
 
 fn press(app: &mut App, keys: &str) -> Effect {

@@ -8,8 +8,8 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use end_to_end::{compiler, folder, tools};
-use fixtures::{Family, Opt, Run, WaitPolicy, program};
+use end_to_end::{Cell, compiler, folder, tools};
+use fixtures::{Family, WaitPolicy, program};
 
 /// How long the screen may take: long, since the machine may be busy with other tests.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -135,7 +135,7 @@ fn is_alive(process: u32) -> bool {
 /// A recording of a program on two threads, in a folder; recorded once for all tests.
 fn record(name: &str, place: &Path) -> PathBuf {
     static RECORDED: OnceLock<PathBuf> = OnceLock::new();
-    let recorded = RECORDED.get_or_init(|| recording(&self::place("recorded")));
+    let recorded = RECORDED.get_or_init(recording);
     let path = place.join(name);
     fs::create_dir(&path).expect("the folder is new");
     for file in fs::read_dir(recorded).expect("collect made it").flatten() {
@@ -144,21 +144,20 @@ fn record(name: &str, place: &Path) -> PathBuf {
     path
 }
 
-fn recording(place: &Path) -> PathBuf {
-    let program = program("moments").expect("in the catalogue");
-    let compiler = compiler(Family::Clang).expect("this test needs clang with OpenMP");
-    let exe = fixtures::build(program, compiler, Opt::O2, &folder().join("built"));
-    let exe = exe.unwrap_or_else(|e| panic!("{e}"));
-    let run = Run::new(program, &exe)
-        .threads(2)
-        .policy(WaitPolicy::Passive);
-    let path = place.join("test.er");
-    let collect = tools().collect.as_os_str();
-    let mut command = run.under(&[collect, "-o".as_ref(), path.as_os_str()]);
-    let output = command.output().expect("collect was built");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    path
+fn recording() -> PathBuf {
+    let cell = Cell {
+        program: program("moments").expect("in the catalogue"),
+        compiler: compiler(Family::Clang)
+            .expect("this test needs clang with OpenMP")
+            .clone(),
+        library: None,
+        threads: 2,
+        policy: WaitPolicy::Passive,
+    };
+    let recorded = cell.record();
+    recorded
+        .unwrap_or_else(|error| panic!("{error}"))
+        .experiment
 }
 
 /// A folder of its own.
@@ -332,18 +331,16 @@ fn experiments_are_compared_in_every_view() {
         terminal.until_it_says("delta: (1) one.er (2) two.er");
     }
     terminal.press(&["9"]);
-    let screen = terminal.until_it_says("a column, cursor at");
-    let labels: Vec<&str> = screen
-        .lines()
-        .filter(|line| line.contains("initial") || line.contains("worker"))
-        .filter_map(|line| line.split_whitespace().next())
-        .collect();
-    assert!(labels.len() >= 4, "{screen}");
-    let pairs = labels.chunks_exact(2);
-    assert!(
-        pairs.into_iter().all(|pair| pair == ["(1)", "(2)"]),
-        "{screen}"
-    );
+    // One experiment's rows may stand there before those of the other are made.
+    terminal.until("each thread's rows under each other", |screen| {
+        let labels: Vec<&str> = screen
+            .lines()
+            .filter(|line| line.contains("initial") || line.contains("worker"))
+            .filter_map(|line| line.split_whitespace().next())
+            .collect();
+        let mut pairs = labels.chunks(2);
+        labels.len() >= 4 && pairs.all(|pair| pair == ["(1)", "(2)"])
+    });
     terminal.press(&["2", "g", "/"]);
     terminal.type_in("OMP parallel");
     terminal.press(&["Enter", "6"]);
