@@ -2,21 +2,29 @@
 
 use omp_model::header::Header;
 use omp_model::metrics::Metric;
+use omp_model::profile::Profile;
+use omp_model::recording;
+use omp_model::views::names::NameStyle;
 use omp_model::views::notices::inferred_seconds;
-use omp_model::views::openmp::advice::Loss;
 use omp_model::views::openmp::efficiency::{Efficiency, Run};
+use omp_model::views::openmp::first::First;
 use omp_model::views::threads::kind_name;
 
 use crate::activity::Activity;
+use crate::compare::{self, Beside};
 use crate::data::Data;
 use crate::recording::Recording;
 use crate::report::{Mark, Row, Table};
+use crate::timeline::MOST_REFINED;
 
 /// Cells of a bar that is 100 %.
 const BAR: f64 = 24.0;
 
 /// Where the time went.
 pub fn overview(data: &Data, recording: &Recording) -> Table {
+    if let Some(beside) = Beside::of(data, recording) {
+        return compare::overview(&beside);
+    }
     let overview = data.overview(recording);
     let header = &recording.experiment.header;
     let total = overview.time(Metric::Total);
@@ -39,8 +47,21 @@ pub fn overview(data: &Data, recording: &Recording) -> Table {
         )),
         Row::line(""),
     ];
-    if let Some((run, losses)) = &data.directives(recording).run {
-        first(run, losses, &mut rows);
+    let first = data.directives(recording).first.as_ref();
+    if let Some(first) = first {
+        advice(first, &mut rows);
+        budget(first, &mut rows);
+    }
+    // Those of a very large recording stand in the view of the experiment alone.
+    if recording.experiment.samples.len() <= MOST_REFINED && !recording.remarks().is_empty() {
+        rows.push(strong("Warnings"));
+        for remark in recording.remarks() {
+            rows.extend(warned("  ", remark));
+        }
+        rows.push(Row::line(""));
+    }
+    if let Some(first) = first {
+        efficiencies(&first.run, &mut rows);
     }
     rows.push(strong("Time of all threads      seconds        %"));
     for &(metric, seconds) in &overview.times {
@@ -85,15 +106,16 @@ const MEASURE: usize = 74;
 /// How many losses are told.
 const LOSSES: usize = 3;
 
-/// What to do first, and how well the threads were used.
-fn first(run: &Run, losses: &[Loss], rows: &mut Vec<Row>) {
+/// What to do first.
+fn advice(first: &First, rows: &mut Vec<Row>) {
     rows.push(strong("What to do first"));
-    if losses.is_empty() {
-        rows.push(Row::line(
-            "  Nothing stands out: no loss takes a thousandth of the run",
-        ));
+    if let Some(crowd) = first.crowd() {
+        rows.extend(warned("  ", &crowd));
     }
-    for (number, loss) in (1..).zip(losses.iter().take(LOSSES)) {
+    if first.losses.is_empty() {
+        rows.push(Row::line(format!("  {}", First::nothing())));
+    }
+    for (number, loss) in (1..).zip(first.losses.iter().take(LOSSES)) {
         let to = loss.reason.words();
         let share = 100.0 * loss.share;
         let linked = |text: String| Row {
@@ -104,14 +126,37 @@ fn first(run: &Run, losses: &[Loss], rows: &mut Vec<Row>) {
             "  {number}. {}: {:.3} s of {:.3} s ({share:.1} %) lost to {to}",
             loss.spot.short(),
             loss.seconds,
-            run.wall
+            first.run.wall
         )));
-        for text in [&loss.finding, &loss.hint] {
-            let lines = wrapped(text, MEASURE).into_iter();
+        for text in [Some(loss.finding.as_str()), first.hint(loss)] {
+            let lines = wrapped(text.unwrap_or_default(), MEASURE).into_iter();
             rows.extend(lines.map(|line| linked(format!("     {line}"))));
         }
     }
     rows.push(Row::line(""));
+}
+
+/// What became of the wall time.
+fn budget(first: &First, rows: &mut Vec<Row>) {
+    let parts = first.parts();
+    if parts.is_empty() {
+        return;
+    }
+    let (wall, threads) = (first.run.wall, first.run.threads);
+    rows.push(strong(&format!(
+        "Where {wall:.3} s on {threads} threads went"
+    )));
+    for (words, seconds, percent) in parts {
+        let bar = "■".repeat((percent / 100.0 * BAR).round().max(0.0) as usize);
+        rows.push(Row::line(format!(
+            "  {words:<28}{seconds:>9.3}  {percent:>6.2}  {bar}"
+        )));
+    }
+    rows.push(Row::line(""));
+}
+
+/// How well the threads were used.
+fn efficiencies(run: &Run, rows: &mut Vec<Row>) {
     rows.push(strong(&format!(
         "Efficiency of {} threads over {:.3} s",
         run.threads, run.wall
@@ -135,7 +180,7 @@ fn first(run: &Run, losses: &[Loss], rows: &mut Vec<Row>) {
 /// A text in lines of at most so many characters, broken at spaces.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
         match lines.last_mut() {
             Some(line) if line.chars().count() + word.chars().count() < width => {
                 line.push(' ');
@@ -159,7 +204,7 @@ fn efficiency(node: &Efficiency, depth: usize, rows: &mut Vec<Row>) {
 }
 
 /// A line that others stand under.
-fn strong(text: &str) -> Row {
+pub(crate) fn strong(text: &str) -> Row {
     Row {
         mark: Mark::Strong,
         ..Row::line(text)
@@ -209,21 +254,18 @@ fn activity(metric: Metric) -> Option<Activity> {
 /// What is known of a recording before its samples are read.
 pub fn reading(recording: &Recording) -> Table {
     let count = recording.experiment.samples.len();
-    let header = &recording.experiment.header;
     let mut rows = vec![
         strong(&format!("Reading {count} samples …")),
         Row::line("  9 shows the timeline meanwhile; ? tells the keys, q quits"),
         Row::line(""),
     ];
-    rows.extend(
-        recording
-            .warnings
-            .iter()
-            .map(|why| warned(format!("Warning: {why}"))),
-    );
-    program(recording, &mut rows);
-    sampling(header, &mut rows);
-    openmp(header, &mut rows);
+    for why in &recording.warnings {
+        rows.extend(warned("Warning: ", why));
+    }
+    let header = &recording.experiment.header;
+    rows.extend(lines(&program(recording)));
+    rows.extend(lines(&sampling(header)));
+    rows.extend(lines(&openmp(header)));
     Table {
         title: format!("Experiment {}", recording.name),
         columns: Vec::new(),
@@ -233,34 +275,23 @@ pub fn reading(recording: &Recording) -> Table {
 
 /// How the recording was made, and what it is short of.
 pub fn experiment(data: &Data, recording: &Recording) -> Table {
-    let header = &recording.experiment.header;
+    if let Some(beside) = Beside::of(data, recording) {
+        return compare::experiments(&beside);
+    }
     let mut rows = Vec::new();
     for warning in &recording.warnings {
-        rows.push(warned(format!("Warning: {warning}")));
+        rows.extend(warned("Warning: ", warning));
     }
-    for notice in data.notices(recording) {
-        rows.push(warned(format!("Note: {notice}")));
-    }
-    for note in &header.notes {
-        rows.push(warned(format!("Note: {note}")));
+    for note in data.notices(recording).iter().chain(recording.remarks()) {
+        rows.extend(warned("Note: ", note));
     }
     if rows.is_empty() {
         rows.push(Row::line("Nothing is missing."));
     }
     rows.push(Row::line(""));
-    program(recording, &mut rows);
-    sampling(header, &mut rows);
-    openmp(header, &mut rows);
-    rows.push(strong("Places"));
-    let (inferred, total) = inferred_seconds(recording.profile(data.settings.mode));
-    rows.push(fact("Thread time", format!("{total:.3} s")));
-    rows.push(fact(
-        "Place inferred",
-        format!("{inferred:.3} s have no sample of their own"),
-    ));
-    for (module, why) in &recording.symbols.misses {
-        let object = recording.names().object_name(*module).to_owned();
-        rows.push(fact("No symbols", format!("{object}: {why}")));
+    let profile = recording.profile(data.settings.mode);
+    for section in sections(recording, profile) {
+        rows.extend(lines(&section));
     }
     Table {
         title: format!("Experiment {}", recording.name),
@@ -269,106 +300,168 @@ pub fn experiment(data: &Data, recording: &Recording) -> Table {
     }
 }
 
-fn warned(text: String) -> Row {
-    Row {
-        mark: Mark::Warning,
-        ..Row::line(text)
+/// What is known of how a recording was made.
+pub(crate) struct Section {
+    pub(crate) title: &'static str,
+    /// What a fact is called, and what it is; several that follow each other may have one name.
+    pub(crate) facts: Vec<(String, String)>,
+}
+
+impl Section {
+    fn new(title: &'static str) -> Section {
+        Section {
+            title,
+            facts: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, label: &str, value: impl std::fmt::Display) {
+        self.facts.push((label.to_owned(), value.to_string()));
     }
 }
 
-fn fact(label: &str, value: impl std::fmt::Display) -> Row {
+/// All that is known of how a recording was made, and where the time of its views stands.
+pub(crate) fn sections(recording: &recording::Recording, profile: &Profile) -> [Section; 4] {
+    let header = &recording.experiment.header;
+    [
+        program(recording),
+        sampling(header),
+        openmp(header),
+        places(recording, profile),
+    ]
+}
+
+fn places(recording: &recording::Recording, profile: &Profile) -> Section {
+    let mut section = Section::new("Places");
+    let (inferred, total) = inferred_seconds(profile);
+    section.push("Thread time", format!("{total:.3} s"));
+    section.push(
+        "Place inferred",
+        format!("{inferred:.3} s have no sample of their own"),
+    );
+    let names = recording.names(NameStyle::default());
+    for (module, why) in &recording.symbols.misses {
+        let object = names.object_name(*module).to_owned();
+        section.push("No symbols", format!("{object}: {why}"));
+    }
+    section
+}
+
+fn lines(section: &Section) -> Vec<Row> {
+    let facts = section
+        .facts
+        .iter()
+        .map(|(label, value)| fact(label, value));
+    let all = std::iter::once(strong(section.title)).chain(facts);
+    all.chain([Row::line("")]).collect()
+}
+
+/// A warning in as many lines as it takes.
+pub(crate) fn warned(lead: &str, text: &str) -> Vec<Row> {
+    let indent = " ".repeat(lead.len());
+    let lines = wrapped(text, MEASURE - lead.len()).into_iter().enumerate();
+    lines
+        .map(|(at, line)| Row {
+            mark: Mark::Warning,
+            ..Row::line(format!("{}{line}", if at == 0 { lead } else { &indent }))
+        })
+        .collect()
+}
+
+pub(crate) fn fact(label: &str, value: impl std::fmt::Display) -> Row {
     Row::line(format!("  {label:<18} {value}"))
 }
 
-fn program(recording: &Recording, rows: &mut Vec<Row>) {
+fn program(recording: &recording::Recording) -> Section {
     let header = &recording.experiment.header;
-    rows.push(strong("Program"));
-    rows.push(fact("Command", header.command.join(" ")));
-    rows.push(fact("Directory", &header.directory));
+    let mut section = Section::new("Program");
+    section.push("Command", header.command.join(" "));
+    section.push("Directory", &header.directory);
     for process in &recording.experiment.tables.processes {
-        rows.push(fact(
-            "Process",
-            format!("{} {}", process.pid, process.executable),
-        ));
+        section.push("Process", format!("{} {}", process.pid, process.executable));
     }
     for comment in &header.comments {
-        rows.push(fact("Comment", comment));
+        section.push("Comment", comment);
     }
     for (name, value) in &header.environment {
-        rows.push(fact("Environment", format!("{name}={value}")));
+        section.push("Environment", format!("{name}={value}"));
     }
-    rows.push(fact("Host", format!("{}, {}", header.host, header.system)));
-    rows.push(fact(
+    section.push("Host", format!("{}, {}", header.host, header.system));
+    section.push(
         "Processor",
         format!("{} CPUs, {}", header.cpus, header.cpu_model),
-    ));
+    );
     let duration = recording.experiment.duration().seconds();
-    rows.push(fact("Duration", format!("{duration:.3} s")));
-    rows.push(match header.exit_status {
-        Some(status) => fact("Exit status", status),
-        None => fact(
-            "Exit status",
-            "not known: the recording ended before the program",
-        ),
-    });
-    rows.push(fact(
+    section.push("Duration", format!("{duration:.3} s"));
+    let status = header.exit_status.map(|status| status.to_string());
+    let unknown = || "not known: the recording ended before the program".to_owned();
+    section.push("Exit status", status.unwrap_or_else(unknown));
+    section.push(
         "Recorded by",
         format!("Parallax {}, format {}", header.writer, header.format),
-    ));
-    rows.push(Row::line(""));
+    );
+    section
 }
 
-fn sampling(header: &Header, rows: &mut Vec<Row>) {
+fn sampling(header: &Header) -> Section {
     let (sampling, losses) = (&header.sampling, &header.losses);
-    rows.push(strong("Sampling"));
+    let mut section = Section::new("Sampling");
     if sampling.event.is_empty() {
-        rows.push(fact("Clock", "off"));
+        section.push("Clock", "off");
     } else {
         let every = format!("{} every {} us", sampling.event, sampling.period_us);
-        rows.push(fact("Clock", every));
+        section.push("Clock", every);
         let taken = format!("{} taken, {} lost", sampling.samples, losses.samples);
-        rows.push(fact("Samples", taken));
+        section.push("Samples", taken);
     }
     let permitted = |yes: bool| if yes { "yes" } else { "not permitted" };
-    rows.push(fact("Kernel frames", permitted(sampling.kernel_frames)));
-    rows.push(fact("Context switches", permitted(sampling.switches)));
+    section.push("Kernel frames", permitted(sampling.kernel_frames));
+    section.push("Context switches", permitted(sampling.switches));
     let lost = format!("{} records lost", losses.side_band);
-    rows.push(fact("Side band", lost));
+    section.push("Side band", lost);
     let cut: u64 = losses.stacks_cut.iter().map(|(_, count)| count).sum();
-    rows.push(fact(
+    section.push(
         "Stacks",
         format!("{} complete, {cut} cut", losses.stacks_complete),
-    ));
+    );
     for (why, count) in &losses.stacks_cut {
-        rows.push(fact("", format!("{count} cut: {why}")));
+        section.push("", format!("{count} cut: {why}"));
     }
-    rows.push(Row::line(""));
+    section
 }
 
-fn openmp(header: &Header, rows: &mut Vec<Row>) {
+fn openmp(header: &Header) -> Section {
     let losses = &header.losses;
-    rows.push(strong("OpenMP"));
+    let mut section = Section::new("OpenMP");
     if header.runtimes.is_empty() {
-        rows.push(fact("Runtime", "none spoke to the recorder"));
+        section.push("Runtime", "none spoke to the recorder");
     }
+    let or_unknown = |text: &str| match text {
+        "" => "unknown".to_owned(),
+        text => text.to_owned(),
+    };
     for runtime in &header.runtimes {
-        rows.push(fact(
+        section.push(
             "Runtime",
             format!("{} (process {})", runtime.path, runtime.pid),
-        ));
-        rows.push(fact(
+        );
+        section.push(
             "",
-            format!("{}, events by {}", runtime.version, runtime.interface),
-        ));
-        rows.push(fact("", format!("build id {}", runtime.build_id)));
+            format!(
+                "version {}, events by {}",
+                or_unknown(&runtime.version),
+                runtime.interface
+            ),
+        );
+        section.push("", format!("build id {}", or_unknown(&runtime.build_id)));
     }
-    rows.push(fact(
+    section.push(
         "Records",
         format!(
             "{} taken, {} lost, {} late",
             losses.omp_taken, losses.omp_lost, losses.omp_late
         ),
-    ));
-    rows.push(fact("Contexts not taken", losses.sites_lost));
-    rows.push(Row::line(""));
+    );
+    section.push("Contexts not taken", losses.sites_lost);
+    section
 }

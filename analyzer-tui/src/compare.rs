@@ -1,6 +1,8 @@
 //! Experiments beside each other: the rows of a view under the names that they share, as
 //! `er_print`'s `compare` joins them.
 
+mod about;
+
 use std::collections::BTreeMap;
 
 use omp_model::metrics::{Column as Spec, Flavour, Metric, Quantity};
@@ -21,6 +23,8 @@ use crate::regions::Directives;
 use crate::report::{Column, Mark, Row, Table, Value};
 use crate::tables;
 use crate::tree::Tree;
+
+pub use about::{experiments, overview};
 
 /// How values of further experiments are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

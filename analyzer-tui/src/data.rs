@@ -12,7 +12,7 @@ use omp_model::views::compare::join::Joined;
 use omp_model::views::functions::{self, List};
 use omp_model::views::names::NameStyle;
 use omp_model::views::neighbours::{self, Neighbours};
-use omp_model::views::notices::notices;
+use omp_model::views::notices::{inferred_seconds, notices};
 use omp_model::views::overview::{Overview, overview};
 use omp_model::views::threads::{ThreadRow, threads};
 use omp_model::views::{Request, calltree};
@@ -30,7 +30,7 @@ use crate::timeline::MOST_REFINED;
 use crate::tree::Tree;
 
 /// How many functions the overview shows.
-const LARGEST: usize = 10;
+pub(crate) const LARGEST: usize = 10;
 
 /// What the user chose.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -152,11 +152,21 @@ impl Data {
         }
         self.notices(recording);
         match view {
-            View::Callers => match self.settings.compare {
-                Some(_) => drop(self.joined(recording)),
-                None => drop(self.blocks(recording)),
-            },
-            View::Tree => drop(self.tree(recording)),
+            View::Callers => {
+                self.functions(recording);
+                match self.settings.compare {
+                    Some(_) => drop(self.joined(recording)),
+                    None => drop(self.blocks(recording)),
+                }
+            }
+            View::Tree => {
+                self.functions(recording);
+                self.tree(recording);
+            }
+            View::Functions => {
+                self.functions(recording);
+                self.table(recording, view);
+            }
             View::Flame => {
                 self.tree(recording);
                 self.overview(recording);
@@ -188,10 +198,11 @@ impl Data {
             return view == View::Timeline && recording.has_timeline();
         }
         let compared = self.settings.compare.is_some();
+        let has_functions = self.functions.get().is_some();
         let has = match view {
-            View::Callers if compared => self.joined.get().is_some(),
-            View::Callers => self.blocks.get().is_some(),
-            View::Tree => self.tree.get().is_some(),
+            View::Callers if compared => has_functions && self.joined.get().is_some(),
+            View::Callers => has_functions && self.blocks.get().is_some(),
+            View::Tree => has_functions && self.tree.get().is_some(),
             View::Flame => self.tree.get().is_some() && self.overview.get().is_some(),
             View::Source | View::Disassembly => {
                 recording.has_functions()
@@ -366,7 +377,7 @@ impl Data {
                         .to_owned(),
                 );
             }
-            let notices = notices(header, self.profile(recording));
+            let notices = notices(header, inferred_seconds(self.profile(recording)));
             said.extend(notices.iter().map(ToString::to_string));
             said
         })

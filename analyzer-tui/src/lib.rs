@@ -18,6 +18,7 @@ pub mod flame;
 pub mod layout;
 pub mod live;
 pub mod moments;
+pub mod output;
 pub mod recording;
 pub mod regions;
 pub mod report;

@@ -4,13 +4,15 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use omp_model::experiment::Experiment;
-use omp_model::ids::ContextId;
+use omp_model::experiment::{Experiment, Ran};
+use omp_model::ids::{ContextId, ThreadId};
 use omp_model::metrics::Metric;
 use omp_model::profile::{Callee, ViewMode};
 use omp_model::recording;
 use omp_model::symbols::FunctionId;
+use omp_model::tables::ThreadKind;
 use omp_model::views::names::{NameStyle, Names};
+use omp_model::views::warnings::warnings;
 use rustc_hash::FxHashMap;
 
 use crate::moments::Moments;
@@ -29,6 +31,7 @@ pub struct Recording {
     machine_moments: OnceLock<Moments>,
     timeline: OnceLock<Timeline>,
     directives: OnceLock<Directives>,
+    remarks: OnceLock<Vec<String>>,
     functions: OnceLock<FxHashMap<String, FunctionId>>,
 }
 
@@ -50,6 +53,7 @@ impl From<recording::Recording> for Recording {
             machine_moments: OnceLock::new(),
             timeline: OnceLock::new(),
             directives: OnceLock::new(),
+            remarks: OnceLock::new(),
             functions: OnceLock::new(),
         }
     }
@@ -94,6 +98,12 @@ impl Recording {
         cell.get_or_init(|| Moments::new(self, mode))
     }
 
+    /// What kind of thread one is.
+    pub(crate) fn kind_of(&self, thread: ThreadId) -> ThreadKind {
+        let row = self.experiment.tables.threads.get(thread.index());
+        row.map_or(ThreadKind::Outside, |row| row.kind)
+    }
+
     /// Who did what when.
     pub fn timeline(&self) -> &Timeline {
         self.timeline.get_or_init(|| Timeline::new(self))
@@ -135,6 +145,11 @@ impl Recording {
         let profile = || self.profile(ViewMode::User);
         self.directives
             .get_or_init(|| Directives::new(&self.whole, profile(), true))
+    }
+
+    /// What the recorder noted, and what spinning cost: each sample must be read for it.
+    pub fn remarks(&self) -> &[String] {
+        self.remarks.get_or_init(|| remarks(&self.whole))
     }
 
     /// The lists of metrics that a key goes round, as they would be typed: the first is
@@ -186,6 +201,16 @@ impl Recording {
         self.profile(ViewMode::Machine);
         self.moments(ViewMode::Machine);
     }
+}
+
+/// What the recorder of an experiment noted, and what spinning cost.
+pub(crate) fn remarks(recording: &recording::Recording) -> Vec<String> {
+    let experiment = &recording.experiment;
+    let ran = Ran::of(&experiment.samples);
+    let cpus = experiment.header.cpus;
+    let found = warnings(&experiment.tables, &experiment.sums, &ran, cpus);
+    let notes = experiment.header.notes.iter().cloned();
+    notes.chain(found.iter().map(ToString::to_string)).collect()
 }
 
 /// The lists of metrics that a key goes round.

@@ -8,8 +8,7 @@ use omp_model::profile::{Profile, ViewMode};
 use omp_model::recording;
 use omp_model::views::names::{NameStyle, Names};
 use omp_model::views::openmp::Measured;
-use omp_model::views::openmp::advice::{Loss, losses};
-use omp_model::views::openmp::efficiency::{Run, efficiency};
+use omp_model::views::openmp::first::First;
 use omp_model::views::openmp::gain::Cause;
 use omp_model::views::openmp::regions::{RegionRow, regions};
 use omp_model::views::openmp::tasks::{TaskRow, tasks};
@@ -29,7 +28,7 @@ pub struct Directives {
     pub tasks: Vec<TaskRow>,
     /// How well the threads were used, and what it was lost to; `None` without OpenMP, or under a
     /// filter, which leaves no whole run.
-    pub run: Option<(Run, Vec<Loss>)>,
+    pub first: Option<First>,
     /// The row of each context, tasks' after regions'.
     names: FxHashMap<ContextId, usize>,
 }
@@ -59,11 +58,11 @@ impl Directives {
         let measured = if whole { all } else { some };
         let names: Names<'_> = recording.names(NameStyle::default());
         let regions = regions(profile, &names, &measured);
-        let run = efficiency(profile, names.tables, &measured, &regions).filter(|_| whole);
-        let run = run.map(|run| {
-            let losses = losses(profile, &names, &measured, &regions, &run);
-            (run, losses)
-        });
+        let cpus = experiment.header.cpus;
+        let first = match whole {
+            true => First::of(profile, &names, &measured, &regions, cpus),
+            false => None,
+        };
         let tasks = tasks(profile, &names, &measured);
         let rows = regions.iter().map(|row| &row.contexts);
         let rows = rows
@@ -74,7 +73,7 @@ impl Directives {
             names: of_rows.collect(),
             tasks,
             regions,
-            run,
+            first,
         }
     }
 
@@ -95,10 +94,10 @@ impl Directives {
     /// The contexts of a row of [`table`], and the word of filters that they are values of.
     pub fn contexts(&self, row: usize) -> Option<(&'static str, &[ContextId])> {
         match self.regions.get(row) {
-            Some(region) => Some(("CPRID", &region.contexts)),
+            Some(region) => Some(("REGION", &region.contexts)),
             None => {
                 let task = self.tasks.get(row - self.regions.len())?;
-                Some(("TSKID", &task.contexts))
+                Some(("TASK", &task.contexts))
             }
         }
     }

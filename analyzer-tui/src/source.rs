@@ -89,10 +89,12 @@ pub fn table(
     text: Option<&Text>,
 ) -> (Table, Vec<u32>) {
     let Some(place) = place else {
-        let why = format!(
-            "where {name} is written is not known: it was built without debug information (-g), \
-             or is no function; select another one in 2 or 4"
-        );
+        let why = match recording.function(name) {
+            Some(_) => format!(
+                "where {name} is written is not known: build it with debug information (-g)"
+            ),
+            None => format!("{name} is no function with a source: select another one in 2 or 4"),
+        };
         let table = Table {
             title: format!("Source of {name}"),
             columns: Vec::new(),

@@ -1,7 +1,7 @@
 //! The terminal, and the loop that brings what happens to the app and its answers to the world.
 
 use std::collections::{HashSet, VecDeque};
-use std::io::{self, Stdout};
+use std::io::{self, IsTerminal, Stdout};
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Once};
@@ -23,6 +23,7 @@ use crate::args::Colours;
 use crate::draw::draw;
 use crate::draw::theme::Theme;
 use crate::live::{Progress, Recorder};
+use crate::output::Output;
 use crate::recording::Recording;
 use crate::world::{self, Defaults, Happening};
 
@@ -76,15 +77,18 @@ impl From<io::Error> for Failure {
 }
 
 /// The terminal in raw mode on its other screen, given back when this is dropped.
-struct Screen(Terminal<CrosstermBackend<Stdout>>);
+struct Screen(Terminal<CrosstermBackend<Output<Stdout>>>);
 
 impl Screen {
-    fn new() -> io::Result<Screen> {
+    fn new(colours: Colours) -> io::Result<Screen> {
         restore_on_panic();
         enable_raw_mode()?;
         // From here on an error must give the terminal back.
-        let entered = execute!(io::stdout(), EnterAlternateScreen, EnableMouseCapture)
-            .and_then(|()| Terminal::new(CrosstermBackend::new(io::stdout())));
+        let entered =
+            execute!(io::stdout(), EnterAlternateScreen, EnableMouseCapture).and_then(|()| {
+                let output = Output::new(io::stdout(), colours);
+                Terminal::new(CrosstermBackend::new(output))
+            });
         match entered {
             Ok(terminal) => Ok(Screen(terminal)),
             Err(error) => {
@@ -130,6 +134,11 @@ fn restore_on_panic() {
 /// # Errors
 /// If it cannot be opened, or the terminal cannot be used.
 pub fn show(source: Source, colours: Colours) -> Result<(), Failure> {
+    // Before a program is started that nobody could watch.
+    usable(
+        std::env::var("TERM").ok().as_deref(),
+        io::stdout().is_terminal(),
+    )?;
     let (sender, receiver) = mpsc::channel();
     let mut recorder = None;
     let paths = match source {
@@ -166,6 +175,17 @@ pub fn show(source: Source, colours: Colours) -> Result<(), Failure> {
             print!("{}", recorder.printed());
         }
     })
+}
+
+/// Whether screens can be drawn at all.
+fn usable(term: Option<&str>, is_terminal: bool) -> io::Result<()> {
+    match term {
+        _ if !is_terminal => Err(io::Error::other("the output goes elsewhere")),
+        Some("dumb") => Err(io::Error::other(
+            "TERM=dumb has no cursor that can be moved",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Waits until `collect` has named the experiment that it makes.
@@ -217,7 +237,7 @@ impl Show {
             Ok(Happening::Grown(recording, progress)) => Some((recording, Some(progress))),
             _ => None,
         };
-        let mut screen = Screen::new()?;
+        let mut screen = Screen::new(self.theme.colours)?;
         world::watch_signals(self.sender.clone())?;
         world::watch_input(self.sender.clone());
         let first = match first {
@@ -275,12 +295,17 @@ impl Show {
                 world::make(job, self.sender.clone());
                 begun = true;
             }
-            if !begun || app.making().is_none() {
+            if let Some(samples) = app.unpacking() {
+                world::unpack(samples, self.sender.clone());
+                begun = true;
+            }
+            if !begun || (app.making().is_none() && !app.lacks_samples()) {
                 return;
             }
             let left = until.saturating_duration_since(Instant::now());
             match self.receiver.recv_timeout(left) {
                 Ok(Happening::Made(made)) => app.take(made),
+                Ok(Happening::Unpacked(unpacked)) => app.take_samples(unpacked),
                 Ok(other) => self.held.push_back(other),
                 Err(_) => return,
             }
@@ -353,6 +378,10 @@ impl Show {
                 app.take(made);
                 Effect::None
             }
+            Happening::Unpacked(unpacked) => {
+                app.take_samples(unpacked);
+                Effect::None
+            }
             Happening::End => return true,
             // Files and functions of an earlier reading have other numbers.
             Happening::Source(of, file, text) if Arc::ptr_eq(&of, &app.recording) => {
@@ -390,5 +419,81 @@ impl Show {
         if let Some(recorder) = &mut self.recorder {
             recorder.stop();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::Read;
+    use std::process::{Command, Stdio};
+
+    use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
+    use rustix::termios::{LocalModes, tcgetattr};
+
+    use super::*;
+
+    #[test]
+    #[ignore = "the test below runs it, in a terminal of its own"]
+    fn panics_on_its_screen() {
+        let _screen = Screen::new(Colours::Many).unwrap();
+        panic!("of a test");
+    }
+
+    #[test]
+    fn a_panic_gives_the_terminal_back_before_it_is_told() {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
+        let ours = openpt(flags).unwrap();
+        grantpt(&ours).unwrap();
+        unlockpt(&ours).unwrap();
+        let theirs = ioctl_tiocgptpeer(&ours, flags).unwrap();
+        let end = || Stdio::from(theirs.try_clone().unwrap());
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "terminal::tests::panics_on_its_screen"])
+            .args(["--ignored", "--nocapture"])
+            .env("TERM", "xterm")
+            .stdin(end())
+            .stdout(end())
+            .stderr(end())
+            .spawn()
+            .unwrap();
+        let reader = std::thread::spawn(move || {
+            let (mut seen, mut bytes) = (Vec::new(), [0; 1 << 12]);
+            // Reading fails when nobody has the other end any more.
+            while let Ok(count @ 1..) = File::from(ours.try_clone().unwrap()).read(&mut bytes) {
+                seen.extend_from_slice(&bytes[..count]);
+            }
+            String::from_utf8_lossy(&seen).into_owned()
+        });
+        assert!(!child.wait().unwrap().success());
+        let modes = tcgetattr(&theirs).unwrap().local_modes;
+        drop(theirs);
+        let seen = reader.join().unwrap();
+        assert!(
+            modes.contains(LocalModes::ECHO | LocalModes::ICANON),
+            "{modes:?}"
+        );
+        let at = |what: &str| {
+            seen.find(what)
+                .unwrap_or_else(|| panic!("no {what:?} in {seen}"))
+        };
+        assert!(at("\u{1b}[?1049h") < at("\u{1b}[?1049l"), "{seen}");
+        assert!(at("\u{1b}[?1049l") < at("of a test"), "{seen}");
+        assert!(
+            seen.contains("\u{1b}[?1000l"),
+            "the mouse is the terminal's again"
+        );
+    }
+
+    #[test]
+    fn where_nothing_can_be_drawn_nothing_is_begun() {
+        assert!(usable(Some("xterm"), true).is_ok());
+        assert!(usable(None, true).is_ok());
+        assert!(usable(Some("xterm"), false).is_err());
+        let why = Failure::from(usable(Some("dumb"), true).unwrap_err()).to_string();
+        assert!(
+            why.contains("TERM=dumb") && why.contains("er_print"),
+            "{why}"
+        );
     }
 }

@@ -16,6 +16,7 @@ use omp_model::profile::ViewMode;
 use omp_model::symbols::{FileId, FunctionId};
 use ratatui::crossterm::event::{self, Event};
 
+use crate::app::timeline::{Unpacked, Unpacking};
 use crate::app::{Job, Made};
 use crate::live::{Follower, Progress};
 use crate::recording::Recording;
@@ -33,6 +34,8 @@ pub enum Happening {
     Ready,
     /// A view was made.
     Made(Made),
+    /// Samples were unpacked.
+    Unpacked(Unpacked),
     /// An experiment has grown.
     Grown(Arc<Recording>, Progress),
     /// A source file of a recording was read, or cannot be.
@@ -68,12 +71,40 @@ pub(crate) fn watch_signals(sender: Sender<Happening>) -> io::Result<()> {
     Ok(())
 }
 
+/// By how much work beside the loop that answers keys is less urgent than that: the loop gets
+/// three quarters of a CPU that both want, work alone on a CPU all of it, and beside a program that
+/// keeps the machine busy views still come about.
+const LESS_URGENT: i32 = 5;
+
+/// Works on a thread of its own, behind the loop that answers keys.
+fn beside(work: impl FnOnce() + Send + 'static) {
+    thread::spawn(move || {
+        give_way();
+        work();
+    });
+}
+
+/// Lets the loop that answers keys go before this thread and those that it starts.
+fn give_way() {
+    // A system that does not permit it is only less prompt.
+    let _ = rustix::process::nice(LESS_URGENT);
+}
+
 /// Makes a view.
 pub(crate) fn make(job: Job, sender: Sender<Happening>) {
-    thread::spawn(move || {
+    beside(move || {
         if let Some(made) = job.make() {
             // The receiver is gone if the program ends just now.
             let _ = sender.send(Happening::Made(made));
+        }
+    });
+}
+
+/// Unpacks samples.
+pub(crate) fn unpack(samples: Unpacking, sender: Sender<Happening>) {
+    beside(move || {
+        if let Some(unpacked) = samples.unpack() {
+            let _ = sender.send(Happening::Unpacked(unpacked));
         }
     });
 }
@@ -87,6 +118,7 @@ pub(crate) fn open(experiments: &[PathBuf], sender: Sender<Happening>) {
             let opened = Happening::Opened(Ok(Arc::clone(&recording)));
             // The receiver is gone if the user did not wait.
             if sender.send(opened).is_ok() {
+                give_way();
                 recording.work_ahead();
                 let _ = sender.send(Happening::Ready);
             }
@@ -100,7 +132,7 @@ pub(crate) fn open(experiments: &[PathBuf], sender: Sender<Happening>) {
 /// Reads an experiment again and again, up to its end.
 pub(crate) fn follow(path: &Path, sender: Sender<Happening>) {
     let mut follower = Follower::new(path);
-    thread::spawn(move || {
+    beside(move || {
         loop {
             // What cannot be read yet may be whole at the next look.
             let Ok(Some((recording, progress))) = follower.look() else {
@@ -168,7 +200,7 @@ pub(crate) fn read_source(
     sender: Sender<Happening>,
 ) {
     let (search, recording) = (search.clone(), Arc::clone(recording));
-    thread::spawn(move || {
+    beside(move || {
         let text = match search.find(&path, &recording.names) {
             Some(found) => match std::fs::read(&found) {
                 Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
@@ -190,7 +222,7 @@ pub(crate) fn read_code(
     sender: Sender<Happening>,
 ) {
     let (search, recording) = (search.clone(), Arc::clone(recording));
-    thread::spawn(move || {
+    beside(move || {
         let found = search.find(&object, &recording.names);
         let code = Code::read(&recording.names(), function, found.as_deref());
         let _ = sender.send(Happening::Code(recording, function, code));

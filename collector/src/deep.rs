@@ -320,6 +320,7 @@ mod tests {
                 kind: SampleKind::User,
                 stack: whole,
                 tag,
+                within: omp_model::rows::Within::default(),
             }
         }
 

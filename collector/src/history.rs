@@ -20,7 +20,16 @@ impl<T> History<T> {
         self.meanings.push((since, meaning));
     }
 
+    #[inline]
     fn place(&self, time: u64) -> usize {
+        match self.meanings.last() {
+            Some((since, _)) if *since <= time => self.meanings.len() - 1,
+            _ => self.place_before_last(time),
+        }
+    }
+
+    #[cold]
+    fn place_before_last(&self, time: u64) -> usize {
         let later = self
             .meanings
             .iter()

@@ -8,7 +8,7 @@
 //! | [`launch`] | starting the program, held until its events are open |
 //! | [`perf`] | the kernel's events, rings and records |
 //! | [`processes`], [`history`] | processes, threads and what is mapped where |
-//! | [`stacks`] | unwinding and interning |
+//! | [`stacks`], [`last_stack`] | unwinding and interning |
 //! | [`outer`], [`beyond`], [`deep`], [`joins`] | stacks deeper than the piece copied with their sample |
 //! | [`openmp`], [`clock`] | the program's records and their times |
 //! | [`merge`], [`heads`] | one stream by time |
@@ -25,6 +25,7 @@ pub mod facts;
 pub mod heads;
 pub mod history;
 pub mod joins;
+pub mod last_stack;
 pub mod launch;
 pub mod library;
 pub mod merge;

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use omp_model::header::Runtime;
 use omp_model::ids::{Nanos, ThreadId};
 use omp_model::omp::{Ledger, Machine, Rows};
-use omp_model::rows::{LONG, Sample, SampleKind};
+use omp_model::rows::{LONG, Sample, SampleKind, Within};
 use omp_model::state::Presence;
 use omp_model::stream::{Event, What};
 use omp_model::tables::{Cut, Tables};
@@ -246,6 +246,7 @@ impl Merge {
                     kind,
                     stack: unwound.stack,
                     tag: omp_model::ids::TagId::OUTSIDE,
+                    within: Within::default(),
                 });
             }
             FromSamples::Lost(count) => self.counts.lost_samples += count,
@@ -350,7 +351,12 @@ impl Merge {
                 return Some(time);
             }
             let tag = self.machine.tag_of(sample.thread);
-            let sample = Sample { tag, ..*sample };
+            let within = self.machine.within_of(sample.thread);
+            let sample = Sample {
+                tag,
+                within,
+                ..*sample
+            };
             self.waiting[place].pop_front();
             self.on_time(time);
             if sample.kind == SampleKind::Blocked {

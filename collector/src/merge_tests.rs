@@ -61,6 +61,7 @@ fn sample(merge: &mut Merge, ring: usize, time: u64, tid: i32, kind: SampleKind)
         kind,
         stack: StackId::EMPTY,
         tag: TagId::OUTSIDE,
+        within: omp_model::rows::Within::default(),
     });
 }
 

@@ -1,12 +1,12 @@
 //! The OpenMP side: from records in the arena's rings to events of the merged stream.
 
 use omp_model::ids::{FrameId, StackId, ThreadId};
-use omp_model::stream::{Instance, Mutex, Sync, What};
+use omp_model::stream::{Instance, Lock, Mutex, Sync, What};
 use omp_model::tables::{Tables, ThreadKind};
 use omp_ring::consumer::Consumer;
 use omp_ring::record::{
-    CodePayload, InstanceId, JoinPayload, Kind, OriginPayload, Record, RegionPayload, SiteId,
-    TaskPayload,
+    CodePayload, InstanceId, JoinPayload, Kind, MutexPayload, OriginPayload, Record, RegionPayload,
+    SiteId, TaskPayload,
 };
 use rustc_hash::FxHashMap;
 
@@ -36,8 +36,10 @@ pub struct Slot {
     places: [(u64, FrameId); PLACES],
     /// [`Processes::changes`] when `places` were good.
     places_at: u64,
-    /// The prefix of the record that comes next; 0: none.
-    code: u64,
+    /// The prefix of the record that comes next.
+    code: Option<u64>,
+    /// What the numbers of [`MutexPayload::place`] stand for.
+    mutex_places: Box<[u64; 1 << u8::BITS]>,
     closed: bool,
 }
 
@@ -124,6 +126,7 @@ impl OpenMp {
             if slot.generation != view.generation || slot.tid == 0 {
                 slot.generation = view.generation;
                 (slot.pid, slot.tid, slot.thread) = (view.pid, view.tid, None);
+                slot.mutex_places.fill(0);
             }
             slot.closed = view.closed;
             most = most.max(view.pending);
@@ -163,7 +166,8 @@ impl OpenMp {
                 at: 0,
                 places: [(0, FrameId::NONE); PLACES],
                 places_at: 0,
-                code: 0,
+                code: None,
+                mutex_places: Box::new([0; _]),
                 closed: false,
             });
             self.places[at] = self.slots.len() as u32;
@@ -209,7 +213,7 @@ fn is_said_by(last: Record, next: Record) -> bool {
 
 /// Remembered places of a thread.
 const PLACES: usize = 1 << PLACES_BITS;
-const PLACES_BITS: u32 = 4;
+const PLACES_BITS: u32 = 6;
 
 /// One thread's records as events.
 pub struct Queue<'a> {
@@ -242,7 +246,7 @@ impl Queue<'_> {
         self.slot.at += 1;
         let kind = record.kind()?;
         if kind == Kind::Code {
-            self.slot.code = record.payload;
+            self.slot.code = Some(record.payload);
             return None;
         }
         let mut context = Context {
@@ -253,7 +257,7 @@ impl Queue<'_> {
             time: record.time(),
         };
         let what = context.what(kind, record.payload);
-        self.slot.code = 0;
+        self.slot.code = None;
         what
     }
 }
@@ -307,7 +311,7 @@ impl Context<'_> {
                 What::SyncBegin {
                     kind: sync(join.kind)?,
                     region: instance(join.region),
-                    place: self.code(self.slot.code),
+                    place: self.code(self.slot.code.unwrap_or(0)),
                 }
             }
             Kind::SyncWaitBegin => {
@@ -322,25 +326,35 @@ impl Context<'_> {
                 kind: sync(payload as u8)?,
             },
             Kind::MutexAcquire => {
-                let code = CodePayload::unpack(payload);
-                let kind = mutex(code.kind)?;
-                if MUTEX_TESTS.contains(&code.kind) {
-                    return Some(What::MutexReleased { kind });
+                let asked = MutexPayload::unpack(payload);
+                let place = &mut self.slot.mutex_places[usize::from(asked.place)];
+                let code = self.slot.code.unwrap_or(*place);
+                *place = code;
+                let kind = mutex(asked.kind)?;
+                if MUTEX_TESTS.contains(&asked.kind) {
+                    return Some(What::MutexAsked);
                 }
                 What::MutexAcquire {
                     kind,
-                    place: self.code(code.code),
+                    lock: Lock(asked.lock),
+                    place: self.code(code),
                 }
             }
-            Kind::MutexAcquired => What::MutexAcquired {
-                kind: mutex(payload as u8)?,
-            },
-            Kind::MutexReleased => What::MutexReleased {
-                kind: mutex(payload as u8)?,
-            },
-            Kind::NestLock => What::MutexReleased {
-                kind: Mutex::NestLock,
-            },
+            Kind::MutexAcquired => {
+                let got = MutexPayload::unpack(payload);
+                What::MutexAcquired {
+                    kind: mutex(got.kind)?,
+                    lock: Lock(got.lock),
+                }
+            }
+            Kind::MutexReleased => {
+                let left = MutexPayload::unpack(payload);
+                What::MutexReleased {
+                    kind: mutex(left.kind)?,
+                    lock: Lock(left.lock),
+                }
+            }
+            Kind::NestLock => What::MutexAsked,
             Kind::TaskCreate => {
                 let origin = self.origin(payload);
                 What::TaskCreate {
@@ -388,7 +402,7 @@ impl Context<'_> {
             return stack;
         }
         self.source.sites_lost += 1;
-        let code = (self.slot.code, self.time);
+        let code = (self.slot.code.unwrap_or(0), self.time);
         stacks::of_code(self.tables, self.processes, self.slot.pid, code)
     }
 

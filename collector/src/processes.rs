@@ -5,14 +5,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use omp_model::ids::{FrameId, ModuleId, Nanos, ProcessId, ThreadId};
+use omp_model::ids::{FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
 use omp_model::state::Presence;
 use omp_model::stream::{Event, What};
-use omp_model::tables::{self, Frame, Tables, Thread, ThreadKind};
+use omp_model::tables::{self, Frame, Stack, StackEntry, Tables, Thread, ThreadKind};
 use rustc_hash::FxHashMap;
 use unwinder::{AddressSpace, BuildId, Image, ModuleIdx};
 
 use crate::history::History;
+use crate::last_stack::LastStack;
 use crate::objects::Known;
 pub use crate::objects::Libraries;
 use crate::perf::parse::{Mapping, Side, SideRecord};
@@ -25,6 +26,7 @@ pub struct Program {
     /// By [`ModuleIdx`], as far as they were needed.
     modules: Vec<Option<Known>>,
     frames: FxHashMap<u64, FrameId>,
+    last_stack: LastStack,
     executable: Option<PathBuf>,
 }
 
@@ -64,6 +66,25 @@ impl Program {
         };
         self.frames.insert(address, frame);
         frame
+    }
+
+    /// The stack of calls at `addresses`, leaf first, on top of `outer`, interned.
+    pub fn stack(
+        &mut self,
+        tables: &mut Tables,
+        libraries: &Libraries,
+        (outer, addresses): (StackId, &[u64]),
+    ) -> StackId {
+        let mut last = std::mem::take(&mut self.last_stack);
+        let stack = last.stack(outer, addresses, |callers, address| {
+            let frame = self.frame(tables, libraries, address);
+            tables.stack(Stack {
+                callers,
+                entry: StackEntry::Frame(frame),
+            })
+        });
+        self.last_stack = last;
+        stack
     }
 
     /// The row of the load object, or of the runtime linked into it, that an svma belongs to.
@@ -436,6 +457,7 @@ impl Processes {
             .space
             .map(mapping.start, mapping.length, mapping.offset, image, path);
         program.frames.clear();
+        program.last_stack.clear();
         // The kernel maps the program before its interpreter and everything else.
         let row = &mut tables.processes[process.index()];
         if row.executable.is_empty() && path.is_absolute() {

@@ -320,6 +320,7 @@ impl Session {
         let batch = Batch {
             samples: &samples,
             sums: &rows.sums,
+            blames: &rows.blames,
             intervals: &rows.intervals,
             region_sums: &rows.region_sums,
             region_works: &rows.region_works,

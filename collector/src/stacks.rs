@@ -108,22 +108,16 @@ impl Stacks {
             Ending::Cut(reason) => Some(cut_of(reason)),
         };
         let mut deep = unwound.edge.and_then(Deep::at);
-        let mut stack = cut_by.map_or(StackId::EMPTY, |reason| cut(tables, reason));
-        for (depth, address) in self.addresses.iter().enumerate().rev() {
-            let address = if depth == 0 {
-                *address
-            } else {
-                call_of(*address)
-            };
-            let frame = program.frame(tables, libraries, address);
-            stack = tables.stack(Stack {
-                callers: stack,
-                entry: StackEntry::Frame(frame),
-            });
-            if let Some(deep) = deep.as_mut().filter(|deep| deep.inner == depth) {
-                deep.callers = Some(stack);
-            }
+        let outer = cut_by.map_or(StackId::EMPTY, |reason| cut(tables, reason));
+        for address in self.addresses.iter_mut().skip(1) {
+            *address = call_of(*address);
         }
+        let mut of = |addresses| program.stack(tables, libraries, (outer, addresses));
+        if let Some(deep) = &mut deep {
+            let beyond = self.addresses.get(deep.inner..).unwrap_or_default();
+            deep.callers = (!beyond.is_empty()).then(|| of(beyond));
+        }
+        let stack = of(&self.addresses);
         Unwound {
             stack,
             cut: cut_by,
@@ -153,19 +147,13 @@ pub fn of_site(
     let Some((program, libraries)) = processes.program_at(site.pid, time) else {
         return StackId::EMPTY;
     };
-    let mut stack = match (site.complete, site.frames.len()) {
+    let outer = match (site.complete, site.frames.len()) {
         (true, _) => StackId::EMPTY,
         (false, omp_ring::layout::MAX_FRAMES..) => cut(tables, Cut::TooDeep),
         (false, _) => cut(tables, Cut::BadStack),
     };
-    for address in site.frames.iter().rev() {
-        let frame = program.frame(tables, libraries, call_of(*address));
-        stack = tables.stack(Stack {
-            callers: stack,
-            entry: StackEntry::Frame(frame),
-        });
-    }
-    stack
+    let calls: Vec<u64> = site.frames.iter().copied().map(call_of).collect();
+    program.stack(tables, libraries, (outer, &calls))
 }
 
 /// The stack of which nothing but the call into the runtime is known.

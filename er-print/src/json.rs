@@ -49,7 +49,7 @@ pub(crate) fn report_of_text(
 /// Adds warnings and notices, and writes the object on one line.
 pub(crate) fn finish(scene: &Scene<'_>, mut object: Map<String, Value>) -> String {
     object.insert("warnings".to_owned(), json!(scene.recording.warnings));
-    object.insert("notices".to_owned(), json!(scene.notices));
+    object.insert("notices".to_owned(), json!(scene.notices()));
     format!("{}\n", Value::Object(object))
 }
 

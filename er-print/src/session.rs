@@ -7,7 +7,7 @@ use omp_model::metrics::{Column, Flavour, Metric, Quantity, SortKey};
 use omp_model::profile::{Profile, ViewMode};
 use omp_model::views::Request;
 use omp_model::views::names::{NameStyle, Names};
-use omp_model::views::notices::notices;
+use omp_model::views::notices::{inferred_seconds, notices, ownerless};
 
 use crate::failure::Stop;
 use crate::fragment::Fragment;
@@ -96,20 +96,18 @@ pub(crate) struct Session<'a> {
     output: &'a mut Output,
 }
 
-/// All that a view needs.
+/// All that a view needs. What takes the time of all samples is made when it is asked for.
 pub(crate) struct Scene<'a> {
     /// The recording.
     pub(crate) recording: &'a Recording,
-    /// In the current mode.
-    pub(crate) profile: &'a Profile,
+    /// Whether it shows no time, of which nothing must be said.
+    pub(crate) timeless: bool,
     /// In the current style.
     pub(crate) names: Names<'a>,
     /// Columns of lists of functions and lines.
     pub(crate) columns: Vec<Column>,
     /// The metrics of the columns and of the order, and that order.
     pub(crate) request: Request,
-    /// What must be said under a view.
-    pub(crate) notices: Vec<String>,
     /// What commands set.
     pub(crate) settings: &'a Settings,
 }
@@ -235,8 +233,6 @@ impl<'a> Session<'a> {
     /// The same of one of several experiments.
     pub(crate) fn scene_of<'s>(&'s self, recording: &'s Recording) -> Result<Scene<'s>, Stop> {
         let settings = &self.settings;
-        let filter = settings.filter.as_ref();
-        let (profile, estimated) = recording.seen(settings.mode, filter, &settings.objects);
         let columns = self.columns()?;
         let sort = self.sort_key()?;
         let mut metrics = Vec::new();
@@ -253,40 +249,69 @@ impl<'a> Session<'a> {
         }
         Ok(Scene {
             recording,
-            profile,
+            timeless: false,
             names: recording.names(settings.style),
             columns,
             request: Request { metrics, sort },
-            notices: said(recording, settings, profile, estimated),
             settings,
         })
     }
 }
 
-/// What must be said under a view.
-fn said(
-    recording: &Recording,
-    settings: &Settings,
-    profile: &Profile,
-    estimated: f64,
-) -> Vec<String> {
-    let header = &recording.experiment.header;
-    let mut said: Vec<String> = notices(header, profile)
-        .iter()
-        .map(ToString::to_string)
-        .collect();
-    if let Some(filter) = &settings.filter {
-        let estimated = match estimated > 0.0 {
-            true => format!(
-                "; {estimated:.3} s of what is shown are estimated, because the filter divides \
-                 seconds or asks for the CPU"
-            ),
-            false => String::new(),
-        };
-        let text = filter.text();
-        said.push(format!("only what the filter keeps ({text}){estimated}"));
+impl<'a> Scene<'a> {
+    /// The time in the current mode.
+    pub(crate) fn profile(&self) -> &'a Profile {
+        self.seen().0
     }
-    said
+
+    /// The same, and how many seconds of it are estimated.
+    fn seen(&self) -> (&'a Profile, f64) {
+        let Settings {
+            mode,
+            filter,
+            objects,
+            ..
+        } = self.settings;
+        self.recording.seen(*mode, filter.as_ref(), objects)
+    }
+
+    /// Seconds whose place was inferred, and all seconds, of what a filter keeps.
+    pub(crate) fn inferred(&self) -> (f64, f64) {
+        match self.settings.filter {
+            None => self.recording.inferred(self.settings.mode),
+            Some(_) => inferred_seconds(self.profile()),
+        }
+    }
+
+    /// What must be said under a view of its time.
+    pub(crate) fn notices(&self) -> Vec<String> {
+        if self.timeless {
+            return Vec::new();
+        }
+        let header = &self.recording.experiment.header;
+        let mut said: Vec<String> = notices(header, self.inferred())
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        if self.request.metrics.contains(&Metric::Blame) {
+            let whole = self.recording.profile(self.settings.mode);
+            let ownerless = ownerless(whole, &self.recording.experiment.blames);
+            said.extend(ownerless.iter().map(ToString::to_string));
+        }
+        if let Some(filter) = &self.settings.filter {
+            let estimated = self.seen().1;
+            let estimated = match estimated > 0.0 {
+                true => format!(
+                    "; {estimated:.3} s of what is shown are estimated, because the filter \
+                     divides seconds or asks for the CPU"
+                ),
+                false => String::new(),
+            };
+            let text = filter.text();
+            said.push(format!("only what the filter keeps ({text}){estimated}"));
+        }
+        said
+    }
 }
 
 impl Scene<'_> {

@@ -8,7 +8,7 @@ use std::time::Instant;
 use omp_model::ids::{FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
 use omp_model::omp::{Ledger, Machine};
 use omp_model::state::Presence;
-use omp_model::stream::{Event, Instance, Mutex, Sync, What};
+use omp_model::stream::{Event, Instance, Lock, Mutex, Sync, What};
 use omp_model::tables::{Frame, Process, Stack, StackEntry, Tables, Thread, ThreadKind};
 
 /// Directives in the program.
@@ -63,9 +63,10 @@ impl Stream {
         if id.is_multiple_of(8) {
             for thread in 0..threads {
                 let kind = Mutex::Critical;
-                self.push(thread, What::MutexAcquire { kind, place });
-                self.push(thread, What::MutexAcquired { kind });
-                self.push(thread, What::MutexReleased { kind });
+                let lock = Lock(0x1000);
+                self.push(thread, What::MutexAcquire { kind, lock, place });
+                self.push(thread, What::MutexAcquired { kind, lock });
+                self.push(thread, What::MutexReleased { kind, lock });
             }
         }
         for thread in (0..threads).rev() {

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use rustc_hash::FxHashSet;
 
 use crate::experiment::{Experiment, OpenError, Samples};
-use crate::filter::{self, Filter, Filtered, Word};
+use crate::filter::{self, Filter, Filtered};
 use crate::ids::{StackId, TagId};
 use crate::metrics::Available;
 use crate::profile::{Profile, ViewMode};
@@ -20,6 +20,7 @@ use crate::symbolize::{self, Files};
 use crate::symbols::SymbolTable;
 use crate::union::{self, UniteError};
 use crate::views::names::{NameStyle, Names};
+use crate::views::notices::inferred_seconds;
 use crate::views::overview::uses_openmp;
 
 /// An experiment, or several as one, and its profiles.
@@ -40,6 +41,7 @@ pub struct Recording {
     shares: OnceLock<Shares>,
     profiles: [OnceLock<Profile>; 2],
     by_second: [OnceLock<Profile>; 2],
+    inferred: [OnceLock<(f64, f64)>; 2],
     available: OnceLock<Available>,
 }
 
@@ -116,6 +118,7 @@ impl Recording {
             shares: OnceLock::new(),
             profiles: Default::default(),
             by_second: Default::default(),
+            inferred: Default::default(),
             available: OnceLock::new(),
         }
     }
@@ -125,18 +128,22 @@ impl Recording {
         self.profiles[cell(mode)].get_or_init(|| self.shares().profile(&self.source(), mode))
     }
 
+    /// Seconds whose place was inferred, and all seconds, without making a profile for it.
+    pub fn inferred(&self, mode: ViewMode) -> (f64, f64) {
+        match self.profiles[cell(mode)].get() {
+            Some(profile) => inferred_seconds(profile),
+            None => *self.inferred[cell(mode)]
+                .get_or_init(|| Shares::inferred(&self.source(), &self.experiment.samples, mode)),
+        }
+    }
+
     /// The same, each second by itself: what filters on time and views by second need. It has up
     /// to an item for each sample, so nothing else should ask for it.
     pub fn by_second(&self, mode: ViewMode) -> &Profile {
         self.by_second[cell(mode)].get_or_init(|| {
-            let Experiment {
-                tables,
-                intervals,
-                samples,
-                ..
-            } = &self.experiment;
-            let mut profile = share::profile(&self.source(), samples.iter(), mode);
-            blame::charge(&mut profile, tables, intervals);
+            let samples = self.experiment.samples.iter();
+            let mut profile = share::profile(&self.source(), samples, mode);
+            blame::charge(&mut profile, &self.source());
             profile
         })
     }
@@ -176,6 +183,7 @@ impl Recording {
         let Experiment {
             tables,
             sums,
+            blames,
             intervals,
             header,
             ..
@@ -184,6 +192,7 @@ impl Recording {
             tables,
             symbols: &self.symbols,
             sums,
+            blames,
             intervals,
             header,
         }
@@ -210,17 +219,18 @@ impl Recording {
     /// The metrics that it has: the same in every mode, so any profile will do.
     pub fn available(&self) -> &Available {
         self.available.get_or_init(|| {
-            let made = self.profiles.iter().find_map(OnceLock::get);
-            let profile = made.unwrap_or_else(|| self.profile(ViewMode::User));
+            let made = || self.profiles.iter().find_map(OnceLock::get);
+            let profile = || made().unwrap_or_else(|| self.profile(ViewMode::User));
             let openmp = uses_openmp(&self.experiment.tables, profile);
             Available::new(&self.experiment.header.sampling, openmp)
         })
     }
 }
 
-/// Whether what a filter keeps hangs on when something was, or on which CPU: the samples tell that.
+/// Whether what a filter keeps hangs on when something was, on which CPU or in which instance: the
+/// samples tell that.
 pub fn asks_when(filter: &Filter) -> bool {
-    filter.has(Word::Time) || filter.has(Word::Cpu)
+    filter.divides()
 }
 
 /// Every distinct stack with its state.

@@ -7,6 +7,17 @@ use crate::state::Presence;
 /// can tell one second from the next.
 pub const SLICE: Nanos = Nanos(1_000_000_000);
 
+/// The instances that a moment lies in, by their numbers: those of a process count from 1 in the
+/// order in which they were created, regions and tasks each by themselves. 0 is none, or one of
+/// which nothing is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Within {
+    /// The innermost parallel or teams region.
+    pub region: u64,
+    /// The innermost explicit task; in a region that a task forked, that task.
+    pub task: u64,
+}
+
 /// What made a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -58,6 +69,8 @@ pub struct Sample {
     pub stack: StackId,
     /// What the thread did in OpenMP's terms at that moment.
     pub tag: TagId,
+    /// In which instances.
+    pub within: Within,
 }
 
 /// Measured time: how long a thread was in a state within a slice of time.
@@ -77,6 +90,22 @@ pub struct Sum {
     pub count: u32,
 }
 
+/// Waiting time of other threads that is known to be owed to this one: they waited for a mutex that
+/// it held, in this state and at this place, or that one of whom it waited for in turn did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blame {
+    /// The slice: `time / SLICE`.
+    pub slice: u32,
+    /// Who held it.
+    pub thread: ThreadId,
+    /// In which state, context and place meanwhile.
+    pub tag: TagId,
+    /// On or off the CPU.
+    pub presence: Presence,
+    /// How long the others waited altogether.
+    pub time: Nanos,
+}
+
 /// Intervals from this length on are listed by themselves, as far as there are not too many.
 pub const LONG: Nanos = Nanos(1_000_000);
 
@@ -94,6 +123,8 @@ pub struct Interval {
     pub tag: TagId,
     /// On or off the CPU.
     pub presence: Presence,
+    /// In which instances.
+    pub within: Within,
 }
 
 /// Instances of a region within a slice of time, summed by calling context.
@@ -174,6 +205,8 @@ pub struct RegionSpan {
     pub length: Nanos,
     /// The team's size.
     pub team: u16,
+    /// Its number, and the task that forked it.
+    pub within: Within,
 }
 
 /// A piece of an explicit task's execution that is long enough to be listed by itself: from where
@@ -189,4 +222,6 @@ pub struct TaskSpan {
     pub start: Nanos,
     /// For how long.
     pub length: Nanos,
+    /// Its number, and the region that it was created in.
+    pub within: Within,
 }

@@ -25,6 +25,15 @@ impl Instance {
     pub const NONE: Instance = Instance(0);
 }
 
+/// Tells a mutex from others of its kind in its process; 0 is none: nobody is known to hold it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Lock(pub u64);
+
+impl Lock {
+    /// The runtime did not say, or there is nothing that a thread could hold.
+    pub const NONE: Lock = Lock(0);
+}
+
 /// What happened. OpenMP's events are OMPT's (OpenMP 5.2, chapter 19), the enumerations
 /// translated; the kernel's are perf's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,22 +94,30 @@ pub enum What {
     },
     /// Waiting for a mutex begins.
     MutexAcquire {
-        /// Which.
+        /// Of which kind.
         kind: Mutex,
+        /// Which.
+        lock: Lock,
         /// The call into the runtime.
         place: FrameId,
     },
     /// It is owned.
     MutexAcquired {
-        /// Which.
+        /// Of which kind.
         kind: Mutex,
+        /// Which.
+        lock: Lock,
     },
-    /// It was released, or a nestable lock changed its depth, or a lock was asked for and may not
-    /// have been got.
+    /// It was released.
     MutexReleased {
-        /// Which.
+        /// Of which kind.
         kind: Mutex,
+        /// Which.
+        lock: Lock,
     },
+    /// A nestable lock was got again by who holds it, or partly released; or a mutex was asked
+    /// for without waiting, and may not have been got.
+    MutexAsked,
     /// An explicit task was created.
     TaskCreate {
         /// The task.

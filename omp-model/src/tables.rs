@@ -3,7 +3,11 @@
 //! `collect` interns into them while recording and appends what is new to the experiment; a
 //! reader loads the same tables. Nothing here is resolved: addresses stay addresses.
 
-use rustc_hash::FxHashMap;
+use std::hash::{Hash, Hasher};
+
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+use rustc_hash::FxHasher;
 
 use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId};
 use crate::state::State;
@@ -285,18 +289,20 @@ impl Tables {
 }
 
 /// A table whose entries are distinct: adding a known one gives its index.
+///
+/// The index holds no entries of its own: a million stacks are kept once.
 #[derive(Clone, Debug)]
 pub struct Interner<T> {
     rows: Vec<T>,
-    index: FxHashMap<T, u32>,
+    index: HashTable<u32>,
 }
 
-impl<T: Clone + Eq + std::hash::Hash> Interner<T> {
+impl<T: Clone + Eq + Hash> Interner<T> {
     /// A table that begins with `rows` (a repeated one counts once).
     pub fn with<const N: usize>(rows: [T; N]) -> Self {
         let mut table = Interner {
             rows: Vec::new(),
-            index: FxHashMap::default(),
+            index: HashTable::new(),
         };
         for row in rows {
             table.intern(row);
@@ -306,13 +312,18 @@ impl<T: Clone + Eq + std::hash::Hash> Interner<T> {
 
     /// The index of `row`, added if it is new.
     pub fn intern(&mut self, row: T) -> u32 {
-        if let Some(&index) = self.index.get(&row) {
-            return index;
+        let rows = &mut self.rows;
+        let same = |&at: &u32| rows[at as usize] == row;
+        let hash_at = |&at: &u32| hash(&rows[at as usize]);
+        match self.index.entry(hash(&row), same, hash_at) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(free) => {
+                let at = rows.len() as u32;
+                free.insert(at);
+                rows.push(row);
+                at
+            }
         }
-        let index = self.rows.len() as u32;
-        self.rows.push(row.clone());
-        self.index.insert(row, index);
-        index
     }
 
     /// The row at an index.
@@ -334,4 +345,10 @@ impl<T: Clone + Eq + std::hash::Hash> Interner<T> {
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
+}
+
+fn hash(row: &impl Hash) -> u64 {
+    let mut hasher = FxHasher::default();
+    row.hash(&mut hasher);
+    hasher.finish()
 }

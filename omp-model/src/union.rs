@@ -44,6 +44,7 @@ pub fn unite(parts: &[(&Experiment, &SymbolTable)]) -> Result<Union, UniteError>
         tables: Tables::default(),
         samples: Samples::default(),
         sums: Sums::default(),
+        blames: Vec::new(),
         intervals: Vec::new(),
         region_sums: Vec::new(),
         region_spans: Vec::new(),
@@ -82,6 +83,7 @@ pub fn unite(parts: &[(&Experiment, &SymbolTable)]) -> Result<Union, UniteError>
             )*};
         }
         add! {
+            blames: thread by thread, tag by tag;
             intervals: thread by thread, tag by tag;
             region_sums: thread by thread, context by context;
             region_spans: thread by thread, context by context;

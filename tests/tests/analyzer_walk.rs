@@ -326,9 +326,19 @@ fn experiments_are_compared_in_every_view() {
     terminal.until_it_says("Where the time went");
     terminal.press(&["2", "c"]);
     terminal.until_it_says("delta: (1) one.er (2) two.er");
-    for key in ["3", "4", "5", "7", "8"] {
+    for (key, shows) in [
+        ("3", "Callers and callees"),
+        ("4", "Call tree"),
+        ("5", "Attributed"),
+        ("7", "Regions"),
+        ("8", "Threads"),
+        ("1", "Efficiency of the threads, percent"),
+        ("0", "Experiments, "),
+    ] {
         terminal.press(&[key]);
-        terminal.until_it_says("delta: (1) one.er (2) two.er");
+        terminal.until(shows, |screen| {
+            screen.contains(shows) && screen.contains("delta: (1) one.er (2) two.er")
+        });
     }
     terminal.press(&["9"]);
     // One experiment's rows may stand there before those of the other are made.
@@ -355,6 +365,78 @@ fn experiments_are_compared_in_every_view() {
 }
 
 #[test]
+fn a_program_is_recorded_and_shown_up_to_its_end() {
+    let place = place("live");
+    let shell = [
+        "--live",
+        "--",
+        "sh",
+        "-c",
+        "sleep 1; echo said; kill -KILL $$",
+    ];
+    let words: Vec<&Path> = shell.iter().map(Path::new).collect();
+    let Some(terminal) = Terminal::start("live", &words, (100, 30), &place) else {
+        return;
+    };
+    terminal.until_it_says("the recording is complete: test.1.er; the program ended with 137");
+    terminal.press(&["0"]);
+    terminal.until("the status", |screen| {
+        screen.contains("Exit status        137")
+    });
+    let process = terminal.process();
+    terminal.press(&["q"]);
+    terminal.ends(process);
+    terminal.until("what the program printed", |screen| screen.contains("said"));
+    assert!(place.join("test.1.er").is_dir());
+}
+
+#[test]
+fn a_program_that_runs_on_is_ended_or_left() {
+    let place = place("ended");
+    let words = ["--live", "--", "sh", "-c", "while sleep 0.2; do :; done"];
+    let words: Vec<&Path> = words.iter().map(Path::new).collect();
+    let Some(terminal) = Terminal::start("ended", &words, (100, 30), &place) else {
+        return;
+    };
+    terminal.until_it_says("recording: ");
+    let process = terminal.process();
+    terminal.press(&["q"]);
+    terminal.until_it_says("The program is still running");
+    terminal.press(&["Enter"]);
+    terminal.until("it goes on", |screen| !screen.contains("still running"));
+    assert!(is_alive(process));
+    terminal.press(&["C-c"]);
+    terminal.until_it_says("The program is still running");
+    terminal.press(&["Down", "Enter"]);
+    terminal.ends(process);
+    let header = fs::read_to_string(place.join("test.1.er/header.json"));
+    assert!(header.is_ok_and(|text| text.contains("exit_status")));
+}
+
+#[test]
+fn a_damaged_experiment_is_shown_as_far_as_it_is_whole() {
+    let place = place("damaged");
+    let one = record("one.er", &place);
+    let records = one.join("records");
+    let length = fs::metadata(&records).expect("it was recorded").len();
+    let file = fs::OpenOptions::new().write(true).open(&records);
+    let cut = file.and_then(|file| file.set_len(length / 2));
+    cut.expect("it is ours");
+    let Some(terminal) = Terminal::start("damaged", &[&one], (80, 24), &place) else {
+        return;
+    };
+    terminal.until_it_says("! the recording was cut short");
+    for key in ["2", "3", "4", "5", "6", "d", "7", "8", "9", "m", "0"] {
+        terminal.press(&[key]);
+        terminal.until("the view", |screen| screen.contains(" mode"));
+    }
+    terminal.until_it_says("Warning: ");
+    let process = terminal.process();
+    terminal.press(&["q"]);
+    terminal.ends(process);
+}
+
+#[test]
 fn a_closed_terminal_ends_the_program() {
     let place = place("closed");
     let one = record("one.er", &place);
@@ -368,18 +450,15 @@ fn a_closed_terminal_ends_the_program() {
 }
 
 #[test]
-fn what_is_no_experiment_is_told_where_the_shell_was() {
-    let place = place("none");
-    let path = place.join("nothing.er");
+fn what_cannot_be_drawn_on_is_told_before_anything_is_recorded() {
+    let place = place("nowhere");
     let output = Command::new(&tools().analyzer)
-        .arg(&path)
+        .args(["--live", "--", "touch", "begun"])
+        .current_dir(&place)
         .output()
         .expect("the analyzer was built");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("there is no experiment"), "{said}");
-    assert!(!output.status.success());
-    assert!(
-        !String::from_utf8_lossy(&output.stdout).contains('\u{1b}'),
-        "the screen was left alone"
-    );
+    assert!(said.contains("cannot use this terminal"), "{said}");
+    assert!(!output.status.success() && output.stdout.is_empty());
+    assert!(!place.join("begun").exists() && !place.join("test.1.er").exists());
 }

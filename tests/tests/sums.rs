@@ -35,7 +35,7 @@ const INDEXES: [&str; 8] = [
 ];
 
 /// Filters with every word, each alone and some together; with its opposite it leaves everything.
-const FILTERS: [&str; 17] = [
+const FILTERS: [&str; 21] = [
     "EXPID==1",
     "PID%2",
     "THRID==1",
@@ -50,6 +50,10 @@ const FILTERS: [&str; 17] = [
     "OMPSTATE==OMPIBAR",
     "CPRID>0",
     "TSKID>0",
+    "CPRID==2 || TSKID IN (1-3)",
+    "CPRID%2==1",
+    "REGION>0",
+    "TASK>0",
     "LEAF==\"<OMP implicit barrier>\"",
     "\"main\" IN STACK",
     "(\"*region*\", \"*task*\") SOME IN STACK",
@@ -229,9 +233,9 @@ fn constructs(experiment: &Path, mode: &str, whole: &Value, faults: &mut Faults)
         let found = reports(experiment, mode, &["-filters", filter, "-functions"]);
         total(&found[0]).clone()
     };
-    let serial = only("CPRID==0 && OMPSTATE!=OMPIDLE");
+    let serial = only("REGION==0 && OMPSTATE!=OMPIDLE");
     let idle = only("OMPSTATE==OMPIDLE");
-    let outside_tasks = only("TSKID==0");
+    let outside_tasks = only("TASK==0");
     let found = reports(experiment, mode, &["-OMP_preg", "-OMP_task"]);
     for metric in &metrics(&found[0]) {
         let of = |row| value(row, "e", metric);

@@ -17,7 +17,9 @@ use crate::build_id::BuildId;
 use crate::cfi::Cfi;
 use crate::fde::CfiSections;
 use crate::file;
+use crate::prologue::Frame;
 use crate::symtab::SymbolTable;
+use crate::text::{Call, Text};
 
 /// Why a file cannot serve as a load object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -72,9 +74,9 @@ pub struct Image {
     path: PathBuf,
     build_id: Option<BuildId>,
     segments: Vec<Segment>,
-    /// The executable segments by svma; those of a file are read when a frame without call frame
-    /// information is first met, because they are large and seldom needed.
-    code: OnceLock<Vec<(u64, Box<[u8]>)>>,
+    /// That of a file is read when a frame without call frame information is first met, because
+    /// it is large and seldom needed.
+    text: OnceLock<Text>,
     sections: CfiSections,
     cfi: Option<Cfi>,
     exports: Vec<u64>,
@@ -107,7 +109,7 @@ impl Image {
     pub fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Self, ImageError> {
         let image = Self::parse(path, bytes)?;
         Ok(Self {
-            code: OnceLock::from(code(&elf64(bytes)?)),
+            text: OnceLock::from(Text::read(&elf64(bytes)?)),
             ..image
         })
     }
@@ -133,7 +135,7 @@ impl Image {
             path: path.to_owned(),
             build_id: elf.build_id().ok().flatten().and_then(BuildId::new),
             segments,
-            code: OnceLock::new(),
+            text: OnceLock::new(),
             cfi: Cfi::new(&mut sections),
             sections,
             exports,
@@ -230,63 +232,27 @@ impl Image {
 
     /// The call that ends at `svma`, if that can be a return address.
     pub(crate) fn call_before(&self, svma: u64) -> Option<Call> {
+        self.text().call_before(svma)
+    }
+
+    /// The frame of the function at `svma`, by its first instructions.
+    pub(crate) fn frame_at(&self, svma: u64) -> Option<Frame> {
+        self.text().frame_at(svma)
+    }
+
+    fn text(&self) -> &Text {
         let read = || {
             let pieces = file::open(&self.path).ok()?;
             let elf = elf64(&pieces).ok()?;
             let id = elf.build_id().ok().flatten().and_then(BuildId::new);
-            (id == self.build_id).then(|| code(&elf))
+            (id == self.build_id).then(|| Text::read(&elf))
         };
-        let code = self.code.get_or_init(|| read().unwrap_or_default());
-        code.iter().find_map(|(start, bytes)| {
-            let offset = usize::try_from(svma.checked_sub(*start)?).ok()?;
-            last_call(bytes.get(..offset)?, svma)
-        })
+        self.text.get_or_init(|| read().unwrap_or_default())
     }
-}
-
-/// A call instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Call {
-    /// To a known svma.
-    Direct(u64),
-    /// Through a register or memory.
-    Indirect,
 }
 
 pub(crate) fn is_executable(flags: object::SegmentFlags) -> bool {
     matches!(flags, object::SegmentFlags::Elf { p_flags, .. } if p_flags.0 & elf::PF_X.0 != 0)
-}
-
-pub(crate) fn code<'data, R: ReadRef<'data>>(elf: &Elf64<'data, R>) -> Vec<(u64, Box<[u8]>)> {
-    elf.segments()
-        .filter(|segment| is_executable(segment.flags()))
-        .filter_map(|segment| Some((segment.address(), segment.data().ok()?.into())))
-        .collect()
-}
-
-/// The call that `code` ends in, at `svma`. x86-64 calls: `E8 rel32`, and `FF /2` with every
-/// addressing form (Intel SDM volume 2, CALL).
-fn last_call(code: &[u8], svma: u64) -> Option<Call> {
-    if let [.., 0xe8, a, b, c, d] = *code {
-        let distance = i32::from_le_bytes([a, b, c, d]);
-        return Some(Call::Direct(svma.wrapping_add_signed(distance.into())));
-    }
-    let back = |distance: usize| code.len().checked_sub(distance).map(|at| code[at]);
-    let indirect = (2..=7).any(|length| {
-        let (Some(0xff), Some(modrm)) = (back(length), back(length - 1)) else {
-            return false;
-        };
-        let (mode, register, base) = (modrm >> 6, modrm >> 3 & 7, modrm & 7);
-        let sib = usize::from(mode != 3 && base == 4);
-        let displacement = match mode {
-            0 if base == 5 => 4,
-            1 => 1,
-            2 => 4,
-            _ => 0,
-        };
-        register == 2 && length == 2 + sib + displacement
-    });
-    indirect.then_some(Call::Indirect)
 }
 
 /// A little-endian ELF file of 64 bits.
@@ -445,29 +411,6 @@ impl ImageCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_call_encoding_is_seen_and_a_jump_is_not() {
-        let calls: [&[u8]; 9] = [
-            &[0xe8, 1, 2, 3, 4],
-            &[0xff, 0xd0],
-            &[0x41, 0xff, 0xd4],
-            &[0xff, 0x10],
-            &[0xff, 0x14, 0xc8],
-            &[0xff, 0x50, 0x18],
-            &[0xff, 0x54, 0x24, 0x08],
-            &[0xff, 0x15, 1, 2, 3, 4],
-            &[0xff, 0x94, 0x24, 1, 2, 3, 4],
-        ];
-        for call in calls {
-            let code = [&[0x90, 0x90], call].concat();
-            assert!(last_call(&code, 0x1000).is_some(), "{call:02x?}");
-        }
-        let others: [&[u8]; 4] = [&[], &[0xff, 0xe0], &[0xe9, 1, 2, 3, 4], &[0x48, 0x89, 0xe5]];
-        for other in others {
-            assert_eq!(last_call(other, 0x1000), None, "{other:02x?}");
-        }
-    }
 
     #[test]
     fn what_is_no_elf_file_is_refused_with_the_reason() {

@@ -28,8 +28,9 @@
 //! - [`Ending::Complete`] is said only of a stack whose last frame is the first function of its
 //!   thread: its return address is marked as undefined, or it is the ELF entry point, `clone`,
 //!   `clone3` or the like. Everything else carries its [`CutReason`].
-//! - Code without call frame information is passed only where a return address is found that
-//!   follows a call instruction.
+//! - Code without call frame information is passed by what its function's first instructions do
+//!   to the stack, or by a frame pointer, and only where a return address is found that follows a
+//!   call instruction.
 //! - Symbols come from the file's own tables, from `.gnu_debugdata`, or from a separate debug
 //!   file; each thing that was looked for and not found is a [`SymbolsMiss`]. Code without a
 //!   symbol is told apart by function all the same ([`Symbols::code`]).
@@ -48,11 +49,13 @@ mod linked;
 mod machine;
 pub mod names;
 mod outlined;
+mod prologue;
 mod regs;
 mod rule;
 mod space;
 mod symbols;
 mod symtab;
+mod text;
 mod unnamed;
 mod unwind;
 

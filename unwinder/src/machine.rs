@@ -4,8 +4,9 @@
 use std::collections::HashSet;
 
 use crate::file;
-use crate::image::{code, elf64};
+use crate::image::elf64;
 use crate::symbols::{Function, Symbols};
+use crate::text::code;
 use crate::unnamed::Target;
 
 /// Executable segments by svma.

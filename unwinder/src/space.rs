@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use framehop::x86_64::UnwinderX86_64;
 use framehop::{ExplicitModuleSectionInfo, Module as FramehopModule, Unwinder};
 
-use crate::image::{Call, Image};
+use crate::image::Image;
+use crate::text::Call;
 
 /// The index of a load object in its [`AddressSpace`]. Indices are never reused, so one stays
 /// valid after its mapping was replaced, after [`AddressSpace::clear`], and in a clone.

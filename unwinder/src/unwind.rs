@@ -397,9 +397,9 @@ impl AddressSpace {
         }
     }
 
-    /// Without call frame information: at the leaf the return address may be on top of the stack,
-    /// and elsewhere a frame pointer may point below it. A guess is only taken when code that
-    /// just made a call is found there.
+    /// Without call frame information: the return address is where the function's first
+    /// instructions put it, or at the leaf on top of the stack, and elsewhere a frame pointer may
+    /// point below it. A guess is only taken when code that just made a call is found there.
     fn guess(&self, frame: &mut Frame, stack: &StackBytes<'_>) -> bool {
         let (sp, bp) = (frame.regs.sp(), frame.regs.bp());
         let return_address = |slot: u64| {
@@ -407,18 +407,28 @@ impl AddressSpace {
             let (image, svma) = self.image_at(address)?;
             image.call_before(svma).map(|_| address)
         };
-        let leaf = if frame.exact {
-            return_address(sp)
-        } else {
-            None
+        let by_prologue = || {
+            let (image, svma) = self.image_at(frame.lookup())?;
+            let made = image.frame_at(svma)?;
+            let slot = made.return_slot(sp, bp)?;
+            let bp = match made.bp_slot(slot) {
+                Some(saved) => stack.read(saved)?,
+                None => bp,
+            };
+            Some(Regs::new(return_address(slot)?, slot + 8, bp))
         };
-        let caller = leaf.map(|ip| Regs::new(ip, sp + 8, bp)).or_else(|| {
+        let on_top = || {
+            let ip = frame.exact.then(|| return_address(sp)).flatten()?;
+            Some(Regs::new(ip, sp + 8, bp))
+        };
+        let by_frame_pointer = || {
             let above = bp >= sp && bp.is_multiple_of(8);
             let ip = above
                 .then(|| return_address(bp.checked_add(8)?))
                 .flatten()?;
             Some(Regs::new(ip, bp + 16, stack.read(bp)?))
-        });
+        };
+        let caller = by_prologue().or_else(on_top).or_else(by_frame_pointer);
         let Some(caller) = caller else { return false };
         frame.regs = caller;
         frame.exact = false;

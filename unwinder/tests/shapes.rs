@@ -194,6 +194,24 @@ fn hand_written_code_is_passed_where_a_call_proves_the_guess() {
 }
 
 #[test]
+fn hand_written_code_is_passed_by_what_its_functions_begin_with() {
+    for build in builds() {
+        let recording = record(build, "asm_kernel");
+        let expected = above_main(&recording);
+        // In the function that the kernel calls, and in the kernel.
+        let depths = recording.within().map(|sample| {
+            let (frames, ending) = recording.unwind(sample);
+            let said = describe(&recording, sample, &frames, ending);
+            assert_eq!(ending, Ending::Complete, "{build}: {said}");
+            assert!(frames.ends_with(&expected), "{build}: {said}");
+            frames.len() - expected.len()
+        });
+        // main is above either.
+        assert_eq!(depths.collect::<Vec<_>>(), [3, 2], "{build}");
+    }
+}
+
+#[test]
 fn empty_entries_at_the_same_address_do_not_hide_a_function_s_rules() {
     for build in builds() {
         let recording = record(build, "after_empty");

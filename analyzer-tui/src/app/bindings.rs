@@ -414,13 +414,20 @@ pub(super) const TIMELINE: &[Binding] = &[
         Action::Group,
     ),
     key(
+        &[Char('i')],
+        "i",
+        "select the instance at the cursor, then the next one",
+        "",
+        Action::Instance,
+    ),
+    key(
         &[Char('b')],
         "b",
         "begin a box of threads and time; b again drops it",
         "box",
         Action::Box,
     ),
-    mouse("the wheel zooms, a drag moves, a click selects"),
+    mouse("wheel zooms, drag moves, click selects: moment or band"),
 ];
 
 pub(super) const FIND_THREAD: &[Binding] = &[

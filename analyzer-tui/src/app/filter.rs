@@ -67,7 +67,7 @@ impl App {
                 let contexts = directives.contexts(self.cursor().selected);
                 let own = contexts.map(|(word, contexts)| (word, numbers(word, contexts)));
                 let own = own.map(|(word, text)| match word {
-                    "TSKID" => ("the selected task's own time", text),
+                    "TASK" => ("the selected task's own time", text),
                     _ => ("the selected region's own time", text),
                 });
                 let all = row.map(|row| ("all under the selected construct", inside(&row.name)));
@@ -101,6 +101,10 @@ impl App {
         if let Some(part) = self.selection() {
             all.push(("the box", self.filter_of(&part)));
         }
+        if let Some(band) = self.picked() {
+            let text = self.filter_of_instance(band);
+            all.extend(text.map(|text| ("the selected instance", text)));
+        }
         let range = &self.timeline.range;
         all.push(("the time in sight", time(range.start, range.end)));
         let thread = self.threads().get(self.timeline.row);
@@ -115,6 +119,8 @@ impl App {
             all.push(("the time of the interval at the cursor", time(start, end)));
         }
         if let Some(band) = pointed.bands.last() {
+            let text = self.filter_of_instance(band);
+            all.extend(text.map(|text| ("the instance at the cursor", text)));
             let name = self.recording.construct_name(band.context);
             all.push((
                 "all under the construct at the cursor",

@@ -72,6 +72,8 @@ pub enum Action {
     SecondLine,
     /// Goes round how threads are grouped.
     Group,
+    /// Selects an instance of a region or task at the cursor.
+    Instance,
     /// Begins a box, or drops it.
     Box,
 }

@@ -31,6 +31,16 @@ impl App {
             program,
         };
         self.live = Some(live).filter(|_| !progress.finished);
+        if progress.finished {
+            let name = &self.recording.name;
+            let text = match self.recording.experiment.header.exit_status {
+                None | Some(0) => format!("the recording is complete: {name}"),
+                Some(status) => {
+                    format!("the recording is complete: {name}; the program ended with {status}")
+                }
+            };
+            self.tell(text);
+        }
     }
 
     /// The recording has grown, and is shown as soon as the view in sight is made of it.
@@ -48,10 +58,6 @@ impl App {
         if let Some(progress) = progress {
             let program = self.live.is_some_and(|live| live.program);
             self.watch(progress, program);
-            if progress.finished {
-                let text = format!("the recording is complete: {}", self.recording.name);
-                self.tell(text);
-            }
         }
         // Numbers of functions are others now.
         self.codes.clear();

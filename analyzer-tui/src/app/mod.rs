@@ -242,7 +242,12 @@ impl App {
         match keys::action(self.view, event) {
             Some(action) => return self.perform(action),
             None if event.code == KeyCode::Esc => self.stay(),
-            None => {}
+            None => {
+                if let KeyCode::Char(key) = event.code {
+                    let view = self.view.title();
+                    self.tell(format!("{key} does nothing in {view}: ? tells its keys"));
+                }
+            }
         }
         Effect::None
     }
@@ -337,6 +342,7 @@ impl App {
             | Action::Step(_)
             | Action::SecondLine
             | Action::Group
+            | Action::Instance
             | Action::Box => self.on_timeline(action),
         }
         Effect::None

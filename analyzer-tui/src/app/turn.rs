@@ -165,9 +165,17 @@ impl App {
 
     /// Makes all that is wanted at once, for who has nothing else to do meanwhile.
     pub fn work(&mut self) {
-        while let Some(job) = self.job() {
-            if let Some(made) = job.make() {
-                self.take(made);
+        loop {
+            if let Some(job) = self.job() {
+                if let Some(made) = job.make() {
+                    self.take(made);
+                }
+            } else if let Some(unpacking) = self.unpacking() {
+                if let Some(unpacked) = unpacking.unpack() {
+                    self.take_samples(unpacked);
+                }
+            } else {
+                return;
             }
         }
     }

@@ -8,7 +8,7 @@ use ratatui::style::Modifier;
 use rustc_hash::FxHasher;
 
 use super::theme::Theme;
-use super::{fit, put};
+use super::{fit_name, put};
 use crate::activity::Activity;
 use crate::app::App;
 use crate::change::Change;
@@ -62,7 +62,7 @@ pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
         // A mark at its beginning parts a box from its neighbour where there is no colour.
         let width = usize::from(area.width);
         let mark = change.map_or('▏', Change::mark);
-        let text = format!("{mark}{}", fit(name, width.saturating_sub(1)));
+        let text = format!("{mark}{}", fit_name(name, width.saturating_sub(1)));
         let filled = format!("{text:<width$}");
         put(cells, area, &filled, style);
     }

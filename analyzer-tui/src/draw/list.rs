@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::theme::Theme;
-use super::{fit, from, put};
+use super::{fit, fit_name, from, put};
 use crate::app::{App, View};
 use crate::compare::Beside;
 use crate::layout;
@@ -151,9 +151,27 @@ fn name(app: &App, theme: &Theme, place: Rect, row: &Row, cells: &mut Buffer) {
     if !wanted.is_empty() && row.name.to_lowercase().contains(&wanted) {
         style = style.patch(theme.found());
     }
-    put(cells, place, &row.lead, theme.faint());
-    let room = from(place, row.lead.chars().count() as u16);
-    put(cells, room, &fit(&row.name, usize::from(room.width)), style);
+    let lead = lead(&row.lead, usize::from(place.width));
+    put(cells, place, &lead, theme.faint());
+    let room = from(place, lead.chars().count() as u16);
+    let width = usize::from(room.width);
+    let text = match app.view {
+        View::Overview | View::Experiment | View::Source | View::Disassembly => {
+            fit(&row.name, width)
+        }
+        _ => fit_name(&row.name, width),
+    };
+    put(cells, room, &text, style);
+}
+
+/// The branches before a name, of which a deep tree's outer ones make room for the name.
+fn lead(branches: &str, width: usize) -> String {
+    let (length, most) = (branches.chars().count(), width.saturating_sub(LEAST));
+    if length <= most.max(width / 2) {
+        return branches.to_owned();
+    }
+    let inner: String = branches.chars().skip(length + 1 - width / 2).collect();
+    format!("…{inner}")
 }
 
 /// What does not fit into the selected row: its whole name, and where its code is.
@@ -161,10 +179,15 @@ fn detail(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
     if matches!(app.view, View::Overview | View::Experiment) {
         let row = app.table.rows.get(app.cursor().selected);
         let width = usize::from(area.width);
-        if let Some(row) = row.filter(|row| row.name.chars().count() > width) {
-            let rest: String = row.name.chars().skip(width.saturating_sub(2)).collect();
-            put(cells, area, &format!("…{rest}"), theme.faint());
-        }
+        let cut = row.filter(|row| row.name.chars().count() > width);
+        let rest = cut.map(|row| {
+            let rest = row.name.chars().skip(width.saturating_sub(2));
+            format!(" …{}", rest.collect::<String>())
+        });
+        // That there is more than what is in sight.
+        let count = format!("{}/{}", app.cursor().selected + 1, app.table.rows.len());
+        let text = format!("{count}{}", rest.unwrap_or_default());
+        put(cells, area, &text, theme.faint());
         return;
     }
     let Some(row) = app.table.rows.get(app.cursor().selected) else {
@@ -177,8 +200,11 @@ fn detail(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
         put(cells, area, &text, theme.faint());
         return;
     }
-    let list = app.data.functions(&app.recording);
-    let function = list.rows.iter().find(|function| function.name == row.name);
+    // Only in these views is a row a function, and the list of all functions made beforehand.
+    let list = matches!(app.view, View::Functions | View::Callers | View::Tree)
+        .then(|| app.data.functions(&app.recording));
+    let functions = list.map_or(&[][..], |list| &list.rows);
+    let function = functions.iter().find(|function| function.name == row.name);
     let place = function.and_then(|function| function.code);
     let place = place.map_or_else(String::new, |code| {
         format!("  {}", tables::place(&app.recording, code))

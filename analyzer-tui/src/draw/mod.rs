@@ -5,6 +5,7 @@ mod list;
 mod over;
 pub mod theme;
 mod timeline;
+mod words;
 
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
@@ -16,6 +17,7 @@ use crate::compare::Beside;
 use crate::tables::mode_name;
 
 use theme::Theme;
+use words::{fit, fit_name, wrap};
 
 pub(crate) use timeline::{facts as timeline_facts, stack as timeline_stack};
 
@@ -43,11 +45,13 @@ fn screen(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
         _ => list::draw(app, theme, parts.body, cells),
     }
     if let Some((notice, more)) = app.notice() {
+        let width = usize::from(parts.notice.width);
         let more = match more {
-            0 => String::new(),
+            0 if notice.chars().count() + 2 <= width => String::new(),
+            0 => " (all of it: 0)".to_owned(),
             more => format!(" (and {more} more: 0)"),
         };
-        let room = usize::from(parts.notice.width).saturating_sub(more.len());
+        let room = width.saturating_sub(more.len());
         let line = format!("! {}{more}", fit(&notice, room.saturating_sub(2)));
         put(cells, parts.notice, &line, theme.warning());
     }
@@ -162,17 +166,5 @@ fn from(area: Rect, column: u16) -> Rect {
 fn put(cells: &mut Buffer, area: Rect, text: &str, style: Style) {
     if area.width > 0 && area.height > 0 {
         cells.set_stringn(area.x, area.y, text, usize::from(area.width), style);
-    }
-}
-
-/// A text cut to a width, with a mark where it was cut.
-fn fit(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
-    match width {
-        0 => String::new(),
-        _ => format!("{kept}…"),
     }
 }

@@ -108,8 +108,7 @@ pub(super) fn timeline(app: &App) -> String {
             "<text x=\"4\" y=\"{:.2}\">{label}</text>\n",
             y + 12.0
         ));
-        let refine = |sample: &_| app.refined(sample);
-        let slots = timeline.slots(thread, range, COLUMNS, &app.timeline.window, refine);
+        let slots = timeline.slots(thread, range, COLUMNS, &app.timeline.window);
         // Equal neighbours make one rectangle.
         let mut start = 0;
         for at in 1..=slots.len() {

@@ -5,13 +5,17 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use omp_model::ids::{ContextId, ThreadId};
-use omp_model::rows::{RegionSpan, TaskSpan};
+use omp_model::rows::{RegionSpan, TaskSpan, Within};
 
 /// An instance of a region, or a piece of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Band {
     /// Its context.
     pub context: ContextId,
+    /// Its number, and that of the task or region around it.
+    pub within: Within,
+    /// Whether it is of a task.
+    pub is_task: bool,
     /// The thread that encountered the region, or ran the task.
     pub thread: ThreadId,
     /// From when, in nanoseconds.
@@ -20,6 +24,16 @@ pub struct Band {
     pub end: u64,
     /// The line that it is drawn in, from 0.
     pub lane: u16,
+}
+
+impl Band {
+    /// The instance's number in its process; 0 if it is unknown.
+    pub fn number(&self) -> u64 {
+        match self.is_task {
+            true => self.within.task,
+            false => self.within.region,
+        }
+    }
 }
 
 /// Bands by their beginning.
@@ -37,6 +51,8 @@ impl Bands {
     pub(super) fn of_regions(spans: &[RegionSpan], depth: impl Fn(ContextId) -> u16) -> Bands {
         let rows = spans.iter().map(|span| Band {
             context: span.context,
+            within: span.within,
+            is_task: false,
             thread: span.thread,
             start: span.start.0,
             end: span.start.0 + span.length.0,
@@ -49,6 +65,8 @@ impl Bands {
     pub(super) fn of_tasks(spans: &[TaskSpan]) -> Bands {
         let rows = spans.iter().map(|span| Band {
             context: span.context,
+            within: span.within,
+            is_task: true,
             thread: span.thread,
             start: span.start.0,
             end: span.start.0 + span.length.0,
@@ -136,6 +154,7 @@ mod tests {
             start: Nanos(start),
             length: Nanos(end - start),
             team: 2,
+            within: Within::default(),
         }
     }
 

@@ -9,14 +9,14 @@ mod bands;
 mod constructs;
 mod slots;
 mod spells;
+mod window;
 
 use std::ops::Range;
 
 use omp_model::ids::{ContextId, Nanos, ProcessId, ThreadId};
 use omp_model::profile::ViewMode;
-use omp_model::rows::{Interval, Sample};
+use omp_model::rows::Interval;
 use omp_model::tables::{ContextKind, Thread};
-use rustc_hash::FxHashMap;
 
 use crate::activity::Activity;
 use crate::recording::Recording;
@@ -25,10 +25,9 @@ pub use bands::{Band, Bands};
 pub(crate) use slots::column;
 pub use slots::{Place, Slot};
 use spells::Spell;
-
-/// So many samples are unpacked for a window; a wider one is drawn from intervals and sums, which
-/// a column of it is long enough for.
-const MOST_SAMPLES: u64 = 400_000;
+use window::FrameOfSamples;
+pub use window::Window;
+pub(crate) use window::refined;
 
 /// The rows of a recording by thread and time.
 #[derive(Debug)]
@@ -70,36 +69,6 @@ impl<T> ByThread<T> {
             (Some(&start), Some(&end)) => &self.rows[start..end],
             _ => &[],
         }
-    }
-}
-
-/// The extent of a frame of packed samples.
-#[derive(Clone, Copy, Debug)]
-struct FrameOfSamples {
-    frame: usize,
-    first: u64,
-    last: u64,
-    count: u64,
-}
-
-/// The samples of a range of time, unpacked.
-#[derive(Debug, Default)]
-pub struct Window {
-    range: Range<u64>,
-    by_thread: FxHashMap<ThreadId, Vec<Sample>>,
-    /// Whether the samples were too many to unpack.
-    pub skipped: bool,
-}
-
-impl Window {
-    /// Of one thread, by time.
-    pub fn of(&self, thread: ThreadId) -> &[Sample] {
-        self.by_thread.get(&thread).map_or(&[], Vec::as_slice)
-    }
-
-    /// Whether it holds all samples of a range.
-    pub fn covers(&self, range: &Range<u64>) -> bool {
-        self.range.start <= range.start && range.end <= self.range.end
     }
 }
 
@@ -161,43 +130,13 @@ impl Timeline {
             intervals: ByThread::new(intervals, table.len(), |row| row.thread),
             regions: Bands::of_regions(&experiment.region_spans, depth),
             tasks: tasks.collect(),
-            frames: frames(recording),
+            frames: window::frames(recording),
         }
     }
 
     /// When a thread lived.
     pub fn life(&self, thread: ThreadId) -> Range<u64> {
         self.lives.get(thread.index()).cloned().unwrap_or(0..0)
-    }
-
-    /// The samples of a range of time.
-    pub fn window(&self, recording: &Recording, range: Range<u64>) -> Window {
-        let wanted = self.frames.iter();
-        let wanted: Vec<&FrameOfSamples> = wanted
-            .filter(|frame| frame.first < range.end && frame.last >= range.start)
-            .collect();
-        let mut window = Window {
-            range: range.clone(),
-            ..Window::default()
-        };
-        if wanted.iter().map(|frame| frame.count).sum::<u64>() > MOST_SAMPLES {
-            window.skipped = true;
-            return window;
-        }
-        let mut rows = Vec::new();
-        for frame in wanted {
-            recording.experiment.samples.frame(frame.frame, &mut rows);
-            for sample in &rows {
-                if range.contains(&sample.time.0) {
-                    let own = window.by_thread.entry(sample.thread).or_default();
-                    own.push(*sample);
-                }
-            }
-        }
-        for samples in window.by_thread.values_mut() {
-            samples.sort_by_key(|sample| sample.time);
-        }
-        window
     }
 
     /// The listed interval that a thread is in at a moment.
@@ -254,21 +193,3 @@ impl Timeline {
 /// Of more samples than this, the timeline's seconds are by recorded states alone: what stacks
 /// refine of each second would take memory for each sample.
 pub(crate) const MOST_REFINED: u64 = 4_000_000;
-
-fn frames(recording: &Recording) -> Vec<FrameOfSamples> {
-    let samples = &recording.experiment.samples;
-    let mut frames = Vec::with_capacity(samples.frames());
-    let range = |rows: &[Sample]| {
-        let times = || rows.iter().map(|sample| sample.time.0);
-        Some((times().min()?, times().max()?, rows.len() as u64))
-    };
-    samples.in_order(range, |frame, found| {
-        frames.extend(found.map(|(first, last, count)| FrameOfSamples {
-            frame,
-            first,
-            last,
-            count,
-        }));
-    });
-    frames
-}

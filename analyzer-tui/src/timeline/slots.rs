@@ -84,36 +84,31 @@ struct Rest {
 }
 
 impl Timeline {
-    /// A thread's row: `range` cut into `columns` equal slots. `refine` says what a sample shows
-    /// the thread to do.
+    /// A thread's row: `range` cut into `columns` equal slots.
     pub fn slots(
         &self,
         thread: ThreadId,
         range: &Range<u64>,
         columns: usize,
         window: &Window,
-        refine: impl Fn(&Sample) -> Activity,
     ) -> Vec<Slot> {
         let row = self.row(thread, window);
+        let mut sweep = Sweep::new(&row, range.start);
         let mut slots = vec![Slot::default(); columns];
-        let mut rest: Option<(u64, Rest)> = None;
         for (at, slot) in slots.iter_mut().enumerate() {
             let part = column(range, columns, at);
-            slot.cpu = row.samples_in(&part).first().map(|sample| sample.cpu);
             let mut start = part.start.max(row.life.start);
             let end = part.end.min(row.life.end);
             while start < end {
                 let slice = start / SLICE.0;
                 let stop = end.min((slice + 1) * SLICE.0);
-                row.fill(slot, slice, start..stop, &mut rest, &refine);
+                sweep.fill(slot, slice, start..stop);
                 start = stop;
             }
         }
         slots
     }
-}
 
-impl Timeline {
     /// The rows of one thread.
     pub(super) fn row<'a>(&'a self, thread: ThreadId, window: &'a Window) -> Row<'a> {
         Row {
@@ -122,6 +117,7 @@ impl Timeline {
             spells: self.spells.of(thread),
             intervals: self.intervals.of(thread),
             samples: window.of(thread),
+            activities: window.activities(thread),
         }
     }
 }
@@ -140,58 +136,157 @@ pub(super) struct Row<'a> {
     spells: &'a [Spell],
     intervals: &'a [Interval],
     pub(super) samples: &'a [Sample],
+    /// What each sample shows the thread to do.
+    activities: &'a [Activity],
 }
 
-impl Row<'_> {
+/// A walk over a thread's rows by time: slots are filled from the earliest to the latest, so each
+/// row is passed once.
+struct Sweep<'a> {
+    row: &'a Row<'a>,
+    /// The first interval that is not over.
+    interval: usize,
+    /// The first sample that is not passed.
+    sample: usize,
+    slice: Slice,
+}
+
+/// A slice of time in passing.
+struct Slice {
+    number: u64,
+    spells: Range<usize>,
+    rest: Option<Rest>,
+}
+
+impl Slice {
+    fn new(row: &Row<'_>, number: u64) -> Slice {
+        Slice {
+            number,
+            spells: row.spells_in(number),
+            rest: None,
+        }
+    }
+}
+
+impl<'a> Sweep<'a> {
+    /// From a moment on.
+    fn new(row: &'a Row<'a>, start: u64) -> Sweep<'a> {
+        let over = |row: &Interval| row.start.0 + row.length.0 <= start;
+        Sweep {
+            row,
+            interval: row.intervals.partition_point(over),
+            sample: row.samples.partition_point(|sample| sample.time.0 < start),
+            slice: Slice::new(row, start / SLICE.0),
+        }
+    }
+
     /// Adds the time of a range that lies within a slice.
-    fn fill(
-        &self,
-        slot: &mut Slot,
-        slice: u64,
-        range: Range<u64>,
-        rest: &mut Option<(u64, Rest)>,
-        refine: &impl Fn(&Sample) -> Activity,
-    ) {
-        let whole = self.life_in(slice);
-        if range == whole {
-            for spell in self.spells_of(slice) {
+    fn fill(&mut self, slot: &mut Slot, number: u64, range: Range<u64>) {
+        let row = self.row;
+        let samples = self.samples_until(&range);
+        if slot.cpu.is_none() {
+            slot.cpu = row.samples[samples.clone()].first().map(|first| first.cpu);
+        }
+        let spells = self.slice(number).spells.clone();
+        let spells = &row.spells[spells];
+        if range == row.life_in(number) {
+            for spell in spells {
                 slot.add(spell.activity, spell.presence, spell.time);
             }
             return;
         }
+        let intervals = self.intervals_until(&range);
         let mut covered = 0;
-        for row in self.intervals_in(&range) {
-            let time = overlap(row, &range);
+        for interval in intervals {
+            let time = overlap(interval, &range);
             covered += time;
-            self.listed(slot, slice, row, (&range, time as f64), refine);
+            let own = row.own_samples(interval, samples.clone());
+            row.listed(slot, (spells, interval), own, time as f64);
         }
         let left = (range.end - range.start).saturating_sub(covered) as f64;
         // What rounding to microseconds leaves between two listed intervals is no time of its own.
         if left < 2_000.0 && covered > 0 {
             return;
         }
-        let rest = match rest {
-            Some((known, rest)) if *known == slice => *rest,
-            _ => rest.insert((slice, self.rest(slice))).1,
+        let unlisted = |at: &usize| {
+            let time = row.samples[*at].time.0;
+            let covers = |row: &Interval| row.start.0 <= time && time < row.start.0 + row.length.0;
+            // Intervals follow each other.
+            let after = intervals.partition_point(|row| row.start.0 <= time);
+            !after
+                .checked_sub(1)
+                .is_some_and(|at| covers(&intervals[at]))
         };
-        let seen: Vec<Activity> = self
-            .samples_in(&range)
-            .iter()
-            .filter(|sample| self.is_unlisted(sample))
-            .map(refine)
-            .collect();
-        let share = left / seen.len() as f64;
-        for activity in &seen {
-            slot.times[*activity as usize] += share;
+        let seen = samples.clone().filter(unlisted).count();
+        let share = left / seen as f64;
+        for at in samples.filter(unlisted) {
+            slot.times[row.activities[at] as usize] += share;
         }
-        if seen.is_empty() {
+        let rest = self.rest(number);
+        if seen == 0 {
             spread(&mut slot.times, &rest.times, left);
         }
-        slot.sink(match seen.is_empty() {
-            true => Place::Shared,
-            false => Place::Sampled,
+        slot.sink(match seen {
+            0 => Place::Shared,
+            _ => Place::Sampled,
         });
         spread(&mut slot.presence, &rest.presence, left);
+    }
+
+    /// The samples of the next range.
+    fn samples_until(&mut self, range: &Range<u64>) -> Range<usize> {
+        let from = |at: usize, time: u64| {
+            let rows = self.row.samples[at..].iter();
+            at + rows.take_while(|sample| sample.time.0 < time).count()
+        };
+        let start = from(self.sample, range.start);
+        let end = from(start, range.end);
+        self.sample = end;
+        start..end
+    }
+
+    /// The intervals that overlap the next range.
+    fn intervals_until(&mut self, range: &Range<u64>) -> &'a [Interval] {
+        let all = self.row.intervals;
+        let over = |row: &&Interval| row.start.0 + row.length.0 <= range.start;
+        let passed = all[self.interval..].iter().take_while(over).count();
+        self.interval += passed;
+        let begun = |row: &&Interval| row.start.0 < range.end;
+        let count = all[self.interval..].iter().take_while(begun).count();
+        &all[self.interval..self.interval + count]
+    }
+
+    fn slice(&mut self, number: u64) -> &mut Slice {
+        if self.slice.number != number {
+            self.slice = Slice::new(self.row, number);
+        }
+        &mut self.slice
+    }
+
+    fn rest(&mut self, number: u64) -> Rest {
+        let row = self.row;
+        *self
+            .slice(number)
+            .rest
+            .get_or_insert_with(|| row.rest(number))
+    }
+}
+
+impl Row<'_> {
+    /// The samples among some that an interval's time was taken by.
+    fn own_samples(
+        &self,
+        row: &Interval,
+        among: Range<usize>,
+    ) -> impl Iterator<Item = usize> + Clone {
+        let within = row.start.0..row.start.0 + row.length.0;
+        let (tag, presence) = (row.tag, row.presence);
+        let samples = self.samples;
+        among.filter(move |&at| {
+            let sample = &samples[at];
+            within.contains(&sample.time.0)
+                && (sample.tag, sample.kind.presence()) == (tag, presence)
+        })
     }
 
     /// Adds the time of a listed interval within a range: what its samples there show, else what
@@ -199,25 +294,19 @@ impl Row<'_> {
     fn listed(
         &self,
         slot: &mut Slot,
-        slice: u64,
-        row: &Interval,
-        (range, time): (&Range<u64>, f64),
-        refine: &impl Fn(&Sample) -> Activity,
+        (spells, row): (&[Spell], &Interval),
+        own: impl Iterator<Item = usize> + Clone,
+        time: f64,
     ) {
-        let end = (row.start.0 + row.length.0).min(range.end);
-        let samples = self.samples_in(&(row.start.0.max(range.start)..end));
-        let own = samples
-            .iter()
-            .filter(|sample| (sample.tag, sample.kind.presence()) == (row.tag, row.presence));
         let seen = own.clone().count();
         if seen == 0 {
-            let main = main_activity(self.spells_of(slice), row.tag, row.presence);
+            let main = main_activity(spells, row.tag, row.presence);
             let activity = main.unwrap_or_else(|| self.timeline.activity(row.tag));
             slot.add(activity, row.presence, time);
             return;
         }
-        for sample in own {
-            slot.add(refine(sample), row.presence, time / seen as f64);
+        for at in own {
+            slot.add(self.activities[at], row.presence, time / seen as f64);
         }
     }
 
@@ -225,10 +314,14 @@ impl Row<'_> {
         self.life.start.max(slice * SLICE.0)..self.life.end.min((slice + 1) * SLICE.0)
     }
 
-    pub(super) fn spells_of(&self, slice: u64) -> &[Spell] {
+    fn spells_in(&self, slice: u64) -> Range<usize> {
         let start = self.spells.partition_point(|spell| spell.slice < slice);
-        let end = self.spells.partition_point(|spell| spell.slice <= slice);
-        &self.spells[start..end]
+        let length = self.spells[start..].partition_point(|spell| spell.slice <= slice);
+        start..start + length
+    }
+
+    pub(super) fn spells_of(&self, slice: u64) -> &[Spell] {
+        &self.spells[self.spells_in(slice)]
     }
 
     /// The listed intervals that overlap a range.
@@ -270,14 +363,6 @@ impl Row<'_> {
         let both = [before, self.samples.get(after)];
         let both = both.into_iter().flatten().filter(near);
         both.min_by_key(|sample| sample.time.0.abs_diff(range.start))
-    }
-
-    fn is_unlisted(&self, sample: &Sample) -> bool {
-        let after = self
-            .intervals
-            .partition_point(|row| row.start <= sample.time);
-        let before = after.checked_sub(1).and_then(|at| self.intervals.get(at));
-        before.is_none_or(|row| sample.time.0 >= row.start.0 + row.length.0)
     }
 
     /// What a slice's sums leave over after its listed intervals.

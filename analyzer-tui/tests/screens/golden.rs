@@ -129,6 +129,23 @@ fn experiments_beside_each_other() {
 }
 
 #[test]
+fn first_looks_and_headers_beside_each_other() {
+    let mut app = App::new(handmade::two("looks"), (100, 70));
+    let mut all = String::new();
+    for keys in ["1c", "c", "c", "0"] {
+        press(&mut app, keys);
+        press(&mut app, "⎋");
+        let screen = text(&app);
+        let lines = screen.lines().skip(1).filter(|line| !line.is_empty());
+        all.push_str(&format!(
+            "{keys}\n{}\n\n",
+            lines.collect::<Vec<_>>().join("\n")
+        ));
+    }
+    is_golden("compare_about.txt", &all);
+}
+
+#[test]
 fn without_colours_letters_tell_the_states() {
     let mut app = app("letters", 80, 24);
     press(&mut app, "9");

@@ -24,7 +24,9 @@ use disassembly::{Code, Instruction};
 use omp_model::experiment::{Batch, Writer};
 use omp_model::header::{FORMAT_VERSION, Header, Losses, Runtime, Sampling};
 use omp_model::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
-use omp_model::rows::{Interval, RegionSpan, RegionSum, SLICE, Sample, SampleKind, Sum, TaskSpan};
+use omp_model::rows::{
+    Interval, RegionSpan, RegionSum, SLICE, Sample, SampleKind, Sum, TaskSpan, Within,
+};
 use omp_model::state::{Presence, State};
 use omp_model::symbols::{
     Construct, FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Outlined, Place,
@@ -37,6 +39,12 @@ use omp_model::tables::{
 
 /// Nanoseconds of a millisecond.
 const MS: u64 = 1_000_000;
+
+/// The instances that the task runs in.
+const IN_TASK: Within = Within {
+    region: 3,
+    task: 17,
+};
 
 /// Milliseconds between samples.
 const PERIOD: u64 = 100;
@@ -248,6 +256,7 @@ impl Making {
                 length: Nanos(to - from),
                 tag: phase.tag,
                 presence: phase.presence,
+                within: self.within(phase.tag),
             });
         }
         let (kind, times): (_, Vec<u64>) = match phase.presence {
@@ -258,6 +267,7 @@ impl Making {
             Presence::Preempted => (SampleKind::Preempted, vec![phase.from]),
             Presence::Blocked => (SampleKind::Blocked, vec![phase.from]),
         };
+        let within = self.within(phase.tag);
         self.samples.extend(times.into_iter().map(|time| Sample {
             time: Nanos(time * MS),
             thread: phase.thread,
@@ -265,7 +275,19 @@ impl Making {
             kind,
             stack: phase.stack,
             tag: phase.tag,
+            within,
         }));
+    }
+
+    /// The region is its process's third one, and the task its 17th.
+    fn within(&self, tag: TagId) -> Within {
+        let context = self.tables.tags.get(tag.0).unwrap().context;
+        let kind = self.tables.contexts.get(context.0).unwrap().kind;
+        match kind {
+            ContextKind::Root => Within::default(),
+            ContextKind::Region | ContextKind::Teams => Within { region: 3, task: 0 },
+            ContextKind::Task => IN_TASK,
+        }
     }
 }
 
@@ -433,12 +455,14 @@ pub(crate) fn write(path: &Path, variant: Variant) {
             start: Nanos(500 * MS),
             length: Nanos(1700 * MS),
             team: 2,
+            within: Within { region: 3, task: 0 },
         }],
         task_spans: &[TaskSpan {
             context: task,
             thread: worker,
             start: Nanos(1200 * MS),
             length: Nanos(200 * MS),
+            within: IN_TASK,
         }],
         ..Batch::default()
     };

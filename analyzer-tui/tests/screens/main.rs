@@ -5,6 +5,7 @@
 mod files;
 mod golden;
 mod handmade;
+mod instances;
 mod live;
 mod moves;
 mod styles;

@@ -246,13 +246,25 @@ fn the_mouse_selects_views_rows_boxes_and_moments() {
 }
 
 #[test]
-fn keys_that_no_help_lists_do_nothing() {
+fn keys_that_no_help_lists_do_nothing_but_say_so() {
     let mut app = app("unlisted", 80, 24);
-    let before = text(&app);
+    let above = |app: &App| {
+        let screen = text(app);
+        let (above, hints) = screen.trim_end().rsplit_once('\n').unwrap();
+        (above.to_owned(), hints.to_owned())
+    };
+    let (before, _) = above(&app);
     for letter in "ituwz@%".chars() {
         press(&mut app, &letter.to_string());
-        assert_eq!(text(&app), before, "{letter}");
+        let (after, said) = above(&app);
+        assert_eq!(after, before, "{letter}");
+        assert_eq!(
+            said,
+            format!("{letter} does nothing in Overview: ? tells its keys")
+        );
     }
+    press(&mut app, "2");
+    assert!(!text(&app).contains("does nothing"));
 }
 
 #[test]
@@ -270,7 +282,7 @@ fn the_source_of_the_selected_function_is_shown_at_its_line() {
         "the lines with time are there all the same"
     );
     press(&mut app, "2g6");
-    assert!(text(&app).contains("where <Total> is written is not known"));
+    assert!(text(&app).contains("<Total> is no function with a source"));
 }
 
 #[test]
@@ -303,16 +315,16 @@ fn filters_are_suggested_copied_and_their_mistakes_underlined() {
         text(&app)
     );
     press(&mut app, "⇥");
-    assert!(text(&app).contains("CPRID==1"), "{}", text(&app));
+    assert!(text(&app).contains("REGION==1"), "{}", text(&app));
     let event = KeyEvent::new(KeyCode::Char('y'), KeyModifiers::CONTROL);
-    assert_eq!(app.key(event), Effect::Copy("CPRID==1".to_owned()));
+    assert_eq!(app.key(event), Effect::Copy("REGION==1".to_owned()));
     press(&mut app, "⏎");
-    assert_eq!(app.settings.filter.as_ref().unwrap().text(), "CPRID==1");
-    assert_eq!(press(&mut app, "y"), Effect::Copy("CPRID==1".to_owned()));
+    assert_eq!(app.settings.filter.as_ref().unwrap().text(), "REGION==1");
+    assert_eq!(press(&mut app, "y"), Effect::Copy("REGION==1".to_owned()));
     // The filter in force is offered first, then with what is selected.
     press(&mut app, "8↓f⇥");
     assert!(
-        text(&app).contains("(CPRID==1) && (LWPID==101)"),
+        text(&app).contains("(REGION==1) && (LWPID==101)"),
         "{}",
         text(&app)
     );

@@ -77,7 +77,7 @@ fn the_selected_row_is_reversed_and_follows_the_keys() {
         .map(|(_, line)| line)
         .collect();
     assert_eq!(reversed.len(), 1, "{text}");
-    assert!(reversed[0].contains("foo -- OMP"), "{reversed:?}");
+    assert!(reversed[0].contains("foo… region line 9"), "{reversed:?}");
 }
 
 #[test]

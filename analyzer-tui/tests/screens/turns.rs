@@ -89,6 +89,31 @@ fn while_samples_are_read_the_timeline_and_the_header_can_be_seen() {
 }
 
 #[test]
+fn the_timeline_answers_while_its_samples_are_unpacked() {
+    let mut app = app("unpacking", 100, 24);
+    key(&mut app, KeyCode::Char('9'));
+    let job = app.job().unwrap();
+    app.take(job.make().unwrap());
+    assert_eq!(app.view, View::Timeline);
+    assert!(app.lacks_samples());
+    let coarse = text(&app);
+    assert!(coarse.contains("100 initial"), "{coarse}");
+    let all = app.unpacking().unwrap();
+    assert!(app.unpacking().is_none(), "it is begun once");
+    key(&mut app, KeyCode::Char('+'));
+    assert!(all.unpack().is_none(), "another range is wanted by now");
+    let part = app.unpacking().unwrap();
+    app.take_samples(part.unpack().unwrap());
+    assert!(!app.lacks_samples());
+    let fine = text(&app);
+    key(&mut app, KeyCode::Char('-'));
+    app.work();
+    key(&mut app, KeyCode::Char('+'));
+    assert!(!app.lacks_samples(), "what is there is not unpacked again");
+    assert_eq!(text(&app), fine);
+}
+
+#[test]
 fn a_recording_that_grows_does_not_undo_what_is_wanted() {
     let mut app = app("wanted", 100, 24);
     let more = handmade::recording("more", |_| {});

@@ -173,15 +173,26 @@ impl Consumer {
         let Some(slot) = self.arena.slots().get(index as usize) else {
             return 0;
         };
-        let ring = self.arena.ring(index);
         let (head, tail) = self.positions(slot);
         let count = head.wrapping_sub(tail).min(limit as u64);
-        for offset in 0..count {
-            let at = (tail.wrapping_add(offset) << 1) as usize & (ring.len() - 1);
-            each(Record {
-                head: ring[at].load(Relaxed),
-                payload: ring[at | 1].load(Relaxed),
-            });
+        let part = u64::from(self.arena.geometry().part_records());
+        let parts = u64::from(self.arena.geometry().parts());
+        let mut done = 0;
+        while done < count {
+            let at = tail.wrapping_add(done);
+            let place = slot.parts.get(((at / part) & (parts - 1)) as usize);
+            let number = place.map_or(0, |number| number.load(Relaxed));
+            let run = (part - at % part).min(count - done);
+            let first = (at % part) as usize * 2;
+            let words = self.arena.part(index, number);
+            let run_of_words = words.get(first..first + run as usize * 2);
+            for record in run_of_words.unwrap_or_default().chunks_exact(2) {
+                each(Record {
+                    head: record[0].load(Relaxed),
+                    payload: record[1].load(Relaxed),
+                });
+            }
+            done += run;
         }
         slot.tail.store(tail.wrapping_add(count), Release);
         count as usize

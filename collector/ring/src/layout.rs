@@ -4,8 +4,9 @@
 //! header page(s) │ slot headers │ site index │ site area │ ring 0 │ ring 1 │ …
 //! ```
 //!
-//! Every part starts on a page. The file is sparse: a page costs memory once it is touched, so
-//! 4096 rings of 1 MiB are address space, not memory, until threads claim and fill them.
+//! Each of these starts on a page. The file is sparse: a page costs memory once it is touched, so
+//! 4096 rings of 1 MiB are address space, not memory, until threads claim and fill them; and a
+//! thread whose records are read in time fills no more than two of its ring's 32 parts.
 //!
 //! Who writes what: the consumer writes the header once, then [`Control`] and each slot's tail;
 //! producers write all else. The consumer keeps its own copy of the sizes and never reads
@@ -13,7 +14,7 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 pub use crate::clock::ClockSource;
 use crate::shm::{self, Mapping};
@@ -21,7 +22,7 @@ use crate::shm::{self, Mapping};
 /// The first eight bytes of an arena.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PLXARENA");
 /// The version of the layout and of the records; both ends must have the same.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// The greatest number of slots: what [`crate::record::SLOT_BITS`] can name.
 pub const MAX_SLOTS: u32 = 1 << crate::record::SLOT_BITS;
 /// The entries of the runtimes table.
@@ -30,6 +31,12 @@ pub const MAX_RUNTIMES: usize = 32;
 pub const VERSION_BYTES: usize = 128;
 /// The most frames kept of one calling context; deeper ones are cut and marked incomplete.
 pub const MAX_FRAMES: usize = 2048;
+
+/// The most parts of a ring: a thread fills one after the other, in the order of
+/// [`SlotHeader::parts`].
+pub(crate) const MAX_PARTS: usize = 32;
+/// A part has room for a prefix and its record.
+const LEAST_PART: u32 = 2;
 
 /// Words of a site before its frames: mark, flags and count; process; code.
 pub(crate) const SITE_HEAD: usize = 3;
@@ -156,6 +163,12 @@ pub(crate) struct SlotHeader {
     /// Instances numbered so far. It outlives the owner, so that a recycled slot does not name
     /// a second region like a first.
     pub(crate) instances: AtomicU32,
+    /// Where the records lie: the part of the ring that holds positions `n * part` up to
+    /// `(n + 1) * part`, at place `n` modulo the number of parts.
+    ///
+    /// A thread takes the first part that is wholly read. While `collect` keeps up it so goes
+    /// round a few, which stay in its cache, and never touches the rest of its ring.
+    pub(crate) parts: [AtomicU8; MAX_PARTS],
     _tail_line: NewLine,
     /// The next position to read; the consumer's.
     pub(crate) tail: AtomicU64,
@@ -183,6 +196,16 @@ impl Geometry {
             ring_records,
             site_words,
         })
+    }
+
+    /// Records of a part of a ring: a power of two.
+    pub(crate) fn part_records(self) -> u32 {
+        (self.ring_records / MAX_PARTS as u32).max(LEAST_PART)
+    }
+
+    /// How many parts a ring has: a power of two, at most [`MAX_PARTS`].
+    pub(crate) fn parts(self) -> u32 {
+        self.ring_records / self.part_records()
     }
 
     fn slots_at(self) -> u64 {
@@ -350,10 +373,19 @@ impl Arena {
     }
 
     /// The ring of `slot`, which must be below the number of slots: two words to a record.
-    pub(crate) fn ring(&self, slot: u32) -> &[AtomicU64] {
+    fn ring(&self, slot: u32) -> &[AtomicU64] {
         let words = self.geometry.ring_records as usize * 2;
         self.mapping
             .words(self.geometry.ring_at(slot) as usize, words)
+    }
+
+    /// Part `part` of the ring of `slot`: two words to a record. A number that is too large is
+    /// taken to the number of parts.
+    #[inline]
+    pub(crate) fn part(&self, slot: u32, part: u8) -> &[AtomicU64] {
+        let words = self.geometry.part_records() as usize * 2;
+        let at = (u32::from(part) & (self.geometry.parts() - 1)) as usize * words;
+        self.ring(slot).get(at..at + words).unwrap_or_default()
     }
 
     pub(crate) fn sites(&self) -> &[AtomicU64] {
@@ -376,6 +408,8 @@ mod tests {
     #[test]
     fn what_two_sides_write_lies_on_different_lines() {
         assert_eq!(std::mem::offset_of!(SlotHeader, head), 128);
+        // The producer stores there at each record, and beside it at each part: one line.
+        assert!(std::mem::offset_of!(SlotHeader, parts) + MAX_PARTS <= 128 + 64);
         assert_eq!(std::mem::offset_of!(SlotHeader, tail), 256);
         assert_eq!(size_of::<SlotHeader>(), 384);
     }
@@ -389,6 +423,14 @@ mod tests {
         assert!(g.ring_at(0) >= g.sites_at() + 8000);
         assert_eq!(g.ring_at(2) - g.ring_at(1), 4096);
         assert_eq!(g.bytes(), g.ring_at(0) + 3 * 4096);
+    }
+
+    #[test]
+    fn a_ring_is_the_sum_of_its_parts() {
+        for (records, part, parts) in [(8, 2, 4), (64, 2, 32), (1 << 16, 2048, 32)] {
+            let g = Geometry::new(1, records, 1000).expect("these sizes are allowed");
+            assert_eq!((g.part_records(), g.parts()), (part, parts));
+        }
     }
 
     #[test]

@@ -16,13 +16,14 @@ const SITE_PROBES: usize = 16;
 /// One thread's ring, writing side. Not `Sync`: pushing needs `&mut`.
 #[derive(Debug)]
 pub struct Producer<'a> {
-    ring: &'a [AtomicU64],
+    /// The part of the ring that holds the position of the next record, or ends before it.
+    part: &'a [AtomicU64],
     control: &'a AtomicU32,
     slot: &'a SlotHeader,
     /// The position of the next record; the slot's head is its published copy.
     head: u64,
-    /// Up to this position there is known to be room. Equal to `head` while records are lost,
-    /// so that the one comparison of a push covers that case too.
+    /// The end of the part that is being filled. Equal to `head` while records are lost, so that
+    /// the one comparison of a push covers that case too.
     limit: u64,
     /// Records dropped and not yet spoken of in the stream.
     lost: u64,
@@ -60,7 +61,7 @@ impl<'a> Producer<'a> {
         header.high_water.fetch_max(index + 1, Release);
         let head = slot.head.load(Relaxed);
         Some(Producer {
-            ring: arena.ring(index),
+            part: &[],
             control: &header.control,
             slot,
             head,
@@ -91,17 +92,25 @@ impl<'a> Producer<'a> {
     }
 
     /// Pushes a prefix, where there is one, and its record: both or neither, stamped `time`,
-    /// which must not lie before that of an earlier record.
+    /// which must not lie before that of an earlier record. Returns whether they were pushed.
     #[inline]
-    pub fn push_at(&mut self, time: u64, prefix: Option<(Kind, u64)>, kind: Kind, payload: u64) {
+    pub fn push_at(
+        &mut self,
+        time: u64,
+        prefix: Option<(Kind, u64)>,
+        kind: Kind,
+        payload: u64,
+    ) -> bool {
         let records = 1 + prefix.is_some() as u64;
-        if self.has_room(records) || self.make_room(records, time) {
+        let pushed = self.has_room(records) || self.make_room(records, time);
+        if pushed {
             if let Some((kind, payload)) = prefix {
                 self.write(Record::new(kind, time, payload));
             }
             self.write(Record::new(kind, time, payload));
             self.slot.head.store(self.head, Release);
         }
+        pushed
     }
 
     #[inline]
@@ -112,16 +121,16 @@ impl<'a> Producer<'a> {
     #[inline]
     fn write(&mut self, record: Record) {
         // The mask keeps the index inside; `get` spares the panic that indexing would carry.
-        let at = (self.head << 1) as usize & (self.ring.len() - 1);
-        if let (Some(head), Some(payload)) = (self.ring.get(at), self.ring.get(at | 1)) {
+        let at = (self.head << 1) as usize & self.part.len().wrapping_sub(1);
+        if let (Some(head), Some(payload)) = (self.part.get(at), self.part.get(at | 1)) {
             head.store(record.head, Relaxed);
             payload.store(record.payload, Relaxed);
         }
         self.head += 1;
     }
 
-    /// Looks how far the consumer is; counts the records as lost where it is too far behind.
-    /// `time` is that of the records.
+    /// Goes on to the next part of the ring; counts the records as lost where the consumer is
+    /// too far behind. `time` is that of the records.
     ///
     /// After a loss the ring must be a quarter empty before records flow again: one gap of known
     /// length is worth more to the state machine than every tenth record.
@@ -133,16 +142,13 @@ impl<'a> Producer<'a> {
             self.limit = self.head;
             return false;
         }
-        let capacity = self.ring.len() as u64 / 2;
-        let tail = self.slot.tail.load(Acquire);
-        // A tail ahead of the head is not the consumer's work; treat it as a full ring.
-        let free = capacity.saturating_sub(self.head.wrapping_sub(tail));
-        let needed = if self.gap {
-            (capacity / 4).max(records + 1)
-        } else {
-            records
+        // A prefix that would be parted from its record leaves its place empty.
+        let needed = match (self.gap, records) {
+            (true, _) => (self.capacity() / 4).max(2 * records),
+            (false, 1) => 1,
+            (false, _) => 2 * records - 1,
         };
-        if free < needed {
+        if self.room() < needed {
             self.gap = true;
             self.lost += records;
             self.limit = self.head;
@@ -150,13 +156,58 @@ impl<'a> Producer<'a> {
             self.slot.dropped.store(dropped + records, Relaxed);
             return false;
         }
-        self.limit = tail + capacity;
+        self.open_part();
         if self.gap {
             self.write(Record::new(Kind::Lost, time, self.lost));
             self.gap = false;
             self.lost = 0;
         }
+        if self.head + records > self.limit {
+            while self.head < self.limit {
+                self.write(Record::new(Kind::Code, time, 0));
+            }
+            self.open_part();
+        }
         true
+    }
+
+    fn capacity(&self) -> u64 {
+        u64::from(self.arena.geometry().ring_records)
+    }
+
+    /// How many records fit into what is left of the present part and those that are wholly read.
+    fn room(&self) -> u64 {
+        let part = u64::from(self.arena.geometry().part_records());
+        let tail = self.slot.tail.load(Acquire);
+        // A tail ahead of the head is not the consumer's work; treat it as a full ring.
+        if self.head.wrapping_sub(tail) > self.capacity() {
+            return 0;
+        }
+        let used = self.head.next_multiple_of(part) - tail / part * part;
+        let left = self.head.next_multiple_of(part) - self.head;
+        left + self.capacity().saturating_sub(used)
+    }
+
+    /// Makes the part that holds the next position the present one; where it begins with that
+    /// position, the first part that is wholly read, of which there must be one.
+    fn open_part(&mut self) {
+        let geometry = self.arena.geometry();
+        let part = u64::from(geometry.part_records());
+        let number = self.head / part;
+        let parts = u64::from(geometry.parts());
+        let place = |number: u64| self.slot.parts.get((number & (parts - 1)) as usize);
+        let known = |number: u64| place(number).map_or(0, |part| part.load(Relaxed));
+        if self.head.is_multiple_of(part) {
+            let oldest = self.slot.tail.load(Acquire) / part;
+            let oldest = oldest.max(number.saturating_sub(parts));
+            let waiting = (oldest..number).fold(0u32, |set, at| set | 1 << (known(at) & 31));
+            let first = waiting.trailing_ones() as u8;
+            if let Some(place) = place(number) {
+                place.store(first, Relaxed);
+            }
+        }
+        self.part = self.arena.part(self.index, known(number));
+        self.limit = (number + 1) * part;
     }
 
     /// The slot's number.

@@ -73,7 +73,8 @@ kinds! {
     /// teams requested, saturated.
     TeamsBegin = 2,
     /// Prefix: the return address into the program of the record that follows, where there is
-    /// no room for it in the payload or no site could be taken; payload: the address.
+    /// no room for it in the payload or no site could be taken; payload: the address. Before a
+    /// [`Kind::MutexAcquire`] it says what [`MutexPayload::place`] stands for from there on.
     Code = 3,
     /// The thread is known to the runtime; payload: `ompt_thread_t` (1 initial, 2 worker, 3 other).
     ThreadBegin = 4,
@@ -98,12 +99,11 @@ kinds! {
     /// A `sync_region_wait` ends, other than of kind 9, a join barrier; payload:
     /// `ompt_sync_region_t`.
     SyncWaitEnd = 12,
-    /// Waiting for a mutex begins; payload: [`CodePayload`] with `ompt_mutex_t` (1 lock, 2 test
-    /// lock, 3 nest lock, 4 test nest lock, 5 critical, 6 atomic, 7 ordered).
+    /// Waiting for a mutex begins; payload: [`MutexPayload`].
     MutexAcquire = 13,
-    /// The mutex is owned; payload: `ompt_mutex_t`.
+    /// The mutex is owned; payload: [`MutexPayload`], place 0.
     MutexAcquired = 14,
-    /// The mutex was released; payload: `ompt_mutex_t`.
+    /// The mutex was released; payload: [`MutexPayload`], place 0.
     MutexReleased = 15,
     /// A nestable lock was re-acquired or partly released; payload: 1 begin, 2 end.
     NestLock = 16,
@@ -264,6 +264,38 @@ impl CodePayload {
     }
 }
 
+/// Payload: which mutex, and from where it is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MutexPayload {
+    /// What tells it from others of its kind in the process, mostly its address: 48 bits. 0 where
+    /// nobody is known to hold it.
+    pub lock: u64,
+    /// The return address into the program, by the number that the thread has given it in a
+    /// prefix [`Kind::Code`]. A number whose prefix never came stands for no address.
+    pub place: u8,
+    /// `ompt_mutex_t` (1 lock, 2 test lock, 3 nest lock, 4 test nest lock, 5 critical, 6 atomic,
+    /// 7 ordered).
+    pub kind: u8,
+}
+
+impl MutexPayload {
+    /// Packs into 64 bits.
+    #[inline]
+    pub const fn pack(self) -> u64 {
+        self.lock & ((1 << 48) - 1) | (self.place as u64) << 48 | (self.kind as u64) << 56
+    }
+
+    /// Unpacks from 64 bits.
+    #[inline]
+    pub const fn unpack(payload: u64) -> Self {
+        MutexPayload {
+            lock: payload & ((1 << 48) - 1),
+            place: (payload >> 48) as u8,
+            kind: (payload >> 56) as u8,
+        }
+    }
+}
+
 /// Payload: a task to go on with, and what becomes of the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskPayload {
@@ -327,6 +359,12 @@ mod tests {
             kind: 255,
         };
         assert_eq!(CodePayload::unpack(c.pack()), c);
+        let m = MutexPayload {
+            lock: 0x7fff_dead_beef,
+            place: 255,
+            kind: 7,
+        };
+        assert_eq!(MutexPayload::unpack(m.pack()), m);
         let t = TaskPayload {
             task: region,
             status: 0xff_ffff,

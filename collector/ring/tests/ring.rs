@@ -104,6 +104,69 @@ fn a_full_ring_says_how_much_it_lost_once_there_is_room() {
 }
 
 #[test]
+fn a_thread_whose_records_are_read_goes_round_a_little_of_its_ring() {
+    let (consumer, arena) = pair(&ArenaOptions {
+        ring_records: 1 << 16,
+        ..options()
+    });
+    let touched = || {
+        use std::os::unix::fs::MetadataExt;
+        std::fs::metadata(consumer.path()).unwrap().blocks() * 512
+    };
+    let mut producer = Producer::claim(&arena, 1, 2).unwrap();
+    let before = touched();
+    let mut next = 0;
+    let check = |next: &mut u64| {
+        consumer.drain(0, usize::MAX, |record| {
+            assert_eq!(record.payload, *next);
+            *next += 1;
+        });
+    };
+    for payload in 0..500_000 {
+        producer.push(Kind::MutexAcquire, payload);
+        if payload % 1000 == 0 {
+            check(&mut next);
+        }
+    }
+    check(&mut next);
+    // Two parts of 32 KiB; all of the ring is 1 MiB.
+    assert_eq!((next, touched() - before), (500_000, 64 << 10));
+    // The rest is there where the reader is late.
+    for payload in 500_000..560_000 {
+        producer.push(Kind::MutexAcquire, payload);
+    }
+    check(&mut next);
+    assert_eq!(next, 560_000);
+    assert_eq!(consumer.slots().next().unwrap().dropped, 0);
+}
+
+#[test]
+fn a_prefix_and_its_record_lie_in_one_part() {
+    let (consumer, arena) = pair(&options());
+    let mut producer = Producer::claim(&arena, 1, 2).unwrap();
+    producer.push(Kind::ThreadBegin, 1);
+    for code in [7, 8] {
+        producer.push_at(
+            producer.now(),
+            Some((Kind::Code, code)),
+            Kind::JoinWaitBegin,
+            0,
+        );
+    }
+    assert_eq!(
+        drained(&consumer, 0),
+        [
+            (Kind::ThreadBegin, 1),
+            (Kind::Code, 0),
+            (Kind::Code, 7),
+            (Kind::JoinWaitBegin, 0),
+            (Kind::Code, 8),
+            (Kind::JoinWaitBegin, 0),
+        ]
+    );
+}
+
+#[test]
 fn a_pause_leaves_a_gap_of_zero() {
     let (consumer, arena) = pair(&options());
     let mut producer = Producer::claim(&arena, 1, 2).unwrap();

@@ -5,7 +5,7 @@
 
 use omp_ring::producer::Producer;
 use omp_ring::record::{
-    CodePayload, InstanceId, JoinPayload, Kind, OriginPayload, RegionPayload, SiteId,
+    CodePayload, InstanceId, JoinPayload, Kind, MutexPayload, OriginPayload, RegionPayload, SiteId,
     TASK_UNDEFERRED, TaskPayload,
 };
 
@@ -24,11 +24,27 @@ pub(crate) struct Thread {
     /// says it too.
     left: bool,
     /// While a call of a lock routine passes through our hands to a runtime that speaks for
-    /// itself: its return address in the program; else 0.
-    pub(crate) passes: u64,
+    /// itself.
+    pub(crate) passes: Passing,
+    /// Return addresses of the last calls that asked for a mutex, each at the number by which the
+    /// records name it.
+    places: [u64; MUTEX_PLACES],
     /// What libgomp's interposer keeps.
     #[cfg(target_arch = "x86_64")]
     pub(crate) gomp: crate::gomp::State,
+}
+
+/// Numbers of [`MutexPayload::place`].
+const MUTEX_PLACES: usize = 1 << MUTEX_PLACES_BITS;
+const MUTEX_PLACES_BITS: u32 = 8;
+
+/// A call of a lock routine on its way to another runtime.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Passing {
+    /// Its return address in the program; 0: there is none on its way.
+    pub(crate) code: u64,
+    /// `ompt_mutex_t` of the routine: older runtimes report a test as if it waited.
+    pub(crate) kind: u32,
 }
 
 impl Thread {
@@ -44,7 +60,8 @@ impl Thread {
             known: false,
             joining: false,
             left: false,
-            passes: 0,
+            passes: Passing::default(),
+            places: [0; MUTEX_PLACES],
             #[cfg(target_arch = "x86_64")]
             gomp: crate::gomp::State::new(),
         })
@@ -180,24 +197,49 @@ impl Thread {
         }
     }
 
-    /// The thread may have to wait for a mutex; `kind` is `ompt_mutex_t`.
+    /// The thread may have to wait for a mutex; `kind` is `ompt_mutex_t`, and `lock` tells the
+    /// mutex from others of its kind, 0 where nobody is known to hold it.
     #[inline]
-    pub(crate) fn mutex_acquire(&mut self, kind: u32, code: u64) {
-        let code = if self.passes == 0 { code } else { self.passes };
-        self.ring()
-            .push(Kind::MutexAcquire, code_payload(kind, code));
+    pub(crate) fn mutex_acquire(&mut self, kind: u32, lock: u64, code: u64) {
+        let Passing {
+            code: passing,
+            kind: passed,
+        } = self.passes;
+        let (kind, code) = match passing {
+            0 => (kind, code),
+            code => (passed, code),
+        };
+        let hash = code.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let place = (hash >> (u64::BITS - MUTEX_PLACES_BITS)) as usize;
+        let ring = self.ring();
+        let time = ring.now();
+        let Some(known) = self.places.get_mut(place) else {
+            return;
+        };
+        let prefix = (*known != code).then_some((Kind::Code, code));
+        let payload = MutexPayload {
+            lock,
+            place: place as u8,
+            kind: kind as u8,
+        };
+        let kind = Kind::MutexAcquire;
+        if self.producer.push_at(time, prefix, kind, payload.pack()) {
+            *known = code;
+        }
     }
 
     /// It has the mutex.
     #[inline]
-    pub(crate) fn mutex_acquired(&mut self, kind: u32) {
-        self.ring().push(Kind::MutexAcquired, kind as u64);
+    pub(crate) fn mutex_acquired(&mut self, kind: u32, lock: u64) {
+        self.ring()
+            .push(Kind::MutexAcquired, mutex_payload(kind, lock));
     }
 
     /// It has given it back.
     #[inline]
-    pub(crate) fn mutex_released(&mut self, kind: u32) {
-        self.ring().push(Kind::MutexReleased, kind as u64);
+    pub(crate) fn mutex_released(&mut self, kind: u32, lock: u64) {
+        self.ring()
+            .push(Kind::MutexReleased, mutex_payload(kind, lock));
     }
 
     /// It owned the nestable lock already, or still does; `endpoint` is `ompt_scope_endpoint_t`.
@@ -281,6 +323,16 @@ fn region_payload(region: InstanceId, index: u32, size: u32) -> u64 {
         region,
         index,
         size,
+    }
+    .pack()
+}
+
+#[inline]
+fn mutex_payload(kind: u32, lock: u64) -> u64 {
+    MutexPayload {
+        lock,
+        place: 0,
+        kind: kind as u8,
     }
     .pack()
 }

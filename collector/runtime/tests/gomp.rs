@@ -6,7 +6,7 @@ mod support;
 use std::collections::{BTreeMap, BTreeSet};
 
 use omp_ring::layout::RuntimeKind;
-use omp_ring::record::{CodePayload, InstanceId, JoinPayload, Kind};
+use omp_ring::record::{CodePayload, InstanceId, JoinPayload, Kind, MutexPayload};
 use support::{Recording, compile_gnu, record_preloaded};
 
 const THREAD_INITIAL: u64 = 1;
@@ -82,12 +82,42 @@ fn kinds(recording: &Recording, kind: Kind) -> BTreeMap<u8, usize> {
     counts
 }
 
+fn mutexes(recording: &Recording, kind: Kind) -> BTreeMap<u8, usize> {
+    let mut counts = BTreeMap::new();
+    for event in recording.all(kind) {
+        let kind = MutexPayload::unpack(event.payload).kind;
+        *counts.entry(kind).or_default() += 1;
+    }
+    counts
+}
+
+/// The mutexes of a kind, by what tells them apart.
+fn locks(recording: &Recording, kind: Kind, mutex: u8) -> BTreeSet<u64> {
+    let payloads = recording.all(kind).map(|e| MutexPayload::unpack(e.payload));
+    let of_kind = payloads.filter(|payload| payload.kind == mutex);
+    of_kind.map(|payload| payload.lock).collect()
+}
+
 fn plain(recording: &Recording, kind: Kind) -> BTreeMap<u64, usize> {
     let mut counts = BTreeMap::new();
     for event in recording.all(kind) {
         *counts.entry(event.payload).or_default() += 1;
     }
     counts
+}
+
+/// Each thread says what the number of a place stands for, and no more often than it changes.
+fn check_places(recording: &Recording) {
+    for thread in &recording.threads {
+        let mut named = BTreeMap::new();
+        for event in thread.of(Kind::MutexAcquire) {
+            let place = MutexPayload::unpack(event.payload).place;
+            match event.code {
+                Some(code) => assert_ne!(named.insert(place, code), Some(code), "{event:?}"),
+                None => assert!(named.contains_key(&place), "{event:?}"),
+            }
+        }
+    }
 }
 
 fn check_constructs(flags: &[&str], policy: &str) {
@@ -100,11 +130,11 @@ fn check_constructs(flags: &[&str], policy: &str) {
     let sync = kinds(&recording, Kind::SyncWaitBegin);
     assert_eq!(sync.keys().copied().collect::<Vec<_>>(), [1, 8], "{sync:?}");
     assert_eq!((sync[&1], sync[&8]), (6, 9), "{sync:?}");
-    let acquire = kinds(&recording, Kind::MutexAcquire);
-    let acquired = plain(&recording, Kind::MutexAcquired);
-    let released = plain(&recording, Kind::MutexReleased);
+    let acquire = mutexes(&recording, Kind::MutexAcquire);
+    let acquired = mutexes(&recording, Kind::MutexAcquired);
+    let released = mutexes(&recording, Kind::MutexReleased);
     // 1 lock, 2 test lock, 3 nest lock, 4 test nest lock, 5 critical, 7 ordered.
-    let at = |counts: &BTreeMap<u64, usize>, kind| counts.get(&kind).copied().unwrap_or(0);
+    let at = |counts: &BTreeMap<u8, usize>, kind: u8| counts.get(&kind).copied().unwrap_or(0);
     assert_eq!((acquire[&1], at(&acquired, 1), at(&released, 1)), (2, 2, 3));
     assert_eq!(at(&acquired, 2), 1, "the second test fails");
     assert_eq!((acquire[&3], at(&acquired, 3), at(&released, 3)), (4, 4, 6));
@@ -116,6 +146,13 @@ fn check_constructs(flags: &[&str], policy: &str) {
     );
     assert_eq!(at(&released, 7), 4);
     assert_eq!(acquire[&7], at(&acquired, 7));
+    // What is got and given back is what was asked for.
+    for kind in [1, 3, 5, 7] {
+        let asked = locks(&recording, Kind::MutexAcquire, kind);
+        assert!(!asked.is_empty() && !asked.contains(&0), "{kind}");
+        assert_eq!(locks(&recording, Kind::MutexReleased, kind), asked);
+    }
+    check_places(&recording);
     let sizes: Vec<u16> = recording
         .initial()
         .of(Kind::ParallelBegin)
@@ -217,11 +254,11 @@ fn a_fork_says_from_where_it_came() {
 fn iterations_that_wait_for_others_are_ordered() {
     let recording = record_preloaded(&compile_gnu("gomp/doacross.c", &[]), &[]);
     check(&recording);
-    let acquire = kinds(&recording, Kind::MutexAcquire);
+    let acquire = mutexes(&recording, Kind::MutexAcquire);
     // Two sinks an iteration less those outside of the loop, one in eight dimensions, one wide.
     assert_eq!(acquire.keys().copied().collect::<Vec<_>>(), [7]);
     assert_eq!(acquire[&7], 2 * 12 * 11 + 3 * 192 + 19);
-    assert_eq!(plain(&recording, Kind::MutexAcquired)[&7], acquire[&7]);
+    assert_eq!(mutexes(&recording, Kind::MutexAcquired)[&7], acquire[&7]);
 }
 
 #[test]
@@ -230,9 +267,9 @@ fn each_chunk_of_an_ordered_loop_waits_for_its_turn_once() {
     check(&recording);
     assert_eq!(recording.stdout, "236 4\n");
     let chunks = 10 + 12 + 3 + 4 * 6;
-    let acquire = kinds(&recording, Kind::MutexAcquire);
+    let acquire = mutexes(&recording, Kind::MutexAcquire);
     assert_eq!((acquire.len(), acquire[&7]), (1, chunks));
-    assert_eq!(plain(&recording, Kind::MutexAcquired)[&7], chunks);
+    assert_eq!(mutexes(&recording, Kind::MutexAcquired)[&7], chunks);
     // Handing the turn on is no wait: it begins when all waiting is done, after each chunk.
     for thread in &recording.threads {
         let mut turns = vec![false];
@@ -279,7 +316,7 @@ fn fortran_s_names_are_the_same_locks() {
     let modules = format!("-J{}", env!("CARGO_TARGET_TMPDIR"));
     let recording = record_preloaded(&compile_gnu("gomp/locks.f90", &[&modules]), &[]);
     check(&recording);
-    let acquire = kinds(&recording, Kind::MutexAcquire);
+    let acquire = mutexes(&recording, Kind::MutexAcquire);
     assert_eq!((acquire[&1], acquire[&3]), (2, 2));
     let nested = plain(&recording, Kind::NestLock);
     assert_eq!(nested[&1], 2);

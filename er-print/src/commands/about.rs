@@ -1,14 +1,15 @@
 //! `header`, `overview`, `version`, `help`.
 
+use omp_model::experiment::Ran;
 use omp_model::header::Header;
 use omp_model::metrics::Flavour;
 use omp_model::metrics::{Metric, Quantity};
-use omp_model::views::notices::inferred_seconds;
 use omp_model::views::overview::{Overview, overview as sum_up};
 use omp_model::views::threads::kind_name;
 use omp_model::views::warnings::warnings;
 use serde_json::{Map, Value, json};
 
+use super::compare::{self, Beside};
 use super::first::First;
 use super::lists::footer;
 use super::{COMMANDS, Command, Group};
@@ -125,7 +126,7 @@ fn rates(header: &Header) -> (f64, f64) {
 
 fn derived(scene: &Scene<'_>) -> Value {
     let (asked, achieved) = rates(&scene.recording.experiment.header);
-    let (inferred, total) = inferred_seconds(scene.profile);
+    let (inferred, total) = scene.inferred();
     let misses = &scene.names.symbols.misses;
     let missing: Vec<Value> = misses
         .iter()
@@ -161,8 +162,9 @@ fn counted(count: u64, one: &str, many: &str) -> String {
 /// What the recorder noted, and what spinning cost.
 fn remarks(scene: &Scene<'_>) -> impl Iterator<Item = String> {
     let experiment = &scene.recording.experiment;
-    let samples = experiment.samples.iter();
-    let spins = warnings(&experiment.tables, &experiment.sums, samples);
+    let ran = Ran::of(&experiment.samples);
+    let cpus = experiment.header.cpus;
+    let spins = warnings(&experiment.tables, &experiment.sums, &ran, cpus);
     let spins: Vec<String> = spins.iter().map(ToString::to_string).collect();
     experiment.header.notes.iter().cloned().chain(spins)
 }
@@ -333,7 +335,7 @@ fn openmp_lines(header: &Header, lines: &mut Vec<String>) {
 }
 
 fn place_lines(scene: &Scene<'_>, lines: &mut Vec<String>) {
-    let (inferred, total) = inferred_seconds(scene.profile);
+    let (inferred, total) = scene.inferred();
     lines.push(format!("Thread time: {} seconds", text::seconds(total)));
     lines.push(format!(
         "  Without a sample of its own (place inferred): {} seconds ({:.2} %)",
@@ -374,11 +376,13 @@ const LARGEST: usize = 10;
 
 /// Tells where the time went.
 pub(crate) fn overview(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
-    let report = {
+    let report = if let Some(beside) = Beside::of(session)? {
+        compare::overview(&beside, session.scene()?.limited(LARGEST))?
+    } else {
         let scene = session.scene()?;
         let available = scene.recording.available();
         let limit = scene.limited(LARGEST);
-        let overview = sum_up(scene.profile, &scene.names, available, limit);
+        let overview = sum_up(scene.profile(), &scene.names, available, limit);
         match scene.settings.print {
             PrintMode::Text => overview_text(&scene, &overview),
             PrintMode::Json => overview_json(&scene, &overview),

@@ -218,7 +218,7 @@ impl<'s> Measure<'s> {
             metrics: vec![metric, Metric::Total],
             sort: key,
         };
-        let list = view::functions(scene.profile, &scene.names, &request);
+        let list = view::functions(scene.profile(), &scene.names, &request);
         let row = match &check.function {
             None => None,
             Some(name) => Some(choose(&scene, &list, name, None)?.clone()),
@@ -247,8 +247,8 @@ impl<'s> Measure<'s> {
     /// them. What the base never ran took no time there.
     fn beside(&self, base: &Scene<'_>) -> (f64, f64) {
         let sides = [
-            (self.scene.profile, self.scene.names),
-            (base.profile, base.names),
+            (self.scene.profile(), self.scene.names),
+            (base.profile(), base.names),
         ];
         let shared = Shared::new(&sides);
         let name = self.row.as_ref().map(|row| shared.name_of(0, &row.name));

@@ -52,7 +52,7 @@ impl Of {
     }
 
     fn list(self, scene: &Scene<'_>) -> List {
-        let (profile, names, request) = (scene.profile, &scene.names, &scene.request);
+        let (profile, names, request) = (scene.profile(), &scene.names, &scene.request);
         match self {
             Of::Functions => view::functions(profile, names, request),
             Of::Lines => line_view::lines(profile, names, request),

@@ -142,7 +142,7 @@ impl Report {
         let places = &scene.settings.places;
         let found = places.search.find(&object, &scene.recording.names);
         let code = Code::read(names, id, found.as_deref());
-        let listing = Listing::new(scene.profile, names, &scene.request, id, &code);
+        let listing = Listing::new(scene.profile(), names, &scene.request, id, &code);
         let warning = code.missing.as_ref().map(|missing| match missing {
             Missing::File(why) => format!(
                 "cannot read the load object {object}: {why}; setpath, addpath or pathmap tell \

@@ -1,8 +1,10 @@
 //! What `overview` begins with: what to do first, and how well the threads were used.
 
-use omp_model::views::openmp::advice::{CROWDED as NO_CPU, LEAST, Loss, losses};
-use omp_model::views::openmp::budget::{Budget, ready};
-use omp_model::views::openmp::efficiency::{Efficiency, Run, efficiency};
+use std::ops::Deref;
+
+use omp_model::views::openmp::advice::Loss;
+use omp_model::views::openmp::efficiency::Efficiency;
+use omp_model::views::openmp::first;
 use omp_model::views::openmp::regions::regions;
 use serde_json::{Map, Value, json};
 
@@ -15,18 +17,15 @@ const LARGEST: usize = 3;
 
 /// The losses of a run and its efficiencies; `None` without OpenMP, or under a filter, which
 /// leaves no whole run.
-pub(super) struct First {
-    run: Run,
-    losses: Vec<Loss>,
-    budget: Option<Budget>,
-    /// Thread time, and what of it threads were ready to run and had no CPU for.
-    ready: (f64, f64),
-    /// Of the machine.
-    cpus: u32,
-}
+pub(super) struct First(first::First);
 
-/// From this share of the thread time on, a machine is too crowded for what is measured on it.
-const CROWDED: f64 = 0.1;
+impl Deref for First {
+    type Target = first::First;
+
+    fn deref(&self) -> &first::First {
+        &self.0
+    }
+}
 
 impl First {
     pub(super) fn of(scene: &Scene<'_>) -> Option<First> {
@@ -35,26 +34,17 @@ impl First {
         }
         let (profile, measured) = measured(scene);
         let regions = regions(profile, &scene.names, &measured);
-        let run = efficiency(profile, scene.names.tables, &measured, &regions)?;
-        let losses = losses(profile, &scene.names, &measured, &regions, &run);
-        Some(First {
-            budget: Budget::of(&run, &regions, scene.names.tables),
-            ready: ready(profile, scene.names.tables),
-            cpus: scene.recording.experiment.header.cpus,
-            run,
-            losses,
-        })
+        let cpus = scene.recording.experiment.header.cpus;
+        first::First::of(profile, &scene.names, &measured, &regions, cpus).map(First)
     }
 
     pub(super) fn losses_text(&self) -> String {
         let mut report = "What to do first\n".to_owned();
-        let crowded = self.crowded();
-        report.push_str(&crowded);
+        if let Some(crowd) = self.crowd() {
+            report.push_str(&format!("  {crowd}\n"));
+        }
         if self.losses.is_empty() {
-            let least = 100.0 * LEAST;
-            report.push_str(&format!(
-                "  Nothing stands out: no loss takes {least:.0} % of the run\n"
-            ));
+            report.push_str(&format!("  {}\n", first::First::nothing()));
         }
         for (number, loss) in (1..).zip(self.losses.iter().take(LARGEST)) {
             let to = loss.reason.words();
@@ -66,58 +56,29 @@ impl First {
                 100.0 * loss.share,
                 loss.finding,
             ));
-            // Said once is enough.
-            if crowded.is_empty() || loss.hint != NO_CPU {
-                report.push_str(&format!("; {}", loss.hint));
+            if let Some(hint) = self.hint(loss) {
+                report.push_str(&format!("; {hint}"));
             }
             report.push('\n');
         }
         report
     }
 
-    /// What comes before every other advice: threads that find no CPU.
-    fn crowded(&self) -> String {
-        let (all, ready) = self.ready;
-        if ready < CROWDED * all {
-            return String::new();
-        }
-        let (who, hint) = match self.run.threads > self.cpus as usize {
-            true => (
-                format!("{} threads had {} CPUs", self.run.threads, self.cpus),
-                "use no more threads than CPUs (OMP_NUM_THREADS)",
-            ),
-            false => (
-                "other programs had the CPUs".to_owned(),
-                "measure on a machine that is idle, or with fewer threads",
-            ),
-        };
-        format!(
-            "  The machine was crowded: {who}, and threads were ready to run for {} s of {} s \
-             ({:.1} %) without one; {hint}: every time below has this in it\n",
-            text::seconds(ready),
-            text::seconds(all),
-            text::percent(ready, all)
-        )
-    }
-
     /// What became of the wall time.
     pub(super) fn budget_text(&self) -> String {
-        let Some(budget) = &self.budget else {
+        if self.budget.is_none() {
             return String::new();
-        };
+        }
         let mut report = format!(
             "Where {} s on {} threads went\n",
             text::seconds(self.run.wall),
             self.run.threads
         );
-        for (words, _, seconds) in budget.parts() {
-            let percent = text::percent(seconds, self.run.wall);
-            if percent >= 0.05 {
-                report.push_str(&format!(
-                    "  {words:<28}{:>10} s{percent:>8.1} %\n",
-                    text::seconds(seconds)
-                ));
-            }
+        for (words, seconds, percent) in self.parts() {
+            report.push_str(&format!(
+                "  {words:<28}{:>10} s{percent:>8.1} %\n",
+                text::seconds(seconds)
+            ));
         }
         report + "\n"
     }

@@ -94,7 +94,7 @@ fn show(session: &mut Session<'_>, command: &str, fragment: Vec<Named>) -> Resul
         None => {
             let scene = session.scene()?;
             let functions = find(&scene, &fragment)?;
-            let piece = piece(scene.profile, &scene.names, &scene.request, &functions);
+            let piece = piece(scene.profile(), &scene.names, &scene.request, &functions);
             match scene.settings.print {
                 PrintMode::Text => piece_text(&scene, &functions, &piece),
                 PrintMode::Json => piece_json(&scene, command, &functions, &piece),
@@ -107,7 +107,7 @@ fn show(session: &mut Session<'_>, command: &str, fragment: Vec<Named>) -> Resul
 
 /// The functions of a fragment as lists show them.
 pub(super) fn find(scene: &Scene<'_>, fragment: &[Named]) -> Result<Vec<Shown>, Stop> {
-    let list = view::functions(scene.profile, &scene.names, &scene.request);
+    let list = view::functions(scene.profile(), &scene.names, &scene.request);
     let found = fragment.iter().map(|(name, number)| {
         let row = choose(scene, &list, name, *number)?;
         Ok((row.name.clone(), row.code))

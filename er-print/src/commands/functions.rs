@@ -18,7 +18,7 @@ pub(crate) fn functions(session: &mut Session<'_>, _: &[String]) -> Result<(), S
         Some(beside) => compare::functions(&beside)?,
         None => {
             let scene = session.scene()?;
-            let list = view::functions(scene.profile, &scene.names, &scene.request);
+            let list = view::functions(scene.profile(), &scene.names, &scene.request);
             report(&scene, "functions", "Functions", &list)
         }
     };
@@ -31,7 +31,7 @@ pub(crate) fn lines(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop>
         Some(beside) => compare::lines(&beside)?,
         None => {
             let scene = session.scene()?;
-            let list = line_view::lines(scene.profile, &scene.names, &scene.request);
+            let list = line_view::lines(scene.profile(), &scene.names, &scene.request);
             report(&scene, "lines", "Lines", &list)
         }
     };
@@ -44,7 +44,7 @@ pub(crate) fn pcs(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
         Some(beside) => compare::pcs(&beside)?,
         None => {
             let scene = session.scene()?;
-            let list = annotated::pcs(scene.profile, &scene.names, &scene.request);
+            let list = annotated::pcs(scene.profile(), &scene.names, &scene.request);
             report(&scene, "pcs", "PCs", &list)
         }
     };

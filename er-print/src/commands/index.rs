@@ -111,7 +111,7 @@ fn defined_objects(session: &mut Session<'_>, name: &str) -> Result<(), Stop> {
         let samples = scene.recording.experiment.samples.iter();
         let profile = match asks_when(&expression) {
             true => scene.by_second(),
-            false => scene.profile,
+            false => scene.profile(),
         };
         let values = filter::values(&expression, profile, &source, samples);
         indexes::defined(profile, &values, metrics)
@@ -188,7 +188,7 @@ pub(crate) fn seconds(session: &mut Session<'_>, _: &[String]) -> Result<(), Sto
 pub(crate) fn processes(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
     let title = "Processes by number";
     print(session, "Processes", title, |scene, metrics| {
-        indexes::processes(scene.profile, scene.names.tables, metrics)
+        indexes::processes(scene.profile(), scene.names.tables, metrics)
     })
 }
 
@@ -196,7 +196,7 @@ pub(crate) fn processes(session: &mut Session<'_>, _: &[String]) -> Result<(), S
 pub(crate) fn experiments(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
     let title = "Experiments in the order of their names";
     print(session, "Experiment_IDs", title, |scene, metrics| {
-        indexes::experiments(scene.profile, &scene.recording.origins, metrics)
+        indexes::experiments(scene.profile(), &scene.recording.origins, metrics)
     })
 }
 
@@ -204,7 +204,7 @@ pub(crate) fn experiments(session: &mut Session<'_>, _: &[String]) -> Result<(),
 pub(crate) fn samples(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
     let title = "Sample points: none is recorded, all of a run is the first one's";
     print(session, "Samples", title, |scene, metrics| {
-        indexes::samples(scene.profile, metrics)
+        indexes::samples(scene.profile(), metrics)
     })
 }
 

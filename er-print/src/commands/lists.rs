@@ -21,10 +21,8 @@ pub(crate) fn footer(scene: &Scene<'_>) -> String {
         .warnings
         .iter()
         .map(|warning| format!("Warning: {warning}\n"));
-    let notices = scene
-        .notices
-        .iter()
-        .map(|notice| format!("Note: {notice}\n"));
+    let notices = scene.notices().into_iter();
+    let notices = notices.map(|notice| format!("Note: {notice}\n"));
     let lines: String = warnings.chain(notices).collect();
     if lines.is_empty() {
         lines
@@ -83,7 +81,9 @@ pub(crate) fn threads(session: &mut Session<'_>, _: &[String]) -> Result<(), Sto
 
 /// Threads with their lifetimes.
 pub(crate) fn thread_list(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
-    let report = {
+    let report = if let Some(beside) = Beside::of(session)? {
+        compare::thread_list(&beside, "thread_list", &LIST_TIMES)?
+    } else {
         let scene = session.scene()?;
         let available = scene.recording.available();
         let metrics = available.metrics();
@@ -103,7 +103,7 @@ pub(crate) fn thread_list(session: &mut Session<'_>, _: &[String]) -> Result<(),
 }
 
 fn thread_rows(scene: &Scene<'_>, metrics: &[Metric]) -> Vec<ThreadRow> {
-    let mut rows = thread_view(scene.profile, scene.names.tables, metrics);
+    let mut rows = thread_view(scene.profile(), scene.names.tables, metrics);
     rows.truncate(scene.limited(rows.len()));
     rows
 }
@@ -125,7 +125,7 @@ fn threads_text(scene: &Scene<'_>, rows: &[ThreadRow]) -> String {
             Quantity::Size | Quantity::Address => None,
         })
         .collect();
-    let all = thread_view(scene.profile, scene.names.tables, &scene.request.metrics);
+    let all = thread_view(scene.profile(), scene.names.tables, &scene.request.metrics);
     let total = |at: usize| all.iter().map(|row| row.seconds[at]).sum::<f64>();
     let times = |values: &dyn Fn(usize) -> f64| -> Vec<(f64, f64)> {
         let indices = columns.iter().filter_map(|column| match column.quantity {
@@ -179,15 +179,17 @@ fn threads_json(scene: &Scene<'_>, view: &str, metrics: &[Metric], rows: &[Threa
     json::report(scene, view, &times, rows)
 }
 
+/// The times of the list of threads.
+const LIST_TIMES: [(Metric, &str); 4] = [
+    (Metric::Total, "Thread s"),
+    (Metric::TotalCpu, "CPU s"),
+    (Metric::OmpWork, "OMP Work s"),
+    (Metric::OmpWait, "OMP Wait s"),
+];
+
 fn thread_list_text(layout: Layout, metrics: &[Metric], rows: &[ThreadRow]) -> String {
-    const TIMES: [(Metric, &str); 4] = [
-        (Metric::Total, "Thread s"),
-        (Metric::TotalCpu, "CPU s"),
-        (Metric::OmpWork, "OMP Work s"),
-        (Metric::OmpWait, "OMP Wait s"),
-    ];
     let index = |metric| metrics.iter().position(|&known| known == metric);
-    let times: Vec<(usize, &str)> = TIMES
+    let times: Vec<(usize, &str)> = LIST_TIMES
         .iter()
         .filter_map(|&(metric, heading)| Some((index(metric)?, heading)))
         .collect();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use omp_model::experiment::Ran;
 use omp_model::metrics::{Flavour, Metric, Quantity};
 use omp_model::views::threads::{kind_name, threads};
 use serde_json::{Value, json};
@@ -28,7 +29,7 @@ fn print_facts(
 ) -> Result<(), Stop> {
     let report = {
         let mut scene = session.scene()?;
-        scene.notices.clear();
+        scene.timeless = true;
         report(&scene, view, make(&scene))
     };
     session.print(&report)
@@ -114,8 +115,13 @@ pub(crate) fn sample_list(session: &mut Session<'_>, _: &[String]) -> Result<(),
 
 /// The kernel's threads.
 pub(crate) fn lwp_list(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
+    if let Some(beside) = Beside::of(session)? {
+        let times = [(Metric::Total, "Thread s")];
+        let report = compare::thread_list(&beside, "lwp_list", &times)?;
+        return session.print(&report);
+    }
     print_times(session, "lwp_list", |scene| {
-        let rows = threads(scene.profile, scene.names.tables, &[Metric::Total]);
+        let rows = threads(scene.profile(), scene.names.tables, &[Metric::Total]);
         let row = |row: &omp_model::views::threads::ThreadRow| {
             let experiment = scene.recording.origins.get(row.thread.index());
             let experiment = experiment.copied().unwrap_or(1);
@@ -147,11 +153,7 @@ pub(crate) fn lwp_list(session: &mut Session<'_>, _: &[String]) -> Result<(), St
 
 /// The CPUs that clock samples saw, and how many on each.
 pub(super) fn cpu_samples(scene: &Scene<'_>) -> BTreeMap<u16, u64> {
-    let mut counts = BTreeMap::<u16, u64>::new();
-    for sample in &scene.recording.experiment.samples {
-        *counts.entry(sample.cpu).or_default() += 1;
-    }
-    counts
+    Ran::of(&scene.recording.experiment.samples).by_cpu
 }
 
 /// The same as a list.
@@ -226,7 +228,7 @@ pub(super) fn resource_facts(scene: &Scene<'_>) -> Vec<Resource> {
     .into_iter()
     .filter(|&metric| available.has(metric))
     .collect();
-    let rows = threads(scene.profile, scene.names.tables, &metrics);
+    let rows = threads(scene.profile(), scene.names.tables, &metrics);
     let sum = |at: usize| rows.iter().map(|row| row.seconds[at]).sum::<f64>();
     let wall = scene.recording.experiment.duration().seconds();
     let measured = |label: String, id, value| Resource {

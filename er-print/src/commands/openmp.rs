@@ -158,7 +158,7 @@ fn regions_text(scene: &Scene<'_>, rows: &[RegionRow]) -> String {
             ["OMP Work", "sec."],
             ["OMP Wait", "sec."],
             ["Level", ""],
-            ["CPRID", ""],
+            ["REGION", ""],
             ["Name", ""],
         ],
         rows: rows
@@ -313,7 +313,7 @@ fn region_json(scene: &Scene<'_>, row: &RegionRow) -> Value {
     spot_fields(&mut object, &row.spot);
     object.insert("teams".to_owned(), json!(row.teams));
     object.insert("nesting".to_owned(), json!(row.nesting));
-    object.insert("cprid".to_owned(), json!(numbers(&row.contexts)));
+    object.insert("region".to_owned(), json!(numbers(&row.contexts)));
     object.insert("instances".to_owned(), counted(json!(row.instances)));
     object.insert("threads".to_owned(), counted(json!(row.threads)));
     object.insert(
@@ -390,7 +390,7 @@ fn tasks_text(scene: &Scene<'_>, rows: &[TaskRow]) -> String {
             ["Least", "us"],
             ["Most", "us"],
             ["By another", "thread"],
-            ["TSKID", ""],
+            ["TASK", ""],
             ["Name", ""],
         ],
         rows: rows
@@ -458,7 +458,7 @@ fn task_json(row: &TaskRow) -> Value {
     let mut object = Map::new();
     object.insert("name".to_owned(), json!(row.name));
     spot_fields(&mut object, &row.spot);
-    object.insert("tskid".to_owned(), json!(numbers(&row.contexts)));
+    object.insert("task".to_owned(), json!(numbers(&row.contexts)));
     object.insert("instances".to_owned(), json!(runs.map(|it| it.instances)));
     object.insert("elsewhere".to_owned(), json!(runs.map(|it| it.elsewhere)));
     object.insert("work".to_owned(), json!(runs.map(|it| it.work)));

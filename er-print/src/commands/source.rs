@@ -45,7 +45,7 @@ pub(crate) fn source(session: &mut Session<'_>, arguments: &[String]) -> Result<
         let scene = session.scene()?;
         let (file, object) = find(&scene, &arguments[0], number)?;
         let source = read(&scene, file);
-        let times = file_times(scene.profile, &scene.names, &scene.request.metrics, file);
+        let times = file_times(scene.profile(), &scene.names, &scene.request.metrics, file);
         let rows = rows(&scene, &source, &times);
         match scene.settings.print {
             PrintMode::Text => source_text(&scene, &source, object.as_deref(), &rows, &times),

@@ -20,7 +20,7 @@ pub(crate) fn calltree(session: &mut Session<'_>, _: &[String]) -> Result<(), St
         compare::calltree(&beside)?
     } else {
         let scene = session.scene()?;
-        let mut rows = tree_view::calltree(scene.profile, &scene.names, &scene.request);
+        let mut rows = tree_view::calltree(scene.profile(), &scene.names, &scene.request);
         rows.truncate(scene.limited(rows.len()));
         match scene.settings.print {
             PrintMode::Text => tree_text(&scene, &rows),
@@ -153,7 +153,7 @@ pub(crate) fn callers_callees(session: &mut Session<'_>, _: &[String]) -> Result
         compare::callers_callees(&beside)?
     } else {
         let scene = session.scene()?;
-        let mut blocks = neighbours::callers_callees(scene.profile, &scene.names, &scene.request);
+        let mut blocks = neighbours::callers_callees(scene.profile(), &scene.names, &scene.request);
         blocks.truncate(scene.limited(blocks.len()));
         match scene.settings.print {
             PrintMode::Text => neighbours_text(&scene, &blocks),

@@ -168,8 +168,17 @@ goldens! {
         "-compare", "on", "-metrics", "i.ompwork", "-csingle", "bar", "-cprepend",
         "foo -- OMP parallel region from line 9", "omp.er", "one.er",
     ];
+    compared_overviews: "compare_overview.txt",
+        ["-compare", "delta", "-limit", "3", "-overview", "omp.er", "one.er"];
+    compared_overviews_as_json: "compare_overview.json", [
+        "-printmode", "json", "-compare", "on", "-limit", "3", "-overview", "omp.er", "one.er"
+    ];
     compared_resources: "compare_resources.txt",
         ["-compare", "delta", "-statistics", "-cpu_list", "omp.er", "one.er"];
+    compared_threads: "compare_threads.txt",
+        ["-compare", "on", "-thread_list", "-lwp_list", "omp.er", "one.er"];
+    json_compared_threads: "compare_threads.json",
+        ["-printmode", "json", "-compare", "delta", "-thread_list", "omp.er", "one.er"];
     json_compared_details: "compare_details.json", [
         "-printmode", "json", "-compare", "on", "-limit", "2", "-metrics", "i.ompwork",
         "-fsingle", "bar", "-csingle", "bar", "-statistics", "omp.er", "one.er",

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use omp_model::experiment::{Batch, Writer};
 use omp_model::header::{FORMAT_VERSION, Header, Losses, Runtime, Sampling};
 use omp_model::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
-use omp_model::rows::{RegionSum, RegionWork, Sample, SampleKind, Sum, TaskSum};
+use omp_model::rows::{RegionSum, RegionWork, Sample, SampleKind, Sum, TaskSum, Within};
 use omp_model::state::{Presence, State};
 use omp_model::symbols::{
     Construct, FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Outlined, Place,
@@ -239,6 +239,7 @@ impl Making {
                     kind,
                     stack,
                     tag,
+                    within: Within::default(),
                 });
             }
         }

@@ -15,6 +15,7 @@ use super::coding::{
     Corrupt, MAX_LOW_BITS, best_rice, push_leb, push_planes, push_rice, take_planes, take_rice,
 };
 use super::samples::Columns;
+use crate::rows::Sample;
 
 /// Rows in one frame at most: bounds what a few bytes can make a reader allocate.
 pub(super) const MAX_ROWS: usize = 1 << 18;
@@ -71,7 +72,7 @@ impl Encoder {
                 self.out.push(CONSTANT);
                 push_leb(&mut self.out, *first);
             }
-            _ => self.varied(values, true),
+            _ => self.varied(values, false),
         }
     }
 
@@ -93,7 +94,7 @@ impl Encoder {
 
     /// A column of at least one bit a row.
     pub(super) fn dense(&mut self, values: &[u64]) {
-        self.varied(values, false);
+        self.varied(values, true);
     }
 
     /// Strings: their lengths (dense), then their bytes.
@@ -116,13 +117,15 @@ impl Encoder {
         }
     }
 
-    fn varied(&mut self, values: &[u64], may_pack: bool) {
+    fn varied(&mut self, values: &[u64], dense: bool) {
         let mut planes = std::mem::take(&mut self.planes);
         planes.clear();
         push_planes(&mut planes, values);
         let (low_bits, rice_bits) = best_rice(values, &mut self.sorted);
         let rice_bytes = rice_bits.div_ceil(8) as usize;
-        let packed = may_pack && self.pack(&planes) && self.packed.len() < rice_bytes;
+        let packed = self.pack(&planes)
+            && self.packed.len() < rice_bytes
+            && (!dense || 8 * self.packed.len() >= values.len());
         if packed {
             self.out.push(PACKED);
             push_leb(&mut self.out, planes.len() as u64);
@@ -162,6 +165,7 @@ pub(super) struct Scratch {
     open: Vec<u32>,
     /// Of the samples.
     pub(super) samples: Columns,
+    rows: Vec<Sample>,
 }
 
 impl Scratch {
@@ -171,7 +175,17 @@ impl Scratch {
             raw: Vec::new(),
             open: Vec::new(),
             samples: Columns::default(),
+            rows: Vec::new(),
         }
+    }
+
+    /// Room for samples, to be given back.
+    pub(super) fn rows(&mut self) -> Vec<Sample> {
+        std::mem::take(&mut self.rows)
+    }
+
+    pub(super) fn give_back(&mut self, rows: Vec<Sample>) {
+        self.rows = rows;
     }
 
     fn unpack(&mut self, packed: &[u8], length: usize) -> Result<(), Corrupt> {
@@ -251,20 +265,29 @@ impl<'a, 's> Decoder<'a, 's> {
 
     /// A column written by [`Encoder::dense`].
     pub(super) fn dense(&mut self, rows: usize, out: &mut Vec<u64>) -> Result<(), Corrupt> {
-        match self.rest.first() {
-            Some(&(CONSTANT | PACKED)) => Err(Corrupt("a dense column is packed")),
-            _ => self.column(rows, out),
+        if self.rest.first() == Some(&CONSTANT) {
+            return Err(Corrupt("a dense column is constant"));
+        }
+        let before = self.rest.len();
+        self.column(rows, out)?;
+        match rows > 8 * (before - self.rest.len()) {
+            true => Err(Corrupt("a dense column takes less than a bit a row")),
+            false => Ok(()),
         }
     }
 
-    /// Goes past a column written by [`Encoder::dense`].
+    /// Goes past a column.
     pub(super) fn skip(&mut self) -> Result<(), Corrupt> {
         match self.byte()? {
+            CONSTANT => return self.number().map(|_| ()),
             RICE => {
                 self.byte()?;
             }
             PLANES => {}
-            _ => return Err(Corrupt("a dense column is packed")),
+            PACKED => {
+                self.length()?;
+            }
+            _ => return Err(Corrupt("an unknown way of storing a column")),
         }
         let length = self.length()?;
         self.bytes(length).map(|_| ())

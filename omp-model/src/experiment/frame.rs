@@ -57,9 +57,12 @@ pub(super) enum Kind {
     TaskSpans = 22,
     /// What the code at frames tells, as part of a symbol table.
     SymbolCode = 23,
+    /// What stacks were first seen with, before the samples that show them.
+    StackUses = 24,
+    Blames = 25,
 }
 
-const KINDS: [Kind; 23] = [
+const KINDS: [Kind; 25] = [
     Kind::Header,
     Kind::Modules,
     Kind::Frames,
@@ -83,6 +86,8 @@ const KINDS: [Kind; 23] = [
     Kind::SymbolBarriers,
     Kind::TaskSpans,
     Kind::SymbolCode,
+    Kind::StackUses,
+    Kind::Blames,
 ];
 
 impl Kind {
@@ -97,7 +102,8 @@ impl Kind {
             | Kind::TaskSums
             | Kind::SymbolBarriers
             | Kind::TaskSpans
-            | Kind::SymbolCode => SKIPPABLE,
+            | Kind::SymbolCode
+            | Kind::Blames => SKIPPABLE,
             _ => 0,
         }
     }

@@ -19,6 +19,8 @@
 mod coding;
 mod column;
 mod frame;
+mod instances;
+mod ran;
 mod reader;
 mod rows;
 mod samples;
@@ -27,16 +29,20 @@ mod store;
 mod sums;
 mod symbols;
 mod text_rows;
+mod uses;
 mod writer;
 
 use std::path::{Path, PathBuf};
 
 use crate::header::{FORMAT_VERSION, Header};
 use crate::ids::Nanos;
-use crate::rows::{Interval, RegionSpan, RegionSum, RegionWork, Sample, Sum, TaskSpan, TaskSum};
+use crate::rows::{
+    Blame, Interval, RegionSpan, RegionSum, RegionWork, Sample, Sum, TaskSpan, TaskSum,
+};
 use crate::symbols::SymbolTable;
 use crate::tables::Tables;
 
+pub use ran::{OnCpus, Ran};
 pub use reader::Growing;
 pub use samples::{Iter, SampleFrame, Samples};
 pub use sums::{SumFrame, Sums};
@@ -60,6 +66,8 @@ pub struct Batch<'a> {
     pub samples: &'a [Sample],
     /// Time in states.
     pub sums: &'a [Sum],
+    /// Waiting time that is known to be owed to its holder.
+    pub blames: &'a [Blame],
     /// Long intervals.
     pub intervals: &'a [Interval],
     /// Regions' instances, summed.
@@ -116,8 +124,16 @@ pub enum OpenError {
     #[error("{} is not an experiment of Parallax, or its beginning is damaged: restore it from a copy or record it again", .0.display())]
     Foreign(PathBuf),
     /// A later version of the format.
-    #[error("{} has format {version}, but this program reads formats 1 to {FORMAT_VERSION}: use a newer Parallax", path.display())]
+    #[error("{} has format {version}, but this program reads format {FORMAT_VERSION}: use a newer Parallax", path.display())]
     Newer {
+        /// The record file.
+        path: PathBuf,
+        /// Its format.
+        version: u32,
+    },
+    /// An earlier version of the format, from before the first release.
+    #[error("{} has format {version}, but this program reads format {FORMAT_VERSION}: record it again", path.display())]
+    Older {
         /// The record file.
         path: PathBuf,
         /// Its format.
@@ -211,6 +227,9 @@ pub struct Experiment {
     pub samples: Samples,
     /// Time in states, packed.
     pub sums: Sums,
+    /// Waiting time of others that is known to be owed to a thread; the rows of each frame sorted by
+    /// thread, slice and tag. One key may come several times, to be added up.
+    pub blames: Vec<Blame>,
     /// Long intervals, from and to whole [`TICK`]s; the rows of each frame sorted by thread and
     /// start.
     pub intervals: Vec<Interval>,

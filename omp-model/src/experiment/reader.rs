@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::coding::Corrupt;
 use super::column::{Decoder, Scratch};
@@ -12,10 +13,11 @@ use super::rows::{self, Known, ThreadRow};
 use super::samples::SampleFrame;
 use super::store::Reading;
 use super::symbols::Pending;
+use super::uses::{FirstUses, Uses};
 use super::{Experiment, HEADER, OpenError, RECORDS, Samples, Sums, Warning, text_rows};
 use crate::header::{FORMAT_VERSION, Header};
 use crate::ids::Nanos;
-use crate::rows::{Interval, RegionSpan, RegionSum, RegionWork, SLICE, TaskSpan, TaskSum};
+use crate::rows::{Blame, Interval, RegionSpan, RegionSum, RegionWork, SLICE, TaskSpan, TaskSum};
 use crate::symbols::SymbolTable;
 use crate::tables::{Interner, Tables};
 
@@ -83,6 +85,12 @@ impl Growing {
             None => return Err(OpenError::Foreign(records())),
             Some(version) if version > FORMAT_VERSION => {
                 return Err(OpenError::Newer {
+                    path: records(),
+                    version,
+                });
+            }
+            Some(version) if version < FORMAT_VERSION => {
+                return Err(OpenError::Older {
                     path: records(),
                     version,
                 });
@@ -172,8 +180,9 @@ fn experiment(
         path,
         header,
         tables: reading.tables,
-        samples: Samples::of_file(file.store(), reading.sample_frames, known),
+        samples: Samples::of_file(file.store(), reading.sample_frames, known, reading.uses),
         sums: reading.sums.of_file(file.store(), known),
+        blames: reading.blames,
         intervals: reading.intervals,
         region_sums: reading.region_sums,
         region_works: reading.region_works,
@@ -225,7 +234,9 @@ struct Contents {
     header: Option<Header>,
     tables: Tables,
     sample_frames: Vec<SampleFrame>,
+    uses: Arc<Uses>,
     sums: Sums,
+    blames: Vec<Blame>,
     intervals: Vec<Interval>,
     region_sums: Vec<RegionSum>,
     region_works: Vec<RegionWork>,
@@ -303,7 +314,7 @@ impl Contents {
     fn finish(&mut self, file: &Reading) {
         let known = Known::of(&self.tables);
         let frames = std::mem::take(&mut self.sample_frames);
-        let samples = Samples::of_file(file.store(), frames, known);
+        let samples = Samples::of_file(file.store(), frames, known, Arc::clone(&self.uses));
         self.last = self.last.max(samples.last());
         self.sample_frames = samples.into_frames();
     }
@@ -327,6 +338,11 @@ impl Contents {
                 decoder.number()?;
                 let slice = self.sums.add_frame(&mut decoder, range, &known)?;
                 self.last = self.last.max(Nanos(u64::from(slice) * SLICE.0));
+            }
+            Kind::StackUses => {
+                let stacks = &self.tables.stacks;
+                let first = FirstUses::decode(&mut decoder, &known, (&self.uses, stacks))?;
+                Arc::make_mut(&mut self.uses).add(&first, stacks);
             }
             Kind::Header => self.header(&mut decoder)?,
             Kind::SymbolFiles => self.symbols_pending.files(&mut decoder)?,
@@ -387,6 +403,10 @@ impl Contents {
             }
             Kind::Threads => rows::decode(decoder, first, known, |ThreadRow(id, row)| {
                 put(&mut tables.threads, u64::from(id), row)
+            }),
+            Kind::Blames => rows::decode(decoder, first, known, |row: Blame| {
+                self.blames.push(row);
+                Ok(())
             }),
             Kind::Intervals => rows::decode(decoder, first, known, |row: Interval| {
                 *last = (*last).max(end_of(row.start, row.length)?);

@@ -4,7 +4,9 @@ use super::TICK;
 use super::coding::{Corrupt, unzigzag, zigzag};
 use super::column::{Decoder, Encoder};
 use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
-use crate::rows::{Interval, RegionSpan, RegionSum, RegionWork, Sum, TaskSpan, TaskSum};
+use crate::rows::{
+    Blame, Interval, RegionSpan, RegionSum, RegionWork, Sum, TaskSpan, TaskSum, Within,
+};
 use crate::state::{Presence, State};
 use crate::tables::{
     Context, ContextKind, Cut, Frame, Stack, StackEntry, Tables, Tag, Thread, ThreadKind,
@@ -311,27 +313,55 @@ impl Row<6> for Sum {
     }
 }
 
-impl Row<5> for Interval {
-    const DELTA: [bool; 5] = [true, true, false, true, false];
+impl Row<5> for Blame {
+    const DELTA: [bool; 5] = [true, true, true, false, false];
 
     fn numbers(&self, _: u64) -> [u64; 5] {
+        [
+            u64::from(self.tag.0),
+            u64::from(self.thread.0),
+            u64::from(self.slice),
+            self.presence as u64,
+            self.time.0,
+        ]
+    }
+
+    fn row(numbers: [u64; 5], _: u64, known: &Known) -> Result<Self, Corrupt> {
+        let [tag, thread, slice, presence_number, time] = numbers;
+        Ok(Blame {
+            slice: narrow(slice)?,
+            thread: known.thread(thread)?,
+            tag: known.tag(tag)?,
+            presence: presence(presence_number)?,
+            time: Nanos(time),
+        })
+    }
+}
+
+impl Row<7> for Interval {
+    const DELTA: [bool; 7] = [true, true, false, true, false, true, true];
+
+    fn numbers(&self, _: u64) -> [u64; 7] {
         [
             ticks(self.start),
             u64::from(self.thread.0),
             length_ticks(self.start, self.length),
             u64::from(self.tag.0),
             self.presence as u64,
+            self.within.region,
+            self.within.task,
         ]
     }
 
-    fn row(numbers: [u64; 5], _: u64, known: &Known) -> Result<Self, Corrupt> {
-        let [start, thread, length, tag, presence_number] = numbers;
+    fn row(numbers: [u64; 7], _: u64, known: &Known) -> Result<Self, Corrupt> {
+        let [start, thread, length, tag, presence_number, region, task] = numbers;
         Ok(Interval {
             thread: known.thread(thread)?,
             start: nanos(start)?,
             length: nanos(length)?,
             tag: known.tag(tag)?,
             presence: presence(presence_number)?,
+            within: Within { region, task },
         })
     }
 }
@@ -363,50 +393,56 @@ impl Row<6> for RegionSum {
     }
 }
 
-impl Row<5> for RegionSpan {
-    const DELTA: [bool; 5] = [true, true, true, false, false];
+impl Row<7> for RegionSpan {
+    const DELTA: [bool; 7] = [true, true, true, false, false, true, true];
 
-    fn numbers(&self, _: u64) -> [u64; 5] {
+    fn numbers(&self, _: u64) -> [u64; 7] {
         [
             ticks(self.start),
             u64::from(self.context.0),
             u64::from(self.thread.0),
             length_ticks(self.start, self.length),
             u64::from(self.team),
+            self.within.region,
+            self.within.task,
         ]
     }
 
-    fn row(numbers: [u64; 5], _: u64, known: &Known) -> Result<Self, Corrupt> {
-        let [start, context, thread, length, team] = numbers;
+    fn row(numbers: [u64; 7], _: u64, known: &Known) -> Result<Self, Corrupt> {
+        let [start, context, thread, length, team, region, task] = numbers;
         Ok(RegionSpan {
             context: known.context(context)?,
             thread: known.thread(thread)?,
             start: nanos(start)?,
             length: nanos(length)?,
             team: narrow(team)?,
+            within: Within { region, task },
         })
     }
 }
 
-impl Row<4> for TaskSpan {
-    const DELTA: [bool; 4] = [true, true, true, false];
+impl Row<6> for TaskSpan {
+    const DELTA: [bool; 6] = [true, true, true, false, true, true];
 
-    fn numbers(&self, _: u64) -> [u64; 4] {
+    fn numbers(&self, _: u64) -> [u64; 6] {
         [
             ticks(self.start),
             u64::from(self.context.0),
             u64::from(self.thread.0),
             length_ticks(self.start, self.length),
+            self.within.region,
+            self.within.task,
         ]
     }
 
-    fn row(numbers: [u64; 4], _: u64, known: &Known) -> Result<Self, Corrupt> {
-        let [start, context, thread, length] = numbers;
+    fn row(numbers: [u64; 6], _: u64, known: &Known) -> Result<Self, Corrupt> {
+        let [start, context, thread, length, region, task] = numbers;
         Ok(TaskSpan {
             context: known.context(context)?,
             thread: known.thread(thread)?,
             start: nanos(start)?,
             length: nanos(length)?,
+            within: Within { region, task },
         })
     }
 }

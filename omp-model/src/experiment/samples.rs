@@ -1,16 +1,19 @@
 //! Samples: by far the most of a recording, so they stay packed and are unpacked in passing.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use super::TICK;
 use super::coding::{Corrupt, unzigzag, zigzag};
 use super::column::{Decoder, Encoder, MAX_ROWS, Scratch};
+use super::instances::{Track, pace};
 use super::rows::{Known, ticks};
 use super::store::Store;
+use super::uses::{Use, Uses, kind_of};
 use crate::ids::{Nanos, StackId, ThreadId};
-use crate::rows::{Sample, SampleKind};
+use crate::rows::{Sample, SampleKind, Within};
 
 /// The samples of a recording, packed.
 ///
@@ -22,6 +25,7 @@ pub struct Samples {
     store: Store,
     frames: Vec<SampleFrame>,
     known: Known,
+    uses: Arc<Uses>,
 }
 
 /// A frame of samples.
@@ -73,7 +77,7 @@ impl Samples {
         let (mut bytes, mut frames) = (Vec::new(), Vec::new());
         for frame in frames_of_samples {
             let frame = frame.as_ref();
-            encode(&mut encoder, frame);
+            encode(&mut encoder, frame, &|_| None);
             let start = bytes.len() as u64;
             bytes.extend(encoder.take());
             let first = frame.iter().map(|sample| sample.time).min();
@@ -87,15 +91,22 @@ impl Samples {
             store: Store::Memory(bytes),
             frames,
             known: Known::ANY,
+            uses: Arc::default(),
         })
     }
 
     /// Of a record file, and where in it lie the samples.
-    pub(super) fn of_file(store: Store, frames: Vec<SampleFrame>, known: Known) -> Samples {
+    pub(super) fn of_file(
+        store: Store,
+        frames: Vec<SampleFrame>,
+        known: Known,
+        uses: Arc<Uses>,
+    ) -> Samples {
         Samples {
             store,
             frames,
             known,
+            uses,
         }
     }
 
@@ -151,6 +162,27 @@ impl Samples {
         }
     }
 
+    /// The CPUs of a frame's samples, thread by thread: of a frame that cannot be read, none.
+    pub(super) fn cpus(
+        &self,
+        frame: usize,
+        scratch: &mut Scratch,
+        mut take: impl FnMut(ThreadId, &[u64]),
+    ) {
+        let frame = self.frames.get(frame);
+        let Some(payload) = frame.and_then(|frame| self.store.bytes(&frame.range)) else {
+            return;
+        };
+        if let Ok((runs, cpus)) = decode_cpus(&payload, &self.known, scratch) {
+            let mut rest = cpus.as_slice();
+            for run in runs {
+                let (own, others) = rest.split_at(run.rows as usize);
+                rest = others;
+                take(ThreadId(run.thread), own);
+            }
+        }
+    }
+
     pub(super) fn unpack(&self, frame: usize, scratch: &mut Scratch, out: &mut Vec<Sample>) {
         out.clear();
         let frame = self.frames.get(frame);
@@ -159,7 +191,7 @@ impl Samples {
         };
         // Its checksum was right when it was opened: only a fault of its writer, or of the disk
         // since then, leads here, and nothing can be said of its samples.
-        if decode(&payload, &self.known, scratch, out).is_err() {
+        if decode(&payload, (&self.known, &self.uses), scratch, out).is_err() {
             out.clear();
         }
     }
@@ -206,40 +238,18 @@ impl Iterator for Iter<'_> {
 /// What unpacking keeps between frames.
 #[derive(Default)]
 pub(super) struct Columns {
-    numbers: [Vec<u64>; 5],
-    expected: Expected,
+    numbers: [Vec<u64>; 7],
+    seen: Vec<Seen>,
 }
 
-/// The last tag of each stack in the frame that is being unpacked.
-#[derive(Default)]
-struct Expected {
-    /// By stack: the frame that wrote it, and the tag.
-    tags: Vec<(u32, u32)>,
-    frame: u32,
-}
-
-impl Expected {
-    /// Forgets everything, without touching every stack.
-    fn clear(&mut self) {
-        self.frame = self.frame.wrapping_add(1);
-        if self.frame == 0 {
-            self.tags.clear();
-            self.frame = 1;
-        }
-    }
-
-    /// The stack's tag, to read and to set; `otherwise` if the frame has not shown it yet.
-    fn of(&mut self, stack: StackId, otherwise: u32) -> &mut u32 {
-        if self.tags.len() <= stack.index() {
-            self.tags.resize(stack.index() + 1, (0, 0));
-        }
-        let (frame, tag) = &mut self.tags[stack.index()];
-        if *frame != self.frame {
-            *frame = self.frame;
-            *tag = otherwise;
-        }
-        tag
-    }
+/// A stack of a frame, while that is being unpacked.
+struct Seen {
+    stack: StackId,
+    /// The last tag that it was seen with; `None` if neither this frame nor any before it showed
+    /// the stack.
+    tag: Option<u32>,
+    /// The kind that it was first seen with.
+    kind: SampleKind,
 }
 
 /// One thread's samples within a frame.
@@ -250,19 +260,29 @@ struct Run {
     first: u64,
     /// What the time between samples is near to, in ticks.
     period: u64,
+    /// Of the numbers of regions and of tasks.
+    paces: [u64; 2],
 }
 
 /// Appends at most [`MAX_ROWS`] samples.
 ///
-/// A stack mostly goes with one state: a tag is stored as its difference to the last one that
-/// was seen with the same stack in this frame, else to the one before.
-pub(super) fn encode(encoder: &mut Encoder, samples: &[Sample]) {
+/// Stacks are stored as places in the list of those that the frame shows. A stack mostly goes with
+/// one state: a tag is stored as its difference to the last one that was seen with the same stack
+/// in this frame, else to that which the stack was `first` seen with, else to the one before; so
+/// are kinds. Numbers of instances are stored as [`Track`] says.
+pub(super) fn encode(
+    encoder: &mut Encoder,
+    samples: &[Sample],
+    first: &dyn Fn(StackId) -> Option<Use>,
+) {
     let mut order: Vec<&Sample> = samples.iter().collect();
     order.sort_by_key(|sample| sample.thread);
     let ticks = |sample: &Sample| ticks(sample.time);
     let mut runs: Vec<Run> = Vec::new();
     let mut noise = Vec::with_capacity(order.len());
     let mut steps = Vec::new();
+    let (mut regions, mut tasks) = (Vec::new(), Vec::new());
+    let (mut region, mut task) = (Track::default(), Track::default());
     for run in order.chunk_by(|one, other| one.thread == other.thread) {
         steps.clear();
         let pairs = run.windows(2);
@@ -279,36 +299,66 @@ pub(super) fn encode(encoder: &mut Encoder, samples: &[Sample]) {
                 .iter()
                 .map(|step| zigzag(step.wrapping_sub(period) as i64)),
         );
+        let of = |number: fn(&Within) -> u64| {
+            run.iter()
+                .map(move |sample| (number(&sample.within), ticks(sample)))
+        };
+        let paces = [
+            pace(of(|within| within.region), &mut steps),
+            pace(of(|within| within.task), &mut steps),
+        ];
+        region.turn(paces[0]);
+        task.turn(paces[1]);
+        for sample in run {
+            regions.push(region.store(sample.within.region, ticks(sample)));
+            tasks.push(task.store(sample.within.task, ticks(sample)));
+        }
         runs.push(Run {
             thread: run[0].thread.0,
             rows: run.len() as u64,
             first: ticks(run[0]),
             period,
+            paces,
         });
     }
     encoder.number(order.len() as u64);
     encoder.number(TICK.0);
     encoder.dense(&noise);
     encode_runs(encoder, &runs);
-    let mut column = noise;
-    let mut tags: FxHashMap<StackId, u32> = FxHashMap::default();
-    let mut before = 0;
-    column.clear();
-    column.extend(order.iter().map(|sample| {
-        let tag = sample.tag.0;
-        let expected = tags.insert(sample.stack, tag).unwrap_or(before);
-        before = tag;
-        zigzag(i64::from(tag) - i64::from(expected))
+    let mut stacks: Vec<u32> = order.iter().map(|sample| sample.stack.0).collect();
+    stacks.sort_unstable();
+    stacks.dedup();
+    let mut last = 0;
+    encoder.number(stacks.len() as u64);
+    encoder.table(stacks.iter().map(|&stack| {
+        let step = stack - last;
+        last = stack;
+        [u64::from(step)]
     }));
-    encoder.column(&column);
-    let mut put = |number: fn(&Sample) -> u64| {
+    let mut column = noise;
+    let mut put = |number: &mut dyn FnMut(&Sample) -> u64| {
         column.clear();
         column.extend(order.iter().map(|sample| number(sample)));
         encoder.column(&column);
     };
-    put(|sample| u64::from(sample.stack.0));
-    put(|sample| u64::from(sample.cpu));
-    put(|sample| sample.kind as u64);
+    put(&mut |sample| stacks.partition_point(|&stack| stack < sample.stack.0) as u64);
+    let mut tags: FxHashMap<StackId, u32> = FxHashMap::default();
+    let mut before = 0;
+    put(&mut |sample| {
+        let tag = sample.tag.0;
+        let seen = tags.insert(sample.stack, tag);
+        let seen = seen.or_else(|| first(sample.stack).map(|first| first.tag.0));
+        let expected = seen.unwrap_or(before);
+        before = tag;
+        zigzag(i64::from(tag) - i64::from(expected))
+    });
+    put(&mut |sample| u64::from(sample.cpu));
+    put(&mut |sample| {
+        let usual = first(sample.stack).map_or(SampleKind::User, |first| first.kind);
+        sample.kind as u64 ^ usual as u64
+    });
+    encoder.column(&regions);
+    encoder.column(&tasks);
 }
 
 fn encode_runs(encoder: &mut Encoder, runs: &[Run]) {
@@ -320,6 +370,8 @@ fn encode_runs(encoder: &mut Encoder, runs: &[Run]) {
             run.rows,
             zigzag(run.first.wrapping_sub(first) as i64),
             run.period,
+            run.paces[0],
+            run.paces[1],
         ];
         (thread, first) = (i64::from(run.thread), run.first);
         stored
@@ -334,7 +386,7 @@ fn decode_runs(
     let count = decoder.rows()?;
     let mut runs = Vec::with_capacity(count);
     let (mut thread, mut first, mut total) = (0_u64, 0_u64, 0_u64);
-    for [thread_step, run_rows, first_step, period] in decoder.table(count)? {
+    for [thread_step, run_rows, first_step, period, region, task] in decoder.table(count)? {
         thread = thread.wrapping_add(unzigzag(thread_step) as u64);
         first = first.wrapping_add(unzigzag(first_step) as u64);
         total = total.saturating_add(run_rows);
@@ -343,6 +395,7 @@ fn decode_runs(
             rows: run_rows,
             first,
             period,
+            paces: [region, task],
         });
     }
     if total != rows as u64 {
@@ -354,14 +407,14 @@ fn decode_runs(
 /// Appends the samples of a frame to `out`.
 pub(super) fn decode(
     payload: &[u8],
-    known: &Known,
+    context: (&Known, &Uses),
     scratch: &mut Scratch,
     out: &mut Vec<Sample>,
 ) -> Result<(), Corrupt> {
     let mut columns = std::mem::take(&mut scratch.samples);
     let decoded = decode_into(
         &mut Decoder::new(payload, scratch),
-        known,
+        context,
         &mut columns,
         out,
     );
@@ -369,12 +422,36 @@ pub(super) fn decode(
     decoded
 }
 
+/// Of a frame only which thread ran on which CPU.
+fn decode_cpus(
+    payload: &[u8],
+    known: &Known,
+    scratch: &mut Scratch,
+) -> Result<(Vec<Run>, Vec<u64>), Corrupt> {
+    let mut cpus = Vec::new();
+    let mut decoder = Decoder::new(payload, scratch);
+    let rows = decoder.rows()?;
+    decoder.number()?;
+    decoder.skip()?;
+    let runs = decode_runs(&mut decoder, known, rows)?;
+    let stacks = decoder.rows()?;
+    let _ = decoder.table::<1>(stacks)?;
+    // Which of them, and tags.
+    decoder.skip()?;
+    decoder.skip()?;
+    decoder.column(rows, &mut cpus)?;
+    match cpus.iter().all(|&cpu| cpu <= u64::from(u16::MAX)) {
+        true => Ok((runs, cpus)),
+        false => Err(Corrupt("a CPU beyond 16 bits")),
+    }
+}
+
 fn decode_into(
     decoder: &mut Decoder<'_, '_>,
-    known: &Known,
+    (known, uses): (&Known, &Uses),
     Columns {
-        numbers: [noise, stacks, tags, cpus, kinds],
-        expected,
+        numbers: [noise, stacks, tags, cpus, kinds, regions, tasks],
+        seen,
     }: &mut Columns,
     out: &mut Vec<Sample>,
 ) -> Result<(), Corrupt> {
@@ -382,23 +459,29 @@ fn decode_into(
     let tick = decoder.number()?;
     decoder.dense(rows, noise)?;
     let runs = decode_runs(decoder, known, rows)?;
-    for column in [&mut *tags, stacks, cpus, kinds] {
+    decode_stacks(decoder, (known, uses), seen)?;
+    for column in [&mut *stacks, tags, cpus, kinds, regions, tasks] {
         decoder.column(rows, column)?;
     }
     decoder.finish()?;
-    expected.clear();
     out.reserve(rows);
     let mut tag_before = 0;
     let others = stacks.iter().zip(&*tags).zip(cpus.iter().zip(&*kinds));
-    let mut numbers = noise.iter().zip(others);
+    let instances = regions.iter().zip(&*tasks);
+    let mut numbers = noise.iter().zip(others.zip(instances));
+    let (mut region, mut task) = (Track::default(), Track::default());
     for run in runs {
         // The first sample's noise is 0: it stands one period after this.
         let mut ticks = run.first.wrapping_sub(run.period);
-        for (&noise, ((&stack, &tag), (&cpu, &kind))) in numbers.by_ref().take(run.rows as usize) {
-            let stack = known.stack(stack)?;
-            let expected_tag = expected.of(stack, tag_before);
-            let tag = known.tag(u64::from(*expected_tag).wrapping_add(unzigzag(tag) as u64))?;
-            *expected_tag = tag.0;
+        region.turn(run.paces[0]);
+        task.turn(run.paces[1]);
+        let rows = numbers.by_ref().take(run.rows as usize);
+        for (&noise, (((&stack, &tag), (&cpu, &kind)), (&of_region, &of_task))) in rows {
+            let seen = usize::try_from(stack).ok().and_then(|at| seen.get_mut(at));
+            let seen = seen.ok_or(Corrupt("a stack that is not in its frame's list"))?;
+            let expected = seen.tag.unwrap_or(tag_before);
+            let tag = known.tag(u64::from(expected).wrapping_add(unzigzag(tag) as u64))?;
+            seen.tag = Some(tag.0);
             tag_before = tag.0;
             ticks = ticks
                 .wrapping_add(run.period)
@@ -407,14 +490,37 @@ fn decode_into(
                 time: Nanos(ticks.checked_mul(tick).ok_or(TOO_LATE)?),
                 thread: ThreadId(run.thread),
                 cpu: u16::try_from(cpu).map_err(|_| Corrupt("a CPU beyond 16 bits"))?,
-                kind: u8::try_from(kind)
-                    .ok()
-                    .and_then(SampleKind::from_u8)
-                    .ok_or(Corrupt("an unknown kind of sample"))?,
-                stack,
+                kind: kind_of(kind ^ seen.kind as u64)?,
+                stack: seen.stack,
                 tag,
+                within: Within {
+                    region: region.load(of_region, ticks),
+                    task: task.load(of_task, ticks),
+                },
             });
         }
+    }
+    Ok(())
+}
+
+/// The stacks that a frame shows, and what they were first seen with.
+fn decode_stacks(
+    decoder: &mut Decoder<'_, '_>,
+    (known, uses): (&Known, &Uses),
+    seen: &mut Vec<Seen>,
+) -> Result<(), Corrupt> {
+    seen.clear();
+    let count = decoder.rows()?;
+    let mut stack = 0_u64;
+    for [step] in decoder.table(count)? {
+        stack = stack.wrapping_add(step);
+        let stack = known.stack(stack)?;
+        let first = uses.of(stack);
+        seen.push(Seen {
+            stack,
+            tag: first.map(|first| first.tag.0),
+            kind: first.map_or(SampleKind::User, |first| first.kind),
+        });
     }
     Ok(())
 }

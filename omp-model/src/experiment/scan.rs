@@ -19,6 +19,22 @@ impl Samples {
     pub fn in_order<T: Send>(
         &self,
         make: impl Fn(&[Sample]) -> T + Sync,
+        take: impl FnMut(usize, T),
+    ) {
+        let unpacked = |frame, scratch: &mut Scratch| {
+            let mut rows = scratch.rows();
+            self.unpack(frame, scratch, &mut rows);
+            let made = make(&rows);
+            scratch.give_back(rows);
+            made
+        };
+        self.each_frame(unpacked, take);
+    }
+
+    /// The same of the frames' numbers; what is made of one unpacks of it what it needs.
+    pub(super) fn each_frame<T: Send>(
+        &self,
+        make: impl Fn(usize, &mut Scratch) -> T + Sync,
         mut take: impl FnMut(usize, T),
     ) {
         let workers = thread::available_parallelism().map_or(1, NonZero::get);
@@ -28,14 +44,13 @@ impl Samples {
             let at = AtomicUsize::new(batch.start);
             let worker = || {
                 let mut own = Vec::new();
-                let (mut scratch, mut rows) = (Scratch::new(), Vec::new());
+                let mut scratch = Scratch::new();
                 loop {
                     let frame = at.fetch_add(1, Ordering::Relaxed);
                     if frame >= batch.end {
                         return own;
                     }
-                    self.unpack(frame, &mut scratch, &mut rows);
-                    own.push((frame, make(&rows)));
+                    own.push((frame, make(frame, &mut scratch)));
                 }
             };
             let mut next: Vec<(usize, T)> = Vec::with_capacity(batch.len());
@@ -85,7 +100,7 @@ impl Samples {
 mod tests {
     use super::*;
     use crate::ids::{Nanos, StackId, TagId, ThreadId};
-    use crate::rows::SampleKind;
+    use crate::rows::{SampleKind, Within};
 
     #[test]
     fn what_is_made_of_frames_comes_in_their_order_and_whole() {
@@ -97,6 +112,10 @@ mod tests {
                 kind: SampleKind::User,
                 stack: StackId(at as u32 % 77),
                 tag: TagId(at as u32 % 5),
+                within: Within {
+                    region: 3 * at + at % 7,
+                    task: at / 50,
+                },
             })
             .collect();
         let packed = Samples::pack(&samples).unwrap();

@@ -9,9 +9,11 @@ use super::coding::Corrupt;
 use super::column::{Encoder, MAX_ROWS};
 use super::frame::{self, Kind};
 use super::rows::{self, Known, Row, ThreadRow};
+use super::uses::{FirstUses, Uses};
 use super::{Batch, ExperimentError, HEADER, RECORDS, samples, symbols, text_rows};
 use crate::code::CodeFact;
 use crate::header::{FORMAT_VERSION, Header};
+use crate::rows::Sample;
 use crate::symbols::SymbolTable;
 use crate::tables::{Process, Tables, Thread};
 
@@ -36,6 +38,7 @@ struct Written {
     known: Known,
     processes: Vec<Process>,
     threads: Vec<Thread>,
+    uses: Uses,
 }
 
 impl Writer {
@@ -86,10 +89,13 @@ impl Writer {
     pub fn append(&mut self, tables: &Tables, batch: &Batch<'_>) -> Result<(), ExperimentError> {
         self.buffer.clear();
         let known = Known::of(tables);
+        let first = self.written.uses.new_in(batch.samples);
         self.push_tables(tables, &known)
+            .and_then(|()| self.push_samples((tables, &first), batch.samples, &known))
             .and_then(|()| self.push_rows(batch, &known))
             .map_err(|Corrupt(what)| ExperimentError::Dangling(what))?;
         self.flush()?;
+        self.written.uses.add(&first, &tables.stacks);
         self.written.known = known;
         remember(&mut self.written.processes, &tables.processes);
         remember(&mut self.written.threads, &tables.threads);
@@ -148,19 +154,39 @@ impl Writer {
         self.push_table(Kind::Threads, &threads, 0, known)
     }
 
-    fn push_rows(&mut self, batch: &Batch<'_>, known: &Known) -> Result<(), Corrupt> {
-        for chunk in batch.samples.chunks(MAX_ROWS) {
-            for sample in chunk {
-                known.thread(u64::from(sample.thread.0))?;
-                known.stack(u64::from(sample.stack.0))?;
-                known.tag(u64::from(sample.tag.0))?;
-            }
-            samples::encode(&mut self.encoder, chunk);
+    /// What stacks are first seen with, then the samples.
+    fn push_samples(
+        &mut self,
+        (tables, first): (&Tables, &FirstUses),
+        all: &[Sample],
+        known: &Known,
+    ) -> Result<(), Corrupt> {
+        for sample in all {
+            known.thread(u64::from(sample.thread.0))?;
+            known.stack(u64::from(sample.stack.0))?;
+            known.tag(u64::from(sample.tag.0))?;
+        }
+        if !first.is_empty() {
+            let uses = &self.written.uses;
+            first.encode(&mut self.encoder, uses, &tables.stacks);
+            self.push_payload(Kind::StackUses);
+        }
+        for chunk in all.chunks(MAX_ROWS) {
+            let uses = &self.written.uses;
+            let usual = |stack| first.of(stack).or_else(|| uses.of(stack));
+            samples::encode(&mut self.encoder, chunk, &usual);
             self.push_payload(Kind::Samples);
         }
+        Ok(())
+    }
+
+    fn push_rows(&mut self, batch: &Batch<'_>, known: &Known) -> Result<(), Corrupt> {
         let mut sums = batch.sums.to_vec();
         sums.sort_by_key(|sum| (sum.thread, sum.slice, sum.tag, sum.presence));
         self.push_table(Kind::Sums, &sums, 0, known)?;
+        let mut blames = batch.blames.to_vec();
+        blames.sort_by_key(|blame| (blame.thread, blame.slice, blame.tag, blame.presence));
+        self.push_table(Kind::Blames, &blames, 0, known)?;
         let mut intervals = batch.intervals.to_vec();
         intervals.sort_by_key(|interval| (interval.thread, interval.start));
         self.push_table(Kind::Intervals, &intervals, 0, known)?;

@@ -4,8 +4,8 @@ use rustc_hash::FxHashMap;
 
 use super::Filter;
 use super::cpus::{Cpus, OfThreads, Own, cpu_of, own_of_item, own_of_sample};
+use super::moment::Moment;
 use super::weigh::{Source, Weigher, second};
-use super::words::Word;
 use crate::profile::{Item, Profile};
 use crate::rows::Sample;
 use crate::state::Presence;
@@ -34,12 +34,12 @@ pub fn on_cpus(
     filter: Option<(&Filter, &Source<'_>)>,
     samples: impl IntoIterator<Item = Sample>,
 ) -> Vec<Vec<(CpuPlace, f64)>> {
-    // Only a filter that asks for CPU or time leaves a part of an item's samples.
-    let filter = filter.filter(|(filter, _)| filter.has(Word::Cpu) || filter.has(Word::Time));
+    // Only such a filter leaves a part of an item's samples.
+    let filter = filter.filter(|(filter, _)| filter.divides());
     let weigher = filter.map(|(filter, source)| Weigher::new(filter, profile, source));
-    let keeps = |item: &Item, time: i64, cpu: i64| {
+    let keeps = |item: &Item, sample: &Sample| {
         let weigher = weigher.as_ref();
-        weigher.is_none_or(|it| it.keeps(item, Some(time), Some(cpu)) == Some(true))
+        weigher.is_none_or(|it| it.keeps(item, Moment::of_sample(sample)) == Some(true))
     };
     let running = |item: &&Item| item.presence == Presence::Running;
     let items = profile.items.iter().enumerate();
@@ -55,9 +55,8 @@ pub fn on_cpus(
         let Some(&at) = items.get(&own_of_sample(&sample)) else {
             continue;
         };
-        let (time, cpu) = (sample.time.0 as i64, cpu_of(&sample));
-        if keeps(&profile.items[at], time, cpu) {
-            own.entry(at).or_default().count(cpu);
+        if keeps(&profile.items[at], &sample) {
+            own.entry(at).or_default().count(cpu_of(&sample));
         }
     }
     let places = |(at, item): (usize, &Item)| {
@@ -71,7 +70,10 @@ pub fn on_cpus(
         let parts = threads.parts(item).into_iter();
         let parts: Vec<(i64, f64)> = parts
             .map(|(cpu, part)| match &weigher {
-                Some(weigher) => (cpu, part * weigher.spread(item, second(item), cpu)),
+                Some(weigher) => {
+                    let somewhere = Moment::somewhere(cpu);
+                    (cpu, part * weigher.spread(item, second(item), somewhere))
+                }
                 None => (cpu, part),
             })
             .collect();

@@ -4,12 +4,14 @@
 //! for which it is not zero; with the opposite filter the pieces add up to all time.
 //!
 //! Most words say something of a whole [`Item`](crate::profile::Item), so that its time is kept
-//! or dropped as a whole, exactly. `TSTAMP` and `CPUID` do not: time is summed by second, and the
-//! CPU is known of samples alone. [`apply`] tells how such time is divided.
+//! or dropped as a whole, exactly. `TSTAMP`, `CPUID`, `CPRID` and `TSKID` do not: time is summed by
+//! second and construct, and the CPU and the instances are known of samples and listed intervals
+//! alone. [`apply`] tells how such time is divided.
 
 mod cpu_places;
 mod cpus;
 mod eval;
+mod moment;
 mod parse;
 mod path;
 #[cfg(test)]
@@ -51,6 +53,11 @@ impl Filter {
     /// Whether it has a word, so that a reader can tell what the filter depends on.
     pub fn has(&self, word: Word) -> bool {
         self.parsed.words.contains(&word)
+    }
+
+    /// Whether its value may change within an item of time.
+    pub fn divides(&self) -> bool {
+        self.parsed.words.iter().any(|word| word.is_of_samples())
     }
 
     /// Keeps what both keep.

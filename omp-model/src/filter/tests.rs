@@ -1,10 +1,10 @@
 use super::*;
 use crate::ids::{ContextId, FrameId, Nanos, ProcessId, StackId, TagId, ThreadId};
 use crate::profile::{Callee, DisplayFrame, Item, Path, PathId, Profile, Pseudo, Shown, ViewMode};
-use crate::rows::{Interval, Sample, SampleKind};
+use crate::rows::{Interval, Sample, SampleKind, Within};
 use crate::state::Presence;
 use crate::symbols::{Function, FunctionId, SymbolTable};
-use crate::tables::{Interner, Process, Tables, Thread, ThreadKind};
+use crate::tables::{Context, ContextKind, Interner, Process, Tables, Thread, ThreadKind};
 use crate::views::names::{NameStyle, Names};
 
 /// Two threads: `main > foo > bar` works on both, one waits asleep in a barrier.
@@ -81,6 +81,7 @@ impl Made {
                 kind: SampleKind::User,
                 stack: StackId(5),
                 tag: TagId(0),
+                within: Within::default(),
             });
         }
         // Thread 2 sleeps in the barrier from 0.2 s to 1.4 s.
@@ -93,6 +94,7 @@ impl Made {
             length: Nanos(1_200_000_000),
             tag: WAITING,
             presence: Presence::Blocked,
+            within: Within::default(),
         });
         // Then it works in main, without a sample.
         let main = made.path(&[0]);
@@ -356,4 +358,71 @@ fn filters_are_joined_as_written() {
     let both = left.and(&right).unwrap();
     assert!(close(made.seconds(both.text()), 1.2));
     assert!(both.has(Word::MState) && !both.has(Word::Time));
+}
+
+/// Thread 1 works in the region's instances 1 and 2, as three of its samples and one say; thread
+/// 2's wait is in instance 2, and then it works without a sample.
+fn with_instances() -> Made {
+    let mut made = Made::new();
+    let region = ContextId(made.tables.contexts.intern(Context {
+        parent: ContextId::ROOT,
+        kind: ContextKind::Region,
+        stack: StackId::EMPTY,
+    }));
+    for item in &mut made.profile.items {
+        item.context = region;
+    }
+    let within = |region| Within { region, task: 0 };
+    for (sample, region) in made.samples.iter_mut().zip([1, 1, 2, 1]) {
+        sample.within = within(region);
+    }
+    made.intervals[0].within = within(2);
+    made
+}
+
+#[test]
+fn instances_are_told_by_samples_and_listed_waits() {
+    let made = with_instances();
+    for (filter, seconds, estimated) in [
+        ("CPRID==1", 0.6, 0.6),
+        ("CPRID==2", 0.2 + 1.2, 0.2),
+        ("CPRID IN (2-9)", 0.2 + 1.2, 0.2),
+        // Nothing tells the instance of what has no sample.
+        ("CPRID==-1", 0.2, 0.2),
+        ("CPRID!=1", 0.2 + 1.2 + 0.2, 0.4),
+        // Of which it says the same whichever the instance is exact.
+        ("CPRID>0", 2.2, 0.0),
+        ("CPRID==0", 0.0, 0.0),
+        ("CPRID==0 || CPRID>=1", 2.2, 0.0),
+        ("TSKID==0", 2.2, 0.0),
+        ("TSKID>0", 0.0, 0.0),
+        ("REGION==1", 2.2, 0.0),
+        ("REGION!=1 || TASK>0", 0.0, 0.0),
+        ("CPRID==2 && TSTAMP<1000000000", 0.2 + 0.8, 0.2),
+        ("CPRID==1 && CPUID==1", 0.2, 0.2),
+    ] {
+        let kept = made.kept(filter);
+        let sum: f64 = kept.profile.items.iter().map(|item| item.seconds).sum();
+        assert!(close(sum, seconds), "{filter}: {sum}");
+        assert!(
+            close(kept.estimated, estimated),
+            "{filter}: {}",
+            kept.estimated
+        );
+        let rest = made.seconds(&format!("!({filter})"));
+        assert!(close(sum + rest, 2.2), "{filter}: {sum} + {rest}");
+    }
+}
+
+#[test]
+fn time_is_grouped_by_instance() {
+    let made = with_instances();
+    let names = made.names();
+    let expression = Filter::parse("CPRID").unwrap();
+    let source = made.source(&names);
+    let samples = made.samples.iter().copied();
+    let parts = values(&expression, &made.profile, &source, samples);
+    let of_samples: Parts = vec![(1, 0.75), (2, 0.25)];
+    assert_eq!(parts[0], of_samples);
+    assert_eq!(parts[3], [(-1, 1.0)]);
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use super::Filter;
-use super::cpus::{NOWHERE, OfThreads, Own, cpu_of, own_of_item, own_of_sample};
+use super::cpus::{NOWHERE, OfThreads, Own, own_of_item, own_of_sample};
+use super::moment::Moment;
 use super::weigh::{Source, Weigher, second};
 use crate::profile::{Item, Profile};
 use crate::rows::Sample;
@@ -16,8 +17,9 @@ pub type Parts = Vec<(i64, f64)>;
 
 /// The values of an expression, item by item.
 ///
-/// Time whose value hangs on `TSTAMP` or `CPUID` is divided by the item's own samples; without
-/// any it is spread evenly over its second, on the CPUs where its thread was then.
+/// Time whose value hangs on `TSTAMP`, `CPUID`, `CPRID` or `TSKID` is divided by the item's own
+/// samples; without any it is spread evenly over its second, on the CPUs where its thread was then,
+/// in instances that nothing tells (-1).
 pub fn values(
     expression: &Filter,
     profile: &Profile,
@@ -26,8 +28,7 @@ pub fn values(
 ) -> Vec<Parts> {
     let weigher = Weigher::new(expression, profile, source);
     let whole = profile.items.iter().map(|item| {
-        let cpu = (item.presence != Presence::Running).then_some(NOWHERE);
-        let value = weigher.number(item, None, cpu);
+        let value = weigher.number(item, Moment::of_item(item));
         value.map_or_else(Parts::new, |value| vec![(value, 1.0)])
     });
     let mut parts: Vec<Parts> = whole.collect();
@@ -51,8 +52,7 @@ pub fn values(
         let Some(&at) = open.get(&own_of_sample(&sample)) else {
             continue;
         };
-        let (time, cpu) = (sample.time.0 as i64, cpu_of(&sample));
-        let value = weigher.number(&profile.items[at], Some(time), Some(cpu));
+        let value = weigher.number(&profile.items[at], Moment::of_sample(&sample));
         *votes
             .entry(at)
             .or_default()
@@ -88,7 +88,7 @@ fn spread(weigher: &Weigher<'_>, item: &Item, cpus: &[(i64, f64)]) -> BTreeMap<i
     for &(cpu, part) in cpus {
         for moment in 0..MOMENTS {
             let time = start + (2 * moment + 1) * (end - start) / (2 * MOMENTS);
-            let value = weigher.number(item, Some(time), Some(cpu));
+            let value = weigher.number(item, Moment::somewhere(cpu).at(time));
             *counts.entry(value.unwrap_or(0)).or_default() += part;
         }
     }

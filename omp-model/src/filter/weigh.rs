@@ -1,22 +1,26 @@
 //! How much of each item a filter keeps.
 //!
 //! An item is the time of one thread, in one second, in one state, at one stack. What a filter
-//! says of it without looking at time and CPU decides it whole, exactly. Else, in this order:
+//! says of it without looking at time, CPU and instances decides it whole, exactly. Else, in this
+//! order:
 //!
 //! 1. A second that lies wholly on one side of every number in the filter is decided whole,
-//!    exactly: a filter by whole seconds never guesses.
-//! 2. Time off the CPU, whose `CPUID` is -1: the listed intervals of that state are cut
-//!    where the filter changes its mind, exactly; what is too short to be listed goes by 3 or 4.
+//!    exactly: a filter by whole seconds never guesses. So is time in a construct of which the
+//!    filter says the same whichever the instance (`CPRID>0`).
+//! 2. Time off the CPU, whose `CPUID` is -1: the listed intervals of that state, which know their
+//!    instances, are cut where the filter changes its mind, exactly; what is too short to be listed
+//!    goes by 3 or 4.
 //! 3. The item's own samples vote: it is kept by the share of them that the filter keeps.
 //! 4. Without samples of its own it is spread evenly over its second, on the CPUs that [`cpus`]
-//!    tells.
+//!    tells, in instances that nothing tells: their number is -1.
 //!
 //! What 3 and 4 divide is estimated, and [`Filtered::estimated`] says how much that is.
 
 use rustc_hash::FxHashMap;
 
-use super::cpus::{self, OfThreads, Own, cpu_of, own_of_item, own_of_sample};
+use super::cpus::{self, OfThreads, Own, own_of_item, own_of_sample};
 use super::eval::{Facts, value};
+use super::moment::{Moment, typical};
 use super::words::Word;
 use super::{Filter, parse::Parsed};
 use crate::ids::{ContextId, Nanos, TagId, ThreadId};
@@ -153,16 +157,17 @@ pub(super) struct Weigher<'a> {
     experiments: &'a [u32],
     answers: Vec<Vec<bool>>,
     constructs: Vec<(i64, i64)>,
+    /// Numbers of instances that stand for all others: of regions and of tasks.
+    typical: (Vec<i64>, Vec<i64>),
     /// Whether the filter does more than compare words with numbers.
     computes: bool,
 }
 
-/// An item at a moment on a CPU, as far as they are known.
+/// An item at a moment.
 struct At<'a> {
     weigher: &'a Weigher<'a>,
     item: &'a Item,
-    time: Option<i64>,
-    cpu: Option<i64>,
+    moment: Moment,
 }
 
 impl Facts for At<'_> {
@@ -177,6 +182,12 @@ impl Facts for At<'_> {
         let thread = tables.threads.get(item.thread.index());
         let construct =
             |context: ContextId| constructs.get(context.index()).copied().unwrap_or_default();
+        let Moment {
+            time,
+            cpu,
+            region,
+            task,
+        } = self.moment;
         Some(match word {
             Word::Thread => i64::from(item.thread.0) + 1,
             Word::Lwp => thread.map_or(0, |thread| i64::from(thread.tid)),
@@ -197,8 +208,12 @@ impl Facts for At<'_> {
             Word::OmpState => item.shown as i64,
             Word::Region => construct(item.context).0,
             Word::Task => construct(item.context).1,
-            Word::Time => return self.time,
-            Word::Cpu => return self.cpu,
+            Word::RegionInstance if construct(item.context).0 == 0 => 0,
+            Word::TaskInstance if construct(item.context).1 == 0 => 0,
+            Word::RegionInstance => return region,
+            Word::TaskInstance => return task,
+            Word::Time => return time,
+            Word::Cpu => return cpu,
         })
     }
 
@@ -220,40 +235,61 @@ impl<'a> Weigher<'a> {
             experiments: source.experiments,
             answers: answers.collect(),
             constructs: constructs(source.names.tables),
+            typical: (
+                typical(parsed, Word::RegionInstance),
+                typical(parsed, Word::TaskInstance),
+            ),
             computes: computes(&parsed.root),
         }
     }
 
-    /// The expression's value at a moment on a CPU; `None` if it hangs on one that is not given.
-    pub(super) fn number(&self, item: &Item, time: Option<i64>, cpu: Option<i64>) -> Option<i64> {
+    /// The expression's value at a moment; `None` if it hangs on what is not known of that.
+    pub(super) fn number(&self, item: &Item, moment: Moment) -> Option<i64> {
         let at = At {
             weigher: self,
             item,
-            time,
-            cpu,
+            moment,
         };
         value(&self.parsed.root, &at)
     }
 
-    pub(super) fn keeps(&self, item: &Item, time: Option<i64>, cpu: Option<i64>) -> Option<bool> {
-        self.number(item, time, cpu).map(|value| value != 0)
+    pub(super) fn keeps(&self, item: &Item, moment: Moment) -> Option<bool> {
+        self.number(item, moment).map(|value| value != 0)
     }
 
     /// The weight of an item that is decided as a whole.
     fn whole(&self, item: &Item) -> Option<f64> {
         let weight = |keeps: bool| if keeps { 1.0 } else { 0.0 };
-        let cpu = (item.presence != Presence::Running).then_some(cpus::NOWHERE);
-        if let Some(keeps) = self.keeps(item, None, cpu) {
+        let mut moment = Moment::of_item(item);
+        if let Some(keeps) = self.keeps(item, moment) {
             return Some(weight(keeps));
+        }
+        // With arithmetic, a number says little about where the filter changes its mind.
+        if self.computes {
+            return None;
         }
         let (start, end) = second(item);
         let moves = self.parsed.numbers.iter().any(|&at| start < at && at < end);
-        // With arithmetic, a number says little about where the filter changes its mind.
-        if moves || self.computes {
-            return None;
+        if !moves {
+            moment = moment.at(start + (end - start) / 2);
         }
-        self.keeps(item, Some(start + (end - start) / 2), cpu)
-            .map(weight)
+        self.whichever(item, moment).map(weight)
+    }
+
+    /// Whether an item is kept at a moment, if that is the same in whichever instances.
+    fn whichever(&self, item: &Item, moment: Moment) -> Option<bool> {
+        let (regions, tasks) = &self.typical;
+        let both = |&region: &i64| tasks.iter().map(move |&task| (region, task));
+        let mut kept = regions.iter().flat_map(both).map(|(region, task)| {
+            let moment = Moment {
+                region: Some(region),
+                task: Some(task),
+                ..moment
+            };
+            self.keeps(item, moment)
+        });
+        let first = kept.next()??;
+        kept.all(|keeps| keeps == Some(first)).then_some(first)
     }
 
     /// The weight of an item that is divided, and whether it is exact.
@@ -267,10 +303,10 @@ impl<'a> Weigher<'a> {
             return (voted, false);
         }
         let (mut known, mut kept) = (0.0, 0.0);
-        for (start, end) in listed.within(item) {
+        for ((start, end), interval) in listed.within(item) {
             let length = (end - start) as f64 / 1e9;
             known += length;
-            kept += length * self.spread(item, (start, end), cpus::NOWHERE);
+            kept += length * self.spread(item, (start, end), Moment::of_interval(interval));
         }
         if known <= 0.0 {
             return (voted, false);
@@ -289,12 +325,13 @@ impl<'a> Weigher<'a> {
     fn part(&self, item: &Item, cpus: &[(i64, f64)]) -> f64 {
         let parts = cpus.iter();
         parts
-            .map(|&(cpu, part)| part * self.spread(item, second(item), cpu))
+            .map(|&(cpu, part)| part * self.spread(item, second(item), Moment::somewhere(cpu)))
             .sum()
     }
 
-    /// The part of a stretch of time that is kept if the item fills it evenly, on one CPU.
-    pub(super) fn spread(&self, item: &Item, (start, end): (i64, i64), cpu: i64) -> f64 {
+    /// The part of a stretch of time that is kept if the item fills it evenly, each moment of which
+    /// is like this one.
+    pub(super) fn spread(&self, item: &Item, (start, end): (i64, i64), moment: Moment) -> f64 {
         let inside = |at: &&i64| start < **at && **at < end;
         let mut cuts: Vec<i64> = self.parsed.numbers.iter().filter(inside).copied().collect();
         if self.computes {
@@ -305,7 +342,7 @@ impl<'a> Weigher<'a> {
         cuts.push(end);
         let (mut from, mut kept) = (start, 0.0);
         for to in cuts {
-            if self.keeps(item, Some(from + (to - from) / 2), Some(cpu)) == Some(true) {
+            if self.keeps(item, moment.at(from + (to - from) / 2)) == Some(true) {
                 kept += (to - from) as f64;
             }
             from = to;
@@ -389,8 +426,7 @@ impl Votes {
             let Some(&at) = items.get(&own_of_sample(&sample)) else {
                 continue;
             };
-            let (time, cpu) = (sample.time.0 as i64, cpu_of(&sample));
-            let keeps = weigher.keeps(&profile.items[at], Some(time), Some(cpu));
+            let keeps = weigher.keeps(&profile.items[at], Moment::of_sample(&sample));
             let vote = votes.own.entry(at).or_default();
             vote.all += 1;
             vote.kept += u32::from(keeps == Some(true));
@@ -442,7 +478,7 @@ impl<'a> Listed<'a> {
     }
 
     /// The stretches of an item's state within its second.
-    fn within(&self, item: &Item) -> impl Iterator<Item = (i64, i64)> {
+    fn within(&self, item: &Item) -> impl Iterator<Item = ((i64, i64), &'a Interval)> {
         let key = (item.thread, item.tag, item.presence);
         let intervals = self.by_state.get(&key).map_or(&[][..], Vec::as_slice);
         let (low, high) = second(item);
@@ -452,10 +488,10 @@ impl<'a> Listed<'a> {
             .iter()
             .map(move |interval| {
                 let start = (interval.start.0 as i64).max(low);
-                (start, (end(interval).0 as i64).min(high))
+                ((start, (end(interval).0 as i64).min(high)), *interval)
             })
-            .take_while(move |&(start, _)| start < high)
-            .filter(|(start, end)| start < end);
+            .take_while(move |&((start, _), _)| start < high)
+            .filter(|((start, end), _)| start < end);
         inside.collect::<Vec<_>>().into_iter()
     }
 

@@ -23,16 +23,21 @@ pub enum Word {
     MState,
     /// What the thread did in OpenMP's terms: [`OMP_STATES`].
     OmpState,
-    /// Number of the innermost parallel region's calling context, which all its instances share; 0
-    /// outside. Time is not kept by instance.
+    /// Number of the innermost parallel region's construct: its calling context, which all its
+    /// instances share; 0 outside.
     Region,
-    /// Number of the innermost explicit task's calling context, 0 outside.
+    /// Number of the innermost explicit task's construct, 0 outside.
     Task,
+    /// Number of the innermost region's instance in its process; 0 outside, -1 where no sample
+    /// tells.
+    RegionInstance,
+    /// Number of the innermost explicit task's instance in its process, likewise.
+    TaskInstance,
 }
 
 impl Word {
     /// Every word, in the order of `describe`.
-    pub const ALL: [Word; 11] = [
+    pub const ALL: [Word; 13] = [
         Word::Experiment,
         Word::Process,
         Word::Thread,
@@ -42,6 +47,8 @@ impl Word {
         Word::Sample,
         Word::MState,
         Word::OmpState,
+        Word::RegionInstance,
+        Word::TaskInstance,
         Word::Region,
         Word::Task,
     ];
@@ -58,8 +65,10 @@ impl Word {
             Word::Sample => "SAMPLE",
             Word::MState => "MSTATE",
             Word::OmpState => "OMPSTATE",
-            Word::Region => "CPRID",
-            Word::Task => "TSKID",
+            Word::RegionInstance => "CPRID",
+            Word::TaskInstance => "TSKID",
+            Word::Region => "REGION",
+            Word::Task => "TASK",
         }
     }
 
@@ -75,11 +84,26 @@ impl Word {
             Word::Sample => "number of the sample point's interval from 1",
             Word::MState => "where the kernel had the thread",
             Word::OmpState => "what the thread did in OpenMP's terms",
-            Word::Region => {
-                "calling context of the innermost parallel region, as OMP_preg shows it; 0 outside"
+            Word::RegionInstance => {
+                "instance of the innermost parallel region, from 1 in its process; 0 outside"
             }
-            Word::Task => "calling context of the innermost task, as OMP_task shows it; 0 outside",
+            Word::TaskInstance => {
+                "instance of the innermost explicit task, from 1 in its process; 0 outside"
+            }
+            Word::Region => {
+                "construct of the innermost parallel region, as OMP_preg shows it; 0 outside"
+            }
+            Word::Task => "construct of the innermost task, as OMP_task shows it; 0 outside",
         }
+    }
+
+    /// Whether it may have several values within one item of time, of which the item's samples
+    /// tell.
+    pub const fn is_of_samples(self) -> bool {
+        matches!(
+            self,
+            Word::Time | Word::Cpu | Word::RegionInstance | Word::TaskInstance
+        )
     }
 
     /// The names of its numbers, if they have names.

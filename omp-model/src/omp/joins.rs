@@ -55,6 +55,13 @@ impl Machine {
     /// Tells the threads of all regions that were found to be over.
     #[inline]
     pub(super) fn settle(&mut self, now: &mut Moment<'_>) {
+        if !self.ending.is_empty() {
+            self.end_regions(now);
+        }
+    }
+
+    #[inline(never)]
+    fn end_regions(&mut self, now: &mut Moment<'_>) {
         while let Some(slot) = self.ending.pop() {
             if !self.regions.at(slot).ended {
                 self.end_region(now, slot);
@@ -73,6 +80,7 @@ impl Machine {
                 .find(|entry| entry.cause == Cause::Implicit(slot) && entry.id == id);
             if let Some(at) = found {
                 self.unwind(member, at);
+                self.stop_waiting(now, member);
                 self.retire(now.tables, member);
                 now.tell(member, self.threads[member.index()].top());
             }
@@ -112,7 +120,15 @@ impl Machine {
         {
             entries.remove(from - 1);
         }
-        now.tell(owner, stack.top());
+        self.stop_waiting(now, owner);
+        now.tell(owner, self.threads[owner.index()].top());
+    }
+
+    /// A wait for a mutex ends with the region that it was in, also where its end was not seen.
+    fn stop_waiting(&mut self, now: &mut Moment<'_>, thread: ThreadId) {
+        if self.locks.waits(thread) && self.threads[thread.index()].top().cause != Cause::Mutex {
+            self.locks.wait_is_over(&mut now.book(), thread);
+        }
     }
 
     /// A thread that has worked in a team and is at its base again is an idle worker, also where
@@ -174,10 +190,12 @@ impl Machine {
         id: Instance,
         primary: bool,
     ) -> Slot {
-        let parent = if primary {
-            self.threads[now.thread.index()].top().context
-        } else {
-            ContextId::ROOT
+        let (parent, task) = match primary {
+            true => {
+                let top = self.threads[now.thread.index()].top();
+                (top.context, top.within.task)
+            }
+            false => (ContextId::ROOT, 0),
         };
         let context = Context {
             parent,
@@ -185,13 +203,22 @@ impl Machine {
             stack: StackId::EMPTY,
         };
         let context = self.labels.context(now.tables, context);
-        self.regions.begin(id, context, None, now.time)
+        let within = self.new_region(now, task);
+        self.regions.begin(id, (context, within), None, now.time)
     }
 
     /// The begin of a placeholder's region came after all: its threads get the right context.
-    pub(super) fn relabel(&mut self, now: &mut Moment<'_>, slot: Slot, context: ContextId) {
+    /// `task` forked it.
+    pub(super) fn relabel(
+        &mut self,
+        now: &mut Moment<'_>,
+        slot: Slot,
+        context: ContextId,
+        task: u64,
+    ) {
         let region = self.regions.at_mut(slot);
         let old = std::mem::replace(&mut region.context, context);
+        region.within.task = task;
         let members = std::mem::take(&mut region.members);
         for &Member { thread: member, .. } in &members {
             for entry in self.threads[member.index()].entries_mut() {
@@ -199,6 +226,7 @@ impl Machine {
                     let tag = now.tables.tags.get(entry.tag.0);
                     let place = tag.map_or(FrameId::NONE, |tag| tag.place);
                     entry.context = context;
+                    entry.within.task = task;
                     entry.tag = self.labels.tag(
                         now.tables,
                         Tag {

@@ -92,9 +92,30 @@ impl Labels {
         );
         let known = &mut self.contexts[slot];
         if known.0 != context {
-            *known = (context, tables.context(context));
+            let folded = recursion(tables, context);
+            *known = (context, folded.unwrap_or_else(|| tables.context(context)));
         }
         known.1
+    }
+}
+
+/// Where a task stands that a task of its own construct has created, at first hand or by way of
+/// others: where that one does. A program that makes a task of each call of a recursion would have
+/// nearly as many contexts as tasks.
+fn recursion(tables: &Tables, context: Context) -> Option<ContextId> {
+    if context.kind != ContextKind::Task {
+        return None;
+    }
+    let mut at = context.parent;
+    loop {
+        let row = tables.contexts.get(at.0)?;
+        if row.kind != ContextKind::Task {
+            return None;
+        }
+        if row.stack == context.stack {
+            return Some(at);
+        }
+        at = row.parent;
     }
 }
 

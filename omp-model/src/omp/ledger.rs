@@ -3,14 +3,18 @@
 use super::cells::Cells;
 use super::listing::Listing;
 use crate::ids::{ContextId, Nanos, TagId, ThreadId};
-use crate::rows::{Interval, RegionSpan, RegionSum, RegionWork, SLICE, Sum, TaskSpan, TaskSum};
-use crate::state::Presence;
+use crate::rows::{
+    Blame, Interval, RegionSpan, RegionSum, RegionWork, SLICE, Sum, TaskSpan, TaskSum, Within,
+};
+use crate::state::{Presence, State};
 
 /// What a [`Ledger`] has booked since it was last asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
     /// Thread time; one key may come several times, to be added up.
     pub sums: Vec<Sum>,
+    /// Waiting time of others; one key may come several times, to be added up.
+    pub blames: Vec<Blame>,
     /// Long intervals, by their end for each thread.
     pub intervals: Vec<Interval>,
     /// Region instances; one key may come several times, to be added up.
@@ -105,8 +109,13 @@ struct Account {
     life: Life,
     tag: u32,
     presence: u8,
+    within: Within,
     /// Whether the tag is of useful work.
     useful: bool,
+    /// Whether the tag is of one that others wait for, if they do.
+    answers: bool,
+    /// How many threads wait for this one to give a mutex back.
+    dependents: u32,
     /// Nanoseconds of useful work on a CPU, booked so far.
     worked: u64,
     /// Where in `alive` it stands.
@@ -122,8 +131,17 @@ struct Account {
     /// End of the slice that the cells are of: they hold time up to and including it.
     border: u64,
     cells: Cells<Spent>,
+    /// Waiting time of dependents, by tag and presence.
+    blames: Cells<u64>,
     regions: Cells<Instances>,
     tasks: Cells<Completed>,
+}
+
+/// What a thread's state is to others.
+#[derive(Clone, Copy, Debug)]
+struct Doing {
+    useful: bool,
+    answers: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -201,7 +219,9 @@ impl Ledger {
         }
         account.settle(thread, &mut self.rows);
         account.life = Life::Dead;
+        account.dependents = 0;
         account.cells = Cells::default();
+        account.blames = Cells::default();
         account.regions = Cells::default();
         account.tasks = Cells::default();
         let place = account.place;
@@ -212,11 +232,77 @@ impl Ledger {
         Some(Nanos(end))
     }
 
-    /// From `time` on the thread does what `tag` says, which is `useful` work or not. Nothing
-    /// happens to one that is not alive.
+    /// From `time` on the thread does what `tag` says, which is of this state. Nothing happens to
+    /// one that is not alive.
     #[inline]
-    pub fn tag(&mut self, thread: ThreadId, time: Nanos, tag: TagId, useful: bool) {
-        self.change(thread, time, |account| (tag.0, account.presence, useful));
+    pub fn tag(&mut self, thread: ThreadId, time: Nanos, tag: TagId, state: State) {
+        let doing = Doing {
+            useful: state == State::Work,
+            answers: !state.is_wait() && !matches!(state, State::Idle | State::Unknown),
+        };
+        self.change(thread, time, |account| (tag.0, account.presence, doing));
+    }
+
+    /// From `time` on so many threads wait for this one to give a mutex back. Their time is booked
+    /// with its own while it is at work, on a CPU or off.
+    #[inline]
+    pub(super) fn dependents(&mut self, thread: ThreadId, time: Nanos, dependents: u32) {
+        let Some(account) = self.accounts.get_mut(thread.index()) else {
+            return;
+        };
+        if account.life == Life::Alive && account.dependents != dependents {
+            account.book(thread, time.0, &mut self.rows);
+            account.dependents = dependents;
+        }
+    }
+
+    /// So many threads have waited for this one from `start` to `end`, after what `tag` says.
+    pub(super) fn blame(
+        &mut self,
+        (thread, tag): (ThreadId, TagId),
+        (start, end): (Nanos, Nanos),
+        dependents: u32,
+    ) {
+        let Some(account) = self.accounts.get_mut(thread.index()) else {
+            return;
+        };
+        let key = key(tag.0, Presence::Running as u8);
+        let mut from = start.0;
+        while from < end.0 && dependents > 0 {
+            // A slice holds the time after its beginning, up to and including its end.
+            let border = (from / SLICE.0 + 1) * SLICE.0;
+            let to = end.0.min(border);
+            let time = (to - from) * u64::from(dependents);
+            if account.life == Life::Alive && account.border == border {
+                *account.blames.at(key) += time;
+            } else {
+                self.rows.blames.push(Blame {
+                    slice: (border / SLICE.0 - 1) as u32,
+                    thread,
+                    tag,
+                    presence: Presence::Running,
+                    time: Nanos(time),
+                });
+            }
+            from = to;
+        }
+    }
+
+    /// From `time` on the thread is in these instances. They are those of listed intervals: where
+    /// one instance follows another in the same state, the interval is listed in pieces.
+    #[inline]
+    pub fn within(&mut self, thread: ThreadId, time: Nanos, within: Within) {
+        let Some(account) = self.accounts.get_mut(thread.index()) else {
+            return;
+        };
+        if account.within == within || account.life != Life::Alive {
+            return;
+        }
+        let end = time.0.max(account.booked);
+        account.book(thread, end, &mut self.rows);
+        account.list(thread, end, &mut self.rows, &mut self.intervals);
+        account.unlisted = end;
+        account.within = within;
     }
 
     /// Useful work of the thread on a CPU from its birth to `time`; none of one that is unknown.
@@ -232,7 +318,11 @@ impl Ledger {
     #[inline]
     pub fn presence(&mut self, thread: ThreadId, time: Nanos, presence: Presence) {
         self.change(thread, time, |account| {
-            (account.tag, presence as u8, account.useful)
+            let doing = Doing {
+                useful: account.useful,
+                answers: account.answers,
+            };
+            (account.tag, presence as u8, doing)
         });
     }
 
@@ -245,11 +335,11 @@ impl Ledger {
     }
 
     #[inline]
-    fn change(&mut self, thread: ThreadId, time: Nanos, to: impl Fn(&Account) -> (u32, u8, bool)) {
+    fn change(&mut self, thread: ThreadId, time: Nanos, to: impl Fn(&Account) -> (u32, u8, Doing)) {
         let Some(account) = self.accounts.get_mut(thread.index()) else {
             return;
         };
-        let (tag, presence, useful) = to(account);
+        let (tag, presence, doing) = to(account);
         if account.life != Life::Alive || (tag, presence) == (account.tag, account.presence) {
             return;
         }
@@ -263,14 +353,15 @@ impl Ledger {
         }
         account.tag = tag;
         account.presence = presence;
-        account.useful = useful;
+        account.useful = doing.useful;
+        account.answers = doing.answers;
     }
 
     /// An instance of a region ended on the thread that encountered it; `start` to `end` is its
     /// time there.
     pub fn region(
         &mut self,
-        context: ContextId,
+        (context, within): (ContextId, Within),
         thread: ThreadId,
         (start, end): (Nanos, Nanos),
         work: TeamWork,
@@ -301,6 +392,7 @@ impl Ledger {
                 start,
                 length,
                 team,
+                within,
             });
         }
     }
@@ -329,7 +421,12 @@ impl Ledger {
 
     /// The thread left a task that it had taken up at `start`.
     #[inline]
-    pub fn piece(&mut self, context: ContextId, thread: ThreadId, (start, end): (Nanos, Nanos)) {
+    pub fn piece(
+        &mut self,
+        (context, within): (ContextId, Within),
+        thread: ThreadId,
+        (start, end): (Nanos, Nanos),
+    ) {
         let length = end.since(start);
         if self.pieces.admits(length.0, end.0) && self.is_alive(thread) {
             self.rows.task_spans.push(TaskSpan {
@@ -337,6 +434,7 @@ impl Ledger {
                 thread,
                 start,
                 length,
+                within,
             });
         }
     }
@@ -404,6 +502,10 @@ impl Account {
         let more = time - self.booked;
         self.booked = time;
         self.worked += self.useful_part(more);
+        if self.dependents > 0 && self.answers {
+            let key = key(self.tag, self.presence);
+            *self.blames.at(key) += more * u64::from(self.dependents);
+        }
         let spent = self.cells.at(key(self.tag, self.presence));
         spent.time += more;
         spent
@@ -418,6 +520,7 @@ impl Account {
 
     /// Adds the running interval's time up to `time` to its sum, turning over slices; the
     /// interval goes on.
+    #[inline(never)]
     fn book(&mut self, thread: ThreadId, time: u64, rows: &mut Rows) {
         if time <= self.booked {
             return;
@@ -436,15 +539,22 @@ impl Account {
     fn list(&mut self, thread: ThreadId, end: u64, rows: &mut Rows, listing: &mut Listing) {
         let length = end - self.unlisted;
         if listing.admits(length, end) || (self.sampled && length > 0) {
-            rows.intervals.push(Interval {
-                thread,
-                start: Nanos(self.unlisted),
-                length: Nanos(length),
-                tag: TagId(self.tag),
-                presence: presence_of(key(self.tag, self.presence)),
-            });
-            self.unlisted = end;
+            self.list_now(thread, end, rows);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn list_now(&mut self, thread: ThreadId, end: u64, rows: &mut Rows) {
+        rows.intervals.push(Interval {
+            thread,
+            start: Nanos(self.unlisted),
+            length: Nanos(end - self.unlisted),
+            tag: TagId(self.tag),
+            presence: presence_of(key(self.tag, self.presence)),
+            within: self.within,
+        });
+        self.unlisted = end;
     }
 
     /// Makes the open slice's rows and opens the next slice.
@@ -464,6 +574,15 @@ impl Account {
                 presence: presence_of(key),
                 time: Nanos(spent.time),
                 count: spent.intervals,
+            });
+        });
+        self.blames.drain(|key, time| {
+            rows.blames.push(Blame {
+                slice,
+                thread,
+                tag: TagId((key >> 2) as u32),
+                presence: presence_of(key),
+                time: Nanos(time),
             });
         });
         self.regions.drain(|key, region| {

@@ -3,8 +3,8 @@
 use super::scene::total;
 use super::{LISTED_PER_SECOND, Ledger, TaskRun, TeamWork};
 use crate::ids::{ContextId, Nanos, TagId, ThreadId};
-use crate::rows::{Interval, RegionWork, SLICE, Sum, TaskSum};
-use crate::state::Presence;
+use crate::rows::{Interval, RegionWork, SLICE, Sum, TaskSum, Within};
+use crate::state::{Presence, State};
 
 const T: ThreadId = ThreadId(0);
 const SECOND: u64 = SLICE.0;
@@ -34,8 +34,8 @@ fn sorted(mut sums: Vec<Sum>) -> Vec<Sum> {
 #[test]
 fn an_interval_across_slices_is_parted_and_counts_where_it_ends() {
     let mut ledger = ledger();
-    ledger.tag(T, Nanos(SECOND - 10), TagId(5), false);
-    ledger.tag(T, Nanos(3 * SECOND + 7), TagId(6), false);
+    ledger.tag(T, Nanos(SECOND - 10), TagId(5), State::Overhead);
+    ledger.tag(T, Nanos(3 * SECOND + 7), TagId(6), State::Overhead);
     ledger.exit(T, Nanos(3 * SECOND + 8));
     let on = Presence::Running;
     assert_eq!(
@@ -54,7 +54,7 @@ fn an_interval_across_slices_is_parted_and_counts_where_it_ends() {
 #[test]
 fn an_interval_that_ends_with_its_slice_stays_in_it() {
     let mut ledger = ledger();
-    ledger.tag(T, Nanos(SECOND), TagId(5), false);
+    ledger.tag(T, Nanos(SECOND), TagId(5), State::Overhead);
     ledger.exit(T, Nanos(2 * SECOND));
     let on = Presence::Running;
     assert_eq!(
@@ -67,7 +67,7 @@ fn an_interval_that_ends_with_its_slice_stays_in_it() {
 fn presence_parts_intervals_as_tags_do() {
     let mut ledger = ledger();
     ledger.presence(T, Nanos(10), Presence::Blocked);
-    ledger.tag(T, Nanos(30), TagId(5), false);
+    ledger.tag(T, Nanos(30), TagId(5), State::Overhead);
     ledger.presence(T, Nanos(60), Presence::Running);
     ledger.presence(T, Nanos(70), Presence::Preempted);
     ledger.exit(T, Nanos(100));
@@ -87,7 +87,7 @@ fn presence_parts_intervals_as_tags_do() {
 fn the_same_tag_again_does_not_part_an_interval() {
     let mut ledger = ledger();
     for time in 1..100 {
-        ledger.tag(T, Nanos(time), TagId(5), false);
+        ledger.tag(T, Nanos(time), TagId(5), State::Overhead);
     }
     ledger.exit(T, Nanos(100));
     let on = Presence::Running;
@@ -100,7 +100,7 @@ fn the_same_tag_again_does_not_part_an_interval() {
 #[test]
 fn advance_makes_the_rows_of_what_is_over_and_finish_of_all() {
     let mut ledger = ledger();
-    ledger.tag(T, Nanos(10), TagId(5), false);
+    ledger.tag(T, Nanos(10), TagId(5), State::Overhead);
     ledger.advance(Nanos(SECOND / 2));
     assert_eq!(ledger.take().sums, []);
     ledger.advance(Nanos(SECOND + 1));
@@ -121,12 +121,12 @@ fn advance_makes_the_rows_of_what_is_over_and_finish_of_all() {
 #[test]
 fn a_time_that_runs_backwards_is_moved_and_counted() {
     let mut ledger = ledger();
-    ledger.tag(T, Nanos(100), TagId(5), false);
-    ledger.tag(T, Nanos(90), TagId(6), false);
-    ledger.tag(T, Nanos(120), TagId(7), false);
+    ledger.tag(T, Nanos(100), TagId(5), State::Overhead);
+    ledger.tag(T, Nanos(90), TagId(6), State::Overhead);
+    ledger.tag(T, Nanos(120), TagId(7), State::Overhead);
     assert_eq!(ledger.late(), 1);
     ledger.advance(Nanos(200));
-    ledger.tag(T, Nanos(150), TagId(8), false);
+    ledger.tag(T, Nanos(150), TagId(8), State::Overhead);
     assert_eq!(ledger.late(), 2);
     assert_eq!(ledger.exit(T, Nanos(180)), Some(Nanos(200)));
     assert_eq!(ledger.late(), 3);
@@ -149,23 +149,28 @@ fn a_life_is_booked_once() {
     assert_eq!(ledger.exit(T, Nanos(100)), Some(Nanos(100)));
     assert_eq!(ledger.exit(T, Nanos(200)), None);
     ledger.birth(T, Nanos(300), Presence::Running);
-    ledger.tag(T, Nanos(400), TagId(5), false);
-    ledger.region(ContextId(1), T, (Nanos(0), Nanos(400)), TeamWork::default());
+    ledger.tag(T, Nanos(400), TagId(5), State::Overhead);
+    ledger.region(
+        (ContextId(1), Within::default()),
+        T,
+        (Nanos(0), Nanos(400)),
+        TeamWork::default(),
+    );
     ledger.finish(Nanos(500));
     let rows = ledger.take();
     assert_eq!(total(&rows, 0), 100);
     assert_eq!(rows.region_sums, []);
     assert!(!ledger.is_alive(T));
     // Threads that were never born have no book.
-    ledger.tag(ThreadId(9), Nanos(400), TagId(5), false);
+    ledger.tag(ThreadId(9), Nanos(400), TagId(5), State::Overhead);
     assert_eq!(ledger.exit(ThreadId(9), Nanos(400)), None);
 }
 
 #[test]
 fn long_intervals_are_listed_whole() {
     let mut ledger = ledger();
-    ledger.tag(T, Nanos(999_999), TagId(5), false);
-    ledger.tag(T, Nanos(1_999_999), TagId(6), false);
+    ledger.tag(T, Nanos(999_999), TagId(5), State::Overhead);
+    ledger.tag(T, Nanos(1_999_999), TagId(6), State::Overhead);
     ledger.presence(T, Nanos(2_000_000), Presence::Blocked);
     ledger.advance(Nanos(2_500_000));
     ledger.exit(T, Nanos(3_000_000));
@@ -175,6 +180,7 @@ fn long_intervals_are_listed_whole() {
         length: Nanos(length),
         tag: TagId(tag),
         presence,
+        within: Within::default(),
     };
     assert_eq!(
         ledger.take().intervals,
@@ -236,7 +242,12 @@ fn the_list_does_not_grow_with_the_number_of_intervals() {
     for step in 1..=40_000u64 {
         for thread in 0..threads {
             let tag = TagId(step as u32 % 2 + 1);
-            ledger.tag(ThreadId(thread), Nanos(step * 100_000), tag, false);
+            ledger.tag(
+                ThreadId(thread),
+                Nanos(step * 100_000),
+                tag,
+                State::Overhead,
+            );
         }
     }
     ledger.finish(Nanos(4 * SECOND));
@@ -249,14 +260,14 @@ fn the_list_does_not_grow_with_the_number_of_intervals() {
 #[test]
 fn useful_work_counts_on_the_cpu_and_up_to_the_moment_asked_for() {
     let mut ledger = ledger();
-    ledger.tag(T, Nanos(100), TagId(5), true);
+    ledger.tag(T, Nanos(100), TagId(5), State::Work);
     assert_eq!(ledger.worked(T, Nanos(100)), Nanos(0));
     assert_eq!(ledger.worked(T, Nanos(130)), Nanos(30));
     ledger.presence(T, Nanos(150), Presence::Preempted);
     assert_eq!(ledger.worked(T, Nanos(190)), Nanos(50));
     ledger.presence(T, Nanos(200), Presence::Running);
     // Slices do not part it.
-    ledger.tag(T, Nanos(SECOND + 200), TagId(6), false);
+    ledger.tag(T, Nanos(SECOND + 200), TagId(6), State::Overhead);
     assert_eq!(ledger.worked(T, Nanos(2 * SECOND)), Nanos(SECOND + 50));
     assert_eq!(ledger.worked(ThreadId(9), Nanos(5)), Nanos(0));
 }
@@ -270,10 +281,25 @@ fn the_spread_of_work_is_summed_over_instances() {
         total: Nanos(total),
     };
     let region = ContextId(1);
-    ledger.region(region, T, (Nanos(0), Nanos(1_000)), work(4, 800, 1_400));
-    ledger.region(region, T, (Nanos(1_000), Nanos(1_500)), work(2, 400, 800));
+    ledger.region(
+        (region, Within::default()),
+        T,
+        (Nanos(0), Nanos(1_000)),
+        work(4, 800, 1_400),
+    );
+    ledger.region(
+        (region, Within::default()),
+        T,
+        (Nanos(1_000), Nanos(1_500)),
+        work(2, 400, 800),
+    );
     // More than the region was long: by events in disorder.
-    ledger.region(region, T, (Nanos(1_500), Nanos(1_600)), work(1, 500, 500));
+    ledger.region(
+        (region, Within::default()),
+        T,
+        (Nanos(1_500), Nanos(1_600)),
+        work(1, 500, 500),
+    );
     ledger.finish(Nanos(2_000));
     let rows = ledger.take();
     assert_eq!(rows.region_sums[0].elapsed, Nanos(1_600));

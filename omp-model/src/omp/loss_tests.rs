@@ -21,7 +21,7 @@ fn a_worker_is_unknown_until_its_region_ends() {
     scene.on(1, acquire(Mutex::Critical));
     assert_eq!((scene.state(1), scene.tag(1).context), (Critical, region));
     let kind = Mutex::Critical;
-    scene.on(1, What::MutexReleased { kind });
+    scene.on(1, released(kind));
     assert_eq!(scene.state(1), Unknown);
     scene.on(PRIMARY, sync(JOIN, 7));
     scene.join(7, PRIMARY, JOIN);

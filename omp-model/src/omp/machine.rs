@@ -7,11 +7,13 @@
 use super::joins::is_fork;
 use super::labels::Labels;
 use super::ledger::{Ledger, TeamWork};
+use super::locks::{Book, LockId, LockSlot, Locks};
 use super::regions::{Member, Region, Regions, Slot, Tasks};
 use super::thread::{Cause, DEEPEST, Entry, Stack, is_barrier, may_join, waiting};
-use crate::ids::{ContextId, FrameId, Nanos, StackId, TagId, ThreadId};
+use crate::ids::{ContextId, FrameId, Nanos, ProcessId, StackId, TagId, ThreadId};
+use crate::rows::Within;
 use crate::state::{Presence, State};
-use crate::stream::{Event, Instance, Mutex, Sync, What};
+use crate::stream::{Event, Instance, Lock, Mutex, Sync, What};
 use crate::tables::{Context, ContextKind, Tables, Tag, ThreadKind};
 
 /// What every thread of the recording does, at the time of the last event.
@@ -26,7 +28,10 @@ pub struct Machine {
     pub(super) threads: Vec<Stack>,
     pub(super) regions: Regions,
     pub(super) tasks: Tasks,
+    pub(super) locks: Locks,
     pub(super) labels: Labels,
+    /// How many instances each process has created, by [`crate::ids::ProcessId`].
+    pub(super) created: Vec<Within>,
     /// Regions found to be over, whose end is still to be told to their threads.
     pub(super) ending: Vec<Slot>,
 }
@@ -52,7 +57,9 @@ impl Machine {
             threads: Vec::new(),
             regions: Regions::default(),
             tasks: Tasks::default(),
+            locks: Locks::new(),
             labels: Labels::new(),
+            created: Vec::new(),
             ending: Vec::new(),
         }
     }
@@ -63,6 +70,14 @@ impl Machine {
         self.threads
             .get(thread.index())
             .map_or(TagId::OUTSIDE, |stack| stack.top().tag)
+    }
+
+    /// The instances that the thread is in now.
+    #[inline]
+    pub fn within_of(&self, thread: ThreadId) -> Within {
+        self.threads
+            .get(thread.index())
+            .map_or_else(Within::default, |stack| stack.top().within)
     }
 
     /// One event. `tables` and `ledger` must be the same at each call: contexts and tags are
@@ -96,18 +111,23 @@ impl Machine {
     }
 
     fn openmp(&mut self, now: &mut Moment<'_>, what: What) {
-        let stack = &mut self.threads[now.thread.index()];
+        let thread = now.thread;
+        let stack = &mut self.threads[thread.index()];
         // Acquired or not (a nest lock re-acquired, a failed test): the thread is past waiting.
         let mut waited = TagId::OUTSIDE;
         if stack.top().cause == Cause::Mutex {
             waited = stack.pop().tag;
+            self.locks.wait_is_over(&mut now.book(), thread);
         }
         match what {
             What::ThreadBegin(kind) => self.thread_begin(now, kind),
             // A nested team's thread of libgomp's ends on its way out of the join barrier, which is
             // over when the region is, or with the thread.
             What::ThreadEnd if matches!(stack.top().cause, Cause::Sync(Sync::BarrierParallel)) => {}
-            What::ThreadEnd => self.unwind(now.thread, 1),
+            What::ThreadEnd => {
+                self.locks.forget(&mut now.book(), thread);
+                self.unwind(now.thread, 1);
+            }
             What::ParallelBegin {
                 region,
                 site,
@@ -126,9 +146,11 @@ impl Machine {
                 place,
             } => self.sync_begin(now, kind, region, place),
             What::SyncEnd { kind } => self.end_of(now, Cause::Sync(kind)),
-            What::MutexAcquire { kind, place } => {
+            What::MutexAcquire { kind, lock, place } => {
                 stack.drop_waits();
                 self.push(now, Cause::Mutex, kind.state(), place);
+                let slot = self.lock(now, kind, lock);
+                self.locks.wait(&mut now.book(), thread, slot);
             }
             What::ReductionBegin { place } => {
                 if stack.top().cause == Cause::Reduction {
@@ -148,16 +170,13 @@ impl Machine {
             }
             What::TaskSchedule { next, prior_done } => self.task_schedule(now, next, prior_done),
             What::Lost => self.lost(now),
-            What::MutexAcquired {
-                kind: Mutex::Critical,
-            } => self.hold(now, waited),
-            What::MutexReleased {
-                kind: Mutex::Critical,
-            } => self.end_of(now, Cause::Held),
-            What::MutexAcquired { .. } | What::MutexReleased { .. } => {}
+            What::MutexAcquired { kind, lock } => self.hold(now, waited, (kind, lock)),
+            What::MutexReleased { kind, lock } => self.release(now, kind, lock),
+            What::MutexAsked => {}
             What::Birth(_) | What::Exit | What::SwitchOut(_) | What::SwitchIn => {}
         }
         if self.threads[now.thread.index()].depth() > DEEPEST {
+            self.locks.forget(&mut now.book(), thread);
             self.unwind(now.thread, 1);
             self.push(now, Cause::Lost, State::Unknown, FrameId::NONE);
         }
@@ -165,16 +184,58 @@ impl Machine {
         now.tell(now.thread, self.threads[now.thread.index()].top());
     }
 
-    /// The thread is in the critical section that it has waited for as `waited` says. It goes on
-    /// as before; the place tells a reader whether that is user code or, where compilers make
-    /// reductions of critical sections, combining.
-    fn hold(&mut self, now: &mut Moment<'_>, waited: TagId) {
+    fn lock(&mut self, now: &Moment<'_>, kind: Mutex, lock: Lock) -> LockSlot {
+        if lock == Lock::NONE {
+            return LockSlot::NONE;
+        }
+        let process = now.tables.threads.get(now.thread.index());
+        let process = process.map_or(ProcessId(0), |row| row.process);
+        let team = match kind {
+            Mutex::Ordered => self.threads[now.thread.index()].team(),
+            _ => Instance::NONE,
+        };
+        self.locks.slot(LockId::new(process, kind, lock, team.0))
+    }
+
+    /// The thread has the mutex that it has waited for as `waited` says. It goes on as before; the
+    /// place tells a reader what it does while others may wait for it, and whether that is user
+    /// code or, where compilers make reductions of critical sections, combining.
+    fn hold(&mut self, now: &mut Moment<'_>, waited: TagId, (kind, lock): (Mutex, Lock)) {
+        let thread = now.thread;
+        let slot = self.lock(now, kind, lock);
+        self.locks.hold(&mut now.book(), thread, slot);
+        // An atomic operation is over before anything else happens, and of some mutexes no end
+        // comes.
+        let ends = match kind {
+            Mutex::Atomic => false,
+            Mutex::Critical => true,
+            Mutex::Lock | Mutex::NestLock | Mutex::Ordered => lock != Lock::NONE,
+        };
+        let stack = &self.threads[now.thread.index()];
+        if !ends || stack.held(slot).is_some() {
+            return;
+        }
         let place = now.tables.tags.get(waited.0).map(|tag| tag.place);
-        let state = self.threads[now.thread.index()].top().state;
-        self.push(now, Cause::Held, state, place.unwrap_or(FrameId::NONE));
+        let state = stack.top().state;
+        let place = place.unwrap_or(FrameId::NONE);
+        self.push(now, Cause::Held(slot), state, place);
+    }
+
+    fn release(&mut self, now: &mut Moment<'_>, kind: Mutex, lock: Lock) {
+        let thread = now.thread;
+        let slot = self.lock(now, kind, lock);
+        let tag = self.threads[thread.index()].top().tag;
+        self.locks.release(&mut now.book(), (thread, tag), slot);
+        // Mutexes may be given back in any order.
+        let stack = &mut self.threads[now.thread.index()];
+        if let Some(at) = stack.held(slot) {
+            stack.entries_mut().remove(at);
+        }
     }
 
     fn exit(&mut self, now: &mut Moment<'_>) {
+        let thread = now.thread;
+        self.locks.forget(&mut now.book(), thread);
         self.unwind(now.thread, 1);
         // A recording may hold many short-lived threads: they keep their base alone.
         self.threads[now.thread.index()].shrink();
@@ -201,8 +262,10 @@ impl Machine {
     fn parallel_begin(&mut self, now: &mut Moment<'_>, id: Instance, site: StackId, teams: bool) {
         self.threads[now.thread.index()].drop_waits();
         self.encounter(now, site);
+        let top = self.threads[now.thread.index()].top();
+        let task = top.within.task;
         let context = Context {
-            parent: self.threads[now.thread.index()].top().context,
+            parent: top.context,
             kind: if teams {
                 ContextKind::Teams
             } else {
@@ -213,7 +276,7 @@ impl Machine {
         let context = self.labels.context(now.tables, context);
         let slot = match self.regions.find(id) {
             Some(slot) if self.is_placeholder(slot) => {
-                self.relabel(now, slot, context);
+                self.relabel(now, slot, context, task);
                 let region = self.regions.at_mut(slot);
                 region.owner = Some(now.thread);
                 region.begin = now.time;
@@ -224,10 +287,12 @@ impl Machine {
                 // An open region whose id comes again has ended unseen.
                 self.ending.extend(known);
                 self.settle(now);
-                self.regions.begin(id, context, Some(now.thread), now.time)
+                let within = self.new_region(now, task);
+                let whose = (context, within);
+                self.regions.begin(id, whose, Some(now.thread), now.time)
             }
         };
-        self.enter(now, Cause::Fork(slot), (State::Overhead, context, id));
+        self.enter_region(now, Cause::Fork(slot), State::Overhead);
     }
 
     fn parallel_end(&mut self, now: &mut Moment<'_>, id: Instance) {
@@ -254,9 +319,9 @@ impl Machine {
         now.tell(now.thread, stack.top());
         if let Some(slot) = counted {
             let region = self.regions.at(slot);
-            let (context, span) = (region.context, (region.begin, now.time));
+            let (whose, span) = ((region.context, region.within), (region.begin, now.time));
             let work = now.team_work(region);
-            now.ledger.region(context, now.thread, span, work);
+            now.ledger.region(whose, now.thread, span, work);
         }
     }
 
@@ -287,11 +352,10 @@ impl Machine {
             let region = self.regions.at_mut(slot);
             region.owner = Some(thread);
             region.begin = now.time;
-            let (context, id) = (region.context, region.id);
-            self.enter(now, Cause::Fork(slot), (State::Overhead, context, id));
+            self.enter_region(now, Cause::Fork(slot), State::Overhead);
         }
         let region = self.regions.at(slot);
-        let (id, context, owner) = (region.id, region.context, region.owner);
+        let (id, owner) = (region.id, region.owner);
         let stack = &self.threads[thread.index()];
         if let Some(at) = stack.find(|entry| entry.cause == Cause::Implicit(slot) && entry.id == id)
         {
@@ -309,7 +373,7 @@ impl Machine {
         } else {
             self.regions.join(slot, Member { thread, worked });
         }
-        self.enter(now, Cause::Implicit(slot), (State::Work, context, id));
+        self.enter_region(now, Cause::Implicit(slot), State::Work);
     }
 
     fn implicit_end(&mut self, now: &mut Moment<'_>, id: Instance) {
@@ -391,6 +455,8 @@ impl Machine {
     }
 
     fn lost(&mut self, now: &mut Moment<'_>) {
+        let thread = now.thread;
+        self.locks.forget(&mut now.book(), thread);
         let last = self.threads[now.thread.index()].top().context;
         // The end of a team of one shows on no other thread, and whether the next fork is inside
         // a region shows by that region's place: without either, take the end as lost.
@@ -413,7 +479,8 @@ impl Machine {
             )
         });
         self.unwind(now.thread, within.map_or(1, |at| at + 1));
-        self.enter(now, Cause::Lost, (State::Unknown, last, Instance::NONE));
+        let nowhere = (Instance::NONE, Within::default());
+        self.enter(now, Cause::Lost, (State::Unknown, last), nowhere);
     }
 }
 
@@ -423,7 +490,9 @@ impl Machine {
     #[inline]
     fn push(&mut self, now: &mut Moment<'_>, cause: Cause, state: State, place: FrameId) {
         let stack = &mut self.threads[now.thread.index()];
-        let context = stack.top().context;
+        let Entry {
+            context, within, ..
+        } = *stack.top();
         let tag = Tag {
             state,
             context,
@@ -435,6 +504,7 @@ impl Machine {
             context,
             tag: self.labels.tag(now.tables, tag),
             id: Instance::NONE,
+            within,
         });
     }
 
@@ -444,7 +514,8 @@ impl Machine {
         &mut self,
         now: &mut Moment<'_>,
         cause: Cause,
-        (state, context, id): (State, ContextId, Instance),
+        (state, context): (State, ContextId),
+        (id, within): (Instance, Within),
     ) {
         self.threads[now.thread.index()].push(Entry {
             cause,
@@ -452,7 +523,39 @@ impl Machine {
             context,
             tag: self.labels.placeless(now.tables, state, context),
             id,
+            within,
         });
+    }
+
+    /// The thread enters the region in the slot that `cause` names.
+    #[inline]
+    fn enter_region(&mut self, now: &mut Moment<'_>, cause: Cause, state: State) {
+        let (Cause::Fork(slot) | Cause::Implicit(slot)) = cause else {
+            return;
+        };
+        let region = self.regions.at(slot);
+        let (state, whose) = ((state, region.context), (region.id, region.within));
+        self.enter(now, cause, state, whose);
+    }
+
+    /// The numbers of a region that is created now, in this task.
+    pub(super) fn new_region(&mut self, now: &Moment<'_>, task: u64) -> Within {
+        let created = self.created(now);
+        created.region += 1;
+        Within {
+            region: created.region,
+            task,
+        }
+    }
+
+    /// How many instances the process of the event's thread has created.
+    pub(super) fn created(&mut self, now: &Moment<'_>) -> &mut Within {
+        let thread = now.tables.threads.get(now.thread.index());
+        let process = thread.map_or(0, |thread| thread.process.index());
+        if self.created.len() <= process {
+            self.created.resize(process + 1, Within::default());
+        }
+        &mut self.created[process]
     }
 
     /// Pops a thread's entries down to `depth`, and finds which regions are over by that.
@@ -482,8 +585,17 @@ impl Moment<'_> {
     /// From now on the thread does what its innermost entry says.
     #[inline]
     pub(super) fn tell(&mut self, thread: ThreadId, top: &Entry) {
-        let useful = top.state == State::Work;
-        self.ledger.tag(thread, self.time, top.tag, useful);
+        self.ledger.within(thread, self.time, top.within);
+        self.ledger.tag(thread, self.time, top.tag, top.state);
+    }
+
+    /// Where waiting for mutexes is written, now.
+    #[inline]
+    pub(super) fn book(&mut self) -> Book<'_> {
+        Book {
+            ledger: self.ledger,
+            time: self.time,
+        }
     }
 
     /// How much the threads of the region's team have worked in it until now.

@@ -10,6 +10,7 @@ mod joins;
 mod labels;
 mod ledger;
 mod listing;
+mod locks;
 mod machine;
 mod regions;
 mod tasks;
@@ -20,14 +21,22 @@ pub use listing::LISTED_PER_SECOND;
 pub use machine::Machine;
 
 #[cfg(test)]
+mod instance_tests;
+#[cfg(test)]
 mod ledger_tests;
+#[cfg(test)]
+mod lock_tests;
 #[cfg(test)]
 mod loss_tests;
 #[cfg(test)]
-mod machine_tests;
-#[cfg(test)]
 mod random_tests;
 #[cfg(test)]
+mod region_tests;
+#[cfg(test)]
 mod scene;
+#[cfg(test)]
+mod task_tests;
+#[cfg(test)]
+mod wait_tests;
 #[cfg(test)]
 mod work_tests;

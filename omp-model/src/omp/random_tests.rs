@@ -6,7 +6,7 @@ use super::scene::*;
 use crate::ids::{ContextId, FrameId, Nanos, StackId};
 use crate::rows::SLICE;
 use crate::state::{Presence, State};
-use crate::stream::{Instance, Mutex, Sync, What};
+use crate::stream::{Instance, Lock, Mutex, Sync, What};
 use crate::tables::ThreadKind;
 
 /// Marsaglia's xorshift64: a stream of numbers by seed, the same everywhere.
@@ -94,13 +94,19 @@ fn anything(dice: &mut Dice, sites: &[StackId]) -> What {
         },
         17 => What::MutexAcquire {
             kind: dice.pick(&MUTEXES),
+            lock: Lock(dice.roll(4)),
             place,
         },
         18 => What::MutexAcquired {
             kind: dice.pick(&MUTEXES),
+            lock: Lock(dice.roll(4)),
         },
-        19 => What::MutexReleased {
-            kind: dice.pick(&MUTEXES),
+        19 => match dice.roll(5) {
+            0 => What::MutexAsked,
+            _ => What::MutexReleased {
+                kind: dice.pick(&MUTEXES),
+                lock: Lock(dice.roll(4)),
+            },
         },
         20 => What::TaskCreate { task: id, site },
         21 => What::TaskSchedule {
@@ -138,6 +144,7 @@ fn the_sums_of_every_thread_are_its_life_for_any_stream() {
         let mut take = |scene: &mut Scene| {
             let taken = scene.ledger.take();
             rows.sums.extend(taken.sums);
+            rows.blames.extend(taken.blames);
             rows.intervals.extend(taken.intervals);
             rows.region_sums.extend(taken.region_sums);
             rows.region_works.extend(taken.region_works);
@@ -157,6 +164,7 @@ fn the_sums_of_every_thread_are_its_life_for_any_stream() {
             }
             born.entry(thread).or_insert(scene.time);
             scene.on(thread, what);
+            assert!(scene.machine.locks.is_consistent(), "seed {seed}");
             scene.time = now;
             if dice.roll(50) == 0 {
                 scene.ledger.advance(Nanos(scene.time));
@@ -218,6 +226,7 @@ fn nothing_piles_up_in_any_stream() {
             }
         }
         let depth: usize = scene.machine.threads.iter().map(|it| it.depth()).sum();
+        assert!(scene.machine.locks.rows() <= 64, "seed {seed}");
         // Open regions stand on a stack each; of those that ended few are remembered.
         let slots = scene.machine.regions.slots();
         assert!(slots <= 4 * super::thread::DEEPEST + 200, "seed {seed}");
@@ -268,8 +277,8 @@ impl Program<'_> {
                 0 => {
                     self.send(thread, acquire(Mutex::Critical));
                     let kind = Mutex::Critical;
-                    self.send(thread, What::MutexAcquired { kind });
-                    self.send(thread, What::MutexReleased { kind });
+                    self.send(thread, acquired(kind));
+                    self.send(thread, released(kind));
                 }
                 1 => {
                     self.send(thread, sync(Sync::TaskWait, 0));
@@ -356,5 +365,47 @@ fn without_losses_no_state_is_unknown_and_no_wait_is_left_open() {
                 .all(|tag| tag.state != State::Unknown)
         );
         assert!(scene.machine.threads.iter().all(|it| it.depth() == 1));
+    }
+}
+
+#[test]
+fn nobody_is_owed_more_than_was_waited_for_mutexes() {
+    for seed in 0..300 {
+        let mut dice = Dice::new(seed);
+        let mut scene = Scene::new(4);
+        let sites = some_sites(&mut scene);
+        let step = 10u64.pow(dice.roll(9) as u32 + 1);
+        let mut rows = super::Rows::default();
+        for _ in 0..1_000 {
+            scene.time += dice.roll(step);
+            let what = anything(&mut dice, &sites);
+            scene.on(dice.roll(4) as u32, what);
+            if dice.roll(50) == 0 {
+                scene.ledger.advance(Nanos(scene.time));
+                let taken = scene.ledger.take();
+                rows.sums.extend(taken.sums);
+                rows.blames.extend(taken.blames);
+            }
+        }
+        scene.ledger.finish(Nanos(scene.time));
+        let taken = scene.ledger.take();
+        rows.sums.extend(taken.sums);
+        rows.blames.extend(taken.blames);
+        let state = |tag: crate::ids::TagId| scene.tables.tags.get(tag.0).unwrap().state;
+        let mut waits = BTreeMap::<u32, u64>::new();
+        for sum in &rows.sums {
+            if MUTEXES.iter().any(|kind| kind.state() == state(sum.tag)) {
+                *waits.entry(sum.slice).or_default() += sum.time.0;
+            }
+        }
+        let mut owed = BTreeMap::<u32, u64>::new();
+        for blame in &rows.blames {
+            assert!(!state(blame.tag).is_wait(), "seed {seed}");
+            *owed.entry(blame.slice).or_default() += blame.time.0;
+        }
+        for (slice, owed) in owed {
+            let waits = waits.get(&slice).copied().unwrap_or(0);
+            assert!(owed <= waits, "seed {seed}: {owed} of {waits}");
+        }
     }
 }

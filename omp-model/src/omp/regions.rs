@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use crate::ids::{ContextId, Nanos, ThreadId};
+use crate::rows::Within;
 use crate::stream::Instance;
 
 /// Index of a region's slot; slots are used again.
@@ -16,6 +17,8 @@ pub(super) struct Slot(pub(super) u32);
 pub(super) struct Region {
     pub(super) id: Instance,
     pub(super) context: ContextId,
+    /// Its number, and the task that forked it.
+    pub(super) within: Within,
     /// The encountering thread; none while the region's begin has not been seen.
     pub(super) owner: Option<ThreadId>,
     pub(super) begin: Nanos,
@@ -47,6 +50,8 @@ const REMEMBERED: usize = 128;
 pub(super) struct Regions {
     slots: Vec<Region>,
     by_id: FxHashMap<Instance, Slot>,
+    /// The region that began last: most events are of its team.
+    last: Option<(Instance, Slot)>,
     /// Ended regions, oldest first: the slots to use again.
     ended: VecDeque<Slot>,
 }
@@ -55,7 +60,10 @@ impl Regions {
     /// The slot of an instance that is open or ended lately.
     #[inline]
     pub(super) fn find(&self, id: Instance) -> Option<Slot> {
-        self.by_id.get(&id).copied()
+        match self.last {
+            Some((last, slot)) if last == id => Some(slot),
+            _ => self.by_id.get(&id).copied(),
+        }
     }
 
     #[inline]
@@ -79,7 +87,7 @@ impl Regions {
     pub(super) fn begin(
         &mut self,
         id: Instance,
-        context: ContextId,
+        (context, within): (ContextId, Within),
         owner: Option<ThreadId>,
         begin: Nanos,
     ) -> Slot {
@@ -100,6 +108,7 @@ impl Regions {
                 self.slots.push(Region {
                     id,
                     context,
+                    within,
                     owner,
                     begin,
                     placed: owner.is_some(),
@@ -115,6 +124,7 @@ impl Regions {
         let region = self.at_mut(slot);
         region.id = id;
         region.context = context;
+        region.within = within;
         region.owner = owner;
         region.begin = begin;
         region.placed = owner.is_some();
@@ -123,6 +133,7 @@ impl Regions {
         region.members.clear();
         region.primary = None;
         self.by_id.insert(id, slot);
+        self.last = Some((id, slot));
         slot
     }
 
@@ -158,6 +169,8 @@ impl Regions {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Task {
     pub(super) context: ContextId,
+    /// Its number, and the region that it was created in.
+    pub(super) within: Within,
     pub(super) creator: ThreadId,
     /// Its useful work in the pieces that are over.
     pub(super) work: Nanos,
@@ -206,11 +219,13 @@ impl Tasks {
 mod tests {
     use super::*;
 
+    const ROOT: (ContextId, Within) = (ContextId::ROOT, Within { region: 0, task: 0 });
+
     #[test]
     fn slots_are_used_again_and_ended_regions_stay_known_for_a_while() {
         let mut regions = Regions::default();
         for id in 1..=10_000 {
-            let slot = regions.begin(Instance(id), ContextId::ROOT, None, Nanos(0));
+            let slot = regions.begin(Instance(id), ROOT, None, Nanos(0));
             regions.end(slot);
         }
         assert_eq!(regions.slots(), REMEMBERED + 1);
@@ -222,7 +237,7 @@ mod tests {
     #[test]
     fn a_thread_that_joins_for_ever_takes_no_room() {
         let mut regions = Regions::default();
-        let slot = regions.begin(Instance(1), ContextId::ROOT, None, Nanos(0));
+        let slot = regions.begin(Instance(1), ROOT, None, Nanos(0));
         for i in 0..100_000 {
             let thread = ThreadId(i % 3);
             let worked = Nanos(u64::from(i));
@@ -236,6 +251,7 @@ mod tests {
         let mut tasks = Tasks::default();
         let task = Task {
             context: ContextId(7),
+            within: Within::default(),
             creator: ThreadId(0),
             work: Nanos(0),
         };

@@ -4,7 +4,7 @@ use super::{Ledger, Machine, Rows};
 use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
 use crate::rows::Sum;
 use crate::state::{Presence, State};
-use crate::stream::{Event, Instance, Mutex, Sync, What};
+use crate::stream::{Event, Instance, Lock, Mutex, Sync, What};
 use crate::tables::{
     Context, ContextKind, Frame, Stack, StackEntry, Tables, Tag, Thread, ThreadKind,
 };
@@ -214,11 +214,23 @@ pub(super) fn sync_end(kind: Sync) -> What {
     What::SyncEnd { kind }
 }
 
+/// The one lock of most scenes.
+const LOCK: Lock = Lock(0x1000);
+
 pub(super) fn acquire(kind: Mutex) -> What {
-    What::MutexAcquire {
-        kind,
-        place: FrameId::NONE,
-    }
+    acquire_at(kind, LOCK, FrameId::NONE)
+}
+
+pub(super) fn acquire_at(kind: Mutex, lock: Lock, place: FrameId) -> What {
+    What::MutexAcquire { kind, lock, place }
+}
+
+pub(super) fn acquired(kind: Mutex) -> What {
+    What::MutexAcquired { kind, lock: LOCK }
+}
+
+pub(super) fn released(kind: Mutex) -> What {
+    What::MutexReleased { kind, lock: LOCK }
 }
 
 pub(super) fn schedule(next: u64, prior_done: bool) -> What {

@@ -5,19 +5,28 @@ use super::machine::{Machine, Moment};
 use super::regions::Task;
 use super::thread::{Cause, Entry, Piece};
 use crate::ids::{Nanos, StackId};
+use crate::rows::Within;
 use crate::state::State;
 use crate::stream::Instance;
 use crate::tables::{Context, ContextKind};
 
 impl Machine {
     pub(super) fn task_create(&mut self, now: &mut Moment<'_>, id: Instance, site: StackId) {
+        let creator = *self.threads[now.thread.index()].top();
+        let created = self.created(now);
+        created.task += 1;
+        let within = Within {
+            region: creator.within.region,
+            task: created.task,
+        };
         let context = Context {
-            parent: self.threads[now.thread.index()].top().context,
+            parent: creator.context,
             kind: ContextKind::Task,
             stack: site,
         };
         let task = Task {
             context: self.labels.context(now.tables, context),
+            within,
             creator: now.thread,
             work: Nanos(0),
         };
@@ -63,8 +72,10 @@ impl Machine {
                 }
             }
             None => {
-                let known = self.tasks.get(next).map(|task| task.context);
-                let context = known.unwrap_or(stack.top().context);
+                // Of one whose creation was lost it is known that it runs here.
+                let known = self.tasks.get(next).map(|task| (task.context, task.within));
+                let top = stack.top();
+                let (context, within) = known.unwrap_or((top.context, top.within));
                 let piece = Piece {
                     task: next,
                     depth: stack.depth(),
@@ -78,7 +89,8 @@ impl Machine {
                     pieces.pop();
                 }
                 pieces.push(piece);
-                self.enter(now, Cause::Task, (State::Work, context, next));
+                let state = (State::Work, context);
+                self.enter(now, Cause::Task, state, (next, within));
             }
         }
     }
@@ -93,7 +105,8 @@ impl Machine {
             if let Some(task) = self.tasks.get_mut(piece.task) {
                 task.work.0 += whole.since(piece.inner).0;
                 let life = (piece.since, now.time);
-                now.ledger.piece(task.context, now.thread, life);
+                let whose = (task.context, task.within);
+                now.ledger.piece(whose, now.thread, life);
             }
             if let Some(below) = pieces.last_mut() {
                 below.inner.0 += whole.0;

@@ -1,7 +1,9 @@
 //! One thread's stack of constructs: what it does, and what it goes back to when that ends.
 
+use super::locks::LockSlot;
 use super::regions::Slot;
 use crate::ids::{ContextId, Nanos, TagId};
+use crate::rows::Within;
 use crate::state::State;
 use crate::stream::{Instance, Mutex, Sync};
 
@@ -20,8 +22,8 @@ pub(super) enum Cause {
     Sync(Sync),
     /// A wait for a mutex.
     Mutex,
-    /// Inside a critical section.
-    Held,
+    /// In possession of a mutex.
+    Held(LockSlot),
     /// Combining of a reduction.
     Reduction,
     /// A call in which the runtime works.
@@ -41,6 +43,8 @@ pub(super) struct Entry {
     pub(super) tag: TagId,
     /// The region or explicit task.
     pub(super) id: Instance,
+    /// The numbers of the instances that it is in, itself included.
+    pub(super) within: Within,
 }
 
 /// A thread in OpenMP's terms. Explicit tasks stack up as the runtime's own calls do: a task that
@@ -77,6 +81,7 @@ impl Default for Stack {
             context: ContextId::ROOT,
             tag: TagId::OUTSIDE,
             id: Instance::NONE,
+            within: Within::default(),
         };
         Stack {
             entries: vec![base],
@@ -146,6 +151,27 @@ impl Stack {
     #[inline]
     pub(super) fn find(&self, fits: impl Fn(&Entry) -> bool) -> Option<usize> {
         self.entries.iter().rposition(fits)
+    }
+
+    /// Where the thread's current task got the mutex that it holds.
+    #[inline]
+    pub(super) fn held(&self, slot: LockSlot) -> Option<usize> {
+        let held = |cause: &Cause| *cause == Cause::Held(slot);
+        let of_task = self.entries.iter().rposition(|entry| {
+            held(&entry.cause)
+                || matches!(
+                    entry.cause,
+                    Cause::Task | Cause::Implicit(_) | Cause::Fork(_) | Cause::Lost
+                )
+        });
+        of_task.filter(|&at| held(&self.entries[at].cause))
+    }
+
+    /// The innermost team's region.
+    pub(super) fn team(&self) -> Instance {
+        let implicit = |entry: &&Entry| matches!(entry.cause, Cause::Implicit(_));
+        let innermost = self.entries.iter().rfind(implicit);
+        innermost.map_or(Instance::NONE, |entry| entry.id)
     }
 
     /// The innermost entry that `fits`, down to and including the innermost implicit task.

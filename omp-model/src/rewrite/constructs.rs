@@ -10,8 +10,9 @@ use crate::state::State;
 use crate::symbols::{Construct, FunctionId, SymbolTable};
 use crate::tables::{ContextKind, Tables};
 
-use super::frames::{Facts, Walk};
+use super::frames::Facts;
 use super::segment::{self, Body};
+use super::walk::Walk;
 
 /// What a context's body was made of.
 const fn construct_of(kind: ContextKind) -> Option<Construct> {

@@ -1,71 +1,15 @@
-//! What the frames of a machine stack are: the kernel's, the OpenMP runtime's, or the user's.
+//! What the recording's frames and functions are: the kernel's, the OpenMP runtime's, the user's.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ids::{ContextId, FrameId, ModuleId, StackId};
 use crate::profile::Callee;
-use crate::symbols::{Construct, FunctionId, SymbolTable};
-use crate::tables::{Context, ContextKind, Cut, RuntimeKind, StackEntry, Tables};
+use crate::symbols::{Construct, FunctionId, InlinedPlace, SymbolTable};
+use crate::tables::{Context, ContextKind, RuntimeKind, StackEntry, Tables};
 
 use super::functions::{FunctionFacts, base_name};
-use super::pools::{self, Waiting};
-
-/// What a frame is to a user. Kernel frames are not even looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
-    /// The user's code, and library code that it called.
-    Code,
-    /// The OpenMP runtime, our own library, and whatever they called for themselves
-    /// (`sched_yield`, `malloc`, a reduction's combiner).
-    Runtime,
-    /// The first frames of a thread that the runtime started (`start_thread`, `clone3`).
-    Start,
-}
-
-/// One frame of a stack.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Node {
-    /// The stack from this frame outward.
-    pub(super) stack: StackId,
-    /// The stack of its callers.
-    pub(super) callers: StackId,
-    /// The address.
-    pub(super) frame: FrameId,
-    /// The function by the symbol table.
-    pub(super) function: Option<FunctionId>,
-    /// What it is.
-    pub(super) role: Role,
-    /// Whether it is the runtime's function that calls outlined functions.
-    pub(super) microtask: bool,
-}
-
-/// The innermost end of a stack.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Leaf {
-    /// Whether it lies in the runtime (or in what the runtime called for itself).
-    pub(super) runtime: bool,
-    /// The outermost exported function of the runtime there: it names the construct.
-    pub(super) entry: Option<FunctionId>,
-    /// The user's frame that called it.
-    pub(super) caller: Option<FrameId>,
-    /// Whether the runtime was calling a reduction's combiner.
-    pub(super) reducing: bool,
-    /// Whether the stack's outermost user frame, if any, lies inward of a thread's start.
-    pub(super) bare: bool,
-    /// Whether the thread has entered a construct's body.
-    pub(super) inside: bool,
-    /// Whether a pool of threads beside OpenMP waits there.
-    pub(super) pool: Option<Waiting>,
-}
-
-/// A machine stack without the kernel's frames, leaf first.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Walk {
-    pub(super) nodes: Vec<Node>,
-    /// Why the stack ends before the thread's first function, if it does.
-    pub(super) cut: Option<Cut>,
-    pub(super) leaf: Leaf,
-}
+use super::pools::Waiting;
+use super::walk::{Leaf, Node, Role, Walk};
 
 /// The recording's tables and symbols, with what the rewriting asks of them over and over.
 pub(super) struct Facts<'a> {
@@ -77,6 +21,8 @@ pub(super) struct Facts<'a> {
     /// By module: whether the program's own code is in it, rather than a system library.
     user: Vec<bool>,
     by_name: FxHashMap<(ModuleId, &'a str), FunctionId>,
+    /// Addresses in reductions' combiners that were inlined.
+    combiners: FxHashSet<FrameId>,
     /// Of outlined functions with the same absent parent, the one that stands for it.
     absent_parents: FxHashMap<(ModuleId, &'a str), FunctionId>,
 }
@@ -107,6 +53,7 @@ impl<'a> Facts<'a> {
             settled: false,
             user: vec![false; tables.modules.len()],
             by_name,
+            combiners: inlined_combiners(symbols),
             absent_parents,
         };
         facts.functions = (0..symbols.functions.len())
@@ -169,7 +116,7 @@ impl<'a> Facts<'a> {
 
     fn is_entry(&self, frame: FrameId) -> bool {
         let function = self.function(frame);
-        let entry = function.is_some_and(|f| self.functions[f.0 as usize].entry);
+        let entry = function.is_some_and(|f| self.is_entry_point(f));
         entry && self.runtime(self.module(frame)) != RuntimeKind::None
     }
 
@@ -278,6 +225,16 @@ impl<'a> Facts<'a> {
         }
     }
 
+    /// Whether a function is the runtime's that calls outlined functions.
+    pub(super) fn is_microtask(&self, function: FunctionId) -> bool {
+        self.functions[function.0 as usize].microtask
+    }
+
+    /// Whether a function is one that the program calls the runtime by.
+    pub(super) fn is_entry_point(&self, function: FunctionId) -> bool {
+        self.functions[function.0 as usize].entry
+    }
+
     /// Whether a symbol names a function, rather than its bounds.
     pub(super) fn is_named(&self, function: FunctionId) -> bool {
         self.functions[function.0 as usize].named
@@ -329,14 +286,16 @@ impl<'a> Facts<'a> {
     }
 
     /// Whether an address lies in a reduction's combiner that was inlined.
-    fn inlines_combiner(&self, frame: FrameId) -> bool {
-        let names = self.symbols.frame(frame).places.iter();
-        names
-            .filter_map(|place| place.function.as_deref())
-            .any(|name| name.starts_with(".omp_combiner."))
+    pub(super) fn inlines_combiner(&self, frame: FrameId) -> bool {
+        self.combiners.contains(&frame)
     }
 
-    fn begins_thread(&self, function: Option<FunctionId>) -> bool {
+    /// The pool of threads that waits in a function.
+    pub(super) fn pool(&self, function: FunctionId) -> Option<Waiting> {
+        self.functions[function.0 as usize].pool
+    }
+
+    pub(super) fn begins_thread(&self, function: Option<FunctionId>) -> bool {
         function.is_some_and(|f| self.functions[f.0 as usize].begins_thread)
     }
 
@@ -350,7 +309,7 @@ impl<'a> Facts<'a> {
 
     /// Whether code called by the runtime is a construct's body, rather than a service that the
     /// runtime wants for itself.
-    fn is_body(&self, callee: &Node, caller: &Node) -> bool {
+    pub(super) fn is_body(&self, callee: &Node, caller: &Node) -> bool {
         let facts = callee.function.map(|f| self.functions[f.0 as usize]);
         match facts.and_then(|f| f.construct) {
             Some(Construct::Reduction) => return false,
@@ -457,8 +416,17 @@ impl<'a> Facts<'a> {
             .or_else(called)
     }
 
-    /// Whether the user's code waits for another thread by a loop of its own.
+    /// Whether the user's code waits for another thread by a loop of its own, or lets others run,
+    /// which nobody does who has work.
     pub(super) fn spins(&self, walk: &Walk) -> bool {
+        let yields = |node: &Node| {
+            let name = node.function.map(|f| self.linkage(f));
+            let yields = matches!(name, Some("sched_yield" | "__sched_yield"));
+            yields && node.role == Role::Code && !self.is_user(node.frame)
+        };
+        if walk.nodes.first().is_some_and(yields) {
+            return true;
+        }
         let own = |node: &&Node| node.role == Role::Code && self.is_user(node.frame);
         let inner = walk.nodes.iter().find(own);
         let fact = inner.and_then(|node| self.symbols.code_of(node.frame));
@@ -472,136 +440,14 @@ impl<'a> Facts<'a> {
     }
 }
 
-impl Walk {
-    pub(super) fn new(facts: &Facts<'_>, stack: StackId) -> Walk {
-        let mut walk = Walk::default();
-        let mut at = stack;
-        while at != StackId::EMPTY {
-            let Some(row) = facts.tables.stacks.get(at.0) else {
-                break;
-            };
-            match row.entry {
-                StackEntry::Cut(cut) => walk.cut = Some(cut),
-                StackEntry::Frame(frame) => {
-                    if let Some(role) = facts.role(frame) {
-                        let function = facts.function(frame);
-                        walk.nodes.push(Node {
-                            stack: at,
-                            callers: row.callers,
-                            frame,
-                            function,
-                            role,
-                            microtask: role == Role::Runtime
-                                && function
-                                    .is_some_and(|f| facts.functions[f.0 as usize].microtask),
-                        });
-                    }
-                }
-            }
-            at = row.callers;
-        }
-        walk.find_roles(facts);
-        walk.find_leaf(facts);
-        walk.leaf.pool = pools::waiting(facts, &mut walk.nodes);
-        walk.leaf.runtime |= walk.leaf.pool.is_some();
-        walk
-    }
-
-    /// Tells the user's runs of frames from those that the runtime called for itself, and from a
-    /// worker's first frames.
-    fn find_roles(&mut self, facts: &Facts<'_>) {
-        let mut start = 0;
-        while start < self.nodes.len() {
-            if self.nodes[start].role != Role::Code {
-                start += 1;
-                continue;
-            }
-            let end = self.nodes[start..]
-                .iter()
-                .position(|n| n.role != Role::Code)
-                .map_or(self.nodes.len(), |length| start + length);
-            let role = match self.nodes.get(end) {
-                Some(caller) if !facts.is_body(&self.nodes[end - 1], caller) => Role::Runtime,
-                Some(_) => Role::Code,
-                // A stack that was cut may well have lost the user's callers.
-                None if start > 0
-                    && self.cut.is_none()
-                    && !self.nodes[start..end]
-                        .iter()
-                        .any(|n| facts.is_user(n.frame) && !facts.begins_thread(n.function)) =>
-                {
-                    Role::Start
-                }
-                None => Role::Code,
-            };
-            let combiner = facts.construct(self.nodes[end - 1].function);
-            let inward = self.nodes[..start].iter().all(|n| n.role == Role::Runtime);
-            if role == Role::Runtime && combiner == Some(Construct::Reduction) && inward {
-                self.leaf.reducing = true;
-            }
-            for node in &mut self.nodes[start..end] {
-                node.role = role;
-            }
-            if start == 0 && role == Role::Code {
-                self.find_combiner(facts, end);
-            }
-            start = end;
-        }
-    }
-
-    /// A thread that the program made is its own from its first frame on, also where nothing but
-    /// the runtime stands on it (what the runtime does as such a thread ends).
-    pub(super) fn keep_start(&mut self) {
-        for node in &mut self.nodes {
-            if node.role == Role::Start {
-                node.role = Role::Code;
-            }
-        }
-    }
-
-    /// With few threads, a construct's body calls its reduction's combiner itself: that too is
-    /// the reduction, and no code that its author calls.
-    fn find_combiner(&mut self, facts: &Facts<'_>, end: usize) {
-        let nodes = &self.nodes[..end];
-        let combines = |n: &Node| facts.construct(n.function) == Some(Construct::Reduction);
-        let inlined = |n: &Node| facts.inlines_combiner(n.frame);
-        let own = nodes.iter().rposition(combines).map(|at| at + 1);
-        // What has it inlined is the construct's body, and stays.
-        let found = own.max(nodes.iter().rposition(inlined));
-        if let Some(upto) = found {
-            self.leaf.reducing = true;
-            for node in &mut self.nodes[..upto] {
-                node.role = Role::Runtime;
-            }
-        }
-    }
-
-    fn find_leaf(&mut self, facts: &Facts<'_>) {
-        self.leaf.runtime = self.nodes.first().is_some_and(|n| n.role == Role::Runtime);
-        self.leaf.bare = self.nodes.iter().all(|n| n.role != Role::Code);
-        self.leaf.inside = self
-            .nodes
-            .windows(2)
-            .any(|pair| (pair[0].role, pair[1].role) == (Role::Code, Role::Runtime));
-        let run = self
-            .nodes
-            .iter()
-            .position(|n| n.role != Role::Runtime || n.microtask)
-            .unwrap_or(self.nodes.len());
-        self.leaf.entry = self.nodes[..run]
-            .iter()
-            .rev()
-            .filter_map(|n| n.function)
-            .find(|f| facts.functions[f.0 as usize].entry);
-        let caller = self.nodes.get(run).filter(|n| n.role == Role::Code);
-        self.leaf.caller = caller.filter(|_| run > 0).map(|n| n.frame);
-    }
-
-    /// The first node at or outward of `from` that is the user's code.
-    pub(super) fn code_from(&self, from: usize) -> Option<&Node> {
-        self.nodes
-            .get(from..)?
-            .iter()
-            .find(|n| n.role == Role::Code)
-    }
+fn inlined_combiners(symbols: &SymbolTable) -> FxHashSet<FrameId> {
+    let combines = |place: &InlinedPlace| {
+        let name = place.function.as_deref();
+        name.is_some_and(|name| name.starts_with(".omp_combiner."))
+    };
+    let frames = (0..).map(FrameId).zip(&symbols.frames);
+    frames
+        .filter(|(_, symbol)| symbol.places.iter().any(combines))
+        .map(|(frame, _)| frame)
+        .collect()
 }

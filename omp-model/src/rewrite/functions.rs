@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 use unwinder::names::STUB;
 
+use super::pools::{self, Waiting};
 use crate::ids::ModuleId;
 use crate::symbols::{Construct, Function, FunctionId};
 
@@ -34,6 +35,8 @@ pub(super) struct FunctionFacts {
     pub(super) task_entry: bool,
     /// Whether outlined by clang without the name of its parent.
     pub(super) plain_outlined: bool,
+    /// The pool of threads that waits in it.
+    pub(super) pool: Option<Waiting>,
 }
 
 /// How the names of GNU's functions begin that call user code (`parallel.c`, `team.c`, `task.c`,
@@ -92,6 +95,7 @@ impl FunctionFacts {
             clang: linkage.contains(".omp_outlined") || linkage.contains(".omp_task_entry."),
             task_entry: linkage.contains(".omp_task_entry."),
             plain_outlined: linkage.starts_with(".omp_outlined."),
+            pool: pools::of_function(linkage),
         }
     }
 }

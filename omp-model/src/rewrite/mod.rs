@@ -19,8 +19,11 @@ mod segment;
 mod shown;
 #[cfg(test)]
 mod tests;
+mod walk;
 #[cfg(test)]
 pub(crate) mod world;
+
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -30,10 +33,11 @@ use crate::state::State;
 use crate::symbols::{FunctionId, SymbolTable};
 use crate::tables::{Interner, StackEntry, Tables, Tag, ThreadKind};
 
-use frames::{Facts, Role, Walk};
+use frames::Facts;
 use naming::{Home, Naming};
 use segment::Body;
 use shown::Clues;
+use walk::{Role, Walk};
 
 /// A measured stack with what was known of its thread at that moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,10 +50,14 @@ pub struct Moment {
     pub thread: ThreadKind,
 }
 
+/// What the evidence of a whole recording told.
+#[derive(Clone, Debug)]
+pub(crate) struct Learnt(Arc<Naming>);
+
 /// Makes display stacks, each distinct moment once.
 pub struct Rewriter<'a> {
     facts: Facts<'a>,
-    naming: Naming,
+    naming: Arc<Naming>,
     paths: Interner<Path>,
     user: FxHashMap<Moment, (PathId, Shown)>,
     machine: FxHashMap<StackId, PathId>,
@@ -79,7 +87,17 @@ impl<'a> Rewriter<'a> {
         evidence: impl IntoIterator<Item = Moment>,
     ) -> Self {
         let facts = Facts::new(tables, symbols);
-        let naming = Naming::learn(&facts, evidence);
+        let evidence: Vec<Moment> = evidence.into_iter().collect();
+        let naming = Arc::new(Naming::learn(&facts, &evidence));
+        Rewriter::with(facts, naming)
+    }
+
+    /// With what was learnt before from the same tables and symbols.
+    pub(crate) fn learnt(tables: &'a Tables, symbols: &'a SymbolTable, learnt: &Learnt) -> Self {
+        Rewriter::with(Facts::new(tables, symbols), Arc::clone(&learnt.0))
+    }
+
+    fn with(facts: Facts<'a>, naming: Arc<Naming>) -> Self {
         Rewriter {
             facts,
             naming,
@@ -89,6 +107,33 @@ impl<'a> Rewriter<'a> {
             refined: FxHashMap::default(),
             sites: FxHashMap::default(),
             alike: FxHashMap::default(),
+        }
+    }
+
+    /// What the evidence told.
+    pub(crate) fn what_was_learnt(&self) -> Learnt {
+        Learnt(Arc::clone(&self.naming))
+    }
+
+    /// Learns from evidence, in place of what was known, and begins anew: paths made before have
+    /// no meaning any more. Returns of which tags a moment may be shown as something else now.
+    pub(crate) fn relearn(&mut self, evidence: &[Moment]) -> impl Fn(TagId) -> bool + use<'a> {
+        let before = Arc::clone(&self.naming);
+        self.naming = Arc::new(Naming::learn(&self.facts, evidence));
+        let now = Arc::clone(&self.naming);
+        let tables = self.facts.tables;
+        self.paths = root();
+        self.user.clear();
+        self.machine.clear();
+        self.refined.clear();
+        self.sites.clear();
+        self.alike.clear();
+        move |tag| {
+            let place = tables
+                .tags
+                .get(tag.0)
+                .map_or(FrameId::NONE, |tag| tag.place);
+            before.combines(place) != now.combines(place)
         }
     }
 

@@ -1,16 +1,20 @@
 //! Which outlined function is the body of which construct.
 
+use std::num::NonZero;
+use std::thread;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ids::{ContextId, FrameId, StackId};
 use crate::state::State;
 use crate::symbols::{Construct, FunctionId};
-use crate::tables::ContextKind;
+use crate::tables::{ContextKind, Tag};
 
 use super::Moment;
-use super::frames::{Facts, Role, Walk};
+use super::frames::Facts;
 use super::functions::base_name;
 use super::segment::{self, Body};
+use super::walk::{Role, Walk};
 
 /// What an outlined function is called from, for stacks of which no context is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,9 +39,15 @@ pub(super) struct Naming {
 /// Votes of stacks for bodies.
 struct Votes<K>(FxHashMap<(K, FunctionId), u32>);
 
+impl<K> Default for Votes<K> {
+    fn default() -> Self {
+        Votes(FxHashMap::default())
+    }
+}
+
 impl<K: Copy + Eq + std::hash::Hash + Ord> Votes<K> {
-    fn add(&mut self, key: K, body: FunctionId) {
-        *self.0.entry((key, body)).or_default() += 1;
+    fn add(&mut self, key: K, body: FunctionId, count: u32) {
+        *self.0.entry((key, body)).or_default() += count;
     }
 
     /// Each key's winner; of equals the one with the lower id, so that runs agree.
@@ -51,78 +61,69 @@ impl<K: Copy + Eq + std::hash::Hash + Ord> Votes<K> {
     }
 }
 
-impl Naming {
-    pub(super) fn learn(facts: &Facts<'_>, evidence: impl IntoIterator<Item = Moment>) -> Naming {
-        let tables = facts.tables;
-        let eventful = tables.contexts.len() > 1
-            || tables
-                .tags
-                .rows()
-                .iter()
-                .any(|tag| !matches!(tag.state, State::Outside | State::Unknown));
-        let mut naming = Naming {
-            bodies: vec![None; tables.contexts.len()],
-            homes: FxHashMap::default(),
-            combining: FxHashSet::default(),
-            eventful,
-        };
-        let mut by_context = Votes(FxHashMap::default());
-        let mut by_site = Votes(FxHashMap::default());
-        let mut vote = |context: ContextId, walk: &Walk| {
-            let context = facts.real_context(context);
-            if let Body::Frame(at) = segment::split(facts, walk, context).body
-                && let Some(body) = walk.nodes[at].function
-            {
-                let body = facts.whole(body);
-                by_context.add(context, body);
-                if let Some(site) = site_of(facts, context) {
-                    by_site.add(site, body);
+/// What stacks say, before it is decided.
+#[derive(Default)]
+struct Ballot {
+    by_context: Votes<ContextId>,
+    by_site: Votes<Site>,
+    homes: FxHashMap<FunctionId, Home>,
+    combining: FxHashSet<FrameId>,
+}
+
+impl Ballot {
+    fn of(facts: &Facts<'_>, evidence: &[Moment]) -> Ballot {
+        let mut ballot = Ballot::default();
+        let mut seen: Vec<(ContextId, FrameId)> = Vec::new();
+        for of_stack in evidence.chunk_by(|one, other| one.stack == other.stack) {
+            seen.clear();
+            let mut walk = None;
+            for moment in of_stack {
+                let Some(tag) = facts.tables.tags.get(moment.tag.0) else {
+                    continue;
+                };
+                let construct = (tag.context, tag.place);
+                if seen.contains(&construct) {
+                    continue;
+                }
+                seen.push(construct);
+                let walk = walk.get_or_insert_with(|| Walk::new(facts, moment.stack));
+                if walk.leaf.reducing && tag.state == State::Work && tag.place != FrameId::NONE {
+                    ballot.combining.insert(tag.place);
+                }
+                ballot.learn_home(facts, walk);
+                if tag.context != ContextId::ROOT && tag.state != State::Idle {
+                    ballot.vote(facts, tag.context, walk);
                 }
             }
-        };
-        let mut seen = FxHashSet::default();
-        for moment in evidence {
-            let Some(tag) = tables.tags.get(moment.tag.0) else {
-                continue;
-            };
-            if !seen.insert((moment.stack, tag.context, tag.place)) {
-                continue;
-            }
-            let walk = Walk::new(facts, moment.stack);
-            // Of states that do not wait, only the inside of a critical section has a place.
-            if walk.leaf.reducing && tag.state == State::Work && tag.place != FrameId::NONE {
-                naming.combining.insert(tag.place);
-            }
-            naming.learn_home(facts, &walk);
-            if tag.context == ContextId::ROOT || tag.state == State::Idle {
-                continue;
-            }
-            vote(tag.context, &walk);
         }
-        // What a construct forks, it forks from within its body.
-        for inner in tables.contexts.rows() {
-            if inner.parent != ContextId::ROOT {
-                vote(inner.parent, &Walk::new(facts, inner.stack));
+        ballot
+    }
+
+    fn vote(&mut self, facts: &Facts<'_>, context: ContextId, walk: &Walk) {
+        let context = facts.real_context(context);
+        if let Body::Frame(at) = segment::split(facts, walk, context).body
+            && let Some(body) = walk.nodes[at].function
+        {
+            let body = facts.whole(body);
+            self.by_context.add(context, body, 1);
+            if let Some(site) = site_of(facts, context) {
+                self.by_site.add(site, body, 1);
             }
         }
-        naming.settle(facts, &by_context.winners(), &by_site.winners());
-        naming
     }
 
-    /// The body of a construct.
-    pub(super) fn of(&self, context: ContextId) -> Option<FunctionId> {
-        *self.bodies.get(context.index())?
-    }
-
-    /// Whether the critical section at a place is a reduction's own, of which the program's author
-    /// knows nothing (clang's way where the runtime chooses to combine by turns).
-    pub(super) fn combines(&self, place: FrameId) -> bool {
-        self.combining.contains(&place)
-    }
-
-    /// Where an outlined function is called from.
-    pub(super) fn home(&self, body: FunctionId) -> Option<Home> {
-        self.homes.get(&body).copied()
+    /// Adds what later stacks say.
+    fn add(&mut self, later: Ballot) {
+        for ((context, body), count) in later.by_context.0 {
+            self.by_context.add(context, body, count);
+        }
+        for ((site, body), count) in later.by_site.0 {
+            self.by_site.add(site, body, count);
+        }
+        for (body, home) in later.homes {
+            self.homes.entry(body).or_insert(home);
+        }
+        self.combining.extend(later.combining);
     }
 
     /// Sees which bodies stand above user code on the thread that forked.
@@ -143,11 +144,104 @@ impl Naming {
                 && let Some(body) = node.function
                 && let Some(outer) = walk.code_from(at + 1)
             {
-                self.homes
-                    .entry(facts.whole(body))
-                    .or_insert(Home::Stack(outer.stack));
+                let home = self.homes.entry(facts.whole(body));
+                home.or_insert(Home::Stack(outer.stack));
             }
         }
+    }
+}
+
+/// Makes something of each of several parts of the evidence, on all CPUs, in their order.
+fn in_parts<T: Send>(evidence: &[Moment], make: impl Fn(&[Moment]) -> T + Sync) -> Vec<T> {
+    /// Fewer are not worth a thread.
+    const LEAST: usize = 10_000;
+    let cpus = thread::available_parallelism().map_or(1, NonZero::get);
+    let size = evidence.len().div_ceil(cpus).max(LEAST);
+    let mut parts = Vec::new();
+    let mut rest = evidence;
+    while !rest.is_empty() {
+        // All of a stack go into one part.
+        let mut end = size.min(rest.len());
+        while end < rest.len() && rest[end].stack == rest[end - 1].stack {
+            end += 1;
+        }
+        let (part, others) = rest.split_at(end);
+        parts.push(part);
+        rest = others;
+    }
+    let make = &make;
+    thread::scope(|scope| {
+        let others: Vec<_> = parts
+            .iter()
+            .skip(1)
+            .map(|part| scope.spawn(move || make(part)))
+            .collect();
+        let first = parts.first().map(|part| make(part));
+        let others = others.into_iter().map(|other| match other.join() {
+            Ok(made) => made,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        first.into_iter().chain(others).collect()
+    })
+}
+
+impl Naming {
+    /// Learns from all that threads were seen at. A stack that comes several times in a row with one
+    /// construct counts once.
+    pub(super) fn learn(facts: &Facts<'_>, evidence: &[Moment]) -> Naming {
+        let tables = facts.tables;
+        let eventful = tables.contexts.len() > 1
+            || tables
+                .tags
+                .rows()
+                .iter()
+                .any(|tag| !matches!(tag.state, State::Outside | State::Unknown));
+        let mut naming = Naming {
+            bodies: vec![None; tables.contexts.len()],
+            homes: FxHashMap::default(),
+            combining: FxHashSet::default(),
+            eventful,
+        };
+        let mut ballot = Ballot::default();
+        for heard in in_parts(evidence, |part| Ballot::of(facts, part)) {
+            ballot.add(heard);
+        }
+        // What a construct forks, it forks from within its body.
+        for inner in tables.contexts.rows() {
+            if inner.parent != ContextId::ROOT {
+                ballot.vote(facts, inner.parent, &Walk::new(facts, inner.stack));
+            }
+        }
+        naming.homes = std::mem::take(&mut ballot.homes);
+        // Work has a place while the thread holds a mutex: where it got it.
+        let critical = |tag: &&Tag| tag.state == State::Critical;
+        let criticals = tables.tags.rows().iter().filter(critical);
+        let criticals: FxHashSet<FrameId> = criticals.map(|tag| tag.place).collect();
+        naming.combining = std::mem::take(&mut ballot.combining);
+        naming.combining.retain(|place| criticals.contains(place));
+        let Ballot {
+            by_context,
+            by_site,
+            ..
+        } = ballot;
+        naming.settle(facts, &by_context.winners(), &by_site.winners());
+        naming
+    }
+
+    /// The body of a construct.
+    pub(super) fn of(&self, context: ContextId) -> Option<FunctionId> {
+        *self.bodies.get(context.index())?
+    }
+
+    /// Whether the critical section at a place is a reduction's own, of which the program's author
+    /// knows nothing (clang's way where the runtime chooses to combine by turns).
+    pub(super) fn combines(&self, place: FrameId) -> bool {
+        self.combining.contains(&place)
+    }
+
+    /// Where an outlined function is called from.
+    pub(super) fn home(&self, body: FunctionId) -> Option<Home> {
+        self.homes.get(&body).copied()
     }
 
     fn settle(

@@ -1,13 +1,15 @@
 //! Pools of threads beside OpenMP, of which no event tells: OpenBLAS's.
 //!
 //! Its threads wait for work in one function, spinning or asleep, and whoever gave them work
-//! waits for them in another (`driver/others/blas_server.c` of OpenBLAS). Both have symbols in
-//! Python's wheels; a stripped library names but the second. MKL has no threads but those of an
-//! OpenMP runtime or of TBB.
+//! waits for them in another, which compilers also make a part of the one that hands out the work
+//! and calls its own share of it (`driver/others/blas_server.c` of OpenBLAS). All have symbols in
+//! Python's wheels; a stripped library names but the latter two. MKL has no threads but those of
+//! an OpenMP runtime or of TBB.
 
 use crate::profile::Pseudo;
 
-use super::frames::{Facts, Node, Role};
+use super::frames::Facts;
+use super::walk::{Node, Role};
 
 /// A pool that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +20,14 @@ pub(super) struct Waiting {
     pub(super) own: bool,
 }
 
+/// Whoever waits for OpenBLAS's threads.
+const FOR_OPENBLAS: Waiting = Waiting {
+    pseudo: Pseudo::OpenBlasIdle,
+    own: false,
+};
+
 /// The functions that pools wait in.
-const POOLS: [(&str, Waiting); 2] = [
+const POOLS: [(&str, Waiting); 3] = [
     (
         "blas_thread_server",
         Waiting {
@@ -27,29 +35,30 @@ const POOLS: [(&str, Waiting); 2] = [
             own: true,
         },
     ),
-    (
-        "exec_blas_async_wait",
-        Waiting {
-            pseudo: Pseudo::OpenBlasIdle,
-            own: false,
-        },
-    ),
+    ("exec_blas_async_wait", FOR_OPENBLAS),
+    // It does nothing long but by calls of functions of its library, or of an OpenMP runtime.
+    ("exec_blas", FOR_OPENBLAS),
 ];
+
+/// The pool that waits in a function of this linkage name.
+pub(super) fn of_function(linkage: &str) -> Option<Waiting> {
+    let found = POOLS.iter().find(|(name, _)| *name == linkage);
+    found.map(|&(_, waiting)| waiting)
+}
 
 /// The pool that the stack's leaf waits in or for. Its frames become the runtime's: they are no
 /// code that the user called.
 pub(super) fn waiting(facts: &Facts<'_>, nodes: &mut [Node]) -> Option<Waiting> {
-    let of = |node: &Node| {
-        let function = facts.linkage(node.function?);
-        POOLS.iter().find(|(name, _)| *name == function)
-    };
-    let (at, &(_, waiting)) = nodes
+    let of = |node: &Node| facts.pool(node.function?);
+    let (at, waiting) = nodes
         .iter()
         .enumerate()
         .find_map(|(at, n)| Some((at, of(n)?)))?;
-    // What a pool calls in its own library is the work; to wait it calls the system's.
+    // What a pool calls in its own library, or has an OpenMP runtime do, is the work; to wait it
+    // calls the system's.
     let module = facts.module(nodes[at].frame);
-    if nodes[..at].iter().any(|n| facts.module(n.frame) == module) {
+    let works = |n: &Node| n.role == Role::Runtime || facts.module(n.frame) == module;
+    if nodes[..at].iter().any(works) {
         return None;
     }
     for node in &mut nodes[..=at] {
@@ -76,6 +85,9 @@ mod tests {
             format!("futex_wait L:blas_thread_server {start}"),
             format!("L:dgemm_kernel L:exec_threads L:blas_thread_server {start}"),
             "sched_yield L:exec_blas_async_wait L:dgemm_ main _start".to_owned(),
+            "L:exec_blas L:gemm_thread_m L:dgemm_ main _start".to_owned(),
+            "L:inner_thread L:exec_blas L:dgemm_ main _start".to_owned(),
+            "futex_wait R:GOMP_parallel L:exec_blas L:dgemm_ main _start".to_owned(),
         ];
         let moments = stacks.map(|stack| {
             let state = (State::Outside, ContextId::ROOT);
@@ -96,6 +108,9 @@ mod tests {
                 (Shown::Idle, true, true),
                 (Shown::Serial, false, false),
                 (Shown::Idle, true, false),
+                (Shown::Idle, true, false),
+                (Shown::Serial, false, false),
+                (Shown::ImplicitBarrier, false, false),
             ]
         );
     }

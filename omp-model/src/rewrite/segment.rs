@@ -6,7 +6,8 @@ use crate::ids::{ContextId, FrameId, StackId};
 use crate::symbols::Construct;
 use crate::tables::ContextKind;
 
-use super::frames::{Facts, Node, Role, Walk};
+use super::frames::Facts;
+use super::walk::{Node, Role, Walk};
 
 /// Where the function that a compiler made of a construct is on the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use crate::profile::{Pseudo, Shown};
 use crate::state::State;
 use crate::tables::ThreadKind;
 
-use super::frames::Leaf;
+use super::walk::Leaf;
 
 /// The pseudo-function at the leaf of such time in user mode.
 pub(super) const fn pseudo(shown: Shown) -> Option<Pseudo> {

@@ -1,18 +1,24 @@
-//! Idleness charged to its cause: while threads wait, what do the others do?
+//! Waiting charged to its cause: while threads wait, what do the others do?
 //!
-//! HPCToolkit's undirected blame (Tallent and Mellor-Crummey, "Effective performance measurement
-//! and analysis of multithreaded applications", 2009), computed after the run instead of in a
-//! signal handler: at a moment with `w` threads of a process waiting and `a` at work, each of the
-//! latter is charged `w / a` seconds a second. Waiting are idle workers and threads in barriers:
-//! waits that the events tie to no particular thread.
+//! Who waits for a mutex waits for the thread that holds it. That time is *owed* to what the holder
+//! did meanwhile, as the recording says: HPCToolkit's directed blame (Tallent, Mellor-Crummey and
+//! Porterfield, "Analyzing lock contention in multithreaded applications", 2010), measured instead
+//! of sampled.
+//!
+//! Idle workers and threads in barriers wait for no thread in particular: HPCToolkit's undirected
+//! blame (Tallent and Mellor-Crummey, "Effective performance measurement and analysis of
+//! multithreaded applications", 2009), computed after the run instead of in a signal handler. At a
+//! moment with `w` threads of a process waiting and `a` at work, each of the latter is charged
+//! `w / a` seconds a second. So is the waiting for a mutex that nobody is known to hold.
 //!
 //! Listed intervals give those moments exactly. What is too short to be listed is charged within
 //! its slice of time in proportion; a slice of a process in which nobody worked charges nobody.
 
 use rustc_hash::FxHashMap;
 
+use super::{Group, Recording};
 use crate::ids::{TagId, ThreadId};
-use crate::profile::{Profile, Shown};
+use crate::profile::{Item, Profile, Shown};
 use crate::rows::{Interval, SLICE};
 use crate::state::{Presence, State};
 use crate::tables::Tables;
@@ -24,9 +30,10 @@ type Period = (u32, u32);
 type Doing = (ThreadId, TagId, u32);
 
 /// Sets [`crate::profile::Item::blame`] of every item. The profile must be whole: not filtered.
-pub fn charge(profile: &mut Profile, tables: &Tables, intervals: &[Interval]) {
-    let causes = Causes::new(tables, intervals);
+pub fn charge(profile: &mut Profile, recording: &Recording<'_>) {
+    let causes = Causes::new(recording);
     let mut periods = FxHashMap::<Period, Moment>::default();
+    let mut groups = FxHashMap::<Group, f64>::default();
     for item in &profile.items {
         let period = (causes.process(item.thread), item.slice);
         let moment = periods.entry(period).or_default();
@@ -36,6 +43,12 @@ pub fn charge(profile: &mut Profile, tables: &Tables, intervals: &[Interval]) {
             item.tag,
             item.seconds,
         );
+        *groups.entry(group(item)).or_default() += item.seconds;
+    }
+    for (&group, &seconds) in groups.iter().filter(|(_, seconds)| **seconds > 0.0) {
+        let period = (causes.process(group.thread), group.slice);
+        let moment = periods.entry(period).or_default();
+        moment.owed += causes.owed(group, seconds) * seconds;
     }
     let mut rates = FxHashMap::<Doing, f64>::default();
     for ((_, slice), moment) in &periods {
@@ -45,13 +58,24 @@ pub fn charge(profile: &mut Profile, tables: &Tables, intervals: &[Interval]) {
     }
     for item in &mut profile.items {
         let works = Role::of(item.presence, item.shown) == Some(Role::Works);
-        item.blame = match works && item.seconds > 0.0 {
-            true => {
-                let rate = rates.get(&(item.thread, item.tag, item.slice));
-                item.seconds * rate.copied().unwrap_or(0.0)
-            }
-            false => 0.0,
+        let rate = match works {
+            true => rates.get(&(item.thread, item.tag, item.slice)),
+            false => None,
         };
+        let group = group(item);
+        let owed = causes.owed(group, groups.get(&group).copied().unwrap_or(0.0));
+        let period = (causes.process(item.thread), item.slice);
+        let part = periods.get(&period).map_or(0.0, Moment::part_of_owed);
+        item.blame = item.seconds * (rate.copied().unwrap_or(0.0) + owed * part);
+    }
+}
+
+const fn group(item: &Item) -> Group {
+    Group {
+        thread: item.thread,
+        tag: item.tag,
+        slice: item.slice,
+        presence: item.presence,
     }
 }
 
@@ -59,6 +83,10 @@ pub fn charge(profile: &mut Profile, tables: &Tables, intervals: &[Interval]) {
 #[derive(Debug, Default)]
 pub(super) struct Moment {
     waiting: f64,
+    /// For a mutex.
+    contending: f64,
+    /// What of that is known to be owed to a thread.
+    pub(super) owed: f64,
     working: FxHashMap<(ThreadId, TagId), f64>,
 }
 
@@ -68,7 +96,17 @@ impl Moment {
         match role {
             Some(Role::Works) => *self.working.entry((thread, tag)).or_default() += seconds,
             Some(Role::Waits) => self.waiting += seconds,
+            Some(Role::Contends) => self.contending += seconds,
             None => {}
+        }
+    }
+
+    /// What counts of what is owed: samples may say that a thread did not wait where its events
+    /// say that it did, and nobody is charged for more than there was.
+    pub(super) fn part_of_owed(&self) -> f64 {
+        match self.owed > self.contending {
+            true => self.contending / self.owed,
+            false => 1.0,
         }
     }
 }
@@ -78,14 +116,36 @@ impl Moment {
 pub(super) struct Causes<'a> {
     tables: &'a Tables,
     listed: Listed,
+    /// Nanoseconds that are owed.
+    owed: FxHashMap<Group, u64>,
 }
 
 impl<'a> Causes<'a> {
-    pub(super) fn new(tables: &'a Tables, intervals: &[Interval]) -> Causes<'a> {
+    pub(super) fn new(recording: &Recording<'a>) -> Causes<'a> {
+        let tables = recording.tables;
         let process = |thread: ThreadId| process(tables, thread);
+        let mut owed = FxHashMap::<Group, u64>::default();
+        for blame in recording.blames {
+            let group = Group {
+                thread: blame.thread,
+                tag: blame.tag,
+                slice: blame.slice,
+                presence: blame.presence,
+            };
+            *owed.entry(group).or_default() += blame.time.0;
+        }
         Causes {
             tables,
-            listed: Listed::sweep(tables, intervals, &process),
+            listed: Listed::sweep(tables, recording.intervals, &process),
+            owed,
+        }
+    }
+
+    /// What a second of a group of so many seconds is owed by those that waited for its thread.
+    pub(super) fn owed(&self, group: Group, seconds: f64) -> f64 {
+        match self.owed.get(&group) {
+            Some(&nanos) if seconds > 0.0 => nanos as f64 / 1e9 / seconds,
+            _ => 0.0,
         }
     }
 
@@ -116,6 +176,7 @@ impl<'a> Causes<'a> {
             .sum();
         let scale = if exact > all { all / exact } else { 1.0 };
         let rest = all - exact * scale;
+        let ownerless = moment.contending - moment.owed * moment.part_of_owed();
         moment
             .working
             .iter()
@@ -128,7 +189,8 @@ impl<'a> Causes<'a> {
                     false => here / working,
                 };
                 let direct = listed(&self.listed.blame, doing) * scale;
-                (doing.0, doing.1, (direct + rest * share_of_rest) / here)
+                let all = direct + rest * share_of_rest + ownerless * here / working;
+                (doing.0, doing.1, all / here)
             })
     }
 }
@@ -219,6 +281,8 @@ pub(super) enum Role {
     Works,
     /// It waits for them.
     Waits,
+    /// It waits for a mutex.
+    Contends,
 }
 
 impl Role {
@@ -226,6 +290,7 @@ impl Role {
     pub(super) fn of(presence: Presence, shown: Shown) -> Option<Role> {
         match shown {
             Shown::Idle | Shown::ImplicitBarrier | Shown::ExplicitBarrier => Some(Role::Waits),
+            Shown::Lock | Shown::Critical | Shown::Ordered | Shown::Atomic => Some(Role::Contends),
             shown if presence == Presence::Running && shown.can_work() => Some(Role::Works),
             _ => None,
         }

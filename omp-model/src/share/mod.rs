@@ -10,12 +10,12 @@
 
 pub mod blame;
 mod digest;
+mod lane;
 mod near;
 mod open;
 mod places;
 mod roots;
 mod sleeps;
-mod spots;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -28,9 +28,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::experiment::{Samples, Sums};
 use crate::header::Header;
 use crate::ids::{ContextId, FrameId, Nanos, StackId, TagId, ThreadId};
-use crate::profile::{Item, Profile, Shown, ViewMode};
-use crate::rewrite::{Moment, Rewriter};
-use crate::rows::{Interval, SLICE, Sample, SampleKind};
+use crate::profile::{Item, PathId, Profile, Shown, ViewMode};
+use crate::rewrite::{Learnt, Moment, Rewriter};
+use crate::rows::{Blame, Interval, SLICE, Sample, SampleKind};
 use crate::state::{Presence, State};
 use crate::symbols::SymbolTable;
 use crate::tables::{Tables, Tag, ThreadKind};
@@ -47,6 +47,8 @@ pub struct Recording<'a> {
     pub symbols: &'a SymbolTable,
     /// Measured time.
     pub sums: &'a Sums,
+    /// Waiting time that is known to be owed to a thread.
+    pub blames: &'a [Blame],
     /// Long intervals, listed one by one.
     pub intervals: &'a [Interval],
     /// How it was made.
@@ -84,19 +86,108 @@ struct Seen {
     long: u64,
 }
 
-/// A part of a group's time at one stack.
+impl Seen {
+    /// A stack without samples.
+    const fn none(stack: StackId, kernel: bool) -> Seen {
+        Seen {
+            stack,
+            kernel,
+            count: 0,
+            plain: 0,
+            brief: 0,
+            long: 0,
+        }
+    }
+}
+
+/// A part of a group's time at one stack. There are as many as distinct stacks of each thread, so
+/// it is small.
 #[derive(Clone, Copy, Debug)]
 struct Share {
-    group: Group,
-    /// `None`: at the construct's own place.
-    at: Option<Seen>,
-    inferred: bool,
-    /// Whether the samples in `at` are the group's own.
-    own: bool,
+    thread: ThreadId,
+    tag: TagId,
+    slice: u32,
+    /// [`StackId::EMPTY`] at the construct's own place.
+    stack: StackId,
+    /// Samples at it.
+    count: u32,
+    presence: Presence,
+    kernel: bool,
+    origin: Origin,
     nanos: u64,
     /// Seconds that other threads waited because of it, if the share is of no one slice; else
     /// they are charged to the profile.
     blame: f64,
+}
+
+/// Whose the place of a share is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// Samples of its own group.
+    Own,
+    /// Those of another group that tell as much.
+    Alike,
+    /// Those of another group.
+    Inferred,
+    /// No samples: it stands at the construct itself.
+    Construct,
+}
+
+impl Origin {
+    /// Of samples.
+    const fn of(source: &Source<'_>) -> Origin {
+        match (source.own, source.inferred) {
+            (true, _) => Origin::Own,
+            (false, false) => Origin::Alike,
+            (false, true) => Origin::Inferred,
+        }
+    }
+}
+
+impl Share {
+    /// Of a group at one stack, with as many samples; nothing at the construct itself.
+    fn at(group: Group, at: Option<(&Seen, Origin)>, nanos: u64) -> Share {
+        Share {
+            thread: group.thread,
+            tag: group.tag,
+            slice: group.slice,
+            stack: at.map_or(StackId::EMPTY, |(seen, _)| seen.stack),
+            count: at.map_or(0, |(seen, _)| seen.count),
+            presence: group.presence,
+            kernel: at.is_some_and(|(seen, _)| seen.kernel),
+            origin: at.map_or(Origin::Construct, |(_, origin)| origin),
+            nanos,
+            blame: 0.0,
+        }
+    }
+
+    /// In a mode, at its display stack there.
+    fn item(&self, tag: Tag, mode: ViewMode, (path, shown): (PathId, Shown)) -> Item {
+        let running = self.presence == Presence::Running;
+        let inferred = matches!(self.origin, Origin::Inferred | Origin::Construct);
+        Item {
+            path,
+            thread: self.thread,
+            slice: self.slice,
+            tag: self.tag,
+            context: if tag.state == State::Unknown {
+                ContextId::ROOT
+            } else {
+                tag.context
+            },
+            stack: self.stack,
+            shown,
+            presence: self.presence,
+            kernel: running && self.kernel,
+            inferred: inferred && !is_placed_in(mode, tag),
+            seconds: self.nanos as f64 / 1e9,
+            blame: self.blame,
+            samples: match self.origin {
+                Origin::Own if running => self.count,
+                _ => 0,
+            },
+        }
+    }
 }
 
 /// All thread time of a recording, shared out over its measured stacks.
@@ -106,6 +197,8 @@ pub struct Shares {
     evidence: Vec<Moment>,
     /// The stack that idle threads of a kind are usually seen at.
     idle: FxHashMap<ThreadKind, StackId>,
+    /// What the evidence tells, if it was asked already.
+    learnt: Option<Learnt>,
 }
 
 impl Shares {
@@ -114,6 +207,11 @@ impl Shares {
     /// ([`blame`]).
     pub fn folded(recording: &Recording<'_>, samples: &Samples) -> Shares {
         stream::shares(recording, samples)
+    }
+
+    /// Seconds whose place is inferred in a mode, and all seconds, without the shares themselves.
+    pub fn inferred(recording: &Recording<'_>, samples: &Samples, mode: ViewMode) -> (f64, f64) {
+        stream::inferred(recording, samples, mode)
     }
 
     /// Shares of each slice of time by itself: as many as there are distinct stacks in each, which
@@ -195,6 +293,7 @@ impl Shares {
             shares,
             evidence,
             idle,
+            learnt: None,
         }
     }
 
@@ -205,21 +304,25 @@ impl Shares {
 
     /// The shares over the display stacks of a mode. `recording` is the one they were made from.
     pub fn profile(&self, recording: &Recording<'_>, mode: ViewMode) -> Profile {
-        let evidence = self.evidence.iter().copied();
-        let mut rewriter = Rewriter::new(recording.tables, recording.symbols, evidence);
+        let Recording {
+            tables, symbols, ..
+        } = *recording;
+        let mut rewriter = match &self.learnt {
+            Some(learnt) => Rewriter::learnt(tables, symbols, learnt),
+            None => Rewriter::new(tables, symbols, self.evidence.iter().copied()),
+        };
         let mut items = Vec::with_capacity(self.shares.len());
         for share in &self.shares {
-            let thread = kind_of(recording.tables, share.group.thread);
-            let tag = tag_of(recording.tables, share.group.tag);
+            let thread = kind_of(recording.tables, share.thread);
+            let tag = tag_of(recording.tables, share.tag);
             let moment = |stack| Moment {
                 stack,
-                tag: share.group.tag,
+                tag: share.tag,
                 thread,
             };
-            let (path, shown) = match (mode, share.at) {
-                (ViewMode::Machine, Some(at)) => rewriter.machine(moment(at.stack)),
-                (ViewMode::Machine, None) => {
-                    let (path, shown) = rewriter.machine_place(share.group.tag, thread);
+            let place = match (mode, share.origin) {
+                (ViewMode::Machine, Origin::Construct) => {
+                    let (path, shown) = rewriter.machine_place(share.tag, thread);
                     match self.idle.get(&thread) {
                         Some(&stack) if shown == Shown::Idle => {
                             (rewriter.machine(moment(stack)).0, shown)
@@ -227,32 +330,11 @@ impl Shares {
                         _ => (path, shown),
                     }
                 }
-                (_, Some(at)) => rewriter.user(moment(at.stack)),
-                (_, None) => rewriter.user_place(share.group.tag, thread),
+                (ViewMode::Machine, _) => rewriter.machine(moment(share.stack)),
+                (_, Origin::Construct) => rewriter.user_place(share.tag, thread),
+                _ => rewriter.user(moment(share.stack)),
             };
-            let running = share.group.presence == Presence::Running;
-            items.push(Item {
-                path,
-                thread: share.group.thread,
-                slice: share.group.slice,
-                tag: share.group.tag,
-                context: if tag.state == State::Unknown {
-                    ContextId::ROOT
-                } else {
-                    tag.context
-                },
-                stack: share.at.map_or(StackId::EMPTY, |at| at.stack),
-                shown,
-                presence: share.group.presence,
-                kernel: running && share.at.is_some_and(|at| at.kernel),
-                inferred: share.inferred && !(mode != ViewMode::Machine && is_placed(tag)),
-                seconds: share.nanos as f64 / 1e9,
-                blame: share.blame,
-                samples: match share.at {
-                    Some(at) if share.own && running => at.count,
-                    _ => 0,
-                },
-            });
+            items.push(share.item(tag, mode, place));
         }
         Profile {
             mode,
@@ -271,6 +353,11 @@ fn kind_of(tables: &Tables, thread: ThreadId) -> ThreadKind {
 
 fn tag_of(tables: &Tables, tag: TagId) -> Tag {
     *tables.tags.get(tag.0).unwrap_or(&tables.tags.rows()[0])
+}
+
+/// Whether the event alone says the place in a mode.
+fn is_placed_in(mode: ViewMode, tag: Tag) -> bool {
+    mode != ViewMode::Machine && is_placed(tag)
 }
 
 /// Whether the event alone says the place in user mode: idleness has none, and the join barrier
@@ -387,16 +474,8 @@ impl Time {
 
 /// Adds a group's time to the shares, each stack's part by itself.
 fn share_out(group: Group, time: Time, source: &Source<'_>, shares: &mut Vec<Share>) {
-    let share = |at, nanos| Share {
-        group,
-        at,
-        inferred: source.inferred,
-        own: source.own,
-        nanos,
-        blame: 0.0,
-    };
     if source.stacks.is_empty() {
-        shares.push(share(None, time.nanos));
+        shares.push(Share::at(group, None, time.nanos));
         return;
     }
     let parts = if source.own {
@@ -404,9 +483,10 @@ fn share_out(group: Group, time: Time, source: &Source<'_>, shares: &mut Vec<Sha
     } else {
         borrowed_parts(time.nanos, source.stacks)
     };
-    for (&seen, part) in source.stacks.iter().zip(parts) {
+    let origin = Origin::of(source);
+    for (seen, part) in source.stacks.iter().zip(parts) {
         // A stack that gets nothing still has its samples.
-        shares.push(share(Some(seen), part));
+        shares.push(Share::at(group, Some((seen, origin)), part));
     }
 }
 

@@ -2,7 +2,6 @@
 
 use rustc_hash::FxHashMap;
 
-use super::digest::Count;
 use super::sleeps::Slept;
 use super::{Group, Seen, Tally};
 use crate::ids::{StackId, TagId, ThreadId};
@@ -11,8 +10,8 @@ use crate::state::Presence;
 /// What is known so far of a slice.
 #[derive(Debug, Default)]
 pub(super) struct Open {
-    /// Clock samples, by thread; each list is in the order of its keys.
-    pub(super) counts: Vec<(ThreadId, Vec<Count>)>,
+    /// Clock samples ([`super::digest::key`]), by thread, in the order of time.
+    pub(super) clock: Vec<(ThreadId, Vec<u64>)>,
     /// Samples at switches, and the sleeps that they began.
     off: FxHashMap<(Group, StackId), Tally>,
 }
@@ -22,87 +21,15 @@ impl Open {
         self.off.entry((group, stack)).or_default().add(slept);
     }
 
-    /// The groups with their stacks.
-    pub(super) fn groups(self) -> Groups {
-        let mut groups = Groups::default();
-        let mut counts = self.counts;
-        counts.sort_by_key(|&(thread, _)| thread);
-        let mut of_one: Vec<Count> = Vec::new();
-        for of_thread in counts.chunk_by(|one, other| one.0 == other.0) {
-            let sorted: &[Count] = match of_thread {
-                [(_, only)] => only,
-                several => {
-                    of_one.clear();
-                    several.iter().for_each(|(_, list)| of_one.extend(list));
-                    // A few stretches that are sorted already.
-                    of_one.sort_by_key(|count| count.key);
-                    &of_one
-                }
-            };
-            for count in sorted {
-                let group = Group {
-                    thread: of_thread[0].0,
-                    tag: count.tag(),
-                    slice: 0,
-                    presence: Presence::Running,
-                };
-                groups.push(
-                    group,
-                    Seen {
-                        stack: count.stack(),
-                        kernel: count.kernel(),
-                        count: count.count,
-                        plain: count.count,
-                        brief: 0,
-                        long: 0,
-                    },
-                );
-            }
-        }
-        let mut off: Vec<_> = self.off.into_iter().collect();
+    /// The groups of samples at switches with their stacks, in their order.
+    pub(super) fn take_off(&mut self) -> Vec<(Group, Vec<Seen>)> {
+        let mut off: Vec<_> = std::mem::take(&mut self.off).into_iter().collect();
         off.sort_unstable_by_key(|&(key, _)| key);
-        for ((group, stack), tally) in off {
-            groups.push(group, tally.seen(stack, false));
-        }
+        let groups = off.chunk_by(|one, other| one.0.0 == other.0.0);
+        let seen = |&((_, stack), tally): &((Group, StackId), Tally)| tally.seen(stack, false);
         groups
-    }
-}
-
-/// Groups of a slice, each with its stacks in their order.
-#[derive(Debug, Default)]
-pub(super) struct Groups {
-    /// Each with where its stacks end; they begin at the end of the group before.
-    ends: Vec<(Group, usize)>,
-    seen: Vec<Seen>,
-}
-
-impl Groups {
-    /// Adds to the last group or begins another one.
-    fn push(&mut self, group: Group, seen: Seen) {
-        match self.ends.last_mut() {
-            Some((known, end)) if *known == group => {
-                if let Some(last) = self.seen.last_mut()
-                    && (last.stack, last.kernel) == (seen.stack, seen.kernel)
-                {
-                    last.count += seen.count;
-                    last.plain += seen.plain;
-                    return;
-                }
-                *end += 1;
-            }
-            _ => self.ends.push((group, self.seen.len() + 1)),
-        }
-        self.seen.push(seen);
-    }
-
-    /// Each group with its stacks.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Group, &[Seen])> {
-        let mut start = 0;
-        self.ends.iter().map(move |&(group, end)| {
-            let stacks = &self.seen[start..end];
-            start = end;
-            (group, stacks)
-        })
+            .map(|of_group| (of_group[0].0.0, of_group.iter().map(seen).collect()))
+            .collect()
     }
 }
 

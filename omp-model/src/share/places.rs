@@ -15,12 +15,13 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ids::{ContextId, FrameId, StackId, TagId, ThreadId};
 use crate::state::{Presence, State};
 use crate::tables::{Tables, Tag, ThreadKind};
 
+use super::near::Kind;
 use super::roots::Roots;
 use super::{Group, Seen, kind_of, tag_of};
 
@@ -65,9 +66,19 @@ impl Donor {
         })
     }
 
-    /// Which kind it is of.
-    pub(super) const fn kind(&self) -> usize {
-        self.presence as usize + if self.long { 3 } else { 0 }
+    /// The number of a kind: of a presence, and whether of long sleeps.
+    pub(super) const fn number((presence, long): Kind) -> usize {
+        presence as usize + if long { 3 } else { 0 }
+    }
+
+    /// The kind of a number.
+    pub(super) const fn kind_of(number: usize) -> Kind {
+        let presence = match number % 3 {
+            0 => Presence::Running,
+            1 => Presence::Preempted,
+            _ => Presence::Blocked,
+        };
+        (presence, number >= 3)
     }
 }
 
@@ -109,7 +120,7 @@ impl Donors {
 
     /// Adds a donor that is none before another's time.
     fn add(&mut self, donor: Donor) {
-        self.0[donor.kind()].push(donor);
+        self.0[Donor::number((donor.presence, donor.long))].push(donor);
     }
 }
 
@@ -135,6 +146,16 @@ pub(super) struct Survey<'a> {
     outside: FxHashMap<ThreadId, Donors>,
     roots: Roots<'a>,
     idle: BTreeMap<(u8, StackId), (ThreadKind, u64)>,
+    /// What is asked of it, if that is known.
+    needs: Option<Needs>,
+}
+
+/// Time that its own thread's state has no places for: few recordings have any, and to pool all
+/// stacks for it takes much of what a report may take.
+#[derive(Debug, Default)]
+pub(super) struct Needs {
+    constructs: FxHashSet<(State, ContextId)>,
+    threads: FxHashSet<ThreadId>,
 }
 
 impl<'a> Survey<'a> {
@@ -147,7 +168,35 @@ impl<'a> Survey<'a> {
             outside: FxHashMap::default(),
             roots: Roots::new(tables),
             idle: BTreeMap::new(),
+            needs: None,
         }
+    }
+
+    /// Learns what it will be asked for, when all donors are known and before samples are added.
+    pub(super) fn asked(&mut self, wanted: impl Iterator<Item = Wanted>) {
+        let mut needs = Needs::default();
+        for Wanted { group, .. } in wanted {
+            if self.by_thread.contains_key(&(group.thread, group.tag)) {
+                continue;
+            }
+            let tag = tag_of(self.tables, group.tag);
+            if is_outside(tag) {
+                needs.threads.insert(group.thread);
+            } else {
+                needs.constructs.insert((tag.state, tag.context));
+            }
+        }
+        self.needs = Some(needs);
+    }
+
+    fn pools(&self, tag: Tag) -> bool {
+        let asked = |needs: &Needs| needs.constructs.contains(&(tag.state, tag.context));
+        !is_outside(tag) && self.needs.as_ref().is_none_or(asked)
+    }
+
+    fn has_root(&self, thread: ThreadId) -> bool {
+        let asked = |needs: &Needs| needs.threads.contains(&thread);
+        self.needs.as_ref().is_none_or(asked)
     }
 
     /// Adds a group as one that others of its thread may borrow from, in the order of time.
@@ -171,16 +220,17 @@ impl<'a> Survey<'a> {
     ) {
         let row = tag_of(self.tables, tag);
         let kind = kind_of(self.tables, thread);
-        stacks
-            .iter()
-            .for_each(|seen| self.roots.add(thread, seen.stack));
+        if self.has_root(thread) {
+            let roots = &mut self.roots;
+            stacks.iter().for_each(|seen| roots.add(thread, seen.stack));
+        }
         if row.state == State::Idle {
             for seen in stacks {
                 let count = self.idle.entry((kind as u8, seen.stack));
                 count.or_insert((kind, 0)).1 += u64::from(seen.count);
             }
         }
-        if !is_outside(row) {
+        if self.pools(row) {
             self.by_kind.add((tag, kind), presence, stacks);
             let key = (row.state, row.context, row.place, kind);
             self.by_context.add(key, presence, stacks);
@@ -189,8 +239,10 @@ impl<'a> Survey<'a> {
 
     /// Adds a thread's state that has time.
     pub(super) fn time(&mut self, thread: ThreadId, tag: TagId) {
-        self.roots
-            .add_context(thread, tag_of(self.tables, tag).context);
+        if self.has_root(thread) {
+            let context = tag_of(self.tables, tag).context;
+            self.roots.add_context(thread, context);
+        }
     }
 
     /// What all of that comes to.
@@ -243,7 +295,7 @@ fn in_construct(tag: Tag) -> bool {
 }
 
 /// The heaviest stacks, in the order of stacks.
-fn heaviest(mut stacks: Vec<Seen>) -> Vec<Seen> {
+pub(super) fn heaviest(mut stacks: Vec<Seen>) -> Vec<Seen> {
     if stacks.len() > BORROWED {
         stacks.select_nth_unstable_by_key(BORROWED, |s| {
             (std::cmp::Reverse(s.count), s.stack, s.kernel)

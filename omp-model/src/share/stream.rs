@@ -19,18 +19,18 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::blame::{self, Causes, Role};
 use super::digest::Digest;
-use super::near::Near;
-use super::open::Open;
-use super::places::{Donor, Places, Survey, Wanted, is_outside};
+use super::lane::{Lane, Spot, Sum};
+use super::open::{Open, Times};
+use super::places::{Places, Survey, Wanted, is_outside};
 use super::sleeps::{MARGIN, Sleeps, Slept};
-use super::spots::{Spot, Spots, Sum};
 use super::timed::Timed;
 use super::{
-    Group, Recording, Seen, Share, Shares, Time, borrowed_parts, kind_of, own_parts, tag_of,
+    Group, Origin, Recording, Seen, Share, Shares, Time, borrowed_parts, is_placed_in, kind_of,
+    own_parts, tag_of,
 };
 use crate::experiment::Samples;
 use crate::ids::{Nanos, StackId, TagId, ThreadId};
-use crate::profile::Shown;
+use crate::profile::{Shown, ViewMode};
 use crate::rewrite::{Moment, Rewriter};
 use crate::rows::{SLICE, Sample};
 use crate::state::Presence;
@@ -47,8 +47,24 @@ pub(super) fn shares(recording: &Recording<'_>, samples: &Samples) -> Shares {
     }
 }
 
+/// Seconds whose place is inferred in a mode, and all seconds. That hangs on which groups have
+/// samples and not on where those stand, so stacks are taken for one and the same.
+pub(super) fn inferred(recording: &Recording<'_>, samples: &Samples, mode: ViewMode) -> (f64, f64) {
+    scan(recording, samples, Known::default(), Digest::of_states).inferred(mode)
+}
+
 /// The shares, or what has to be known for them of time that borrows its places.
 fn pass(recording: &Recording<'_>, samples: &Samples, known: Known) -> Result<Shares, Known> {
+    scan(recording, samples, known, Digest::of).finish()
+}
+
+/// Goes through all samples.
+fn scan<'a>(
+    recording: &'a Recording<'a>,
+    samples: &Samples,
+    known: Known,
+    digest: fn(&[Sample]) -> Digest,
+) -> Stream<'a> {
     let mut stream = Stream::new(recording, known);
     let index = samples.index();
     // The earliest time that this frame or a later one begins at.
@@ -56,18 +72,18 @@ fn pass(recording: &Recording<'_>, samples: &Samples, known: Known) -> Result<Sh
     for (at, frame) in index.iter().enumerate().rev() {
         begins[at] = begins[at + 1].min(frame.first.0);
     }
-    samples.in_order(Digest::of, |frame, digest| {
+    samples.in_order(digest, |frame, digest| {
         stream.add(digest);
         stream.close_before(begins[frame + 1]);
     });
-    if !stream.late {
-        return stream.finish();
+    if stream.late {
+        // Times within a thread's frame went backwards, which no recording of ours has: nothing is
+        // closed before everything was seen.
+        stream = Stream::new(recording, stream.known);
+        samples.in_order(digest, |_, digest| stream.add(digest));
     }
-    // Times within a thread's frame went backwards, which no recording of ours has: nothing is
-    // closed before everything was seen.
-    let mut stream = Stream::new(recording, stream.known);
-    samples.in_order(Digest::of, |_, digest| stream.add(digest));
-    stream.finish()
+    stream.close_all();
+    stream
 }
 
 /// What only a pass over all samples tells.
@@ -84,6 +100,7 @@ struct Known {
 struct Roles {
     works: u64,
     waits: u64,
+    contends: u64,
 }
 
 impl Roles {
@@ -91,14 +108,27 @@ impl Roles {
         match role {
             Some(Role::Works) => self.works += nanos,
             Some(Role::Waits) => self.waits += nanos,
+            Some(Role::Contends) => self.contends += nanos,
             None => {}
         }
     }
 
-    fn each(self) -> [(Option<Role>, u64); 2] {
+    /// The same parts of a time.
+    fn of(self, nanos: u64, count: u64) -> Roles {
+        let part =
+            |samples: u64| (u128::from(nanos) * u128::from(samples) / u128::from(count)) as u64;
+        Roles {
+            works: part(self.works),
+            waits: part(self.waits),
+            contends: part(self.contends),
+        }
+    }
+
+    fn each(self) -> [(Option<Role>, u64); 3] {
         [
             (Some(Role::Works), self.works),
             (Some(Role::Waits), self.waits),
+            (Some(Role::Contends), self.contends),
         ]
     }
 }
@@ -110,8 +140,25 @@ struct Borrower {
     nanos: u64,
     /// What it was taken to be when its slice was closed.
     roles: Roles,
-    /// What a second of its work is charged with, in seconds.
-    rate: f64,
+    charge: Charge,
+}
+
+/// What a second of a group's time is charged with, in seconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Charge {
+    /// Of what is work.
+    work: f64,
+    /// Of all of it: by those that waited for this thread.
+    owed: f64,
+}
+
+impl Charge {
+    fn of(self, role: Option<Role>) -> f64 {
+        match role {
+            Some(Role::Works) => self.work + self.owed,
+            _ => self.owed,
+        }
+    }
 }
 
 /// The pass.
@@ -125,15 +172,14 @@ struct Stream<'a> {
     /// The states that threads have time in.
     states: FxHashSet<(ThreadId, TagId)>,
     open: BTreeMap<u32, Open>,
+    /// By thread.
+    lanes: Vec<Lane>,
     /// Slices below are closed.
     closed: u32,
     /// Whether a sample came for a closed slice.
     late: bool,
-    spots: Spots,
-    /// The parts of the groups of the slice that is being closed: at which sum, and how much.
-    parts: Vec<(u32, u64)>,
-    near: FxHashMap<(ThreadId, TagId), Near>,
-    outside: FxHashMap<ThreadId, Near>,
+    /// The clock samples of the slice that is being closed, as numbers of sums.
+    numbers: Vec<u32>,
     borrowers: Vec<Borrower>,
     /// What a state alone is shown as.
     roles: FxHashMap<(TagId, ThreadKind), Shown>,
@@ -149,17 +195,15 @@ impl<'a> Stream<'a> {
                 recording.symbols,
                 known.evidence.iter().copied(),
             ),
-            causes: Causes::new(recording.tables, recording.intervals),
+            causes: Causes::new(recording),
             sleeps: Sleeps::new(recording.intervals),
             timed: Timed::new(recording.sums),
             states: FxHashSet::default(),
             open: BTreeMap::new(),
+            lanes: Vec::new(),
             closed: 0,
             late: false,
-            spots: Spots::default(),
-            parts: Vec::new(),
-            near: FxHashMap::default(),
-            outside: FxHashMap::default(),
+            numbers: Vec::new(),
             borrowers: Vec::new(),
             roles: FxHashMap::default(),
             known,
@@ -170,9 +214,9 @@ impl<'a> Stream<'a> {
         let mut start = 0;
         for run in &digest.runs {
             self.late |= run.slice < self.closed;
-            let counts = digest.counts[start..run.end].to_vec();
+            let keys = digest.keys[start..run.end].to_vec();
             let open = self.open.entry(run.slice).or_default();
-            open.counts.push((run.thread, counts));
+            open.clock.push((run.thread, keys));
             start = run.end;
         }
         for sample in digest.switches {
@@ -212,79 +256,61 @@ impl<'a> Stream<'a> {
         });
         let listed = self.sleeps.listed_upto(slice);
         let listed_of = |group: Group| listed.get(&group).copied().unwrap_or(0);
-        let mut borrowing: Vec<(Wanted, u64)> = Vec::new();
+        let mut borrowing: Vec<(Wanted, u64, f64)> = Vec::new();
         let mut times = self.timed.take(slice);
         let states = times.0.iter().map(|(group, _)| (group.thread, group.tag));
         self.states.extend(states);
-        let groups = self.open.remove(&slice).unwrap_or_default().groups();
+        let mut open = self.open.remove(&slice).unwrap_or_default();
         let mut moments = FxHashMap::<u32, blame::Moment>::default();
         let mut placed: Vec<Placed> = Vec::new();
-        self.parts.clear();
-        let period = self.recording.header.sampling.period_us * 1000.0;
-        for (group, stacks) in groups.iter() {
-            let group = Group { slice, ..group };
-            let known = times.of(group);
-            let nanos = match known {
-                Some(known) => std::mem::take(known),
-                None if self.is_counted(group) => {
-                    let samples: u64 = stacks.iter().map(|seen| u64::from(seen.count)).sum();
-                    (samples as f64 * period).round() as u64
-                }
-                None => 0,
-            };
-            let mut time = Time {
+        let mut off: Vec<Off> = Vec::new();
+        for ticks in self.clock_groups(slice, std::mem::take(&mut open.clock)) {
+            let group = ticks.group;
+            let count = ticks.numbers.len();
+            let nanos = self.time_of(group, count, &mut times);
+            let owed = self.causes.owed(group, nanos as f64 / 1e9);
+            let roles = ticks.roles.of(nanos, count as u64);
+            add_to(&mut moments, &self.causes, (group, nanos, owed), roles);
+            placed.push(Placed {
                 nanos,
-                listed: listed_of(group),
-            };
-            let unseen = time.take_unseen(tag_of(self.recording.tables, group.tag), stacks);
+                owed,
+                ..ticks
+            });
+        }
+        for (group, stacks) in open.take_off() {
+            let group = Group { slice, ..group };
+            let nanos = times.of(group).map_or(0, std::mem::take);
+            let listed = listed_of(group);
+            let owed = self.causes.owed(group, nanos as f64 / 1e9);
+            let mut time = Time { nanos, listed };
+            let unseen = time.take_unseen(tag_of(self.recording.tables, group.tag), &stacks);
             if unseen > 0 {
-                borrowing.push((Wanted { group, long: true }, unseen));
+                borrowing.push((Wanted { group, long: true }, unseen, owed));
             }
-            let rows = self.place(group, time, stacks);
-            let moment = moments
-                .entry(self.causes.process(group.thread))
-                .or_default();
-            for (role, nanos) in rows.roles.each() {
-                moment.add(role, group.thread, group.tag, nanos as f64 / 1e9);
-            }
-            placed.push(rows);
-            for donor in Donor::of(group, stacks) {
-                if self.is_outside(group) {
-                    let near = self.outside.entry(group.thread).or_default();
-                    near.donor(donor.clone());
-                }
-                let near = self.near.entry((group.thread, group.tag)).or_default();
-                near.donor(donor);
+            let (roles, parts) = self.place(group, time, &stacks);
+            add_to(&mut moments, &self.causes, (group, time.nanos, owed), roles);
+            if owed > 0.0 {
+                off.push(Off { group, parts, owed });
             }
         }
         borrowing.extend(times.left().map(|(group, nanos)| {
             let listed = listed_of(group);
             let long = Time { nanos, listed }.is_long();
-            (Wanted { group, long }, nanos)
+            let owed = self.causes.owed(group, nanos as f64 / 1e9);
+            (Wanted { group, long }, nanos, owed)
         }));
         let first = self.borrowers.len();
-        for (wanted, nanos) in borrowing {
+        for (wanted, nanos, owed) in borrowing {
             let group = wanted.group;
             let roles = self.roles_of(group, nanos);
-            let moment = moments
-                .entry(self.causes.process(group.thread))
-                .or_default();
-            for (role, nanos) in roles.each() {
-                moment.add(role, group.thread, group.tag, nanos as f64 / 1e9);
-            }
-            if self.is_outside(group) {
-                self.outside
-                    .entry(group.thread)
-                    .or_default()
-                    .borrower(slice);
-            }
-            let near = self.near.entry((group.thread, group.tag)).or_default();
-            near.borrower(slice);
+            add_to(&mut moments, &self.causes, (group, nanos, owed), roles);
+            let is_outside = self.is_outside(group);
+            self.lane(group.thread).ask(slice, group.tag, is_outside);
             self.borrowers.push(Borrower {
                 wanted,
                 nanos,
                 roles,
-                rate: 0.0,
+                charge: Charge { work: 0.0, owed },
             });
         }
         let mut rates = FxHashMap::<(ThreadId, TagId), f64>::default();
@@ -292,24 +318,31 @@ impl<'a> Stream<'a> {
             let of_moment = self.causes.rates(slice, moment);
             rates.extend(of_moment.map(|(thread, tag, rate)| ((thread, tag), rate)));
         }
-        let rate = |group: Group| {
-            rates
-                .get(&(group.thread, group.tag))
-                .copied()
-                .unwrap_or(0.0)
+        let causes = &self.causes;
+        let charge = |group: Group, owed: f64| {
+            let work = rates.get(&(group.thread, group.tag));
+            let moment = moments.get(&causes.process(group.thread));
+            Charge {
+                work: work.copied().unwrap_or(0.0),
+                owed: owed * moment.map_or(0.0, blame::Moment::part_of_owed),
+            }
         };
-        for rows in &placed {
-            let rate = rate(rows.group);
-            let parts = &self.parts[rows.parts.clone()];
-            for &(at, nanos) in parts.iter().filter(|_| rate > 0.0) {
-                let sum = &mut self.spots.sums[at as usize];
-                if sum.role == Some(Role::Works) {
-                    sum.blame += nanos as f64 / 1e9 * rate;
-                }
+        for ticks in &placed {
+            let charge = charge(ticks.group, ticks.owed);
+            let lane = &mut self.lanes[ticks.group.thread.index()];
+            let numbers = &self.numbers[ticks.numbers.clone()];
+            lane.share_out(numbers, ticks.nanos, |role| charge.of(role));
+        }
+        for stacks in &off {
+            let charge = charge(stacks.group, stacks.owed);
+            let lane = &mut self.lanes[stacks.group.thread.index()];
+            for &(number, nanos) in &stacks.parts {
+                let sum = &mut lane.sums[number as usize];
+                sum.blame += nanos as f64 / 1e9 * charge.of(sum.role);
             }
         }
         for borrower in &mut self.borrowers[first..] {
-            borrower.rate = rate(borrower.wanted.group);
+            borrower.charge = charge(borrower.wanted.group, borrower.charge.owed);
         }
         self.closed = self.closed.max(slice + 1);
     }
@@ -325,39 +358,104 @@ impl<'a> Stream<'a> {
         !measured.contains(&group.thread) && group.presence == Presence::Running
     }
 
-    /// Adds a group's time to the sums of its stacks.
-    fn place(&mut self, group: Group, time: Time, stacks: &[Seen]) -> Placed {
+    fn lane(&mut self, thread: ThreadId) -> &mut Lane {
+        if self.lanes.len() <= thread.index() {
+            self.lanes.resize_with(thread.index() + 1, Lane::default);
+        }
+        &mut self.lanes[thread.index()]
+    }
+
+    /// The groups of a slice's clock samples, which are offered to time without any; those of each
+    /// thread in the order of states.
+    fn clock_groups(&mut self, slice: u32, mut clock: Vec<(ThreadId, Vec<u64>)>) -> Vec<Placed> {
+        clock.sort_by_key(|&(thread, _)| thread);
+        self.numbers.clear();
+        let tables = self.recording.tables;
+        let mut groups = Vec::new();
+        for of_thread in clock.chunk_by(|one, other| one.0 == other.0) {
+            let thread = of_thread[0].0;
+            self.lane(thread);
+            let (lane, rewriter) = (&mut self.lanes[thread.index()], &mut self.rewriter);
+            let keys = of_thread.iter().flat_map(|(_, keys)| keys.iter().copied());
+            let role = role_in(rewriter, kind_of(tables, thread));
+            let mut start = self.numbers.len();
+            for ticks in lane.sort((thread, slice), keys, role, &mut self.numbers) {
+                let numbers = start..start + ticks.count as usize;
+                start = numbers.end;
+                let group = Group {
+                    thread,
+                    tag: ticks.tag,
+                    slice,
+                    presence: Presence::Running,
+                };
+                let is_outside = is_outside(tag_of(tables, ticks.tag));
+                let places = self.numbers[numbers.clone()].iter();
+                let places = places.map(|&number| (number, 1));
+                lane.offer(group, false, is_outside, places);
+                let mut roles = Roles::default();
+                for (role, count) in ticks.roles {
+                    roles.add(role, u64::from(count));
+                }
+                groups.push(Placed {
+                    group,
+                    numbers,
+                    roles,
+                    nanos: 0,
+                    owed: 0.0,
+                });
+            }
+        }
+        groups
+    }
+
+    /// The time of a group of so many clock samples, which is taken.
+    fn time_of(&self, group: Group, samples: usize, times: &mut Times) -> u64 {
+        match times.of(group) {
+            Some(known) => std::mem::take(known),
+            None if self.is_counted(group) => {
+                let period = self.recording.header.sampling.period_us * 1000.0;
+                (samples as f64 * period).round() as u64
+            }
+            None => 0,
+        }
+    }
+
+    /// Adds time off the CPU to the sums of its stacks, and offers them to time without any. None
+    /// of it is work. Returns what it is to the others, and the part of each sum.
+    fn place(&mut self, group: Group, time: Time, stacks: &[Seen]) -> (Roles, Vec<(u32, u64)>) {
         let parts = match time.nanos {
             0 => vec![0; stacks.len()],
             _ => own_parts(time, stacks),
         };
-        let first = self.parts.len();
         let mut roles = Roles::default();
-        let rewriter = &mut self.rewriter;
-        let kind = kind_of(self.recording.tables, group.thread);
+        let tables = self.recording.tables;
+        self.lane(group.thread);
+        let lane = &mut self.lanes[group.thread.index()];
+        let mut role = role_in(&mut self.rewriter, kind_of(tables, group.thread));
+        let mut placed = Vec::with_capacity(stacks.len());
         for (seen, part) in stacks.iter().zip(parts) {
-            let at = self.spots.at(Spot::of(group, seen), || {
-                let shown = rewriter.shown(Moment {
-                    stack: seen.stack,
-                    tag: group.tag,
-                    thread: kind,
-                });
-                Role::of(group.presence, shown)
-            });
-            let sum = &mut self.spots.sums[at as usize];
-            sum.seen += seen.count;
+            let number = lane.at(group.thread, Spot::of(group, seen), &mut role);
+            let sum = &mut lane.sums[number as usize];
+            sum.samples += seen.count;
             if time.nanos > 0 {
                 sum.count += seen.count;
             }
             sum.nanos += part;
             roles.add(sum.role, part);
-            self.parts.push((at, part));
+            placed.push((number, part));
         }
-        Placed {
-            group,
-            parts: first..self.parts.len(),
-            roles,
+        let is_outside = is_outside(tag_of(tables, group.tag));
+        for long in [false, true] {
+            let both = stacks.iter().zip(&placed);
+            let places = both.filter(|(seen, _)| (seen.long > 0) == long);
+            let mut places = places
+                .map(|(seen, &(number, _))| (number, seen.count))
+                .peekable();
+            if places.peek().is_some() {
+                lane.offer(group, long, is_outside, places);
+            }
         }
+        (roles, placed)
     }
 
     /// What time of a group without samples is to the others, as far as is known by now.
@@ -382,17 +480,16 @@ impl<'a> Stream<'a> {
     /// From now on what a thread did is told by all of the evidence. Returns whether that makes no
     /// difference to what was charged.
     fn learn(&mut self, evidence: &[Moment], sums: &[Sum]) -> bool {
-        let Recording {
-            tables, symbols, ..
-        } = *self.recording;
-        self.rewriter = Rewriter::new(tables, symbols, evidence.iter().copied());
-        sums.iter().all(|sum| {
+        let tables = self.recording.tables;
+        let differs = self.rewriter.relearn(evidence);
+        let mut concerned = sums.iter().filter(|sum| differs(sum.tag));
+        concerned.all(|sum| {
             let shown = self.rewriter.shown(Moment {
-                stack: sum.spot.stack,
-                tag: sum.spot.tag,
-                thread: kind_of(tables, sum.spot.thread),
+                stack: sum.stack,
+                tag: sum.tag,
+                thread: kind_of(tables, sum.thread),
             });
-            sum.role == Role::of(sum.spot.presence, shown)
+            sum.role == Role::of(sum.presence, shown)
         })
     }
 
@@ -407,7 +504,7 @@ impl<'a> Stream<'a> {
             wanted,
             nanos,
             roles: taken,
-            rate,
+            charge,
         } in &self.borrowers
         {
             let source = places.of(wanted);
@@ -420,9 +517,7 @@ impl<'a> Stream<'a> {
                 roles.add(role, part);
                 let sum = sums.entry((folded, at, source.inferred)).or_default();
                 sum.0 += part;
-                if role == Some(Role::Works) {
-                    sum.1 += part as f64 / 1e9 * rate;
-                }
+                sum.1 += part as f64 / 1e9 * charge.of(role);
             };
             if source.stacks.is_empty() {
                 let (_, shown) = self.rewriter.user_place(group.tag, thread);
@@ -448,36 +543,77 @@ impl<'a> Stream<'a> {
         self.known.groups = found;
         let mut sums: Vec<_> = sums.into_iter().collect();
         sums.sort_unstable_by_key(|&((group, at, inferred), _)| (group, at, Reverse(inferred)));
-        let share = |((group, at, inferred), (nanos, blame)): (Key, (u64, f64))| Share {
-            group,
-            at: at.map(|(stack, kernel)| Seen {
-                stack,
-                kernel,
-                count: 0,
-                plain: 0,
-                brief: 0,
-                long: 0,
-            }),
-            inferred,
-            own: false,
-            nanos,
-            blame,
+        let share = |((group, at, inferred), (nanos, blame)): (Key, (u64, f64))| {
+            let origin = match inferred {
+                true => Origin::Inferred,
+                false => Origin::Alike,
+            };
+            let seen = at.map(|(stack, kernel)| Seen::none(stack, kernel));
+            Share {
+                blame,
+                ..Share::at(group, seen.as_ref().map(|seen| (seen, origin)), nanos)
+            }
         };
         Ok(sums.into_iter().map(share).collect())
     }
 
-    fn finish(mut self) -> Result<Shares, Known> {
+    fn close_all(&mut self) {
         while let Some(slice) = self.next_slice() {
             self.close(slice);
         }
+    }
+
+    /// What places borrowed time stands at.
+    fn survey(&mut self) -> Survey<'a> {
+        let mut survey = Survey::new(self.recording.tables);
+        for (thread, lane) in (0..).map(ThreadId).zip(&mut self.lanes) {
+            for (tag, near) in lane.take_near() {
+                let kept = near.into_kept();
+                kept.for_each(|donor| survey.donor(thread, tag, donor));
+            }
+            let kept = std::mem::take(&mut lane.outside).into_kept();
+            kept.for_each(|donor| survey.outside(thread, donor));
+        }
+        survey.asked(self.borrowers.iter().map(|borrower| borrower.wanted));
+        let mut states: Vec<_> = std::mem::take(&mut self.states).into_iter().collect();
+        states.sort_unstable();
+        for (thread, tag) in states {
+            survey.time(thread, tag);
+        }
+        survey
+    }
+
+    fn inferred(mut self, mode: ViewMode) -> (f64, f64) {
+        let places = self.survey().places();
+        let sums = self.lanes.iter().flat_map(|lane| &lane.sums);
+        let measured: u64 = sums.map(|sum| sum.nanos).sum();
+        let (mut inferred, mut total) = (0, measured);
+        for borrower in &self.borrowers {
+            let tag = tag_of(self.recording.tables, borrower.wanted.group.tag);
+            total += borrower.nanos;
+            if places.of(borrower.wanted).inferred && !is_placed_in(mode, tag) {
+                inferred += borrower.nanos;
+            }
+        }
+        (inferred as f64 / 1e9, total as f64 / 1e9)
+    }
+
+    fn finish(mut self) -> Result<Shares, Known> {
         let tables = self.recording.tables;
-        let sums = std::mem::take(&mut self.spots).sorted();
-        let mut survey = Survey::new(tables);
-        let state = |sum: &Sum| (sum.spot.thread, sum.spot.tag, sum.spot.presence);
-        let mut evidence = FxHashSet::default();
+        let mut survey = self.survey();
+        let count = self.lanes.iter().map(|lane| lane.sums.len()).sum();
+        let mut sums: Vec<Sum> = Vec::with_capacity(count);
+        // Each thread's are freed before the next one's are moved.
+        for lane in std::mem::take(&mut self.lanes) {
+            sums.extend(lane.into_sums());
+        }
+        let state = |sum: &Sum| (sum.thread, sum.tag, sum.presence);
+        let mut stacks: Vec<Seen> = Vec::new();
+        let mut evidence: Vec<Moment> = Vec::with_capacity(sums.len());
         for of_state in sums.chunk_by(|one, other| state(one) == state(other)) {
             let (thread, tag, presence) = state(&of_state[0]);
-            let stacks: Vec<Seen> = of_state.iter().map(|sum| sum.spot.seen(sum.seen)).collect();
+            stacks.clear();
+            stacks.extend(of_state.iter().map(|sum| sum.seen(sum.samples)));
             survey.samples(thread, tag, presence, &stacks);
             evidence.extend(stacks.iter().map(|seen| Moment {
                 stack: seen.stack,
@@ -485,61 +621,79 @@ impl<'a> Stream<'a> {
                 thread: kind_of(tables, thread),
             }));
         }
-        let mut states: Vec<_> = std::mem::take(&mut self.states).into_iter().collect();
-        states.sort_unstable();
-        for (thread, tag) in states {
-            survey.time(thread, tag);
-        }
-        let mut near: Vec<_> = std::mem::take(&mut self.near).into_iter().collect();
-        near.sort_unstable_by_key(|&(key, _)| key);
-        for ((thread, tag), near) in near {
-            for donor in near.into_kept() {
-                survey.donor(thread, tag, donor);
-            }
-        }
-        for (thread, near) in std::mem::take(&mut self.outside) {
-            let kept = near.into_kept();
-            kept.for_each(|donor| survey.outside(thread, donor));
-        }
         let places = survey.places();
-        let mut shares: Vec<Share> = sums
-            .iter()
-            .filter(|sum| sum.nanos > 0 || sum.count > 0)
-            .map(|sum| Share {
-                group: sum.spot.group(),
-                at: Some(sum.spot.seen(sum.count)),
-                inferred: false,
-                own: true,
-                nanos: sum.nanos,
-                blame: sum.blame,
-            })
-            .collect();
-        let mut evidence: Vec<Moment> = evidence.into_iter().collect();
         evidence.sort_unstable_by_key(|m| (m.stack, m.tag, m.thread as u8));
+        evidence.dedup();
         let right = self.learn(&evidence, &sums);
-        match self.borrowed(&places) {
-            Ok(borrowed) if right => shares.extend(borrowed),
+        let borrowed = match self.borrowed(&places) {
+            Ok(borrowed) if right => borrowed,
             Ok(_) => {
                 let groups = std::mem::take(&mut self.known.groups);
                 return Err(Known { groups, evidence });
             }
             Err(groups) => return Err(Known { groups, evidence }),
-        }
+        };
+        // In the memory of the sums.
+        let mut shares: Vec<Share> = sums
+            .into_iter()
+            .filter(|sum| sum.nanos > 0 || sum.count > 0)
+            .map(Sum::share)
+            .collect();
+        shares.extend(borrowed);
         Ok(Shares {
             shares,
             evidence,
             idle: places.idle().clone(),
+            learnt: Some(self.rewriter.what_was_learnt()),
         })
     }
 }
 
-/// The parts of a group's time.
+/// Clock samples of a group, and its time.
 struct Placed {
     group: Group,
-    /// Which of [`Stream::parts`].
-    parts: Range<usize>,
-    /// Its time by what it is to the others.
+    /// Which of [`Stream::numbers`].
+    numbers: Range<usize>,
+    /// How many are of each role.
     roles: Roles,
+    nanos: u64,
+    /// What a second of it is owed.
+    owed: f64,
+}
+
+/// Time of a group off the CPU, during which others waited for its thread.
+struct Off {
+    group: Group,
+    /// Sums, and how many nanoseconds of it each has.
+    parts: Vec<(u32, u64)>,
+    /// What a second of it is owed.
+    owed: f64,
+}
+
+/// Adds a group's time, and what a second of it is owed, to what its process did in its slice.
+fn add_to(
+    moments: &mut FxHashMap<u32, blame::Moment>,
+    causes: &Causes<'_>,
+    (group, nanos, owed): (Group, u64, f64),
+    roles: Roles,
+) {
+    let moment = moments.entry(causes.process(group.thread)).or_default();
+    moment.owed += owed * nanos as f64 / 1e9;
+    for (role, nanos) in roles.each() {
+        moment.add(role, group.thread, group.tag, nanos as f64 / 1e9);
+    }
+}
+
+/// Tells what a thread of a kind is to the others at a spot.
+fn role_in(rewriter: &mut Rewriter<'_>, thread: ThreadKind) -> impl FnMut(Spot) -> Option<Role> {
+    move |spot| {
+        let shown = rewriter.shown(Moment {
+            stack: spot.stack(),
+            tag: spot.tag(),
+            thread,
+        });
+        Role::of(spot.presence(), shown)
+    }
 }
 
 fn group_of(sample: &Sample) -> Group {

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use crate::header::Header;
-use crate::profile::Profile;
+use crate::metrics::Metric;
+use crate::profile::{Item, Profile};
+use crate::rows::Blame;
 
 /// The share above which a loss is worth a line under every view.
 pub const WORTH_TELLING: f64 = 0.01;
@@ -39,11 +41,18 @@ pub enum Notice {
         /// All.
         stacks: u64,
     },
+    /// Waits for mutexes that are charged to no holder ([`crate::share::blame`]).
+    Ownerless {
+        /// Of them.
+        seconds: f64,
+        /// Of all waits for mutexes.
+        total: f64,
+    },
 }
 
-/// The notices that a view of this profile needs.
-pub fn notices(header: &Header, profile: &Profile) -> Vec<Notice> {
-    let (inferred, total) = inferred_seconds(profile);
+/// The notices that a view needs of time of which so many seconds were inferred, of how many in
+/// all ([`inferred_seconds`]).
+pub fn notices(header: &Header, (inferred, total): (f64, f64)) -> Vec<Notice> {
     let losses = &header.losses;
     let cut = losses.stacks_cut.iter().map(|(_, count)| count).sum();
     let candidates = [
@@ -70,6 +79,30 @@ pub fn notices(header: &Header, profile: &Profile) -> Vec<Notice> {
         .collect()
 }
 
+/// What must be known of the blame in a whole recording: the waits that nobody is known to have
+/// caused, if they are worth telling.
+pub fn ownerless(profile: &Profile, blames: &[Blame]) -> Option<Notice> {
+    let mutexes = [
+        Metric::Lock,
+        Metric::Critical,
+        Metric::Ordered,
+        Metric::Atomic,
+    ];
+    let waited = |item: &Item| {
+        mutexes
+            .map(|metric| metric.seconds(item))
+            .iter()
+            .sum::<f64>()
+    };
+    let total: f64 = profile.items.iter().map(waited).sum();
+    let owed: f64 = blames.iter().map(|blame| blame.time.seconds()).sum();
+    let notice = Notice::Ownerless {
+        seconds: (total - owed).max(0.0),
+        total,
+    };
+    (notice.share() > WORTH_TELLING).then_some(notice)
+}
+
 /// Seconds whose place was inferred, and all seconds.
 pub fn inferred_seconds(profile: &Profile) -> (f64, f64) {
     profile
@@ -85,7 +118,9 @@ impl Notice {
     /// The part of the whole that is concerned, 0 to 1.
     pub fn share(&self) -> f64 {
         let (part, whole) = match *self {
-            Notice::Inferred { seconds, total } => (seconds, total),
+            Notice::Inferred { seconds, total } | Notice::Ownerless { seconds, total } => {
+                (seconds, total)
+            }
             Notice::SamplesLost { lost, taken } | Notice::OmpRecordsLost { lost, taken } => {
                 (lost as f64, (lost + taken) as f64)
             }
@@ -117,6 +152,11 @@ impl fmt::Display for Notice {
             Notice::StacksCut { cut, .. } => write!(
                 f,
                 "{percent:.1} % of the stacks ({cut}) are incomplete: header says why"
+            ),
+            Notice::Ownerless { seconds, .. } => write!(
+                f,
+                "{percent:.1} % of the waiting for locks and the like ({seconds:.3} s) has no \
+                 holder that is known: whatever ran meanwhile is blamed for it"
             ),
         }
     }

@@ -8,12 +8,15 @@ use crate::profile::{Profile, Shown};
 use crate::tables::{Tables, ThreadKind};
 
 /// Whether the program used OpenMP: a runtime has seen a thread, or a stack lies in one.
-pub fn uses_openmp(tables: &Tables, profile: &Profile) -> bool {
+pub fn uses_openmp<'a>(tables: &Tables, profile: impl FnOnce() -> &'a Profile) -> bool {
     tables
         .threads
         .iter()
         .any(|thread| thread.kind != ThreadKind::Outside)
-        || profile.items.iter().any(|item| item.shown != Shown::Serial)
+        || profile()
+            .items
+            .iter()
+            .any(|item| item.shown != Shown::Serial)
 }
 
 /// Where the time of all threads went.

@@ -7,7 +7,7 @@ use super::functions::functions;
 use super::lines::lines;
 use super::names::{NameForm, NameStyle, Names, unqualified, without_parameters};
 use super::neighbours::{Neighbours, callers_callees};
-use super::notices::{Notice, notices};
+use super::notices::{Notice, inferred_seconds, notices};
 use super::threads::threads;
 use super::*;
 use crate::header::Header;
@@ -338,7 +338,7 @@ fn notices_speak_above_one_percent() {
     header.losses.samples = 5;
     header.losses.omp_taken = 50;
     header.losses.omp_lost = 50;
-    let found = notices(&header, &written.profile);
+    let found = notices(&header, inferred_seconds(&written.profile));
     let expected = [
         Notice::Inferred {
             seconds: 3.0,

@@ -6,9 +6,9 @@ use std::fmt;
 use rustc_hash::FxHashMap;
 
 use super::notices::WORTH_TELLING;
-use crate::experiment::Sums;
+use crate::experiment::{Ran, Sums};
 use crate::ids::ThreadId;
-use crate::rows::{Sample, Sum};
+use crate::rows::Sum;
 use crate::state::Presence;
 use crate::tables::{RuntimeKind, Tables, ThreadKind};
 
@@ -38,12 +38,9 @@ pub enum Warning {
     },
 }
 
-/// The warnings of a recording; `samples` are all of them, in any order.
-pub fn warnings(
-    tables: &Tables,
-    sums: &Sums,
-    samples: impl IntoIterator<Item = Sample>,
-) -> Vec<Warning> {
+/// The warnings of a recording on a machine whose program was given `cpus` CPUs; `ran` tells of
+/// all its samples.
+pub fn warnings(tables: &Tables, sums: &Sums, ran: &Ran, cpus: u32) -> Vec<Warning> {
     let waits = |sum: &Sum| {
         let tag = tables.tags.get(sum.tag.0);
         tag.is_some_and(|tag| tag.state.is_wait())
@@ -73,7 +70,7 @@ pub fn warnings(
             variables,
         });
     }
-    for (cpu, threads) in shared_cpus(tables, samples) {
+    for (cpu, threads) in shared_cpus(tables, ran, cpus) {
         let seconds: f64 = threads.iter().filter_map(|thread| spun.get(thread)).sum();
         if seconds > WORTH_TELLING * total {
             let tid = |thread: &ThreadId| tables.threads.get(thread.index()).map(|row| row.tid);
@@ -99,37 +96,23 @@ fn variables(tables: &Tables) -> &'static str {
 }
 
 /// CPUs that several threads of one team's kind were bound to: each of them ran nowhere else, by
-/// so many samples, while it ran elsewhere that others did.
-fn shared_cpus(
-    tables: &Tables,
-    samples: impl IntoIterator<Item = Sample>,
-) -> Vec<(u16, Vec<ThreadId>)> {
-    const ENOUGH: u32 = 50;
-    let mut ran: BTreeMap<ThreadId, (Option<u16>, u32)> = BTreeMap::new();
-    let mut cpus: Vec<u16> = Vec::new();
-    for sample in samples {
-        let (only, count) = ran.entry(sample.thread).or_insert((Some(sample.cpu), 0));
-        *count += 1;
-        if *only != Some(sample.cpu) {
-            *only = None;
-        }
-        if !cpus.contains(&sample.cpu) {
-            cpus.push(sample.cpu);
-        }
-    }
+/// so many samples, though there were others.
+fn shared_cpus(tables: &Tables, ran: &Ran, given: u32) -> Vec<(u16, Vec<ThreadId>)> {
+    const ENOUGH: u64 = 50;
     let mut bound: BTreeMap<(u32, u16), Vec<ThreadId>> = BTreeMap::new();
-    for (thread, (only, count)) in ran {
+    for (&thread, on) in &ran.by_thread {
         let Some(row) = tables.threads.get(thread.index()) else {
             continue;
         };
         let of_team = matches!(row.kind, ThreadKind::Worker | ThreadKind::Initial);
-        if let Some(cpu) = only.filter(|_| count >= ENOUGH && of_team) {
+        if let Some(cpu) = on.only.filter(|_| on.samples >= ENOUGH && of_team) {
             bound.entry((row.process.0, cpu)).or_default().push(thread);
         }
     }
     let bound = bound.into_iter().map(|((_, cpu), threads)| (cpu, threads));
     // With one CPU for all there is no choice.
-    let shared = bound.filter(|(_, threads)| cpus.len() > 1 && live_together(tables, threads));
+    let choice = given > 1 || ran.by_cpu.len() > 1;
+    let shared = bound.filter(|(_, threads)| choice && live_together(tables, threads));
     shared.collect()
 }
 
@@ -181,8 +164,9 @@ impl fmt::Display for Warning {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::Samples;
     use crate::ids::{ContextId, FrameId, Nanos, ProcessId, StackId, TagId};
-    use crate::rows::SampleKind;
+    use crate::rows::{Sample, SampleKind};
     use crate::state::State;
     use crate::tables::{Module, Tag, Thread};
 
@@ -240,7 +224,7 @@ mod tests {
             sum(1, 0, wait, 9),
             sum(2, 1, (work, Presence::Preempted), 9),
         ];
-        let found = warnings(&tables, &packed(&sums), []);
+        let found = warnings(&tables, &packed(&sums), &Ran::default(), 2);
         let [
             Warning::SpinsCrowded {
                 seconds,
@@ -254,7 +238,7 @@ mod tests {
         assert!((seconds - 0.3).abs() < 1e-9 && (spun - 1.4).abs() < 1e-9);
         assert!(variables.contains("GOMP_SPINCOUNT=0"));
         let asleep = [sum(0, 0, (wait.0, Presence::Blocked), 9), sums[1]];
-        assert_eq!(warnings(&tables, &packed(&asleep), []), []);
+        assert_eq!(warnings(&tables, &packed(&asleep), &Ran::default(), 2), []);
     }
 
     #[test]
@@ -269,12 +253,18 @@ mod tests {
             kind: SampleKind::User,
             stack: StackId::EMPTY,
             tag: wait.0,
+            within: crate::rows::Within::default(),
         };
         let samples = |cpus: [u16; 3]| {
             let all = (0..3).zip(cpus).map(move |(thread, cpu)| on(thread, cpu));
-            all.flat_map(|sample| std::iter::repeat_n(sample, 60))
+            let all = all.flat_map(|sample| std::iter::repeat_n(sample, 60));
+            all.collect::<Vec<_>>()
         };
-        let found = warnings(&tables, &packed(&sums), samples([0, 0, 1]));
+        let told = |samples: &[Sample], cpus| {
+            let ran = Ran::of(&Samples::pack(samples).unwrap());
+            warnings(&tables, &packed(&sums), &ran, cpus)
+        };
+        let found = told(&samples([0, 0, 1]), 2);
         let [
             Warning::SharedCpu {
                 cpu: 0, tids, spun, ..
@@ -285,14 +275,16 @@ mod tests {
         };
         assert_eq!(tids, &[10, 11]);
         assert!((spun - 0.9).abs() < 1e-9);
-        assert_eq!(warnings(&tables, &packed(&sums), samples([0, 1, 2])), []);
-        assert_eq!(
-            warnings(&tables, &packed(&sums), samples([0, 0, 0])),
-            [],
-            "no other CPU"
-        );
+        assert_eq!(told(&samples([0, 1, 2]), 3), []);
+        assert_eq!(told(&samples([0, 0, 0]), 1), [], "no other CPU");
+        let all = told(&samples([0, 0, 0]), 2);
+        let [Warning::SharedCpu { tids, .. }] = all.as_slice() else {
+            panic!("another CPU was idle: {all:?}");
+        };
+        assert_eq!(tids, &[10, 11, 12]);
         // One that moved is not bound.
-        let moved = samples([0, 0, 1]).chain([on(1, 1)]);
-        assert_eq!(warnings(&tables, &packed(&sums), moved), []);
+        let mut moved = samples([0, 0, 1]);
+        moved.push(on(1, 1));
+        assert_eq!(told(&moved, 2), []);
     }
 }

@@ -14,6 +14,7 @@ fn assert_same(grown: &Experiment, opened: &Experiment) {
     let samples = |read: &Experiment| read.samples.iter().collect::<Vec<Sample>>();
     assert_eq!(samples(grown), samples(opened));
     assert!(grown.sums.iter().eq(opened.sums.iter()));
+    assert_eq!(grown.blames, opened.blames);
     assert_eq!(grown.intervals, opened.intervals);
     assert_eq!(grown.region_sums, opened.region_sums);
     assert_eq!(grown.region_works, opened.region_works);

@@ -8,7 +8,7 @@ use std::path::Path;
 use flate2::read::GzDecoder;
 use omp_model::ids::{FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
 use omp_model::state::Presence;
-use omp_model::stream::{Event, Instance, Mutex, Sync, What};
+use omp_model::stream::{Event, Instance, Lock, Mutex, Sync, What};
 use omp_model::tables::{Frame, Process, Stack, StackEntry, Tables, Thread, ThreadKind};
 
 /// One line of a log, in the order of the file.
@@ -190,17 +190,18 @@ impl Reader {
             "reduction" => What::ReductionEnd,
             "mutex_acquire" => What::MutexAcquire {
                 kind: mutex(line.b),
+                lock: Lock(line.id),
                 place: self.place(line.code),
             },
             "mutex_acquired" => What::MutexAcquired {
                 kind: mutex(line.b),
+                lock: Lock(line.id),
             },
             "mutex_rel" => What::MutexReleased {
                 kind: mutex(line.b),
+                lock: Lock(line.id),
             },
-            "nest_lock" => What::MutexReleased {
-                kind: Mutex::NestLock,
-            },
+            "nest_lock" => What::MutexAsked,
             "task_create" => {
                 self.explicit.insert(line.id);
                 What::TaskCreate {

@@ -358,7 +358,7 @@ fn waits_are_as_long_as_their_events_say() {
                 What::MutexAcquire { kind, .. } => {
                     open.insert((event.thread, 1 + kind as u8), event.time);
                 }
-                What::MutexAcquired { kind } => {
+                What::MutexAcquired { kind, .. } => {
                     let since = open
                         .remove(&key(1 + kind as u8))
                         .expect("acquired after acquire");

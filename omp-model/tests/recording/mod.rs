@@ -76,6 +76,7 @@ pub(crate) struct Recording {
     stages: Vec<Tables>,
     pub(crate) samples: Vec<Vec<Sample>>,
     pub(crate) sums: Vec<Vec<Sum>>,
+    pub(crate) blames: Vec<Vec<Blame>>,
     pub(crate) intervals: Vec<Vec<Interval>>,
     pub(crate) region_sums: Vec<Vec<RegionSum>>,
     pub(crate) region_works: Vec<Vec<RegionWork>>,
@@ -111,6 +112,7 @@ impl Recording {
     pub(crate) fn forget_rows(&mut self) {
         self.samples.iter_mut().for_each(Vec::clear);
         self.sums.iter_mut().for_each(Vec::clear);
+        self.blames.iter_mut().for_each(Vec::clear);
         self.intervals.iter_mut().for_each(Vec::clear);
         self.region_sums.iter_mut().for_each(Vec::clear);
         self.region_works.iter_mut().for_each(Vec::clear);
@@ -127,6 +129,7 @@ impl Recording {
         let batch = Batch {
             samples: &self.samples[at],
             sums: &self.sums[at],
+            blames: &self.blames[at],
             intervals: &self.intervals[at],
             region_sums: &self.region_sums[at],
             region_works: &self.region_works[at],
@@ -275,6 +278,7 @@ impl Generator {
             stages: Vec::new(),
             samples: Vec::new(),
             sums: Vec::new(),
+            blames: Vec::new(),
             intervals: Vec::new(),
             region_sums: Vec::new(),
             region_works: Vec::new(),
@@ -325,10 +329,25 @@ impl Generator {
                 thread: ThreadId(1),
                 start: Nanos(span.start.0 + 1_000_300),
                 length: Nanos(2_000_900),
+                within: Within {
+                    region: 7,
+                    task: 1 << 33 | u64::from(span.team),
+                },
             });
             recording.task_spans.push(pieces.collect());
             recording.region_sums.push(sums);
             recording.region_spans.push(spans);
+            // What others waited for the first of two.
+            let owed = |sum: &Sum| Blame {
+                slice: sum.slice,
+                thread: sum.thread,
+                tag: sum.tag,
+                presence: sum.presence,
+                time: Nanos(sum.time.0 / 3),
+            };
+            let sums = &recording.sums[second as usize];
+            let blames = sums.iter().step_by(20).map(owed).collect();
+            recording.blames.push(blames);
             recording.intervals.push(self.intervals(second));
             recording.stages.push(self.tables.clone());
         }
@@ -369,6 +388,20 @@ impl Generator {
                     },
                     stack,
                     tag: self.tag(region, state),
+                    within: Within {
+                        region: match region % 9 {
+                            0 => 0,
+                            _ => {
+                                let whole = u64::from(second) * 70_000 + tick * 70_000 / rate;
+                                1 + whole + self.noise.below(8)
+                            }
+                        },
+                        // One of a few tasks that were created together.
+                        task: match region % 20 {
+                            0 => 1 + u64::from(second) * 900 + tick * 900 / rate,
+                            _ => 0,
+                        },
+                    },
                 });
             }
         }
@@ -419,6 +452,10 @@ impl Generator {
                     length: Nanos(1_000_000 + self.noise.below(90_000) * 1_000),
                     tag: self.tag(region, State::ImplicitBarrier),
                     presence: Presence::Blocked,
+                    within: Within {
+                        region: 1 + u64::from(second) * 70_000 + self.noise.below(70_000),
+                        task: self.noise.below(3),
+                    },
                 });
             }
         }
@@ -440,6 +477,10 @@ impl Generator {
             start: Nanos(u64::from(slice) * SLICE.0 + 1_777),
             length: Nanos(33_000_500),
             team: 2,
+            within: Within {
+                region: 70 * u64::from(slice) + 3,
+                task: 1,
+            },
         }];
         (sums.collect(), spans)
     }

@@ -99,14 +99,23 @@ NOINLINE static void threaded(void) {
 }
 
 /* Hand-written code without call frame information: a leaf, one with a frame pointer, one that
- * hides its return address. */
-void asm_leaf(void), asm_framed(void), asm_opaque(void);
+ * uses the frame pointer for its own ends, as kernels of linear algebra do, and calls one that
+ * pushes, and one that hides its return address. */
+void asm_leaf(void), asm_framed(void), asm_kernel(void), asm_opaque(void);
 __asm__(".text\n"
         ".type asm_leaf,@function\nasm_leaf: nop\nint3\nret\n.size asm_leaf,.-asm_leaf\n"
         ".type asm_framed,@function\nasm_framed: push %rbp\nmov %rsp,%rbp\nsub $64,%rsp\n"
         "movq $0,(%rsp)\nint3\nleave\nret\n.size asm_framed,.-asm_framed\n"
-        ".type asm_opaque,@function\nasm_opaque: push %rbp\nxor %ebp,%ebp\nsub $64,%rsp\n"
-        "movq $0,(%rsp)\nint3\nadd $64,%rsp\npop %rbp\nret\n.size asm_opaque,.-asm_opaque\n");
+        ".type asm_pushing,@function\nasm_pushing: push %rbx\npush %rbp\nmov $3,%ebp\n"
+        "sub $24,%rsp\nmovq $0,(%rsp)\nint3\nadd $24,%rsp\npop %rbp\npop %rbx\nret\n"
+        ".size asm_pushing,.-asm_pushing\n"
+        ".type asm_kernel,@function\nasm_kernel: sub $72,%rsp\nmov %rbx,(%rsp)\n"
+        "mov %rbp,8(%rsp)\nxor %ebp,%ebp\ntest %eax,%eax\njne 1f\nnop\n1: call asm_pushing\n"
+        "int3\nmov 8(%rsp),%rbp\nmov (%rsp),%rbx\nadd $72,%rsp\nret\n"
+        ".size asm_kernel,.-asm_kernel\n"
+        ".type asm_opaque,@function\nasm_opaque: push %rbp\nxor %ebp,%ebp\nmov $64,%eax\n"
+        "sub %rax,%rsp\nmovq $0,(%rsp)\nint3\nadd $64,%rsp\npop %rbp\nret\n"
+        ".size asm_opaque,.-asm_opaque\n");
 
 /* Functions without an instruction leave empty entries of call frame information in front. */
 void after_empty(void);
@@ -154,6 +163,7 @@ int main(int argc, char **argv) {
     else if (!strcmp(shape, "thread")) threaded();
     else if (!strcmp(shape, "asm_leaf")) asm_leaf();
     else if (!strcmp(shape, "asm_framed")) asm_framed();
+    else if (!strcmp(shape, "asm_kernel")) asm_kernel();
     else if (!strcmp(shape, "asm_opaque")) asm_opaque();
     else if (!strcmp(shape, "after_empty")) after_empty();
     else if (!strcmp(shape, "clocks")) STEP(clocks());

@@ -1,5 +1,6 @@
 //! What recording costs a real application: CPU time and wall time over the bare program's.
 
+use std::path::Path;
 use std::process::Command;
 
 use super::Bench;
@@ -87,28 +88,29 @@ fn rounds(
     let name = |what: &str| format!("{what} over bare, {}, {}", waits.words(), rate.words());
     let (cpu, wall) = (name("CPU time"), name("wall time"));
     for round in 1..=bench.runs {
-        let run = |tool: Tool| {
-            let mut command = tool.command(rate, program, bench.folder());
+        let run = |tool: Tool, folder: &Path| {
+            let mut command = tool.command(rate, program, folder);
             waits.pin(&mut command, 2);
-            measure(&mut command, bench.folder())
+            measure(&mut command, folder)
         };
-        let bare = run(BARE)?;
+        let bare = run(BARE, bench.folder())?;
         let mut ratios = Vec::new();
         for &tool in &tools {
-            let used = run(tool)?;
-            ratios.push((tool.name, used.cpu / bare.cpu, used.wall / bare.wall));
+            let used = bench.of_tool(tool, |folder| run(tool, folder))?;
+            let ratio = used.map(|used| (tool.name, used.cpu / bare.cpu, used.wall / bare.wall));
+            ratios.extend(ratio);
         }
         let said: Vec<String> = ratios
             .iter()
             .map(|(tool, cpu, _)| format!("{tool} {cpu:.3}"))
             .collect();
-        println!(
-            "  {}, {}, round {round}: {:.2} s of CPU time; {}",
+        bench.progress(&format!(
+            "{}, {}, round {round}: {:.2} s of CPU time; {}",
             waits.words(),
             rate.words(),
             bare.cpu,
             said.join(", ")
-        );
+        ));
         for (tool, cpu_ratio, wall_ratio) in ratios {
             let ratio = |name| Measure {
                 name,

@@ -27,6 +27,7 @@ pub(super) fn symbols(bench: &mut Bench) -> Outcome {
     for words in programs {
         let size = std::fs::metadata(&words[0]).map_or(0, |data| data.len());
         let words: Vec<String> = words.iter().map(|it| it.display().to_string()).collect();
+        bench.progress(&format!("a program of {:.0} MB", size as f64 / 1e6));
         for _ in 0..bench.runs {
             let told = told(bench, &words, &[])?;
             let megabytes = (size as f64 / 1e6).round();

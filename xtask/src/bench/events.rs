@@ -1,5 +1,7 @@
 //! What OpenMP's constructs cost more while they are recorded, in the program itself.
 
+use std::path::Path;
+
 use super::Bench;
 use super::cpu::Waits;
 use super::results::{Goal, Measure};
@@ -34,17 +36,19 @@ pub(super) fn constructs(bench: &mut Bench) -> Outcome {
     let program = bench.compiled("collector/runtime/benches/cost.c", &[])?;
     let program = [program.display().to_string()];
     let tools = bench.present(&[HPCRUN, COLLECT]);
-    for _ in 0..bench.runs {
-        let folder = bench.folder().to_owned();
-        let run = |tool: Tool| {
-            let mut command = tool.command(Rate::Hundred, &program, &folder);
+    for round in 1..=bench.runs {
+        let run = |tool: Tool, folder: &Path| {
+            let mut command = tool.command(Rate::Hundred, &program, folder);
             Waits::Spin.pin(&mut command, 2);
-            let used = measure(&mut command, &folder)?;
+            let used = measure(&mut command, folder)?;
             Ok::<_, String>(parse(&used.stdout))
         };
-        let bare = run(BARE)?;
+        let bare = run(BARE, bench.folder())?;
+        bench.progress(&format!("round {round}"));
         for &tool in &tools {
-            let with = run(tool)?;
+            let Some(with) = bench.of_tool(tool, |folder| run(tool, folder))? else {
+                continue;
+            };
             for (name, words, goal) in GOALS {
                 let of = |times: &[(String, f64)]| {
                     let found = times.iter().find(|(known, _)| known == name);

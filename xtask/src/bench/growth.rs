@@ -19,7 +19,8 @@ const DEPTHS: [u32; 3] = [10, 100, 1_000];
 pub(super) fn collect(bench: &mut Bench) -> Outcome {
     let steps = bench.compiled("steps.c", &[])?.display().to_string();
     let deep = bench.compiled("deep.c", &[])?.display().to_string();
-    for _ in 0..bench.runs {
+    for round in 1..=bench.runs {
+        bench.progress(&format!("round {round}"));
         for (words, elements, number) in RATES {
             let program = [steps.clone(), number.to_string(), elements.to_string()];
             let told = told(bench, &program, &[])?;

@@ -7,6 +7,7 @@ use std::time::Instant;
 use crate::command::{cannot_start, run, typed};
 use crate::{Outcome, install, packages, root, target};
 
+mod bounds;
 mod cache;
 mod cpu;
 mod end;
@@ -22,7 +23,7 @@ mod tools;
 mod usage;
 
 use results::{Measure, Results};
-use tools::Tool;
+use tools::{COLLECT, Tool};
 
 /// The word for what can be measured by itself, what that is, and how it is measured.
 type Group = (&'static str, &'static str, fn(&mut Bench) -> Outcome);
@@ -109,6 +110,9 @@ struct Bench {
     file: PathBuf,
     program: Vec<String>,
     scratch: PathBuf,
+    start: Instant,
+    /// Tools that failed here, and are not started again.
+    failed: Vec<Tool>,
 }
 
 /// Measures the groups that the words name, all without any.
@@ -139,6 +143,8 @@ pub(crate) fn bench(words: &[&str]) -> Outcome {
         file,
         program: options.program,
         scratch,
+        start: Instant::now(),
+        failed: Vec::new(),
     };
     let renews = options.renew || options.groups.is_empty();
     let chosen = |name: &str| options.groups.is_empty() || options.groups.iter().any(|g| g == name);
@@ -205,6 +211,37 @@ impl Bench {
     fn add(&mut self, group: &str, what: &Measure<'_>, tool: &str, value: f64) -> Outcome {
         self.results.add(group, what, tool, value);
         self.results.save(&self.file, &self.facts)
+    }
+
+    /// Says what was done, and how long all took so far.
+    fn progress(&self, what: &str) {
+        println!("  [{:4.0} s] {what}", self.start.elapsed().as_secs_f64());
+    }
+
+    /// What a tool's run comes to. A peer that fails is named, with its reason, among the facts,
+    /// and is not started again; `None` from then on. Parallax may not fail.
+    fn of_tool<T>(
+        &mut self,
+        tool: Tool,
+        run: impl FnOnce(&Path) -> Outcome<T>,
+    ) -> Outcome<Option<T>> {
+        if self.failed.contains(&tool) {
+            return Ok(None);
+        }
+        let reason = match run(&self.scratch) {
+            Err(reason) if tool != COLLECT => reason,
+            outcome => return outcome.map(Some),
+        };
+        println!("  {} fails and is left out: {reason}", tool.name);
+        // Where things lie on this machine is nobody's business who reads the page.
+        let scratch = self.scratch.display().to_string() + "/";
+        let reason = format!("fails: {}", reason.replace(&scratch, ""));
+        match self.facts.iter_mut().find(|(name, _)| name == tool.name) {
+            Some((_, version)) => *version = format!("{version}; {reason}"),
+            None => self.facts.push((tool.name.to_owned(), reason)),
+        }
+        self.failed.push(tool);
+        Ok(None)
     }
 
     /// A folder for what is recorded; everything in it may be overwritten.

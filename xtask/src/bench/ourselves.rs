@@ -21,8 +21,10 @@ pub(super) fn profiles(bench: &mut Bench) -> Outcome {
     let generated = generate(bench, 10, 8, 20_000)?;
     let mut read = vec![built("er_print").display().to_string()];
     read.extend(["-functions".to_owned(), generated.display().to_string()]);
+    bench.progress("er_print is recorded");
     let reading = profile(&read, &folder, "reading")?;
 
+    bench.progress("collect is recorded");
     let mut record = vec![built("collect").display().to_string()];
     let inner = folder.join("inner.er").display().to_string();
     record.extend(["-p".to_owned(), "hi".to_owned(), "-O".to_owned(), inner]);

@@ -55,6 +55,9 @@ pub(super) fn sizes(bench: &mut Bench) -> Outcome {
         }
     }
     for (millions, threads, stacks) in SHAPES {
+        bench.progress(&format!(
+            "writing {millions} million samples, {stacks} stacks a side"
+        ));
         let generated = generate(bench, millions, threads, stacks)?;
         let shape =
             format!("{millions} million samples, {stacks} stacks a side, {threads} threads");
@@ -62,7 +65,8 @@ pub(super) fn sizes(bench: &mut Bench) -> Outcome {
             0..100 => bench.runs,
             _ => bench.runs.min(LONG),
         };
-        for _ in 0..runs {
+        for run in 1..=runs {
+            bench.progress(&format!("reading them, round {run}"));
             let used = report(bench, &generated)?;
             let rate = f64::from(millions) / used.wall;
             let name = format!("er_print -functions, {shape}");

@@ -40,7 +40,8 @@ pub(super) fn told(
 pub(super) fn samples(bench: &mut Bench) -> Outcome {
     // Long enough that what collect does once is next to nothing beside it.
     let program = bench.application(16_000)?;
-    for _ in 0..bench.runs.div_ceil(2) {
+    for round in 1..=bench.runs.div_ceil(2) {
+        bench.progress(&format!("round {round}"));
         // Without a tool the runtime makes no events: what is left is what samples cost.
         let plain = told(bench, &program, &[("OMP_TOOL", "disabled")])?;
         let a_sample = plain.recording / plain.stacks;
@@ -55,6 +56,7 @@ pub(super) fn samples(bench: &mut Bench) -> Outcome {
         );
         add(bench, "samples", unit, None, a_record * 1e9)?;
     }
+    bench.progress("a run of a minute");
     // How many steps make a minute is known once it was run.
     let start = Instant::now();
     told(bench, &program, &[])?;
@@ -109,7 +111,8 @@ fn bytes_of(folder: &Path) -> u64 {
 /// The application with few and with very many threads: its CPU time over bare, and collect's
 /// memory. With many threads it has so many fewer steps that it takes as long.
 pub(super) fn threads(bench: &mut Bench) -> Outcome {
-    for _ in 0..bench.runs {
+    for round in 1..=bench.runs {
+        bench.progress(&format!("round {round}"));
         for (threads, steps) in [(2, 1_000), (16, 300), (64, 100), (256, 30)] {
             let program = bench.application(steps)?;
             let folder = bench.folder().to_owned();
@@ -135,7 +138,8 @@ pub(super) fn unwinding(bench: &mut Bench) -> Outcome {
     let mut command = cargo();
     command.args(["bench", "-q", "-p", "unwinder", "--bench", "unwind"]);
     let folder = bench.folder().to_owned();
-    for _ in 0..bench.runs.div_ceil(2) {
+    for round in 1..=bench.runs.div_ceil(2) {
+        bench.progress(&format!("round {round}"));
         let used = measure(&mut command, &folder)?;
         let mut found = false;
         for line in used.stdout.lines() {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use super::bounds::bound;
 use super::results::{Results, number};
 use super::said;
 use super::tools::{ALL, COLLECT};
@@ -150,12 +151,44 @@ fn markdown(results: &Results, facts: &[(String, String)]) -> String {
     text
 }
 
+/// The goals that are missed, by how much, and what bounds them.
+fn missed(results: &Results) -> String {
+    let mut text = String::from("\n### Where a goal is missed\n\n");
+    let mut rows = results.rows.iter().filter_map(|row| {
+        let (words, met) = results.verdict(row)?;
+        (!met).then(|| {
+            let more = results
+                .distance(row)
+                .map_or_else(String::new, |by| format!("{:+.0} %", 100.0 * by));
+            let bound = bound(&row.measure).unwrap_or("below");
+            format!(
+                "| {}, {} | {} {} | {words} | {more} | {bound} |\n",
+                row.measure,
+                row.tool,
+                number(row.median()),
+                row.unit
+            )
+        })
+    });
+    match rows.next() {
+        None => text.push_str("None is.\n"),
+        Some(first) => {
+            text.push_str(
+                "| measure | median | goal | by | what bounds it |\n|---|---|---|---|---|\n",
+            );
+            text.push_str(&first);
+            text.extend(rows);
+        }
+    }
+    text
+}
+
 /// Renews the documentation by the groups that were measured.
 pub(super) fn renew(results: &Results, facts: &[(String, String)]) -> Outcome {
     let mut all = Results::load(&numbers())?;
     all.renew(results);
     all.save(&numbers(), facts)?;
-    let measured = markdown(&all, facts);
+    let measured = markdown(&all, facts) + &missed(&all);
     replace(BEGIN, END, &format!("\n{measured}\n"))
 }
 

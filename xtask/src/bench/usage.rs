@@ -90,11 +90,11 @@ fn usage(
 ) -> Outcome<Usage> {
     let stderr = text_of(errors)?;
     if !libc::WIFEXITED(status) || libc::WEXITSTATUS(status) != 0 {
-        let last = stderr.lines().last().unwrap_or("");
-        return Err(format!(
-            "`{}` ended with status {status}: {last}",
-            typed(command)
-        ));
+        let ended = match libc::WIFEXITED(status) {
+            true => format!("ended with status {}", libc::WEXITSTATUS(status)),
+            false => format!("was killed by signal {}", libc::WTERMSIG(status)),
+        };
+        return Err(format!("`{}` {ended}: {}", typed(command), reason(&stderr)));
     }
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
     Ok(Usage {
@@ -103,6 +103,20 @@ fn usage(
         stderr,
         ..Usage::default()
     })
+}
+
+/// What a program says went wrong: the line that speaks of an error, else its last one.
+fn reason(stderr: &str) -> &str {
+    let lines = || {
+        stderr
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+    };
+    let error = lines().find(|line| line.to_lowercase().starts_with("error"));
+    error
+        .or_else(|| lines().next_back())
+        .unwrap_or("it says nothing")
 }
 
 fn text_of(path: &Path) -> Outcome<String> {

@@ -1,26 +1,31 @@
 //! Where the user is on the timeline.
 
+mod instances;
 mod moves;
 mod order;
 mod part;
+mod picture;
+mod samples;
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::ops::Range;
 
 use omp_model::ids::{Nanos, ThreadId};
 use omp_model::profile::{PathId, Shown, ViewMode};
 use omp_model::rows::{Interval, Sample};
-use omp_model::tables::ThreadKind;
 use omp_model::views::threads::kind_name;
 
 use super::App;
 use crate::activity::Activity;
 use crate::layout::{self, TimelineParts};
 use crate::recording::Recording;
-use crate::timeline::{Band, Slot, Window};
+use crate::timeline::{Band, Window};
 
 pub use order::{Group, Grouping, Order};
 pub use part::Selection;
+use picture::Picture;
+use samples::Wanted;
+pub use samples::{Unpacked, Unpacking};
 
 /// The shortest range that can be zoomed to: samples are kept to a microsecond.
 const SHORTEST: u64 = 20_000;
@@ -42,8 +47,12 @@ pub struct TimelineState {
     pub grouping: Grouping,
     /// Where the box that is selected began: a row and a moment. It ends at the cursor.
     pub anchor: Option<(usize, u64)>,
-    /// The samples of at least the time in sight.
+    /// The instance that was selected last.
+    pub(super) picked: Option<Band>,
+    /// The samples of the time in sight, or of what was in sight before while they are unpacked.
     pub window: Window,
+    wanted: Wanted,
+    picture: RefCell<Picture>,
     end: u64,
     drag: Option<Drag>,
     order: OnceCell<Order>,
@@ -111,7 +120,10 @@ impl TimelineState {
             second: SecondLine::Share,
             grouping: Grouping::default(),
             anchor: None,
+            picked: None,
             window: Window::default(),
+            wanted: Wanted::default(),
+            picture: RefCell::default(),
             end,
             drag: None,
             order: OnceCell::new(),
@@ -123,7 +135,7 @@ impl TimelineState {
         let old = self.end;
         let new = TimelineState::new(recording);
         self.end = new.end;
-        self.window = Window::default();
+        self.forget_samples();
         if self.range.end >= old {
             let (start, length) = (self.range.start, self.length());
             match start {
@@ -236,32 +248,8 @@ impl App {
 
     /// What a sample shows its thread to do: the same in every mode.
     pub fn refined(&self, sample: &Sample) -> Activity {
-        let recorded = self.recording.timeline().activity(sample.tag);
-        let Some(moments) = self.recording.known_moments(ViewMode::User) else {
-            return recorded;
-        };
-        let kind = self.kind(sample.thread);
-        let seen = moments.sample(sample.stack, sample.tag, kind);
-        match recorded {
-            Activity::Unknown => Activity::Unknown,
-            recorded => seen.map_or(recorded, |(path, shown)| {
-                Activity::of_leaf(moments.leaf(path), shown)
-            }),
-        }
-    }
-
-    fn kind(&self, thread: ThreadId) -> ThreadKind {
-        let threads = &self.recording.experiment.tables.threads;
-        let row = threads.get(thread.index());
-        row.map_or(ThreadKind::Outside, |row| row.kind)
-    }
-
-    /// A thread's row.
-    pub fn slots(&self, thread: ThreadId) -> Vec<Slot> {
-        let timeline = self.recording.timeline();
-        let (state, columns) = (&self.timeline, self.timeline_parts().columns());
-        let refine = |sample: &Sample| self.refined(sample);
-        timeline.slots(thread, &state.range, columns, &state.window, refine)
+        let moments = self.recording.known_moments(ViewMode::User);
+        crate::timeline::refined(&self.recording, moments, sample)
     }
 
     /// The column that a moment is drawn in.
@@ -303,7 +291,7 @@ impl App {
         let sample = near
             .min_by_key(|sample| sample.time.0.abs_diff(time))
             .copied();
-        let kind = self.kind(thread);
+        let kind = self.recording.kind_of(thread);
         let moments = self.recording.known_moments(self.settings.mode);
         let stack = moments.and_then(|moments| match (&sample, &interval) {
             (Some(sample), _) => moments.sample(sample.stack, sample.tag, kind),
@@ -312,15 +300,10 @@ impl App {
         });
         let tasks = timeline.tasks(thread).map(|tasks| tasks.at(time));
         let regions = timeline.regions().at(time);
-        let alike = |band: &Band| {
-            regions
-                .iter()
-                .filter(|one| one.context == band.context)
-                .count()
-        };
-        // Of several instances of one region at once, only the encountering thread's is known.
         let own = |band: &&&Band| {
-            self.is_inside(interval.as_ref(), band) && (alike(band) == 1 || band.thread == thread)
+            interval
+                .as_ref()
+                .is_some_and(|row| self.is_inside(thread, row, band))
         };
         let bands = regions.iter().filter(own).copied();
         let bands = bands.chain(tasks.into_iter().flatten()).copied().collect();
@@ -331,21 +314,5 @@ impl App {
             stack,
             bands,
         })
-    }
-
-    /// Whether a thread's listed interval is known to lie in a region's instance, by its context.
-    fn is_inside(&self, interval: Option<&Interval>, band: &Band) -> bool {
-        let contexts = &self.recording.experiment.tables.contexts;
-        let Some(row) = interval else {
-            return false;
-        };
-        let mut at = self.recording.timeline().context(row.tag);
-        loop {
-            match contexts.get(at.0) {
-                _ if at == band.context => return true,
-                Some(row) if row.parent != at => at = row.parent,
-                _ => return false,
-            }
-        }
     }
 }

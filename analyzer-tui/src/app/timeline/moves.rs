@@ -88,6 +88,7 @@ impl App {
                 self.tell(words);
             }
             Action::Group => self.group(),
+            Action::Instance => self.pick(),
             Action::Box => {
                 let here = (self.timeline.row, self.timeline.time);
                 self.timeline.anchor = match self.timeline.anchor {
@@ -198,6 +199,7 @@ impl App {
         let next = if forward { both.min() } else { both.max() };
         match next {
             Some(next) => self.move_cursor(next),
+            None if self.lacks_samples() => self.tell("samples are still being read"),
             None => self.tell(match forward {
                 true => "there is nothing later of this thread",
                 false => "there is nothing earlier of this thread",
@@ -222,19 +224,7 @@ impl App {
             top -= 1;
         }
         (self.timeline.row, self.timeline.top) = (row, top);
-        let state = &mut self.timeline;
-        if !state.window.covers(&state.range) || state.window.skipped {
-            // Some room on both sides, so that a step does not unpack it all again.
-            let length = state.length();
-            let wide = state.range.start.saturating_sub(length)..state.range.end + length;
-            let timeline = self.recording.timeline();
-            let window = timeline.window(&self.recording, wide);
-            let range = self.timeline.range.clone();
-            self.timeline.window = match window.skipped {
-                true => timeline.window(&self.recording, range),
-                false => window,
-            };
-        }
+        self.want_samples();
     }
 
     /// The wheel over the rows: zooms around the moment under the pointer.
@@ -259,6 +249,11 @@ impl App {
     pub(in crate::app) fn press_on_timeline(&mut self, column: u16, line: u16) {
         let parts = self.timeline_parts();
         let rows = parts.rows;
+        if parts.bands.contains((column, line).into())
+            && let Some(time) = self.time_at(column)
+        {
+            return self.pick_at(time, line - parts.bands.y);
+        }
         if rows.contains((column, line).into()) {
             let above = self.lines_in_sight().into_iter().rev();
             let mut above = above.skip_while(|&(y, _)| y > line - rows.y);

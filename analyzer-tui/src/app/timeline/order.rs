@@ -1,6 +1,7 @@
 //! The order of the timeline's rows: threads in groups.
 
 use omp_model::ids::{ContextId, ThreadId};
+use omp_model::rows::Within;
 use omp_model::tables::{ContextKind, ThreadKind};
 use omp_model::views::threads::kind_name;
 use rustc_hash::FxHashMap;
@@ -160,13 +161,14 @@ impl App {
         }
     }
 
-    /// The team that a thread is in at a moment, as far as it is recorded: the calling context of
-    /// its region is, and where one instance of that runs alone, that instance.
+    /// The team that a thread is in at a moment: that of the region instance that its listed
+    /// interval names, or its nearest sample; else all that is known is the region.
     fn team_of(&self, thread: ThreadId, time: u64) -> String {
         let timeline = self.recording.timeline();
         let window = &self.timeline.window;
         let moment = time..time + 1;
-        let context = match timeline.interval(thread, omp_model::ids::Nanos(time)) {
+        let interval = timeline.interval(thread, omp_model::ids::Nanos(time));
+        let context = match interval {
             Some(row) => Some(timeline.context(row.tag)),
             None => timeline.contexts(thread, &moment, 1, window)[0].or_else(|| {
                 // Between samples: what the column under the cursor holds most of.
@@ -182,34 +184,36 @@ impl App {
                 false => "not alive".to_owned(),
             };
         };
-        let contexts = &self.recording.experiment.tables.contexts;
-        let mut at = context;
-        let region = loop {
-            match contexts.get(at.0) {
-                Some(row) if matches!(row.kind, ContextKind::Region | ContextKind::Teams) => {
-                    break Some(at);
-                }
-                Some(row) if row.parent != at => at = row.parent,
-                _ => break None,
-            }
-        };
-        let Some(region) = region else {
+        let Some(region) = self.region_of(context) else {
             return "in no team".to_owned();
         };
         let name = self.recording.construct_name(region);
+        let within = match interval {
+            Some(row) => row.within,
+            None => self.sampled_within(thread, time, region),
+        };
         let running = timeline.regions().at(time);
-        let instances: Vec<_> = running
-            .iter()
-            .filter(|band| band.context == region)
-            .collect();
-        match instances[..] {
-            [one] => format!("team of {name}, forked by {}", self.tid(one.thread)),
-            [] => format!("team of {name}"),
-            _ => format!(
-                "{} teams at once (who is in which is not recorded) of {name}",
-                instances.len()
+        let own = running.iter().find(|band| {
+            band.context == region && within.region != 0 && self.is_one(thread, within, band)
+        });
+        match (own, within.region) {
+            (Some(band), _) => format!(
+                "team of {}, forked by {}",
+                self.instance_of(band),
+                self.tid(band.thread)
             ),
+            (None, 0) => format!("team of {name}"),
+            (None, number) => format!("team of instance {number} of {name}"),
         }
+    }
+
+    /// The instances that a thread's nearest sample in a region tells.
+    fn sampled_within(&self, thread: ThreadId, time: u64, region: ContextId) -> Within {
+        let timeline = self.recording.timeline();
+        let samples = self.timeline.window.of(thread).iter();
+        let inside = samples.filter(|it| self.region_of(timeline.context(it.tag)) == Some(region));
+        let near = inside.min_by_key(|sample| sample.time.0.abs_diff(time));
+        near.map_or_else(Within::default, |sample| sample.within)
     }
 
     fn tid(&self, thread: ThreadId) -> String {

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use omp_model::ids::{ContextId, ThreadId};
+use omp_model::ids::ThreadId;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::super::theme::Theme;
-use super::super::{fit, from, put};
+use super::super::{fit_name, from, put};
 use crate::app::App;
 use crate::layout::TimelineParts;
 use crate::timeline::Band;
@@ -51,6 +51,7 @@ pub(super) fn regions(app: &App, theme: &Theme, parts: &TimelineParts, cells: &m
             ..place
         };
         let style = match number % 2 {
+            _ if app.picked() == Some(band) => theme.selected(),
             0 => Style::new(),
             _ => theme.faint(),
         };
@@ -85,7 +86,7 @@ fn instance(app: &App, band: &Band, line: Rect, style: Style, cells: &mut Buffer
                 0..LEGIBLE => "",
                 _ => app.recording.construct_name(band.context),
             };
-            let name = fit(name, width - 2);
+            let name = fit_name(name, width - 2);
             format!("├{name:─<fill$}┤", fill = width - 2)
         }
     };
@@ -97,12 +98,7 @@ fn instance(app: &App, band: &Band, line: Rect, style: Style, cells: &mut Buffer
 pub(super) fn tasks(app: &App, theme: &Theme, thread: ThreadId, line: Rect, cells: &mut Buffer) {
     let timeline = app.recording.timeline();
     let range = &app.timeline.range;
-    let window = &app.timeline.window;
-    let contexts = timeline.contexts(thread, range, usize::from(line.width), window);
-    let inner: Vec<Option<ContextId>> = contexts
-        .into_iter()
-        .map(|context| app.inner_construct(context?))
-        .collect();
+    let inner = app.contexts(thread);
     let mut at = 0;
     for run in inner.chunk_by(|left, right| left == right) {
         if let Some(context) = run[0] {
@@ -111,7 +107,7 @@ pub(super) fn tasks(app: &App, theme: &Theme, thread: ThreadId, line: Rect, cell
                 0..LEGIBLE => "",
                 _ => app.recording.construct_name(context),
             };
-            let text = format!("{:╌<width$}", fit(name, width));
+            let text = format!("{:╌<width$}", fit_name(name, width));
             put(cells, from(line, at), &text, theme.faint());
         }
         at += run.len() as u16;
@@ -135,6 +131,7 @@ pub(super) fn tasks(app: &App, theme: &Theme, thread: ThreadId, line: Rect, cell
                     ..from(line, at)
                 };
                 let style = match number % 2 {
+                    _ if app.picked() == Some(within[number]) => theme.selected(),
                     0 => Style::new(),
                     _ => theme.faint(),
                 };

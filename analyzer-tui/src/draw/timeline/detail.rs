@@ -7,11 +7,12 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::super::theme::Theme;
-use super::super::{fit, from, put};
+use super::super::{fit, fit_name, from, put, wrap};
 use super::duration;
 use crate::activity::Activity;
 use crate::app::App;
 use crate::app::timeline::Pointed;
+use crate::timeline::Band;
 
 /// Draws what is known of the moment under the cursor, and its callstack.
 pub(super) fn draw(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
@@ -28,8 +29,15 @@ pub(super) fn draw(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
         }
         false => area,
     };
+    let width = usize::from(area.width);
+    // Beside the rows there is room for what is too long for a line; under them there is not.
+    let wrapped = |text: String| match beside {
+        true => wrap(&text, width),
+        false => vec![fit(&text, width)],
+    };
     let mut lines = facts(app, &pointed)
         .into_iter()
+        .flat_map(wrapped)
         .map(|text| (text, theme.strong()))
         .collect::<Vec<_>>();
     lines.extend(stack(app, &pointed).into_iter().map(|name| {
@@ -42,7 +50,7 @@ pub(super) fn draw(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
         let last = at + 1 == usize::from(area.height) && lines.len() > at + 1;
         let text = match last {
             true => format!("… {} more", lines.len() - at),
-            false => fit(text, usize::from(area.width)),
+            false => fit_name(text, width),
         };
         put(cells, line, &text, *style);
     }
@@ -70,14 +78,19 @@ pub(crate) fn facts(app: &App, pointed: &Pointed) -> Vec<String> {
         }
         None => lines.push("the thread does not live here".to_owned()),
     }
-    for band in &pointed.bands {
-        let name = app.recording.construct_name(band.context);
-        lines.push(format!(
-            "in {name}, {} from {:.6} s",
-            duration(band.end - band.start),
-            band.start as f64 / 1e9
-        ));
+    let life = |band: &Band| {
+        let (length, start) = (duration(band.end - band.start), band.start as f64 / 1e9);
+        format!("{}, {length} from {start:.6} s", app.instance_of(band))
+    };
+    if let Some(band) = app.picked() {
+        lines.insert(0, format!("selected: {}", life(band)));
     }
+    lines.extend(
+        pointed
+            .bands
+            .iter()
+            .map(|band| format!("in {}", life(band))),
+    );
     match &pointed.sample {
         Some(sample) => {
             let kind = match sample.kind {

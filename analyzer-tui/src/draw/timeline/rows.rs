@@ -3,10 +3,9 @@
 use omp_model::state::Presence;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Modifier;
+use ratatui::style::{Modifier, Style};
 
 use super::super::theme::Theme;
-use super::super::{from, put};
 use crate::activity::Activity;
 use crate::args::Colours;
 use crate::timeline::{Place, Slot};
@@ -31,12 +30,7 @@ pub(super) fn states(slots: &[Slot], theme: &Theme, place: Rect, cells: &mut Buf
             _ if quiet => ' ',
             _ => activity.letter(),
         };
-        put(
-            cells,
-            from(place, at as u16),
-            letter.encode_utf8(&mut [0; 4]),
-            style,
-        );
+        cell(cells, place, at, (letter, style));
     }
 }
 
@@ -54,12 +48,7 @@ pub(super) fn machine(slots: &[Slot], theme: &Theme, place: Rect, cells: &mut Bu
                 (EIGHTHS[eighths.min(8)], theme.faint())
             }
         };
-        put(
-            cells,
-            from(place, at as u16),
-            letter.encode_utf8(&mut [0; 4]),
-            style,
-        );
+        cell(cells, place, at, (letter, style));
     }
 }
 
@@ -70,12 +59,15 @@ pub(super) fn cpus(slots: &[Slot], theme: &Theme, place: Rect, cells: &mut Buffe
             .cpu
             .and_then(|cpu| char::from_digit(u32::from(cpu) % 36, 36));
         if let Some(digit) = digit {
-            put(
-                cells,
-                from(place, at as u16),
-                digit.encode_utf8(&mut [0; 4]),
-                theme.faint(),
-            );
+            cell(cells, place, at, (digit, theme.faint()));
         }
+    }
+}
+
+/// Draws a column's cell.
+fn cell(cells: &mut Buffer, place: Rect, at: usize, (letter, style): (char, Style)) {
+    if at < usize::from(place.width) && place.height > 0 {
+        let cell = &mut cells[(place.x + at as u16, place.y)];
+        cell.set_char(letter).set_style(style);
     }
 }

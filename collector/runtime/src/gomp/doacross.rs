@@ -40,7 +40,7 @@ pub(super) unsafe extern "C-unwind" fn begin(at: At, what: What) -> Next {
         let dimensions = with(|thread| {
             let dimensions = thread.gomp.dimensions;
             if dimensions > 0 && thread.gomp.team > 1 {
-                thread.mutex_acquire(what.kind(), at.code());
+                thread.mutex_acquire(what.kind(), NOBODYS, at.code());
                 dimensions
             } else {
                 0
@@ -58,8 +58,10 @@ pub(super) unsafe extern "C-unwind" fn begin(at: At, what: What) -> Next {
 
 /// It has waited.
 pub(super) unsafe extern "C-unwind" fn end() {
-    with(|thread| thread.mutex_acquired(ORDERED));
+    with(|thread| thread.mutex_acquired(ORDERED, NOBODYS));
 }
 
+/// An iteration that is waited for is no mutex that a thread holds.
+pub(super) const NOBODYS: u64 = 0;
 /// `ompt_mutex_ordered` of `ompt_mutex_t`.
 const ORDERED: u32 = 7;

@@ -3,6 +3,7 @@
 //!
 //! The entry point is LLVM's, the way to it that of all the others here.
 
+use super::doacross::NOBODYS;
 use super::entry::{Saved, What};
 use super::provider;
 use crate::tls;
@@ -22,13 +23,13 @@ pub(super) unsafe extern "C-unwind" fn doacross_wait(saved: *mut Saved, what: Wh
     let records = tls::with(|thread| {
         let records = thread.is_known();
         if records {
-            thread.mutex_acquire(what.kind(), code);
+            thread.mutex_acquire(what.kind(), NOBODYS, code);
         }
         records
     });
     // SAFETY: the caller's own arguments.
     unsafe { real(location, thread_number, iteration) };
     if records {
-        tls::with(|thread| thread.mutex_acquired(what.kind()));
+        tls::with(|thread| thread.mutex_acquired(what.kind(), NOBODYS));
     }
 }

@@ -8,7 +8,7 @@
 
 use super::entry::{At, What};
 use super::provider::{self, Function, Provider};
-use super::with;
+use super::{sync, with};
 use crate::thread::Thread;
 
 type Real = unsafe extern "C-unwind" fn(usize, usize) -> usize;
@@ -59,7 +59,7 @@ fn wait(provider: &Provider, at: At, what: What) {
         let waits = thread.gomp.team > 1 && !thread.gomp.in_turn;
         if waits {
             thread.gomp.in_turn = true;
-            thread.mutex_acquire(what.kind(), at.code());
+            thread.mutex_acquire(what.kind(), sync::TURN, at.code());
         }
         waits
     });
@@ -67,6 +67,6 @@ fn wait(provider: &Provider, at: At, what: What) {
     // SAFETY: GOMP_ordered_start's type.
     unsafe { provider.real::<unsafe extern "C-unwind" fn()>(function)() };
     if waits {
-        with(|thread| thread.mutex_acquired(what.kind()));
+        with(|thread| thread.mutex_acquired(what.kind(), sync::TURN));
     }
 }

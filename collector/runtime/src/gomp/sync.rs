@@ -4,8 +4,9 @@
 //! whatever was in the registers, and return what it returns.
 
 use super::entry::{At, What};
-use super::provider;
+use super::provider::{self, Function, Provider};
 use super::with;
+use crate::thread::Passing;
 use crate::tls;
 
 type Real = unsafe extern "C-unwind" fn(usize, usize) -> usize;
@@ -40,6 +41,25 @@ pub(super) unsafe extern "C-unwind" fn wait(a: usize, b: usize, at: At, what: Wh
     result
 }
 
+/// What tells the turn of an ordered loop from others: there is one in a team.
+pub(super) const TURN: u64 = 1;
+
+/// What tells a mutex from others of its kind: its address, which is the call's first argument. Of
+/// those without a name there is one in each runtime.
+#[inline(always)]
+fn lock(what: What, provider: &Provider, a: usize) -> u64 {
+    const CRITICAL: usize = Function::GOMP_critical_start as usize;
+    const CRITICAL_END: usize = Function::GOMP_critical_end as usize;
+    const ATOMIC: usize = Function::GOMP_atomic_start as usize;
+    const ATOMIC_END: usize = Function::GOMP_atomic_end as usize;
+    const ORDERED_END: usize = Function::GOMP_ordered_end as usize;
+    match what.function() {
+        CRITICAL | CRITICAL_END | ATOMIC | ATOMIC_END => std::ptr::from_ref(provider) as u64,
+        ORDERED_END => TURN,
+        _ => a as u64,
+    }
+}
+
 /// Enters a mutex; the kind is `ompt_mutex_t`.
 pub(super) unsafe extern "C-unwind" fn acquire(a: usize, b: usize, at: At, what: What) -> usize {
     let provider = provider::of(what.function(), at.code());
@@ -47,12 +67,12 @@ pub(super) unsafe extern "C-unwind" fn acquire(a: usize, b: usize, at: At, what:
     let real = unsafe { provider.real::<Real>(what.function()) };
     if !provider.records() {
         // SAFETY: the caller's own arguments.
-        return passed(at, || unsafe { real(a, b) });
+        return passed(at, what, || unsafe { real(a, b) });
     }
-    with(|thread| thread.mutex_acquire(what.kind(), at.code()));
+    with(|thread| thread.mutex_acquire(what.kind(), lock(what, provider, a), at.code()));
     // SAFETY: the caller's own arguments.
     let result = unsafe { real(a, b) };
-    with(|thread| thread.mutex_acquired(what.kind()));
+    with(|thread| thread.mutex_acquired(what.kind(), lock(what, provider, a)));
     result
 }
 
@@ -62,7 +82,7 @@ pub(super) unsafe extern "C-unwind" fn release(a: usize, b: usize, at: At, what:
     // SAFETY: a function of two arguments or less, and these are the caller's.
     let result = unsafe { provider.real::<Real>(what.function())(a, b) };
     if provider.records() {
-        with(|thread| thread.mutex_released(what.kind()));
+        with(|thread| thread.mutex_released(what.kind(), lock(what, provider, a)));
     }
     result
 }
@@ -79,7 +99,7 @@ pub(super) unsafe extern "C-unwind" fn test(a: usize, b: usize, at: At, what: Wh
     let real = unsafe { provider.real::<Real>(what.function()) };
     if !provider.records() {
         // SAFETY: the caller's own arguments.
-        return passed(at, || unsafe { real(a, b) });
+        return passed(at, what, || unsafe { real(a, b) });
     }
     // SAFETY: the caller's own arguments.
     let result = unsafe { real(a, b) };
@@ -89,16 +109,21 @@ pub(super) unsafe extern "C-unwind" fn test(a: usize, b: usize, at: At, what: Wh
         count if what.kind() == TEST_NEST_LOCK && count > 1 => {
             with(|thread| thread.nest_lock(SCOPE_BEGIN));
         }
-        _ => with(|thread| thread.mutex_acquired(what.kind())),
+        _ => with(|thread| thread.mutex_acquired(what.kind(), lock(what, provider, a))),
     }
     result
 }
 
 /// Calls a lock routine of a runtime that speaks for itself: it would say that we called it, and
 /// not the program.
-fn passed(at: At, real: impl FnOnce() -> usize) -> usize {
-    tls::with(|thread| thread.passes = at.code());
+fn passed(at: At, what: What, real: impl FnOnce() -> usize) -> usize {
+    tls::with(|thread| {
+        thread.passes = Passing {
+            code: at.code(),
+            kind: what.kind(),
+        };
+    });
     let result = real();
-    tls::with(|thread| thread.passes = 0);
+    tls::with(|thread| thread.passes = Passing::default());
     result
 }

@@ -179,18 +179,18 @@ unsafe extern "C" fn mutex_acquire(
     kind: c_uint,
     _hint: c_uint,
     _implementation: c_uint,
-    _wait: u64,
+    wait: u64,
     code: *const c_void,
 ) {
-    tls::with(|thread| thread.mutex_acquire(kind, code as u64));
+    tls::with(|thread| thread.mutex_acquire(kind, wait, code as u64));
 }
 
-unsafe extern "C" fn mutex_acquired(kind: c_uint, _wait: u64, _code: *const c_void) {
-    tls::with(|thread| thread.mutex_acquired(kind));
+unsafe extern "C" fn mutex_acquired(kind: c_uint, wait: u64, _code: *const c_void) {
+    tls::with(|thread| thread.mutex_acquired(kind, wait));
 }
 
-unsafe extern "C" fn mutex_released(kind: c_uint, _wait: u64, _code: *const c_void) {
-    tls::with(|thread| thread.mutex_released(kind));
+unsafe extern "C" fn mutex_released(kind: c_uint, wait: u64, _code: *const c_void) {
+    tls::with(|thread| thread.mutex_released(kind, wait));
 }
 
 unsafe extern "C" fn nest_lock(endpoint: c_uint, _wait: u64, _code: *const c_void) {

@@ -3,7 +3,9 @@
 
 mod constructs;
 mod details;
+mod lists;
 mod objects;
+mod overview;
 mod places;
 mod scaling;
 mod stacks;
@@ -20,7 +22,9 @@ use crate::session::{Compare, Scene, Session};
 
 pub(super) use constructs::{regions, tasks};
 pub(super) use details::{single, summary};
+pub(super) use lists::thread_list;
 pub(super) use objects::{cpus, index, objects, resources, threads};
+pub(super) use overview::overview;
 pub(super) use places::{functions, lines, pcs, source};
 pub(super) use scaling::scaling_of_others;
 pub(super) use stacks::{callers_callees, calltree, piece};
@@ -76,7 +80,7 @@ impl<'s> Beside<'s> {
         let sides: Vec<_> = self
             .scenes
             .iter()
-            .map(|scene| (scene.profile, scene.names))
+            .map(|scene| (scene.profile(), scene.names))
             .collect();
         Shared::new(&sides)
     }
@@ -121,7 +125,7 @@ impl<'s> Beside<'s> {
 
     fn footer(&self) -> String {
         let warnings = self.said(|scene| scene.recording.warnings.clone());
-        let notices = self.said(|scene| scene.notices.clone());
+        let notices = self.said(|scene| scene.notices());
         let warnings = warnings.iter().map(|text| format!("Warning: {text}\n"));
         let notices = notices.iter().map(|text| format!("Note: {text}\n"));
         let lines: String = warnings.chain(notices).collect();
@@ -155,7 +159,7 @@ impl<'s> Beside<'s> {
     fn json(&self, object: Map<String, Value>, rows: &str) -> String {
         let head = Value::Object(object).to_string();
         let warnings = json!(self.said(|scene| scene.recording.warnings.clone()));
-        let notices = json!(self.said(|scene| scene.notices.clone()));
+        let notices = json!(self.said(|scene| scene.notices()));
         format!(
             "{},\"rows\":{rows},\"warnings\":{warnings},\"notices\":{notices}}}\n",
             &head[..head.len() - 1]

@@ -42,7 +42,7 @@ pub(in crate::commands) fn index(
 /// Threads, matched by their kind and order.
 pub(in crate::commands) fn threads(beside: &Beside<'_>) -> Result<String, Stop> {
     let sides = beside.scenes.iter().map(|scene| {
-        let rows = thread_rows(scene.profile, scene.names.tables, &beside.request.metrics);
+        let rows = thread_rows(scene.profile(), scene.names.tables, &beside.request.metrics);
         let mut counts = BTreeMap::<&str, u32>::new();
         rows.into_iter()
             .map(|row| {

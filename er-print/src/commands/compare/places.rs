@@ -135,7 +135,7 @@ pub(in crate::commands) fn source(
         .zip(&found)
         .map(|(scene, file)| {
             let metrics = &beside.request.metrics;
-            file.map(|file| file_times(scene.profile, &scene.names, metrics, file))
+            file.map(|file| file_times(scene.profile(), &scene.names, metrics, file))
         })
         .collect();
     let all = times.iter().flatten();

@@ -3,6 +3,7 @@
 
 mod constructs;
 pub mod join;
+pub mod overview;
 pub mod scaling;
 #[cfg(test)]
 mod tests;

@@ -6,6 +6,7 @@ pub mod advice;
 pub mod budget;
 mod diagnosis;
 pub mod efficiency;
+pub mod first;
 pub mod gain;
 pub mod regions;
 pub mod spots;

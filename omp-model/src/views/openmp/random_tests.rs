@@ -7,6 +7,7 @@ use crate::filter;
 use crate::ids::ContextId;
 use crate::metrics::Metric;
 use crate::profile::{Profile, Shown};
+use crate::rows::{Blame, Sum};
 use crate::state::{Presence, State};
 use crate::tables::ContextKind;
 use crate::views::indexes;
@@ -167,6 +168,20 @@ fn blame_is_the_waiting_of_seconds_in_which_someone_worked() {
         // A part of the intervals is too short to be listed.
         let mut dice = Random(seed);
         stage.intervals.retain(|_| dice.below(3) > 0);
+        // A part of the work is owed something, now and then more than anyone waited.
+        let owed = |sum: Sum| Blame {
+            slice: sum.slice,
+            thread: sum.thread,
+            tag: sum.tag,
+            presence: sum.presence,
+            time: sum.time,
+        };
+        for sum in stage.sums.iter() {
+            let tag = stage.tables.tags.get(sum.tag.0).unwrap();
+            if tag.state == State::Work && dice.below(4) == 0 {
+                stage.blames.push(owed(sum));
+            }
+        }
         let profile = stage.profile();
         let slices = profile
             .items
@@ -177,16 +192,29 @@ fn blame_is_the_waiting_of_seconds_in_which_someone_worked() {
         for slice in 0..=slices {
             let items = || profile.items.iter().filter(|item| item.slice == slice);
             let blame: f64 = items().map(|item| item.blame).sum();
-            let waits: f64 = [
+            let sum = |metrics: &[Metric]| -> f64 {
+                let of = |metric: &Metric| items().map(|item| metric.seconds(item)).sum::<f64>();
+                metrics.iter().map(of).sum()
+            };
+            let waits = sum(&[
                 Metric::Idle,
                 Metric::ImplicitBarrier,
                 Metric::ExplicitBarrier,
-            ]
-            .map(|metric| items().map(|item| metric.seconds(item)).sum::<f64>())
-            .iter()
-            .sum();
+            ]);
+            let contends = sum(&[
+                Metric::Lock,
+                Metric::Critical,
+                Metric::Ordered,
+                Metric::Atomic,
+            ]);
+            let owed = stage.blames.iter().filter(|blame| blame.slice == slice);
+            let owed: f64 = owed.map(|blame| blame.time.0 as f64 / 1e9).sum();
             let worked = items().any(|item| Metric::OmpWork.seconds(item) > 0.0);
-            close(blame, if worked { waits } else { 0.0 }, seed);
+            let expected = match worked {
+                true => waits + contends,
+                false => contends.min(owed),
+            };
+            close(blame, expected, seed);
             assert!(items().all(|item| item.blame > -1e-9), "seed {seed}");
         }
     }

@@ -5,7 +5,7 @@ use crate::experiment::Sums;
 use crate::header::Header;
 use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
 use crate::profile::{Profile, ViewMode};
-use crate::rows::{Interval, RegionSum, RegionWork, SLICE, Sum, TaskSum};
+use crate::rows::{Blame, Interval, RegionSum, RegionWork, SLICE, Sum, TaskSum, Within};
 use crate::share::{self, blame};
 use crate::state::{Presence, State};
 use crate::symbols::SymbolTable;
@@ -23,6 +23,7 @@ pub(crate) struct Stage {
     pub(crate) tables: Tables,
     pub(crate) symbols: SymbolTable,
     pub(crate) sums: Sums,
+    pub(crate) blames: Vec<Blame>,
     pub(crate) intervals: Vec<Interval>,
     pub(crate) region_sums: Vec<RegionSum>,
     pub(crate) region_works: Vec<RegionWork>,
@@ -58,6 +59,7 @@ impl Stage {
             tables,
             symbols: SymbolTable::default(),
             sums: Sums::default(),
+            blames: Vec::new(),
             intervals: Vec::new(),
             region_sums: Vec::new(),
             region_works: Vec::new(),
@@ -117,6 +119,7 @@ impl Stage {
             length: Nanos(to - from),
             tag,
             presence,
+            within: Within::default(),
         });
         let mut at = from;
         while at < to {
@@ -181,11 +184,12 @@ impl Stage {
             tables: &self.tables,
             symbols: &self.symbols,
             sums: &self.sums,
+            blames: &self.blames,
             intervals: &self.intervals,
             header: &header,
         };
         let mut profile = share::profile(&recording, [], ViewMode::User);
-        blame::charge(&mut profile, &self.tables, &self.intervals);
+        blame::charge(&mut profile, &recording);
         profile
     }
 }

@@ -7,7 +7,7 @@ use super::stage::{MS, Stage};
 use super::tasks::tasks;
 use crate::ids::{ContextId, Nanos, ThreadId};
 use crate::metrics::Metric;
-use crate::rows::TaskSum;
+use crate::rows::{Blame, TaskSum};
 use crate::state::{Presence, State};
 use crate::symbols::{FrameSymbol, Function, FunctionId};
 use crate::tables::ContextKind;
@@ -322,6 +322,42 @@ fn what_is_not_listed_is_blamed_in_proportion() {
     close(blame(&stage, ROOT, 0), 1.5 * 0.1);
     close(blame(&stage, region, 0), 1.5 * 0.4);
     close(blame(&stage, region, 1), 1.5 * 0.1);
+}
+
+#[test]
+fn who_holds_a_mutex_is_owed_the_waits_for_it_and_the_rest_is_shared() {
+    let mut stage = Stage::new(3, 900);
+    let region = stage.construct(ROOT, ContextKind::Region, 0x40);
+    // Thread 0 holds it for 600 of 900 ms, the last 300 of them asleep; nobody is seen to hold it
+    // in what thread 2 waits.
+    stage.run(0, State::Reduction, region, 300);
+    stage.be(0, (State::Work, Presence::Blocked), region, 300);
+    stage.run(0, State::Work, region, 300);
+    stage.run(1, State::Critical, region, 600);
+    stage.run(1, State::Work, region, 300);
+    stage.run(2, State::Lock, region, 100);
+    stage.run(2, State::Work, region, 800);
+    for sum in stage.sums.iter().filter(|sum| sum.thread.0 == 0) {
+        let tag = stage.tables.tags.get(sum.tag.0).unwrap();
+        if tag.state == State::Reduction || sum.presence == Presence::Blocked {
+            stage.blames.push(Blame {
+                slice: sum.slice,
+                thread: sum.thread,
+                tag: sum.tag,
+                presence: sum.presence,
+                time: Nanos(300 * MS),
+            });
+        }
+    }
+    // 100 ms without a holder, over 1700 ms of work on a CPU.
+    let share = 0.1 / 1.7;
+    close(blame(&stage, region, 0), 0.6 + 0.6 * share);
+    close(blame(&stage, region, 1), 0.3 * share);
+    close(blame(&stage, region, 2), 0.8 * share);
+    let profile = stage.profile();
+    let asleep = profile.items.iter();
+    let asleep = asleep.filter(|item| item.presence == Presence::Blocked);
+    close(asleep.map(|item| item.blame).sum(), 0.3);
 }
 
 #[test]

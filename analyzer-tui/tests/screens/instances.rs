@@ -1,0 +1,206 @@
+//! Instances of regions and tasks on the timeline: told apart, selected, filtered by.
+
+use std::sync::Arc;
+
+use analyzer::app::{App, Effect, View};
+use analyzer::recording::Recording;
+use omp_model::experiment::{Batch, Writer};
+use omp_model::header::Header;
+use omp_model::ids::{ContextId, FrameId, Nanos, ProcessId, StackId, TagId, ThreadId};
+use omp_model::rows::{Interval, RegionSpan, Sample, SampleKind, Sum, Within};
+use omp_model::state::{Presence, State};
+use omp_model::tables::{Context, ContextKind, Process, Tables, Tag, Thread, ThreadKind};
+use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+
+use super::handmade::Folder;
+use super::{app, is_golden, press, text};
+
+const MS: u64 = 1_000_000;
+
+/// Four threads in an outer region, in which the first and the second one fork the same inner
+/// region at the same time: the third thread is in the first one's team, the fourth in the second's.
+fn nested(test: &str) -> Arc<Recording> {
+    let mut tables = Tables::default();
+    tables.processes.push(Process {
+        pid: 100,
+        parent: None,
+        name: "app".to_owned(),
+        executable: "/app".to_owned(),
+    });
+    for tid in 100..104 {
+        tables.threads.push(Thread {
+            process: ProcessId(0),
+            tid,
+            birth: Nanos(0),
+            death: Some(Nanos(100 * MS)),
+            kind: match tid {
+                100 => ThreadKind::Initial,
+                _ => ThreadKind::Worker,
+            },
+        });
+    }
+    let mut context = |parent| {
+        tables.context(Context {
+            parent,
+            kind: ContextKind::Region,
+            stack: StackId::EMPTY,
+        })
+    };
+    let outer = context(ContextId::ROOT);
+    let inner = context(outer);
+    let tag = tables.tag(Tag {
+        state: State::Work,
+        context: inner,
+        place: FrameId::NONE,
+    });
+    let span = |context, thread, region, (from, to)| RegionSpan {
+        context,
+        thread: ThreadId(thread),
+        start: Nanos(from * MS),
+        length: Nanos((to - from) * MS),
+        team: 2,
+        within: Within { region, task: 0 },
+    };
+    let spans = [
+        span(outer, 0, 16, (0, 100)),
+        span(inner, 0, 17, (5, 90)),
+        span(inner, 1, 18, (10, 95)),
+    ];
+    let instances = [17, 18, 17, 18].map(|region| Within { region, task: 0 });
+    let own = |thread: u32| (ThreadId(thread), instances[thread as usize]);
+    let sum = |thread| Sum {
+        slice: 0,
+        thread: own(thread).0,
+        tag,
+        presence: Presence::Running,
+        time: Nanos(100 * MS),
+        count: 1,
+    };
+    let interval = |thread| Interval {
+        thread: own(thread).0,
+        start: Nanos(0),
+        length: Nanos(100 * MS),
+        tag,
+        presence: Presence::Running,
+        within: own(thread).1,
+    };
+    let sample = |thread| Sample {
+        time: Nanos(50 * MS),
+        thread: own(thread).0,
+        cpu: 0,
+        kind: SampleKind::User,
+        stack: StackId::EMPTY,
+        tag: TagId(tag.0),
+        within: own(thread).1,
+    };
+    let header = Header {
+        duration_ns: 100 * MS,
+        ..Header::default()
+    };
+    let folder = Folder::new(test);
+    let path = folder.path().join("nested.er");
+    let mut writer = Writer::create(&path, &header).unwrap();
+    let batch = Batch {
+        samples: &(0..4).map(sample).collect::<Vec<_>>(),
+        sums: &(0..4).map(sum).collect::<Vec<_>>(),
+        intervals: &(0..4).map(interval).collect::<Vec<_>>(),
+        region_spans: &spans,
+        ..Batch::default()
+    };
+    writer.append(&tables, &batch).unwrap();
+    writer.finish(&header).unwrap();
+    Arc::new(Recording::open(&[path]).unwrap())
+}
+
+fn seconds(app: &App) -> f64 {
+    let kept = app.data.profile(&app.recording);
+    kept.items.iter().map(|item| item.seconds).sum()
+}
+
+#[test]
+fn two_teams_of_one_nested_region_are_two_bands_and_can_be_told_apart() {
+    let mut app = App::new(nested("nested"), (110, 32));
+    press(&mut app, "9");
+    press(&mut app, &"l".repeat(30));
+    press(&mut app, "i");
+    let screen = text(&app);
+    assert!(screen.contains("selected: instance 17 of"), "{screen}");
+    is_golden("timeline_nested.txt", &screen);
+    // Each thread is in its own team's instance alone.
+    for (row, here, other) in [
+        (0, "17", "18"),
+        (1, "18", "17"),
+        (2, "17", "18"),
+        (3, "18", "17"),
+    ] {
+        press(&mut app, "g");
+        press(&mut app, &"j".repeat(row));
+        let screen = text(&app);
+        let told = |number: &str| screen.contains(&format!("in instance {number} of"));
+        assert!(told(here) && !told(other), "{row}: {screen}");
+    }
+}
+
+#[test]
+fn teams_are_groups_by_instance() {
+    let mut app = App::new(nested("teams"), (110, 30));
+    press(&mut app, "9");
+    press(&mut app, &"l".repeat(30));
+    press(&mut app, "t");
+    let screen = text(&app);
+    for number in [17, 18] {
+        let label = format!("team of instance {number} of");
+        assert!(screen.contains(&label), "{label}: {screen}");
+    }
+    let starts: Vec<usize> = app.order().groups.iter().map(|group| group.start).collect();
+    assert_eq!(starts, [0, 2], "{screen}");
+}
+
+#[test]
+fn a_filter_by_the_selected_instance_keeps_its_time() {
+    let mut app = App::new(nested("by instance"), (110, 32));
+    press(&mut app, "9");
+    press(&mut app, &"l".repeat(30));
+    // A click on the second inner team's band.
+    let lines: Vec<String> = text(&app).lines().map(str::to_owned).collect();
+    let top = lines.iter().position(|line| line.contains("regions"));
+    let click = MouseEvent {
+        kind: MouseEventKind::Down(MouseButton::Left),
+        column: 60,
+        row: top.unwrap() as u16 + 2,
+        modifiers: KeyModifiers::NONE,
+    };
+    app.mouse(click);
+    let screen = text(&app);
+    assert!(screen.contains("selected: instance 18 of"), "{screen}");
+    press(&mut app, "f");
+    assert!(text(&app).contains("CPRID==18"), "{}", text(&app));
+    press(&mut app, "⏎");
+    let filter = app.settings.filter.as_ref().unwrap();
+    assert_eq!(filter.text(), "CPRID==18");
+    assert_eq!(press(&mut app, "y"), Effect::Copy("CPRID==18".to_owned()));
+    press(&mut app, "2");
+    assert_eq!(app.view, View::Functions);
+    assert!((seconds(&app) - 0.2).abs() < 1e-9, "{}", seconds(&app));
+}
+
+#[test]
+fn keys_go_round_the_instances_at_the_cursor() {
+    let mut app = app("round", 110, 26);
+    press(&mut app, "9j");
+    // The worker runs the task from 1.2 to 1.4 s.
+    app.timeline.time = 1_300 * MS;
+    let mut seen = Vec::new();
+    for _ in 0..4 {
+        press(&mut app, "i");
+        let screen = text(&app);
+        let line = screen.lines().find(|line| line.contains("elected"));
+        let line = line.unwrap_or_default().trim().to_owned();
+        let start = line.find("instance").unwrap_or(line.len());
+        seen.push(line[start..].split(" of ").next().unwrap().to_owned());
+    }
+    assert_eq!(seen[0], "instance 17", "{seen:?}");
+    assert_eq!(seen[1], "instance 3", "{seen:?}");
+    assert!(!seen[2].starts_with("instance 3"), "{seen:?}");
+    assert_eq!(seen[3], "instance 17", "{seen:?}");
+}

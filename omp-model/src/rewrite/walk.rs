@@ -1,0 +1,204 @@
+//! A machine stack taken apart: which of its frames are the user's, and what its leaf is.
+
+use crate::ids::{FrameId, StackId};
+use crate::symbols::{Construct, FunctionId};
+use crate::tables::{Cut, StackEntry};
+
+use super::frames::Facts;
+use super::pools::{self, Waiting};
+
+/// What a frame is to a user. Kernel frames are not even looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The user's code, and library code that it called.
+    Code,
+    /// The OpenMP runtime, our own library, and whatever they called for themselves
+    /// (`sched_yield`, `malloc`, a reduction's combiner).
+    Runtime,
+    /// The first frames of a thread that the runtime started (`start_thread`, `clone3`).
+    Start,
+}
+
+/// One frame of a stack.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Node {
+    /// The stack from this frame outward.
+    pub(super) stack: StackId,
+    /// The stack of its callers.
+    pub(super) callers: StackId,
+    /// The address.
+    pub(super) frame: FrameId,
+    /// The function by the symbol table.
+    pub(super) function: Option<FunctionId>,
+    /// What it is.
+    pub(super) role: Role,
+    /// Whether it is the runtime's function that calls outlined functions.
+    pub(super) microtask: bool,
+}
+
+/// The innermost end of a stack.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Leaf {
+    /// Whether it lies in the runtime (or in what the runtime called for itself).
+    pub(super) runtime: bool,
+    /// The outermost exported function of the runtime there: it names the construct.
+    pub(super) entry: Option<FunctionId>,
+    /// The user's frame that called it.
+    pub(super) caller: Option<FrameId>,
+    /// Whether the runtime was calling a reduction's combiner.
+    pub(super) reducing: bool,
+    /// Whether the stack's outermost user frame, if any, lies inward of a thread's start.
+    pub(super) bare: bool,
+    /// Whether the thread has entered a construct's body.
+    pub(super) inside: bool,
+    /// Whether a pool of threads beside OpenMP waits there.
+    pub(super) pool: Option<Waiting>,
+}
+
+/// A machine stack without the kernel's frames, leaf first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Walk {
+    pub(super) nodes: Vec<Node>,
+    /// Why the stack ends before the thread's first function, if it does.
+    pub(super) cut: Option<Cut>,
+    pub(super) leaf: Leaf,
+}
+
+/// More frames than most stacks have.
+const FRAMES: usize = 32;
+
+impl Walk {
+    pub(super) fn new(facts: &Facts<'_>, stack: StackId) -> Walk {
+        let mut walk = Walk {
+            nodes: Vec::with_capacity(FRAMES),
+            ..Walk::default()
+        };
+        let mut at = stack;
+        while at != StackId::EMPTY {
+            let Some(row) = facts.tables.stacks.get(at.0) else {
+                break;
+            };
+            match row.entry {
+                StackEntry::Cut(cut) => walk.cut = Some(cut),
+                StackEntry::Frame(frame) => {
+                    if let Some(role) = facts.role(frame) {
+                        let function = facts.function(frame);
+                        walk.nodes.push(Node {
+                            stack: at,
+                            callers: row.callers,
+                            frame,
+                            function,
+                            role,
+                            microtask: role == Role::Runtime
+                                && function.is_some_and(|f| facts.is_microtask(f)),
+                        });
+                    }
+                }
+            }
+            at = row.callers;
+        }
+        walk.find_roles(facts);
+        walk.find_leaf(facts);
+        walk.leaf.pool = pools::waiting(facts, &mut walk.nodes);
+        walk.leaf.runtime |= walk.leaf.pool.is_some();
+        walk
+    }
+
+    /// Tells the user's runs of frames from those that the runtime called for itself, and from a
+    /// worker's first frames.
+    fn find_roles(&mut self, facts: &Facts<'_>) {
+        let mut start = 0;
+        while start < self.nodes.len() {
+            if self.nodes[start].role != Role::Code {
+                start += 1;
+                continue;
+            }
+            let end = self.nodes[start..]
+                .iter()
+                .position(|n| n.role != Role::Code)
+                .map_or(self.nodes.len(), |length| start + length);
+            let role = match self.nodes.get(end) {
+                Some(caller) if !facts.is_body(&self.nodes[end - 1], caller) => Role::Runtime,
+                Some(_) => Role::Code,
+                // A stack that was cut may well have lost the user's callers.
+                None if start > 0
+                    && self.cut.is_none()
+                    && !self.nodes[start..end]
+                        .iter()
+                        .any(|n| facts.is_user(n.frame) && !facts.begins_thread(n.function)) =>
+                {
+                    Role::Start
+                }
+                None => Role::Code,
+            };
+            let combiner = facts.construct(self.nodes[end - 1].function);
+            let inward = self.nodes[..start].iter().all(|n| n.role == Role::Runtime);
+            if role == Role::Runtime && combiner == Some(Construct::Reduction) && inward {
+                self.leaf.reducing = true;
+            }
+            for node in &mut self.nodes[start..end] {
+                node.role = role;
+            }
+            if start == 0 && role == Role::Code {
+                self.find_combiner(facts, end);
+            }
+            start = end;
+        }
+    }
+
+    /// A thread that the program made is its own from its first frame on, also where nothing but
+    /// the runtime stands on it (what the runtime does as such a thread ends).
+    pub(super) fn keep_start(&mut self) {
+        for node in &mut self.nodes {
+            if node.role == Role::Start {
+                node.role = Role::Code;
+            }
+        }
+    }
+
+    /// With few threads, a construct's body calls its reduction's combiner itself: that too is
+    /// the reduction, and no code that its author calls.
+    fn find_combiner(&mut self, facts: &Facts<'_>, end: usize) {
+        let nodes = &self.nodes[..end];
+        let combines = |n: &Node| facts.construct(n.function) == Some(Construct::Reduction);
+        let inlined = |n: &Node| facts.inlines_combiner(n.frame);
+        let own = nodes.iter().rposition(combines).map(|at| at + 1);
+        // What has it inlined is the construct's body, and stays.
+        let found = own.max(nodes.iter().rposition(inlined));
+        if let Some(upto) = found {
+            self.leaf.reducing = true;
+            for node in &mut self.nodes[..upto] {
+                node.role = Role::Runtime;
+            }
+        }
+    }
+
+    fn find_leaf(&mut self, facts: &Facts<'_>) {
+        self.leaf.runtime = self.nodes.first().is_some_and(|n| n.role == Role::Runtime);
+        self.leaf.bare = self.nodes.iter().all(|n| n.role != Role::Code);
+        self.leaf.inside = self
+            .nodes
+            .windows(2)
+            .any(|pair| (pair[0].role, pair[1].role) == (Role::Code, Role::Runtime));
+        let run = self
+            .nodes
+            .iter()
+            .position(|n| n.role != Role::Runtime || n.microtask)
+            .unwrap_or(self.nodes.len());
+        self.leaf.entry = self.nodes[..run]
+            .iter()
+            .rev()
+            .filter_map(|n| n.function)
+            .find(|&f| facts.is_entry_point(f));
+        let caller = self.nodes.get(run).filter(|n| n.role == Role::Code);
+        self.leaf.caller = caller.filter(|_| run > 0).map(|n| n.frame);
+    }
+
+    /// The first node at or outward of `from` that is the user's code.
+    pub(super) fn code_from(&self, from: usize) -> Option<&Node> {
+        self.nodes
+            .get(from..)?
+            .iter()
+            .find(|n| n.role == Role::Code)
+    }
+}

@@ -1,0 +1,240 @@
+//! What holds of every recording, also of such as no program could give.
+
+use super::*;
+use crate::rows::Blame;
+use crate::views::notices::inferred_seconds;
+
+/// A small generator of numbers, so that failures can be repeated (Marsaglia's xorshift).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end
+    }
+
+    fn of<T: Copy>(&mut self, values: &[T]) -> T {
+        values[self.below(values.len() as u64) as usize]
+    }
+}
+
+/// A recording with arbitrary sums and samples, also such as no program could give.
+fn arbitrary(seed: u64) -> Fed {
+    let mut random = Random(seed * 2 + 1);
+    let mut fed = Fed::new(4);
+    let region = fed.region();
+    let site = format!("foo.omp_outlined+13 {}", &WORK[22..]);
+    let nested = fed.world.region(region, &site);
+    let lost_site = fed.world.region(nested, "");
+    let place = fed.world.frame("step+40");
+    let mut tags = vec![TagId::OUTSIDE];
+    for state in crate::state::STATES {
+        for context in [ContextId::ROOT, region, nested, lost_site] {
+            tags.push(
+                fed.world
+                    .tag_at(state, context, random.of(&[FrameId::NONE, place])),
+            );
+        }
+    }
+    let stacks = [
+        "",
+        "!",
+        WORK,
+        SPIN,
+        "work main _start",
+        "K:schedule",
+        "R:?+1 !",
+        "R:?+1",
+        "work foo.omp_outlined+12 R:__kmp_invoke_microtask R:__kmpc_fork_call foo+9 main __libc_start_main _start",
+        "R:?+1 R:__kmpc_fork_call foo+9 main __libc_start_main _start",
+        "work .omp_task_entry. R:?+1 R:__kmpc_barrier foo.omp_outlined+12 R:__kmp_invoke_microtask start_thread clone3",
+    ];
+    let presences = [Presence::Running, Presence::Preempted, Presence::Blocked];
+    let kinds = [
+        SampleKind::User,
+        SampleKind::Kernel,
+        SampleKind::Preempted,
+        SampleKind::Blocked,
+    ];
+    for _ in 0..random.below(60) {
+        let (thread, slice) = (random.below(4) as u32, random.below(5) as u32);
+        let (tag, presence, time) = (
+            random.of(&tags),
+            random.of(&presences),
+            random.below(1 << 40),
+        );
+        fed.sum(thread, slice, tag, presence, time);
+    }
+    for _ in 0..random.below(80) {
+        let (thread, slice) = (random.below(4) as u32, random.below(5) as u32);
+        let (tag, kind, stack) = (random.of(&tags), random.of(&kinds), random.of(&stacks));
+        fed.sample(thread, slice, tag, kind, stack);
+    }
+    fed
+}
+
+#[test]
+fn totals_equal_the_sums_and_each_other_in_both_modes() {
+    for seed in 1..200 {
+        let fed = arbitrary(seed);
+        let user = fed.profile(ViewMode::User);
+        let machine = fed.profile(ViewMode::Machine);
+        for (user, machine) in user.items.iter().zip(&machine.items) {
+            let same = |i: &Item| Item {
+                path: PathId::EMPTY,
+                inferred: machine.inferred,
+                ..*i
+            };
+            assert_eq!(
+                same(user),
+                same(machine),
+                "seed {seed}: only the display stack differs"
+            );
+            assert!(machine.inferred || !user.inferred, "seed {seed}");
+        }
+        assert_eq!(user.items.len(), machine.items.len(), "seed {seed}");
+        for thread in 0..4 {
+            for presence in [Presence::Running, Presence::Preempted, Presence::Blocked] {
+                let of_sums: u64 = fed
+                    .sums
+                    .iter()
+                    .filter(|s| s.thread.0 == thread && s.presence == presence)
+                    .map(|s| s.time.0)
+                    .sum();
+                let of_items: u64 = user
+                    .items
+                    .iter()
+                    .filter(|i| i.thread.0 == thread && i.presence == presence)
+                    .map(nanos)
+                    .sum();
+                let measured = fed.sums.iter().any(|s| s.thread.0 == thread);
+                assert!(
+                    !measured || of_sums == of_items,
+                    "seed {seed}, thread {thread}: {of_sums} {of_items}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn idle_stands_alone_and_machine_stacks_have_no_pseudo_functions() {
+    for seed in 1..100 {
+        let fed = arbitrary(seed);
+        let user = fed.profile(ViewMode::User);
+        for item in user.items.iter().filter(|i| i.shown == Shown::Idle) {
+            assert_eq!(fed.name(&user.paths, item.path), "<Idle>", "seed {seed}");
+        }
+        let machine = fed.profile(ViewMode::Machine);
+        for path in machine.paths.rows().iter().skip(1) {
+            let pseudo = matches!(path.frame.callee, Callee::Pseudo(p) if p != Pseudo::Unknown);
+            assert!(!pseudo, "seed {seed}");
+        }
+    }
+}
+
+/// What a profile says of each place, over all slices: seconds, samples, blame.
+fn over_slices(fed: &Fed, profile: &Profile) -> BTreeMap<String, (f64, u32, f64)> {
+    let mut sums = BTreeMap::<String, (f64, u32, f64)>::new();
+    for item in &profile.items {
+        let name = fed.name(&profile.paths, item.path);
+        let key = format!(
+            "{:?} {:?} {:?} {:?} {:?} {} {} {name}",
+            item.thread,
+            item.tag,
+            item.stack,
+            item.shown,
+            item.presence,
+            item.kernel,
+            item.inferred
+        );
+        let sum = sums.entry(key).or_default();
+        sum.0 += item.seconds;
+        sum.1 += item.samples;
+        sum.2 += item.blame;
+    }
+    sums.retain(|_, &mut (seconds, samples, _)| seconds > 0.0 || samples > 0);
+    sums
+}
+
+#[test]
+fn one_pass_over_the_samples_gives_the_sums_of_all_slices() {
+    for seed in 1..200 {
+        let mut fed = arbitrary(seed);
+        let mut random = Random(seed);
+        for sample in &mut fed.samples {
+            sample.time.0 += random.below(SLICE.0);
+        }
+        for at in 0..random.below(20) {
+            let sample = fed.samples.get(at as usize * 3).copied();
+            let Some(sample) = sample.filter(|at| at.kind.presence() != Presence::Running) else {
+                continue;
+            };
+            fed.intervals.push(Interval {
+                thread: sample.thread,
+                start: Nanos(sample.time.0 / 1000 * 1000 + 1000 * random.below(90)),
+                length: Nanos(1000 * random.below(3_000_000)),
+                tag: sample.tag,
+                presence: sample.kind.presence(),
+                within: sample.within,
+            });
+        }
+        fed.samples.sort_by_key(|sample| sample.time);
+        let owed = |sum: Sum| Blame {
+            slice: sum.slice,
+            thread: sum.thread,
+            tag: sum.tag,
+            presence: sum.presence,
+            time: Nanos(sum.time.0 / 2),
+        };
+        let blames = fed.sums.iter().filter(|_| random.below(3) == 0);
+        let blames: Vec<Blame> = blames.map(owed).collect();
+        let recording = Recording {
+            tables: &fed.world.tables,
+            symbols: &fed.world.symbols,
+            sums: &fed.sums,
+            blames: &blames,
+            intervals: &fed.intervals,
+            header: &fed.header,
+        };
+        // Times are kept to microseconds.
+        let packed = fed.samples.chunks(7).map(|chunk| chunk.to_vec());
+        let samples = Samples::of_frames(packed).unwrap();
+        for mode in [ViewMode::User, ViewMode::Machine] {
+            let mut sliced = profile(&recording, samples.iter(), mode);
+            blame::charge(&mut sliced, &recording);
+            let streamed = Shares::folded(&recording, &samples).profile(&recording, mode);
+            let expected = over_slices(&fed, &sliced);
+            let got = over_slices(&fed, &streamed);
+            let told = Shares::inferred(&recording, &samples, mode);
+            let both = inferred_seconds(&streamed);
+            assert!(
+                (told.0 - both.0).abs() < 1e-6,
+                "seed {seed}: {told:?} {both:?}"
+            );
+            assert!(
+                (told.1 - both.1).abs() < 1e-6,
+                "seed {seed}: {told:?} {both:?}"
+            );
+            let differ = |one: &BTreeMap<String, _>, other: &BTreeMap<String, _>| {
+                let only = one.keys().filter(|key| !other.contains_key(*key));
+                only.cloned().collect::<Vec<String>>()
+            };
+            let (lacks, has) = (differ(&expected, &got), differ(&got, &expected));
+            assert_eq!(lacks, has, "seed {seed}");
+            for ((name, expected), got) in expected.iter().zip(got.values()) {
+                // Each sample has its part to the nanosecond, in one way of sharing or the other.
+                let near = 1e-9 * (1.0 + f64::from(expected.1));
+                assert!((expected.0 - got.0).abs() < near, "seed {seed}: {name}");
+                assert_eq!(expected.1, got.1, "seed {seed}: {name}");
+                let (expected, got) = (expected.2, got.2);
+                assert!(
+                    (expected - got).abs() < 1e-6,
+                    "seed {seed}: {name} is blamed for {expected} {got}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Recordings fed by hand, and where their time is said to have gone.
+
+mod arbitrary;
+mod places;
+mod sleeping;
+
+use super::*;
+use crate::ids::{FrameId, Nanos};
+
+use crate::profile::{Callee, Path, PathId, Pseudo};
+use crate::rewrite::world::World;
+use crate::rows::{Sum, Within};
+use crate::tables::{Interner, Process, Thread};
+
+const WORK: &str = "work foo.omp_outlined+12 R:__kmp_invoke_microtask R:?+1 start_thread clone3";
+const SPIN: &str = "sched_yield R:?+4 R:?+7 start_thread clone3";
+
+/// A recording fed by hand.
+struct Fed {
+    world: World,
+    sums: Sums,
+    intervals: Vec<Interval>,
+    samples: Vec<Sample>,
+    header: Header,
+}
+
+impl Fed {
+    /// An initial thread and workers after it.
+    fn new(threads: usize) -> Fed {
+        let mut world = World::new();
+        world.tables.processes.push(Process {
+            pid: 7,
+            parent: None,
+            name: "app".to_owned(),
+            executable: "/home/u/app".to_owned(),
+        });
+        for index in 0..threads {
+            world.tables.threads.push(Thread {
+                process: crate::ids::ProcessId(0),
+                tid: 7 + index as i32,
+                birth: Nanos(0),
+                death: None,
+                kind: if index == 0 {
+                    ThreadKind::Initial
+                } else {
+                    ThreadKind::Worker
+                },
+            });
+        }
+        Fed {
+            world,
+            sums: Sums::default(),
+            intervals: Vec::new(),
+            samples: Vec::new(),
+            header: Header::default(),
+        }
+    }
+
+    fn region(&mut self) -> ContextId {
+        self.world.symbol("foo.omp_outlined", 9);
+        self.world
+            .region(ContextId::ROOT, "foo+9 main __libc_start_main _start")
+    }
+
+    fn sum(&mut self, thread: u32, slice: u32, tag: TagId, presence: Presence, nanos: u64) {
+        self.sums.push(Sum {
+            slice,
+            thread: ThreadId(thread),
+            tag,
+            presence,
+            time: Nanos(nanos),
+            count: 1,
+        });
+    }
+
+    fn sample(&mut self, thread: u32, slice: u32, tag: TagId, kind: SampleKind, stack: &str) {
+        let stack = self.world.stack(stack);
+        self.samples.push(Sample {
+            time: Nanos(u64::from(slice) * SLICE.0 + self.samples.len() as u64),
+            thread: ThreadId(thread),
+            cpu: 0,
+            kind,
+            stack,
+            tag,
+            within: Within::default(),
+        });
+    }
+
+    /// A listed sleep, with a stack taken a little before it begins.
+    fn sleep(&mut self, tag: TagId, (start, length): (u64, u64), stack: &str) {
+        self.intervals.push(Interval {
+            thread: ThreadId(0),
+            start: Nanos(start),
+            length: Nanos(length),
+            tag,
+            presence: Presence::Blocked,
+            within: Within::default(),
+        });
+        self.sample(0, 0, tag, SampleKind::Blocked, stack);
+        self.samples.last_mut().expect("just pushed").time = Nanos(start - 7_000);
+    }
+
+    fn profile(&self, mode: ViewMode) -> Profile {
+        let recording = Recording {
+            tables: &self.world.tables,
+            symbols: &self.world.symbols,
+            sums: &self.sums,
+            blames: &[],
+            intervals: &self.intervals,
+            header: &self.header,
+        };
+        profile(&recording, self.samples.iter().copied(), mode)
+    }
+
+    fn name(&self, paths: &Interner<Path>, path: PathId) -> String {
+        let mut words = Vec::new();
+        let mut at = path;
+        while at != PathId::EMPTY {
+            let row = paths.get(at.0).expect("paths are whole");
+            words.push(match row.frame.callee {
+                Callee::Function(f) => self.world.symbols.functions[f.0 as usize].name.clone(),
+                Callee::Pseudo(pseudo) => format!("<{pseudo:?}>"),
+                _ => "?".to_owned(),
+            });
+            at = row.callers;
+        }
+        words.join(" ")
+    }
+
+    /// (stack, nanoseconds, samples, inferred) of each item.
+    fn rows(&self, mode: ViewMode) -> Vec<(String, u64, u32, bool)> {
+        let profile = self.profile(mode);
+        let items = profile.items.iter();
+        items
+            .map(|i| {
+                (
+                    self.name(&profile.paths, i.path),
+                    nanos(i),
+                    i.samples,
+                    i.inferred,
+                )
+            })
+            .collect()
+    }
+}
+
+fn nanos(item: &Item) -> u64 {
+    (item.seconds * 1e9).round() as u64
+}
+
+fn row(name: &str, nanos: u64, samples: u32, inferred: bool) -> (String, u64, u32, bool) {
+    (name.to_owned(), nanos, samples, inferred)
+}
+
+const REGION: &str = "foo.omp_outlined foo main __libc_start_main _start";

@@ -1,0 +1,260 @@
+//! First looks at several recordings beside each other.
+
+use super::Shared;
+use super::join::{Joined, join, order};
+use crate::metrics::{Flavour, Metric, Quantity, SortKey};
+use crate::views::openmp::efficiency::Efficiency;
+use crate::views::openmp::first::First;
+use crate::views::overview::Overview;
+use crate::views::{Request, Row};
+
+/// How many places that lose time are told.
+const LOSSES: usize = 5;
+
+/// What a fact's values are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Seconds.
+    Seconds,
+    /// Percent.
+    Percent,
+    /// A count.
+    Count,
+}
+
+impl Unit {
+    /// Decimals in a text.
+    pub const fn decimals(self) -> usize {
+        match self {
+            Unit::Seconds | Unit::Percent => 3,
+            Unit::Count => 0,
+        }
+    }
+
+    /// The unit in JSON; a count has none.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Unit::Seconds => "s",
+            Unit::Percent => "%",
+            Unit::Count => "",
+        }
+    }
+}
+
+/// A fact of every recording.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fact {
+    /// The key in JSON.
+    pub id: String,
+    /// In words.
+    pub label: String,
+    /// How far it stands in: a part of a fact above it is one deeper.
+    pub depth: usize,
+    /// Of its values.
+    pub unit: Unit,
+    /// By recording; nothing where it does not have that.
+    pub values: Vec<Option<f64>>,
+}
+
+/// Facts that belong together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Block {
+    /// The key in JSON.
+    pub id: &'static str,
+    /// A heading.
+    pub title: &'static str,
+    /// In the order of the first recording that has them.
+    pub facts: Vec<Fact>,
+}
+
+/// What is known of one recording.
+#[derive(Clone, Copy, Debug)]
+pub struct Side<'a> {
+    /// Seconds.
+    pub duration: f64,
+    /// Where its time went.
+    pub overview: &'a Overview,
+    /// How well its threads were used; `None` without OpenMP, or under a filter.
+    pub first: Option<&'a First>,
+}
+
+/// A fact of one recording.
+struct Entry {
+    id: String,
+    label: String,
+    depth: usize,
+    unit: Unit,
+    value: f64,
+}
+
+impl Entry {
+    fn new(id: impl Into<String>, label: impl Into<String>, unit: Unit, value: f64) -> Entry {
+        Entry {
+            id: id.into(),
+            label: label.into(),
+            depth: 0,
+            unit,
+            value,
+        }
+    }
+}
+
+/// The facts of several recordings; blocks of which none has a fact are left out.
+pub fn blocks(sides: &[Side<'_>]) -> Vec<Block> {
+    type Entries = fn(&Side<'_>) -> Vec<Entry>;
+    let all: [(&str, &str, Entries); 5] = [
+        ("run", "The runs", run),
+        ("wall_time", "What became of the wall time, seconds", wall),
+        ("losses", "Wall time lost, seconds (- is below 1 %)", losses),
+        ("times", "Time of all threads, seconds", times),
+        (
+            "efficiency",
+            "Efficiency of the threads, percent",
+            efficiencies,
+        ),
+    ];
+    let block = |(id, title, entries): (&'static str, &'static str, Entries)| {
+        let joined = join(sides.iter().map(entries).collect(), |entry| {
+            entry.id.clone()
+        });
+        let mut facts: Vec<Fact> = joined.into_iter().filter_map(fact).collect();
+        match id {
+            "losses" => {
+                let most = |fact: &Fact| fact.values.iter().flatten().copied().fold(0.0, f64::max);
+                facts.sort_by(|left, right| most(right).total_cmp(&most(left)));
+                facts.truncate(LOSSES);
+            }
+            // Waits that came in no recording say nothing.
+            "times" => facts.retain(|fact| {
+                fact.depth == 0 || fact.values.iter().flatten().any(|value| *value > 0.0)
+            }),
+            // Parts that took no recording half a millisecond say nothing.
+            "wall_time" => facts.retain(|fact| {
+                let mut values = fact.values.iter().flatten();
+                values.any(|value| *value >= 5e-4)
+            }),
+            _ => {}
+        }
+        (!facts.is_empty()).then_some(Block { id, title, facts })
+    };
+    all.into_iter().filter_map(block).collect()
+}
+
+fn fact(joined: Joined<Entry>) -> Option<Fact> {
+    let values = joined.rows.iter();
+    let values = values.map(|entry| Some(entry.as_ref()?.value)).collect();
+    // A name is of some recording.
+    let entry = joined.rows.into_iter().flatten().next()?;
+    Some(Fact {
+        id: entry.id,
+        label: entry.label,
+        depth: entry.depth,
+        unit: entry.unit,
+        values,
+    })
+}
+
+fn run(side: &Side<'_>) -> Vec<Entry> {
+    let threads: usize = side.overview.threads.iter().map(|(_, count)| count).sum();
+    let mut entries = vec![
+        Entry::new(
+            "duration",
+            "Duration, seconds",
+            Unit::Seconds,
+            side.duration,
+        ),
+        Entry::new("threads", "Threads", Unit::Count, threads as f64),
+        Entry::new(
+            "processes",
+            "Processes",
+            Unit::Count,
+            side.overview.processes as f64,
+        ),
+    ];
+    if let Some(first) = side.first {
+        entries.extend([
+            Entry::new("cpus", "CPUs", Unit::Count, f64::from(first.cpus)),
+            Entry::new(
+                "ready",
+                "Ready to run without a CPU, thread seconds",
+                Unit::Seconds,
+                first.ready.1,
+            ),
+        ]);
+    }
+    entries
+}
+
+fn wall(side: &Side<'_>) -> Vec<Entry> {
+    let budget = side.first.and_then(|first| first.budget);
+    let parts = budget.map_or_else(Vec::new, |budget| budget.parts());
+    let entry = |(words, id, seconds)| Entry::new(id, words, Unit::Seconds, seconds);
+    parts.into_iter().map(entry).collect()
+}
+
+fn losses(side: &Side<'_>) -> Vec<Entry> {
+    let losses = side.first.map_or(&[][..], |first| &first.losses);
+    losses
+        .iter()
+        .map(|loss| {
+            let label = format!("{} lost to {}", loss.spot.short(), loss.reason.words());
+            Entry::new(label.clone(), label, Unit::Seconds, loss.seconds)
+        })
+        .collect()
+}
+
+fn times(side: &Side<'_>) -> Vec<Entry> {
+    let times = side.overview.times.iter();
+    times
+        // Blame is the others' time again.
+        .filter(|(metric, _)| *metric != Metric::Blame)
+        .map(|&(metric, seconds)| Entry {
+            depth: match metric {
+                Metric::Total => 0,
+                Metric::TotalCpu | Metric::OffCpu | Metric::OmpWork | Metric::OmpWait => 1,
+                _ => 2,
+            },
+            ..Entry::new(
+                Quantity::Time(Flavour::Exclusive, metric).id(),
+                metric.words(),
+                Unit::Seconds,
+                seconds,
+            )
+        })
+        .collect()
+}
+
+fn efficiencies(side: &Side<'_>) -> Vec<Entry> {
+    fn walk(node: &Efficiency, depth: usize, entries: &mut Vec<Entry>) {
+        entries.push(Entry {
+            depth,
+            ..Entry::new(node.id, node.label, Unit::Percent, 100.0 * node.value())
+        });
+        for child in &node.children {
+            walk(child, depth + 1, entries);
+        }
+    }
+    let mut entries = Vec::new();
+    if let Some(first) = side.first {
+        walk(&first.run.efficiency, 0, &mut entries);
+    }
+    entries
+}
+
+/// The functions with most thread time in any recording, by the names that all share: the values
+/// of [`Row::exclusive`] are thread time alone.
+pub fn largest(shared: &Shared<'_>, count: usize) -> Vec<Joined<Row>> {
+    let sort = SortKey {
+        quantity: Quantity::Time(Flavour::Exclusive, Metric::Total),
+        reversed: false,
+    };
+    let request = Request {
+        metrics: vec![Metric::Total],
+        sort,
+    };
+    let sides = (0..shared.len()).map(|side| shared.functions(side, &request).rows);
+    let mut rows = join(sides.collect(), |row: &Row| row.name.clone());
+    rows.sort_by(|left, right| order(sort, |row: &Row| row.exclusive[0], left, right));
+    rows.truncate(count);
+    rows
+}
