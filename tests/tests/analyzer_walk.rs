@@ -332,10 +332,11 @@ fn experiments_are_compared_in_every_view() {
         ("5", "Attributed"),
         ("7", "Regions"),
         ("8", "Threads"),
-        ("1", "Efficiency of the threads, percent"),
+        // Its end: how many losses stand above the efficiencies is the machine's doing.
+        ("1 G", "Efficiency of the threads, percent"),
         ("0", "Experiments, "),
     ] {
-        terminal.press(&[key]);
+        terminal.press(&key.split(' ').collect::<Vec<_>>());
         terminal.until(shows, |screen| {
             screen.contains(shows) && screen.contains("delta: (1) one.er (2) two.er")
         });
@@ -461,4 +462,18 @@ fn what_cannot_be_drawn_on_is_told_before_anything_is_recorded() {
     assert!(said.contains("cannot use this terminal"), "{said}");
     assert!(!output.status.success() && output.stdout.is_empty());
     assert!(!place.join("begun").exists() && !place.join("test.1.er").exists());
+}
+
+#[test]
+fn what_is_no_experiment_is_told_where_the_shell_was() {
+    let place = place("nowhere");
+    let Some(terminal) = Terminal::start("nowhere", &[Path::new("x.er")], (100, 30), &place) else {
+        return;
+    };
+    // In the terminal that the shell had, not on a screen that is gone with the program.
+    let screen = terminal.until_it_says("Pane is dead (status 1");
+    assert!(
+        screen.starts_with("analyzer: there is no experiment x.er: "),
+        "{screen}"
+    );
 }
