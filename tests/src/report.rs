@@ -93,7 +93,7 @@ pub(crate) type Functions = Vec<(String, Seconds)>;
 pub(crate) struct ThreadRow {
     /// The kernel's number.
     pub(crate) tid: u32,
-    /// From its birth to its end, in seconds.
+    /// From its birth to its end, in seconds; infinite where no end is known.
     pub(crate) life: f64,
     /// Its time.
     pub(crate) time: Seconds,
@@ -173,7 +173,8 @@ pub(crate) fn threads(experiment: &Path, mode: &str) -> Threads {
         .iter()
         .map(|row| ThreadRow {
             tid: number(row, "tid"),
-            life: row["end"].as_f64().expect("it ended") - row["start"].as_f64().expect("it began"),
+            life: row["end"].as_f64().unwrap_or(f64::INFINITY)
+                - row["start"].as_f64().expect("it began"),
             time: seconds(row, "e."),
         })
         .collect()
