@@ -109,8 +109,8 @@ const LOSSES: usize = 3;
 /// What to do first.
 fn advice(first: &First, rows: &mut Vec<Row>) {
     rows.push(strong("What to do first"));
-    if let Some(crowd) = first.crowd() {
-        rows.extend(warned("  ", &crowd));
+    for sentence in first.before() {
+        rows.extend(warned("  ", &sentence));
     }
     if first.losses.is_empty() {
         rows.push(Row::line(format!("  {}", First::nothing())));

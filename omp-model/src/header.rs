@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The version of the format that this crate writes, and the only one that it reads: 2 has the
-/// numbers of instances. Nothing was released with an earlier one.
-pub const FORMAT_VERSION: u32 = 2;
+/// The version of the format that this crate writes, and the only one that it reads: 3 has the
+/// bodies that calls hand over. Nothing was released with an earlier one.
+pub const FORMAT_VERSION: u32 = 3;
 
 /// The recording in words and numbers. Written when the recording starts and again at its end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

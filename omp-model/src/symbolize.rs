@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use unwinder::{BuildId, Symbols, is_outlined, names};
 
 use crate::barriers::{self, Barrier};
-use crate::code::{self, Asked, Body};
+use crate::code::{self, Asked, Body, Handed};
 use crate::ids::{FrameId, ModuleId};
 use crate::kallsyms::{self, KernelFunction};
 use crate::state::State;
@@ -97,6 +97,7 @@ pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
             (_, Some(row)) if row.path.is_empty() => None,
             (_, Some(row)) => match source.symbols(row) {
                 Ok(symbols) => {
+                    resolver.functions.clear();
                     base_name(&row.path).clone_into(&mut resolver.object);
                     resolver.c_library = is_c_library(&resolver.object);
                     // Where the program left by a jump, the call is one of our own library or of
@@ -110,7 +111,7 @@ pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
                     }
                     if asked.concerns(tables, row, ids) {
                         let frames = ids.iter().map(|&id| (id, frames[id.index()].address));
-                        resolver.read_code(&asked, &symbols, frames);
+                        resolver.read_code(module, &asked, &symbols, frames);
                     }
                     resolver.module(module, &symbols, wanted)
                 }
@@ -158,7 +159,6 @@ impl Resolver {
         symbols: &Symbols,
         wanted: impl Iterator<Item = (FrameId, u64)>,
     ) -> Option<String> {
-        self.functions.clear();
         let mut nameless = false;
         for (id, address) in wanted {
             let function = symbols.code(address);
@@ -217,6 +217,7 @@ impl Resolver {
     /// What the machine code of the load object at work tells of its frames.
     fn read_code(
         &mut self,
+        module: ModuleId,
         asked: &Asked,
         symbols: &Symbols,
         frames: impl Iterator<Item = (FrameId, u64)> + Clone,
@@ -228,7 +229,23 @@ impl Resolver {
             .map(|function| function.start)
             .collect();
         self.bodies = code::bodies(symbols, &nameless);
-        self.table.code.extend(code::facts(asked, symbols, frames));
+        let forks = frames.clone().filter(|&(frame, _)| asked.is_fork(frame));
+        let mut handed = Handed::new(symbols);
+        let handed: Vec<_> = forks
+            .filter_map(|(frame, address)| Some((frame, handed.at(address)?)))
+            .collect();
+        let mut facts = code::facts(asked, symbols, frames);
+        for (_, (function, body)) in &handed {
+            if function.name.is_empty() {
+                let known = self.bodies.entry(function.start);
+                known.or_insert_with(|| body.clone());
+            }
+        }
+        for (frame, (function, _)) in handed {
+            let id = self.function(module, symbols, function);
+            facts.entry(frame).or_default().body = Some(id);
+        }
+        self.table.code.extend(facts);
     }
 
     fn name_of(&mut self, function: &unwinder::Function) -> String {

@@ -6,6 +6,7 @@ use std::io;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::code::CodeFact;
 use crate::experiment::{Experiment, Samples, Sums};
 use crate::header::Header;
 use crate::ids::{ContextId, FrameId, ModuleId, ProcessId, StackId, TagId, ThreadId};
@@ -230,9 +231,9 @@ impl Uniting {
         for module in tables.modules.rows() {
             ids.modules.push(self.tables.module(module.clone()));
         }
-        self.frames(&mut ids, tables, symbols);
+        let functions = self.frames(&mut ids, tables, symbols);
         self.barriers(&ids, symbols);
-        self.code(&ids, symbols);
+        self.code(&ids, symbols, &functions);
         // A row of these tables comes after those that it points to.
         for stack in tables.stacks.rows() {
             let entry = match stack.entry {
@@ -259,7 +260,8 @@ impl Uniting {
         ids
     }
 
-    fn frames(&mut self, ids: &mut Ids, tables: &Tables, symbols: &SymbolTable) {
+    /// Moves frames with what is known of them; the functions of the recording in the union.
+    fn frames(&mut self, ids: &mut Ids, tables: &Tables, symbols: &SymbolTable) -> Vec<FunctionId> {
         let files: Vec<FileId> = symbols.files.iter().map(|path| self.file(path)).collect();
         let functions = self.functions(ids, symbols, &files);
         for (module, why) in &symbols.misses {
@@ -292,6 +294,7 @@ impl Uniting {
             });
             known.places = places.collect();
         }
+        functions
     }
 
     /// What is known of barriers; what one recording could not tell, another may.
@@ -308,12 +311,16 @@ impl Uniting {
     }
 
     /// What code tells, which is the same for all recordings of one file.
-    fn code(&mut self, ids: &Ids, symbols: &SymbolTable) {
+    fn code(&mut self, ids: &Ids, symbols: &SymbolTable, functions: &[FunctionId]) {
         let known = &mut self.symbols.code;
-        let more = symbols
-            .code
-            .iter()
-            .map(|(at, fact)| (ids.frame(*at), fact.clone()));
+        let more = symbols.code.iter().map(|(at, fact)| {
+            let body = fact.body.and_then(|id| functions.get(id.0 as usize));
+            let fact = CodeFact {
+                body: body.copied(),
+                ..fact.clone()
+            };
+            (ids.frame(*at), fact)
+        });
         known.extend(more);
         known.sort_by_key(|row| row.0);
         known.dedup_by_key(|row| row.0);

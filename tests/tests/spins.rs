@@ -25,6 +25,13 @@ fn a_loop_around_flush_has_its_own_leaf() {
             .position(|line| line.contains("<OMP flush spin>"));
         let under = leaf.map(|at| lines[at - 1]).unwrap_or_default();
         assert!(under.contains("await_turn"), "{}:\n{tree}", compiler.name);
+        // It is said before any advice that it is in what is called work.
+        let overview = tools().print(&recorded.experiment, &["-overview"]);
+        let said = overview
+            .lines()
+            .find(|line| line.contains("Threads spin on variables"));
+        let said = said.unwrap_or_default();
+        assert!(said.contains("flush_spin.c:"), "{overview}");
         recorded.discard();
     }
 }

@@ -31,6 +31,8 @@ pub(crate) struct DebugInfo {
 pub(crate) struct Row {
     pub(crate) svma: u64,
     pub(crate) line: u32,
+    /// Whether a statement begins there.
+    pub(crate) statement: bool,
 }
 
 impl DebugInfo {
@@ -188,6 +190,7 @@ impl DebugInfo {
                 found.push(Row {
                     svma: row.address(),
                     line: u32::try_from(line.get()).ok()?,
+                    statement: row.is_stmt(),
                 });
             }
         }

@@ -109,9 +109,12 @@ fn end(function: &Function) -> u64 {
 }
 
 /// gcc gives the line of the directive to the function's first row. More rows may follow at the
-/// same address.
+/// same address, and before it may stand the last one of the function in front, which ends there:
+/// that begins no statement.
 fn first_row(debug: &DebugInfo, function: &Function) -> Option<u32> {
-    Some(debug.rows(function.start, end(function)).first()?.line)
+    let rows = debug.rows(function.start, end(function));
+    let begins = rows.iter().find(|row| row.statement);
+    Some(begins.or(rows.first())?.line)
 }
 
 /// clang declares the outlined function on the line of the directive, and at -O0 the one with

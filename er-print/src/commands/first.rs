@@ -40,8 +40,8 @@ impl First {
 
     pub(super) fn losses_text(&self) -> String {
         let mut report = "What to do first\n".to_owned();
-        if let Some(crowd) = self.crowd() {
-            report.push_str(&format!("  {crowd}\n"));
+        for sentence in self.before() {
+            report.push_str(&format!("  {sentence}\n"));
         }
         if self.losses.is_empty() {
             report.push_str(&format!("  {}\n", first::First::nothing()));
@@ -133,8 +133,19 @@ impl First {
         });
         let serial = self.run.serial;
         let losses: Vec<Value> = self.losses.iter().map(loss).collect();
+        let spins = self.spins.as_ref().map(|spins| {
+            json!({
+                "seconds": spins.seconds,
+                "of": spins.all,
+                "place": spins.spot.short(),
+                "function": spins.spot.function,
+                "file": spins.spot.file,
+                "line": spins.spot.line,
+            })
+        });
         let mut object = Map::new();
         object.insert("ready_without_cpu".to_owned(), ready);
+        object.insert("flush_spin".to_owned(), json!(spins));
         object.insert("wall_time".to_owned(), json!(budget));
         object.insert("losses".to_owned(), json!(losses));
         object.insert("efficiency".to_owned(), node(&self.run.efficiency));

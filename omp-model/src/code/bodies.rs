@@ -19,7 +19,7 @@ pub(crate) struct Body {
 /// Entry points that are given the address of a body (or combiner): how their names begin, what
 /// construct it is of, and the register that passes it (`kmp.h` of LLVM, `libgomp_g.h` of GCC).
 /// The first that fits holds.
-const GIVEN: [(&str, Construct, Register); 9] = [
+pub(super) const GIVEN: [(&str, Construct, Register); 9] = [
     ("__kmpc_fork_call", Construct::Parallel, Register::RDX),
     ("__kmpc_fork_teams", Construct::Teams, Register::RDX),
     ("__kmpc_omp_task_alloc", Construct::Task, Register::R9),

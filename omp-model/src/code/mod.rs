@@ -3,6 +3,7 @@
 //! holds the directive of a nameless body.
 
 mod bodies;
+mod handed;
 mod spins;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,9 +13,11 @@ use unwinder::Symbols;
 
 use crate::ids::{FrameId, ModuleId};
 use crate::state::State;
+use crate::symbols::FunctionId;
 use crate::tables::{Module, RuntimeKind, StackEntry, Tables};
 
 pub(crate) use bodies::{Body, bodies};
+pub(crate) use handed::Handed;
 use spins::Spins;
 
 /// What the code at a frame's address is.
@@ -24,6 +27,8 @@ pub struct CodeFact {
     pub spins: bool,
     /// The linkage name of the runtime's function that it calls, of a call into a runtime.
     pub calls: Option<String>,
+    /// The function that it gives the runtime to run as the body of a construct.
+    pub body: Option<FunctionId>,
 }
 
 /// Functions that are longer are not looked through: 64 KiB.
@@ -36,6 +41,8 @@ pub(crate) struct Asked {
     calls: BTreeSet<FrameId>,
     /// Frames that the runtime called.
     called: BTreeSet<FrameId>,
+    /// Frames that made a construct.
+    forks: BTreeSet<FrameId>,
 }
 
 impl Asked {
@@ -62,6 +69,13 @@ impl Asked {
                 };
             }
         }
+        for context in tables.contexts.rows() {
+            if let Some(StackEntry::Frame(fork)) = tables.walk(context.stack).next()
+                && runtime(fork) == Some(false)
+            {
+                asked.forks.insert(fork);
+            }
+        }
         let locks = tables.tags.rows().iter();
         let locks = locks.filter(|tag| matches!(tag.state, State::Lock | State::NestLock));
         let places = locks.map(|tag| tag.place);
@@ -74,7 +88,7 @@ impl Asked {
     /// Whether a load object's code is to be looked at: it called a runtime or was called by one,
     /// or is a program beside one. `frames` are all of its frames.
     pub(crate) fn concerns(&self, tables: &Tables, module: &Module, frames: &[FrameId]) -> bool {
-        let none = self.calls.is_empty() && self.called.is_empty();
+        let none = self.calls.is_empty() && self.called.is_empty() && self.forks.is_empty();
         if none || module.runtime != RuntimeKind::None {
             return false;
         }
@@ -82,8 +96,16 @@ impl Asked {
             .processes
             .iter()
             .any(|row| row.executable == module.path);
-        let touched = |frame| self.calls.contains(frame) || self.called.contains(frame);
+        let touched = |frame| {
+            let mut sets = [&self.calls, &self.called, &self.forks].into_iter();
+            sets.any(|set| set.contains(frame))
+        };
         program || frames.iter().any(touched)
+    }
+
+    /// Whether a frame made a construct.
+    pub(crate) fn is_fork(&self, frame: FrameId) -> bool {
+        self.forks.contains(&frame)
     }
 
     /// Whether the runtime called a frame's code.
@@ -108,6 +130,7 @@ pub(crate) fn facts(
         let fact = CodeFact {
             spins: spins.hold(symbols, address),
             calls,
+            body: None,
         };
         if fact != CodeFact::default() {
             facts.insert(frame, fact);

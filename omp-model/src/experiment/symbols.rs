@@ -107,10 +107,10 @@ pub(super) fn encode_barriers(encoder: &mut Encoder, barriers: &[(FrameId, Barri
 
 pub(super) fn encode_code(encoder: &mut Encoder, code: &[(FrameId, CodeFact)]) {
     encoder.number(code.len() as u64);
-    encoder.table(
-        code.iter()
-            .map(|(frame, fact)| [u64::from(frame.0), u64::from(fact.spins)]),
-    );
+    encoder.table(code.iter().map(|(frame, fact)| {
+        let body = fact.body.map_or(0, |body| u64::from(body.0) + 1);
+        [u64::from(frame.0), u64::from(fact.spins), body]
+    }));
     encoder.strings(
         code.iter()
             .map(|(_, fact)| fact.calls.as_deref().unwrap_or_default()),
@@ -278,14 +278,19 @@ impl Pending {
         let rows = decoder.rows()?;
         let numbers = decoder.table(rows)?;
         let calls = decoder.strings(rows)?;
-        for ([frame, spins], calls) in numbers.into_iter().zip(calls) {
+        for ([frame, spins, body], calls) in numbers.into_iter().zip(calls) {
             let before = table.code.last().map(|row| u64::from(row.0.0));
             if frame >= u64::from(known.frames) || before.is_some_and(|before| before >= frame) {
                 return Err(Corrupt("the place of a code fact"));
             }
+            let body = body.checked_sub(1);
+            if body.is_some_and(|body| body >= table.functions.len() as u64) {
+                return Err(Corrupt("the body of a construct"));
+            }
             let fact = CodeFact {
                 spins: spins != 0,
                 calls: Some(calls).filter(|name| !name.is_empty()),
+                body: body.map(|body| FunctionId(body as u32)),
             };
             table.code.push((FrameId(frame as u32), fact));
         }

@@ -85,6 +85,15 @@ fn decide(
             vote(inner.parent, &Walk::new(facts, inner.stack));
         }
     }
+    // The machine code knows better than any number of stacks.
+    for at in (1..facts.tables.contexts.len()).map(|at| ContextId(at as u32)) {
+        let kind = facts.context(at).kind;
+        if let Some(construct) = construct_of(kind)
+            && let Some(body) = facts.handed(at).filter(|&body| undecided(body, kind))
+        {
+            *votes.entry((body, construct)).or_default() += 1 << 32;
+        }
+    }
     let mut sorted: Vec<_> = votes.into_iter().map(|((f, c), n)| (f, n, c)).collect();
     sorted.sort_unstable_by_key(|&(function, count, construct)| (function, count, construct as u8));
     // The last of a function has most votes.

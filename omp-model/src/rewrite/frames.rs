@@ -206,6 +206,13 @@ impl<'a> Facts<'a> {
         self.functions[function.0 as usize].whole
     }
 
+    /// The body that the call which made a construct gave to the runtime, by its machine code.
+    pub(super) fn handed(&self, context: ContextId) -> Option<FunctionId> {
+        let (fork, _) = self.top(self.context(context).stack)?;
+        let body = self.symbols.code_of(fork)?.body?;
+        (body.0 < self.functions.len() as u32).then(|| self.whole(body))
+    }
+
     /// Of which construct a function is the body (or combiner).
     pub(super) fn construct(&self, function: Option<FunctionId>) -> Option<Construct> {
         self.functions[function?.0 as usize].construct

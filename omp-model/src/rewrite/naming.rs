@@ -251,7 +251,9 @@ impl Naming {
         by_site: &FxHashMap<Site, FunctionId>,
     ) {
         let seen = by_site.values().chain(by_context.values());
-        let claimed: FxHashSet<FunctionId> = seen.copied().collect();
+        let mut claimed: FxHashSet<FunctionId> = seen.copied().collect();
+        let contexts = (1..self.bodies.len()).map(|index| ContextId(index as u32));
+        claimed.extend(contexts.filter_map(|context| facts.handed(context)));
         let mut by_symbol: FxHashMap<Site, Option<FunctionId>> = FxHashMap::default();
         for index in 1..self.bodies.len() {
             let context = ContextId(index as u32);
@@ -263,7 +265,7 @@ impl Naming {
                 .filter(|&body| facts.is_named(body))
                 .or_else(of_site)
                 .or(of_context);
-            let body = voted.or_else(|| {
+            let body = voted.or_else(|| facts.handed(context)).or_else(|| {
                 let kind = facts.context(context).kind;
                 *by_symbol
                     .entry(site?)

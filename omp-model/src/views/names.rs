@@ -233,6 +233,15 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// Whether a frame is in the program's own code. A function that ends by jumping into the
+    /// runtime is not on the stack there: the call's place is then one in a runtime, or in our own
+    /// library.
+    pub(super) fn is_user(&self, frame: FrameId) -> bool {
+        let module = self.tables.frames.get(frame.0).map(|at| at.module);
+        let row = module.and_then(|module| self.tables.modules.get(module.0));
+        row.is_some_and(|row| row.runtime == RuntimeKind::None)
+    }
+
     /// The function that holds a call into the runtime, the inlined one if it is one.
     fn holder(&self, call: FrameId) -> Option<&'a str> {
         let symbol = self.symbols.frame(call);

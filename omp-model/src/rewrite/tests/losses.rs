@@ -268,6 +268,7 @@ fn a_jump_out_of_the_entry_point_leaves_the_call_to_tell() {
         let fact = CodeFact {
             spins: false,
             calls: Some(entry.to_owned()),
+            body: None,
         };
         world.symbols.code.push((frame, fact));
     }
@@ -298,6 +299,7 @@ fn a_loop_that_waits_in_user_code_has_its_own_leaf_inside_work() {
         let fact = CodeFact {
             spins: true,
             calls: None,
+            body: None,
         };
         world.symbols.code.push((frame, fact));
     }
@@ -332,6 +334,7 @@ fn asking_for_a_lock_without_waiting_is_no_wait() {
         let fact = CodeFact {
             spins: false,
             calls: Some(entry.to_owned()),
+            body: None,
         };
         world.symbols.code.push((frame, fact));
     }

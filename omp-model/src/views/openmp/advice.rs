@@ -228,7 +228,7 @@ impl Places {
             let Some(tag) = names.tables.tags.get(sum.tag.0) else {
                 continue;
             };
-            let Some(cause) = cause_of(tag.state).filter(|_| tag.place != FrameId::NONE) else {
+            let Some(cause) = cause_of(tag.state).filter(|_| names.is_user(tag.place)) else {
                 continue;
             };
             let region = innermost

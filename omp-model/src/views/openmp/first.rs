@@ -6,6 +6,7 @@ use super::advice::{CROWDED as NO_CPU, LEAST, Loss, losses};
 use super::budget::{Budget, ready};
 use super::efficiency::{Run, efficiency};
 use super::regions::RegionRow;
+use super::spins::Spins;
 use crate::profile::Profile;
 use crate::views::names::Names;
 
@@ -28,6 +29,8 @@ pub struct First {
     pub ready: (f64, f64),
     /// CPUs of the machine.
     pub cpus: u32,
+    /// Waiting that counts as work; `None` where there is next to none.
+    pub spins: Option<Spins>,
 }
 
 impl First {
@@ -45,12 +48,19 @@ impl First {
             budget: Budget::of(&run, regions, names.tables),
             ready: ready(profile, names.tables),
             cpus,
+            spins: Spins::of(profile, names),
             run,
         })
     }
 
-    /// What comes before every other advice: threads that find no CPU.
-    pub fn crowd(&self) -> Option<String> {
+    /// What comes before every other advice, in sentences: what every time below has in it.
+    pub fn before(&self) -> impl Iterator<Item = String> {
+        let spins = self.spins.as_ref().map(Spins::words);
+        self.crowd().into_iter().chain(spins)
+    }
+
+    /// Threads that find no CPU.
+    fn crowd(&self) -> Option<String> {
         let (all, ready) = self.ready;
         if all <= 0.0 || ready < CROWDED * all {
             return None;

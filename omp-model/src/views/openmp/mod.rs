@@ -9,6 +9,7 @@ pub mod efficiency;
 pub mod first;
 pub mod gain;
 pub mod regions;
+pub mod spins;
 pub mod spots;
 pub mod tasks;
 

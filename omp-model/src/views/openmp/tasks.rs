@@ -171,7 +171,7 @@ pub fn tasks(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) -> V
     for row in &mut rows {
         row.created
             .sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        row.waited = creators.waits(names, &row.contexts);
+        row.waited = creators.waits(names, &task_bodies, &row.contexts);
     }
     let total = |row: &TaskRow| row.time(Metric::Total);
     rows.sort_by(|left, right| total(right).total_cmp(&total(left)));
@@ -239,7 +239,7 @@ impl Creators {
 
     /// Where the creators of tasks waited: in their own waits for tasks, or where they have none
     /// in the barriers of their region, at which tasks are complete too.
-    fn waits(&self, names: &Names<'_>, tasks: &[ContextId]) -> Vec<Waited> {
+    fn waits(&self, names: &Names<'_>, bodies: &Bodies, tasks: &[ContextId]) -> Vec<Waited> {
         let contexts = names.tables.contexts.rows();
         let mut parents: Vec<ContextId> = tasks
             .iter()
@@ -247,7 +247,7 @@ impl Creators {
             .collect();
         parents.sort_unstable();
         parents.dedup();
-        let mut found = self.in_contexts(names, &parents, |state| {
+        let mut found = self.in_contexts(names, bodies, &parents, |state| {
             matches!(state, State::TaskWait | State::TaskGroup)
         });
         if found.is_empty() {
@@ -257,7 +257,7 @@ impl Creators {
                 .collect();
             regions.sort_unstable();
             regions.dedup();
-            found = self.in_contexts(names, &regions, |_| true);
+            found = self.in_contexts(names, bodies, &regions, |_| true);
         }
         found
     }
@@ -265,6 +265,7 @@ impl Creators {
     fn in_contexts(
         &self,
         names: &Names<'_>,
+        bodies: &Bodies,
         contexts: &[ContextId],
         counts: impl Fn(State) -> bool,
     ) -> Vec<Waited> {
@@ -277,7 +278,12 @@ impl Creators {
                 };
                 let spot = match place {
                     FrameId::NONE => self.regions.of(names, *context).1,
-                    place => Spot::of_frame(names, place),
+                    place if names.is_user(place) => Spot::of_frame(names, place),
+                    // What the body called last waited there.
+                    _ => Spot {
+                        function: Some(self.name(names, bodies, *context)),
+                        ..Spot::default()
+                    },
                 };
                 let (place, distinct) = spot.key("");
                 let sum = sums.entry((place, distinct, kind)).or_insert((spot, 0.0));

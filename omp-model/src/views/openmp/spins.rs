@@ -1,0 +1,86 @@
+//! Waiting that a program does itself, in loops around a flag: work by the standard, and the worst
+//! of advice if it were left at that.
+
+use rustc_hash::FxHashMap;
+
+use super::advice::LEAST;
+use super::spots::Spot;
+use crate::ids::FrameId;
+use crate::profile::{Callee, PathId, Profile, Pseudo};
+use crate::tables::ThreadKind;
+use crate::views::names::Names;
+
+/// What a run spent in `<OMP flush spin>`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spins {
+    /// Thread seconds, on the CPU and ready to run.
+    pub seconds: f64,
+    /// Seconds of all of OpenMP's threads.
+    pub all: f64,
+    /// The loop that has most of it.
+    pub spot: Spot,
+}
+
+impl Spins {
+    /// Of a profile in user mode; `None` below [`LEAST`] of the threads' time.
+    pub(super) fn of(profile: &Profile, names: &Names<'_>) -> Option<Spins> {
+        let paths = profile.paths.rows();
+        let mut by_loop = FxHashMap::<PathId, f64>::default();
+        let (mut all, mut seconds) = (0.0, 0.0);
+        for item in &profile.items {
+            let thread = names.tables.threads.get(item.thread.index());
+            if thread.is_none_or(|thread| thread.kind == ThreadKind::Outside) {
+                continue;
+            }
+            all += item.seconds;
+            let path = &paths[item.path.0 as usize];
+            if path.frame.callee == Callee::Pseudo(Pseudo::FlushSpin) {
+                seconds += item.seconds;
+                *by_loop.entry(path.callers).or_default() += item.seconds;
+            }
+        }
+        if seconds <= 0.0 || seconds < LEAST * all {
+            return None;
+        }
+        let heaviest = by_loop
+            .into_iter()
+            .max_by(|left, right| left.1.total_cmp(&right.1).then(right.0.cmp(&left.0)));
+        let spot = heaviest.map(|(callers, _)| spot(profile, names, callers));
+        Some(Spins {
+            seconds,
+            all,
+            spot: spot.unwrap_or_default(),
+        })
+    }
+
+    /// What it is and what to do, in a sentence.
+    pub fn words(&self) -> String {
+        let Spins { seconds, all, spot } = self;
+        format!(
+            "Threads spin on variables of the program's own for {seconds:.3} s of {all:.3} s \
+             ({:.1} %; <OMP flush spin>), most of it at {}: by the standard that is work, and below \
+             it is called so; let OpenMP wait instead (depend clauses, ordered, a barrier), or \
+             give each thread a CPU of its own",
+            100.0 * seconds / all,
+            spot.short(),
+        )
+    }
+}
+
+/// The innermost function with a line, from a loop outwards: what the loop calls to yield has none.
+fn spot(profile: &Profile, names: &Names<'_>, innermost: PathId) -> Spot {
+    let mut first = None;
+    let mut at = innermost;
+    while at != PathId::EMPTY {
+        let path = &profile.paths.rows()[at.0 as usize];
+        if path.frame.frame != FrameId::NONE {
+            let spot = Spot::of_frame(names, path.frame.frame);
+            if spot.line.is_some() {
+                return spot;
+            }
+            first = first.or(Some(spot));
+        }
+        at = path.callers;
+    }
+    first.unwrap_or_default()
+}

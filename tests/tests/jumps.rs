@@ -1,0 +1,63 @@
+//! Constructs that no stack shows, because functions end by jumping into others: `split.c`.
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+use std::process::Command;
+
+use end_to_end::{compiler, folder, reports, rows, tools};
+use fixtures::Family;
+
+#[test]
+fn tasks_have_their_lines_though_their_bodies_are_on_no_stack() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/split.c");
+    for family in [Family::Gcc, Family::Clang] {
+        let Some(compiler) = compiler(family) else {
+            println!("NOT RUN: no {family:?} with OpenMP");
+            continue;
+        };
+        let name = format!("split-{}-{}", compiler.name, std::process::id());
+        let experiment = folder().join(name).with_extension("er");
+        let exe = experiment.with_extension("exe");
+        let mut build = Command::new(&compiler.path);
+        build.args(["-O2", "-g", "-fopenmp"]);
+        let built = build.arg(&source).arg("-o").arg(&exe).status().unwrap();
+        assert!(built.success(), "{build:?}");
+        let mut collect = Command::new(&tools().collect);
+        collect.arg("-O").arg(&experiment).arg(&exe);
+        collect.envs([("OMP_NUM_THREADS", "3"), ("OMP_WAIT_POLICY", "passive")]);
+        let output = collect.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+
+        let found = reports(&experiment, "user", &["-OMP_task"]);
+        let names: Vec<&str> = rows(&found[0])
+            .iter()
+            .map(|row| row["name"].as_str().unwrap())
+            .collect();
+        let mut lines = Vec::new();
+        for name in &names {
+            let line = name.strip_prefix("split -- OMP task from line ");
+            let line = line.unwrap_or_else(|| panic!("{}: {names:#?}", compiler.name));
+            lines.push(line[..2].to_owned());
+        }
+        lines.sort();
+        assert_eq!(lines, ["21", "23"], "{}: {names:#?}", compiler.name);
+        let found_regions = reports(&experiment, "user", &["-OMP_preg"]);
+        let region = rows(&found_regions[0])[0]["name"].as_str().unwrap();
+        let line = "main -- OMP parallel region from line 31";
+        assert!(region.starts_with(line), "{}: {region}", compiler.name);
+        // Nor is a place in the runtime or in our library told as the program's.
+        for row in rows(&found[0]) {
+            let places = row["waited"].as_array().unwrap();
+            for place in places {
+                let file = place["file"].as_str();
+                assert!(
+                    file.is_none_or(|file| file.ends_with("split.c")),
+                    "{}: {place}",
+                    compiler.name
+                );
+            }
+        }
+        std::fs::remove_file(exe).unwrap();
+        std::fs::remove_dir_all(experiment).unwrap();
+    }
+}
