@@ -101,6 +101,8 @@ pub fn record(request: &Request) -> Result<i32, RecordError> {
     let environment = environment(&arena, library.as_deref().ok());
     let held = launch::hold(&request.command, &environment, signals.mask_before())
         .map_err(|error| other(format!("cannot start a process: {error}")))?;
+    // Not before: the program has the priority that its user gave it.
+    sys::hurry();
     let pid = held.pid;
     let situation = Situation {
         paranoid: paranoid(),
