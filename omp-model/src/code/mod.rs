@@ -1,8 +1,9 @@
 //! What the machine code of a program tells that neither its events nor its symbols do: which
-//! entry point of the runtime a call leads to, which loops do nothing but wait, and which function
-//! holds the directive of a nameless body.
+//! entry point of the runtime a call leads to, which loops do nothing but wait, which critical
+//! sections are of a reduction, and which function holds the directive of a nameless body.
 
 mod bodies;
+mod combines;
 mod handed;
 mod spins;
 
@@ -25,6 +26,8 @@ use spins::Spins;
 pub struct CodeFact {
     /// It lies in a loop that does nothing but wait for another thread.
     pub spins: bool,
+    /// It enters a critical section that a compiler made of a reduction.
+    pub combines: bool,
     /// The linkage name of the runtime's function that it calls, of a call into a runtime.
     pub calls: Option<String>,
     /// The function that it gives the runtime to run as the body of a construct.
@@ -37,7 +40,7 @@ const LARGEST: u64 = 1 << 16;
 /// The frames of user code that the stacks have, by what is asked of them.
 #[derive(Debug, Default)]
 pub(crate) struct Asked {
-    /// Frames that called the runtime, and places of locks.
+    /// Frames that called the runtime, and places of locks and critical sections.
     calls: BTreeSet<FrameId>,
     /// Frames that the runtime called.
     called: BTreeSet<FrameId>,
@@ -77,7 +80,8 @@ impl Asked {
             }
         }
         let locks = tables.tags.rows().iter();
-        let locks = locks.filter(|tag| matches!(tag.state, State::Lock | State::NestLock));
+        let locks = locks
+            .filter(|tag| matches!(tag.state, State::Lock | State::NestLock | State::Critical));
         let places = locks.map(|tag| tag.place);
         asked
             .calls
@@ -129,6 +133,7 @@ pub(crate) fn facts(
         };
         let fact = CodeFact {
             spins: spins.hold(symbols, address),
+            combines: enters(calls.as_deref()) && combines::combines(symbols, address),
             calls,
             body: None,
         };
@@ -137,6 +142,11 @@ pub(crate) fn facts(
         }
     }
     facts
+}
+
+/// Whether a call of this name enters a critical section, as clang has them.
+fn enters(name: Option<&str>) -> bool {
+    name.is_some_and(|name| name.starts_with("__kmpc_critical"))
 }
 
 /// The function that the call instruction whose last byte is at `last` leads to.

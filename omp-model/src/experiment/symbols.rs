@@ -105,11 +105,20 @@ pub(super) fn encode_barriers(encoder: &mut Encoder, barriers: &[(FrameId, Barri
     encoder.table(barriers.iter().map(row));
 }
 
+/// Bits of what is true of the code at a frame.
+const SPINS: u64 = 1;
+const COMBINES: u64 = 2;
+
+fn traits_of(fact: &CodeFact) -> u64 {
+    let bit = |is: bool, bit| if is { bit } else { 0 };
+    bit(fact.spins, SPINS) | bit(fact.combines, COMBINES)
+}
+
 pub(super) fn encode_code(encoder: &mut Encoder, code: &[(FrameId, CodeFact)]) {
     encoder.number(code.len() as u64);
     encoder.table(code.iter().map(|(frame, fact)| {
         let body = fact.body.map_or(0, |body| u64::from(body.0) + 1);
-        [u64::from(frame.0), u64::from(fact.spins), body]
+        [u64::from(frame.0), traits_of(fact), body]
     }));
     encoder.strings(
         code.iter()
@@ -278,7 +287,7 @@ impl Pending {
         let rows = decoder.rows()?;
         let numbers = decoder.table(rows)?;
         let calls = decoder.strings(rows)?;
-        for ([frame, spins, body], calls) in numbers.into_iter().zip(calls) {
+        for ([frame, traits, body], calls) in numbers.into_iter().zip(calls) {
             let before = table.code.last().map(|row| u64::from(row.0.0));
             if frame >= u64::from(known.frames) || before.is_some_and(|before| before >= frame) {
                 return Err(Corrupt("the place of a code fact"));
@@ -288,7 +297,8 @@ impl Pending {
                 return Err(Corrupt("the body of a construct"));
             }
             let fact = CodeFact {
-                spins: spins != 0,
+                spins: traits & SPINS != 0,
+                combines: traits & COMBINES != 0,
                 calls: Some(calls).filter(|name| !name.is_empty()),
                 body: body.map(|body| FunctionId(body as u32)),
             };

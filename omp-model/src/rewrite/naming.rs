@@ -30,7 +30,7 @@ pub(super) enum Home {
 pub(super) struct Naming {
     bodies: Vec<Option<FunctionId>>,
     homes: FxHashMap<FunctionId, Home>,
-    /// The places of critical sections in which reductions were seen to be combined.
+    /// The places of critical sections in which reductions are combined.
     combining: FxHashSet<FrameId>,
     /// Whether any OpenMP event was recorded.
     pub(super) eventful: bool,
@@ -219,6 +219,14 @@ impl Naming {
         let criticals: FxHashSet<FrameId> = criticals.map(|tag| tag.place).collect();
         naming.combining = std::mem::take(&mut ballot.combining);
         naming.combining.retain(|place| criticals.contains(place));
+        // The machine code tells it where the compiler left no name of a combiner.
+        let told = |place: &FrameId| {
+            facts
+                .symbols
+                .code_of(*place)
+                .is_some_and(|fact| fact.combines)
+        };
+        naming.combining.extend(criticals.into_iter().filter(told));
         let Ballot {
             by_context,
             by_site,

@@ -2,6 +2,7 @@
 //! tasks and teams.
 
 use super::*;
+use crate::code::CodeFact;
 use crate::tables::ContextKind;
 
 #[test]
@@ -454,4 +455,13 @@ fn a_critical_section_in_which_a_combiner_was_seen_is_the_reduction_s_own() {
     let combining = "<Reduction> foo.omp_outlined foo main __libc_start_main _start";
     let critical = "<Critical> foo.omp_outlined foo main __libc_start_main _start";
     assert_eq!(world.user(&moments), [combining, combining, critical]);
+    // By the machine code alone.
+    let fact = CodeFact {
+        spins: false,
+        combines: true,
+        calls: Some("__kmpc_critical".to_owned()),
+        body: None,
+    };
+    world.symbols.code.push((own, fact));
+    assert_eq!(world.user(&moments[1..]), [combining, critical]);
 }

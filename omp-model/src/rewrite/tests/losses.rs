@@ -267,6 +267,7 @@ fn a_jump_out_of_the_entry_point_leaves_the_call_to_tell() {
         let frame = world.frame(&format!("foo.omp_outlined+{at}"));
         let fact = CodeFact {
             spins: false,
+            combines: false,
             calls: Some(entry.to_owned()),
             body: None,
         };
@@ -298,6 +299,7 @@ fn a_loop_that_waits_in_user_code_has_its_own_leaf_inside_work() {
         let frame = world.frame(&format!("await+{at}"));
         let fact = CodeFact {
             spins: true,
+            combines: false,
             calls: None,
             body: None,
         };
@@ -333,6 +335,7 @@ fn asking_for_a_lock_without_waiting_is_no_wait() {
     for (frame, entry) in places.into_iter().zip(["omp_test_lock", "omp_set_lock"]) {
         let fact = CodeFact {
             spins: false,
+            combines: false,
             calls: Some(entry.to_owned()),
             body: None,
         };
