@@ -207,8 +207,12 @@ impl Recording {
 pub(crate) fn remarks(recording: &recording::Recording) -> Vec<String> {
     let experiment = &recording.experiment;
     let ran = Ran::of(&experiment.samples);
-    let cpus = experiment.header.cpus;
-    let found = warnings(&experiment.tables, &experiment.sums, &ran, cpus);
+    let found = warnings(
+        &experiment.tables,
+        &experiment.sums,
+        &ran,
+        &experiment.header,
+    );
     let notes = experiment.header.notes.iter().cloned();
     notes.chain(found.iter().map(ToString::to_string)).collect()
 }

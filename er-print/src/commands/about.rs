@@ -163,8 +163,12 @@ fn counted(count: u64, one: &str, many: &str) -> String {
 fn remarks(scene: &Scene<'_>) -> impl Iterator<Item = String> {
     let experiment = &scene.recording.experiment;
     let ran = Ran::of(&experiment.samples);
-    let cpus = experiment.header.cpus;
-    let spins = warnings(&experiment.tables, &experiment.sums, &ran, cpus);
+    let spins = warnings(
+        &experiment.tables,
+        &experiment.sums,
+        &ran,
+        &experiment.header,
+    );
     let spins: Vec<String> = spins.iter().map(ToString::to_string).collect();
     experiment.header.notes.iter().cloned().chain(spins)
 }

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::notices::WORTH_TELLING;
 use crate::experiment::{Ran, Sums};
+use crate::header::Header;
 use crate::ids::ThreadId;
 use crate::rows::Sum;
 use crate::state::Presence;
@@ -38,9 +39,12 @@ pub enum Warning {
     },
 }
 
-/// The warnings of a recording on a machine whose program was given `cpus` CPUs; `ran` tells of
-/// all its samples.
-pub fn warnings(tables: &Tables, sums: &Sums, ran: &Ran, cpus: u32) -> Vec<Warning> {
+/// The warnings of a recording; `ran` tells of all its samples.
+pub fn warnings(tables: &Tables, sums: &Sums, ran: &Ran, header: &Header) -> Vec<Warning> {
+    // What waits that sleep take of a CPU is their way there and back.
+    let Some(variables) = variables(tables, &header.environment) else {
+        return Vec::new();
+    };
     let waits = |sum: &Sum| {
         let tag = tables.tags.get(sum.tag.0);
         tag.is_some_and(|tag| tag.state.is_wait())
@@ -59,7 +63,6 @@ pub fn warnings(tables: &Tables, sums: &Sums, ran: &Ran, cpus: u32) -> Vec<Warni
             _ => {}
         }
     }
-    let variables = variables(tables);
     let mut found = Vec::new();
     let cost = slices.values().map(|(spins, starves)| spins.min(*starves));
     let (seconds, spun_in_all) = (cost.sum(), slices.values().map(|slice| slice.0).sum());
@@ -70,7 +73,7 @@ pub fn warnings(tables: &Tables, sums: &Sums, ran: &Ran, cpus: u32) -> Vec<Warni
             variables,
         });
     }
-    for (cpu, threads) in shared_cpus(tables, ran, cpus) {
+    for (cpu, threads) in shared_cpus(tables, ran, header.cpus) {
         let seconds: f64 = threads.iter().filter_map(|thread| spun.get(thread)).sum();
         if seconds > WORTH_TELLING * total {
             let tid = |thread: &ThreadId| tables.threads.get(thread.index()).map(|row| row.tid);
@@ -85,14 +88,36 @@ pub fn warnings(tables: &Tables, sums: &Sums, ran: &Ran, cpus: u32) -> Vec<Warni
     found
 }
 
-/// How the runtimes of a recording are told to sleep.
-fn variables(tables: &Tables) -> &'static str {
-    let has = |kind| tables.modules.rows().iter().any(|row| row.runtime == kind);
-    match (has(RuntimeKind::Kmp), has(RuntimeKind::Gomp)) {
-        (true, false) => "OMP_WAIT_POLICY=passive or KMP_BLOCKTIME=0",
-        (false, true) => "OMP_WAIT_POLICY=passive or GOMP_SPINCOUNT=0",
-        _ => "OMP_WAIT_POLICY=passive",
-    }
+/// How the runtimes of a recording that spin are told to sleep; `None` where all were told. Each
+/// has a variable of its own, which prevails over OpenMP's.
+fn variables(tables: &Tables, environment: &[(String, String)]) -> Option<&'static str> {
+    let value = |name: &str| {
+        let found = environment.iter().find(|(known, _)| known == name)?;
+        Some(found.1.trim().to_ascii_lowercase())
+    };
+    let passive = value("OMP_WAIT_POLICY").is_some_and(|policy| policy == "passive");
+    let own = |variable| value(variable).filter(|own| !own.is_empty());
+    let spins = |kind, variable| {
+        let has = tables.modules.rows().iter().any(|row| row.runtime == kind);
+        has && own(variable).map_or(!passive, |own| !is_zero(&own))
+    };
+    let llvm = spins(RuntimeKind::Kmp, "KMP_BLOCKTIME").then(|| own("KMP_BLOCKTIME").is_some());
+    let gcc = spins(RuntimeKind::Gomp, "GOMP_SPINCOUNT").then(|| own("GOMP_SPINCOUNT").is_some());
+    Some(match (llvm, gcc) {
+        (Some(false), None) => "OMP_WAIT_POLICY=passive or KMP_BLOCKTIME=0",
+        (Some(true), None) => "KMP_BLOCKTIME=0",
+        (None, Some(false)) => "OMP_WAIT_POLICY=passive or GOMP_SPINCOUNT=0",
+        (None, Some(true)) => "GOMP_SPINCOUNT=0",
+        (Some(false), Some(false)) => "OMP_WAIT_POLICY=passive",
+        (Some(_), Some(_)) => "KMP_BLOCKTIME=0 and GOMP_SPINCOUNT=0",
+        (None, None) => return None,
+    })
+}
+
+/// Whether a number, with or without a unit behind it, is nothing.
+fn is_zero(value: &str) -> bool {
+    let digits = value.trim_end_matches(|unit: char| !unit.is_ascii_digit());
+    !digits.is_empty() && digits.bytes().all(|digit| digit == b'0')
 }
 
 /// CPUs that several threads of one team's kind were bound to: each of them ran nowhere else, by
@@ -208,6 +233,18 @@ mod tests {
         }
     }
 
+    /// Of a program that was given so many CPUs, and told these things.
+    fn given(cpus: u32, told: &[(&str, &str)]) -> Header {
+        let told = told
+            .iter()
+            .map(|&(name, value)| (name.to_owned(), value.to_owned()));
+        Header {
+            cpus,
+            environment: told.collect(),
+            ..Header::default()
+        }
+    }
+
     fn packed(rows: &[Sum]) -> Sums {
         rows.iter().copied().collect()
     }
@@ -224,7 +261,7 @@ mod tests {
             sum(1, 0, wait, 9),
             sum(2, 1, (work, Presence::Preempted), 9),
         ];
-        let found = warnings(&tables, &packed(&sums), &Ran::default(), 2);
+        let found = warnings(&tables, &packed(&sums), &Ran::default(), &given(2, &[]));
         let [
             Warning::SpinsCrowded {
                 seconds,
@@ -238,7 +275,34 @@ mod tests {
         assert!((seconds - 0.3).abs() < 1e-9 && (spun - 1.4).abs() < 1e-9);
         assert!(variables.contains("GOMP_SPINCOUNT=0"));
         let asleep = [sum(0, 0, (wait.0, Presence::Blocked), 9), sums[1]];
-        assert_eq!(warnings(&tables, &packed(&asleep), &Ran::default(), 2), []);
+        let none = warnings(&tables, &packed(&asleep), &Ran::default(), &given(2, &[]));
+        assert_eq!(none, []);
+    }
+
+    #[test]
+    fn what_was_told_to_sleep_is_not_told_again() {
+        let mut tables = tables();
+        let told =
+            |tables: &Tables, told: &[(&str, &str)]| variables(tables, &given(2, told).environment);
+        let passive = ("OMP_WAIT_POLICY", "PASSIVE");
+        assert_eq!(told(&tables, &[passive]), None);
+        assert_eq!(told(&tables, &[("GOMP_SPINCOUNT", "0")]), None);
+        // The runtime's own prevails.
+        let own = [passive, ("GOMP_SPINCOUNT", "300k")];
+        assert_eq!(told(&tables, &own), Some("GOMP_SPINCOUNT=0"));
+        // It is not this runtime's.
+        let other = [("KMP_BLOCKTIME", "0")];
+        let both = "OMP_WAIT_POLICY=passive or GOMP_SPINCOUNT=0";
+        assert_eq!(told(&tables, &other), Some(both));
+        tables.module(Module {
+            path: "/usr/lib/libomp.so.5".to_owned(),
+            build_id: String::new(),
+            runtime: RuntimeKind::Kmp,
+        });
+        assert_eq!(told(&tables, &[]), Some("OMP_WAIT_POLICY=passive"));
+        assert_eq!(told(&tables, &[("KMP_BLOCKTIME", "0ms")]), Some(both));
+        let infinite = [passive, ("KMP_BLOCKTIME", "infinite")];
+        assert_eq!(told(&tables, &infinite), Some("KMP_BLOCKTIME=0"));
     }
 
     #[test]
@@ -262,7 +326,7 @@ mod tests {
         };
         let told = |samples: &[Sample], cpus| {
             let ran = Ran::of(&Samples::pack(samples).unwrap());
-            warnings(&tables, &packed(&sums), &ran, cpus)
+            warnings(&tables, &packed(&sums), &ran, &given(cpus, &[]))
         };
         let found = told(&samples([0, 0, 1]), 2);
         let [
