@@ -461,8 +461,14 @@ pub fn directives(beside: &Beside<'_>, plain: &Table) -> Table {
         push(&|row| row.balance, 3);
         push(&|row| row.seconds[2], 3);
         push(&|row| row.seconds[3], 3);
+        // What is told of it beyond its numbers is of all experiments together.
+        let mut added = plain.rows.iter();
+        let added = added.find(|row| {
+            row.values.first() == cells.first() && stem(&row.name) == stem(&joined.name)
+        });
         let row = Row {
             values: cells,
+            construct: added.and_then(|row| row.construct),
             name: joined.name,
             ..Row::default()
         };
@@ -478,4 +484,12 @@ pub fn directives(beside: &Beside<'_>, plain: &Table) -> Table {
         columns: kind.iter().cloned().chain(rest).collect(),
         rows: rows.into_iter().map(|(_, row)| row).collect(),
     }
+}
+
+/// A construct's name without its symbol and level, which its kind tells.
+fn stem(name: &str) -> &str {
+    let words = name.split_once(" [").map_or(name, |(words, _)| words);
+    words
+        .split_once(" (level ")
+        .map_or(words, |(words, _)| words)
 }

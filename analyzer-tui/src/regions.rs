@@ -11,13 +11,14 @@ use omp_model::views::openmp::Measured;
 use omp_model::views::openmp::first::First;
 use omp_model::views::openmp::gain::Cause;
 use omp_model::views::openmp::regions::{RegionRow, regions};
+use omp_model::views::openmp::spots::Spot;
 use omp_model::views::openmp::tasks::{TaskRow, tasks};
 use rustc_hash::FxHashMap;
 
 use crate::compare::{self, Beside};
 use crate::data::Data;
 use crate::recording::Recording;
-use crate::report::{Column, Row, Table, Value};
+use crate::report::{Column, Row, RowOrder, Table, Value};
 
 /// What is known of a recording's constructs.
 #[derive(Debug)]
@@ -91,7 +92,7 @@ impl Directives {
         }
     }
 
-    /// The contexts of a row of [`table`], and the word of filters that they are values of.
+    /// The contexts of [`Row::construct`], and the word of filters that they are values of.
     pub fn contexts(&self, row: usize) -> Option<(&'static str, &[ContextId])> {
         match self.regions.get(row) {
             Some(region) => Some(("REGION", &region.contexts)),
@@ -102,7 +103,18 @@ impl Directives {
         }
     }
 
-    /// The rest of what is known of a row of [`table`]: what a region could save, by cause; a
+    /// Where the directive of [`Row::construct`] stands.
+    pub(crate) fn spot(&self, row: usize) -> Option<&Spot> {
+        match self.regions.get(row) {
+            Some(region) => Some(&region.spot),
+            None => {
+                let task = self.tasks.get(row - self.regions.len())?;
+                Some(&task.spot)
+            }
+        }
+    }
+
+    /// The rest of what is known of [`Row::construct`]: what a region could save, by cause; a
     /// task's sizes.
     pub fn detail(&self, row: usize) -> String {
         if let Some(region) = self.regions.get(row) {
@@ -211,7 +223,14 @@ fn added_up(data: &Data, recording: &Recording) -> Table {
             column("e.ompwork", "Exclusive OMP Work Time", "s", ["OMP", "Work"]),
             column("e.ompwait", "Exclusive OMP Wait Time", "s", ["OMP", "Wait"]),
         ],
-        rows: regions.chain(tasks).collect(),
+        rows: regions
+            .chain(tasks)
+            .enumerate()
+            .map(|(at, row)| Row {
+                construct: Some(at),
+                ..row
+            })
+            .collect(),
     }
 }
 
@@ -223,5 +242,32 @@ pub(crate) fn of_filter(recording: &recording::Recording, filter: Option<&Filter
             Directives::new(recording, &kept.profile, false)
         }
         None => Directives::new(recording, recording.profile(ViewMode::User), true),
+    }
+}
+
+/// What the user calls a column; beside other experiments with the number of its own.
+pub(crate) fn column_words(column: &Column) -> String {
+    let number = column.id.rsplit('.').next();
+    match number.and_then(|number| number.parse::<usize>().ok()) {
+        Some(number) => format!("{} ({number})", column.label),
+        None => column.label.clone(),
+    }
+}
+
+/// The rows of [`table`] in another order, which the title tells.
+pub(crate) fn ordered(table: &Table, order: &RowOrder) -> Table {
+    let column = table.columns.iter().find(|one| one.id == order.column);
+    let by = match column {
+        Some(column) => column_words(column),
+        None if order.column == RowOrder::NAME => "name".to_owned(),
+        // A column that this way to compare does not have.
+        None => return table.clone(),
+    };
+    let turned = if order.reversed { ", turned round" } else { "" };
+    let words = "Regions and tasks";
+    let rest = table.title.strip_prefix(words).unwrap_or_default();
+    Table {
+        title: format!("{words} by {by}{turned}{rest}"),
+        ..table.ordered(order)
     }
 }

@@ -1,5 +1,7 @@
 //! A view as rows and columns, before it is drawn on a screen or written to a file.
 
+use std::cmp::Ordering;
+
 use omp_model::metrics::Quantity;
 
 use crate::activity::Activity;
@@ -49,6 +51,22 @@ pub struct Row {
     pub tint: Option<Activity>,
     /// What it is of a source file, if it is of one.
     pub source: Option<Part>,
+    /// Which of the recording's regions and tasks it is of, if it is of one.
+    pub construct: Option<usize>,
+}
+
+/// An order of rows by a column that is no quantity of the command language.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowOrder {
+    /// The column's key, or [`RowOrder::NAME`].
+    pub column: String,
+    /// Least first (names: last first).
+    pub reversed: bool,
+}
+
+impl RowOrder {
+    /// Stands for the names.
+    pub const NAME: &str = "name";
 }
 
 /// A row of a source file.
@@ -129,6 +147,19 @@ impl Value {
         }
     }
 
+    /// What rows are put in order by; nothing where it is not known, or is a word.
+    fn rank(&self) -> Option<f64> {
+        match self {
+            Value::Share(seconds, _) | Value::Seconds(seconds) => Some(*seconds),
+            Value::Maybe(seconds) => *seconds,
+            Value::Count(count) => count.map(|count| count as f64),
+            Value::Delta(difference, _) => Some(*difference),
+            Value::Ratio(first, other) if *first == 0.0 && *other == 0.0 => None,
+            Value::Ratio(first, other) => Some(other / first),
+            Value::Word(_) => None,
+        }
+    }
+
     /// The same without its part of a whole.
     #[must_use]
     pub fn bare(&self) -> Value {
@@ -186,6 +217,28 @@ impl Row {
 }
 
 impl Table {
+    /// The same rows in an order, largest first; what is not known comes last either way. Rows
+    /// that are alike keep the order that they have.
+    #[must_use]
+    pub fn ordered(&self, order: &RowOrder) -> Table {
+        let mut table = self.clone();
+        let column = self.columns.iter().position(|one| one.id == order.column);
+        let turned = |way: Ordering| if order.reversed { way.reverse() } else { way };
+        table.rows.sort_by(|left, right| match column {
+            Some(at) => {
+                let rank = |row: &Row| row.values.get(at).and_then(Value::rank);
+                match (rank(left), rank(right)) {
+                    (Some(left), Some(right)) => turned(right.total_cmp(&left)),
+                    (left, right) => left.is_none().cmp(&right.is_none()),
+                }
+            }
+            None if order.column == RowOrder::NAME => turned(left.name.cmp(&right.name)),
+            // The column is of another way to compare.
+            None => Ordering::Equal,
+        });
+        table
+    }
+
     /// Each row's cells, and the width of each column; `bare` leaves out parts of wholes in the
     /// columns that it is true for.
     pub fn cells<'a>(
@@ -259,5 +312,34 @@ mod tests {
         assert_eq!(Value::Ratio(2.0, 3.0).text(1), "x1.500");
         assert_eq!(Value::Ratio(0.0, 3.0).text(1), "new");
         assert_eq!(Value::Maybe(None).json(), serde_json::Value::Null);
+    }
+
+    #[test]
+    fn rows_are_ordered_by_values_and_what_is_unknown_comes_last() {
+        let row = |name: &str, value: Option<u64>| Row {
+            values: vec![Value::Count(value)],
+            ..Row::line(name)
+        };
+        let table = Table {
+            columns: vec![Column {
+                id: "instances".to_owned(),
+                label: "Instances".to_owned(),
+                unit: "",
+                head: Default::default(),
+                quantity: None,
+            }],
+            rows: vec![row("b", None), row("c", Some(1)), row("a", Some(7))],
+            ..Table::default()
+        };
+        let names = |column: &str, reversed| -> String {
+            let column = column.to_owned();
+            let rows = table.ordered(&RowOrder { column, reversed }).rows;
+            rows.into_iter().map(|row| row.name).collect()
+        };
+        assert_eq!(names("instances", false), "acb");
+        assert_eq!(names("instances", true), "cab");
+        assert_eq!(names(RowOrder::NAME, false), "abc");
+        assert_eq!(names(RowOrder::NAME, true), "cba");
+        assert_eq!(names("gain.2", false), "bca");
     }
 }

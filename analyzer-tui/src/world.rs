@@ -281,16 +281,26 @@ fn base64(bytes: &[u8]) -> String {
     text
 }
 
-/// Writes a file of a name that is free, here; its name.
+/// Writes a file of a name that is free, here, unless one of its names has the same contents
+/// already: a key that is held or pressed twice makes one file. What was done, in words.
 pub(crate) fn write_file(stem: &str, ending: &str, contents: &str) -> Result<String, String> {
+    write_into(Path::new(""), stem, ending, contents)
+}
+
+fn write_into(folder: &Path, stem: &str, ending: &str, contents: &str) -> Result<String, String> {
     for number in 1.. {
         let name = match number {
             1 => format!("{stem}.{ending}"),
             number => format!("{stem}-{number}.{ending}"),
         };
-        let opened = OpenOptions::new().write(true).create_new(true).open(&name);
+        let path = folder.join(&name);
+        let opened = OpenOptions::new().write(true).create_new(true).open(&path);
         match opened {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                if has(&path, contents) {
+                    return Ok(format!("{name} has just that already"));
+                }
+            }
             Err(error) => {
                 return Err(format!(
                     "cannot write {name}: {error}; run analyzer in another folder"
@@ -299,7 +309,7 @@ pub(crate) fn write_file(stem: &str, ending: &str, contents: &str) -> Result<Str
             Ok(mut file) => {
                 let written = file.write_all(contents.as_bytes());
                 return match written {
-                    Ok(()) => Ok(name),
+                    Ok(()) => Ok(format!("wrote {name}")),
                     Err(error) => Err(format!("cannot write {name}: {error}")),
                 };
             }
@@ -308,7 +318,15 @@ pub(crate) fn write_file(stem: &str, ending: &str, contents: &str) -> Result<Str
     Err(format!("every name like {stem}.{ending} is taken"))
 }
 
+/// Whether a file holds a text and nothing else; a file that cannot be read does not.
+fn has(path: &Path, contents: &str) -> bool {
+    let length = std::fs::metadata(path).map(|about| about.len());
+    length.is_ok_and(|length| length == contents.len() as u64)
+        && std::fs::read(path).is_ok_and(|bytes| bytes == contents.as_bytes())
+}
+
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 mod tests {
     use super::*;
 
@@ -320,6 +338,19 @@ mod tests {
         assert_eq!(of("f"), "Zg==");
         assert_eq!(of("fo"), "Zm8=");
         assert_eq!(of("foobar"), "Zm9vYmFy");
+    }
+
+    #[test]
+    fn the_same_view_written_again_is_one_file() {
+        let folder = std::env::temp_dir().join(format!("parallax-write-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let write = |contents: &str| write_into(&folder, "a", "txt", contents).unwrap();
+        assert_eq!(write("one"), "wrote a.txt");
+        assert_eq!(write("one"), "a.txt has just that already");
+        assert_eq!(write("two"), "wrote a-2.txt");
+        assert_eq!(write("two"), "a-2.txt has just that already");
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 2);
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

@@ -190,6 +190,15 @@ pub(super) const TIMES: &[Binding] = &[
     ),
 ];
 
+/// Where the metrics are given and the order is not.
+pub(super) const ORDER: &[Binding] = &[key(
+    &[Char('s'), F(6)],
+    "s F6",
+    "choose the order",
+    "sort",
+    Action::Sort,
+)];
+
 pub(super) const INTO_CALLERS: &[Binding] = &[key(
     &[Enter],
     "Enter",
@@ -428,6 +437,7 @@ pub(super) const TIMELINE: &[Binding] = &[
         Action::Box,
     ),
     mouse("wheel zooms, drag moves, click selects: moment or band"),
+    mouse("wheel on the bands, or a click on their label: further ones"),
 ];
 
 pub(super) const FIND_THREAD: &[Binding] = &[

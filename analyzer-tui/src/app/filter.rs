@@ -64,7 +64,8 @@ impl App {
                 .collect(),
             View::Regions => {
                 let directives = self.data.directives(&self.recording);
-                let contexts = directives.contexts(self.cursor().selected);
+                let construct = row.and_then(|row| row.construct);
+                let contexts = construct.and_then(|construct| directives.contexts(construct));
                 let own = contexts.map(|(word, contexts)| (word, numbers(word, contexts)));
                 let own = own.map(|(word, text)| match word {
                     "TASK" => ("the selected task's own time", text),

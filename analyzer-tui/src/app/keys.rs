@@ -5,7 +5,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::View;
 use super::bindings::{
-    CALLERS, EVERYWHERE, FIND_THREAD, FLAME, HOTTEST, INSTRUCTIONS, INTO_CALLERS, LINES,
+    CALLERS, EVERYWHERE, FIND_THREAD, FLAME, HOTTEST, INSTRUCTIONS, INTO_CALLERS, LINES, ORDER,
     OTHER_TIMES, ROWS, SEARCH, TIMELINE, TIMES, TREE,
 };
 
@@ -126,7 +126,7 @@ pub fn bindings(view: View) -> impl Iterator<Item = &'static Binding> {
         View::Flame => &[FLAME, TIMES, SEARCH],
         View::Source => &[INSTRUCTIONS, HOTTEST, OTHER_TIMES, SEARCH, ROWS],
         View::Disassembly => &[LINES, HOTTEST, OTHER_TIMES, SEARCH, ROWS],
-        View::Regions => &[SEARCH, ROWS],
+        View::Regions => &[ORDER, SEARCH, ROWS],
         View::Threads => &[TIMES, SEARCH, ROWS],
         View::Timeline => &[TIMELINE, FIND_THREAD],
         View::Experiment => &[SEARCH, ROWS],

@@ -67,7 +67,9 @@ impl App {
     /// A text was put into the clipboard, or could not be.
     pub fn copied(&mut self, result: Result<(), String>) {
         self.wrote(
-            result.map(|()| "to the clipboard, if the terminal lets programs do that".to_owned()),
+            result.map(|()| {
+                "wrote to the clipboard, if the terminal lets programs do that".to_owned()
+            }),
         );
     }
 }

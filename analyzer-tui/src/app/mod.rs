@@ -28,7 +28,7 @@ use crate::disasm;
 use crate::export::{self, Form};
 use crate::layout::{self, Parts};
 use crate::recording::Recording;
-use crate::report::Table;
+use crate::report::{RowOrder, Table};
 use crate::source::Text;
 
 use keys::Action;
@@ -134,6 +134,8 @@ pub struct App {
     pub message: Option<Message>,
     /// The text that is searched for.
     pub wanted: String,
+    /// The order of regions and tasks; `None`: by what they could save.
+    pub order_of_directives: Option<RowOrder>,
     /// How the recording stands while it is being made.
     pub live: Option<Live>,
     /// The source line of each row of the source view.
@@ -182,6 +184,7 @@ impl App {
             overlay: Overlay::None,
             message: None,
             wanted: String::new(),
+            order_of_directives: None,
             live: None,
             source_lines: Vec::new(),
             instructions: Vec::new(),
@@ -252,11 +255,11 @@ impl App {
         Effect::None
     }
 
-    /// A file was written, or could not be.
+    /// A file was written, or could not be: in words.
     pub fn wrote(&mut self, result: Result<String, String>) {
         self.message = Some(match result {
-            Ok(name) => Message {
-                text: format!("wrote {name}"),
+            Ok(text) => Message {
+                text,
                 is_warning: false,
             },
             Err(why) => Message {
@@ -355,6 +358,7 @@ impl App {
             Asked::End { program: true } => return Effect::Stop,
             Asked::End { program: false } => return Effect::Quit,
             Asked::Sort(key) => self.change(|settings| settings.sort = Some(key)),
+            Asked::Order(order) => self.order_directives(order),
             Asked::Search(text) => {
                 // Nothing typed: the same again.
                 if !text.is_empty() {

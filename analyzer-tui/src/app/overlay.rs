@@ -8,6 +8,8 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{App, View};
 use crate::export::Form;
+use crate::regions;
+use crate::report::RowOrder;
 
 /// What stands over a view.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -70,6 +72,8 @@ pub enum Asked {
     Nothing,
     /// The order.
     Sort(SortKey),
+    /// The order of regions and tasks; `None`: by what they could save.
+    Order(Option<RowOrder>),
     /// A text to find.
     Search(String),
     /// A filter; none: everything.
@@ -91,6 +95,9 @@ const FILTER: &str = "Filter (as in er_print)";
 impl Overlay {
     /// Asks for the order of the view in sight: its columns, the name and the other way round.
     pub(super) fn sort(app: &App) -> Overlay {
+        if app.view == View::Regions {
+            return Overlay::order_of_directives(app);
+        }
         let now = app.data.request.sort;
         let mut options = Vec::new();
         let columns = match app.view {
@@ -140,6 +147,46 @@ impl Overlay {
             },
             selected: options.iter().position(is_now).unwrap_or(0),
             options,
+        })
+    }
+
+    /// Asks for the order of regions and tasks: their columns, the name, and the other way round.
+    fn order_of_directives(app: &App) -> Overlay {
+        let now = app.order_of_directives.clone();
+        let by = |column: &str| {
+            let column = column.to_owned();
+            let reversed = false;
+            Asked::Order(Some(RowOrder { column, reversed }))
+        };
+        let mut options = vec![(
+            "What they could save, then tasks".to_owned(),
+            Asked::Order(None),
+        )];
+        let columns = app.table.columns.iter();
+        // The kind stands for the order above.
+        options.extend(columns.skip(1).map(|column| {
+            let words = regions::column_words(column);
+            (words, by(&column.id))
+        }));
+        options.push(("Name".to_owned(), by(RowOrder::NAME)));
+        let is_now = |(_, asked): &(String, Asked)| match (asked, &now) {
+            (Asked::Order(Some(one)), Some(now)) => one.column == now.column,
+            (Asked::Order(None), None) => true,
+            _ => false,
+        };
+        let selected = options.iter().position(is_now).unwrap_or(0);
+        if let Some(now) = now {
+            let turned = RowOrder {
+                reversed: !now.reversed,
+                ..now
+            };
+            let words = "the same, the other way round".to_owned();
+            options.push((words, Asked::Order(Some(turned))));
+        }
+        Overlay::Choice(Choice {
+            title: "Order by",
+            options,
+            selected,
         })
     }
 

@@ -1,13 +1,17 @@
 //! The mouse.
 
-use ratatui::crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
+use omp_model::metrics::{Quantity, SortKey};
+use ratatui::crossterm::event::{
+    KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
 
 use super::keys::{Action, Motion};
 use super::overlay::Overlay;
 use super::{App, Effect, View};
 use crate::draw;
 use crate::flame::flames;
-use crate::layout;
+use crate::layout::{self, Parts};
+use crate::report::RowOrder;
 
 /// Rows that a turn of the wheel moves by.
 const WHEEL: usize = 3;
@@ -17,31 +21,52 @@ impl App {
     pub fn mouse(&mut self, event: MouseEvent) -> Effect {
         let (column, line) = (event.column, event.row);
         if !matches!(self.overlay, Overlay::None) {
-            if event.kind == MouseEventKind::Down(MouseButton::Left) {
-                self.overlay = Overlay::None;
-            }
-            return Effect::None;
+            return self.mouse_on_overlay(event);
         }
         let on_body = self.parts().body.contains((column, line).into());
         match event.kind {
             MouseEventKind::Down(MouseButton::Left) => {
-                self.message = None;
-                self.press(column, line);
+                return self.press(column, line);
             }
             MouseEventKind::Drag(MouseButton::Left) if self.view == View::Timeline => {
                 self.drag_on_timeline(column);
             }
             MouseEventKind::ScrollUp | MouseEventKind::ScrollDown if on_body => {
-                self.wheel(column, event.kind == MouseEventKind::ScrollUp);
+                self.wheel((column, line), event.kind == MouseEventKind::ScrollUp);
             }
             _ => {}
         }
         Effect::None
     }
 
-    fn wheel(&mut self, column: u16, up: bool) {
+    /// Help and choices scroll by the wheel; a click on an option takes it, beside them it leaves
+    /// all as it was.
+    fn mouse_on_overlay(&mut self, event: MouseEvent) -> Effect {
+        let key = match event.kind {
+            MouseEventKind::ScrollUp => KeyCode::Up,
+            MouseEventKind::ScrollDown => KeyCode::Down,
+            MouseEventKind::Down(MouseButton::Left) => {
+                let at = (event.column, event.row);
+                let hit = draw::option_at(&self.overlay, self.size(), at);
+                let (Overlay::Choice(choice), Some(option)) = (&mut self.overlay, hit) else {
+                    self.overlay = Overlay::None;
+                    return Effect::None;
+                };
+                choice.selected = option;
+                KeyCode::Enter
+            }
+            _ => return Effect::None,
+        };
+        // A line that is edited has nothing to scroll.
+        match self.overlay {
+            Overlay::Prompt(_) => Effect::None,
+            _ => self.key(KeyEvent::new(key, KeyModifiers::NONE)),
+        }
+    }
+
+    fn wheel(&mut self, (column, line): (u16, u16), up: bool) {
         match self.view {
-            View::Timeline => self.wheel_on_timeline(column, up),
+            View::Timeline => self.wheel_on_timeline((column, line), up),
             View::Flame => self.move_selection(if up { Motion::Up } else { Motion::Down }),
             _ => {
                 let at = self.cursor().selected;
@@ -54,14 +79,25 @@ impl App {
         }
     }
 
-    fn press(&mut self, column: u16, line: u16) {
+    fn press(&mut self, column: u16, line: u16) -> Effect {
         let parts = self.parts();
         if parts.tabs.contains((column, line).into()) {
-            if let Some(view) = draw::tab_at(self.size().0, column) {
-                self.perform(Action::Go(view));
-            }
-            return;
+            self.message = None;
+            return match draw::tab_at(self.size().0, column) {
+                Some(view) => self.perform(Action::Go(view)),
+                None => Effect::None,
+            };
         }
+        let hint = draw::hint_at(self, column);
+        self.message = None;
+        if parts.hints.contains((column, line).into()) {
+            return hint.map_or(Effect::None, |action| self.perform(action));
+        }
+        self.press_on_body(parts, (column, line));
+        Effect::None
+    }
+
+    fn press_on_body(&mut self, parts: Parts, (column, line): (u16, u16)) {
         match self.view {
             View::Timeline => self.press_on_timeline(column, line),
             View::Flame if parts.body.contains((column, line).into()) => {
@@ -69,7 +105,11 @@ impl App {
             }
             View::Flame => {}
             _ => {
-                let rows = layout::list(parts.body, !self.table.columns.is_empty()).rows;
+                let list = layout::list(parts.body, !self.table.columns.is_empty());
+                if list.head.contains((column, line).into()) {
+                    self.press_on_heading(column);
+                }
+                let rows = list.rows;
                 if rows.contains((column, line).into()) {
                     let row = usize::from(line - rows.y) + self.cursor().top;
                     if row < self.table.rows.len() {
@@ -81,6 +121,36 @@ impl App {
                     }
                 }
             }
+        }
+    }
+
+    /// Orders by a column; by the one in force the other way round.
+    fn press_on_heading(&mut self, column: u16) {
+        let Some(column) = draw::column_at(self, column) else {
+            return;
+        };
+        let column = self.table.columns.get(column);
+        match (self.view, column.and_then(|column| column.quantity)) {
+            (View::Regions, _) => {
+                let id = column.map_or(RowOrder::NAME, |column| column.id.as_str());
+                let now = self.order_of_directives.as_ref();
+                let reversed = now.is_some_and(|now| now.column == id && !now.reversed);
+                let column = id.to_owned();
+                // By kind is how they stand when nothing is chosen.
+                let order = (id != "kind").then_some(RowOrder { column, reversed });
+                self.order_directives(order);
+            }
+            (View::Functions | View::Callers | View::Tree | View::Threads, quantity) => {
+                let quantity = match (column, quantity) {
+                    (None, _) => Quantity::Name,
+                    (Some(_), Some(quantity)) => quantity,
+                    (Some(_), None) => return,
+                };
+                let now = self.data.request.sort;
+                let reversed = now.quantity == quantity && !now.reversed;
+                self.change(|settings| settings.sort = Some(SortKey { quantity, reversed }));
+            }
+            _ => {}
         }
     }
 

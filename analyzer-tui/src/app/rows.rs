@@ -6,8 +6,8 @@ use omp_model::symbols::FileId;
 
 use super::{App, View, select};
 use crate::compare::{self, Beside, Compare};
-use crate::report::Table;
-use crate::{about, disasm, layout, source, tables};
+use crate::report::{RowOrder, Table};
+use crate::{about, disasm, layout, regions, source, tables};
 
 impl App {
     /// The row of a name, or of what it is called beside other experiments.
@@ -60,6 +60,13 @@ impl App {
                 self.instructions = places;
                 Arc::new(table)
             }
+            View::Regions => {
+                let table = data.table(recording, View::Regions);
+                match &self.order_of_directives {
+                    Some(order) => Arc::new(regions::ordered(&table, order)),
+                    None => table,
+                }
+            }
             view => data.table(recording, view),
         };
         if self.view == View::Tree {
@@ -68,6 +75,17 @@ impl App {
                 at.unwrap_or_else(|before| before.saturating_sub(1));
         }
         self.settle();
+    }
+
+    /// Puts regions and tasks in another order; what is selected stays selected.
+    pub(super) fn order_directives(&mut self, order: Option<RowOrder>) {
+        let row = self.table.rows.get(self.cursor().selected);
+        let name = row.map(|row| row.name.clone());
+        self.order_of_directives = order;
+        self.refresh();
+        if let Some(at) = name.and_then(|name| self.position(&name)) {
+            self.select_row(at);
+        }
     }
 
     /// Goes round: added up, then beside each other in one way after the other.

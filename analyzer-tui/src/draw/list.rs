@@ -19,14 +19,32 @@ const NAME: usize = 40;
 /// Cells that a name has at least beside other experiments.
 const LEAST: usize = 28;
 
-/// Draws the table in sight.
-pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
+/// The rows in sight, and the columns that have room.
+struct Fitted<'a> {
+    rows: Vec<&'a Row>,
+    /// The columns, each with its place among the table's.
+    columns: Vec<(usize, &'a Column)>,
+    widths: Vec<usize>,
+    /// Each row's cells.
+    texts: Vec<Vec<String>>,
+}
+
+/// Cells before the names.
+fn name_of(widths: &[usize]) -> usize {
+    widths.iter().map(|width| width + 2).sum()
+}
+
+/// Fits the table in sight into a body.
+fn fitted(app: &App, body: Rect) -> Fitted<'_> {
     let table = &app.table;
     let parts = layout::list(body, !table.columns.is_empty());
-    let cursor = app.cursor();
     let height = usize::from(parts.rows.height);
-    let shown: Vec<&Row> = table.rows.iter().skip(cursor.top).take(height).collect();
-    let name_of = |widths: &[usize]| widths.iter().map(|width| width + 2).sum::<usize>();
+    let shown: Vec<&Row> = table
+        .rows
+        .iter()
+        .skip(app.cursor().top)
+        .take(height)
+        .collect();
     let rows = || shown.iter().copied();
     let (mut texts, mut widths) = table.cells(rows(), |_| false);
     let narrow = |widths: &[usize]| usize::from(body.width) < name_of(widths) + NAME;
@@ -34,17 +52,48 @@ pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
         // Names matter more than percentages, of which the first column keeps its own.
         (texts, widths) = table.cells(rows(), |at| at > 0);
     }
-    let mut columns: Vec<&Column> = table.columns.iter().collect();
+    let columns: Vec<&Column> = table.columns.iter().collect();
     let keep = match narrow(&widths) {
         true => kept_columns(app, &columns, &widths, usize::from(body.width)),
         false => vec![true; columns.len()],
     };
-    columns = kept(columns, &keep);
-    widths = kept(widths, &keep);
-    texts = texts.into_iter().map(|texts| kept(texts, &keep)).collect();
+    Fitted {
+        rows: shown,
+        columns: kept(columns.into_iter().enumerate().collect(), &keep),
+        widths: kept(widths, &keep),
+        texts: texts.into_iter().map(|texts| kept(texts, &keep)).collect(),
+    }
+}
+
+/// The place of the column whose heading is drawn at a cell among the table's; that of the names
+/// is behind the last one.
+pub(crate) fn column_at(app: &App, x: u16) -> Option<usize> {
+    let body = app.parts().body;
+    let fitted = fitted(app, body);
+    let mut end = body.x;
+    for ((at, _), width) in fitted.columns.iter().zip(&fitted.widths) {
+        end += *width as u16 + 2;
+        if x < end {
+            return Some(*at);
+        }
+    }
+    (x < body.right()).then_some(app.table.columns.len())
+}
+
+/// Draws the table in sight.
+pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
+    let parts = layout::list(body, !app.table.columns.is_empty());
+    let cursor = app.cursor();
+    let Fitted {
+        rows,
+        columns,
+        widths,
+        texts,
+    } = fitted(app, body);
+    let columns: Vec<&Column> = columns.into_iter().map(|(_, column)| column).collect();
     let name_at = name_of(&widths);
     head(app, theme, (parts.head, &columns), &widths, cells);
-    for (at, (row, texts)) in shown.iter().zip(&texts).enumerate() {
+    for (at, (row, texts)) in rows.iter().zip(&texts).enumerate() {
         let line = Rect::new(parts.rows.x, parts.rows.y + at as u16, parts.rows.width, 1);
         let selected = cursor.top + at == cursor.selected;
         values(theme, line, texts, &widths, cells);
@@ -104,11 +153,18 @@ fn head(
     cells: &mut Buffer,
 ) {
     let sorted = app.data.request.sort.quantity;
+    let order = app.order_of_directives.as_ref();
+    let is_sorted = |column: &Column| match (app.view, order) {
+        (View::Regions, Some(order)) => column.id == order.column,
+        // Beside each other the first experiment's order.
+        (View::Regions, None) => matches!(column.id.as_str(), "gain" | "gain.1"),
+        _ => column.quantity == Some(sorted),
+    };
     let mut at = 0;
     for (column, width) in columns.iter().zip(widths) {
         for (line, text) in column.head.iter().enumerate() {
             let mut style = theme.strong();
-            if line == 0 && column.quantity == Some(sorted) {
+            if line == 0 && is_sorted(column) {
                 style = style.patch(theme.found());
             }
             let place = Rect::new(area.x, area.y + line as u16, area.width, 1);
@@ -196,7 +252,8 @@ fn detail(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
     };
     if app.view == View::Regions {
         let directives = app.data.directives(&app.recording);
-        let text = directives.detail(app.cursor().selected);
+        let detail = row.construct.map(|construct| directives.detail(construct));
+        let text = detail.unwrap_or_default();
         put(cells, area, &text, theme.faint());
         return;
     }

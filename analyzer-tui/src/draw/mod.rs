@@ -12,6 +12,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use crate::app::keys::{Action, Binding};
 use crate::app::{App, View, keys};
 use crate::compare::Beside;
 use crate::tables::mode_name;
@@ -19,6 +20,8 @@ use crate::tables::mode_name;
 use theme::Theme;
 use words::{fit, fit_name, wrap};
 
+pub(crate) use list::column_at;
+pub(crate) use over::option_at;
 pub(crate) use timeline::{facts as timeline_facts, stack as timeline_stack};
 
 /// Draws a screen.
@@ -142,18 +145,38 @@ fn hints(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
         put(cells, area, &message.text, style);
         return;
     }
-    let mut at = 0;
-    for binding in keys::bindings(app.view).filter(|binding| !binding.hint.is_empty()) {
-        let label = binding.label.split(' ').next().unwrap_or_default();
-        let length = (label.chars().count() + binding.hint.chars().count() + 3) as u16;
-        if at + length > area.width + 2 {
-            break;
-        }
+    for (at, label, binding) in hint_words(app, area.width) {
         put(cells, from(area, at), label, theme.key());
         let after = at + label.chars().count() as u16 + 1;
         put(cells, from(area, after), binding.hint, theme.faint());
+    }
+}
+
+/// The hints that have room: where each begins, its key and what it is of.
+fn hint_words(app: &App, width: u16) -> Vec<(u16, &'static str, &'static Binding)> {
+    let mut at = 0;
+    let mut all = Vec::new();
+    for binding in keys::bindings(app.view).filter(|binding| !binding.hint.is_empty()) {
+        let label = binding.label.split(' ').next().unwrap_or_default();
+        let length = (label.chars().count() + binding.hint.chars().count() + 3) as u16;
+        if at + length > width + 2 {
+            break;
+        }
+        all.push((at, label, binding));
         at += length;
     }
+    all
+}
+
+/// What the hint at a column stands for.
+pub(crate) fn hint_at(app: &App, column: u16) -> Option<Action> {
+    // An answer stands there instead.
+    if app.message.is_some() {
+        return None;
+    }
+    let words = hint_words(app, app.parts().hints.width);
+    let hit = words.iter().rev().find(|(at, ..)| *at <= column);
+    hit.map(|(.., binding)| binding.action)
 }
 
 /// The rest of a line from a column on.

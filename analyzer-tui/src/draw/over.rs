@@ -25,12 +25,29 @@ pub(super) fn draw(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) -> 
     }
 }
 
-/// An empty box in the middle of the screen, for so many lines; its inside.
-fn frame(area: Rect, lines: usize, widest: usize, theme: &Theme, cells: &mut Buffer) -> Rect {
+/// A box in the middle of the screen, for so many lines.
+fn place(area: Rect, lines: usize, widest: usize) -> Rect {
     let width = (widest as u16 + 4).min(area.width);
     let height = (lines as u16 + 2).min(area.height);
     let left = area.x + (area.width - width) / 2;
     let top = area.y + (area.height - height) / 2;
+    Rect::new(left, top, width, height)
+}
+
+/// What is inside of a box's border.
+fn inside(place: Rect) -> Rect {
+    Rect::new(
+        place.x + 2,
+        place.y + 1,
+        place.width.saturating_sub(4),
+        place.height.saturating_sub(2),
+    )
+}
+
+/// An empty box in the middle of the screen, for so many lines; its inside.
+fn frame(area: Rect, lines: usize, widest: usize, theme: &Theme, cells: &mut Buffer) -> Rect {
+    let whole = place(area, lines, widest);
+    let (left, top, width, height) = (whole.x, whole.y, whole.width, whole.height);
     let inner = usize::from(width.saturating_sub(2));
     for line in 0..height {
         let text = match line {
@@ -42,12 +59,7 @@ fn frame(area: Rect, lines: usize, widest: usize, theme: &Theme, cells: &mut Buf
         cells.set_style(place, Style::reset());
         put(cells, place, &text, theme.faint());
     }
-    Rect::new(
-        left + 2,
-        top + 1,
-        width.saturating_sub(4),
-        height.saturating_sub(2),
-    )
+    inside(whole)
 }
 
 fn help(app: &App, theme: &Theme, area: Rect, top: usize, cells: &mut Buffer) {
@@ -85,17 +97,37 @@ fn help(app: &App, theme: &Theme, area: Rect, top: usize, cells: &mut Buffer) {
     }
 }
 
-fn draw_choice(choice: &Choice, theme: &Theme, area: Rect, cells: &mut Buffer) {
-    let widest = choice
+/// The cells that the widest line of a choice takes.
+fn widest(choice: &Choice) -> usize {
+    let words = choice
         .options
         .iter()
-        .map(|(words, _)| words.chars().count())
-        .max();
-    let widest = widest.unwrap_or(0).max(choice.title.len()).max(26);
-    let inside = frame(area, choice.options.len() + 1, widest, theme, cells);
+        .map(|(words, _)| words.chars().count());
+    words.max().unwrap_or(0).max(choice.title.len()).max(26)
+}
+
+/// The first option in sight.
+fn first(choice: &Choice, inside: Rect) -> usize {
+    (choice.selected + 1).saturating_sub(usize::from(inside.height.saturating_sub(1)))
+}
+
+/// The option of a choice that is drawn at a cell of a screen.
+pub(crate) fn option_at(overlay: &Overlay, size: (u16, u16), at: (u16, u16)) -> Option<usize> {
+    let Overlay::Choice(choice) = overlay else {
+        return None;
+    };
+    let screen = Rect::new(0, 0, size.0, size.1);
+    let inside = inside(place(screen, choice.options.len() + 1, widest(choice)));
+    let line = at.1.checked_sub(inside.y + 1)?;
+    let option = first(choice, inside) + usize::from(line);
+    (inside.contains(at.into()) && option < choice.options.len()).then_some(option)
+}
+
+fn draw_choice(choice: &Choice, theme: &Theme, area: Rect, cells: &mut Buffer) {
+    let inside = frame(area, choice.options.len() + 1, widest(choice), theme, cells);
     put(cells, inside, choice.title, theme.strong());
     let room = usize::from(inside.height.saturating_sub(1));
-    let top = (choice.selected + 1).saturating_sub(room);
+    let top = first(choice, inside);
     for (at, (words, _)) in choice.options.iter().enumerate().skip(top).take(room) {
         let line = Rect::new(inside.x, inside.y + 1 + (at - top) as u16, inside.width, 1);
         put(cells, line, words, Style::reset());

@@ -147,14 +147,13 @@ fn block(table: &Table) -> Value {
 /// The regions and tasks, each with its place.
 fn directives(app: &App) -> Vec<Value> {
     let directives = app.data.directives(&app.recording);
-    let regions = directives.regions.iter().map(|row| &row.spot);
-    let spots = regions.chain(directives.tasks.iter().map(|row| &row.spot));
-    let rows = app.table.rows.iter().zip(spots);
-    rows.map(|(row, spot)| {
+    let rows = app.table.rows.iter();
+    rows.map(|row| {
         let mut object = object_of(&app.table, row);
-        object["function"] = json!(spot.function);
-        object["file"] = json!(spot.file);
-        object["line"] = json!(spot.line);
+        let spot = row.construct.and_then(|at| directives.spot(at));
+        object["function"] = json!(spot.map(|spot| &spot.function));
+        object["file"] = json!(spot.map(|spot| &spot.file));
+        object["line"] = json!(spot.map(|spot| spot.line));
         object
     })
     .collect()

@@ -19,7 +19,7 @@ const MS: u64 = 1_000_000;
 
 /// Four threads in an outer region, in which the first and the second one fork the same inner
 /// region at the same time: the third thread is in the first one's team, the fourth in the second's.
-fn nested(test: &str) -> Arc<Recording> {
+pub(crate) fn nested(test: &str) -> Arc<Recording> {
     let mut tables = Tables::default();
     tables.processes.push(Process {
         pid: 100,

@@ -8,6 +8,7 @@ mod handmade;
 mod instances;
 mod live;
 mod moves;
+mod pointing;
 mod styles;
 mod turns;
 

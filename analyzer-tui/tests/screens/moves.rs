@@ -9,11 +9,11 @@ use ratatui::crossterm::event::{
 
 use super::{app, handmade, press, text};
 
-fn selected(app: &App) -> String {
+pub(crate) fn selected(app: &App) -> String {
     app.table.rows[app.cursor().selected].name.clone()
 }
 
-fn mouse(app: &mut App, kind: MouseEventKind, column: u16, row: u16) {
+pub(crate) fn mouse(app: &mut App, kind: MouseEventKind, column: u16, row: u16) {
     app.mouse(MouseEvent {
         kind,
         column,

@@ -29,6 +29,7 @@ impl App {
         let now = self.picked().copied();
         let at = now.and_then(|now| around.iter().position(|band| *band == now));
         self.timeline.picked = around.get(at.map_or(0, |at| at + 1)).copied();
+        self.show_picked();
         match (self.timeline.picked, around.is_empty()) {
             (Some(band), _) => self.tell(format!("selected: {}", self.instance_of(&band))),
             (None, true) => self.tell("no instance here is long enough to be listed"),
@@ -36,8 +37,33 @@ impl App {
         }
     }
 
+    /// The last lane that the bands in sight can begin with.
+    pub(super) fn last_lane(&self) -> u16 {
+        let lanes = self.recording.timeline().regions().lanes();
+        lanes.saturating_sub(self.timeline_parts().bands.height)
+    }
+
+    /// Brings the lane of the selected region instance in sight.
+    fn show_picked(&mut self) {
+        let room = self.timeline_parts().bands.height;
+        let Some(band) = self.timeline.picked.filter(|band| !band.is_task) else {
+            return;
+        };
+        let first = (band.lane + 1).saturating_sub(room);
+        self.timeline.lane = self.timeline.lane.clamp(first, band.lane.max(first));
+    }
+
+    /// Goes on to the lanes below those in sight, after the last ones to the first.
+    pub(super) fn turn_lanes(&mut self) {
+        let (lane, last) = (self.timeline.lane, self.last_lane());
+        let room = self.timeline_parts().bands.height.max(1);
+        self.timeline.lane = if lane < last { lane + room } else { 0 };
+        self.settle_timeline();
+    }
+
     /// Selects the region instance whose band is drawn there.
-    pub(in crate::app) fn pick_at(&mut self, time: u64, lane: u16) {
+    pub(in crate::app) fn pick_at(&mut self, time: u64, line: u16) {
+        let lane = self.timeline.lane + line;
         let bands = self.recording.timeline().regions().at(time);
         let band = bands.into_iter().find(|band| band.lane == lane).copied();
         self.timeline.time = time;

@@ -41,6 +41,8 @@ pub struct TimelineState {
     pub row: usize,
     /// The first thread in sight.
     pub top: usize,
+    /// The first lane of region instances in sight.
+    pub lane: u16,
     /// What each thread's second line shows.
     pub second: SecondLine,
     /// By what threads stand together.
@@ -117,6 +119,7 @@ impl TimelineState {
             time: first.min(end - 1),
             row: 0,
             top: 0,
+            lane: 0,
             second: SecondLine::Share,
             grouping: Grouping::default(),
             anchor: None,

@@ -224,11 +224,22 @@ impl App {
             top -= 1;
         }
         (self.timeline.row, self.timeline.top) = (row, top);
+        self.timeline.lane = self.timeline.lane.min(self.last_lane());
         self.want_samples();
     }
 
-    /// The wheel over the rows: zooms around the moment under the pointer.
-    pub(in crate::app) fn wheel_on_timeline(&mut self, column: u16, closer: bool) {
+    /// The wheel: over bands of which not all have room it moves them, else it zooms around the
+    /// moment under the pointer.
+    pub(in crate::app) fn wheel_on_timeline(&mut self, (column, line): (u16, u16), closer: bool) {
+        let bands = self.timeline_parts().bands;
+        if bands.contains((column, line).into()) && self.last_lane() > 0 {
+            let lane = self.timeline.lane;
+            self.timeline.lane = match closer {
+                true => lane.saturating_sub(1),
+                false => lane + 1,
+            };
+            return self.settle_timeline();
+        }
         let around = self.time_at(column).unwrap_or(self.timeline.time);
         self.zoom(around, closer);
     }
@@ -249,10 +260,11 @@ impl App {
     pub(in crate::app) fn press_on_timeline(&mut self, column: u16, line: u16) {
         let parts = self.timeline_parts();
         let rows = parts.rows;
-        if parts.bands.contains((column, line).into())
-            && let Some(time) = self.time_at(column)
-        {
-            return self.pick_at(time, line - parts.bands.y);
+        if parts.bands.contains((column, line).into()) {
+            return match self.time_at(column) {
+                Some(time) => self.pick_at(time, line - parts.bands.y),
+                None => self.turn_lanes(),
+            };
         }
         if rows.contains((column, line).into()) {
             let above = self.lines_in_sight().into_iter().rev();

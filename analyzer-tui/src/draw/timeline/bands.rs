@@ -26,27 +26,35 @@ pub(super) fn regions(app: &App, theme: &Theme, parts: &TimelineParts, cells: &m
     let timeline = app.recording.timeline();
     let lanes = timeline.regions().lanes();
     let banded = app.banded();
-    let words = banded.map_or_else(|| "regions".to_owned(), |side| format!("regions ({side})"));
-    put(cells, parts.bands, &words, theme.faint());
+    let first = app.timeline.lane;
+    let mut words = banded.map_or_else(|| "regions".to_owned(), |side| format!("regions ({side})"));
     if lanes > room {
-        // What has no line of its own is told of, and drawn by each thread's line of tasks.
-        let text = format!("({} more: o)", lanes - room);
-        let last = Rect::new(parts.bands.x, parts.bands.bottom() - 1, parts.label, 1);
-        put(
-            cells,
-            if room > 1 { last } else { from(last, 8) },
-            &text,
-            theme.faint(),
-        );
+        // What has no room is told of: the wheel, a click there and `i` bring it in sight.
+        match room {
+            1 => words = format!("{words} {}/{lanes}", first + 1),
+            _ => {
+                let last = Rect::new(parts.bands.x, parts.bands.bottom() - 1, parts.label, 1);
+                let (above, below) = (first, lanes.saturating_sub(first + room));
+                let text = match (above, below) {
+                    (0, below) => format!("({below} more)"),
+                    (above, 0) => format!("({above} above)"),
+                    (above, below) => format!("({above} up {below} more)"),
+                };
+                put(cells, last, &text, theme.faint());
+            }
+        }
     }
+    let own = Rect::new(parts.bands.x, parts.bands.y, parts.label, 1);
+    put(cells, own, &words, theme.faint());
     let place = from(parts.bands, parts.label);
     let within = timeline.regions().within(app.timeline.range.clone());
     for (number, band) in within.enumerate() {
-        if band.lane >= room || banded.is_some_and(|side| app.origin(band.thread) != side) {
+        let in_sight = (first..first.saturating_add(room)).contains(&band.lane);
+        if !in_sight || banded.is_some_and(|side| app.origin(band.thread) != side) {
             continue;
         }
         let line = Rect {
-            y: place.y + band.lane,
+            y: place.y + band.lane - first,
             height: 1,
             ..place
         };

@@ -198,7 +198,12 @@ fn cursor(app: &App, parts: &TimelineParts, cells: &mut Buffer) {
         }
     }
     if parts.axis.height > 0 && x < parts.axis.right() {
-        put(cells, Rect::new(x, parts.axis.y, 1, 1), "▼", Style::new());
+        let place = Rect::new(x, parts.axis.y, 1, 1);
+        // A time that stands there stays legible.
+        match cells[(x, parts.axis.y)].symbol() {
+            " " | "┆" => put(cells, place, "▼", Style::new()),
+            _ => cells.set_style(place, Style::new().add_modifier(Modifier::REVERSED)),
+        }
     }
 }
 
