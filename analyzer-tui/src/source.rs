@@ -90,10 +90,8 @@ pub fn table(
 ) -> (Table, Vec<u32>) {
     let Some(place) = place else {
         let why = match recording.function(name) {
-            Some(_) => format!(
-                "where {name} is written is not known: build it with debug information (-g)"
-            ),
-            None => format!("{name} is no function with a source: select another one in 2 or 4"),
+            Some(_) => format!("no line is known (build it with debug information, -g) of {name}"),
+            None => format!("{name} is no function with a source: select another one in 2, 4 or 7"),
         };
         let table = Table {
             title: format!("Source of {name}"),

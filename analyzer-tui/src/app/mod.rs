@@ -150,6 +150,8 @@ pub struct App {
     sources: FxHashMap<String, Text>,
     cursors: [Cursor; View::ALL.len()],
     history: Vec<String>,
+    /// Where the cursor was when the view in sight came.
+    came: (usize, u64),
     size: (u16, u16),
     /// What the user wants to see, while it is being made.
     turn: Option<turn::Turn>,
@@ -193,6 +195,7 @@ impl App {
             sources: FxHashMap::default(),
             cursors: [Cursor::default(); View::ALL.len()],
             history: Vec::new(),
+            came: (0, 0),
             size,
             turn: None,
             turns: Arc::default(),
@@ -405,12 +408,22 @@ impl App {
             View::Source => self.select_source_line(),
             View::Disassembly => self.select_instruction(),
             View::Callers => self.select_centre(),
-            View::Functions => {
+            // In Regions the selection stays where the function is no construct.
+            View::Functions | View::Regions => {
                 if let Some(at) = self.position(&self.centre) {
                     self.select_row(at);
                 }
             }
             _ => {}
+        }
+        self.came = self.place();
+    }
+
+    /// Where the cursor of the view in sight is.
+    fn place(&self) -> (usize, u64) {
+        match self.view {
+            View::Timeline => (self.timeline.row, self.timeline.time),
+            _ => (self.cursor().selected, 0),
         }
     }
 
@@ -456,6 +469,9 @@ impl App {
                     .get(self.tree.selected)
                     .map(|row| row.name.clone())
             }
+            // A look at these views alone, without moving in them, means nothing.
+            (View::Regions, Some(row)) if self.place() != self.came => Some(row.name.clone()),
+            (View::Timeline, _) if self.place() != self.came => self.pointed_function(),
             _ => None,
         };
         if let Some(name) = name.filter(|name| *name != self.centre) {

@@ -16,6 +16,9 @@ use crate::tables;
 /// Cells that a name should have at least.
 const NAME: usize = 40;
 
+/// Cells that a line of code should have at least, its number included.
+const CODE: usize = 64;
+
 /// Cells that a name has at least beside other experiments.
 const LEAST: usize = 28;
 
@@ -27,6 +30,10 @@ struct Fitted<'a> {
     widths: Vec<usize>,
     /// Each row's cells.
     texts: Vec<Vec<String>>,
+}
+
+fn is_code(view: View) -> bool {
+    matches!(view, View::Source | View::Disassembly)
 }
 
 /// Cells before the names.
@@ -47,7 +54,8 @@ fn fitted(app: &App, body: Rect) -> Fitted<'_> {
         .collect();
     let rows = || shown.iter().copied();
     let (mut texts, mut widths) = table.cells(rows(), |_| false);
-    let narrow = |widths: &[usize]| usize::from(body.width) < name_of(widths) + NAME;
+    let least = if is_code(app.view) { CODE } else { NAME };
+    let narrow = |widths: &[usize]| usize::from(body.width) < name_of(widths) + least;
     if narrow(&widths) {
         // Names matter more than percentages, of which the first column keeps its own.
         (texts, widths) = table.cells(rows(), |at| at > 0);
@@ -108,14 +116,13 @@ pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
 /// Which columns there is room for. Of a line, what its calls took matters least; beside other
 /// experiments the last metrics make room for names, and other metrics are a key away.
 fn kept_columns(app: &App, columns: &[&Column], widths: &[usize], room: usize) -> Vec<bool> {
-    let is_code = matches!(app.view, View::Source | View::Disassembly);
     let compared = Beside::of(&app.data, &app.recording).is_some();
     let hidden = |column: &&Column| match column.quantity {
         Some(Quantity::Time(flavour, _)) => flavour == Flavour::Inclusive,
         _ => false,
     };
     let mut keep = vec![true; columns.len()];
-    if (is_code || compared) && !columns.iter().all(hidden) {
+    if (is_code(app.view) || compared) && !columns.iter().all(hidden) {
         keep = columns.iter().map(|column| !hidden(column)).collect();
     }
     if compared {

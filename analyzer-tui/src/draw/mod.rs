@@ -18,10 +18,12 @@ use crate::compare::Beside;
 use crate::tables::mode_name;
 
 use theme::Theme;
-use words::{fit, fit_name, wrap};
+use words::{fit, wrap};
 
 pub(crate) use list::column_at;
 pub(crate) use over::option_at;
+pub(crate) use words::fit_name;
+
 pub(crate) use timeline::{facts as timeline_facts, stack as timeline_stack};
 
 /// Draws a screen.

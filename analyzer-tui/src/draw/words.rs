@@ -14,7 +14,7 @@ pub(super) fn fit(text: &str, width: usize) -> String {
 
 /// A function's or construct's name cut to a width. What tells it from others goes last: first
 /// its parameters and its symbol, then all words but the function and the line.
-pub(super) fn fit_name(name: &str, width: usize) -> String {
+pub(crate) fn fit_name(name: &str, width: usize) -> String {
     const LEAST: usize = 4;
     let fits = |text: &str| text.chars().count() <= width;
     if fits(name) {

@@ -49,6 +49,10 @@ pub(super) fn report(app: &App) -> String {
             metrics(&app.table, &mut object);
             object.insert("rows".to_owned(), json!(directives(app)));
         }
+        View::Threads if app.settings.compare.is_none() => {
+            metrics(&app.table, &mut object);
+            object.insert("rows".to_owned(), json!(threads(app)));
+        }
         View::Functions | View::Threads => {
             metrics(&app.table, &mut object);
             let rows: Vec<Value> = app
@@ -76,8 +80,16 @@ fn finish(app: &App, object: Map<String, Value>, rows: Option<&str>) -> String {
 }
 
 fn metrics(table: &Table, object: &mut Map<String, Value>) {
-    let columns = table.columns.iter();
+    // Words are facts of a row beside its values.
+    let first = table.rows.first();
+    let is_word = |at: usize| {
+        let value = first.and_then(|row| row.values.get(at));
+        matches!(value, Some(Cell::Word(_)))
+    };
+    let columns = table.columns.iter().enumerate();
     let columns: Vec<Value> = columns
+        .filter(|(at, _)| !is_word(*at))
+        .map(|(_, column)| column)
         .map(|column| json!({"id": column.id, "label": column.label, "unit": column.unit}))
         .collect();
     object.insert("metrics".to_owned(), json!(columns));
@@ -144,6 +156,22 @@ fn block(table: &Table) -> Value {
     })
 }
 
+/// The threads, each with who it is and how long it lived.
+fn threads(app: &App) -> Vec<Value> {
+    let known = app.data.threads(&app.recording);
+    let rows = app.table.rows.iter().zip(known);
+    rows.map(|(row, thread)| {
+        let mut object = object_of(&app.table, row);
+        object["thread"] = json!(thread.thread.0 + 1);
+        object["pid"] = json!(thread.pid);
+        object["tid"] = json!(thread.tid);
+        object["start"] = json!(thread.birth.seconds());
+        object["end"] = json!(thread.death.map(|death| death.seconds()));
+        object
+    })
+    .collect()
+}
+
 /// The regions and tasks, each with its place.
 fn directives(app: &App) -> Vec<Value> {
     let directives = app.data.directives(&app.recording);
@@ -154,6 +182,22 @@ fn directives(app: &App) -> Vec<Value> {
         object["function"] = json!(spot.map(|spot| &spot.function));
         object["file"] = json!(spot.map(|spot| &spot.file));
         object["line"] = json!(spot.map(|spot| spot.line));
+        let region = row.construct.and_then(|at| directives.regions.get(at));
+        if let Some(region) = region {
+            // Of a part of the time instances are not counted; beside other experiments each
+            // has its own.
+            let alone = app.settings.compare.is_none() && app.settings.filter.is_none();
+            let counted = |count: u64| alone.then_some(count);
+            object["teams"] = json!(region.teams);
+            object["nesting"] = json!(region.nesting);
+            object["instances"] = json!(counted(region.instances));
+            object["threads"] = json!(counted(u64::from(region.threads)));
+        }
+        let contexts = row.construct.and_then(|at| directives.contexts(at));
+        if let Some((word, contexts)) = contexts {
+            let numbers: Vec<u32> = contexts.iter().map(|context| context.0).collect();
+            object[word.to_lowercase().as_str()] = json!(numbers);
+        }
         object
     })
     .collect()

@@ -1,10 +1,13 @@
 //! Pictures of the timeline and the flame graph.
 
+use std::ops::Range;
+
 use omp_model::state::Presence;
 
 use crate::activity::Activity;
 use crate::app::App;
 use crate::compare::Beside;
+use crate::draw::fit_name;
 use crate::draw::theme::{web_change, web_colour};
 use crate::flame::{change, flames, sides};
 use crate::tables::mode_name;
@@ -16,8 +19,13 @@ const LINE: f64 = 18.0;
 const FONT: &str = "font-family=\"monospace\" font-size=\"12\"";
 
 fn escape(text: &str) -> String {
-    let text = text.replace('&', "&amp;");
-    text.replace('<', "&lt;")
+    // XML has no place for control characters, which a name may hold.
+    let text: String = text
+        .chars()
+        .map(|letter| if letter.is_control() { ' ' } else { letter })
+        .collect();
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
         .replace('>', "&gt;")
         .replace('"', "&quot;")
 }
@@ -71,15 +79,11 @@ pub(super) fn flame(app: &App) -> String {
         ));
         let letters = ((width - 6.0) / 7.3) as usize;
         if letters > 2 {
-            let name: String = match row.name.chars().count() > letters {
-                true => row.name.chars().take(letters - 1).chain(['…']).collect(),
-                false => row.name.clone(),
-            };
             inside.push_str(&format!(
                 "<text x=\"{:.2}\" y=\"{:.2}\">{}</text>\n",
                 x + 3.0,
                 y + 13.0,
-                escape(&name)
+                escape(&fit_name(&row.name, letters))
             ));
         }
     }
@@ -96,13 +100,52 @@ pub(super) fn flame(app: &App) -> String {
 /// Slots of the picture of a timeline: finer than a terminal's.
 const COLUMNS: usize = 1070;
 
+/// Times at round numbers, each with a line down to the last thread.
+fn axis(range: &Range<u64>, height: f64, inside: &mut String) {
+    /// About so many times.
+    const TIMES: f64 = 8.0;
+    let length = (range.end - range.start) as f64 / 1e9;
+    let start = range.start as f64 / 1e9;
+    // One, two or five of a power of ten.
+    let power = 10f64.powf((length / TIMES).log10().floor());
+    let steps = [1.0, 2.0, 5.0, 10.0].map(|times| times * power);
+    let step = steps.into_iter().find(|step| length / step <= TIMES);
+    let step = step.unwrap_or(length);
+    let decimals = (-step.log10()).ceil().max(0.0) as usize;
+    for number in 0..=TIMES as u64 + 1 {
+        let time = ((start / step).ceil() + number as f64) * step;
+        if time > start + length {
+            break;
+        }
+        let x = LABEL + (time - start) / length * COLUMNS as f64;
+        inside.push_str(&format!(
+            "<path d=\"M{x:.2} 24V{:.2}\" stroke=\"#bbb\" stroke-width=\"0.5\"/>\n\
+             <text x=\"{:.2}\" y=\"34\" fill=\"#666\">{time:.decimals$} s</text>\n",
+            24.0 + height,
+            x + 3.0
+        ));
+    }
+}
+
 /// The range in sight with all threads.
 pub(super) fn timeline(app: &App) -> String {
     let range = &app.timeline.range;
     let timeline = app.recording.timeline();
     let mut inside = String::new();
-    let mut y = 24.0;
-    for &thread in app.threads() {
+    let order = app.order();
+    // A line for the axis, then one a thread and a group.
+    let lines = 1 + order.threads.len() + order.groups.len();
+    axis(range, lines as f64 * LINE, &mut inside);
+    let mut y = 24.0 + LINE;
+    for (row, &thread) in order.threads.iter().enumerate() {
+        if let Some(group) = order.group(row).filter(|group| group.start == row) {
+            inside.push_str(&format!(
+                "<text x=\"4\" y=\"{:.2}\" font-weight=\"bold\">{}</text>\n",
+                y + 12.0,
+                escape(&group.label)
+            ));
+            y += LINE;
+        }
         let label = escape(&app.thread_label(thread));
         inside.push_str(&format!(
             "<text x=\"4\" y=\"{:.2}\">{label}</text>\n",

@@ -83,4 +83,28 @@ fn pictures_name_what_they_show() {
     let (_, _, timeline) = written("9", 0);
     assert!(timeline.contains("100 initial"));
     assert!(timeline.contains("<title>critical</title>"));
+    assert!(
+        timeline.contains(">0.5 s</text>"),
+        "round times: {timeline}"
+    );
+}
+
+/// The fields that the command language promises.
+#[test]
+fn rows_of_threads_and_regions_say_what_they_are() {
+    let (_, _, threads) = written("8", 1);
+    let report: Value = serde_json::from_str(&threads).unwrap();
+    let row = &report["rows"][1];
+    assert_eq!((&row["tid"], &row["kind"]), (&101.into(), &"worker".into()));
+    assert!(row["pid"].is_number() && row["start"].is_number());
+    assert_eq!(
+        report["metrics"][0]["id"], "e.ompwork",
+        "a word is no metric"
+    );
+    let (_, _, regions) = written("7", 1);
+    let report: Value = serde_json::from_str(&regions).unwrap();
+    let row = &report["rows"][0];
+    assert_eq!((&row["line"], &row["nesting"]), (&9.into(), &1.into()));
+    assert_eq!(row["instances"], row["values"]["instances"]);
+    assert_eq!(row["region"], serde_json::json!([1]));
 }

@@ -286,6 +286,30 @@ fn the_source_of_the_selected_function_is_shown_at_its_line() {
 }
 
 #[test]
+fn what_is_selected_in_regions_or_on_the_timeline_is_the_function_of_other_views() {
+    let mut app = app("meant", 100, 30);
+    press(&mut app, "2/bar⏎");
+    // A look alone changes nothing.
+    press(&mut app, "7");
+    press(&mut app, "9");
+    press(&mut app, "2");
+    assert_eq!(selected(&app), "bar");
+    press(&mut app, "7G");
+    assert!(selected(&app).contains("task"));
+    press(&mut app, "2");
+    assert!(selected(&app).contains("task"), "{}", selected(&app));
+    press(&mut app, "7");
+    assert!(selected(&app).contains("task"), "{}", selected(&app));
+    // At 1.5 s the worker begins to wait in the region.
+    press(&mut app, "9j");
+    while app.timeline.time < 1_500_000_000 {
+        press(&mut app, ".");
+    }
+    press(&mut app, "2");
+    assert_eq!(selected(&app), REGION);
+}
+
+#[test]
 fn instructions_and_lines_lead_to_each_other() {
     let mut app = app("instructions", 100, 24);
     press(&mut app, "2/bar⏎d");

@@ -272,6 +272,16 @@ impl App {
         })
     }
 
+    /// The function or construct that the thread at the cursor was in: the innermost one on the
+    /// callstack, without what only tells how it waited.
+    pub(super) fn pointed_function(&self) -> Option<String> {
+        let (path, _) = self.pointed()?.stack?;
+        let moments = self.recording.known_moments(self.settings.mode)?;
+        let names = self.recording.names();
+        let mut frames = moments.walk(path).map(|row| names.name(row.frame.callee));
+        frames.find(|name| Activity::of_name(name).is_none())
+    }
+
     /// What the cursor points at.
     pub fn pointed(&self) -> Option<Pointed> {
         let thread = *self.threads().get(self.timeline.row)?;
