@@ -122,6 +122,18 @@ impl Timeline {
     }
 }
 
+/// The first row from a place on that is not `before`, by steps that double: rows nearby are found
+/// soon.
+fn advance<T>(rows: &[T], from: usize, before: impl Fn(&T) -> bool) -> usize {
+    let (mut at, mut step) = (from, 1);
+    while rows.get(at + step - 1).is_some_and(&before) {
+        at += step;
+        step *= 2;
+    }
+    let end = (at + step).min(rows.len());
+    at + rows[at..end].partition_point(before)
+}
+
 /// The range of time of a column.
 pub(crate) fn column(range: &Range<u64>, columns: usize, at: usize) -> Range<u64> {
     let length = u128::from(range.end - range.start);
@@ -258,7 +270,17 @@ impl<'a> Sweep<'a> {
 
     fn slice(&mut self, number: u64) -> &mut Slice {
         if self.slice.number != number {
-            self.slice = Slice::new(self.row, number);
+            // Time goes on: what follows is near, while a search of a long recording's would miss
+            // the cache at every step.
+            let from = match number > self.slice.number {
+                true => self.slice.spells.end,
+                false => 0,
+            };
+            self.slice = Slice {
+                number,
+                spells: self.row.spells_from(from, number),
+                rest: None,
+            };
         }
         &mut self.slice
     }
@@ -316,8 +338,13 @@ impl Row<'_> {
 
     fn spells_in(&self, slice: u64) -> Range<usize> {
         let start = self.spells.partition_point(|spell| spell.slice < slice);
-        let length = self.spells[start..].partition_point(|spell| spell.slice <= slice);
-        start..start + length
+        start..advance(self.spells, start, |spell| spell.slice <= slice)
+    }
+
+    /// The spells of a slice, if none of them stands before `from`.
+    fn spells_from(&self, from: usize, slice: u64) -> Range<usize> {
+        let start = advance(self.spells, from, |spell| spell.slice < slice);
+        start..advance(self.spells, start, |spell| spell.slice <= slice)
     }
 
     pub(super) fn spells_of(&self, slice: u64) -> &[Spell] {
@@ -399,5 +426,22 @@ fn spread<const N: usize>(to: &mut [f64; N], weights: &[f64; N], time: f64) {
         for (to, weight) in to.iter_mut().zip(weights) {
             *to += time * weight / all;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::advance;
+
+    #[test]
+    fn a_search_from_a_place_finds_what_a_search_of_all_finds() {
+        let rows = [0, 0, 1, 1, 1, 4, 4, 7, 9, 9, 9, 9];
+        for wanted in 0..11 {
+            let whole = rows.partition_point(|&row| row < wanted);
+            for from in 0..=whole {
+                assert_eq!(advance(&rows, from, |&row| row < wanted), whole);
+            }
+        }
+        assert_eq!(advance(&[] as &[u8], 0, |_| true), 0);
     }
 }
