@@ -4,7 +4,7 @@
 //! Each compiler hides both in another place. The rules here were found by compiling with gcc and
 //! gfortran 12, clang 14 and 22, and flang 22, at -O0 and -O2; the tests hold them.
 
-use crate::debuginfo::DebugInfo;
+use crate::debuginfo::{DebugInfo, Row};
 use crate::symbols::{Function, Symbols};
 
 /// What is known of an outlined function.
@@ -13,7 +13,7 @@ pub struct Outlined {
     /// The linkage name of the function that holds the directive.
     pub parent: Option<String>,
     /// The line of the directive. flang's is that of the first statement of the body, up to three
-    /// lines below it.
+    /// lines below it; gfortran's, where a clause is computed, that above the first statement.
     pub line: Option<u32>,
     /// The source file, as the compiler was told.
     pub file: Option<String>,
@@ -88,7 +88,11 @@ impl Symbols {
             .pop()
             .and_then(|place| place.file);
         let (parent, line) = match compiler {
-            Compiler::Gcc => (named, first_row(debug, &function)),
+            Compiler::Gcc => {
+                let parent = named.as_deref().and_then(|name| self.named(name));
+                let declared = parent.and_then(|parent| debug.decl_line(parent.start));
+                (named, of_gcc(debug, &function, declared))
+            }
             Compiler::Clang => {
                 let line = of_clang(debug, &function);
                 let around = || debug.function_around(function.start, line?);
@@ -110,11 +114,32 @@ fn end(function: &Function) -> u64 {
 
 /// gcc gives the line of the directive to the function's first row. More rows may follow at the
 /// same address, and before it may stand the last one of the function in front, which ends there:
-/// that begins no statement.
-fn first_row(debug: &DebugInfo, function: &Function) -> Option<u32> {
+/// that begins no statement. But gfortran, where a clause of `parallel` is computed (`if(n > 9)`,
+/// `num_threads(n)`), has the line of the body's last statement there, and in the call: then the
+/// directive is taken to stand right above the first statement.
+fn of_gcc(debug: &DebugInfo, function: &Function, declared: Option<u32>) -> Option<u32> {
     let rows = debug.rows(function.start, end(function));
     let begins = rows.iter().find(|row| row.statement);
-    Some(begins.or(rows.first())?.line)
+    let first = begins.or(rows.first())?.line;
+    let file = |svma| debug.lines(svma).pop().and_then(|place| place.file);
+    let home = file(function.start);
+    let Some(declared) = declared.filter(|_| home.as_deref().is_some_and(is_fortran)) else {
+        return Some(first);
+    };
+    // What was inlined or included is written elsewhere; not all rows of the former say that they
+    // are, but another procedure stands above this one or below.
+    let own = |row: &&Row| debug.lines(row.svma).len() == 1 && file(row.svma) == home;
+    let above = rows
+        .iter()
+        .filter(|row| declared < row.line && row.line < first);
+    let least = above.filter(own).map(|row| row.line).min();
+    Some(least.map_or(first, |least| least - 1))
+}
+
+/// Whether a source file is Fortran's, by its name.
+fn is_fortran(file: &str) -> bool {
+    let extension = file.rsplit_once('.').map_or("", |(_, extension)| extension);
+    extension.starts_with(['f', 'F'])
 }
 
 /// clang declares the outlined function on the line of the directive, and at -O0 the one with

@@ -70,13 +70,13 @@ fn found(compiler: &str, source: &str, words: &str) -> BTreeSet<(u32, String)> {
 }
 
 /// Linked as libraries with the system's linker: no OpenMP runtime is needed.
-const CLANG: &str = "-shared -fPIC -nostdlib";
+const LIBRARY: &str = "-shared -fPIC -nostdlib";
 
 #[test]
 fn c_directives_are_found_exactly() {
     let expected = marks("regions.c");
     assert_eq!(expected.len(), 7);
-    for (compiler, words) in [("gcc", ""), ("clang-14", CLANG), ("clang-22", CLANG)] {
+    for (compiler, words) in [("gcc", ""), ("clang-14", LIBRARY), ("clang-22", LIBRARY)] {
         if !installed(compiler) {
             continue;
         }
@@ -105,6 +105,23 @@ fn gfortran_directives_are_found_exactly() {
 }
 
 #[test]
+fn gfortran_directives_with_computed_clauses_are_found() {
+    if !installed("gfortran") {
+        return;
+    }
+    for level in ["-O0", "-O2"] {
+        let modules = capture::fresh_path("modules");
+        std::fs::create_dir(&modules).expect("a folder");
+        let words = format!("{level} {LIBRARY} -J {}", modules.display());
+        assert_eq!(
+            found("gfortran", "clauses.f90", &words),
+            marks("clauses.f90"),
+            "{level}"
+        );
+    }
+}
+
+#[test]
 fn flang_directives_are_found_within_three_lines() {
     if !installed("flang-22") {
         return;
@@ -112,7 +129,7 @@ fn flang_directives_are_found_within_three_lines() {
     for level in ["-O0", "-O2"] {
         let modules = capture::fresh_path("modules");
         std::fs::create_dir(&modules).expect("a folder");
-        let words = format!("{level} {CLANG} -module-dir {}", modules.display());
+        let words = format!("{level} {LIBRARY} -module-dir {}", modules.display());
         let found: Vec<_> = found("flang-22", "regions.f90", &words)
             .into_iter()
             .collect();
