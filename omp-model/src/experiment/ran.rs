@@ -15,13 +15,24 @@ pub struct Ran {
     pub by_thread: BTreeMap<ThreadId, OnCpus>,
 }
 
-/// Where one thread ran.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OnCpus {
-    /// The CPU of all its samples, if it is one.
-    pub only: Option<u16>,
-    /// How many samples it has.
-    pub samples: u64,
+/// Where one thread ran: how many samples it has on each CPU.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OnCpus(pub BTreeMap<u16, u64>);
+
+impl OnCpus {
+    /// All of them.
+    pub fn samples(&self) -> u64 {
+        self.0.values().sum()
+    }
+
+    /// The CPU that it ran on, but for a few moments: a program's first thread is bound only when
+    /// its runtime begins.
+    pub fn mostly(&self) -> Option<u16> {
+        const MOMENTS: u64 = 50;
+        let (&cpu, &most) = self.0.iter().max_by_key(|(_, samples)| **samples)?;
+        let samples = self.samples();
+        ((samples - most) * MOMENTS <= samples).then_some(cpu)
+    }
 }
 
 impl Ran {
@@ -40,22 +51,11 @@ impl Ran {
     fn add(&mut self, thread: ThreadId, cpus: &[u64]) {
         for alike in cpus.chunk_by(|one, other| one == other) {
             let cpu = alike[0] as u16;
-            let on = OnCpus {
-                only: Some(cpu),
-                samples: alike.len() as u64,
-            };
-            self.join_thread(thread, on);
-            *self.by_cpu.entry(cpu).or_default() += on.samples;
+            let samples = alike.len() as u64;
+            let on = self.by_thread.entry(thread).or_default();
+            *on.0.entry(cpu).or_default() += samples;
+            *self.by_cpu.entry(cpu).or_default() += samples;
         }
-    }
-
-    fn join_thread(&mut self, thread: ThreadId, more: OnCpus) {
-        let known = self
-            .by_thread
-            .entry(thread)
-            .or_insert(OnCpus { samples: 0, ..more });
-        known.only = known.only.filter(|_| known.only == more.only);
-        known.samples += more.samples;
     }
 
     fn join(&mut self, other: Ran) {
@@ -63,7 +63,10 @@ impl Ran {
             *self.by_cpu.entry(cpu).or_default() += samples;
         }
         for (thread, on) in other.by_thread {
-            self.join_thread(thread, on);
+            let known = self.by_thread.entry(thread).or_default();
+            for (cpu, samples) in on.0 {
+                *known.0.entry(cpu).or_default() += samples;
+            }
         }
     }
 }
@@ -73,6 +76,15 @@ mod tests {
     use super::*;
     use crate::ids::{Nanos, StackId, TagId};
     use crate::rows::{Sample, SampleKind, Within};
+
+    #[test]
+    fn a_few_samples_elsewhere_are_the_time_before_a_thread_was_bound() {
+        let on = |here, there| OnCpus(BTreeMap::from([(0, here), (1, there)]));
+        assert_eq!(on(1260, 1).mostly(), Some(0));
+        assert_eq!(on(2, 98).mostly(), Some(1));
+        assert_eq!(on(3, 97).mostly(), None);
+        assert_eq!(OnCpus::default().mostly(), None);
+    }
 
     #[test]
     fn samples_are_counted_by_cpu_and_a_thread_on_one_alone_is_told() {
@@ -93,11 +105,11 @@ mod tests {
         });
         let ran = Ran::of(&Samples::of_frames(frames).unwrap());
         assert_eq!(ran.by_cpu, BTreeMap::from([(0, 750), (1, 750), (3, 2000)]));
-        let on = |only, samples| OnCpus { only, samples };
-        let threads = [
-            (ThreadId(0), on(Some(3), 2000)),
-            (ThreadId(1), on(None, 1500)),
-        ];
+        let one = OnCpus(BTreeMap::from([(3, 2000)]));
+        let both = OnCpus(BTreeMap::from([(0, 750), (1, 750)]));
+        assert_eq!((one.mostly(), one.samples()), (Some(3), 2000));
+        assert_eq!((both.mostly(), both.samples()), (None, 1500));
+        let threads = [(ThreadId(0), one), (ThreadId(1), both)];
         assert_eq!(ran.by_thread, BTreeMap::from(threads));
         assert_eq!(Ran::of(&Samples::default()), Ran::default());
     }

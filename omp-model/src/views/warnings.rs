@@ -26,7 +26,7 @@ pub enum Warning {
         /// The variables of the runtimes that spun.
         variables: &'static str,
     },
-    /// Threads of one process never ran but on one and the same CPU, and spun there.
+    /// Threads of one process ran, but for moments, on one and the same CPU, and spun there.
     SharedCpu {
         /// The CPU.
         cpu: u16,
@@ -120,8 +120,8 @@ fn is_zero(value: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|digit| digit == b'0')
 }
 
-/// CPUs that several threads of one team's kind were bound to: each of them ran nowhere else, by
-/// so many samples, though there were others.
+/// CPUs that several threads of one team's kind were bound to: each of them ran hardly anywhere
+/// else, by so many samples, though there were others.
 fn shared_cpus(tables: &Tables, ran: &Ran, given: u32) -> Vec<(u16, Vec<ThreadId>)> {
     const ENOUGH: u64 = 50;
     let mut bound: BTreeMap<(u32, u16), Vec<ThreadId>> = BTreeMap::new();
@@ -130,7 +130,7 @@ fn shared_cpus(tables: &Tables, ran: &Ran, given: u32) -> Vec<(u16, Vec<ThreadId
             continue;
         };
         let of_team = matches!(row.kind, ThreadKind::Worker | ThreadKind::Initial);
-        if let Some(cpu) = on.only.filter(|_| on.samples >= ENOUGH && of_team) {
+        if let Some(cpu) = on.mostly().filter(|_| on.samples() >= ENOUGH && of_team) {
             bound.entry((row.process.0, cpu)).or_default().push(thread);
         }
     }
@@ -348,7 +348,7 @@ mod tests {
         assert_eq!(tids, &[10, 11, 12]);
         // One that moved is not bound.
         let mut moved = samples([0, 0, 1]);
-        moved.push(on(1, 1));
+        moved.extend(std::iter::repeat_n(on(1, 1), 9));
         assert_eq!(told(&moved, 2), []);
     }
 }
