@@ -190,6 +190,14 @@ pub(super) const TIMES: &[Binding] = &[
     ),
 ];
 
+pub(super) const INTO_TIMELINE: &[Binding] = &[key(
+    &[Enter],
+    "Enter",
+    "its row of the timeline",
+    "timeline",
+    Action::Enter,
+)];
+
 /// Where the metrics are given and the order is not.
 pub(super) const ORDER: &[Binding] = &[key(
     &[Char('s'), F(6)],

@@ -5,8 +5,8 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::View;
 use super::bindings::{
-    CALLERS, EVERYWHERE, FIND_THREAD, FLAME, HOTTEST, INSTRUCTIONS, INTO_CALLERS, LINES, ORDER,
-    OTHER_TIMES, ROWS, SEARCH, TIMELINE, TIMES, TREE,
+    CALLERS, EVERYWHERE, FIND_THREAD, FLAME, HOTTEST, INSTRUCTIONS, INTO_CALLERS, INTO_TIMELINE,
+    LINES, ORDER, OTHER_TIMES, ROWS, SEARCH, TIMELINE, TIMES, TREE,
 };
 
 /// What a key does.
@@ -126,8 +126,8 @@ pub fn bindings(view: View) -> impl Iterator<Item = &'static Binding> {
         View::Flame => &[FLAME, TIMES, SEARCH],
         View::Source => &[INSTRUCTIONS, HOTTEST, OTHER_TIMES, SEARCH, ROWS],
         View::Disassembly => &[LINES, HOTTEST, OTHER_TIMES, SEARCH, ROWS],
-        View::Regions => &[ORDER, SEARCH, ROWS],
-        View::Threads => &[TIMES, SEARCH, ROWS],
+        View::Regions => &[INTO_CALLERS, ORDER, SEARCH, ROWS],
+        View::Threads => &[INTO_TIMELINE, TIMES, SEARCH, ROWS],
         View::Timeline => &[TIMELINE, FIND_THREAD],
         View::Experiment => &[SEARCH, ROWS],
     };

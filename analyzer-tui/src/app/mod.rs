@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use disassembly::Code;
+use omp_model::ids::ThreadId;
 use omp_model::profile::ViewMode;
 use omp_model::symbols::FunctionId;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
@@ -109,6 +110,15 @@ pub struct TreeState {
     moved: Option<[Vec<String>; 2]>,
 }
 
+/// What a cursor is on.
+#[derive(Debug, PartialEq, Eq)]
+enum Spot {
+    /// The row of a name.
+    Row(String),
+    /// A moment of a thread.
+    Moment(ThreadId, u64),
+}
+
 /// The program's state.
 #[derive(Debug)]
 pub struct App {
@@ -150,8 +160,8 @@ pub struct App {
     sources: FxHashMap<String, Text>,
     cursors: [Cursor; View::ALL.len()],
     history: Vec<String>,
-    /// Where the cursor was when the view in sight came.
-    came: (usize, u64),
+    /// What the cursor was on when the view in sight came.
+    came: Option<Spot>,
     size: (u16, u16),
     /// What the user wants to see, while it is being made.
     turn: Option<turn::Turn>,
@@ -195,7 +205,7 @@ impl App {
             sources: FxHashMap::default(),
             cursors: [Cursor::default(); View::ALL.len()],
             history: Vec::new(),
-            came: (0, 0),
+            came: None,
             size,
             turn: None,
             turns: Arc::default(),
@@ -419,11 +429,17 @@ impl App {
         self.came = self.place();
     }
 
-    /// Where the cursor of the view in sight is.
-    fn place(&self) -> (usize, u64) {
+    /// What the cursor of the view in sight is on: rows that move under it do not count.
+    fn place(&self) -> Option<Spot> {
         match self.view {
-            View::Timeline => (self.timeline.row, self.timeline.time),
-            _ => (self.cursor().selected, 0),
+            View::Timeline => {
+                let thread = self.threads().get(self.timeline.row)?;
+                Some(Spot::Moment(*thread, self.timeline.time))
+            }
+            _ => {
+                let row = self.table.rows.get(self.cursor().selected)?;
+                Some(Spot::Row(row.name.clone()))
+            }
         }
     }
 

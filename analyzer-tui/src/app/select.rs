@@ -71,7 +71,7 @@ impl App {
                     None => self.tell("this line leads to no function"),
                 }
             }
-            View::Functions | View::Callers => {
+            View::Functions | View::Callers | View::Regions => {
                 let row = self.table.rows.get(self.cursor().selected);
                 if let Some(name) = row.map(|row| row.name.clone()) {
                     self.centre_on(name);
@@ -94,8 +94,25 @@ impl App {
             View::Timeline => self.zoom_to_interval(),
             View::Source => self.go(View::Disassembly),
             View::Disassembly => self.go(View::Source),
-            View::Regions | View::Threads | View::Experiment => {}
+            View::Threads => self.show_thread(),
+            View::Experiment => {}
         }
+    }
+
+    /// Shows the selected thread's row of the timeline.
+    fn show_thread(&mut self) {
+        let rows = match self.is_compared() {
+            true => &[],
+            false => self.data.threads(&self.recording),
+        };
+        let Some(thread) = rows.get(self.cursor().selected).map(|row| row.thread) else {
+            return self.tell("beside other experiments a row is of several threads");
+        };
+        let mut threads = self.threads().iter();
+        if let Some(row) = threads.position(|other| *other == thread) {
+            self.timeline.row = row;
+        }
+        self.go(View::Timeline);
     }
 
     /// Shows the callers and callees of a function.

@@ -307,6 +307,22 @@ fn what_is_selected_in_regions_or_on_the_timeline_is_the_function_of_other_views
     }
     press(&mut app, "2");
     assert_eq!(selected(&app), REGION);
+    // Rows that another order moves are no move of the user's.
+    press(&mut app, "2g/bar⏎");
+    press(&mut app, "7");
+    press(&mut app, "s↓⏎s");
+    press(&mut app, &"↓".repeat(20));
+    press(&mut app, "⏎2");
+    assert_eq!(selected(&app), "bar");
+}
+
+#[test]
+fn enter_leads_on_from_regions_and_threads() {
+    let mut app = app("enter", 100, 30);
+    press(&mut app, "7⏎");
+    assert_eq!((app.view, app.centre.as_str()), (View::Callers, REGION));
+    press(&mut app, "8↓⏎");
+    assert_eq!((app.view, app.timeline.row), (View::Timeline, 1));
 }
 
 #[test]
