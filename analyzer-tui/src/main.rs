@@ -1,5 +1,6 @@
 //! `analyzer`: shows an experiment in a terminal.
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use analyzer::args::{self, Invocation};
@@ -32,7 +33,8 @@ fn main() -> ExitCode {
     match terminal::show(source, colours) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("analyzer: {failure}");
+            // The terminal may be what failed: that nobody can be told is no reason to panic.
+            let _ = writeln!(io::stderr(), "analyzer: {failure}");
             ExitCode::from(1)
         }
     }

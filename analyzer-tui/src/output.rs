@@ -1,6 +1,8 @@
 //! What is written to the terminal: each screen as a whole, in the words that it understands.
 
+use std::cell::Cell;
 use std::io::{self, Write};
+use std::rc::Rc;
 
 use crate::args::Colours;
 
@@ -11,16 +13,27 @@ pub struct Output<W> {
     inner: W,
     waiting: Vec<u8>,
     colours: Colours,
+    ending: Rc<Cell<bool>>,
 }
 
 impl<W: Write> Output<W> {
-    /// To a terminal with so many colours.
-    pub fn new(inner: W, colours: Colours) -> Output<W> {
+    /// To a terminal with so many colours. From when `ending` is set, one that is gone is no error:
+    /// what is told of it on standard error, which is gone with it, would be a panic.
+    pub fn new(inner: W, colours: Colours, ending: Rc<Cell<bool>>) -> Output<W> {
         Output {
             inner,
             waiting: Vec::new(),
             colours,
+            ending,
         }
+    }
+
+    fn write_out(&mut self, waiting: &[u8]) -> io::Result<()> {
+        match self.colours {
+            Colours::Sixteen => self.inner.write_all(&in_sixteen(waiting))?,
+            Colours::None | Colours::Many => self.inner.write_all(waiting)?,
+        }
+        self.inner.flush()
     }
 }
 
@@ -32,11 +45,10 @@ impl<W: Write> Write for Output<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         let waiting = std::mem::take(&mut self.waiting);
-        match self.colours {
-            Colours::Sixteen => self.inner.write_all(&in_sixteen(&waiting))?,
-            Colours::None | Colours::Many => self.inner.write_all(&waiting)?,
+        match self.write_out(&waiting) {
+            Err(_) if self.ending.get() => Ok(()),
+            written => written,
         }
-        self.inner.flush()
     }
 }
 
@@ -97,7 +109,7 @@ mod tests {
     use super::*;
 
     fn written(colours: Colours, pieces: &[&str]) -> String {
-        let mut output = Output::new(Vec::new(), colours);
+        let mut output = Output::new(Vec::new(), colours, Rc::default());
         for piece in pieces {
             output.write_all(piece.as_bytes()).unwrap();
         }

@@ -1,8 +1,10 @@
 //! The terminal, and the loop that brings what happens to the app and its answers to the world.
 
+use std::cell::Cell;
 use std::collections::{HashSet, VecDeque};
-use std::io::{self, IsTerminal, Stdout};
+use std::io::{self, IsTerminal, Stdout, Write};
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
@@ -77,20 +79,24 @@ impl From<io::Error> for Failure {
 }
 
 /// The terminal in raw mode on its other screen, given back when this is dropped.
-struct Screen(Terminal<CrosstermBackend<Output<Stdout>>>);
+struct Screen {
+    terminal: Terminal<CrosstermBackend<Output<Stdout>>>,
+    ending: Rc<Cell<bool>>,
+}
 
 impl Screen {
     fn new(colours: Colours) -> io::Result<Screen> {
         restore_on_panic();
         enable_raw_mode()?;
+        let ending = Rc::default();
         // From here on an error must give the terminal back.
         let entered =
             execute!(io::stdout(), EnterAlternateScreen, EnableMouseCapture).and_then(|()| {
-                let output = Output::new(io::stdout(), colours);
+                let output = Output::new(io::stdout(), colours, Rc::clone(&ending));
                 Terminal::new(CrosstermBackend::new(output))
             });
         match entered {
-            Ok(terminal) => Ok(Screen(terminal)),
+            Ok(terminal) => Ok(Screen { terminal, ending }),
             Err(error) => {
                 restore();
                 Err(error)
@@ -99,13 +105,14 @@ impl Screen {
     }
 
     fn size(&self) -> io::Result<(u16, u16)> {
-        let size = self.0.size()?;
+        let size = self.terminal.size()?;
         Ok((size.width, size.height))
     }
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
+        self.ending.set(true);
         restore();
     }
 }
@@ -172,7 +179,8 @@ pub fn show(source: Source, colours: Colours) -> Result<(), Failure> {
     // What the program printed would have disturbed the screen.
     shown.map(|recorder| {
         if let Some(mut recorder) = recorder {
-            print!("{}", recorder.printed());
+            // The terminal may be gone.
+            let _ = write!(io::stdout(), "{}", recorder.printed());
         }
     })
 }
@@ -256,7 +264,7 @@ impl Show {
         self.make(&mut app);
         loop {
             self.ask(&app);
-            screen.0.draw(|frame| {
+            screen.terminal.draw(|frame| {
                 // The terminal may have another size already, of which the event is still to come.
                 let area = frame.area();
                 if app.size() != (area.width, area.height) {
@@ -316,7 +324,7 @@ impl Show {
     fn wait(&self, paths: &[PathBuf], screen: &mut Screen) -> Result<Option<First>, Failure> {
         loop {
             let text = world::announce(paths, self.recorder.is_some());
-            screen.0.draw(|frame| {
+            screen.terminal.draw(|frame| {
                 frame.render_widget(ratatui::text::Text::raw(text.as_str()), frame.area())
             })?;
             match self.receiver.recv_timeout(10 * SOON) {
@@ -423,77 +431,4 @@ impl Show {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs::File;
-    use std::io::Read;
-    use std::process::{Command, Stdio};
-
-    use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
-    use rustix::termios::{LocalModes, tcgetattr};
-
-    use super::*;
-
-    #[test]
-    #[ignore = "the test below runs it, in a terminal of its own"]
-    fn panics_on_its_screen() {
-        let _screen = Screen::new(Colours::Many).unwrap();
-        panic!("of a test");
-    }
-
-    #[test]
-    fn a_panic_gives_the_terminal_back_before_it_is_told() {
-        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
-        let ours = openpt(flags).unwrap();
-        grantpt(&ours).unwrap();
-        unlockpt(&ours).unwrap();
-        let theirs = ioctl_tiocgptpeer(&ours, flags).unwrap();
-        let end = || Stdio::from(theirs.try_clone().unwrap());
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "terminal::tests::panics_on_its_screen"])
-            .args(["--ignored", "--nocapture"])
-            .env("TERM", "xterm")
-            .stdin(end())
-            .stdout(end())
-            .stderr(end())
-            .spawn()
-            .unwrap();
-        let reader = std::thread::spawn(move || {
-            let (mut seen, mut bytes) = (Vec::new(), [0; 1 << 12]);
-            // Reading fails when nobody has the other end any more.
-            while let Ok(count @ 1..) = File::from(ours.try_clone().unwrap()).read(&mut bytes) {
-                seen.extend_from_slice(&bytes[..count]);
-            }
-            String::from_utf8_lossy(&seen).into_owned()
-        });
-        assert!(!child.wait().unwrap().success());
-        let modes = tcgetattr(&theirs).unwrap().local_modes;
-        drop(theirs);
-        let seen = reader.join().unwrap();
-        assert!(
-            modes.contains(LocalModes::ECHO | LocalModes::ICANON),
-            "{modes:?}"
-        );
-        let at = |what: &str| {
-            seen.find(what)
-                .unwrap_or_else(|| panic!("no {what:?} in {seen}"))
-        };
-        assert!(at("\u{1b}[?1049h") < at("\u{1b}[?1049l"), "{seen}");
-        assert!(at("\u{1b}[?1049l") < at("of a test"), "{seen}");
-        assert!(
-            seen.contains("\u{1b}[?1000l"),
-            "the mouse is the terminal's again"
-        );
-    }
-
-    #[test]
-    fn where_nothing_can_be_drawn_nothing_is_begun() {
-        assert!(usable(Some("xterm"), true).is_ok());
-        assert!(usable(None, true).is_ok());
-        assert!(usable(Some("xterm"), false).is_err());
-        let why = Failure::from(usable(Some("dumb"), true).unwrap_err()).to_string();
-        assert!(
-            why.contains("TERM=dumb") && why.contains("er_print"),
-            "{why}"
-        );
-    }
-}
+mod tests;
