@@ -15,6 +15,7 @@ mod index;
 mod lists;
 mod members;
 mod openmp;
+mod order;
 mod places;
 mod settings;
 mod source;

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::compare::{self, Beside};
 use super::lists::footer;
+use super::order::{self, Ordered};
 use crate::failure::Stop;
 use crate::json;
 use crate::session::{PrintMode, Scene, Session};
@@ -111,6 +112,30 @@ fn placed(name: &str, spot: &Spot) -> String {
     }
 }
 
+impl Ordered for RegionRow {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn seconds(&self, flavour: Flavour) -> Option<&[f64]> {
+        match flavour {
+            Flavour::Exclusive => Some(&self.exclusive),
+            Flavour::Inclusive => Some(&self.inclusive),
+            Flavour::Attributed => None,
+        }
+    }
+}
+
+impl Ordered for TaskRow {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn seconds(&self, flavour: Flavour) -> Option<&[f64]> {
+        (flavour == Flavour::Exclusive).then_some(&self.seconds)
+    }
+}
+
 /// Lists parallel regions.
 pub(crate) fn regions(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
     let report = if let Some(beside) = Beside::of(session)? {
@@ -119,9 +144,10 @@ pub(crate) fn regions(session: &mut Session<'_>, _: &[String]) -> Result<(), Sto
         let scene = session.scene()?;
         let (profile, measured) = measured(&scene);
         let mut rows = region_rows(profile, &scene.names, &measured);
+        let by = order::by(&mut rows, scene.settings.sort);
         rows.truncate(scene.limited(rows.len()));
         match scene.settings.print {
-            PrintMode::Text => regions_text(&scene, &rows),
+            PrintMode::Text => regions_text(&scene, &rows, by),
             PrintMode::Json => {
                 let quantities = both_flavours();
                 let rows = rows.iter().map(|row| region_json(&scene, row)).collect();
@@ -132,9 +158,10 @@ pub(crate) fn regions(session: &mut Session<'_>, _: &[String]) -> Result<(), Sto
     session.print(&report)
 }
 
-fn regions_text(scene: &Scene<'_>, rows: &[RegionRow]) -> String {
-    let title = "Parallel regions sorted by potential gain: wall time that even work without waits \
-                 would save";
+fn regions_text(scene: &Scene<'_>, rows: &[RegionRow], by: Option<String>) -> String {
+    let by = by.map(|metric| format!("metric: {metric}"));
+    let own = || "potential gain: wall time that even work without waits would save".to_owned();
+    let title = format!("Parallel regions sorted by {}", by.unwrap_or_else(own));
     if rows.is_empty() {
         return format!("{title}\n\nNo parallel region\n\n{}", footer(scene));
     }
@@ -345,9 +372,10 @@ pub(crate) fn tasks(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop>
         let scene = session.scene()?;
         let (profile, measured) = measured(&scene);
         let mut rows = task_rows(profile, &scene.names, &measured);
+        let by = order::by(&mut rows, scene.settings.sort);
         rows.truncate(scene.limited(rows.len()));
         match scene.settings.print {
-            PrintMode::Text => tasks_text(&scene, &rows),
+            PrintMode::Text => tasks_text(&scene, &rows, by),
             PrintMode::Json => {
                 let metrics = REGION_METRICS.iter();
                 let quantities: Vec<Quantity> = metrics
@@ -370,8 +398,12 @@ fn micros(value: f64) -> String {
     text::number(value * 1e6, 1)
 }
 
-fn tasks_text(scene: &Scene<'_>, rows: &[TaskRow]) -> String {
-    let title = "Tasks sorted by their time";
+fn tasks_text(scene: &Scene<'_>, rows: &[TaskRow], by: Option<String>) -> String {
+    let by = by.map_or_else(
+        || "their time".to_owned(),
+        |metric| format!("metric: {metric}"),
+    );
+    let title = format!("Tasks sorted by {by}");
     if rows.is_empty() {
         return format!("{title}\n\nNo explicit task\n\n{}", footer(scene));
     }

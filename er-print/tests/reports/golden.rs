@@ -70,6 +70,8 @@ goldens! {
     regions_as_json: "omp_preg.json", ["-printmode", "json", "-OMP_preg", "omp.er"];
     regions_under_a_filter: "omp_preg_filtered.txt",
         ["-filters", "THRID==1", "-OMP_preg", "omp.er"];
+    regions_by_a_metric: "omp_preg_sorted.txt",
+        ["-sort", "e.ompctwt", "-OMP_preg", "-sort", "-name", "-OMP_task", "omp.er"];
     regions_of_plain: "omp_preg_plain.txt", ["-OMP_preg", "plain.er"];
     tasks: "omp_task.txt", ["-OMP_task", "omp.er"];
     tasks_as_json: "omp_task.json", ["-printmode", "json", "-OMP_task", "omp.er"];
