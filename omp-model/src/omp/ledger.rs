@@ -232,15 +232,40 @@ impl Ledger {
         Some(Nanos(end))
     }
 
-    /// From `time` on the thread does what `tag` says, which is of this state. Nothing happens to
-    /// one that is not alive.
+    /// From `time` on the thread does what `tag` says, which is of this state, in these instances.
+    /// Nothing happens to one that is not alive.
+    ///
+    /// The instances are those of listed intervals: where one follows another in the same state,
+    /// the interval is listed in pieces.
     #[inline]
-    pub fn tag(&mut self, thread: ThreadId, time: Nanos, tag: TagId, state: State) {
+    pub fn tag(
+        &mut self,
+        thread: ThreadId,
+        time: Nanos,
+        (tag, state): (TagId, State),
+        within: Within,
+    ) {
+        let Some(account) = self.accounts.get_mut(thread.index()) else {
+            return;
+        };
+        if account.life != Life::Alive {
+            return;
+        }
         let doing = Doing {
             useful: state == State::Work,
             answers: !state.is_wait() && !matches!(state, State::Idle | State::Unknown),
         };
-        self.change(thread, time, |account| (tag.0, account.presence, doing));
+        let (rows, listing) = (&mut self.rows, &mut self.intervals);
+        if tag.0 != account.tag {
+            let to = (tag.0, account.presence, doing);
+            self.late += u64::from(account.change(thread, time.0, to, (rows, listing)));
+        } else if account.within != within {
+            let end = time.0.max(account.booked);
+            account.book(thread, end, rows);
+            account.list(thread, end, rows, listing);
+            account.unlisted = end;
+        }
+        account.within = within;
     }
 
     /// From `time` on so many threads wait for this one to give a mutex back. Their time is booked
@@ -288,23 +313,6 @@ impl Ledger {
         }
     }
 
-    /// From `time` on the thread is in these instances. They are those of listed intervals: where
-    /// one instance follows another in the same state, the interval is listed in pieces.
-    #[inline]
-    pub fn within(&mut self, thread: ThreadId, time: Nanos, within: Within) {
-        let Some(account) = self.accounts.get_mut(thread.index()) else {
-            return;
-        };
-        if account.within == within || account.life != Life::Alive {
-            return;
-        }
-        let end = time.0.max(account.booked);
-        account.book(thread, end, &mut self.rows);
-        account.list(thread, end, &mut self.rows, &mut self.intervals);
-        account.unlisted = end;
-        account.within = within;
-    }
-
     /// Useful work of the thread on a CPU from its birth to `time`; none of one that is unknown.
     #[inline]
     pub fn worked(&self, thread: ThreadId, time: Nanos) -> Nanos {
@@ -317,13 +325,19 @@ impl Ledger {
     /// From `time` on the kernel has the thread there. Nothing happens to one that is not alive.
     #[inline]
     pub fn presence(&mut self, thread: ThreadId, time: Nanos, presence: Presence) {
-        self.change(thread, time, |account| {
-            let doing = Doing {
-                useful: account.useful,
-                answers: account.answers,
-            };
-            (account.tag, presence as u8, doing)
-        });
+        let Some(account) = self.accounts.get_mut(thread.index()) else {
+            return;
+        };
+        if account.life != Life::Alive || presence as u8 == account.presence {
+            return;
+        }
+        let doing = Doing {
+            useful: account.useful,
+            answers: account.answers,
+        };
+        let to = (account.tag, presence as u8, doing);
+        let lists = (&mut self.rows, &mut self.intervals);
+        self.late += u64::from(account.change(thread, time.0, to, lists));
     }
 
     /// A stack was taken as the thread's running interval began: the interval is listed, so that
@@ -332,29 +346,6 @@ impl Ledger {
         if let Some(account) = self.accounts.get_mut(thread.index()) {
             account.sampled = true;
         }
-    }
-
-    #[inline]
-    fn change(&mut self, thread: ThreadId, time: Nanos, to: impl Fn(&Account) -> (u32, u8, Doing)) {
-        let Some(account) = self.accounts.get_mut(thread.index()) else {
-            return;
-        };
-        let (tag, presence, doing) = to(account);
-        if account.life != Life::Alive || (tag, presence) == (account.tag, account.presence) {
-            return;
-        }
-        let mut time = time.0;
-        if time < account.booked {
-            self.late += 1;
-            time = account.booked;
-        }
-        if time != account.since {
-            account.close(thread, time, &mut self.rows, &mut self.intervals);
-        }
-        account.tag = tag;
-        account.presence = presence;
-        account.useful = doing.useful;
-        account.answers = doing.answers;
     }
 
     /// An instance of a region ended on the thread that encountered it; `start` to `end` is its
@@ -482,6 +473,26 @@ impl Ledger {
 }
 
 impl Account {
+    /// From `time` on the thread is in another state, or elsewhere. Whether that is late.
+    #[inline]
+    fn change(
+        &mut self,
+        thread: ThreadId,
+        time: u64,
+        (tag, presence, doing): (u32, u8, Doing),
+        (rows, listing): (&mut Rows, &mut Listing),
+    ) -> bool {
+        let end = time.max(self.booked);
+        if end != self.since {
+            self.close(thread, end, rows, listing);
+        }
+        self.tag = tag;
+        self.presence = presence;
+        self.useful = doing.useful;
+        self.answers = doing.answers;
+        time < end
+    }
+
     /// Ends the running interval at `end`, which is after its beginning and not before what is
     /// booked.
     #[inline]

@@ -15,6 +15,12 @@ fn ledger() -> Ledger {
     ledger
 }
 
+/// From then on the thread is in that state, in no instance.
+fn tell(ledger: &mut Ledger, time: u64, tag: u32, state: State) {
+    let what = (TagId(tag), state);
+    ledger.tag(T, Nanos(time), what, Within::default());
+}
+
 fn sum(slice: u32, tag: u32, presence: Presence, time: u64, count: u32) -> Sum {
     Sum {
         slice,
@@ -34,8 +40,8 @@ fn sorted(mut sums: Vec<Sum>) -> Vec<Sum> {
 #[test]
 fn an_interval_across_slices_is_parted_and_counts_where_it_ends() {
     let mut ledger = ledger();
-    ledger.tag(T, Nanos(SECOND - 10), TagId(5), State::Overhead);
-    ledger.tag(T, Nanos(3 * SECOND + 7), TagId(6), State::Overhead);
+    tell(&mut ledger, SECOND - 10, 5, State::Overhead);
+    tell(&mut ledger, 3 * SECOND + 7, 6, State::Overhead);
     ledger.exit(T, Nanos(3 * SECOND + 8));
     let on = Presence::Running;
     assert_eq!(
@@ -54,7 +60,7 @@ fn an_interval_across_slices_is_parted_and_counts_where_it_ends() {
 #[test]
 fn an_interval_that_ends_with_its_slice_stays_in_it() {
     let mut ledger = ledger();
-    ledger.tag(T, Nanos(SECOND), TagId(5), State::Overhead);
+    tell(&mut ledger, SECOND, 5, State::Overhead);
     ledger.exit(T, Nanos(2 * SECOND));
     let on = Presence::Running;
     assert_eq!(
@@ -67,7 +73,7 @@ fn an_interval_that_ends_with_its_slice_stays_in_it() {
 fn presence_parts_intervals_as_tags_do() {
     let mut ledger = ledger();
     ledger.presence(T, Nanos(10), Presence::Blocked);
-    ledger.tag(T, Nanos(30), TagId(5), State::Overhead);
+    tell(&mut ledger, 30, 5, State::Overhead);
     ledger.presence(T, Nanos(60), Presence::Running);
     ledger.presence(T, Nanos(70), Presence::Preempted);
     ledger.exit(T, Nanos(100));
@@ -87,7 +93,7 @@ fn presence_parts_intervals_as_tags_do() {
 fn the_same_tag_again_does_not_part_an_interval() {
     let mut ledger = ledger();
     for time in 1..100 {
-        ledger.tag(T, Nanos(time), TagId(5), State::Overhead);
+        tell(&mut ledger, time, 5, State::Overhead);
     }
     ledger.exit(T, Nanos(100));
     let on = Presence::Running;
@@ -100,7 +106,7 @@ fn the_same_tag_again_does_not_part_an_interval() {
 #[test]
 fn advance_makes_the_rows_of_what_is_over_and_finish_of_all() {
     let mut ledger = ledger();
-    ledger.tag(T, Nanos(10), TagId(5), State::Overhead);
+    tell(&mut ledger, 10, 5, State::Overhead);
     ledger.advance(Nanos(SECOND / 2));
     assert_eq!(ledger.take().sums, []);
     ledger.advance(Nanos(SECOND + 1));
@@ -121,12 +127,12 @@ fn advance_makes_the_rows_of_what_is_over_and_finish_of_all() {
 #[test]
 fn a_time_that_runs_backwards_is_moved_and_counted() {
     let mut ledger = ledger();
-    ledger.tag(T, Nanos(100), TagId(5), State::Overhead);
-    ledger.tag(T, Nanos(90), TagId(6), State::Overhead);
-    ledger.tag(T, Nanos(120), TagId(7), State::Overhead);
+    tell(&mut ledger, 100, 5, State::Overhead);
+    tell(&mut ledger, 90, 6, State::Overhead);
+    tell(&mut ledger, 120, 7, State::Overhead);
     assert_eq!(ledger.late(), 1);
     ledger.advance(Nanos(200));
-    ledger.tag(T, Nanos(150), TagId(8), State::Overhead);
+    tell(&mut ledger, 150, 8, State::Overhead);
     assert_eq!(ledger.late(), 2);
     assert_eq!(ledger.exit(T, Nanos(180)), Some(Nanos(200)));
     assert_eq!(ledger.late(), 3);
@@ -149,7 +155,7 @@ fn a_life_is_booked_once() {
     assert_eq!(ledger.exit(T, Nanos(100)), Some(Nanos(100)));
     assert_eq!(ledger.exit(T, Nanos(200)), None);
     ledger.birth(T, Nanos(300), Presence::Running);
-    ledger.tag(T, Nanos(400), TagId(5), State::Overhead);
+    tell(&mut ledger, 400, 5, State::Overhead);
     ledger.region(
         (ContextId(1), Within::default()),
         T,
@@ -162,15 +168,20 @@ fn a_life_is_booked_once() {
     assert_eq!(rows.region_sums, []);
     assert!(!ledger.is_alive(T));
     // Threads that were never born have no book.
-    ledger.tag(ThreadId(9), Nanos(400), TagId(5), State::Overhead);
+    ledger.tag(
+        ThreadId(9),
+        Nanos(400),
+        (TagId(5), State::Overhead),
+        Within::default(),
+    );
     assert_eq!(ledger.exit(ThreadId(9), Nanos(400)), None);
 }
 
 #[test]
 fn long_intervals_are_listed_whole() {
     let mut ledger = ledger();
-    ledger.tag(T, Nanos(999_999), TagId(5), State::Overhead);
-    ledger.tag(T, Nanos(1_999_999), TagId(6), State::Overhead);
+    tell(&mut ledger, 999_999, 5, State::Overhead);
+    tell(&mut ledger, 1_999_999, 6, State::Overhead);
     ledger.presence(T, Nanos(2_000_000), Presence::Blocked);
     ledger.advance(Nanos(2_500_000));
     ledger.exit(T, Nanos(3_000_000));
@@ -242,12 +253,9 @@ fn the_list_does_not_grow_with_the_number_of_intervals() {
     for step in 1..=40_000u64 {
         for thread in 0..threads {
             let tag = TagId(step as u32 % 2 + 1);
-            ledger.tag(
-                ThreadId(thread),
-                Nanos(step * 100_000),
-                tag,
-                State::Overhead,
-            );
+            let what = (tag, State::Overhead);
+            let time = Nanos(step * 100_000);
+            ledger.tag(ThreadId(thread), time, what, Within::default());
         }
     }
     ledger.finish(Nanos(4 * SECOND));
@@ -260,14 +268,14 @@ fn the_list_does_not_grow_with_the_number_of_intervals() {
 #[test]
 fn useful_work_counts_on_the_cpu_and_up_to_the_moment_asked_for() {
     let mut ledger = ledger();
-    ledger.tag(T, Nanos(100), TagId(5), State::Work);
+    tell(&mut ledger, 100, 5, State::Work);
     assert_eq!(ledger.worked(T, Nanos(100)), Nanos(0));
     assert_eq!(ledger.worked(T, Nanos(130)), Nanos(30));
     ledger.presence(T, Nanos(150), Presence::Preempted);
     assert_eq!(ledger.worked(T, Nanos(190)), Nanos(50));
     ledger.presence(T, Nanos(200), Presence::Running);
     // Slices do not part it.
-    ledger.tag(T, Nanos(SECOND + 200), TagId(6), State::Overhead);
+    tell(&mut ledger, SECOND + 200, 6, State::Overhead);
     assert_eq!(ledger.worked(T, Nanos(2 * SECOND)), Nanos(SECOND + 50));
     assert_eq!(ledger.worked(ThreadId(9), Nanos(5)), Nanos(0));
 }
@@ -349,4 +357,42 @@ fn tasks_are_summed_with_their_spread() {
         ..first
     };
     assert_eq!(ledger.take().task_sums, [first, second]);
+}
+
+#[test]
+fn an_interval_is_listed_in_pieces_where_instances_follow_each_other() {
+    const LONG: u64 = 2_000_000;
+    let mut ledger = ledger();
+    let mut turn = |at: u64, tag: u32, region: u64| {
+        let what = (TagId(tag), State::Work);
+        ledger.tag(T, Nanos(at * LONG), what, Within { region, task: 0 });
+    };
+    turn(1, 5, 1);
+    // The same state in another instance, and nothing new.
+    turn(2, 5, 2);
+    turn(3, 5, 2);
+    // Another state of the same instance, and both at once.
+    turn(4, 6, 2);
+    turn(5, 5, 3);
+    ledger.finish(Nanos(6 * LONG));
+    let rows = ledger.take();
+    let piece = |it: &Interval| {
+        let (start, length) = (it.start.0 / LONG, it.length.0 / LONG);
+        (start, length, it.tag.0, it.within.region)
+    };
+    let outside = TagId::OUTSIDE.0;
+    assert_eq!(
+        rows.intervals.iter().map(piece).collect::<Vec<_>>(),
+        [
+            (0, 1, outside, 0),
+            (1, 1, 5, 1),
+            (2, 2, 5, 2),
+            (4, 1, 6, 2),
+            (5, 1, 5, 3)
+        ]
+    );
+    // The sum has the first two pieces as one interval, which ran on.
+    let worked = rows.sums.iter().find(|sum| sum.tag == TagId(5));
+    let worked = worked.map(|sum| (sum.time.0 / LONG, sum.count));
+    assert_eq!(worked, Some((4, 1)));
 }

@@ -585,8 +585,8 @@ impl Moment<'_> {
     /// From now on the thread does what its innermost entry says.
     #[inline]
     pub(super) fn tell(&mut self, thread: ThreadId, top: &Entry) {
-        self.ledger.within(thread, self.time, top.within);
-        self.ledger.tag(thread, self.time, top.tag, top.state);
+        let what = (top.tag, top.state);
+        self.ledger.tag(thread, self.time, what, top.within);
     }
 
     /// Where waiting for mutexes is written, now.
