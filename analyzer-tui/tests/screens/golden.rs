@@ -93,6 +93,14 @@ fn tasks_stand_under_their_threads_and_threads_in_their_teams() {
     is_golden("timeline_tasks.txt", &text(&app));
 }
 
+/// The screen after these keys without its tabs and empty lines, under them.
+fn after(keys: &str, app: &mut App) -> String {
+    press(app, "⎋");
+    let screen = text(app);
+    let lines = screen.lines().skip(1).filter(|line| !line.is_empty());
+    format!("{keys}\n{}\n\n", lines.collect::<Vec<_>>().join("\n"))
+}
+
 #[test]
 fn experiments_beside_each_other() {
     let mut app = App::new(handmade::two("beside"), (110, 24));
@@ -117,13 +125,7 @@ fn experiments_beside_each_other() {
         if let Some((function, _)) = app.missing_code() {
             app.take_code(function, handmade::code());
         }
-        press(&mut app, "⎋");
-        let screen = text(&app);
-        let lines = screen.lines().skip(1).filter(|line| !line.is_empty());
-        all.push_str(&format!(
-            "{keys}\n{}\n\n",
-            lines.collect::<Vec<_>>().join("\n")
-        ));
+        all.push_str(&after(keys, &mut app));
     }
     is_golden("compare.txt", &all);
 }
@@ -134,13 +136,7 @@ fn first_looks_and_headers_beside_each_other() {
     let mut all = String::new();
     for keys in ["1c", "c", "c", "0"] {
         press(&mut app, keys);
-        press(&mut app, "⎋");
-        let screen = text(&app);
-        let lines = screen.lines().skip(1).filter(|line| !line.is_empty());
-        all.push_str(&format!(
-            "{keys}\n{}\n\n",
-            lines.collect::<Vec<_>>().join("\n")
-        ));
+        all.push_str(&after(keys, &mut app));
     }
     is_golden("compare_about.txt", &all);
 }

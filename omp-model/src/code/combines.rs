@@ -6,7 +6,7 @@
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 use unwinder::Symbols;
 
-use super::{LARGEST, decode, reached};
+use super::{LARGEST, decode, is_call, reached};
 
 /// The answer of `__kmpc_reduce*` upon which each thread combines for itself (`kmp_csupport.cpp`).
 const EACH_FOR_ITSELF: u64 = 2;
@@ -45,13 +45,6 @@ fn at_call(
             .and_then(|from| first_section(code, from, names));
         section.is_some_and(|section| lock_of(code, section) == Some(lock))
     })
-}
-
-fn is_call(instruction: &Instruction) -> bool {
-    matches!(
-        instruction.flow_control(),
-        FlowControl::Call | FlowControl::IndirectCall
-    )
 }
 
 /// Where the code for that answer to the call at `asked` begins.

@@ -9,7 +9,7 @@ use iced_x86::{
 use unwinder::{Function, Symbols};
 
 use super::bodies::{Body, GIVEN};
-use super::{LARGEST, decode, reached};
+use super::{LARGEST, decode, is_call, reached};
 
 /// The bodies that calls of one load object hand over.
 pub(crate) struct Handed<'a> {
@@ -35,8 +35,7 @@ impl<'a> Handed<'a> {
     }
 
     /// The function that the call instruction whose last byte is at `last` gives the runtime to
-    /// run, and what it is the body of. Only what must be so: between the two there is neither
-    /// another call nor a place that a branch leads to.
+    /// run, and what it is the body of. Only what must be so ([`Holder::value`]).
     pub(crate) fn at(&mut self, last: u64) -> Option<(Function, Body)> {
         let symbols = self.symbols;
         let holder = self.holder(last)?;
@@ -67,22 +66,25 @@ impl<'a> Handed<'a> {
         if !self.holder.as_ref().is_some_and(|it| within(&it.function)) {
             let function = self.symbols.code(last).filter(|it| it.size <= LARGEST)?;
             let code = decode(self.symbols.bytes(&function), function.start);
-            let joins = code
-                .iter()
-                .filter(|it| it.is_jcc_short_or_near() || it.is_jmp_short_or_near())
-                .map(Instruction::near_branch_target)
-                .collect();
-            self.holder = Some(Holder {
-                function,
-                code,
-                joins,
-            });
+            self.holder = Some(Holder::new(function, code));
         }
         self.holder.as_ref()
     }
 }
 
 impl Holder {
+    fn new(function: Function, code: Vec<Instruction>) -> Holder {
+        let branches = code
+            .iter()
+            .filter(|it| it.is_jcc_short_or_near() || it.is_jmp_short_or_near());
+        let joins = branches.map(Instruction::near_branch_target).collect();
+        Holder {
+            function,
+            code,
+            joins,
+        }
+    }
+
     /// The instructions before one that are always run before it, the nearest first.
     fn straight(&self, at: usize) -> impl Iterator<Item = (usize, &Instruction)> {
         let joins = |at: usize| self.joins.contains(&self.code[at].ip());
@@ -95,10 +97,8 @@ impl Holder {
 
     /// The call before a call.
     fn call_before(&self, at: usize) -> Option<usize> {
-        let calls = |it: &Instruction| is_call(it.flow_control());
-        self.straight(at)
-            .find(|(_, it)| calls(it))
-            .map(|(at, _)| at)
+        let mut before = self.straight(at);
+        before.find(|(_, it)| is_call(it)).map(|(at, _)| at)
     }
 
     /// The address in a register when a call is made: set on the straight way to it, or kept for
@@ -106,7 +106,7 @@ impl Holder {
     fn value(&self, call: usize, register: Register) -> Option<u64> {
         let mut holder = register;
         for (_, instruction) in self.straight(call) {
-            if is_call(instruction.flow_control()) && !KEPT.contains(&holder) {
+            if is_call(instruction) && !KEPT.contains(&holder) {
                 return None;
             }
             if !writes(instruction, holder) {
@@ -168,14 +168,69 @@ fn address(instruction: &Instruction) -> Option<u64> {
     }
 }
 
-const fn is_call(flow: FlowControl) -> bool {
-    matches!(flow, FlowControl::Call | FlowControl::IndirectCall)
-}
-
 /// Whether what stands behind such an instruction is reached from elsewhere.
 const fn ends(flow: FlowControl) -> bool {
     matches!(
         flow,
         FlowControl::UnconditionalBranch | FlowControl::IndirectBranch | FlowControl::Return
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ENTRY: u64 = 0x1000;
+    /// `call` to somewhere.
+    const CALL: [u8; 5] = [0xe8, 0, 1, 0, 0];
+    /// `mov $0x3000,%edi`, `mov $0x3000,%ebp`, `mov %rbp,%rdi`.
+    const SET_RDI: [u8; 5] = [0xbf, 0, 0x30, 0, 0];
+    const SET_RBP: [u8; 5] = [0xbd, 0, 0x30, 0, 0];
+    const MOVE: [u8; 3] = [0x48, 0x89, 0xef];
+    /// `push %rbp`, `pop %rbp`.
+    const PUSH: [u8; 1] = [0x55];
+    const POP: [u8; 1] = [0x5d];
+
+    /// What is in %rdi at the last call of code that is put together of these pieces.
+    fn handed(pieces: &[&[u8]]) -> Option<u64> {
+        let bytes = pieces.concat();
+        let function = Function {
+            name: "f".to_owned(),
+            start: ENTRY,
+            size: bytes.len() as u64,
+        };
+        let holder = Holder::new(function, decode(&bytes, ENTRY));
+        let call = holder.code.iter().rposition(is_call)?;
+        holder.value(call, Register::RDI)
+    }
+
+    #[test]
+    fn a_body_is_told_where_it_must_be_that_one() {
+        let body = Some(0x3000);
+        assert_eq!(handed(&[&SET_RDI, &CALL]), body);
+        // lea 0x1000(%rip),%rdi
+        let lea = [0x48, 0x8d, 0x3d, 0, 0x10, 0, 0];
+        assert_eq!(handed(&[&lea, &CALL]), Some(ENTRY + 7 + 0x1000));
+        assert_eq!(handed(&[&SET_RBP, &MOVE, &CALL]), body);
+        // Kept over a call, or over a loop (jne to the move).
+        assert_eq!(handed(&[&SET_RBP, &CALL, &MOVE, &CALL]), body);
+        let again = [0x75, 0xf6];
+        let kept: [&[u8]; 6] = [&PUSH, &SET_RBP, &MOVE, &CALL, &again, &POP];
+        assert_eq!(handed(&kept), body);
+    }
+
+    #[test]
+    fn a_body_that_may_be_another_one_is_not_told() {
+        // What a call leaves in a register is its own.
+        assert_eq!(handed(&[&SET_RDI, &CALL, &CALL]), None);
+        // je over the setting: at the call it may be what it was.
+        assert_eq!(handed(&[&[0x74, 0x05], &SET_RDI, &CALL]), None);
+        // Set in two places, of which neither is on the straight way.
+        let over = [0x74, 0x05];
+        let twice: [&[u8]; 5] = [&SET_RBP, &over, &SET_RBP, &MOVE, &CALL];
+        assert_eq!(handed(&twice), None);
+        // add $1,%edi
+        assert_eq!(handed(&[&SET_RDI, &[0x83, 0xc7, 1], &CALL]), None);
+        assert_eq!(handed(&[&CALL]), None);
+    }
 }

@@ -9,7 +9,7 @@ mod spins;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
 use unwinder::Symbols;
 
 use crate::ids::{FrameId, ModuleId};
@@ -181,6 +181,14 @@ fn target(symbols: &Symbols, instruction: &Instruction) -> Option<String> {
         && instruction.op0_kind() == OpKind::Memory
         && instruction.is_ip_rel_memory_operand();
     slot.then(|| symbols.through_slot(instruction.ip_rel_memory_address()))?
+}
+
+/// Whether an instruction calls: what it leaves in registers that calls may use is its own.
+fn is_call(instruction: &Instruction) -> bool {
+    matches!(
+        instruction.flow_control(),
+        FlowControl::Call | FlowControl::IndirectCall
+    )
 }
 
 /// The instructions of a function, in the order of their addresses.
