@@ -330,9 +330,12 @@ impl Merge {
             if time >= until {
                 return Some(time);
             }
-            self.counts.late += u64::from(time < self.merged_to);
+            let is_late = time < self.merged_to;
             self.merged_to = self.merged_to.max(time);
-            if let Some(what) = queue.pop(tables, processes) {
+            if let Some(what) = queue.pop(self.merged_to, tables, processes) {
+                // The creation of a task has the time of the record before.
+                let is_timed = !matches!(what, What::TaskCreate { .. });
+                self.counts.late += u64::from(is_late && is_timed);
                 let event = Event {
                     time: Nanos(self.merged_to),
                     thread,

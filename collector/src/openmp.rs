@@ -238,10 +238,15 @@ impl Queue<'_> {
         self.slot.next_time()
     }
 
-    /// Takes the next record; what happened by it, unless it is a prefix: that is kept for the
-    /// record behind it.
+    /// Takes the next record; what happened by it at `time`, in nanoseconds since the start, unless
+    /// it is a prefix: that is kept for the record behind it.
     #[inline]
-    pub fn pop(&mut self, tables: &mut Tables, processes: &mut Processes) -> Option<What> {
+    pub fn pop(
+        &mut self,
+        time: u64,
+        tables: &mut Tables,
+        processes: &mut Processes,
+    ) -> Option<What> {
         let record = *self.slot.records.get(self.slot.at)?;
         self.slot.at += 1;
         let kind = record.kind()?;
@@ -254,7 +259,7 @@ impl Queue<'_> {
             source: self.source,
             tables,
             processes,
-            time: record.time(),
+            time,
         };
         let what = context.what(kind, record.payload);
         self.slot.code = None;

@@ -9,6 +9,14 @@ use crate::layout::{
     SITE_INDEX, SITE_MARK, SlotHeader, SlotState, VERSION_BYTES,
 };
 use crate::record::{COUNT_BITS, InstanceId, Kind, Record, SiteId};
+use crate::shm;
+
+/// Words of a cache line.
+const LINE: usize = 8;
+/// How far ahead of the records lines are asked for, in words. The consumer has read them since
+/// they were written last, and to have them back takes as long as several records do; an atomic
+/// instruction of the runtime's, such as a lock's, would wait for that.
+const AHEAD: usize = 4 * LINE;
 
 /// Probes of the shared site index before a context is stored a second time.
 const SITE_PROBES: usize = 16;
@@ -25,6 +33,8 @@ pub struct Producer<'a> {
     /// The end of the part that is being filled. Equal to `head` while records are lost, so that
     /// the one comparison of a push covers that case too.
     limit: u64,
+    /// The time of the record pushed last; 0: none.
+    last: u64,
     /// Records dropped and not yet spoken of in the stream.
     lost: u64,
     /// The stream has a gap, whether or not records were lost in it.
@@ -66,6 +76,7 @@ impl<'a> Producer<'a> {
             slot,
             head,
             limit: head,
+            last: 0,
             lost: 0,
             gap: false,
             clock: arena.clock(),
@@ -81,12 +92,23 @@ impl<'a> Producer<'a> {
         self.clock.now()
     }
 
+    /// The time of the record pushed last, now where there is none: for a record of which only
+    /// the order matters. To read the clock takes half as long as all of a record.
+    #[inline]
+    pub fn last(&self) -> u64 {
+        match self.last {
+            0 => self.now(),
+            last => last,
+        }
+    }
+
     /// Pushes one record, stamped now. Drops and counts it where the ring is full.
     #[inline]
     pub fn push(&mut self, kind: Kind, payload: u64) {
         let time = self.clock.now();
         if self.has_room(1) || self.make_room(1, time) {
             self.write(Record::new(kind, time, payload));
+            self.last = time;
             self.slot.head.store(self.head, Release);
         }
     }
@@ -108,6 +130,7 @@ impl<'a> Producer<'a> {
                 self.write(Record::new(kind, time, payload));
             }
             self.write(Record::new(kind, time, payload));
+            self.last = time;
             self.slot.head.store(self.head, Release);
         }
         pushed
@@ -122,6 +145,11 @@ impl<'a> Producer<'a> {
     fn write(&mut self, record: Record) {
         // The mask keeps the index inside; `get` spares the panic that indexing would carry.
         let at = (self.head << 1) as usize & self.part.len().wrapping_sub(1);
+        if at.is_multiple_of(LINE)
+            && let Some(ahead) = self.part.get(at + AHEAD)
+        {
+            shm::prefetch_to_write(ahead);
+        }
         if let (Some(head), Some(payload)) = (self.part.get(at), self.part.get(at | 1)) {
             head.store(record.head, Relaxed);
             payload.store(record.payload, Relaxed);

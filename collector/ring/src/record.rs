@@ -108,6 +108,7 @@ kinds! {
     /// A nestable lock was re-acquired or partly released; payload: 1 begin, 2 end.
     NestLock = 16,
     /// An explicit task was created; payload: [`OriginPayload`], info = [`TASK_UNDEFERRED`] or 0.
+    /// Its time is that of the record before: of a creation only the order is told.
     TaskCreate = 17,
     /// The thread changes tasks; payload: [`TaskPayload`]: the next task (0: the implicit task)
     /// and `ompt_task_status_t` of the prior one.

@@ -149,6 +149,18 @@ pub(crate) fn tsc() -> u64 {
     0
 }
 
+/// Asks for the cache line of `word`, to write it soon.
+#[inline(always)]
+pub(crate) fn prefetch_to_write(word: &AtomicU64) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, without effect on memory.
+    unsafe {
+        core::arch::asm!("prefetchw [{}]", in(reg) word, options(nostack, preserves_flags));
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = word;
+}
+
 /// `CLOCK_MONOTONIC_RAW` in nanoseconds.
 #[inline]
 pub(crate) fn monotonic_raw() -> u64 {

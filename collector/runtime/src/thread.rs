@@ -136,7 +136,8 @@ impl Thread {
         } else {
             Kind::ParallelBegin
         };
-        self.originate(kind, region, call, size.min(0xfff) as u16);
+        let time = self.ring().now();
+        self.originate(time, (kind, size.min(0xfff) as u16), region, call);
     }
 
     /// The region has ended; the thread that forked it is alone again.
@@ -257,7 +258,9 @@ impl Thread {
             0
         };
         let task = self.instance();
-        self.originate(Kind::TaskCreate, task, call, undeferred);
+        // The thread goes on with what it was at: nothing is told by when exactly.
+        let time = self.ring().last();
+        self.originate(time, (Kind::TaskCreate, undeferred), task, call);
         task
     }
 
@@ -296,8 +299,8 @@ impl Thread {
 
     /// The instance is made, where `call` comes from.
     #[inline]
-    fn originate(&mut self, kind: Kind, instance: InstanceId, call: Call, info: u16) {
-        let time = self.ring().now();
+    fn originate(&mut self, time: u64, record: (Kind, u16), instance: InstanceId, call: Call) {
+        let (kind, info) = record;
         let site = self.contexts.site(call, &self.producer);
         let prefix = (site == SiteId::NONE && call.code != 0).then_some((Kind::Code, call.code));
         let payload = OriginPayload {

@@ -82,8 +82,9 @@ struct Wrapped {
 
 /// Runs a task: `block` is the runtime's copy of what it was handed.
 unsafe extern "C-unwind" fn run(block: *mut c_void) {
-    // SAFETY: each block that is handed over with this function starts with a header.
-    let header = unsafe { *block.cast::<Header>() };
+    // SAFETY: each block that is handed over with this function starts with a header, which
+    // nobody writes to once the task runs; the runtime keeps its copy until we return.
+    let header = unsafe { &*block.cast::<Header>() };
     let data = if header.offset == 0 {
         ptr::null_mut()
     } else {
@@ -91,8 +92,11 @@ unsafe extern "C-unwind" fn run(block: *mut c_void) {
         // runtime would have written there itself.
         unsafe {
             let data = block.byte_add(header.offset);
-            let shared = header.shared as usize;
-            ptr::copy_nonoverlapping(header.words.as_ptr(), data.cast::<usize>(), shared);
+            // Mostly there are none, and the call of `memcpy` would be for nothing.
+            if header.shared != 0 {
+                let shared = header.shared as usize;
+                ptr::copy_nonoverlapping(header.words.as_ptr(), data.cast::<usize>(), shared);
+            }
             data
         }
     };
@@ -137,54 +141,71 @@ unsafe impl Zeroed for Mapped {}
 ///
 /// # Safety
 /// `arguments` are those of a task's creation, and `header` was made for them.
-unsafe fn hand_over(arguments: &Arguments, header: Header, real: impl FnOnce(&Wrapped)) -> bool {
+#[inline(always)]
+unsafe fn hand_over(arguments: &Arguments, header: &Header, real: impl FnOnce(&Wrapped)) -> bool {
     /// Most tasks; little, because tasks that are run in place pile up on the stack.
     const FEW: usize = 256;
-    const MANY: usize = 4096;
-
-    #[inline(never)]
-    unsafe fn in_room<const BYTES: usize>(
-        arguments: &Arguments,
-        header: Header,
-        real: impl FnOnce(&Wrapped),
-    ) {
-        let mut room = Room::<BYTES>(MaybeUninit::uninit());
-        // SAFETY: the caller has chosen a room that is large enough.
-        let wrapped = unsafe { fill((&raw mut room).cast(), arguments, header) };
-        real(&wrapped);
-    }
 
     let bytes = if header.copy.is_some() {
         size_of::<Header>()
     } else {
         header.offset + arguments.size
     };
+    if arguments.align > 64 || bytes > FEW {
+        // SAFETY: the caller's promise.
+        return unsafe { hand_over_large(arguments, header, bytes, real) };
+    }
+    let mut room = Room::<FEW>(MaybeUninit::uninit());
+    // SAFETY: the room is as large as needed, and aligned to 64.
+    let wrapped = unsafe { fill((&raw mut room).cast(), arguments, header) };
+    real(&wrapped);
+    true
+}
+
+/// As [`hand_over`], with room for more `bytes` than most tasks take.
+#[cold]
+#[inline(never)]
+unsafe fn hand_over_large(
+    arguments: &Arguments,
+    header: &Header,
+    bytes: usize,
+    real: impl FnOnce(&Wrapped),
+) -> bool {
+    const MANY: usize = 4096;
+
+    #[inline(never)]
+    unsafe fn on_stack(arguments: &Arguments, header: &Header, real: impl FnOnce(&Wrapped)) {
+        let mut room = Room::<MANY>(MaybeUninit::uninit());
+        // SAFETY: the caller has seen that the room is large enough.
+        let wrapped = unsafe { fill((&raw mut room).cast(), arguments, header) };
+        real(&wrapped);
+    }
+
     // SAFETY: the room is as large as needed, and aligned to 64 or a page.
     unsafe {
-        if arguments.align <= 64 && bytes <= FEW {
-            in_room::<FEW>(arguments, header, real);
-        } else if arguments.align <= 64 && bytes <= MANY {
-            in_room::<MANY>(arguments, header, real);
-        } else {
-            if arguments.align > 4096 || bytes > size_of::<Mapped>() {
-                return false;
-            }
-            let Some(room) = memory::map::<Mapped>() else {
-                return false;
-            };
-            real(&fill(room.cast(), arguments, header));
-            memory::unmap(room);
+        if arguments.align <= 64 && bytes <= MANY {
+            on_stack(arguments, header, real);
+            return true;
         }
+        if arguments.align > 4096 || bytes > size_of::<Mapped>() {
+            return false;
+        }
+        let Some(room) = memory::map::<Mapped>() else {
+            return false;
+        };
+        real(&fill(room.cast(), arguments, header));
+        memory::unmap(room);
     }
     true
 }
 
 /// # Safety
 /// `block` is aligned and large enough for `header` and, where bytes are copied, the data.
-unsafe fn fill(block: *mut c_void, arguments: &Arguments, header: Header) -> Wrapped {
+#[inline(always)]
+unsafe fn fill(block: *mut c_void, arguments: &Arguments, header: &Header) -> Wrapped {
     // SAFETY: the caller's promise; the data has the size that the program says.
     unsafe {
-        block.cast::<Header>().write(header);
+        block.cast::<Header>().write(*header);
         if header.copy.is_none() && header.offset != 0 {
             let to = block.byte_add(header.offset).cast::<u8>();
             ptr::copy_nonoverlapping(header.data.cast::<u8>(), to, arguments.size);
@@ -203,6 +224,7 @@ unsafe fn fill(block: *mut c_void, arguments: &Arguments, header: Header) -> Wra
 ///
 /// # Safety
 /// `arguments` are those of a task's creation.
+#[inline(always)]
 unsafe fn header(arguments: &Arguments, id: InstanceId, shared: u16) -> Option<Header> {
     let align = arguments.align.max(1);
     if !align.is_power_of_two() || arguments.size > isize::MAX as usize / 2 {
@@ -223,7 +245,8 @@ unsafe fn header(arguments: &Arguments, id: InstanceId, shared: u16) -> Option<H
         data: arguments.data as *mut c_void,
         id,
         offset: if has_data {
-            size_of::<Header>().next_multiple_of(align)
+            // To a multiple, without the division that the compiler would make of it.
+            (size_of::<Header>() + align - 1) & !(align - 1)
         } else {
             0
         },
@@ -287,7 +310,7 @@ pub(super) unsafe extern "C-unwind" fn task(saved: *mut Saved, what: What) {
                 if waits {
                     with(|thread| thread.sync_wait_begin(TASKWAIT, saved.at().code()));
                 }
-                let done = hand_over(&arguments, header, |it| {
+                let done = hand_over(&arguments, &header, |it| {
                     real(
                         it.body, it.block, it.copy, it.size, it.align, deferrable, flags, depend,
                         priority, detach,
@@ -389,7 +412,7 @@ pub(super) unsafe extern "C-unwind" fn taskloop(saved: *mut Saved, what: What) {
         let own_group = if group { NOGROUP } else { 0 };
         // SAFETY: the caller's arguments, and a header made for them.
         let done = unsafe {
-            hand_over(&arguments, header, |it| {
+            hand_over(&arguments, &header, |it| {
                 real(
                     it.body,
                     it.block,
