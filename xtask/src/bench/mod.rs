@@ -277,21 +277,30 @@ impl Bench {
         let compiler = packages::clang("the programs to measure")?;
         let name = source.file_stem().unwrap_or_default();
         let program = self.scratch.join(name);
-        if !program.is_file() {
-            let mut command = Command::new(&compiler.path);
-            command
-                .args(["-O2", "-g", "-fopenmp"])
-                .args(flags)
-                .arg(&source)
-                .arg("-o")
-                .arg(&program);
-            if let Some(folder) = &compiler.omp_header {
-                command.arg("-idirafter").arg(folder);
-            }
-            run(&mut command)?;
+        let mut command = Command::new(&compiler.path);
+        command.args(flags);
+        if let Some(folder) = &compiler.omp_header {
+            command.arg("-idirafter").arg(folder);
         }
-        std::path::absolute(&program).map_err(|e| e.to_string())
+        compile(&mut command, &source, &program)
     }
+
+    /// Builds a program of the repository by gcc, and so for GNU's runtime.
+    fn compiled_by_gcc(&self, source: &str) -> Outcome<PathBuf> {
+        let source = root().join(source);
+        let stem = source.file_stem().unwrap_or_default().to_string_lossy();
+        let program = self.scratch.join(format!("{stem}-gnu"));
+        compile(&mut Command::new("gcc"), &source, &program)
+    }
+}
+
+/// Has an OpenMP program built by such a compiler, unless it is there already.
+fn compile(compiler: &mut Command, source: &Path, program: &Path) -> Outcome<PathBuf> {
+    if !program.is_file() {
+        compiler.args(["-O2", "-g", "-fopenmp"]).arg(source);
+        run(compiler.arg("-o").arg(program))?;
+    }
+    std::path::absolute(program).map_err(|e| e.to_string())
 }
 
 impl Drop for Bench {
