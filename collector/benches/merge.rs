@@ -68,7 +68,7 @@ fn main() {
     let arena = Arena::attach(Path::new(&consumer.path())).expect("just made");
     let mut primary = Producer::claim(&arena, PID, PID).expect("a free slot");
     let mut worker = Producer::claim(&arena, PID, PID + 1).expect("a free slot");
-    let site = primary.site(0x40_1234, &[0x40_1234, 0x40_1000], true);
+    let site = primary.site((0x40_1234, 0), &[0x40_1234, 0x40_1000], true);
 
     let processes = Processes::new(Libraries::new(None), false);
     let line = Line::new(Pair {

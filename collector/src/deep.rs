@@ -237,6 +237,7 @@ mod tests {
             parent: ContextId::ROOT,
             kind: ContextKind::Region,
             stack: site,
+            body: FrameId::NONE,
         });
         let region = tables.tag(Tag {
             state: State::Work,

@@ -194,6 +194,7 @@ mod tests {
                 parent: ContextId::ROOT,
                 kind: ContextKind::Region,
                 stack: site,
+                body: FrameId::NONE,
             })
         }
     }

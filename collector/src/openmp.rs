@@ -1,7 +1,7 @@
 //! The OpenMP side: from records in the arena's rings to events of the merged stream.
 
-use omp_model::ids::{FrameId, StackId, ThreadId};
-use omp_model::stream::{Instance, Lock, Mutex, Sync, What};
+use omp_model::ids::{FrameId, ThreadId};
+use omp_model::stream::{Instance, Lock, Mutex, Site, Sync, What};
 use omp_model::tables::{Tables, ThreadKind};
 use omp_ring::consumer::Consumer;
 use omp_ring::record::{
@@ -66,7 +66,7 @@ pub struct OpenMp {
 /// The arena, and what is known of what lies in it.
 struct Source {
     arena: Consumer,
-    sites: FxHashMap<SiteId, StackId>,
+    sites: FxHashMap<SiteId, Site>,
     /// Records that the program could not push.
     lost: u64,
     /// Contexts that could not be taken.
@@ -396,19 +396,19 @@ impl Context<'_> {
         OriginPayload::unpack(payload, self.slot.index)
     }
 
-    /// The machine stack of a site, or else of the prefix: a lone return address.
-    fn site(&mut self, id: SiteId) -> StackId {
-        if let Some(stack) = self.source.sites.get(&id) {
-            return *stack;
+    /// A site; or else the machine stack of the prefix: a lone return address.
+    fn site(&mut self, id: SiteId) -> Site {
+        if let Some(site) = self.source.sites.get(&id) {
+            return *site;
         }
         if let Some(site) = self.source.arena.site(id) {
-            let stack = stacks::of_site(self.tables, self.processes, &site, self.time);
-            self.source.sites.insert(id, stack);
-            return stack;
+            let site = stacks::of_site(self.tables, self.processes, &site, self.time);
+            self.source.sites.insert(id, site);
+            return site;
         }
         self.source.sites_lost += 1;
         let code = (self.slot.code.unwrap_or(0), self.time);
-        stacks::of_code(self.tables, self.processes, self.slot.pid, code)
+        stacks::of_code(self.tables, self.processes, self.slot.pid, code).into()
     }
 
     /// The frame of a call into the runtime, by its return address.

@@ -1,6 +1,7 @@
 //! From a sample in the ring to an interned stack.
 
 use omp_model::ids::{FrameId, ModuleId, StackId};
+use omp_model::stream::Site;
 use omp_model::tables::{Cut, Frame, Stack, StackEntry, Tables};
 use omp_ring::consumer::SiteRef;
 use unwinder::{CutReason, Ending, UnwindCache};
@@ -138,14 +139,9 @@ impl Unwound {
 }
 
 /// The stack of a calling context that the program itself took.
-pub fn of_site(
-    tables: &mut Tables,
-    processes: &mut Processes,
-    site: &SiteRef,
-    time: u64,
-) -> StackId {
+pub fn of_site(tables: &mut Tables, processes: &mut Processes, site: &SiteRef, time: u64) -> Site {
     let Some((program, libraries)) = processes.program_at(site.pid, time) else {
-        return StackId::EMPTY;
+        return StackId::EMPTY.into();
     };
     let outer = match (site.complete, site.frames.len()) {
         (true, _) => StackId::EMPTY,
@@ -153,7 +149,12 @@ pub fn of_site(
         (false, _) => cut(tables, Cut::BadStack),
     };
     let calls: Vec<u64> = site.frames.iter().copied().map(call_of).collect();
-    program.stack(tables, libraries, (outer, &calls))
+    let stack = program.stack(tables, libraries, (outer, &calls));
+    let body = match site.body {
+        0 => FrameId::NONE,
+        body => program.frame(tables, libraries, body),
+    };
+    Site { stack, body }
 }
 
 /// The stack of which nothing but the call into the runtime is known.

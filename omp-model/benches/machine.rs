@@ -41,7 +41,7 @@ impl Stream {
             0,
             What::ParallelBegin {
                 region,
-                site,
+                site: site.into(),
                 teams,
             },
         );

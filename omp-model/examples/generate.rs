@@ -255,6 +255,7 @@ impl Program {
                 parent: ContextId::ROOT,
                 kind: ContextKind::Region,
                 stack: site,
+                body: FrameId::NONE,
             });
             let mut tag = |state| {
                 program.tables.tag(Tag {

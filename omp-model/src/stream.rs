@@ -34,6 +34,25 @@ impl Lock {
     pub const NONE: Lock = Lock(0);
 }
 
+/// The place of a call that makes a construct.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// The machine stack at the call.
+    pub stack: StackId,
+    /// The first instruction of what the call gives the runtime to run; [`FrameId::NONE`] where
+    /// that is not known.
+    pub body: FrameId,
+}
+
+impl From<StackId> for Site {
+    fn from(stack: StackId) -> Site {
+        Site {
+            stack,
+            body: FrameId::NONE,
+        }
+    }
+}
+
 /// What happened. OpenMP's events are OMPT's (OpenMP 5.2, chapter 19), the enumerations
 /// translated; the kernel's are perf's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +73,8 @@ pub enum What {
     ParallelBegin {
         /// The instance.
         region: Instance,
-        /// The machine stack at the fork point.
-        site: StackId,
+        /// The fork point.
+        site: Site,
         /// Whether this is a teams region rather than a parallel one.
         teams: bool,
     },
@@ -122,8 +141,8 @@ pub enum What {
     TaskCreate {
         /// The task.
         task: Instance,
-        /// The machine stack at the construct.
-        site: StackId,
+        /// The construct.
+        site: Site,
     },
     /// The thread goes from one task to another.
     TaskSchedule {

@@ -107,6 +107,9 @@ pub struct Context {
     /// The machine stack at the construct, from the frame that holds the call into the runtime
     /// outward; [`StackId::EMPTY`] if it could not be taken.
     pub stack: StackId,
+    /// The first instruction of what the call gave the runtime to run; [`FrameId::NONE`] where no
+    /// event told.
+    pub body: FrameId,
 }
 
 /// The kinds of calling context.
@@ -230,6 +233,7 @@ impl Default for Tables {
             parent: ContextId::ROOT,
             kind: ContextKind::Root,
             stack: StackId::EMPTY,
+            body: FrameId::NONE,
         };
         let outside = Tag {
             state: State::Outside,

@@ -248,6 +248,7 @@ impl Uniting {
                 parent: ids.context(context.parent),
                 kind: context.kind,
                 stack: ids.stack(context.stack),
+                body: ids.frame(context.body),
             }));
         }
         for tag in tables.tags.rows() {

@@ -250,11 +250,11 @@ fn what_is_not_an_experiment_is_told_in_one_sentence() {
     };
     assert_eq!(
         of_format(9),
-        "DIR/newer/records has format 9, but this program reads format 3: use a newer Parallax"
+        "DIR/newer/records has format 9, but this program reads format 4: use a newer Parallax"
     );
     assert_eq!(
         of_format(1),
-        "DIR/newer/records has format 1, but this program reads format 3: record it again"
+        "DIR/newer/records has format 1, but this program reads format 4: record it again"
     );
 }
 

@@ -1,32 +1,73 @@
-//! Constructs that no stack shows, because functions end by jumping into others: `split.c`.
+//! Constructs that no stack shows, because functions end by jumping into others: `split.c`,
+//! `leaps.c`.
 #![allow(clippy::unwrap_used)]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use end_to_end::{compiler, folder, reports, rows, tools};
-use fixtures::Family;
+use fixtures::{Compiler, Family};
+
+/// A recording of a program built by this compiler.
+fn recorded(compiler: &Compiler, program: &str) -> PathBuf {
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
+    let name = format!("{program}-{}-{}", compiler.name, std::process::id());
+    let experiment = folder().join(name).with_extension("er");
+    let exe = experiment.with_extension("exe");
+    let mut build = Command::new(&compiler.path);
+    build.args(["-O2", "-g", "-fopenmp"]);
+    build.arg(programs.join(program).with_extension("c"));
+    let built = build.arg("-o").arg(&exe).status().unwrap();
+    assert!(built.success(), "{build:?}");
+    let mut collect = Command::new(&tools().collect);
+    collect.arg("-O").arg(&experiment).arg(&exe);
+    collect.envs([("OMP_NUM_THREADS", "3"), ("OMP_WAIT_POLICY", "passive")]);
+    collect.env("OMP_MAX_ACTIVE_LEVELS", "2");
+    let output = collect.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    std::fs::remove_file(exe).unwrap();
+    experiment
+}
+
+#[test]
+fn regions_have_their_lines_though_forks_and_bodies_are_on_no_stack() {
+    let Some(compiler) = compiler(Family::Gcc) else {
+        println!("NOT RUN: no gcc with OpenMP");
+        return;
+    };
+    let experiment = recorded(compiler, "leaps");
+    let found = reports(&experiment, "user", &["-OMP_preg"]);
+    let mut regions: Vec<(String, u64)> = rows(&found[0])
+        .iter()
+        .map(|row| {
+            let name = row["name"].as_str().unwrap();
+            let (name, _) = name.split_once(" [").unwrap();
+            (name.to_owned(), row["instances"].as_u64().unwrap())
+        })
+        .collect();
+    regions.sort();
+    let region = |name: &str, line: u32, instances: u64| {
+        let name = format!("{name} -- OMP parallel region from line {line}");
+        (name, instances)
+    };
+    let expected = [
+        region("either", 16, 3),
+        region("either", 19, 3),
+        region("nested", 26, 1),
+        region("nested", 29, 2),
+    ];
+    assert_eq!(regions, expected);
+    std::fs::remove_dir_all(experiment).unwrap();
+}
 
 #[test]
 fn tasks_have_their_lines_though_their_bodies_are_on_no_stack() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/split.c");
     for family in [Family::Gcc, Family::Clang] {
         let Some(compiler) = compiler(family) else {
             println!("NOT RUN: no {family:?} with OpenMP");
             continue;
         };
-        let name = format!("split-{}-{}", compiler.name, std::process::id());
-        let experiment = folder().join(name).with_extension("er");
-        let exe = experiment.with_extension("exe");
-        let mut build = Command::new(&compiler.path);
-        build.args(["-O2", "-g", "-fopenmp"]);
-        let built = build.arg(&source).arg("-o").arg(&exe).status().unwrap();
-        assert!(built.success(), "{build:?}");
-        let mut collect = Command::new(&tools().collect);
-        collect.arg("-O").arg(&experiment).arg(&exe);
-        collect.envs([("OMP_NUM_THREADS", "3"), ("OMP_WAIT_POLICY", "passive")]);
-        let output = collect.output().unwrap();
-        assert!(output.status.success(), "{output:?}");
+        let experiment = recorded(compiler, "split");
 
         let found = reports(&experiment, "user", &["-OMP_task"]);
         let names: Vec<&str> = rows(&found[0])
@@ -57,7 +98,6 @@ fn tasks_have_their_lines_though_their_bodies_are_on_no_stack() {
                 );
             }
         }
-        std::fs::remove_file(exe).unwrap();
         std::fs::remove_dir_all(experiment).unwrap();
     }
 }

@@ -382,12 +382,14 @@ pub(crate) fn write(path: &Path, variant: Variant) {
         parent: ContextId::ROOT,
         kind: ContextKind::Region,
         stack: site,
+        body: FrameId::NONE,
     });
     let task_site = make.stack(&[bar, region, invoke, launch, clone]);
     let task = make.tables.context(Context {
         parent: inside,
         kind: ContextKind::Task,
         stack: task_site,
+        body: FrameId::NONE,
     });
     let serial = make.tag(State::Serial, ContextId::ROOT);
     let idle = make.tag(State::Idle, ContextId::ROOT);

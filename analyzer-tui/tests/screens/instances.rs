@@ -44,6 +44,7 @@ pub(crate) fn nested(test: &str) -> Arc<Recording> {
             parent,
             kind: ContextKind::Region,
             stack: StackId::EMPTY,
+            body: FrameId::NONE,
         })
     };
     let outer = context(ContextId::ROOT);

@@ -67,6 +67,8 @@ pub struct SiteRef {
     pub pid: i32,
     /// The return address of the call into the runtime, `codeptr_ra`.
     pub code: u64,
+    /// The function that the call gave the runtime to run; 0: not known.
+    pub body: u64,
     /// Return addresses, leaf first; the first is `code` where the stack could be read.
     ///
     /// They end at the thread's first function, except that a context inside an explicit task
@@ -234,6 +236,7 @@ impl Consumer {
         Some(SiteRef {
             pid: head[1].load(Relaxed) as i32,
             code: head[2].load(Relaxed),
+            body: head[3].load(Relaxed),
             frames: frames.iter().map(|word| word.load(Relaxed)).collect(),
             complete: first >> 32 & SITE_COMPLETE != 0,
         })

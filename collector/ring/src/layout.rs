@@ -22,7 +22,7 @@ use crate::shm::{self, Mapping};
 /// The first eight bytes of an arena.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PLXARENA");
 /// The version of the layout and of the records; both ends must have the same.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// The greatest number of slots: what [`crate::record::SLOT_BITS`] can name.
 pub const MAX_SLOTS: u32 = 1 << crate::record::SLOT_BITS;
 /// The entries of the runtimes table.
@@ -38,8 +38,8 @@ pub(crate) const MAX_PARTS: usize = 32;
 /// A part has room for a prefix and its record.
 const LEAST_PART: u32 = 2;
 
-/// Words of a site before its frames: mark, flags and count; process; code.
-pub(crate) const SITE_HEAD: usize = 3;
+/// Words of a site before its frames: mark, flags and count; process; code; body.
+pub(crate) const SITE_HEAD: usize = 4;
 /// Marks a finished site, in the highest 16 bits of its first word.
 pub(crate) const SITE_MARK: u64 = 0x517e;
 /// A site's flag: its last frame is the last one there is.

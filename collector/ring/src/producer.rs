@@ -255,14 +255,15 @@ impl<'a> Producer<'a> {
     }
 
     /// Stores a calling context, or finds it if any thread of this process has stored it
-    /// before. `frames` are return addresses, leaf first; those beyond [`MAX_FRAMES`] are cut.
+    /// before. `body` is the function that the runtime shall run there, or 0. `frames` are return
+    /// addresses, leaf first; those beyond [`MAX_FRAMES`] are cut.
     /// [`SiteId::NONE`], and counted, where the area is full.
-    pub fn site(&self, code: u64, frames: &[u64], complete: bool) -> SiteId {
+    pub fn site(&self, (code, body): (u64, u64), frames: &[u64], complete: bool) -> SiteId {
         let complete = complete && frames.len() <= MAX_FRAMES;
         let frames = frames.get(..MAX_FRAMES).unwrap_or(frames);
         let flags = if complete { SITE_COMPLETE } else { 0 };
         let first = SITE_MARK << 48 | flags << 32 | frames.len() as u64;
-        let head = [first, self.pid as u32 as u64, code];
+        let head = [first, self.pid as u32 as u64, code, body];
 
         let index = self.arena.site_index();
         let mut hash = 0u64;

@@ -233,13 +233,17 @@ fn equal_contexts_of_a_process_are_stored_once() {
     let a = Producer::claim(&arena, 1, 2).unwrap();
     let b = Producer::claim(&arena, 1, 3).unwrap();
     let other_process = Producer::claim(&arena, 7, 7).unwrap();
-    let site = a.site(10, &[10, 20, 30], true);
-    assert_eq!(b.site(10, &[10, 20, 30], true), site);
-    assert_ne!(b.site(10, &[10, 20], true), site);
-    assert_ne!(b.site(10, &[10, 20, 30], false), site);
-    assert_ne!(other_process.site(10, &[10, 20, 30], true), site);
+    let site = a.site((10, 0), &[10, 20, 30], true);
+    assert_eq!(b.site((10, 0), &[10, 20, 30], true), site);
+    assert_ne!(b.site((10, 0), &[10, 20], true), site);
+    assert_ne!(b.site((10, 0), &[10, 20, 30], false), site);
+    assert_ne!(other_process.site((10, 0), &[10, 20, 30], true), site);
+    let told = a.site((10, 77), &[10, 20, 30], true);
+    assert_ne!(told, site);
+    assert_eq!(consumer.site(told).unwrap().body, 77);
     let read = consumer.site(site).unwrap();
     assert_eq!((read.pid, read.code, read.complete), (1, 10, true));
+    assert_eq!(read.body, 0);
     assert_eq!(read.frames, [10, 20, 30]);
 }
 
@@ -248,10 +252,10 @@ fn a_context_too_deep_is_cut_and_says_so() {
     let (consumer, arena) = pair(&options());
     let producer = Producer::claim(&arena, 1, 2).unwrap();
     let deep: Vec<u64> = (1..3000).collect();
-    let read = consumer.site(producer.site(1, &deep, true)).unwrap();
+    let read = consumer.site(producer.site((1, 0), &deep, true)).unwrap();
     assert_eq!((read.frames.len(), read.complete), (MAX_FRAMES, false));
     // The second one does not fit the 4096 words any more.
-    assert_eq!(producer.site(2, &deep, true), SiteId::NONE);
+    assert_eq!(producer.site((2, 0), &deep, true), SiteId::NONE);
     assert_eq!(consumer.refused_sites(), 1);
 }
 
@@ -260,7 +264,7 @@ fn no_word_of_the_site_area_makes_the_consumer_panic() {
     let (consumer, arena) = pair(&options());
     let producer = Producer::claim(&arena, 1, 2).unwrap();
     let hostile = [0x517e_0001_ffff_ffff, 0x517e_0001_0000_0800, u64::MAX];
-    producer.site(1, &hostile, true);
+    producer.site((1, 0), &hostile, true);
     for word in 0..5000 {
         let _ = consumer.site(SiteId(word));
     }

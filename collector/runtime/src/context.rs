@@ -36,6 +36,8 @@ pub(crate) struct Call {
     pub(crate) code: u64,
     /// What the runtime says is the address of its frame that was called; 0: nothing.
     pub(crate) frame: u64,
+    /// The function that the runtime is given to run; 0: the runtime does not say.
+    pub(crate) body: u64,
     /// The encountering task is an explicit one: whoever runs it is not part of its context.
     pub(crate) in_task: bool,
 }
@@ -44,7 +46,7 @@ pub(crate) struct Call {
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Entry {
-    code: u64,
+    key: u64,
     depth: u64,
     start: u32,
     count: u32,
@@ -74,9 +76,10 @@ impl Contexts {
     pub(crate) fn site(&mut self, call: Call, producer: &Producer<'_>) -> SiteId {
         let here = 0u8;
         let here = (&raw const here) as u64;
+        let key = key_of(call);
         match self
-            .cached(call.code, call.frame)
-            .or_else(|| self.cached(call.code, here))
+            .cached(key, call.frame)
+            .or_else(|| self.cached(key, here))
         {
             Some(site) => site,
             None => self.unwind(call, here, producer),
@@ -84,10 +87,10 @@ impl Contexts {
     }
 
     #[inline]
-    fn cached(&self, code: u64, depth: u64) -> Option<SiteId> {
-        let bucket = self.buckets.get(bucket_of(code, depth))?;
+    fn cached(&self, key: u64, depth: u64) -> Option<SiteId> {
+        let bucket = self.buckets.get(bucket_of(key, depth))?;
         for entry in bucket {
-            let alike = entry.code == code && entry.depth == depth;
+            let alike = entry.key == key && entry.depth == depth;
             if alike && entry.generation == self.generation {
                 let start = entry.start as usize;
                 let frames = self.pool.get(start..start + entry.count as usize)?;
@@ -126,7 +129,7 @@ impl Contexts {
             .zip(kept)
             .for_each(|(to, frame)| *to = frame.ip);
         let addresses = self.addresses.get(..kept.len()).unwrap_or_default();
-        let site = producer.site(call.code, addresses, complete);
+        let site = producer.site((call.code, call.body), addresses, complete);
         let leaf = kept.first().map_or(0, |frame| frame.slot);
         if site != SiteId::NONE && stack::can_be_cached(kept) {
             let depth = if (here..leaf).contains(&call.frame) {
@@ -135,7 +138,7 @@ impl Contexts {
                 here
             };
             let range = inner..inner + kept.len();
-            self.remember((call.code, depth), site, range);
+            self.remember((key_of(call), depth), site, range);
         }
         site
     }
@@ -158,8 +161,8 @@ impl Contexts {
         to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
         self.used += count as u32;
 
-        let (code, depth) = key;
-        let Some(bucket) = self.buckets.get_mut(bucket_of(code, depth)) else {
+        let (key, depth) = key;
+        let Some(bucket) = self.buckets.get_mut(bucket_of(key, depth)) else {
             return;
         };
         let generation = self.generation;
@@ -173,7 +176,7 @@ impl Contexts {
         if let Some(entry) = bucket.get_mut(way) {
             let (start, count) = (start as u32, count as u32);
             *entry = Entry {
-                code,
+                key,
                 depth,
                 start,
                 count,
@@ -206,8 +209,16 @@ fn up_to_runtime(frames: &[Frame]) -> (&[Frame], bool) {
     }
 }
 
+/// Tells calls apart by their place and by what they give the runtime to run: where a call was made
+/// a jump, the place is that of the caller's call, and several jumps share it. The place is on the
+/// stack and compared there, so that with equal keys the bodies are equal, too.
 #[inline]
-fn bucket_of(code: u64, depth: u64) -> usize {
-    let mixed = (code.rotate_left(32) ^ depth).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+const fn key_of(call: Call) -> u64 {
+    call.code ^ call.body.rotate_left(20)
+}
+
+#[inline]
+fn bucket_of(key: u64, depth: u64) -> usize {
+    let mixed = (key.rotate_left(32) ^ depth).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 48) as usize % BUCKETS
 }

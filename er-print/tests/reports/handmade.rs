@@ -311,6 +311,7 @@ pub(crate) fn openmp(path: &Path) {
         parent: ContextId::ROOT,
         kind,
         stack: site,
+        body: FrameId::NONE,
     });
     let serial = make.tag(State::Serial, ContextId::ROOT);
     let idle = make.tag(State::Idle, ContextId::ROOT);
@@ -396,6 +397,7 @@ pub(crate) fn openmp(path: &Path) {
         parent: inside,
         kind: ContextKind::Task,
         stack: in_bar,
+        body: FrameId::NONE,
     });
     // 20 and 60 ms.
     make.task_sums.push(TaskSum {
@@ -514,6 +516,7 @@ pub(crate) fn single(path: &Path) {
         parent: ContextId::ROOT,
         kind: ContextKind::Region,
         stack,
+        body: FrameId::NONE,
     });
     let serial = make.tag(State::Serial, ContextId::ROOT);
     let work = make.tag(State::Work, inside);

@@ -78,6 +78,9 @@ impl Asked {
             {
                 asked.forks.insert(fork);
             }
+            if runtime(context.body) == Some(false) {
+                asked.called.insert(context.body);
+            }
         }
         let locks = tables.tags.rows().iter();
         let locks = locks

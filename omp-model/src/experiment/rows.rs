@@ -211,15 +211,20 @@ impl Row<2> for Stack {
     }
 }
 
+/// Bits of a context's last column that are its kind; above them stands its body, none as 0.
+const CONTEXT_KIND_BITS: u32 = 2;
+
 impl Row<3> for Context {
     const DELTA: [bool; 3] = [false, true, false];
 
     fn numbers(&self, index: u64) -> [u64; 3] {
         let back = index.wrapping_sub(u64::from(self.parent.0));
-        [back, u64::from(self.stack.0), self.kind as u64]
+        let made = u64::from(self.body.0) << CONTEXT_KIND_BITS | self.kind as u64;
+        [back, u64::from(self.stack.0), made]
     }
 
-    fn row([back, stack, kind]: [u64; 3], index: u64, known: &Known) -> Result<Self, Corrupt> {
+    fn row([back, stack, made]: [u64; 3], index: u64, known: &Known) -> Result<Self, Corrupt> {
+        let kind = made & ((1 << CONTEXT_KIND_BITS) - 1);
         let parent = index
             .checked_sub(back)
             .filter(|&parent| parent < index)
@@ -228,6 +233,7 @@ impl Row<3> for Context {
             parent: ContextId(narrow(parent)?),
             kind: ContextKind::from_u8(narrow(kind)?).ok_or(Corrupt("an unknown context"))?,
             stack: known.stack(stack)?,
+            body: known.frame(made >> CONTEXT_KIND_BITS)?,
         })
     }
 }

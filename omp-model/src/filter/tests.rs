@@ -368,6 +368,7 @@ fn with_instances() -> Made {
         parent: ContextId::ROOT,
         kind: ContextKind::Region,
         stack: StackId::EMPTY,
+        body: FrameId::NONE,
     }));
     for item in &mut made.profile.items {
         item.context = region;

@@ -15,10 +15,10 @@ impl Scene {
     }
 }
 
-const fn create(task: u64) -> What {
+fn create(task: u64) -> What {
     What::TaskCreate {
         task: Instance(task),
-        site: StackId::EMPTY,
+        site: StackId::EMPTY.into(),
     }
 }
 

@@ -201,6 +201,7 @@ impl Machine {
             parent,
             kind: ContextKind::Region,
             stack: StackId::EMPTY,
+            body: FrameId::NONE,
         };
         let context = self.labels.context(now.tables, context);
         let within = self.new_region(now, task);

@@ -29,6 +29,7 @@ impl Labels {
             parent: ContextId::ROOT,
             kind: ContextKind::Root,
             stack: StackId::EMPTY,
+            body: FrameId::NONE,
         };
         Labels {
             placeless: Vec::new(),
@@ -112,7 +113,7 @@ fn recursion(tables: &Tables, context: Context) -> Option<ContextId> {
         if row.kind != ContextKind::Task {
             return None;
         }
-        if row.stack == context.stack {
+        if (row.stack, row.body) == (context.stack, context.body) {
             return Some(at);
         }
         at = row.parent;

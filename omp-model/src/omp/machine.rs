@@ -10,10 +10,10 @@ use super::ledger::{Ledger, TeamWork};
 use super::locks::{Book, LockId, LockSlot, Locks};
 use super::regions::{Member, Region, Regions, Slot, Tasks};
 use super::thread::{Cause, DEEPEST, Entry, Stack, is_barrier, may_join, waiting};
-use crate::ids::{ContextId, FrameId, Nanos, ProcessId, StackId, TagId, ThreadId};
+use crate::ids::{ContextId, FrameId, Nanos, ProcessId, TagId, ThreadId};
 use crate::rows::Within;
 use crate::state::{Presence, State};
-use crate::stream::{Event, Instance, Lock, Mutex, Sync, What};
+use crate::stream::{Event, Instance, Lock, Mutex, Site, Sync, What};
 use crate::tables::{Context, ContextKind, Tables, Tag, ThreadKind};
 
 /// What every thread of the recording does, at the time of the last event.
@@ -259,9 +259,9 @@ impl Machine {
         }
     }
 
-    fn parallel_begin(&mut self, now: &mut Moment<'_>, id: Instance, site: StackId, teams: bool) {
+    fn parallel_begin(&mut self, now: &mut Moment<'_>, id: Instance, site: Site, teams: bool) {
         self.threads[now.thread.index()].drop_waits();
-        self.encounter(now, site);
+        self.encounter(now, site.stack);
         let top = self.threads[now.thread.index()].top();
         let task = top.within.task;
         let context = Context {
@@ -271,7 +271,8 @@ impl Machine {
             } else {
                 ContextKind::Region
             },
-            stack: site,
+            stack: site.stack,
+            body: site.body,
         };
         let context = self.labels.context(now.tables, context);
         let slot = match self.regions.find(id) {

@@ -68,7 +68,7 @@ fn anything(dice: &mut Dice, sites: &[StackId]) -> What {
         6 if dice.roll(10) == 0 => What::ThreadEnd,
         6 | 7 => What::ParallelBegin {
             region: id,
-            site,
+            site: site.into(),
             teams: dice.roll(8) == 0,
         },
         8 | 9 => What::ParallelEnd { region: id },
@@ -108,7 +108,10 @@ fn anything(dice: &mut Dice, sites: &[StackId]) -> What {
                 lock: Lock(dice.roll(4)),
             },
         },
-        20 => What::TaskCreate { task: id, site },
+        20 => What::TaskCreate {
+            task: id,
+            site: site.into(),
+        },
         21 => What::TaskSchedule {
             next: id,
             prior_done: dice.roll(2) == 0,

@@ -139,7 +139,7 @@ fn a_league_of_teams() {
         PRIMARY,
         What::ParallelBegin {
             region: Instance(7),
-            site,
+            site: site.into(),
             teams: true,
         },
     );

@@ -106,6 +106,7 @@ impl Scene {
             parent,
             kind,
             stack: at,
+            body: FrameId::NONE,
         });
         assert_eq!(self.tables.contexts.len(), before, "no such context");
         context
@@ -175,7 +176,7 @@ pub(super) fn total(rows: &Rows, thread: u32) -> u64 {
 pub(super) fn parallel(id: u64, site: StackId) -> What {
     What::ParallelBegin {
         region: Instance(id),
-        site,
+        site: site.into(),
         teams: false,
     }
 }

@@ -18,7 +18,13 @@ fn a_task_inside_a_barrier_is_work_of_the_task_and_not_waiting() {
     scene.fork(7, site, &[0, 1]);
     let region = scene.tag(PRIMARY).context;
     let task = Instance(90);
-    scene.on(PRIMARY, What::TaskCreate { task, site: create });
+    scene.on(
+        PRIMARY,
+        What::TaskCreate {
+            task,
+            site: create.into(),
+        },
+    );
     assert_eq!(scene.state(PRIMARY), Work, "deferred");
     scene.at(10, 1, sync(JOIN, 7));
     scene.at(30, 1, schedule(90, false));
@@ -47,9 +53,9 @@ fn a_task_that_waits_for_its_children_runs_them_on_top() {
     let mut scene = Scene::new(1);
     scene.fork(7, StackId::EMPTY, &[0]);
     let (site, inside) = (scene.site(&[4]), scene.site(&[5]));
-    let create = |id, site| What::TaskCreate {
+    let create = |id, site: StackId| What::TaskCreate {
         task: Instance(id),
-        site,
+        site: site.into(),
     };
     scene.on(PRIMARY, create(90, site));
     scene.on(PRIMARY, sync(Sync::TaskWait, 0));
@@ -95,7 +101,13 @@ fn an_untied_task_that_is_left_comes_back_at_work_on_any_thread() {
     scene.fork(7, StackId::EMPTY, &[0, 1]);
     let task = Instance(90);
     let site = scene.site(&[4]);
-    scene.on(PRIMARY, What::TaskCreate { task, site });
+    scene.on(
+        PRIMARY,
+        What::TaskCreate {
+            task,
+            site: site.into(),
+        },
+    );
     scene.on(PRIMARY, schedule(90, false));
     let context = scene.tag(PRIMARY).context;
     scene.on(PRIMARY, sync(Sync::TaskWait, 0));
@@ -128,7 +140,13 @@ fn tasks_in_serial_code() {
     let mut scene = Scene::new(1);
     let site = scene.site(&[4]);
     let task = Instance(90);
-    scene.on(PRIMARY, What::TaskCreate { task, site });
+    scene.on(
+        PRIMARY,
+        What::TaskCreate {
+            task,
+            site: site.into(),
+        },
+    );
     scene.on(PRIMARY, schedule(90, false));
     assert_eq!(scene.state(PRIMARY), Work);
     assert_eq!(scene.context(PRIMARY).kind, ContextKind::Task);
@@ -148,7 +166,13 @@ fn tasks_of_a_recursion_stand_where_the_first_of_their_construct_does() {
         for level in 0..12 {
             let task = Instance(100 + level);
             let site = if path >> level & 1 == 0 { left } else { right };
-            scene.on(PRIMARY, What::TaskCreate { task, site });
+            scene.on(
+                PRIMARY,
+                What::TaskCreate {
+                    task,
+                    site: site.into(),
+                },
+            );
             scene.on(PRIMARY, sync(Sync::TaskWait, 0));
             scene.on(PRIMARY, schedule(100 + level, false));
             let context = scene.tag(PRIMARY).context;

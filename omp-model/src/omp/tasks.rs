@@ -4,14 +4,14 @@ use super::ledger::TaskRun;
 use super::machine::{Machine, Moment};
 use super::regions::Task;
 use super::thread::{Cause, Entry, Piece};
-use crate::ids::{Nanos, StackId};
+use crate::ids::Nanos;
 use crate::rows::Within;
 use crate::state::State;
-use crate::stream::Instance;
+use crate::stream::{Instance, Site};
 use crate::tables::{Context, ContextKind};
 
 impl Machine {
-    pub(super) fn task_create(&mut self, now: &mut Moment<'_>, id: Instance, site: StackId) {
+    pub(super) fn task_create(&mut self, now: &mut Moment<'_>, id: Instance, site: Site) {
         let creator = *self.threads[now.thread.index()].top();
         let created = self.created(now);
         created.task += 1;
@@ -22,7 +22,8 @@ impl Machine {
         let context = Context {
             parent: creator.context,
             kind: ContextKind::Task,
-            stack: site,
+            stack: site.stack,
+            body: site.body,
         };
         let task = Task {
             context: self.labels.context(now.tables, context),

@@ -124,7 +124,7 @@ fn acquire_without_acquired_ends_with_any_other_event_of_the_thread() {
         (
             What::TaskCreate {
                 task: Instance(90),
-                site: StackId::EMPTY,
+                site: StackId::EMPTY.into(),
             },
             Work,
         ),

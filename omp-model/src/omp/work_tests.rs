@@ -83,9 +83,9 @@ fn a_tasks_work_is_its_own_and_not_that_of_tasks_in_its_waits() {
     let mut scene = Scene::new(1);
     scene.fork(7, StackId::EMPTY, &[0]);
     let (outer, inner) = (scene.site(&[4]), scene.site(&[5]));
-    let create = |task, site| What::TaskCreate {
+    let create = |task, site: StackId| What::TaskCreate {
         task: Instance(task),
-        site,
+        site: site.into(),
     };
     scene.on(PRIMARY, create(90, outer));
     scene.at(10, PRIMARY, schedule(90, false));
@@ -108,7 +108,13 @@ fn a_task_that_changes_its_thread_is_one_task_and_ran_elsewhere() {
     let mut scene = Scene::new(2);
     scene.fork(7, StackId::EMPTY, &[0, 1]);
     let (task, site) = (Instance(90), scene.site(&[4]));
-    scene.on(PRIMARY, What::TaskCreate { task, site });
+    scene.on(
+        PRIMARY,
+        What::TaskCreate {
+            task,
+            site: site.into(),
+        },
+    );
     scene.at(10, PRIMARY, schedule(90, false));
     // A task yield.
     scene.at(30, PRIMARY, schedule(0, false));
@@ -126,9 +132,9 @@ fn long_pieces_of_tasks_are_listed_where_they_ran() {
     let mut scene = Scene::new(2);
     scene.fork(7, StackId::EMPTY, &[0, 1]);
     let (outer, inner) = (scene.site(&[4]), scene.site(&[5]));
-    let create = |task, site| What::TaskCreate {
+    let create = |task, site: StackId| What::TaskCreate {
         task: Instance(task),
-        site,
+        site: site.into(),
     };
     scene.on(PRIMARY, create(90, outer));
     scene.at(MS, PRIMARY, schedule(90, false));

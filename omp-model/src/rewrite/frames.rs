@@ -206,11 +206,22 @@ impl<'a> Facts<'a> {
         self.functions[function.0 as usize].whole
     }
 
-    /// The body that the call which made a construct gave to the runtime, by its machine code.
+    /// The body that the call which made a construct gave to the runtime: by the event, or by the
+    /// machine code.
     pub(super) fn handed(&self, context: ContextId) -> Option<FunctionId> {
+        if let Some(body) = self.told(context) {
+            return Some(body);
+        }
         let (fork, _) = self.top(self.context(context).stack)?;
         let body = self.symbols.code_of(fork)?.body?;
         (body.0 < self.functions.len() as u32).then(|| self.whole(body))
+    }
+
+    /// The body of a construct, as its event told it.
+    pub(super) fn told(&self, context: ContextId) -> Option<FunctionId> {
+        let body = self.context(context).body;
+        let function = (body != FrameId::NONE).then(|| self.function(body))??;
+        Some(self.whole(function))
     }
 
     /// Of which construct a function is the body (or combiner).

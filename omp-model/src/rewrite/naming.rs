@@ -273,7 +273,8 @@ impl Naming {
                 .filter(|&body| facts.is_named(body))
                 .or_else(of_site)
                 .or(of_context);
-            let body = voted.or_else(|| facts.handed(context)).or_else(|| {
+            let known = facts.told(context).or(voted);
+            let body = known.or_else(|| facts.handed(context)).or_else(|| {
                 let kind = facts.context(context).kind;
                 *by_symbol
                     .entry(site?)

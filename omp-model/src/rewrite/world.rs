@@ -162,6 +162,19 @@ impl World {
             parent,
             kind,
             stack,
+            body: FrameId::NONE,
+        })
+    }
+
+    /// A region whose event tells its body, which needs not be on any stack.
+    pub(crate) fn told(&mut self, parent: ContextId, fork: &str, body: &str) -> ContextId {
+        let stack = self.stack(fork);
+        let body = self.frame(body);
+        self.tables.context(Context {
+            parent,
+            kind: ContextKind::Region,
+            stack,
+            body,
         })
     }
 

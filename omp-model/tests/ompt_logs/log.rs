@@ -171,7 +171,7 @@ impl Reader {
             "thread_end" => What::ThreadEnd,
             "parallel_begin" => What::ParallelBegin {
                 region: id,
-                site: self.site(line.code),
+                site: self.site(line.code).into(),
                 teams: line.b & LEAGUE != 0 && line.b > 0,
             },
             "parallel_end" => What::ParallelEnd { region: id },
@@ -206,7 +206,7 @@ impl Reader {
                 self.explicit.insert(line.id);
                 What::TaskCreate {
                     task: id,
-                    site: self.site(line.code),
+                    site: self.site(line.code).into(),
                 }
             }
             "task_schedule" => {

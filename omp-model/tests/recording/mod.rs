@@ -216,6 +216,7 @@ impl Generator {
                 parent: ContextId::ROOT,
                 kind: ContextKind::Region,
                 stack,
+                body: frame,
             });
             generator.contexts.push(context);
         }

@@ -75,12 +75,13 @@ impl State {
         }
     }
 
-    /// The call at `at`, made by the thread now.
+    /// The call at `at`, made by the thread now, which gives the runtime a function to run.
     #[inline]
-    fn call(&self, at: At) -> Call {
+    fn call(&self, at: At, body: usize) -> Call {
         Call {
             code: at.code(),
             frame: at.frame(),
+            body: body as u64,
             in_task: self.task != InstanceId::NONE,
         }
     }

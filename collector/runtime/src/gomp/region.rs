@@ -71,11 +71,11 @@ struct Outer {
 fn begin(
     thread: &mut Thread,
     region: InstanceId,
-    at: At,
+    (at, body): (At, usize),
     (requested, league): (u32, bool),
 ) -> Outer {
     let state = &thread.gomp;
-    let call = state.call(at);
+    let call = state.call(at, body);
     let outer = Outer {
         team: state.team,
         in_turn: state.in_turn,
@@ -190,7 +190,7 @@ pub(super) unsafe extern "C-unwind" fn fork(saved: *mut Saved, what: What) -> us
             };
             is_named = name.is_some();
             let id = name.unwrap_or_else(|| thread.instance());
-            begin(thread, id, saved.at(), (threads as u32, league))
+            begin(thread, id, (saved.at(), body), (threads as u32, league))
         })
     } else {
         Outer::default()
@@ -274,7 +274,12 @@ pub(super) unsafe extern "C-unwind" fn open(saved: *mut Saved, what: What) {
                 return 0;
             }
             let id = thread.instance();
-            let outer = begin(thread, id, saved.at(), (threads as u32, false));
+            let outer = begin(
+                thread,
+                id,
+                (saved.at(), body as usize),
+                (threads as u32, false),
+            );
             let region = Region {
                 first: 0,
                 body: Some(body),

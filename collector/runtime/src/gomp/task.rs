@@ -258,7 +258,8 @@ unsafe fn header(arguments: &Arguments, id: InstanceId, shared: u16) -> Option<H
 /// The identifier of a task that is created by this call; none where nothing is recorded.
 fn create(saved: &Saved, flags: u32) -> InstanceId {
     InstanceId(with(|thread| {
-        let call = thread.gomp.call(saved.at());
+        let [body, ..] = saved.registers;
+        let call = thread.gomp.call(saved.at(), body);
         thread.task_create(call, flags).0
     }))
 }

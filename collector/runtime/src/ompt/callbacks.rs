@@ -93,6 +93,7 @@ unsafe fn call(task: *const Data, frame: *const TaskFrame, code: *const c_void) 
     Call {
         code: code as u64,
         frame,
+        body: 0,
         in_task: task & EXPLICIT != 0,
     }
 }

@@ -42,6 +42,32 @@ fn outlined_functions_of_two_parts_are_one_frame() {
 }
 
 #[test]
+fn bodies_that_events_tell_need_no_stack() {
+    // Forks and bodies that are jumps: neither the function with the directives nor its bodies are
+    // on a stack, and one call of `main` stands for both forks.
+    let mut world = World::new();
+    world.symbol("foo", 8);
+    let one = world.told(ContextId::ROOT, MAIN, "foo._omp_fn.0");
+    let other = world.told(ContextId::ROOT, MAIN, "foo._omp_fn.1");
+    let team = "R:gomp_thread_start start_thread clone3";
+    let inner = world.told(one, team, "foo._omp_fn.2");
+    check(
+        world,
+        &[("one", one), ("other", other), ("inner", inner)],
+        &format!(
+            "
+        Work one Worker: work {team}
+            = work foo._omp_fn.0 foo main __libc_start_main _start
+        Work other Worker: work {team}
+            = work foo._omp_fn.1 foo main __libc_start_main _start
+        Work inner Worker: work {team}
+            = work foo._omp_fn.2 foo._omp_fn.0 foo main __libc_start_main _start
+        "
+        ),
+    );
+}
+
+#[test]
 fn regions_that_tasks_fork_are_the_tasks_on_every_thread() {
     let runs = "R:gomp_barrier_handle_tasks R:GOMP_barrier";
     let waits = "R:?+7 R:GOMP_parallel";

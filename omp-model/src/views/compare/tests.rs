@@ -131,6 +131,7 @@ fn what_is_lost_as_threads_grow_has_its_parts() {
             parent: crate::ids::ContextId::ROOT,
             kind: ContextKind::Region,
             stack: crate::ids::StackId::EMPTY,
+            body: FrameId::NONE,
         });
         run.add(&["main", "setup"], Shown::Serial, 2.0);
         for thread in 0..threads {

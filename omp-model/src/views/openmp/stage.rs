@@ -88,6 +88,7 @@ impl Stage {
             parent,
             kind,
             stack,
+            body: FrameId::NONE,
         })
     }
 
