@@ -5,6 +5,7 @@
 pub mod barriers;
 pub mod code;
 pub mod defaults;
+mod directives;
 pub mod experiment;
 pub mod filter;
 pub mod header;

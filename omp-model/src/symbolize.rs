@@ -13,6 +13,7 @@ use unwinder::{BuildId, Symbols, is_outlined, names};
 
 use crate::barriers::{self, Barrier};
 use crate::code::{self, Asked, Body, Handed};
+use crate::directives;
 use crate::ids::{FrameId, ModuleId};
 use crate::kallsyms::{self, KernelFunction};
 use crate::state::State;
@@ -36,7 +37,7 @@ pub trait SymbolSource {
     fn kernel(&mut self, addresses: &[u64]) -> Result<Vec<Option<KernelFunction>>, String>;
 
     /// The text of a source file, by its path in the debug information; asked for only if a
-    /// barrier stands in it ([`crate::barriers`]).
+    /// barrier ([`crate::barriers`]) or a construct of Fortran stands in it.
     fn source(&mut self, path: &str) -> Option<String> {
         let _ = path;
         None
@@ -123,9 +124,41 @@ pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
             .misses
             .extend(missed.map(|why| (module, why)));
     }
+    find_directives(&mut resolver.table, source);
     resolver.table.barriers = barriers.into_iter().collect();
     resolver.table.code.sort_unstable_by_key(|row| row.0);
     resolver.table
+}
+
+/// Finds in the sources where the directives of Fortran's constructs begin.
+fn find_directives(table: &mut SymbolTable, source: &mut impl SymbolSource) {
+    let mut texts: FxHashMap<FileId, Option<String>> = FxHashMap::default();
+    for function in &mut table.functions {
+        let outlined = function.outlined.as_mut();
+        let Some((line, place)) = outlined
+            .and_then(|it| it.line.as_mut())
+            .zip(function.place.as_ref())
+        else {
+            continue;
+        };
+        let path = &table.files[place.file.0 as usize];
+        if !is_fortran(path) {
+            continue;
+        }
+        let text = texts
+            .entry(place.file)
+            .or_insert_with(|| source.source(path));
+        if let Some(text) = text {
+            *line = directives::first_line(text, *line);
+        }
+    }
+}
+
+fn is_fortran(path: &str) -> bool {
+    let end = path
+        .rsplit_once('.')
+        .map(|(_, end)| end.to_ascii_lowercase());
+    end.is_some_and(|end| end.starts_with('f') || end == "for")
 }
 
 /// The places of barriers of either kind, nothing being known of them.
