@@ -1,5 +1,7 @@
 //! How one column of numbers becomes bytes: LEB128 in planes, or Golomb-Rice.
 
+use std::cmp::Ordering;
+
 /// Golomb-Rice quotients from here on are written as a length and the plain value.
 const ESCAPE: u32 = 24;
 
@@ -52,11 +54,7 @@ fn rice_width(value: u64, low_bits: u32) -> u64 {
 /// Bits from the lowest of each byte up: `quotient` ones, a zero, the low bits; or [`ESCAPE`]
 /// ones, the value's width less one in six bits, the value.
 pub(super) fn push_rice(out: &mut Vec<u8>, values: &[u64], low_bits: u32) {
-    let mut bits = BitWriter {
-        out,
-        held: 0,
-        width: 0,
-    };
+    let mut bits = BitWriter::new(out);
     for &value in values {
         let quotient = value >> low_bits;
         if quotient < u64::from(ESCAPE) {
@@ -73,15 +71,24 @@ pub(super) fn push_rice(out: &mut Vec<u8>, values: &[u64], low_bits: u32) {
     bits.finish();
 }
 
-struct BitWriter<'a> {
+/// Bits from the lowest of each byte up.
+pub(super) struct BitWriter<'a> {
     out: &'a mut Vec<u8>,
     held: u64,
     width: u32,
 }
 
-impl BitWriter<'_> {
+impl<'a> BitWriter<'a> {
+    pub(super) fn new(out: &'a mut Vec<u8>) -> BitWriter<'a> {
+        BitWriter {
+            out,
+            held: 0,
+            width: 0,
+        }
+    }
+
     /// At most 32 bits; those above `width` are clear.
-    fn push(&mut self, bits: u64, width: u32) {
+    pub(super) fn push(&mut self, bits: u64, width: u32) {
         self.held |= bits << self.width;
         self.width += width;
         while self.width >= 8 {
@@ -91,7 +98,7 @@ impl BitWriter<'_> {
         }
     }
 
-    fn finish(self) {
+    pub(super) fn finish(self) {
         if self.width > 0 {
             self.out.push(self.held as u8);
         }
@@ -167,7 +174,7 @@ pub(super) fn take_rice(
     rows: usize,
     out: &mut Vec<u64>,
 ) -> Result<(), Corrupt> {
-    let mut bits = BitReader { bytes, at: 0 };
+    let mut bits = BitReader::new(bytes);
     out.reserve(rows);
     let low_mask = (1_u64 << low_bits) - 1;
     for _ in 0..rows {
@@ -184,25 +191,47 @@ pub(super) fn take_rice(
             let high = bits.take(width.saturating_sub(32));
             out.push(high << 32 | low);
         }
-        if bits.at > 8 * bytes.len() {
+        if bits.is_beyond() {
             return Err(Corrupt("a column holds too few bits for its rows"));
         }
     }
-    if bits.at.div_ceil(8) == bytes.len() {
-        Ok(())
-    } else {
-        Err(Corrupt("a column holds more bytes than its rows"))
-    }
+    bits.finish()
 }
 
-struct BitReader<'a> {
+/// Reads what a [`BitWriter`] wrote.
+pub(super) struct BitReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl BitReader<'_> {
+impl<'a> BitReader<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> BitReader<'a> {
+        BitReader { bytes, at: 0 }
+    }
+
+    /// Whether more bits were taken than there are.
+    #[inline]
+    pub(super) fn is_beyond(&self) -> bool {
+        self.at > 8 * self.bytes.len()
+    }
+
+    /// All bytes must have been taken, and no more.
+    pub(super) fn finish(&self) -> Result<(), Corrupt> {
+        match self.at.div_ceil(8).cmp(&self.bytes.len()) {
+            Ordering::Less => Err(Corrupt("a column holds more bytes than its rows")),
+            Ordering::Equal => Ok(()),
+            Ordering::Greater => Err(Corrupt("a column holds too few bits for its rows")),
+        }
+    }
+
+    #[inline]
+    pub(super) fn skip(&mut self, width: u32) {
+        self.at += width as usize;
+    }
+
     /// The next 57 bits or more; zeros beyond the end.
-    fn peek(&self) -> u64 {
+    #[inline]
+    pub(super) fn peek(&self) -> u64 {
         let from = self.bytes.get(self.at / 8..).unwrap_or(&[]);
         let word = match from.first_chunk::<8>() {
             Some(word) => *word,
@@ -216,7 +245,8 @@ impl BitReader<'_> {
     }
 
     /// At most 32 bits.
-    fn take(&mut self, width: u32) -> u64 {
+    #[inline]
+    pub(super) fn take(&mut self, width: u32) -> u64 {
         let bits = self.peek() & ((1 << width) - 1);
         self.at += width as usize;
         bits

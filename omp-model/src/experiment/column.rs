@@ -1,8 +1,9 @@
-//! Columns of whole numbers, each stored in the shortest of four ways.
+//! Columns of whole numbers, each stored in the shortest of five ways.
 //!
 //! A column is written by itself, since its neighbours' statistics would spoil its own: constant,
-//! Golomb-Rice with an escape (noise around a mean: times), bytes of LEB128 in planes (all first
-//! bytes, then all second bytes …), or those planes packed by zstd (what repeats: stacks, tags).
+//! Golomb-Rice with an escape (noise around a mean), codes of the numbers' sizes (smooth
+//! distributions of other shapes: times, stacks), bytes of LEB128 in planes (all first bytes, then
+//! all second bytes …), or those planes packed by zstd (what repeats: CPUs, tags).
 //!
 //! The first column of every set of rows is *dense*: it takes at least one bit a row, so a
 //! reader can hold any count of rows against the bytes that claim to hold them.
@@ -11,6 +12,7 @@ use std::io;
 
 use zstd::bulk::{Compressor, Decompressor};
 
+use super::classes::{Code, Table};
 use super::coding::{
     Corrupt, MAX_LOW_BITS, best_rice, push_leb, push_planes, push_rice, take_planes, take_rice,
 };
@@ -27,6 +29,7 @@ const CONSTANT: u8 = 0;
 const RICE: u8 = 1;
 const PLANES: u8 = 2;
 const PACKED: u8 = 3;
+const CODED: u8 = 4;
 
 /// The zstd level of columns and text.
 const LEVEL: i32 = 3;
@@ -126,7 +129,17 @@ impl Encoder {
         let packed = self.pack(&planes)
             && self.packed.len() < rice_bytes
             && (!dense || 8 * self.packed.len() >= values.len());
-        if packed {
+        let shortest = match packed {
+            true => self.packed.len(),
+            false => rice_bytes.min(planes.len()),
+        };
+        if let Some(code) = worth_coding(values, shortest) {
+            let [_, bytes] = code.bytes();
+            self.out.push(CODED);
+            code.push_lengths(&mut self.out);
+            push_leb(&mut self.out, bytes as u64);
+            code.push(&mut self.out, values);
+        } else if packed {
             self.out.push(PACKED);
             push_leb(&mut self.out, planes.len() as u64);
             push_leb(&mut self.out, self.packed.len() as u64);
@@ -158,11 +171,22 @@ impl Encoder {
     }
 }
 
+/// The code of these values, where it makes them shorter by what its tables cost a reader.
+fn worth_coding(values: &[u64], otherwise: usize) -> Option<Code> {
+    if otherwise < WORTH_PACKING {
+        return None;
+    }
+    let code = Code::of(values);
+    let bytes: usize = code.bytes().iter().sum();
+    (bytes + bytes / 64 < otherwise).then_some(code)
+}
+
 /// What decoding keeps between frames: the zstd context and its buffers.
 pub(super) struct Scratch {
     zstd: Decompressor<'static>,
     raw: Vec<u8>,
     open: Vec<u32>,
+    codes: Table,
     /// Of the samples.
     pub(super) samples: Columns,
     rows: Vec<Sample>,
@@ -174,6 +198,7 @@ impl Scratch {
             zstd: Decompressor::new().expect("zstd refuses a context only when memory is out"),
             raw: Vec::new(),
             open: Vec::new(),
+            codes: Table::default(),
             samples: Columns::default(),
             rows: Vec::new(),
         }
@@ -287,10 +312,18 @@ impl<'a, 's> Decoder<'a, 's> {
             PACKED => {
                 self.length()?;
             }
+            CODED => {
+                self.lengths_of_codes()?;
+            }
             _ => return Err(Corrupt("an unknown way of storing a column")),
         }
         let length = self.length()?;
         self.bytes(length).map(|_| ())
+    }
+
+    fn lengths_of_codes(&mut self) -> Result<(usize, &'a [u8]), Corrupt> {
+        let classes = usize::from(self.byte()?);
+        Ok((classes, self.bytes(classes.div_ceil(2))?))
     }
 
     /// A column written by [`Encoder::column`]; `out` holds just its values afterwards.
@@ -326,6 +359,16 @@ impl<'a, 's> Decoder<'a, 's> {
                 self.scratch.unpack(packed, raw_length)?;
                 let Scratch { raw, open, .. } = &mut *self.scratch;
                 take_planes(raw, rows, open, out)
+            }
+            CODED => {
+                let (classes, lengths) = self.lengths_of_codes()?;
+                let length = self.length()?;
+                let bytes = self.bytes(length)?;
+                if rows > 8 * length {
+                    return Err(Corrupt("a column of bits cannot hold its rows"));
+                }
+                self.scratch.codes.fill(classes, lengths)?;
+                self.scratch.codes.take(bytes, rows, out)
             }
             _ => Err(Corrupt("an unknown way of storing a column")),
         }

@@ -27,8 +27,9 @@ impl Track {
         self.pace = pace;
     }
 
+    /// What the last number and the pace say.
     #[inline]
-    fn expected(&self, ticks: u64) -> u64 {
+    pub(super) fn expected(&self, ticks: u64) -> u64 {
         let since = ticks.wrapping_sub(self.last.1) as i64;
         let more = since.wrapping_mul(self.pace as i64) >> FRACTION;
         self.last.0.wrapping_add(more as u64)
@@ -40,25 +41,25 @@ impl Track {
         self.first.get_or_insert(self.last);
     }
 
-    /// A number as it is stored; none, 0, is 0.
+    /// A number as it is stored where such a one is expected; none, 0, is 0.
     #[inline]
-    pub(super) fn store(&mut self, number: u64, ticks: u64) -> u64 {
+    pub(super) fn store(&mut self, number: u64, ticks: u64, expected: u64) -> u64 {
         if number == 0 {
             return 0;
         }
-        let stored = zigzag(number.wrapping_sub(self.expected(ticks)) as i64);
+        let stored = zigzag(number.wrapping_sub(expected) as i64);
         self.note(number, ticks);
         stored.wrapping_add(1)
     }
 
     /// The number that is stored so. The last of all that 64 bits can hold comes back as none.
     #[inline]
-    pub(super) fn load(&mut self, stored: u64, ticks: u64) -> u64 {
+    pub(super) fn load(&mut self, stored: u64, ticks: u64, expected: u64) -> u64 {
         if stored == 0 {
             return 0;
         }
         let more = unzigzag(stored.wrapping_sub(1)) as u64;
-        let number = self.expected(ticks).wrapping_add(more);
+        let number = expected.wrapping_add(more);
         self.note(number, ticks);
         number
     }
@@ -95,7 +96,7 @@ mod tests {
         track.turn(pace(numbers.iter().copied(), &mut Vec::new()));
         let stored = numbers
             .iter()
-            .map(|&(number, ticks)| track.store(number, ticks));
+            .map(|&(number, ticks)| track.store(number, ticks, track.expected(ticks)));
         stored.collect()
     }
 
@@ -121,11 +122,12 @@ mod tests {
                 for &(number, ticks) in &rows {
                     there.turn(pace);
                     back.turn(pace);
-                    let stored = there.store(number, ticks);
+                    let stored = there.store(number, ticks, there.expected(ticks));
                     // A difference of -2^63, which no count of instances has, has no room beside
                     // none.
                     if number == 0 || stored != 0 {
-                        assert_eq!(back.load(stored, ticks), number);
+                        let expected = back.expected(ticks);
+                        assert_eq!(back.load(stored, ticks, expected), number);
                     } else {
                         back.note(number, ticks);
                     }

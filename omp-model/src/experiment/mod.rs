@@ -9,17 +9,20 @@
 //! table's rows always come before the rows that point to them, so what stands before the cut
 //! is a smaller recording and not a broken one. The header is in `records` as well.
 //!
-//! A frame holds rows of one kind as columns; each column is stored in the shortest of four ways
+//! A frame holds rows of one kind as columns; each column is stored in the shortest of five ways
 //! (see `column`). The reader takes nothing on trust: checksums, counts, lengths and every
 //! reference between rows are checked while opening; the first frame that fails ends the reading
 //! with a [`Warning`]. Samples, by far the most of a recording, stay in the file: opening checks
 //! their checksums and what time they begin at, and they are unpacked, and checked as strictly,
 //! whenever they are gone through.
 
+mod classes;
 mod coding;
 mod column;
 mod frame;
 mod instances;
+mod laps;
+mod packing;
 mod ran;
 mod reader;
 mod rows;

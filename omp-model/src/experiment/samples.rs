@@ -3,15 +3,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use super::TICK;
-use super::coding::{Corrupt, unzigzag, zigzag};
+use super::coding::{Corrupt, unzigzag};
 use super::column::{Decoder, Encoder, MAX_ROWS, Scratch};
-use super::instances::{Track, pace};
+use super::instances::Track;
+use super::laps::Laps;
+use super::packing::encode;
 use super::rows::{Known, ticks};
 use super::store::Store;
-use super::uses::{Use, Uses, kind_of};
+use super::uses::{Uses, kind_of};
 use crate::ids::{Nanos, StackId, ThreadId};
 use crate::rows::{Sample, SampleKind, Within};
 
@@ -240,6 +240,7 @@ impl Iterator for Iter<'_> {
 pub(super) struct Columns {
     numbers: [Vec<u64>; 7],
     seen: Vec<Seen>,
+    laps: Laps,
 }
 
 /// A stack of a frame, while that is being unpacked.
@@ -253,129 +254,17 @@ struct Seen {
 }
 
 /// One thread's samples within a frame.
-struct Run {
-    thread: u32,
-    rows: u64,
+pub(super) struct Run {
+    pub(super) thread: u32,
+    pub(super) rows: u64,
     /// Of the first sample, in ticks.
-    first: u64,
+    pub(super) first: u64,
     /// What the time between samples is near to, in ticks.
-    period: u64,
+    pub(super) period: u64,
     /// Of the numbers of regions and of tasks.
-    paces: [u64; 2],
-}
-
-/// Appends at most [`MAX_ROWS`] samples.
-///
-/// Stacks are stored as places in the list of those that the frame shows. A stack mostly goes with
-/// one state: a tag is stored as its difference to the last one that was seen with the same stack
-/// in this frame, else to that which the stack was `first` seen with, else to the one before; so
-/// are kinds. Numbers of instances are stored as [`Track`] says.
-pub(super) fn encode(
-    encoder: &mut Encoder,
-    samples: &[Sample],
-    first: &dyn Fn(StackId) -> Option<Use>,
-) {
-    let mut order: Vec<&Sample> = samples.iter().collect();
-    order.sort_by_key(|sample| sample.thread);
-    let ticks = |sample: &Sample| ticks(sample.time);
-    let mut runs: Vec<Run> = Vec::new();
-    let mut noise = Vec::with_capacity(order.len());
-    let mut steps = Vec::new();
-    let (mut regions, mut tasks) = (Vec::new(), Vec::new());
-    let (mut region, mut task) = (Track::default(), Track::default());
-    for run in order.chunk_by(|one, other| one.thread == other.thread) {
-        steps.clear();
-        let pairs = run.windows(2);
-        steps.extend(pairs.map(|pair| ticks(pair[1]).wrapping_sub(ticks(pair[0]))));
-        let middle = steps.len() / 2;
-        let mut sorted = steps.clone();
-        let period = match sorted.is_empty() {
-            true => 0,
-            false => *sorted.select_nth_unstable(middle).1,
-        };
-        noise.push(0);
-        noise.extend(
-            steps
-                .iter()
-                .map(|step| zigzag(step.wrapping_sub(period) as i64)),
-        );
-        let of = |number: fn(&Within) -> u64| {
-            run.iter()
-                .map(move |sample| (number(&sample.within), ticks(sample)))
-        };
-        let paces = [
-            pace(of(|within| within.region), &mut steps),
-            pace(of(|within| within.task), &mut steps),
-        ];
-        region.turn(paces[0]);
-        task.turn(paces[1]);
-        for sample in run {
-            regions.push(region.store(sample.within.region, ticks(sample)));
-            tasks.push(task.store(sample.within.task, ticks(sample)));
-        }
-        runs.push(Run {
-            thread: run[0].thread.0,
-            rows: run.len() as u64,
-            first: ticks(run[0]),
-            period,
-            paces,
-        });
-    }
-    encoder.number(order.len() as u64);
-    encoder.number(TICK.0);
-    encoder.dense(&noise);
-    encode_runs(encoder, &runs);
-    let mut stacks: Vec<u32> = order.iter().map(|sample| sample.stack.0).collect();
-    stacks.sort_unstable();
-    stacks.dedup();
-    let mut last = 0;
-    encoder.number(stacks.len() as u64);
-    encoder.table(stacks.iter().map(|&stack| {
-        let step = stack - last;
-        last = stack;
-        [u64::from(step)]
-    }));
-    let mut column = noise;
-    let mut put = |number: &mut dyn FnMut(&Sample) -> u64| {
-        column.clear();
-        column.extend(order.iter().map(|sample| number(sample)));
-        encoder.column(&column);
-    };
-    put(&mut |sample| stacks.partition_point(|&stack| stack < sample.stack.0) as u64);
-    let mut tags: FxHashMap<StackId, u32> = FxHashMap::default();
-    let mut before = 0;
-    put(&mut |sample| {
-        let tag = sample.tag.0;
-        let seen = tags.insert(sample.stack, tag);
-        let seen = seen.or_else(|| first(sample.stack).map(|first| first.tag.0));
-        let expected = seen.unwrap_or(before);
-        before = tag;
-        zigzag(i64::from(tag) - i64::from(expected))
-    });
-    put(&mut |sample| u64::from(sample.cpu));
-    put(&mut |sample| {
-        let usual = first(sample.stack).map_or(SampleKind::User, |first| first.kind);
-        sample.kind as u64 ^ usual as u64
-    });
-    encoder.column(&regions);
-    encoder.column(&tasks);
-}
-
-fn encode_runs(encoder: &mut Encoder, runs: &[Run]) {
-    let (mut thread, mut first) = (0, 0);
-    encoder.number(runs.len() as u64);
-    encoder.table(runs.iter().map(|run| {
-        let stored = [
-            zigzag(i64::from(run.thread) - thread),
-            run.rows,
-            zigzag(run.first.wrapping_sub(first) as i64),
-            run.period,
-            run.paces[0],
-            run.paces[1],
-        ];
-        (thread, first) = (i64::from(run.thread), run.first);
-        stored
-    }));
+    pub(super) paces: [u64; 2],
+    /// Of the frame's stacks those that no thread before showed.
+    pub(super) own: u64,
 }
 
 fn decode_runs(
@@ -386,7 +275,7 @@ fn decode_runs(
     let count = decoder.rows()?;
     let mut runs = Vec::with_capacity(count);
     let (mut thread, mut first, mut total) = (0_u64, 0_u64, 0_u64);
-    for [thread_step, run_rows, first_step, period, region, task] in decoder.table(count)? {
+    for [thread_step, run_rows, first_step, period, region, task, own] in decoder.table(count)? {
         thread = thread.wrapping_add(unzigzag(thread_step) as u64);
         first = first.wrapping_add(unzigzag(first_step) as u64);
         total = total.saturating_add(run_rows);
@@ -396,6 +285,7 @@ fn decode_runs(
             first,
             period,
             paces: [region, task],
+            own,
         });
     }
     if total != rows as u64 {
@@ -452,6 +342,7 @@ fn decode_into(
     Columns {
         numbers: [noise, stacks, tags, cpus, kinds, regions, tasks],
         seen,
+        laps,
     }: &mut Columns,
     out: &mut Vec<Sample>,
 ) -> Result<(), Corrupt> {
@@ -459,8 +350,12 @@ fn decode_into(
     let tick = decoder.number()?;
     decoder.dense(rows, noise)?;
     let runs = decode_runs(decoder, known, rows)?;
-    decode_stacks(decoder, (known, uses), seen)?;
-    for column in [&mut *stacks, tags, cpus, kinds, regions, tasks] {
+    decode_stacks(decoder, (known, uses), &runs, seen)?;
+    for column in [&mut *stacks, tags, cpus, kinds] {
+        decoder.column(rows, column)?;
+    }
+    laps.begin(decoder.number()?);
+    for column in [&mut *regions, tasks] {
         decoder.column(rows, column)?;
     }
     decoder.finish()?;
@@ -470,6 +365,8 @@ fn decode_into(
     let instances = regions.iter().zip(&*tasks);
     let mut numbers = noise.iter().zip(others.zip(instances));
     let (mut region, mut task) = (Track::default(), Track::default());
+    let listed = seen.len() as u64;
+    let mut base = 0_u64;
     for run in runs {
         // The first sample's noise is 0: it stands one period after this.
         let mut ticks = run.first.wrapping_sub(run.period);
@@ -477,7 +374,12 @@ fn decode_into(
         task.turn(run.paces[1]);
         let rows = numbers.by_ref().take(run.rows as usize);
         for (&noise, (((&stack, &tag), (&cpu, &kind)), (&of_region, &of_task))) in rows {
-            let seen = usize::try_from(stack).ok().and_then(|at| seen.get_mut(at));
+            // The list's end is followed by its beginning.
+            let place = match stack < listed - base {
+                true => base + stack,
+                false => stack.wrapping_sub(listed - base),
+            };
+            let seen = usize::try_from(place).ok().and_then(|at| seen.get_mut(at));
             let seen = seen.ok_or(Corrupt("a stack that is not in its frame's list"))?;
             let expected = seen.tag.unwrap_or(tag_before);
             let tag = known.tag(u64::from(expected).wrapping_add(unzigzag(tag) as u64))?;
@@ -486,6 +388,12 @@ fn decode_into(
             ticks = ticks
                 .wrapping_add(run.period)
                 .wrapping_add(unzigzag(noise) as u64);
+            let task = task.load(of_task, ticks, task.expected(ticks));
+            let expected = laps.nearest(tag.0, region.expected(ticks));
+            let region = region.load(of_region, ticks, expected);
+            if region != 0 {
+                laps.note(tag.0, region);
+            }
             out.push(Sample {
                 time: Nanos(ticks.checked_mul(tick).ok_or(TOO_LATE)?),
                 thread: ThreadId(run.thread),
@@ -493,34 +401,42 @@ fn decode_into(
                 kind: kind_of(kind ^ seen.kind as u64)?,
                 stack: seen.stack,
                 tag,
-                within: Within {
-                    region: region.load(of_region, ticks),
-                    task: task.load(of_task, ticks),
-                },
+                within: Within { region, task },
             });
         }
+        base += run.own;
     }
     Ok(())
 }
 
-/// The stacks that a frame shows, and what they were first seen with.
+/// The stacks that a frame shows, thread by thread, and what they were first seen with.
 fn decode_stacks(
     decoder: &mut Decoder<'_, '_>,
     (known, uses): (&Known, &Uses),
+    runs: &[Run],
     seen: &mut Vec<Seen>,
 ) -> Result<(), Corrupt> {
     seen.clear();
     let count = decoder.rows()?;
-    let mut stack = 0_u64;
-    for [step] in decoder.table(count)? {
-        stack = stack.wrapping_add(step);
-        let stack = known.stack(stack)?;
-        let first = uses.of(stack);
-        seen.push(Seen {
-            stack,
-            tag: first.map(|first| first.tag.0),
-            kind: first.map_or(SampleKind::User, |first| first.kind),
-        });
+    let own = runs
+        .iter()
+        .try_fold(0_u64, |sum, run| sum.checked_add(run.own));
+    if own != Some(count as u64) {
+        return Err(Corrupt("the threads' stacks do not add up"));
+    }
+    let mut steps = decoder.table(count)?;
+    for run in runs {
+        let mut stack = 0_u64;
+        for [step] in steps.by_ref().take(run.own as usize) {
+            stack = stack.wrapping_add(step);
+            let stack = known.stack(stack)?;
+            let first = uses.of(stack);
+            seen.push(Seen {
+                stack,
+                tag: first.map(|first| first.tag.0),
+                kind: first.map_or(SampleKind::User, |first| first.kind),
+            });
+        }
     }
     Ok(())
 }

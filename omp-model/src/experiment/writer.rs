@@ -10,7 +10,7 @@ use super::column::{Encoder, MAX_ROWS};
 use super::frame::{self, Kind};
 use super::rows::{self, Known, Row, ThreadRow};
 use super::uses::{FirstUses, Uses};
-use super::{Batch, ExperimentError, HEADER, RECORDS, samples, symbols, text_rows};
+use super::{Batch, ExperimentError, HEADER, RECORDS, packing, symbols, text_rows};
 use crate::code::CodeFact;
 use crate::header::{FORMAT_VERSION, Header};
 use crate::rows::Sample;
@@ -174,7 +174,7 @@ impl Writer {
         for chunk in all.chunks(MAX_ROWS) {
             let uses = &self.written.uses;
             let usual = |stack| first.of(stack).or_else(|| uses.of(stack));
-            samples::encode(&mut self.encoder, chunk, &usual);
+            packing::encode(&mut self.encoder, chunk, &usual);
             self.push_payload(Kind::Samples);
         }
         Ok(())
