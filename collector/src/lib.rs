@@ -36,6 +36,7 @@ pub mod perf;
 pub mod processes;
 pub mod progress;
 pub mod record;
+mod rhythm;
 pub mod runtimes;
 pub mod stacks;
 pub mod sys;

@@ -412,6 +412,11 @@ impl Merge {
         }
     }
 
+    /// How many samples [`Merge::take_samples_out`] would give.
+    pub fn samples_waiting(&self) -> usize {
+        self.tagged.len()
+    }
+
     /// The samples tagged since the last call.
     ///
     /// What other samples have shown meanwhile completes their stacks.

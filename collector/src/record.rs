@@ -21,31 +21,9 @@ use crate::perf::open::Rings;
 use crate::perf::plan::{Plan, Situation};
 use crate::processes::{Libraries, Processes};
 use crate::progress::Watched;
+use crate::rhythm::{HASTE, flush_after, wait_after};
 use crate::sys::{self, Ended, Signals};
 use crate::{experiment, facts, library};
-
-/// How long a round may be away. Rarer rounds cost less: each finds its code and tables cold.
-const ROUND: Duration = Duration::from_millis(50);
-/// The next round at the soonest.
-const HASTE: Duration = Duration::from_millis(5);
-/// So many OpenMP records may wait in a ring, a quarter of what it holds, before rounds come
-/// sooner.
-const WAITING: u32 = 1 << 14;
-
-/// The next round where stacks were deeper than what was copied of them: their outer frames are
-/// read in the thread's own memory, which does not stay as it was for long.
-const DEEP: Duration = Duration::from_millis(10);
-
-/// When the next round comes: sooner the more records waited in this one, where stacks were too
-/// deep, and in a program that may end soon because it is young.
-fn wait_after(records: usize, deep: bool, age: Duration) -> Duration {
-    let share = WAITING as f64 / (records as f64).max(WAITING.into());
-    let longest = if deep { DEEP } else { ROUND };
-    longest.min(ROUND.mul_f64(share)).min(age / 4).max(HASTE)
-}
-
-/// How often what was recorded goes to the experiment: what is lost if collect is killed.
-const FLUSH: Duration = Duration::from_millis(500);
 
 /// How often the header goes there: it is a kilobyte.
 const HEADER: Duration = Duration::from_secs(10);
@@ -282,7 +260,8 @@ impl Session {
             let records = self.merge.round(rings);
             let deep = deep < self.merge.deep_stacks();
             wait = wait_after(records, deep, begun.elapsed());
-            if self.flushed.elapsed() >= FLUSH {
+            let waiting = self.merge.samples_waiting();
+            if self.flushed.elapsed() >= flush_after(waiting, begun.elapsed()) {
                 self.flush(None);
                 self.refresh_header(rings);
             }
@@ -452,29 +431,5 @@ impl Session {
             sys::own_cpu_seconds() - recording_cpu
         );
         notes.iter().for_each(|note| eprintln!("collect: {note}"));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rounds_come_sooner_the_more_records_wait() {
-        let old = Duration::from_secs(9);
-        let wait = |records| wait_after(records, false, old).as_micros();
-        assert_eq!((wait(0), wait(WAITING as usize)), (50_000, 50_000));
-        assert_eq!(wait(4 * WAITING as usize), 12_500);
-        assert_eq!(wait(1000 * WAITING as usize), 5_000);
-    }
-
-    #[test]
-    fn rounds_come_sooner_for_deep_stacks_and_young_programs() {
-        let wait = |deep, age| wait_after(0, deep, Duration::from_millis(age)).as_millis();
-        assert_eq!((wait(true, 9000), wait(true, 0)), (10, 5));
-        assert_eq!(
-            (wait(false, 0), wait(false, 80), wait(false, 300)),
-            (5, 20, 50)
-        );
     }
 }
