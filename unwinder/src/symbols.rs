@@ -6,7 +6,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use object::{Object, ObjectSection, ObjectSegment, ReadRef};
+use object::elf::SHF_EXECINSTR;
+use object::{Object, ObjectSection, ObjectSegment, ReadRef, SectionFlags};
 
 use crate::build_id::BuildId;
 use crate::debugfile::{self, DEBUG_ROOT, Links, SymbolsMiss};
@@ -346,10 +347,25 @@ fn packed_table<'data, R: ReadRef<'data>>(
     table
 }
 
+/// The sections of code. A symbol without a size ends with its own: `_init` is not the stubs of the
+/// procedure linkage table behind it. Of a file without sections, the segments.
 fn code_ranges<'data, R: ReadRef<'data>>(elf: &Elf64<'data, R>) -> Vec<Range<u64>> {
+    let range = |start: u64, size: u64| start..start.saturating_add(size);
+    let is_code = |flags: SectionFlags| match flags {
+        SectionFlags::Elf { sh_flags, .. } => sh_flags.contains(SHF_EXECINSTR),
+        _ => false,
+    };
+    let sections: Vec<_> = elf
+        .sections()
+        .filter(|section| is_code(section.flags()))
+        .map(|section| range(section.address(), section.size()))
+        .collect();
+    if !sections.is_empty() {
+        return sections;
+    }
     elf.segments()
         .filter(|segment| is_executable(segment.flags()))
-        .map(|segment| segment.address()..segment.address().saturating_add(segment.size()))
+        .map(|segment| range(segment.address(), segment.size()))
         .collect()
 }
 

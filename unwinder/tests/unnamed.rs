@@ -174,16 +174,18 @@ fn stubs_of_the_plt_are_named_by_what_they_lead_to() {
         let whole = build("gcc", "regions.c", words);
         let listed = stubs(&whole);
         assert!(listed.values().any(|name| name == "GOMP_parallel@plt"));
-        let symbols = open(&stripped(&whole));
-        for (&svma, name) in &listed {
-            for svma in [svma, svma + 6] {
-                let found = symbols.code(svma).expect("a stub");
-                assert_eq!(found.name, *name, "{svma:#x} {words}");
+        for file in [&stripped(&whole), &whole] {
+            let symbols = open(file);
+            for (&svma, name) in &listed {
+                for svma in [svma, svma + 6] {
+                    let found = symbols.code(svma).expect("a stub");
+                    assert_eq!(found.name, *name, "{svma:#x} {words} {}", file.display());
+                }
+                assert_eq!(symbols.code(svma).map(|stub| stub.start), Some(svma));
             }
-            assert_eq!(symbols.code(svma).map(|stub| stub.start), Some(svma));
+            let first = listed.keys().next().copied().expect("stubs");
+            let into_loader = symbols.code(first - 16).expect("the first stub");
+            assert_eq!((into_loader.start, into_loader.size), (first - 16, 16));
         }
-        let first = listed.keys().next().copied().expect("stubs");
-        let into_loader = symbols.code(first - 16).expect("the first stub");
-        assert_eq!((into_loader.start, into_loader.size), (first - 16, 16));
     }
 }

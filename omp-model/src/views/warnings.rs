@@ -13,6 +13,11 @@ use crate::rows::Sum;
 use crate::state::Presence;
 use crate::tables::{RuntimeKind, Tables, ThreadKind};
 
+/// What spinning took from others is told from this share of the thread time on. One hundredth goes
+/// whenever anything runs for a moment beside a program that has all CPUs, `collect` among it: no
+/// variable of the program's mends that.
+const CROWDED: f64 = 0.02;
+
 /// A waste that a variable mends.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Warning {
@@ -66,7 +71,7 @@ pub fn warnings(tables: &Tables, sums: &Sums, ran: &Ran, header: &Header) -> Vec
     let mut found = Vec::new();
     let cost = slices.values().map(|(spins, starves)| spins.min(*starves));
     let (seconds, spun_in_all) = (cost.sum(), slices.values().map(|slice| slice.0).sum());
-    if seconds > WORTH_TELLING * total {
+    if seconds > CROWDED * total {
         found.push(Warning::SpinsCrowded {
             seconds,
             spun: spun_in_all,
@@ -165,8 +170,8 @@ impl fmt::Display for Warning {
             } => write!(
                 f,
                 "threads with work to do had no CPU for {seconds:.3} s while others spun in waits \
-                 (for {spun:.3} s in all): set {variables}, or use no more threads than CPUs \
-                 (OMP_NUM_THREADS)"
+                 (for {spun:.3} s in all): set {variables}, or use no more threads than there are \
+                 CPUs free (OMP_NUM_THREADS)"
             ),
             Warning::SharedCpu {
                 cpu,
@@ -274,6 +279,15 @@ mod tests {
         };
         assert!((seconds - 0.3).abs() < 1e-9 && (spun - 1.4).abs() < 1e-9);
         assert!(variables.contains("GOMP_SPINCOUNT=0"));
+        // As much as a moment of another program's takes.
+        let little = [
+            sums[0],
+            sums[2],
+            sum(0, 1, (wait.0, Presence::Blocked), 160),
+            sums[1],
+        ];
+        let none = warnings(&tables, &packed(&little), &Ran::default(), &given(2, &[]));
+        assert_eq!(none, []);
         let asleep = [sum(0, 0, (wait.0, Presence::Blocked), 9), sums[1]];
         let none = warnings(&tables, &packed(&asleep), &Ran::default(), &given(2, &[]));
         assert_eq!(none, []);
