@@ -8,6 +8,7 @@
 
 use unwinder::Symbols;
 
+use crate::directives::{Directive, directive_at};
 use crate::ids::{ContextId, FrameId};
 use crate::state::State;
 use crate::symbols::SymbolTable;
@@ -138,106 +139,4 @@ fn stands_alone(symbols: &Symbols, address: u64, line: (&str, u32)) -> bool {
         }
     }
     true
-}
-
-/// What a line of source has of OpenMP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Directive {
-    Barrier,
-    Other,
-}
-
-/// The directive on a line, from 1, or on one that it continues or that continues it. C and C++
-/// continue a line by a backslash, Fortran by an ampersand.
-fn directive_at(text: &str, line: u32) -> Option<Directive> {
-    let lines: Vec<&str> = text.lines().map(str::trim).collect();
-    let continues = |line: &str| line.ends_with('\\') || line.ends_with('&');
-    let at = (line as usize)
-        .checked_sub(1)
-        .filter(|&at| at < lines.len())?;
-    let first = (0..at).rev().find(|&before| !continues(lines[before]));
-    let first = first.map_or(0, |before| before + 1);
-    let last = (at..lines.len()).find(|&at| !continues(lines[at]));
-    let whole = lines[first..=last.unwrap_or(lines.len() - 1)].join(" ");
-    directive(&whole.to_ascii_lowercase())
-}
-
-/// The directive in a whole line of lower case: `#pragma omp x`, `_Pragma("omp x")`,
-/// `[[omp::directive(x)]]`, `!$omp x`.
-fn directive(line: &str) -> Option<Directive> {
-    let is_word = |letter: char| letter.is_ascii_alphanumeric() || "_$".contains(letter);
-    let words: Vec<&str> = line
-        .split(|letter| !is_word(letter))
-        .filter(|word| !word.is_empty())
-        .collect();
-    let sentinel = |word: &str| matches!(word, "$omp" | "c$omp");
-    let mut found = None;
-    for (at, word) in words.iter().enumerate() {
-        let pragma = || {
-            matches!(
-                at.checked_sub(1).map(|at| words[at]),
-                Some("pragma" | "_pragma")
-            )
-        };
-        let attribute = || words.get(at + 1) == Some(&"directive");
-        if !(sentinel(word) || *word == "omp" && (pragma() || attribute())) {
-            continue;
-        }
-        let mut rest = words[at + 1..].iter();
-        let name = rest.find(|word| !sentinel(word) && **word != "directive");
-        if name == Some(&"barrier") {
-            return Some(Directive::Barrier);
-        }
-        found = Some(Directive::Other);
-    }
-    found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_directive_of_a_line_in_all_its_spellings() {
-        let barriers = [
-            "#pragma omp barrier",
-            "  # pragma  OMP   barrier // done",
-            "_Pragma(\"omp barrier\")",
-            "for (;;) { _Pragma( \"omp barrier\" ) }",
-            "[[omp::directive(barrier)]];",
-            "!$omp barrier",
-            "      !$OMP BARRIER",
-            "C$OMP BARRIER",
-            "*$omp barrier",
-        ];
-        for line in barriers {
-            assert_eq!(directive_at(line, 1), Some(Directive::Barrier), "{line}");
-        }
-        let others = [
-            "#pragma omp for // no barrier needed",
-            "#pragma omp single",
-            "!$omp end do",
-            "[[omp::directive(parallel for)]]",
-        ];
-        for line in others {
-            assert_eq!(directive_at(line, 1), Some(Directive::Other), "{line}");
-        }
-        for line in ["w(1);", "// an omp barrier", "BARRIER;", "#pragma once", ""] {
-            assert_eq!(directive_at(line, 1), None, "{line}");
-        }
-    }
-
-    #[test]
-    fn a_directive_may_be_continued() {
-        let c = "w(1);\n#pragma omp \\\n  barrier\nw(2);\n";
-        assert_eq!(directive_at(c, 1), None);
-        assert_eq!(directive_at(c, 2), Some(Directive::Barrier));
-        assert_eq!(directive_at(c, 3), Some(Directive::Barrier));
-        assert_eq!(directive_at(c, 4), None);
-        assert_eq!(directive_at(c, 5), None);
-        assert_eq!(directive_at(c, 0), None);
-        let fortran = "call w(1)\n!$omp &\n!$omp& barrier\ncall w(2)\n";
-        assert_eq!(directive_at(fortran, 3), Some(Directive::Barrier));
-        assert_eq!(directive_at(fortran, 4), None);
-    }
 }
