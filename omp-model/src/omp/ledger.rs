@@ -160,6 +160,13 @@ fn presence_of(key: u64) -> Presence {
     Presence::from_u8((key & 3) as u8).expect("keys are made from a presence")
 }
 
+/// The book of a thread that is born and not dead.
+#[inline]
+fn living(accounts: &mut [Account], thread: ThreadId) -> Option<&mut Account> {
+    let account = accounts.get_mut(thread.index())?;
+    (account.life == Life::Alive).then_some(account)
+}
+
 impl Ledger {
     /// A ledger that lists intervals, region instances and pieces of tasks from `least` on (1 ms
     /// is good for a timeline), and only longer ones while those would be too many.
@@ -245,12 +252,9 @@ impl Ledger {
         (tag, state): (TagId, State),
         within: Within,
     ) {
-        let Some(account) = self.accounts.get_mut(thread.index()) else {
+        let Some(account) = living(&mut self.accounts, thread) else {
             return;
         };
-        if account.life != Life::Alive {
-            return;
-        }
         let doing = Doing {
             useful: state == State::Work,
             answers: !state.is_wait() && !matches!(state, State::Idle | State::Unknown),
@@ -272,10 +276,10 @@ impl Ledger {
     /// with its own while it is at work, on a CPU or off.
     #[inline]
     pub(super) fn dependents(&mut self, thread: ThreadId, time: Nanos, dependents: u32) {
-        let Some(account) = self.accounts.get_mut(thread.index()) else {
+        let Some(account) = living(&mut self.accounts, thread) else {
             return;
         };
-        if account.life == Life::Alive && account.dependents != dependents {
+        if account.dependents != dependents {
             account.book(thread, time.0, &mut self.rows);
             account.dependents = dependents;
         }
@@ -325,10 +329,10 @@ impl Ledger {
     /// From `time` on the kernel has the thread there. Nothing happens to one that is not alive.
     #[inline]
     pub fn presence(&mut self, thread: ThreadId, time: Nanos, presence: Presence) {
-        let Some(account) = self.accounts.get_mut(thread.index()) else {
+        let Some(account) = living(&mut self.accounts, thread) else {
             return;
         };
-        if account.life != Life::Alive || presence as u8 == account.presence {
+        if presence as u8 == account.presence {
             return;
         }
         let doing = Doing {
@@ -357,12 +361,9 @@ impl Ledger {
         (start, end): (Nanos, Nanos),
         work: TeamWork,
     ) {
-        let Some(account) = self.accounts.get_mut(thread.index()) else {
+        let Some(account) = living(&mut self.accounts, thread) else {
             return;
         };
-        if account.life != Life::Alive {
-            return;
-        }
         // The slice of the instance is that of its end, which must be the one that is open.
         account.book(thread, end.0, &mut self.rows);
         let length = end.since(start);
@@ -390,12 +391,9 @@ impl Ledger {
 
     /// The thread completed a task.
     pub fn task(&mut self, thread: ThreadId, time: Nanos, task: TaskRun) {
-        let Some(account) = self.accounts.get_mut(thread.index()) else {
+        let Some(account) = living(&mut self.accounts, thread) else {
             return;
         };
-        if account.life != Life::Alive {
-            return;
-        }
         account.book(thread, time.0, &mut self.rows);
         let work = task.work.0;
         let tasks = account.tasks.at(u64::from(task.context.0));
