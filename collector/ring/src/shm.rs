@@ -153,7 +153,8 @@ pub(crate) fn tsc() -> u64 {
 #[inline(always)]
 pub(crate) fn prefetch_to_write(word: &AtomicU64) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a hint, without effect on memory.
+    // SAFETY: a hint, without effect on memory. The one fault that manuals give it is that of a LOCK
+    // prefix; the address is a live reference's.
     unsafe {
         core::arch::asm!("prefetchw [{}]", in(reg) word, options(nostack, preserves_flags));
     }

@@ -13,9 +13,12 @@ use crate::Outcome;
 /// the goal of its extra nanoseconds.
 type Construct = (&'static str, &'static str, Option<f64>);
 
+/// What the time of a record is told by.
+const LOCK: &str = "a lock's round trip: three records";
+
 /// On LLVM's runtime, by OMPT.
 const LLVM: [Construct; 10] = [
-    ("lock", "a lock's round trip: three records", Some(45.0)),
+    ("lock", LOCK, Some(45.0)),
     ("critical", "a critical section: three records", None),
     ("task", "an explicit task", Some(60.0)),
     ("taskwait", "a wait: two records", Some(30.0)),
@@ -122,7 +125,7 @@ fn beside_bare(
                 goal: goal.map(Goal::AtMost),
             };
             bench.add("events", &what, tool.name, with - bare)?;
-            if *words == LLVM[0].1 && tool == COLLECT {
+            if *words == LOCK && tool == COLLECT {
                 let record = Measure {
                     name: "time of a record, a third of a lock's",
                     unit: "ns",
