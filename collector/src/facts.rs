@@ -57,8 +57,8 @@ fn cpu_model() -> String {
         .unwrap_or_default()
 }
 
-/// What sampling came to.
-pub fn sampling(plan: &Plan, counts: &Counts) -> Sampling {
+/// What sampling came to; of all threads on CPUs, and stolen of that: nanoseconds.
+pub fn sampling(plan: &Plan, counts: &Counts, (on_cpu, stolen): (u64, u64)) -> Sampling {
     Sampling {
         event: plan
             .event
@@ -74,13 +74,14 @@ pub fn sampling(plan: &Plan, counts: &Counts) -> Sampling {
         switch_stacks: plan.switch_stacks,
         samples: counts.samples,
         switch_samples: counts.switch_samples,
-        cpu_ns: counts.cpu_ns,
+        cpu_ns: on_cpu - stolen,
+        stolen_ns: stolen,
     }
 }
 
 /// Brings the header's numbers up to date with the merge.
 pub fn update(header: &mut Header, plan: &Plan, merge: &Merge) {
-    header.sampling = sampling(plan, &merge.counts);
+    header.sampling = sampling(plan, &merge.counts, merge.on_cpu());
     let losses = &mut header.losses;
     losses.samples = merge.counts.lost_samples;
     losses.side_band = merge.counts.lost_side_band;

@@ -12,6 +12,7 @@
 //! | [`outer`], [`beyond`], [`deep`], [`joins`] | stacks deeper than the piece copied with their sample |
 //! | [`openmp`], [`clock`] | the program's records and their times |
 //! | [`merge`], [`heads`] | one stream by time |
+//! | [`on_cpu`] | time on CPUs, and what a hypervisor takes of it |
 //! | [`record`] | the recording from start to end |
 //! | [`facts`] | the header |
 //! | [`sys`] | system calls |
@@ -30,6 +31,7 @@ pub mod launch;
 pub mod library;
 pub mod merge;
 pub mod objects;
+pub mod on_cpu;
 pub mod openmp;
 pub mod outer;
 pub mod perf;

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use omp_model::header::Runtime;
-use omp_model::ids::{Nanos, ThreadId};
+use omp_model::ids::{Nanos, ProcessId, ThreadId};
 use omp_model::omp::{Ledger, Machine, Rows};
 use omp_model::rows::{LONG, Sample, SampleKind, Within};
 use omp_model::state::Presence;
@@ -17,12 +17,13 @@ use omp_model::tables::{Cut, Tables};
 
 use crate::deep::{Completed, DeepStacks};
 use crate::heads::{Head, Heads};
+use crate::on_cpu::OnCpu;
 use crate::openmp::OpenMp;
 use crate::perf::open::{Ring, Rings};
 use crate::perf::parse::{self, FromSamples, FromSideBand, SideRecord};
 use crate::processes::Processes;
 use crate::stacks::{Endings, Stacks};
-use crate::{clock, facts};
+use crate::{clock, facts, sys};
 
 /// Between a record's time and its being in its ring pass some microseconds, unless its thread
 /// is interrupted just there. Such a record comes late and is counted.
@@ -51,8 +52,6 @@ pub struct Counts {
     pub remembered: u64,
     /// Cut stacks that a fork point completed.
     pub joined: u64,
-    /// CPU time of all threads, in nanoseconds.
-    pub cpu_ns: u64,
 }
 
 impl Counts {
@@ -99,8 +98,9 @@ pub struct Merge {
     waiting: Vec<VecDeque<Sample>>,
     /// By thread: a stack at switch-out that waits for its switch record to say why.
     leaving: Vec<Option<Sample>>,
-    /// By thread: since when it is on a CPU.
-    running: Vec<Option<u64>>,
+    on_cpu: OnCpu,
+    /// What hypervisors had taken before.
+    steal: u64,
     merged_to: u64,
     heads: Heads,
     tagged: Vec<Sample>,
@@ -124,7 +124,8 @@ impl Merge {
             events: VecDeque::new(),
             waiting: Vec::new(),
             leaving: Vec::new(),
-            running: Vec::new(),
+            on_cpu: OnCpu::default(),
+            steal: sys::steal(),
             merged_to: 0,
             heads: Heads::default(),
             tagged: Vec::new(),
@@ -155,6 +156,7 @@ impl Merge {
     fn round_until(&mut self, rings: &mut Rings, until: u64) -> usize {
         let cutoff = until.saturating_sub(self.start);
         self.openmp.tie_clocks();
+        let cpu_times = self.processes.cpu_times();
         self.take_side_band(&mut rings.side_band, cutoff);
         let clocks = rings.samples.len();
         self.waiting
@@ -170,6 +172,9 @@ impl Merge {
         if until != u64::MAX {
             // Also where nothing happened: running intervals can be booked up to here.
             self.on_time(cutoff);
+            for (process, cpu_time) in cpu_times {
+                self.on_cpu.heard(process, cutoff, cpu_time);
+            }
         }
         self.openmp.recycle(&self.processes);
         // While their processes live: later the mappings are forgotten.
@@ -392,18 +397,10 @@ impl Merge {
         }
         // A wait is where its event says, whatever it was seen at.
         let is_placed_by_stack = leaves.is_some_and(|tag| !tag.state.is_wait());
-        if self.running.len() <= index {
-            self.running.resize(index + 1, None);
-        }
-        let running = &mut self.running[index];
+        let who = (self.processes.process_of(event.thread), event.thread);
         match event.what {
-            What::Birth(Presence::Running) | What::SwitchIn => {
-                running.get_or_insert(now);
-            }
-            _ => {
-                let since = running.take();
-                self.counts.cpu_ns += since.map_or(0, |since| now.saturating_sub(since));
-            }
+            What::Birth(Presence::Running) | What::SwitchIn => self.on_cpu.comes(who, now),
+            _ => self.on_cpu.leaves(who, now),
         }
         self.machine
             .apply(&mut self.tables, &mut self.ledger, event);
@@ -437,16 +434,31 @@ impl Merge {
             Some(end) => self.ledger.finish(end),
             None => self.ledger.advance(Nanos(self.merged_to)),
         }
-        self.ledger.take()
+        let mut rows = self.ledger.take();
+        // Without a hypervisor clocks differ, by parts in a million.
+        if self.on_cpu.is_short() && sys::steal() > self.steal {
+            let processes = &self.processes;
+            self.on_cpu
+                .share(&mut rows.sums, |thread| processes.process_of(thread));
+        }
+        rows
     }
 
     /// Ends the recording: threads that still run have done so until now.
     pub fn close(&mut self, end: Nanos) {
-        for since in self.running.drain(..).flatten() {
-            self.counts.cpu_ns += end.0.saturating_sub(since);
-        }
+        self.on_cpu.close(end.0);
         // Their switch records were lost, or came after the end.
         self.tagged.extend(self.leaving.drain(..).flatten());
+    }
+
+    /// The first process has ended, after so many nanoseconds of CPU time by the kernel's account.
+    pub fn ended(&mut self, cpu_time: u64) {
+        self.on_cpu.last_heard(ProcessId(0), cpu_time);
+    }
+
+    /// Nanoseconds of all threads on CPUs, and what a hypervisor took of them.
+    pub fn on_cpu(&self) -> (u64, u64) {
+        self.on_cpu.total()
     }
 
     /// How far the merge has come, in nanoseconds since the start.

@@ -105,7 +105,7 @@ fn a_stack_at_switch_out_waits_for_the_reason() {
     assert_eq!(merge.take_samples_out()[0].kind, SampleKind::Preempted);
     merge.merge(u64::MAX);
     assert_eq!(merge.take_samples_out()[0].kind, SampleKind::Blocked);
-    assert_eq!(merge.counts.cpu_ns, 20 + 6);
+    assert_eq!(merge.on_cpu(), (20 + 6, 0));
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn lifetimes_are_booked_by_where_the_kernel_had_the_thread() {
     assert_eq!(booked(1, Presence::Running), 150);
     assert_eq!(booked(1, Presence::Blocked), 400);
     assert_eq!(merge.tables.threads[1].death, Some(Nanos(800)));
-    assert_eq!(merge.counts.cpu_ns, 900 + 150);
+    assert_eq!(merge.on_cpu(), (900 + 150, 0));
 }
 
 #[test]

@@ -18,6 +18,7 @@ use crate::objects::Known;
 pub use crate::objects::Libraries;
 use crate::perf::parse::{Mapping, Side, SideRecord};
 use crate::runtimes::Runtime;
+use crate::sys;
 
 /// The program image of one process between two `exec`s.
 #[derive(Clone, Default)]
@@ -294,6 +295,20 @@ impl Processes {
     /// Whether a thread is alive as far as the side band was applied.
     pub fn is_alive(&self, thread: ThreadId) -> bool {
         self.alive.get(thread.index()).copied().unwrap_or(false)
+    }
+
+    /// The process of a thread.
+    pub fn process_of(&self, thread: ThreadId) -> ProcessId {
+        self.process_of[thread.index()]
+    }
+
+    /// The CPU time of each living process by the kernel's account, in nanoseconds.
+    pub fn cpu_times(&self) -> Vec<(ProcessId, u64)> {
+        let all = (0..).map(ProcessId).zip(&self.processes);
+        let living = all.filter(|(_, process)| !process.threads.is_empty());
+        living
+            .filter_map(|(id, process)| Some((id, sys::cpu_time(process.pid)?)))
+            .collect()
     }
 
     /// Processes with a living thread, but for the first one.

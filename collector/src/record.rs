@@ -96,7 +96,7 @@ pub fn record(request: &Request) -> Result<i32, RecordError> {
     let start = clock::raw_now();
     let mut header = facts::header(request, &environment, start);
     header.notes = rings.notes.clone();
-    header.sampling = facts::sampling(&rings.plan, &Default::default());
+    header.sampling = facts::sampling(&rings.plan, &Default::default(), (0, 0));
     let (writer, made) = experiment::make(&request.target, &header).map_err(other)?;
     if request.verbose {
         eprintln!(
@@ -248,13 +248,15 @@ impl Session {
                     _ => {}
                 }
             }
-            let ended = if child_changed {
-                sys::try_wait(self.pid)?
-            } else {
-                None
-            };
-            if let Some(ended) = ended {
-                return Ok(ended);
+            if child_changed {
+                // Its last word, if it has ended: what is reaped is not accounted any more.
+                let cpu_time = sys::cpu_time(self.pid);
+                if let Some(ended) = sys::try_wait(self.pid)? {
+                    if let Some(cpu_time) = cpu_time {
+                        self.merge.ended(cpu_time);
+                    }
+                    return Ok(ended);
+                }
             }
             let deep = self.merge.deep_stacks();
             let records = self.merge.round(rings);

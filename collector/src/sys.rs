@@ -189,6 +189,30 @@ pub fn vdso() -> Option<Vec<u8>> {
     Some(bytes.to_vec())
 }
 
+/// CPU time of a process so far in nanoseconds, by all its threads, also ended ones; `None` of one
+/// that is gone. It leaves out what a hypervisor took.
+pub fn cpu_time(pid: i32) -> Option<u64> {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let mut clock = 0;
+    // SAFETY: both results have valid places.
+    let read = unsafe {
+        libc::clock_getcpuclockid(pid, &mut clock) == 0
+            && libc::clock_gettime(clock, &mut time) == 0
+    };
+    read.then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+/// How often a hypervisor has taken a CPU from this machine, by what the kernel has heard of it:
+/// `steal` in `/proc/stat`, in ticks of all CPUs.
+pub fn steal() -> u64 {
+    let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    let steal = stat.split_whitespace().nth(8);
+    steal.and_then(|ticks| ticks.parse().ok()).unwrap_or(0)
+}
+
 /// CPU time of this process so far, in seconds, user and system.
 pub fn own_cpu_seconds() -> f64 {
     // SAFETY: rusage is plain data, valid when zeroed; getrusage fills it.

@@ -71,6 +71,8 @@ pub struct Sampling {
     /// CPU time of all threads while they were recorded, in nanoseconds: with `samples` it
     /// gives the rate really achieved.
     pub cpu_ns: u64,
+    /// Time that a hypervisor took from threads on their CPUs, in nanoseconds; not in `cpu_ns`.
+    pub stolen_ns: u64,
 }
 
 /// An OpenMP runtime in the target.

@@ -103,17 +103,34 @@ pub enum Presence {
     Preempted = 1,
     /// Switched out waiting for something: asleep.
     Blocked = 2,
+    /// On a CPU by the guest's reckoning, which a hypervisor had taken away: right for a process, and
+    /// spread evenly over the time on CPUs of its threads in about a second.
+    Stolen = 3,
 }
 
 impl Presence {
+    /// All of them, by their numbers.
+    pub const ALL: [Presence; 4] = [
+        Presence::Running,
+        Presence::Preempted,
+        Presence::Blocked,
+        Presence::Stolen,
+    ];
+
     /// The presence of a stored number.
     pub const fn from_u8(number: u8) -> Option<Presence> {
         match number {
             0 => Some(Presence::Running),
             1 => Some(Presence::Preempted),
             2 => Some(Presence::Blocked),
+            3 => Some(Presence::Stolen),
             _ => None,
         }
+    }
+
+    /// Ready to run, and without a CPU: another thread or another machine had it.
+    pub const fn wants_cpu(self) -> bool {
+        matches!(self, Presence::Preempted | Presence::Stolen)
     }
 }
 

@@ -118,6 +118,7 @@ fn united_header(parts: &[(&Experiment, &SymbolTable)]) -> Header {
         all.sampling.samples += header.sampling.samples;
         all.sampling.switch_samples += header.sampling.switch_samples;
         all.sampling.cpu_ns += header.sampling.cpu_ns;
+        all.sampling.stolen_ns += header.sampling.stolen_ns;
         all.runtimes.extend(header.runtimes.iter().cloned());
         for note in &header.notes {
             if !all.notes.contains(note) {

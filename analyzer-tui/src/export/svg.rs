@@ -167,9 +167,8 @@ pub(super) fn timeline(app: &App) -> String {
             }
             start = at;
         }
-        let off = |presence| matches!(presence, Some(Presence::Preempted | Presence::Blocked));
         for (at, slot) in slots.iter().enumerate() {
-            if slot.main_presence().is_some() && !off(slot.main_presence()) {
+            if slot.main_presence() == Some(Presence::Running) {
                 let place = (LABEL + at as f64, y + LINE - 6.0);
                 inside.push_str(&format!(
                     "<rect x=\"{:.0}\" y=\"{:.2}\" width=\"1\" height=\"2\"/>\n",

@@ -16,7 +16,7 @@ pub struct Slot {
     /// Nanoseconds by [`Activity`].
     pub times: [f64; Activity::COUNT],
     /// Nanoseconds by [`Presence`].
-    pub presence: [f64; 3],
+    pub presence: [f64; Presence::ALL.len()],
     /// Where the time was placed by.
     pub place: Place,
     /// The CPU that the first sample in it was taken on.
@@ -55,8 +55,7 @@ impl Slot {
 
     /// Where the kernel had it for most of its time; `None` where it did not live.
     pub fn main_presence(&self) -> Option<Presence> {
-        let all = [Presence::Running, Presence::Preempted, Presence::Blocked];
-        let most = all
+        let most = Presence::ALL
             .into_iter()
             .max_by(|left, right| self.time(*left).total_cmp(&self.time(*right)));
         most.filter(|presence| self.time(*presence) > 0.0)
@@ -80,7 +79,7 @@ impl Slot {
 #[derive(Clone, Copy, Default)]
 struct Rest {
     times: [f64; Activity::COUNT],
-    presence: [f64; 3],
+    presence: [f64; Presence::ALL.len()],
 }
 
 impl Timeline {

@@ -265,6 +265,7 @@ impl Making {
                 (SampleKind::User, times.collect())
             }
             Presence::Preempted => (SampleKind::Preempted, vec![phase.from]),
+            Presence::Stolen => (SampleKind::User, Vec::new()),
             Presence::Blocked => (SampleKind::Blocked, vec![phase.from]),
         };
         let within = self.within(phase.tag);
@@ -316,6 +317,7 @@ fn header() -> Header {
             samples: 28,
             switch_samples: 4,
             cpu_ns: 2800 * MS,
+            stolen_ns: 0,
         },
         runtimes: vec![Runtime {
             pid: 100,

@@ -255,6 +255,13 @@ fn sampling_lines(header: &Header, lines: &mut Vec<String>) {
             counted(sampling.samples, "sample", "samples"),
             text::seconds(sampling.cpu_ns as f64 / 1e9)
         ));
+        if sampling.stolen_ns > 0 {
+            lines.push(format!(
+                "  A hypervisor took CPUs away for {} seconds by the kernel's account: that is waiting \
+                 for a CPU, spread evenly over each process's time",
+                text::seconds(sampling.stolen_ns as f64 / 1e9)
+            ));
+        }
         lines.push(format!(
             "  Bytes of stack copied at a sample: {}",
             sampling.stack_bytes

@@ -102,6 +102,7 @@ impl Making {
                 samples: 2_800,
                 switch_samples: 12,
                 cpu_ns: 2_800_000_000,
+                stolen_ns: 0,
             },
             losses: Losses {
                 stacks_complete: 2_800,

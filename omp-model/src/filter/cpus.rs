@@ -41,7 +41,7 @@ pub(super) fn own_of_sample(sample: &Sample) -> Own {
 pub(super) fn cpu_of(sample: &Sample) -> i64 {
     match sample.kind.presence() {
         Presence::Running => i64::from(sample.cpu),
-        Presence::Preempted | Presence::Blocked => NOWHERE,
+        _ => NOWHERE,
     }
 }
 

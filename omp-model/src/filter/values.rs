@@ -63,7 +63,7 @@ pub fn values(
         if parts.is_empty() {
             let cpus = match item.presence {
                 Presence::Running => threads.parts(item),
-                Presence::Preempted | Presence::Blocked => vec![(NOWHERE, 1.0)],
+                _ => vec![(NOWHERE, 1.0)],
             };
             *parts = match votes.get(&at) {
                 Some(votes) => shares(votes),

@@ -202,7 +202,7 @@ impl Facts for At<'_> {
             Word::MState => match (item.presence, item.kernel) {
                 (Presence::Running, false) => 0,
                 (Presence::Running, true) => 1,
-                (Presence::Preempted, _) => 2,
+                (Presence::Preempted | Presence::Stolen, _) => 2,
                 (Presence::Blocked, _) => 3,
             },
             Word::OmpState => item.shown as i64,
@@ -442,7 +442,7 @@ impl Votes {
     fn parts(&self, item: &Item) -> Vec<(i64, f64)> {
         match item.presence {
             Presence::Running => self.threads.parts(item),
-            Presence::Preempted | Presence::Blocked => vec![(cpus::NOWHERE, 1.0)],
+            _ => vec![(cpus::NOWHERE, 1.0)],
         }
     }
 }

@@ -47,7 +47,6 @@ const MUTEXES: [Mutex; 5] = [
     Mutex::Atomic,
     Mutex::Ordered,
 ];
-const PRESENCES: [Presence; 3] = [Presence::Running, Presence::Preempted, Presence::Blocked];
 
 /// Any event at all.
 fn anything(dice: &mut Dice, sites: &[StackId]) -> What {
@@ -55,9 +54,9 @@ fn anything(dice: &mut Dice, sites: &[StackId]) -> What {
     let site = dice.pick(sites);
     let place = FrameId(dice.roll(3) as u32);
     match dice.roll(24) {
-        0 => What::Birth(dice.pick(&PRESENCES)),
+        0 => What::Birth(dice.pick(&Presence::ALL)),
         1 if dice.roll(40) == 0 => What::Exit,
-        1..=3 => What::SwitchOut(dice.pick(&PRESENCES)),
+        1..=3 => What::SwitchOut(dice.pick(&Presence::ALL)),
         4 => What::SwitchIn,
         5 => What::ThreadBegin(dice.pick(&[
             ThreadKind::Initial,

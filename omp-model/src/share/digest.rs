@@ -83,7 +83,7 @@ impl Digest {
             for sample in run {
                 match sample.kind.presence() {
                     Presence::Running => digest.keys.push(key(sample)),
-                    Presence::Preempted | Presence::Blocked => digest.switches.push(*sample),
+                    _ => digest.switches.push(*sample),
                 }
             }
             if digest.keys.len() > before {

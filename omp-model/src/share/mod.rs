@@ -418,7 +418,7 @@ fn count(
     for sample in samples {
         let plain = match sample.kind.presence() {
             Presence::Running => Some(sample),
-            Presence::Preempted | Presence::Blocked => sleeps.note(sample),
+            _ => sleeps.note(sample),
         };
         if let Some(sample) = plain {
             let group = Group {

@@ -51,7 +51,7 @@ pub(super) struct Donor {
 
 impl Donor {
     /// So many kinds of them there are.
-    pub(super) const KINDS: usize = 6;
+    pub(super) const KINDS: usize = 2 * Presence::ALL.len();
 
     /// Of a group's samples: those of long sleeps and others, where there are any.
     pub(super) fn of(group: Group, stacks: &[Seen]) -> impl Iterator<Item = Donor> + use<> {
@@ -68,17 +68,13 @@ impl Donor {
 
     /// The number of a kind: of a presence, and whether of long sleeps.
     pub(super) const fn number((presence, long): Kind) -> usize {
-        presence as usize + if long { 3 } else { 0 }
+        presence as usize + if long { Presence::ALL.len() } else { 0 }
     }
 
     /// The kind of a number.
     pub(super) const fn kind_of(number: usize) -> Kind {
-        let presence = match number % 3 {
-            0 => Presence::Running,
-            1 => Presence::Preempted,
-            _ => Presence::Blocked,
-        };
-        (presence, number >= 3)
+        let all = Presence::ALL;
+        (all[number % all.len()], number >= all.len())
     }
 }
 
@@ -276,12 +272,14 @@ impl<'a> Survey<'a> {
 
 /// How far a donor's presence is from the wanted one.
 fn unlike(wanted: Presence, has: Presence) -> u8 {
-    use Presence::{Blocked, Preempted, Running};
+    use Presence::{Blocked, Running};
     match (wanted, has) {
-        (Running, Running) | (Preempted, Preempted) | (Blocked, Blocked) => 0,
-        // A thread is preempted wherever it runs.
-        (Preempted, Running) | (Running, Preempted) | (Blocked, Running) => 1,
-        (Preempted, Blocked) | (Running, Blocked) | (Blocked, Preempted) => 2,
+        _ if wanted == has => 0,
+        // A thread loses its CPU wherever it runs.
+        (wanted, Running) | (Running, wanted) if wanted != Blocked => 1,
+        _ if wanted.wants_cpu() && has.wants_cpu() => 1,
+        (Blocked, Running) => 1,
+        _ => 2,
     }
 }
 

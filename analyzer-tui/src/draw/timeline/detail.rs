@@ -64,6 +64,7 @@ pub(crate) fn facts(app: &App, pointed: &Pointed) -> Vec<String> {
         Presence::Running => "on a CPU",
         Presence::Preempted => "switched out while it wanted to run",
         Presence::Blocked => "asleep",
+        Presence::Stolen => "its CPU taken away by the hypervisor",
     };
     match &pointed.interval {
         Some(row) => lines.push(format!(

@@ -35,14 +35,14 @@ pub(super) fn states(slots: &[Slot], theme: &Theme, place: Rect, cells: &mut Buf
 }
 
 /// Where the kernel had the thread: the part of the time on a CPU as a bar, `!` where it wanted to
-/// run and was switched out.
+/// run and had none.
 pub(super) fn machine(slots: &[Slot], theme: &Theme, place: Rect, cells: &mut Buffer) {
     for (at, slot) in slots.iter().enumerate() {
         let Some(presence) = slot.main_presence() else {
             continue;
         };
         let (letter, style) = match presence {
-            Presence::Preempted => ('!', theme.preempted()),
+            Presence::Preempted | Presence::Stolen => ('!', theme.preempted()),
             _ => {
                 let eighths = (slot.running() * 8.0).round() as usize;
                 (EIGHTHS[eighths.min(8)], theme.faint())

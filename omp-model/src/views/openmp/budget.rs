@@ -4,7 +4,6 @@ use super::efficiency::Run;
 use super::gain::{Cause, Parts};
 use super::regions::RegionRow;
 use crate::profile::Profile;
-use crate::state::Presence;
 use crate::tables::{Tables, ThreadKind};
 
 /// Wall time of a run by what its threads did with it: seconds of all threads, divided by their
@@ -67,7 +66,7 @@ pub fn ready(profile: &Profile, tables: &Tables) -> (f64, f64) {
         let thread = tables.threads.get(item.thread.index());
         if thread.is_some_and(|thread| thread.kind != ThreadKind::Outside) {
             all += item.seconds;
-            if item.presence == Presence::Preempted {
+            if item.presence.wants_cpu() {
                 ready += item.seconds;
             }
         }

@@ -8,7 +8,6 @@ use super::{Measured, innermost_regions};
 use crate::ids::{ContextId, ThreadId};
 use crate::metrics::Metric;
 use crate::profile::Profile;
-use crate::state::Presence;
 use crate::tables::{ContextKind, Tables};
 use crate::views::Seconds;
 use crate::views::names::Names;
@@ -305,7 +304,7 @@ fn accounts(
             match Cause::of(item) {
                 Some(cause) => {
                     account.lost[cause as usize] += item.seconds;
-                    if item.presence == Presence::Preempted {
+                    if item.presence.wants_cpu() {
                         account.ready[cause as usize] += item.seconds;
                     }
                 }
