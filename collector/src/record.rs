@@ -235,6 +235,7 @@ impl Session {
             .map(sys::readable)
             .collect();
         let begun = Instant::now();
+        let mut last = begun;
         let mut wait = HASTE;
         loop {
             sys::poll(&mut polled, wait.as_millis() as i32)?;
@@ -259,9 +260,11 @@ impl Session {
                 }
             }
             let deep = self.merge.deep_stacks();
+            let since = std::mem::replace(&mut last, Instant::now()).elapsed();
             let records = self.merge.round(rings);
             let deep = deep < self.merge.deep_stacks();
-            wait = wait_after(records, deep, begun.elapsed());
+            wait =
+                wait_after((records, since), deep, begun.elapsed()).saturating_sub(last.elapsed());
             let waiting = self.merge.samples_waiting();
             if self.flushed.elapsed() >= flush_after(waiting, begun.elapsed()) {
                 self.flush(None);

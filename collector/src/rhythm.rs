@@ -4,22 +4,29 @@ use std::time::Duration;
 
 /// How long a round may be away. Rarer rounds cost less: each finds its code and tables cold.
 const ROUND: Duration = Duration::from_millis(50);
-/// The next round at the soonest.
+/// The next round at the soonest, in a young program.
 pub(crate) const HASTE: Duration = Duration::from_millis(5);
-/// So many OpenMP records may wait in a ring, a quarter of what it holds, before rounds come
-/// sooner.
-const WAITING: u32 = 1 << 14;
+/// So many OpenMP records may wait in a ring, three eighths of what it holds.
+const WAITING: u32 = 3 << 13;
 
 /// The next round where stacks were deeper than what was copied of them: their outer frames are
 /// read in the thread's own memory, which does not stay as it was for long.
 const DEEP: Duration = Duration::from_millis(10);
 
-/// When the next round comes: sooner the more records waited in this one, where stacks were too
-/// deep, and in a program that may end soon because it is young.
-pub(crate) fn wait_after(records: usize, deep: bool, age: Duration) -> Duration {
-    let share = WAITING as f64 / (records as f64).max(WAITING.into());
+/// When the next round comes: before more than [`WAITING`] records do at the rate of those that
+/// waited in this one, which came `since` the one before; sooner where stacks were too deep, and in a
+/// program that may end soon because it is young.
+pub(crate) fn wait_after(
+    (records, since): (usize, Duration),
+    deep: bool,
+    age: Duration,
+) -> Duration {
     let longest = if deep { DEEP } else { ROUND };
-    longest.min(ROUND.mul_f64(share)).min(age / 4).max(HASTE)
+    let usual = longest.min((age / 4).max(HASTE));
+    match records {
+        0 => usual,
+        _ => usual.min(since.mul_f64(f64::from(WAITING) / records as f64)),
+    }
 }
 
 /// How often what was recorded goes to the experiment, at the beginning and at the most: what is
@@ -46,10 +53,16 @@ mod tests {
     #[test]
     fn rounds_come_sooner_the_more_records_wait() {
         let old = Duration::from_secs(9);
-        let wait = |records| wait_after(records, false, old).as_micros();
-        assert_eq!((wait(0), wait(WAITING as usize)), (50_000, 50_000));
-        assert_eq!(wait(4 * WAITING as usize), 12_500);
-        assert_eq!(wait(1000 * WAITING as usize), 5_000);
+        let wait = |records, since| {
+            let since = Duration::from_millis(since);
+            wait_after((records, since), false, old).as_micros()
+        };
+        let waiting = WAITING as usize;
+        assert_eq!((wait(0, 50), wait(waiting, 50)), (50_000, 50_000));
+        assert_eq!(wait(2 * waiting, 50), 25_000);
+        // It goes on so at the same rate, and sooner while the ring is full.
+        assert_eq!(wait(waiting, 25), 25_000);
+        assert_eq!(wait(4 * waiting, 4), 1_000);
     }
 
     #[test]
@@ -65,7 +78,8 @@ mod tests {
 
     #[test]
     fn rounds_come_sooner_for_deep_stacks_and_young_programs() {
-        let wait = |deep, age| wait_after(0, deep, Duration::from_millis(age)).as_millis();
+        let idle = (0, ROUND);
+        let wait = |deep, age| wait_after(idle, deep, Duration::from_millis(age)).as_millis();
         assert_eq!((wait(true, 9000), wait(true, 0)), (10, 5));
         assert_eq!(
             (wait(false, 0), wait(false, 80), wait(false, 300)),

@@ -126,6 +126,92 @@ unsafe extern "C-unwind" fn copy(to: *mut c_void, from: *mut c_void) {
     }
 }
 
+/// What stands before the data of nearly all tasks: a few words that are copied as they are and
+/// have no event. It is short, since the runtime copies it too.
+#[repr(C, align(16))]
+struct Plain {
+    body: Body,
+    id: InstanceId,
+    data: [u8; Plain::BYTES],
+}
+
+impl Plain {
+    const BYTES: usize = 112;
+    /// Where the data begins, aligned as the block is.
+    const DATA: usize = std::mem::offset_of!(Plain, data);
+
+    /// Whether a task is one, by its arguments and flags.
+    #[inline(always)]
+    fn fits(arguments: &Arguments, flags: usize) -> bool {
+        let Arguments {
+            body,
+            data,
+            copy,
+            size,
+            align,
+        } = *arguments;
+        let has_bytes = data != 0 && copy == 0 && size <= Plain::BYTES;
+        let is_usual = align <= align_of::<Plain>() && flags & DETACH == 0;
+        body != 0 && has_bytes && is_usual
+    }
+
+    /// Makes the block of a task, in place: it is moved nowhere.
+    ///
+    /// # Safety
+    /// The arguments are those of a task's creation, and fit.
+    #[inline(always)]
+    unsafe fn fill(block: &mut MaybeUninit<Plain>, arguments: &Arguments, id: InstanceId) {
+        let block = block.as_mut_ptr();
+        let from = arguments.data as *const MaybeUninit<u8>;
+        let words = arguments.size & !7;
+        // SAFETY: the function is not NULL; so many bytes are there and have room here; how theirs
+        // are aligned is not known.
+        unsafe {
+            (&raw mut (*block).body).write(std::mem::transmute::<usize, Body>(arguments.body));
+            (&raw mut (*block).id).write(id);
+            let to = (&raw mut (*block).data).cast::<MaybeUninit<u8>>();
+            // A call of `memcpy` would cost more than the copy.
+            let mut at = 0;
+            while at < words {
+                let word = from.add(at).cast::<MaybeUninit<u64>>().read_unaligned();
+                to.add(at).cast::<MaybeUninit<u64>>().write(word);
+                at += 8;
+            }
+            if arguments.size & 4 != 0 {
+                let half = from.add(at).cast::<MaybeUninit<u32>>().read_unaligned();
+                to.add(at).cast::<MaybeUninit<u32>>().write(half);
+                at += 4;
+            }
+            while at < arguments.size {
+                to.add(at).write(from.add(at).read());
+                at += 1;
+            }
+        }
+    }
+}
+
+/// Runs a plain task: `block` is the runtime's copy of what it was handed.
+unsafe extern "C-unwind" fn run_plain(block: *mut c_void) {
+    // SAFETY: each block that is handed over with this function starts so; the runtime keeps its
+    // copy, which is as long as the data, until we return.
+    let (body, id) = unsafe {
+        let plain = block.cast::<Plain>();
+        ((*plain).body, (*plain).id)
+    };
+    let (token, outer) = with(|thread| {
+        let outer = thread.gomp.task;
+        thread.gomp.task = id;
+        thread.task_schedule(id, SWITCH);
+        (thread.token(), outer.0)
+    });
+    // SAFETY: the program's function, and the copy of its data, which follows.
+    unsafe { body(block.byte_add(Plain::DATA)) };
+    with_same(token, |thread| {
+        thread.gomp.task = InstanceId(outer);
+        thread.task_schedule(InstanceId(outer), COMPLETE);
+    });
+}
+
 /// Room for a block; larger ones are mapped.
 #[repr(C, align(64))]
 struct Room<const BYTES: usize>(MaybeUninit<[u8; BYTES]>);
@@ -302,12 +388,33 @@ pub(super) unsafe extern "C-unwind" fn task(saved: *mut Saved, what: What) {
             kind |= UNDEFERRED;
         }
         let id = create(saved, kind);
+        // Before a task that is run in place the thread waits for those it depends on.
+        let waits = in_place && flags & DEPEND != 0;
+        if id != InstanceId::NONE && !waits && Plain::fits(&arguments, flags) {
+            let mut plain = MaybeUninit::<Plain>::uninit();
+            // SAFETY: the caller's arguments, which fit, and GOMP_task's; the runtime copies the
+            // block before it returns.
+            unsafe {
+                Plain::fill(&mut plain, &arguments, id);
+                real(
+                    run_plain,
+                    plain.as_mut_ptr().cast(),
+                    None,
+                    Plain::DATA + size,
+                    align_of::<Plain>(),
+                    deferrable,
+                    flags,
+                    depend,
+                    priority,
+                    detach,
+                );
+            }
+            return;
+        }
         let shared = if flags & DETACH != 0 { 1 } else { 0 };
         // SAFETY: the caller's arguments, and a header made for them.
         let done = id != InstanceId::NONE
             && unsafe { header(&arguments, id, shared) }.is_some_and(|header| unsafe {
-                // Before a task that is run in place the thread waits for those it depends on.
-                let waits = in_place && flags & DEPEND != 0;
                 if waits {
                     with(|thread| thread.sync_wait_begin(TASKWAIT, saved.at().code()));
                 }
