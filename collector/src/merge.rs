@@ -156,7 +156,6 @@ impl Merge {
     fn round_until(&mut self, rings: &mut Rings, until: u64) -> usize {
         let cutoff = until.saturating_sub(self.start);
         self.openmp.tie_clocks();
-        let cpu_times = self.processes.cpu_times();
         self.take_side_band(&mut rings.side_band, cutoff);
         let clocks = rings.samples.len();
         self.waiting
@@ -172,9 +171,6 @@ impl Merge {
         if until != u64::MAX {
             // Also where nothing happened: running intervals can be booked up to here.
             self.on_time(cutoff);
-            for (process, cpu_time) in cpu_times {
-                self.on_cpu.heard(process, cutoff, cpu_time);
-            }
         }
         self.openmp.recycle(&self.processes);
         // While their processes live: later the mappings are forgotten.
@@ -432,7 +428,12 @@ impl Merge {
     pub fn take_rows(&mut self, end: Option<Nanos>) -> Rows {
         match end {
             Some(end) => self.ledger.finish(end),
-            None => self.ledger.advance(Nanos(self.merged_to)),
+            None => {
+                for (process, cpu_time) in self.processes.cpu_times() {
+                    self.on_cpu.heard(process, self.merged_to, cpu_time);
+                }
+                self.ledger.advance(Nanos(self.merged_to));
+            }
         }
         let mut rows = self.ledger.take();
         // Without a hypervisor clocks differ, by parts in a million.

@@ -190,19 +190,17 @@ pub fn vdso() -> Option<Vec<u8>> {
 }
 
 /// CPU time of a process so far in nanoseconds, by all its threads, also ended ones; `None` of one
-/// that is gone. It leaves out what a hypervisor took.
+/// that is gone. It leaves out what a hypervisor took. A zombie has its whole time.
 pub fn cpu_time(pid: i32) -> Option<u64> {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    let mut clock = 0;
-    // SAFETY: both results have valid places.
-    let read = unsafe {
-        libc::clock_getcpuclockid(pid, &mut clock) == 0
-            && libc::clock_gettime(clock, &mut time) == 0
-    };
-    read.then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+    // A process's clock, as `clock_getcpuclockid` makes it and then tries: CPUCLOCK_SCHED.
+    let clock = !pid << 3 | 2;
+    // SAFETY: `time` is a valid place for the result.
+    let read = unsafe { libc::clock_gettime(clock, &mut time) };
+    (read == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
 /// How often a hypervisor has taken a CPU from this machine, by what the kernel has heard of it:
