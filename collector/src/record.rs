@@ -21,7 +21,7 @@ use crate::perf::open::Rings;
 use crate::perf::plan::{Plan, Situation};
 use crate::processes::{Libraries, Processes};
 use crate::progress::Watched;
-use crate::rhythm::{HASTE, flush_after, wait_after};
+use crate::rhythm::{HASTE, Round, flush_after, wait_after};
 use crate::sys::{self, Ended, Signals};
 use crate::{experiment, facts, library};
 
@@ -261,10 +261,13 @@ impl Session {
             }
             let deep = self.merge.deep_stacks();
             let since = std::mem::replace(&mut last, Instant::now()).elapsed();
-            let records = self.merge.round(rings);
-            let deep = deep < self.merge.deep_stacks();
-            wait =
-                wait_after((records, since), deep, begun.elapsed()).saturating_sub(last.elapsed());
+            let round = Round {
+                records: self.merge.round(rings),
+                since,
+                took: last.elapsed(),
+                deep: deep < self.merge.deep_stacks(),
+            };
+            wait = wait_after(round, begun.elapsed());
             let waiting = self.merge.samples_waiting();
             if self.flushed.elapsed() >= flush_after(waiting, begun.elapsed()) {
                 self.flush(None);

@@ -13,19 +13,31 @@ const WAITING: u32 = 3 << 13;
 /// read in the thread's own memory, which does not stay as it was for long.
 const DEEP: Duration = Duration::from_millis(10);
 
-/// When the next round comes: before more than [`WAITING`] records do at the rate of those that
-/// waited in this one, which came `since` the one before; sooner where stacks were too deep, and in a
-/// program that may end soon because it is young.
-pub(crate) fn wait_after(
-    (records, since): (usize, Duration),
-    deep: bool,
-    age: Duration,
-) -> Duration {
-    let longest = if deep { DEEP } else { ROUND };
+/// A round that is over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Round {
+    /// How many OpenMP records waited in the fullest ring.
+    pub(crate) records: usize,
+    /// For how long they had come: from the round before to this one.
+    pub(crate) since: Duration,
+    /// How long it took: they have come on meanwhile.
+    pub(crate) took: Duration,
+    /// Whether there were stacks deeper than what was copied of them.
+    pub(crate) deep: bool,
+}
+
+/// How long after a round the next one comes: before more than [`WAITING`] records do, at the rate
+/// at which they came; sooner where stacks were too deep, and in a program that may end soon because
+/// it is young.
+pub(crate) fn wait_after(round: Round, age: Duration) -> Duration {
+    let longest = if round.deep { DEEP } else { ROUND };
     let usual = longest.min((age / 4).max(HASTE));
-    match records {
+    match round.records {
         0 => usual,
-        _ => usual.min(since.mul_f64(f64::from(WAITING) / records as f64)),
+        records => {
+            let until_full = round.since.mul_f64(f64::from(WAITING) / records as f64);
+            usual.min(until_full.saturating_sub(round.took))
+        }
     }
 }
 
@@ -50,12 +62,23 @@ pub(crate) fn flush_after(samples: usize, age: Duration) -> Duration {
 mod tests {
     use super::*;
 
+    const IDLE: Round = Round {
+        records: 0,
+        since: ROUND,
+        took: Duration::ZERO,
+        deep: false,
+    };
+
     #[test]
     fn rounds_come_sooner_the_more_records_wait() {
         let old = Duration::from_secs(9);
         let wait = |records, since| {
-            let since = Duration::from_millis(since);
-            wait_after((records, since), false, old).as_micros()
+            let round = Round {
+                records,
+                since: Duration::from_millis(since),
+                ..IDLE
+            };
+            wait_after(round, old).as_micros()
         };
         let waiting = WAITING as usize;
         assert_eq!((wait(0, 50), wait(waiting, 50)), (50_000, 50_000));
@@ -63,6 +86,13 @@ mod tests {
         // It goes on so at the same rate, and sooner while the ring is full.
         assert_eq!(wait(waiting, 25), 25_000);
         assert_eq!(wait(4 * waiting, 4), 1_000);
+        let round = Round {
+            records: waiting,
+            since: Duration::from_millis(10),
+            took: Duration::from_millis(7),
+            deep: false,
+        };
+        assert_eq!(wait_after(round, old).as_millis(), 3);
     }
 
     #[test]
@@ -78,8 +108,8 @@ mod tests {
 
     #[test]
     fn rounds_come_sooner_for_deep_stacks_and_young_programs() {
-        let idle = (0, ROUND);
-        let wait = |deep, age| wait_after(idle, deep, Duration::from_millis(age)).as_millis();
+        let wait =
+            |deep, age| wait_after(Round { deep, ..IDLE }, Duration::from_millis(age)).as_millis();
         assert_eq!((wait(true, 9000), wait(true, 0)), (10, 5));
         assert_eq!(
             (wait(false, 0), wait(false, 80), wait(false, 300)),

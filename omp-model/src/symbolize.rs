@@ -216,8 +216,14 @@ impl Resolver {
         }
         let first_row = self.lines(symbols, function.start).pop();
         let place = first_row.and_then(|row| self.place(row.file?, row.line));
-        let (outlined, parent) = self.outlined(symbols, &function);
-        let name = self.name_of(&function);
+        let (mut outlined, parent) = self.outlined(symbols, &function);
+        let mut name = self.name_of(&function);
+        if let Some(internal) = self.internal(symbols, &function, place) {
+            match &mut outlined {
+                Some(outlined) => outlined.parent = Some(internal),
+                None => name = internal,
+            }
+        }
         let id = FunctionId(self.table.functions.len() as u32);
         self.functions.insert(function.start, id);
         self.table.functions.push(Function {
@@ -286,6 +292,24 @@ impl Resolver {
             "" => static_name(&self.object, function.start),
             linkage => self.demangle(linkage),
         }
+    }
+
+    /// What a Fortran procedure within another one is called, or that of whose construct the
+    /// function was made: with those around it.
+    fn internal(
+        &self,
+        symbols: &Symbols,
+        function: &unwinder::Function,
+        place: Option<Place>,
+    ) -> Option<String> {
+        let path = self.table.files.get(place?.file.0 as usize)?;
+        if !names::is_internal(&function.name) || !is_fortran(path) {
+            return None;
+        }
+        let mut scopes = symbols.scopes(function.start)?;
+        // The body of a construct stands in the procedure that holds its directive.
+        scopes.truncate(scopes.len() - usize::from(is_outlined(&function.name)));
+        (!scopes.is_empty()).then(|| scopes.join("::"))
     }
 
     /// What construct a function was made of, and the function that holds it.

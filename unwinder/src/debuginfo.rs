@@ -6,15 +6,16 @@ use std::sync::Arc;
 use addr2line::Context;
 use gimli::{
     AttributeValue, DW_AT_abstract_origin, DW_AT_decl_file, DW_AT_decl_line, DW_AT_declaration,
-    DW_AT_linkage_name, DW_AT_name, DW_AT_specification, DW_TAG_subprogram,
-    DebuggingInformationEntry, DwAt, Dwarf, EndianArcSlice, LittleEndian, Reader as _, SectionId,
-    UnitRef,
+    DW_AT_linkage_name, DW_AT_main_subprogram, DW_AT_name, DW_AT_specification, DW_TAG_module,
+    DW_TAG_subprogram, DebuggingInformationEntry, DwAt, Dwarf, EndianArcSlice, LittleEndian,
+    Reader as _, SectionId, UnitRef,
 };
 use object::{Object, ObjectSection, ReadRef};
 
 use crate::debugfile::{self, Links, SymbolsMiss};
 use crate::file;
 use crate::image::{Elf64, elf64};
+use crate::names::MAIN_PROGRAM;
 use crate::outlined::is_outlined;
 use crate::symbols::Place;
 
@@ -172,6 +173,29 @@ impl DebugInfo {
             .map(|(_, _, name)| name)
     }
 
+    /// The Fortran modules and procedures around the function that holds `svma`, and that itself,
+    /// from the outermost, by their names in the source.
+    pub(crate) fn scopes(&self, svma: u64) -> Option<Vec<String>> {
+        let unit = self.context.find_dwarf_and_unit(svma).skip_all_loads()?;
+        let mut around: Vec<(isize, String)> = Vec::new();
+        let mut entries = unit.entries();
+        while let Some(entry) = entries.next_dfs().ok()? {
+            around.retain(|(depth, _)| *depth < entry.depth());
+            if entry.tag() != DW_TAG_subprogram && entry.tag() != DW_TAG_module {
+                continue;
+            }
+            let name = match entry.attr_value(DW_AT_main_subprogram) {
+                Some(_) => MAIN_PROGRAM.to_owned(),
+                None => plain_name_of(&unit, entry)?,
+            };
+            around.push((entry.depth(), name));
+            if entry.tag() == DW_TAG_subprogram && holds(&unit, entry, svma) {
+                return Some(around.into_iter().map(|(_, name)| name).collect());
+            }
+        }
+        None
+    }
+
     /// The rows of the line table within `start..end`, in the order of the table. Rows without a
     /// line are left out.
     pub(crate) fn rows(&self, start: u64, end: u64) -> Vec<Row> {
@@ -274,11 +298,17 @@ fn number(unit: &UnitRef<'_, Reader>, entry: &Die, name: DwAt) -> Option<u64> {
 
 /// The linkage name of a function's entry, or its plain name where it has no other.
 fn name_of(unit: &UnitRef<'_, Reader>, entry: &Die) -> Option<String> {
-    let text = |name| {
-        followed(unit, entry, |die| {
-            let value = unit.attr_string(die.attr_value(name)?).ok()?;
-            Some(value.to_string_lossy().ok()?.into_owned())
-        })
-    };
-    text(DW_AT_linkage_name).or_else(|| text(DW_AT_name))
+    text(unit, entry, DW_AT_linkage_name).or_else(|| plain_name_of(unit, entry))
+}
+
+/// The name of an entry in the source.
+fn plain_name_of(unit: &UnitRef<'_, Reader>, entry: &Die) -> Option<String> {
+    text(unit, entry, DW_AT_name)
+}
+
+fn text(unit: &UnitRef<'_, Reader>, entry: &Die, name: DwAt) -> Option<String> {
+    followed(unit, entry, |die| {
+        let value = unit.attr_string(die.attr_value(name)?).ok()?;
+        Some(value.to_string_lossy().ok()?.into_owned())
+    })
 }

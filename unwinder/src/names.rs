@@ -6,7 +6,7 @@
 use cpp_demangle::DemangleOptions;
 
 /// What a Fortran main program is called, whose own name no compiler keeps.
-const MAIN_PROGRAM: &str = "main program";
+pub(crate) const MAIN_PROGRAM: &str = "main program";
 
 /// A name as the source has it, with parameters in C++. A name that no rule fits stays as it is.
 ///
@@ -119,18 +119,50 @@ fn gfortran_module(base: &str) -> Option<String> {
     named.then(|| format!("{module}::{procedure}"))
 }
 
+/// Whether a linkage name is one that gfortran gives to a procedure within another one (`inner.0`),
+/// or to a part of such (`inner.0._omp_fn.1`): which it is in, debug information alone tells
+/// ([`crate::Symbols::scopes`]).
+#[must_use]
+pub fn is_internal(raw: &str) -> bool {
+    let mut parts = raw.split('.');
+    let name = parts.next().unwrap_or_default();
+    let number = parts.next().unwrap_or_default();
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number && is_lower(name)
+}
+
+/// Whether a name is as Fortran's are, which have no case.
+fn is_lower(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    name.bytes().all(fits) && name.starts_with(|first: char| first.is_ascii_lowercase())
+}
+
 /// A procedure outside of modules, of either compiler: in lower case, with an underscore behind.
 fn external(base: &str) -> Option<String> {
     let name = base.strip_suffix('_')?;
-    let first = name.bytes().next()?;
-    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-    (first.is_ascii_lowercase() && name.bytes().all(fits) && !name.ends_with('_'))
-        .then(|| name.to_owned())
+    (is_lower(name) && !name.ends_with('_')).then(|| name.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn internal_procedures_have_a_number() {
+        for name in ["inner.0", "a_1.12", "inner.0._omp_fn.1"] {
+            assert!(is_internal(name), "{name}");
+        }
+        for name in [
+            "inner",
+            "inner.",
+            "inner._omp_fn.0",
+            "Inner.0",
+            ".0",
+            "inner.part.0",
+        ] {
+            assert!(!is_internal(name), "{name}");
+        }
+    }
 
     #[test]
     fn names_by_language() {

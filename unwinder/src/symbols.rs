@@ -277,6 +277,13 @@ impl Symbols {
         self.debug_info().ok()?.decl_line(start)
     }
 
+    /// The Fortran modules and procedures around the function that holds `svma`, and that itself,
+    /// from the outermost, by their names in the source; `None` without debug information.
+    #[must_use]
+    pub fn scopes(&self, svma: u64) -> Option<Vec<String>> {
+        self.debug_info().ok()?.scopes(svma)
+    }
+
     /// Why there are no lines, if there are none. Reads the debug information.
     #[must_use]
     pub fn lines_miss(&self) -> Option<&SymbolsMiss> {

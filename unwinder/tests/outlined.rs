@@ -122,6 +122,40 @@ fn gfortran_directives_with_computed_clauses_are_found() {
 }
 
 #[test]
+fn gfortran_s_internal_procedures_are_in_their_scopes() {
+    if !installed("gfortran") {
+        return;
+    }
+    for level in ["-O0", "-O2"] {
+        let modules = capture::fresh_path("modules");
+        std::fs::create_dir(&modules).expect("a folder");
+        let words = format!("-g -fopenmp {level} {LIBRARY} -J {}", modules.display());
+        let library = capture::build("gfortran", "internal.f90", &words);
+        let symbols = Symbols::open(&library, None).expect("symbols");
+        let bodies = symbols
+            .functions()
+            .filter(|function| is_outlined(&function.name));
+        let found: BTreeSet<String> = bodies
+            .map(|body| {
+                assert!(names::is_internal(&body.name), "{level}: {}", body.name);
+                let mut scopes = symbols.scopes(body.start).expect("debug information");
+                assert_eq!(scopes.pop(), Some(body.name), "{level}");
+                scopes.join("::")
+            })
+            .collect();
+        let expected = ["alone::inner", "host::outer::inner", "main program::work"];
+        assert!(found.iter().eq(&expected), "{level}: {found:?}");
+        let whole = symbols
+            .functions()
+            .filter(|function| names::is_internal(&function.name) && !is_outlined(&function.name));
+        for function in whole {
+            let scopes = symbols.scopes(function.start).expect("debug information");
+            assert!(found.contains(&scopes.join("::")), "{level}: {scopes:?}");
+        }
+    }
+}
+
+#[test]
 fn flang_directives_are_found_within_three_lines() {
     if !installed("flang-22") {
         return;
