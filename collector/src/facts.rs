@@ -74,7 +74,7 @@ pub fn sampling(plan: &Plan, counts: &Counts, (on_cpu, stolen): (u64, u64)) -> S
         switch_stacks: plan.switch_stacks,
         samples: counts.samples,
         switch_samples: counts.switch_samples,
-        cpu_ns: on_cpu - stolen,
+        cpu_ns: on_cpu.saturating_sub(stolen),
         stolen_ns: stolen,
     }
 }

@@ -457,9 +457,9 @@ impl Merge {
         self.on_cpu.last_heard(ProcessId(0), cpu_time);
     }
 
-    /// Nanoseconds of all threads on CPUs, and what a hypervisor took of them.
+    /// Nanoseconds of all threads on CPUs so far, and what a hypervisor took of them.
     pub fn on_cpu(&self) -> (u64, u64) {
-        self.on_cpu.total()
+        self.on_cpu.total(self.merged_to)
     }
 
     /// How far the merge has come, in nanoseconds since the start.

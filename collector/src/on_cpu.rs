@@ -4,7 +4,8 @@
 //! but its kernel hears of it and leaves it out of the process's CPU time: Linux calls it *steal*.
 //! What is missing is booked as [`Presence::Stolen`]. The kernel says how much of it there was in a
 //! process and not where, so it is spread over the time on CPUs that its threads had since the last
-//! rows, in proportion.
+//! rows, in proportion. Of the first process the last word is had, when it has ended; of its children
+//! no more than was heard as rows were made, so that what was taken of one after that is not told.
 
 use omp_model::ids::{Nanos, ProcessId, ThreadId};
 use omp_model::rows::Sum;
@@ -141,12 +142,12 @@ impl OnCpu {
         }
     }
 
-    /// Time of all processes on CPUs by their switches, of stays that are over, and what of it is
-    /// booked as stolen: nanoseconds.
-    pub fn total(&self) -> (u64, u64) {
+    /// Time of all processes on CPUs up to now, by their switches, and what of it is booked as
+    /// stolen: nanoseconds.
+    pub fn total(&self, now: u64) -> (u64, u64) {
         let all = self.accounts.iter();
-        all.fold((0, 0), |(over, stolen), account| {
-            (over + account.over, stolen + account.booked)
+        all.fold((0, 0), |(on_cpu, stolen), account| {
+            (on_cpu + account.upto(now), stolen + account.booked)
         })
     }
 
@@ -210,6 +211,9 @@ mod tests {
         ];
         on_cpu.share(&mut rows, |_| PROCESS);
         assert_eq!(sums(&rows), [900 - 95, 0, 400, 95]);
+        // Also of a thread that has not left its CPU yet.
+        let (so_far, stolen) = on_cpu.total(1000 * MS);
+        assert_eq!((ms(so_far), ms(stolen)), (1300, 95));
         let of_first = rows.iter().filter(|row| row.thread == ThreadId(0));
         assert_eq!(of_first.map(|row| row.time.0).sum::<u64>(), 1000 * MS);
         // Nothing twice.
@@ -222,7 +226,7 @@ mod tests {
         on_cpu.close(1500 * MS);
         on_cpu.share(&mut more, |_| PROCESS);
         assert_eq!(sums(&more), [100 - 5, 0, 0, 5]);
-        let (on_cpu, stolen) = on_cpu.total();
+        let (on_cpu, stolen) = on_cpu.total(1500 * MS);
         assert_eq!((ms(on_cpu), ms(stolen)), (1800, 100));
     }
 

@@ -103,8 +103,8 @@ pub enum Presence {
     Preempted = 1,
     /// Switched out waiting for something: asleep.
     Blocked = 2,
-    /// On a CPU by the guest's reckoning, which a hypervisor had taken away: right for a process, and
-    /// spread evenly over the time on CPUs of its threads in about a second.
+    /// On a CPU by the guest's reckoning, which a hypervisor had taken away: known of a
+    /// process, and spread evenly over the time on CPUs of its threads in about a second.
     Stolen = 3,
 }
 
