@@ -100,17 +100,27 @@ unsafe extern "C-unwind" fn run(block: *mut c_void) {
             data
         }
     };
+    // SAFETY: the program's function and its data.
+    unsafe { work((header.body, data), header.id, header.status as u32) };
+}
+
+/// The program's part of a task, which it leaves with a status (`ompt_task_status_t`).
+///
+/// # Safety
+/// `body` takes `data`.
+#[inline(always)]
+unsafe fn work((body, data): (Body, *mut c_void), id: InstanceId, status: u32) {
     let (token, outer) = with(|thread| {
         let outer = thread.gomp.task;
-        thread.gomp.task = header.id;
-        thread.task_schedule(header.id, SWITCH);
+        thread.gomp.task = id;
+        thread.task_schedule(id, SWITCH);
         (thread.token(), outer.0)
     });
-    // SAFETY: the program's function and its data.
-    unsafe { (header.body)(data) };
+    // SAFETY: the caller's promise.
+    unsafe { body(data) };
     with_same(token, |thread| {
         thread.gomp.task = InstanceId(outer);
-        thread.task_schedule(InstanceId(outer), header.status as u32);
+        thread.task_schedule(InstanceId(outer), status);
     });
 }
 
@@ -198,18 +208,8 @@ unsafe extern "C-unwind" fn run_plain(block: *mut c_void) {
         let plain = block.cast::<Plain>();
         ((*plain).body, (*plain).id)
     };
-    let (token, outer) = with(|thread| {
-        let outer = thread.gomp.task;
-        thread.gomp.task = id;
-        thread.task_schedule(id, SWITCH);
-        (thread.token(), outer.0)
-    });
     // SAFETY: the program's function, and the copy of its data, which follows.
-    unsafe { body(block.byte_add(Plain::DATA)) };
-    with_same(token, |thread| {
-        thread.gomp.task = InstanceId(outer);
-        thread.task_schedule(InstanceId(outer), COMPLETE);
-    });
+    unsafe { work((body, block.byte_add(Plain::DATA)), id, COMPLETE) };
 }
 
 /// Room for a block; larger ones are mapped.
