@@ -185,8 +185,11 @@ impl DebugInfo {
                 continue;
             }
             let name = match entry.attr_value(DW_AT_main_subprogram) {
-                Some(_) => MAIN_PROGRAM.to_owned(),
-                None => plain_name_of(&unit, entry)?,
+                Some(_) => Some(MAIN_PROGRAM.to_owned()),
+                None => plain_name_of(&unit, entry),
+            };
+            let Some(name) = name else {
+                continue;
             };
             around.push((entry.depth(), name));
             if entry.tag() == DW_TAG_subprogram && holds(&unit, entry, svma) {

@@ -276,7 +276,7 @@ fn unlike(wanted: Presence, has: Presence) -> u8 {
     match (wanted, has) {
         _ if wanted == has => 0,
         // A thread loses its CPU wherever it runs.
-        (wanted, Running) | (Running, wanted) if wanted != Blocked => 1,
+        (off, Running) | (Running, off) if off != Blocked => 1,
         _ if wanted.wants_cpu() && has.wants_cpu() => 1,
         (Blocked, Running) => 1,
         _ => 2,
