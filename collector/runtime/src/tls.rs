@@ -79,20 +79,32 @@ mod pointer {
 /// The default of `R` where the thread could get none.
 #[inline(always)]
 pub(crate) fn with<R: Default>(f: impl FnOnce(&mut Thread) -> R) -> R {
+    // SAFETY: no event arises within an event of the same thread (`f` calls nothing of the
+    // runtime), so this is the only reference.
+    unsafe { current() }.map_or_else(R::default, f)
+}
+
+/// The calling thread's state, as [`with`] gives it: for what is called so often that a closure
+/// which the compiler makes a function of its own is felt.
+///
+/// # Safety
+/// There is no other reference to it on this thread as long as this one is used: neither
+/// the program nor the runtime may be called meanwhile.
+#[inline(always)]
+pub(crate) unsafe fn current<'a>() -> Option<&'a mut Thread> {
     let mut pointer = pointer::get();
     if pointer <= REFUSED {
         if pointer == REFUSED {
-            return R::default();
+            return None;
         }
         pointer = attach();
         if pointer == REFUSED {
-            return R::default();
+            return None;
         }
     }
     // SAFETY: the pointer came from `attach` on this thread and is withdrawn before its
-    // memory is. No event arises within an event of the same thread (`f` calls nothing of the
-    // runtime), so this is the only reference.
-    f(unsafe { &mut *(pointer as *mut Thread) })
+    // memory is. The caller promises that it is the only reference.
+    Some(unsafe { &mut *(pointer as *mut Thread) })
 }
 
 /// All of a thread's memory. The state is first, so that a pointer to it is one to the block.

@@ -18,6 +18,7 @@ mod kmpc;
 mod loader;
 mod named;
 mod ordered;
+mod plain;
 mod provider;
 mod region;
 mod sync;
@@ -102,6 +103,20 @@ fn with_kind<R: Default>(kind: u32, f: impl FnOnce(&mut Thread) -> R) -> R {
         }
         f(thread)
     })
+}
+
+/// The calling thread's state, as [`with`] gives it; `None` where it could get none.
+///
+/// # Safety
+/// That of [`tls::current`].
+#[inline(always)]
+unsafe fn current<'a>() -> Option<&'a mut Thread> {
+    // SAFETY: the caller's promise.
+    let thread = unsafe { tls::current() }?;
+    if !thread.is_known() {
+        first(thread, THREAD_INITIAL);
+    }
+    Some(thread)
 }
 
 /// As [`with`], where the thread's state is still the one that `token` was taken of, and not a

@@ -13,11 +13,13 @@ use std::ptr;
 use omp_ring::record::InstanceId;
 
 use super::entry::{Saved, What};
+use super::plain::Plain;
 use super::provider::{self, Function};
 use super::region::Body;
-use super::{with, with_same};
+use super::{current, with};
 use crate::memory::{self, Zeroed};
 use crate::thread::Thread;
+use crate::tls;
 
 /// `GOMP_TASK_FLAG_DEPEND`.
 const DEPEND: usize = 1 << 3;
@@ -63,12 +65,12 @@ struct Header {
 }
 
 /// The arguments that a task and a taskloop have in common.
-struct Arguments {
-    body: usize,
-    data: usize,
-    copy: usize,
-    size: usize,
-    align: usize,
+pub(super) struct Arguments {
+    pub(super) body: usize,
+    pub(super) data: usize,
+    pub(super) copy: usize,
+    pub(super) size: usize,
+    pub(super) align: usize,
 }
 
 /// What the runtime is told instead.
@@ -110,18 +112,26 @@ unsafe extern "C-unwind" fn run(block: *mut c_void) {
 /// `body` takes `data`.
 #[inline(always)]
 unsafe fn work((body, data): (Body, *mut c_void), id: InstanceId, status: u32) {
-    let (token, outer) = with(|thread| {
-        let outer = thread.gomp.task;
+    let mut token = 0;
+    let mut outer = InstanceId::NONE;
+    // SAFETY: used before the body is called alone.
+    if let Some(thread) = unsafe { current() } {
+        outer = thread.gomp.task;
         thread.gomp.task = id;
         thread.task_schedule(id, SWITCH);
-        (thread.token(), outer.0)
-    });
+        token = thread.token();
+    }
     // SAFETY: the caller's promise.
     unsafe { body(data) };
-    with_same(token, |thread| {
-        thread.gomp.task = InstanceId(outer);
-        thread.task_schedule(InstanceId(outer), status);
-    });
+    if token == 0 {
+        return;
+    }
+    // SAFETY: nothing is called any more. Of a state that is new in the child of a fork, this
+    // is not the task.
+    if let Some(thread) = unsafe { tls::current() }.filter(|thread| thread.token() == token) {
+        thread.gomp.task = outer;
+        thread.task_schedule(outer, status);
+    }
 }
 
 /// Copies a task's data by the program's own function.
@@ -132,70 +142,6 @@ unsafe extern "C-unwind" fn copy(to: *mut c_void, from: *mut c_void) {
         to.cast::<Header>().write(header);
         if let Some(copy) = header.copy {
             copy(to.byte_add(header.offset), header.data);
-        }
-    }
-}
-
-/// What stands before the data of nearly all tasks: a few words that are copied as they are and
-/// have no event. It is short, since the runtime copies it too.
-#[repr(C, align(16))]
-struct Plain {
-    body: Body,
-    id: InstanceId,
-    data: [u8; Plain::BYTES],
-}
-
-impl Plain {
-    const BYTES: usize = 112;
-    /// Where the data begins, aligned as the block is.
-    const DATA: usize = std::mem::offset_of!(Plain, data);
-
-    /// Whether a task is one, by its arguments and flags.
-    #[inline(always)]
-    fn fits(arguments: &Arguments, flags: usize) -> bool {
-        let Arguments {
-            body,
-            data,
-            copy,
-            size,
-            align,
-        } = *arguments;
-        let has_bytes = data != 0 && copy == 0 && size <= Plain::BYTES;
-        let is_usual = align <= align_of::<Plain>() && flags & DETACH == 0;
-        body != 0 && has_bytes && is_usual
-    }
-
-    /// Makes the block of a task, in place: it is moved nowhere.
-    ///
-    /// # Safety
-    /// The arguments are those of a task's creation, and fit.
-    #[inline(always)]
-    unsafe fn fill(block: &mut MaybeUninit<Plain>, arguments: &Arguments, id: InstanceId) {
-        let block = block.as_mut_ptr();
-        let from = arguments.data as *const MaybeUninit<u8>;
-        let words = arguments.size & !7;
-        // SAFETY: the function is not NULL; so many bytes are there and have room here; how theirs
-        // are aligned is not known.
-        unsafe {
-            (&raw mut (*block).body).write(std::mem::transmute::<usize, Body>(arguments.body));
-            (&raw mut (*block).id).write(id);
-            let to = (&raw mut (*block).data).cast::<MaybeUninit<u8>>();
-            // A call of `memcpy` would cost more than the copy.
-            let mut at = 0;
-            while at < words {
-                let word = from.add(at).cast::<MaybeUninit<u64>>().read_unaligned();
-                to.add(at).cast::<MaybeUninit<u64>>().write(word);
-                at += 8;
-            }
-            if arguments.size & 4 != 0 {
-                let half = from.add(at).cast::<MaybeUninit<u32>>().read_unaligned();
-                to.add(at).cast::<MaybeUninit<u32>>().write(half);
-                at += 4;
-            }
-            while at < arguments.size {
-                to.add(at).write(from.add(at).read());
-                at += 1;
-            }
         }
     }
 }
@@ -342,12 +288,17 @@ unsafe fn header(arguments: &Arguments, id: InstanceId, shared: u16) -> Option<H
 }
 
 /// The identifier of a task that is created by this call; none where nothing is recorded.
+///
+/// Not inlined: in its caller, which has ten arguments to keep, it takes 9 ns more.
+#[inline(never)]
 fn create(saved: &Saved, flags: u32) -> InstanceId {
-    InstanceId(with(|thread| {
-        let [body, ..] = saved.registers;
-        let call = thread.gomp.call(saved.at(), body);
-        thread.task_create(call, flags).0
-    }))
+    // SAFETY: used here alone, where nobody else is called.
+    let Some(thread) = (unsafe { current() }) else {
+        return InstanceId::NONE;
+    };
+    let [body, ..] = saved.registers;
+    let call = thread.gomp.call(saved.at(), body);
+    thread.task_create(call, flags)
 }
 
 type RealTask = unsafe extern "C-unwind" fn(
@@ -381,26 +332,23 @@ pub(super) unsafe extern "C-unwind" fn task(saved: *mut Saved, what: What) {
     let provider = provider::of(what.function(), body as u64);
     // SAFETY: GOMP_task's type.
     let real = unsafe { provider.real::<RealTask>(what.function()) };
+    let mut id = InstanceId::NONE;
     if provider.records() {
-        let in_place = deferrable as u8 == 0;
-        let mut kind = EXPLICIT;
-        if in_place {
-            kind |= UNDEFERRED;
-        }
-        let id = create(saved, kind);
+        let undeferred = if deferrable as u8 == 0 { UNDEFERRED } else { 0 };
+        id = create(saved, EXPLICIT | undeferred);
         // Before a task that is run in place the thread waits for those it depends on.
-        let waits = in_place && flags & DEPEND != 0;
-        if id != InstanceId::NONE && !waits && Plain::fits(&arguments, flags) {
+        let waits = undeferred != 0 && flags & DEPEND != 0;
+        if id != InstanceId::NONE && !waits && flags & DETACH == 0 && Plain::fits(&arguments) {
             let mut plain = MaybeUninit::<Plain>::uninit();
             // SAFETY: the caller's arguments, which fit, and GOMP_task's; the runtime copies the
             // block before it returns.
             unsafe {
-                Plain::fill(&mut plain, &arguments, id);
+                let bytes = Plain::fill(&mut plain, &arguments, id);
                 real(
                     run_plain,
                     plain.as_mut_ptr().cast(),
                     None,
-                    Plain::DATA + size,
+                    bytes,
                     align_of::<Plain>(),
                     deferrable,
                     flags,
@@ -411,24 +359,46 @@ pub(super) unsafe extern "C-unwind" fn task(saved: *mut Saved, what: What) {
             }
             return;
         }
+    }
+    // SAFETY: the caller's own.
+    unsafe { task_of_any_shape(saved, real, id) };
+}
+
+/// Creates a task by `real`, as `id` unless that is none: with data of any size, a copy function,
+/// dependences to be waited for, or an event.
+///
+/// # Safety
+/// `saved` and `real` are of a call of GOMP_task.
+#[inline(never)]
+unsafe fn task_of_any_shape(saved: &Saved, real: RealTask, id: InstanceId) {
+    let [body, data, copy, size, align, deferrable] = saved.registers;
+    let [flags, depend, priority, detach, _] = saved.stack;
+    let arguments = Arguments {
+        body,
+        data,
+        copy,
+        size,
+        align,
+    };
+    if id != InstanceId::NONE {
+        let waits = deferrable as u8 == 0 && flags & DEPEND != 0;
         let shared = if flags & DETACH != 0 { 1 } else { 0 };
         // SAFETY: the caller's arguments, and a header made for them.
-        let done = id != InstanceId::NONE
-            && unsafe { header(&arguments, id, shared) }.is_some_and(|header| unsafe {
-                if waits {
-                    with(|thread| thread.sync_wait_begin(TASKWAIT, saved.at().code()));
-                }
-                let done = hand_over(&arguments, &header, |it| {
-                    real(
-                        it.body, it.block, it.copy, it.size, it.align, deferrable, flags, depend,
-                        priority, detach,
-                    );
-                });
-                if waits {
-                    with(|thread| thread.sync_wait_end(TASKWAIT));
-                }
-                done
+        let done = unsafe { header(&arguments, id, shared) }.is_some_and(|header| unsafe {
+            if waits {
+                with(|thread| thread.sync_wait_begin(TASKWAIT, saved.at().code()));
+            }
+            let done = hand_over(&arguments, &header, |it| {
+                real(
+                    it.body, it.block, it.copy, it.size, it.align, deferrable, flags, depend,
+                    priority, detach,
+                );
             });
+            if waits {
+                with(|thread| thread.sync_wait_end(TASKWAIT));
+            }
+            done
+        });
         if done {
             return;
         }
