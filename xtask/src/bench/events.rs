@@ -9,45 +9,56 @@ use super::tools::{BARE, COLLECT, HPCRUN, Rate, Tool};
 use super::usage::measure;
 use crate::Outcome;
 
-/// A construct that the program of the library's own bench times: its name there, what it is, and
-/// the goal of its extra nanoseconds.
-type Construct = (&'static str, &'static str, Option<f64>);
+/// A construct that the program of the library's own bench times.
+#[derive(Clone, Copy)]
+struct Construct {
+    /// What the program calls it.
+    name: &'static str,
+    /// What it is.
+    words: &'static str,
+    /// The goal of its extra nanoseconds.
+    goal: Option<f64>,
+}
+
+const fn construct(name: &'static str, words: &'static str, goal: Option<f64>) -> Construct {
+    Construct { name, words, goal }
+}
 
 /// What the time of a record is told by.
 const LOCK: &str = "a lock's round trip: three records";
 
 /// On LLVM's runtime, by OMPT.
 const LLVM: [Construct; 10] = [
-    ("lock", LOCK, Some(45.0)),
-    ("critical", "a critical section: three records", None),
-    ("task", "an explicit task", Some(60.0)),
-    ("taskwait", "a wait: two records", Some(30.0)),
-    (
+    construct("lock", LOCK, Some(45.0)),
+    construct("critical", "a critical section: three records", None),
+    construct("task", "an explicit task", Some(60.0)),
+    construct("taskwait", "a wait: two records", Some(30.0)),
+    construct(
         "region-1-threads-depth-2",
         "a region of one thread, 2 calls deep",
         None,
     ),
-    (
+    construct(
         "region-1-threads-depth-20",
         "a region of one thread, 20 calls deep",
         None,
     ),
-    (
+    construct(
         "region-1-threads-depth-100",
         "a region of one thread, 100 calls deep",
         None,
     ),
-    (
+    construct(
         "region-2-threads-depth-2",
         "a region, 2 calls deep",
         Some(100.0),
     ),
-    (
+    construct(
         "region-2-threads-depth-20",
         "a region, 20 calls deep",
         Some(150.0),
     ),
-    (
+    construct(
         "region-2-threads-depth-100",
         "a region, 100 calls deep",
         Some(400.0),
@@ -58,81 +69,114 @@ const LLVM: [Construct; 10] = [
 const INTERPOSED: Option<f64> = Some(60.0);
 
 /// On GNU's runtime, by interposition.
-const GNU: [Construct; 8] = [
-    ("lock", "a lock's round trip, libgomp", INTERPOSED),
-    ("critical", "a critical section, libgomp", INTERPOSED),
-    ("task", "an explicit task, libgomp", INTERPOSED),
-    ("taskwait", "a wait, libgomp", INTERPOSED),
-    ("ordered-chunk", "an ordered chunk, libgomp", INTERPOSED),
-    ("dynamic-chunk", "a dynamic chunk, libgomp", INTERPOSED),
-    (
+const GNU: [Construct; 9] = [
+    construct("lock", "a lock's round trip, libgomp", INTERPOSED),
+    construct("critical", "a critical section, libgomp", INTERPOSED),
+    construct("task", "an explicit task, libgomp", INTERPOSED),
+    construct("taskwait", "a wait, libgomp", INTERPOSED),
+    construct(
+        "barrier-2-threads",
+        "a barrier of two threads, libgomp",
+        INTERPOSED,
+    ),
+    construct("ordered-chunk", "an ordered chunk, libgomp", INTERPOSED),
+    construct("dynamic-chunk", "a dynamic chunk, libgomp", INTERPOSED),
+    construct(
         "region-1-threads-depth-2",
         "a region of one thread, libgomp",
         INTERPOSED,
     ),
-    (
+    construct(
         "region-2-threads-depth-2",
         "a region of two threads, libgomp",
         INTERPOSED,
     ),
 ];
 
-/// Each round times the constructs bare and under every tool that records them.
+/// Those of GNU's for which `floor.c` does the least.
+const WITH_FLOOR: [&str; 6] = [
+    "lock",
+    "critical",
+    "taskwait",
+    "barrier-2-threads",
+    "region-1-threads-depth-2",
+    "region-2-threads-depth-2",
+];
+
+/// Constructs by the nanoseconds that each takes, in one run.
+type Times = Vec<(String, f64)>;
+
+/// What the least that a tool can do is called in the tables.
+const FLOOR: &str = "a reading and two stores at each moment";
+
+/// Each round times the constructs bare and under every tool that records them, and on GNU's
+/// runtime under the least that such a tool can do.
 pub(super) fn constructs(bench: &mut Bench) -> Outcome {
     const SOURCE: &str = "collector/runtime/benches/cost.c";
-    let llvm = bench.compiled(SOURCE, &[])?.display().to_string();
-    let gnu = bench.compiled_by_gcc(SOURCE)?.display().to_string();
+    const LEAST: &str = "collector/runtime/benches/floor.c";
+    let llvm = [bench.compiled(SOURCE, &[])?.display().to_string()];
+    let gnu = [bench.compiled_by_gcc(SOURCE, &[])?.display().to_string()];
+    let floor = bench.compiled_by_gcc(LEAST, &["-shared", "-fPIC"])?;
     let tools = bench.present(&[HPCRUN, COLLECT]);
     for round in 1..=bench.runs {
         bench.progress(&format!("round {round}"));
-        beside_bare(bench, &tools, &llvm, &LLVM)?;
+        let bare = times(BARE, &llvm, None, bench.folder())?;
+        for &tool in &tools {
+            let with = bench.of_tool(tool, |folder| times(tool, &llvm, None, folder))?;
+            compare(bench, &LLVM, (tool.name, &bare, &with.unwrap_or_default()))?;
+        }
         // hpcrun has no events of a runtime without OMPT.
-        beside_bare(bench, &[COLLECT], &gnu, &GNU)?;
+        let bare = times(BARE, &gnu, None, bench.folder())?;
+        let with = bench.of_tool(COLLECT, |folder| times(COLLECT, &gnu, None, folder))?;
+        compare(
+            bench,
+            &GNU,
+            (COLLECT.name, &bare, &with.unwrap_or_default()),
+        )?;
+        let least = times(BARE, &gnu, Some(&floor), bench.folder())?;
+        let known = GNU.iter().filter(|known| WITH_FLOOR.contains(&known.name));
+        compare(bench, known, (FLOOR, &bare, &least))?;
     }
     Ok(())
 }
 
-/// Times these constructs once bare and once under each tool.
-fn beside_bare(
+/// The constructs' times in one run of the program, with a library that comes before all others.
+fn times(tool: Tool, program: &[String], preload: Option<&Path>, folder: &Path) -> Outcome<Times> {
+    let mut command = tool.command(Rate::Hundred, program, folder);
+    Waits::Spin.pin(&mut command, 2);
+    if let Some(library) = preload {
+        command.env("LD_PRELOAD", library);
+    }
+    Ok(parse(&measure(&mut command, folder)?.stdout))
+}
+
+/// Adds what each construct takes longer by one way to run it than bare.
+fn compare<'a>(
     bench: &mut Bench,
-    tools: &[Tool],
-    program: &str,
-    constructs: &[Construct],
+    constructs: impl IntoIterator<Item = &'a Construct>,
+    (name, bare, with): (&'static str, &Times, &Times),
 ) -> Outcome {
-    let program = [program.to_owned()];
-    let run = |tool: Tool, folder: &Path| {
-        let mut command = tool.command(Rate::Hundred, &program, folder);
-        Waits::Spin.pin(&mut command, 2);
-        let used = measure(&mut command, folder)?;
-        Ok::<_, String>(parse(&used.stdout))
-    };
-    let bare = run(BARE, bench.folder())?;
-    for &tool in tools {
-        let Some(with) = bench.of_tool(tool, |folder| run(tool, folder))? else {
+    for construct in constructs {
+        let of = |times: &Times| {
+            let found = times.iter().find(|(known, _)| known == construct.name);
+            found.map(|(_, nanoseconds)| *nanoseconds)
+        };
+        let (Some(bare), Some(with)) = (of(bare), of(with)) else {
             continue;
         };
-        for (name, words, goal) in constructs {
-            let of = |times: &[(String, f64)]| {
-                let found = times.iter().find(|(known, _)| known == name);
-                found.map(|(_, nanoseconds)| *nanoseconds)
-            };
-            let (Some(bare), Some(with)) = (of(&bare), of(&with)) else {
-                continue;
-            };
-            let what = Measure {
-                name: &format!("extra time of {words}"),
+        let what = Measure {
+            name: &format!("extra time of {}", construct.words),
+            unit: "ns",
+            goal: construct.goal.map(Goal::AtMost),
+        };
+        bench.add("events", &what, name, with - bare)?;
+        if construct.words == LOCK && name == COLLECT.name {
+            let record = Measure {
+                name: "time of a record, a third of a lock's",
                 unit: "ns",
-                goal: goal.map(Goal::AtMost),
+                goal: Some(Goal::AtMost(15.0)),
             };
-            bench.add("events", &what, tool.name, with - bare)?;
-            if *words == LOCK && tool == COLLECT {
-                let record = Measure {
-                    name: "time of a record, a third of a lock's",
-                    unit: "ns",
-                    goal: Some(Goal::AtMost(15.0)),
-                };
-                bench.add("events", &record, tool.name, (with - bare) / 3.0)?;
-            }
+            bench.add("events", &record, name, (with - bare) / 3.0)?;
         }
     }
     Ok(())

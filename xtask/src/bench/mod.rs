@@ -285,12 +285,13 @@ impl Bench {
         compile(&mut command, &source, &program)
     }
 
-    /// Builds a program of the repository by gcc, and so for GNU's runtime.
-    fn compiled_by_gcc(&self, source: &str) -> Outcome<PathBuf> {
+    /// Builds a program of the repository by gcc, and so for GNU's runtime; a library where the
+    /// flags say so.
+    fn compiled_by_gcc(&self, source: &str, flags: &[&str]) -> Outcome<PathBuf> {
         let source = root().join(source);
         let stem = source.file_stem().unwrap_or_default().to_string_lossy();
         let program = self.scratch.join(format!("{stem}-gnu"));
-        compile(&mut Command::new("gcc"), &source, &program)
+        compile(Command::new("gcc").args(flags), &source, &program)
     }
 }
 
