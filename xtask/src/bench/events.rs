@@ -93,24 +93,14 @@ const GNU: [Construct; 9] = [
     ),
 ];
 
-/// Those of GNU's for which `floor.c` does the least.
-const WITH_FLOOR: [&str; 6] = [
-    "lock",
-    "critical",
-    "taskwait",
-    "barrier-2-threads",
-    "region-1-threads-depth-2",
-    "region-2-threads-depth-2",
-];
-
 /// Constructs by the nanoseconds that each takes, in one run.
 type Times = Vec<(String, f64)>;
 
 /// What the least that a tool can do is called in the tables.
 const FLOOR: &str = "a reading and two stores at each moment";
 
-/// Each round times the constructs bare and under every tool that records them, and on GNU's
-/// runtime under the least that such a tool can do.
+/// Each round times the constructs bare, under every tool that records them, and with the least
+/// that such a tool can do.
 pub(super) fn constructs(bench: &mut Bench) -> Outcome {
     const SOURCE: &str = "collector/runtime/benches/cost.c";
     const LEAST: &str = "collector/runtime/benches/floor.c";
@@ -118,24 +108,21 @@ pub(super) fn constructs(bench: &mut Bench) -> Outcome {
     let gnu = [bench.compiled_by_gcc(SOURCE, &[])?.display().to_string()];
     let floor = bench.compiled_by_gcc(LEAST, &["-shared", "-fPIC"])?;
     let tools = bench.present(&[HPCRUN, COLLECT]);
+    // hpcrun has no events of a runtime without OMPT.
+    let runtimes: [(_, &[Construct], &[Tool]); 2] =
+        [(&llvm, &LLVM, &tools), (&gnu, &GNU, &[COLLECT])];
     for round in 1..=bench.runs {
         bench.progress(&format!("round {round}"));
-        let bare = times(BARE, &llvm, None, bench.folder())?;
-        for &tool in &tools {
-            let with = bench.of_tool(tool, |folder| times(tool, &llvm, None, folder))?;
-            compare(bench, &LLVM, (tool.name, &bare, &with.unwrap_or_default()))?;
+        for (program, constructs, tools) in runtimes {
+            let bare = times(BARE, program, None, bench.folder())?;
+            for &tool in tools {
+                let with = bench.of_tool(tool, |folder| times(tool, program, None, folder))?;
+                let with = with.unwrap_or_default();
+                compare(bench, constructs, (tool.name, &bare, &with))?;
+            }
+            let least = times(BARE, program, Some(&floor), bench.folder())?;
+            compare(bench, constructs, (FLOOR, &bare, &least))?;
         }
-        // hpcrun has no events of a runtime without OMPT.
-        let bare = times(BARE, &gnu, None, bench.folder())?;
-        let with = bench.of_tool(COLLECT, |folder| times(COLLECT, &gnu, None, folder))?;
-        compare(
-            bench,
-            &GNU,
-            (COLLECT.name, &bare, &with.unwrap_or_default()),
-        )?;
-        let least = times(BARE, &gnu, Some(&floor), bench.folder())?;
-        let known = GNU.iter().filter(|known| WITH_FLOOR.contains(&known.name));
-        compare(bench, known, (FLOOR, &bare, &least))?;
     }
     Ok(())
 }
@@ -151,9 +138,9 @@ fn times(tool: Tool, program: &[String], preload: Option<&Path>, folder: &Path) 
 }
 
 /// Adds what each construct takes longer by one way to run it than bare.
-fn compare<'a>(
+fn compare(
     bench: &mut Bench,
-    constructs: impl IntoIterator<Item = &'a Construct>,
+    constructs: &[Construct],
     (name, bare, with): (&'static str, &Times, &Times),
 ) -> Outcome {
     for construct in constructs {
