@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::Bench;
 use super::results::{Goal, Measure};
-use super::tools::{self, BARE, COLLECT, PERF, Rate, Tool};
+use super::tools::{self, BARE, COLLECT, FLOOR, PERF, Rate, Tool};
 use super::usage::measure;
 use crate::Outcome;
 
@@ -87,6 +87,11 @@ fn rounds(
     };
     let name = |what: &str| format!("{what} over bare, {}, {}", waits.words(), rate.words());
     let (cpu, wall) = (name("CPU time"), name("wall time"));
+    // It is made for the repository's programs.
+    let floor = match bench.program.is_empty() {
+        true => Some(bench.floor()?),
+        false => None,
+    };
     for round in 1..=bench.runs {
         let run = |tool: Tool, folder: &Path| {
             let mut command = tool.command(rate, program, folder);
@@ -95,6 +100,12 @@ fn rounds(
         };
         let bare = run(BARE, bench.folder())?;
         let mut ratios = Vec::new();
+        if let Some(floor) = &floor {
+            let mut command = BARE.command(rate, program, bench.folder());
+            waits.pin(&mut command, 2);
+            let used = measure(command.env("LD_PRELOAD", floor), bench.folder())?;
+            ratios.push((FLOOR, used.cpu / bare.cpu, used.wall / bare.wall));
+        }
         for &tool in &tools {
             let used = bench.of_tool(tool, |folder| run(tool, folder))?;
             let ratio = used.map(|used| (tool.name, used.cpu / bare.cpu, used.wall / bare.wall));

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::Bench;
 use super::cpu::Waits;
 use super::results::{Goal, Measure};
-use super::tools::{BARE, COLLECT, HPCRUN, Rate, Tool};
+use super::tools::{BARE, COLLECT, FLOOR, HPCRUN, Rate, Tool};
 use super::usage::measure;
 use crate::Outcome;
 
@@ -96,17 +96,13 @@ const GNU: [Construct; 9] = [
 /// Constructs by the nanoseconds that each takes, in one run.
 type Times = Vec<(String, f64)>;
 
-/// What the least that a tool can do is called in the tables.
-const FLOOR: &str = "a reading and two stores at each moment";
-
 /// Each round times the constructs bare, under every tool that records them, and with the least
 /// that such a tool can do.
 pub(super) fn constructs(bench: &mut Bench) -> Outcome {
     const SOURCE: &str = "collector/runtime/benches/cost.c";
-    const LEAST: &str = "collector/runtime/benches/floor.c";
     let llvm = [bench.compiled(SOURCE, &[])?.display().to_string()];
     let gnu = [bench.compiled_by_gcc(SOURCE, &[])?.display().to_string()];
-    let floor = bench.compiled_by_gcc(LEAST, &["-shared", "-fPIC"])?;
+    let floor = bench.floor()?;
     let tools = bench.present(&[HPCRUN, COLLECT]);
     // hpcrun has no events of a runtime without OMPT.
     let runtimes: [(_, &[Construct], &[Tool]); 2] =

@@ -293,6 +293,11 @@ impl Bench {
         let program = self.scratch.join(format!("{stem}-gnu"));
         compile(Command::new("gcc").args(flags), &source, &program)
     }
+
+    /// A library that, preloaded, does the least at each of OpenMP's moments.
+    fn floor(&self) -> Outcome<PathBuf> {
+        self.compiled_by_gcc("collector/runtime/benches/floor.c", &["-shared", "-fPIC"])
+    }
 }
 
 /// Has an OpenMP program built by such a compiler, unless it is there already.

@@ -63,6 +63,10 @@ pub(super) const BARE: Tool = Tool {
     output: None,
 };
 
+/// What the program is called with the least that a tool can do which knows OpenMP's moments, and
+/// without samples: [`floor`](super::Bench::floor).
+pub(super) const FLOOR: &str = "a reading and two stores at each moment";
+
 /// Parallax.
 pub(super) const COLLECT: Tool = Tool {
     name: "collect",
