@@ -81,7 +81,10 @@ mod pointer {
 pub(crate) fn with<R: Default>(f: impl FnOnce(&mut Thread) -> R) -> R {
     // SAFETY: no event arises within an event of the same thread (`f` calls nothing of the
     // runtime), so this is the only reference.
-    unsafe { current() }.map_or_else(R::default, f)
+    match unsafe { current() } {
+        Some(thread) => f(thread),
+        None => R::default(),
+    }
 }
 
 /// The calling thread's state, as [`with`] gives it: for what is called so often that a closure
