@@ -145,7 +145,7 @@ impl Contexts {
 
     /// Caches the frames in `range` of the scratch buffer.
     fn remember(&mut self, key: (u64, u64), site: SiteId, range: std::ops::Range<usize>) {
-        let count = range.len();
+        let count = range.len().next_multiple_of(stack::GROUP);
         if self.generation == 0 || self.used as usize + count > POOL {
             // Wrapping past 0 would take four thousand million refills.
             self.generation = self.generation.wrapping_add(1).max(1);
@@ -159,6 +159,7 @@ impl Contexts {
             return;
         };
         to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+        to.iter_mut().skip(from.len()).for_each(Frame::fill);
         self.used += count as u32;
 
         let (key, depth) = key;

@@ -19,6 +19,14 @@ pub(crate) struct Frame {
     pub(crate) ip: u64,
 }
 
+impl Frame {
+    /// Makes this one that [`is_same`] always finds unchanged: its place is itself.
+    pub(crate) fn fill(&mut self) {
+        self.ip = 0;
+        self.slot = (&raw const self.ip) as u64;
+    }
+}
+
 /// What an unwind found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Walk {
@@ -120,22 +128,54 @@ pub(crate) fn can_be_cached(frames: &[Frame]) -> bool {
     })
 }
 
+/// How many frames [`is_same`] compares at a time.
+pub(crate) const GROUP: usize = 4;
+
 /// Whether the return addresses are where they were. `frames` passed [`can_be_cached`] on this
-/// thread.
+/// thread, and are [filled](Frame::fill) up to a multiple of [`GROUP`].
+///
+/// How many frames there are is not foreseen by a processor that has just waited in a loop, as it
+/// has where a region is forked: one branch a frame and a wrong guess at the last one would cost
+/// as much as all the rest.
 #[inline]
 pub(crate) fn is_same(frames: &[Frame]) -> bool {
     let here = 0u8;
     let here = (&raw const here) as u64;
-    frames.first().is_some_and(|frame| frame.slot > here)
-        && frames.iter().all(|frame| {
-            // SAFETY: the places lie in this thread's stack, between its live end and the upper
-            // end, which does not move. Should the thread be on a stack of the program's own
-            // making (a coroutine's) that is smaller now: the search is leaf first and ends at
-            // the first difference. As long as all places hold the same return addresses, the
-            // same functions have called each other at the same depths, and the next place is
-            // where the last of them was called from, in a live frame.
-            unsafe { (frame.slot as *const u64).read_volatile() == frame.ip }
-        })
+    if frames.first().is_none_or(|frame| frame.slot <= here) {
+        return false;
+    }
+    // SAFETY: the places lie in this thread's stack, between its live end and the upper end, which
+    // does not move; or in the frames themselves.
+    let differs = |frame: &Frame| unsafe { (frame.slot as *const u64).read_volatile() ^ frame.ip };
+    let (groups, rest) = frames.as_chunks::<GROUP>();
+    if is_on_own_stack(here) {
+        return rest.is_empty()
+            && groups.iter().all(|[a, b, c, d]| {
+                // All of the stack beyond `here` can be read.
+                differs(a) | differs(b) | differs(c) | differs(d) == 0
+            });
+    }
+    // The thread may be on a stack of the program's own making (a coroutine's) that is smaller
+    // now: the search is leaf first and ends at the first difference. As long as all places hold
+    // the same return addresses, the same functions have called each other at the same depths,
+    // and the next place is where the last of them was called from, in a live frame.
+    frames.iter().all(|frame| differs(frame) == 0)
+}
+
+/// Whether `here` is certainly on the stack that the thread was started with, whose part beyond is
+/// mapped as a whole.
+#[inline]
+fn is_on_own_stack(here: u64) -> bool {
+    /// `PTHREAD_STACK_MIN` less the control block: no stack that a thread is given is smaller.
+    const LEAST: u64 = 12 << 10;
+    /// The kernel maps nothing else that near below the initial thread's stack (`mmap_base`).
+    const GAP: u64 = 128 << 20;
+    let block = thread_register();
+    if block > here {
+        block - here < LEAST
+    } else {
+        INITIAL_TOP.load(Relaxed).wrapping_sub(here) < GAP
+    }
 }
 
 /// An upper bound of the stack that holds `here`; 0 where none is known.
