@@ -150,9 +150,34 @@ fn codes(lengths: &[u8]) -> Vec<u16> {
 /// Reads codes.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    /// By the next bits: class and length of the code that they begin with; length 0 is none.
-    entries: Vec<(u8, u8)>,
+    /// By the next bits: the code that they begin with.
+    entries: Vec<Entry>,
 }
+
+/// A code, and its class as a reader wants it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    /// 0 is none.
+    length: u8,
+    /// How many bits tell the number from others of its class.
+    width: u8,
+    /// What stands above those.
+    top: u8,
+}
+
+impl Entry {
+    fn new(class: usize, length: u8) -> Entry {
+        let (least, width) = range_of(class);
+        Entry {
+            length,
+            width: width as u8,
+            top: (least >> width) as u8,
+        }
+    }
+}
+
+/// As many bits as [`BitReader::peek`] gives wherever it stands.
+const PEEKED: u32 = 57;
 
 impl Table {
     /// Takes the lengths of codes, two a byte.
@@ -168,12 +193,13 @@ impl Table {
             return Err(WRONG);
         }
         self.entries.clear();
-        self.entries.resize(size, (0, 0));
+        self.entries.resize(size, Entry::default());
         let codes = codes(&lengths);
         for (class, (&length, &code)) in lengths.iter().zip(&codes).enumerate() {
             let own = self.entries.iter_mut().skip(code.into());
             let own = own.step_by(1 << length).filter(|_| length > 0);
-            own.for_each(|entry| *entry = (class as u8, length));
+            let read = Entry::new(class, length);
+            own.for_each(|entry| *entry = read);
         }
         Ok(())
     }
@@ -189,18 +215,21 @@ impl Table {
         let mask = self.entries.len() as u64 - 1;
         out.reserve(rows);
         for _ in 0..rows {
-            let (class, length) = self.entries[(bits.peek() & mask) as usize];
+            let ahead = bits.peek();
+            let Entry { length, width, top } = self.entries[(ahead & mask) as usize];
             if length == 0 || bits.is_beyond() {
                 return Err(Corrupt("a column holds too few bits for its rows"));
             }
-            bits.skip(length.into());
-            let (least, width) = range_of(class.into());
-            let low = bits.take(width.min(32));
-            let high = match width {
-                33.. => bits.take(width - 32),
-                _ => 0,
+            let (length, width) = (u32::from(length), u32::from(width));
+            let below = if length + width <= PEEKED {
+                bits.skip(length + width);
+                ahead >> length & ((1 << width) - 1)
+            } else {
+                bits.skip(length);
+                let low = bits.take(width.min(32));
+                bits.take(width.saturating_sub(32)) << 32 | low
             };
-            out.push(least + (high << 32 | low));
+            out.push(u64::from(top) << width | below);
         }
         bits.finish()
     }

@@ -198,6 +198,14 @@ pub(super) fn take_rice(
     bits.finish()
 }
 
+/// The last bytes, of which there are fewer than a word has.
+#[cold]
+fn last(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
+}
+
 /// Reads what a [`BitWriter`] wrote.
 pub(super) struct BitReader<'a> {
     bytes: &'a [u8],
@@ -234,14 +242,10 @@ impl<'a> BitReader<'a> {
     pub(super) fn peek(&self) -> u64 {
         let from = self.bytes.get(self.at / 8..).unwrap_or(&[]);
         let word = match from.first_chunk::<8>() {
-            Some(word) => *word,
-            None => {
-                let mut word = [0; 8];
-                word[..from.len()].copy_from_slice(from);
-                word
-            }
+            Some(word) => u64::from_le_bytes(*word),
+            None => last(from),
         };
-        u64::from_le_bytes(word) >> (self.at % 8)
+        word >> (self.at % 8)
     }
 
     /// At most 32 bits.

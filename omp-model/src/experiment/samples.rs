@@ -12,8 +12,8 @@ use super::packing::encode;
 use super::rows::{Known, ticks};
 use super::store::Store;
 use super::uses::{Uses, kind_of};
-use crate::ids::{Nanos, StackId, ThreadId};
-use crate::rows::{Sample, SampleKind, Within};
+use crate::ids::{Nanos, StackId, TagId, ThreadId};
+use crate::rows::{Sample, SampleKind, Sight, Within};
 
 /// The samples of a recording, packed.
 ///
@@ -195,6 +195,21 @@ impl Samples {
             out.clear();
         }
     }
+
+    /// The same of what the samples show of their threads.
+    pub(super) fn sights(&self, frame: usize, scratch: &mut Scratch, out: &mut Vec<Sight>) {
+        out.clear();
+        let frame = self.frames.get(frame);
+        let Some(payload) = frame.and_then(|frame| self.store.bytes(&frame.range)) else {
+            return;
+        };
+        let mut columns = std::mem::take(&mut scratch.samples);
+        let mut decoder = Decoder::new(&payload, scratch);
+        if decode_sights(&mut decoder, (&self.known, &self.uses), &mut columns, out).is_err() {
+            out.clear();
+        }
+        scratch.samples = columns;
+    }
 }
 
 impl<'a> IntoIterator for &'a Samples {
@@ -360,34 +375,19 @@ fn decode_into(
     }
     decoder.finish()?;
     out.reserve(rows);
-    let mut tag_before = 0;
     let others = stacks.iter().zip(&*tags).zip(cpus.iter().zip(&*kinds));
     let instances = regions.iter().zip(&*tasks);
     let mut numbers = noise.iter().zip(others.zip(instances));
     let (mut region, mut task) = (Track::default(), Track::default());
-    let listed = seen.len() as u64;
-    let mut base = 0_u64;
+    let mut spots = Spots::new(seen);
     for run in runs {
-        // The first sample's noise is 0: it stands one period after this.
-        let mut ticks = run.first.wrapping_sub(run.period);
+        let mut ticks = run.before();
         region.turn(run.paces[0]);
         task.turn(run.paces[1]);
         let rows = numbers.by_ref().take(run.rows as usize);
         for (&noise, (((&stack, &tag), (&cpu, &kind)), (&of_region, &of_task))) in rows {
-            // The list's end is followed by its beginning.
-            let place = match stack < listed - base {
-                true => base + stack,
-                false => stack.wrapping_sub(listed - base),
-            };
-            let seen = usize::try_from(place).ok().and_then(|at| seen.get_mut(at));
-            let seen = seen.ok_or(Corrupt("a stack that is not in its frame's list"))?;
-            let expected = seen.tag.unwrap_or(tag_before);
-            let tag = known.tag(u64::from(expected).wrapping_add(unzigzag(tag) as u64))?;
-            seen.tag = Some(tag.0);
-            tag_before = tag.0;
-            ticks = ticks
-                .wrapping_add(run.period)
-                .wrapping_add(unzigzag(noise) as u64);
+            let (stack, tag, kind) = spots.next(known, [stack, tag, kind])?;
+            ticks = run.next(ticks, noise);
             let task = task.load(of_task, ticks, task.expected(ticks));
             let expected = laps.nearest(tag.0, region.expected(ticks));
             let region = region.load(of_region, ticks, expected);
@@ -398,15 +398,118 @@ fn decode_into(
                 time: Nanos(ticks.checked_mul(tick).ok_or(TOO_LATE)?),
                 thread: ThreadId(run.thread),
                 cpu: u16::try_from(cpu).map_err(|_| Corrupt("a CPU beyond 16 bits"))?,
-                kind: kind_of(kind ^ seen.kind as u64)?,
-                stack: seen.stack,
+                kind,
+                stack,
                 tag,
                 within: Within { region, task },
             });
         }
-        base += run.own;
+        spots.base += run.own;
     }
     Ok(())
+}
+
+/// Goes past the columns of CPUs and instances.
+fn decode_sights(
+    decoder: &mut Decoder<'_, '_>,
+    (known, uses): (&Known, &Uses),
+    Columns {
+        numbers: [noise, stacks, tags, _, kinds, _, _],
+        seen,
+        ..
+    }: &mut Columns,
+    out: &mut Vec<Sight>,
+) -> Result<(), Corrupt> {
+    let rows = decoder.rows()?;
+    let tick = decoder.number()?;
+    decoder.dense(rows, noise)?;
+    let runs = decode_runs(decoder, known, rows)?;
+    decode_stacks(decoder, (known, uses), &runs, seen)?;
+    decoder.column(rows, stacks)?;
+    decoder.column(rows, tags)?;
+    decoder.skip()?;
+    decoder.column(rows, kinds)?;
+    decoder.number()?;
+    decoder.skip()?;
+    decoder.skip()?;
+    decoder.finish()?;
+    out.reserve(rows);
+    let others = stacks.iter().zip(&*tags).zip(&*kinds);
+    let mut numbers = noise.iter().zip(others);
+    let mut spots = Spots::new(seen);
+    for run in runs {
+        let mut ticks = run.before();
+        let rows = numbers.by_ref().take(run.rows as usize);
+        for (&noise, ((&stack, &tag), &kind)) in rows {
+            let (stack, tag, kind) = spots.next(known, [stack, tag, kind])?;
+            ticks = run.next(ticks, noise);
+            out.push(Sight {
+                time: Nanos(ticks.checked_mul(tick).ok_or(TOO_LATE)?),
+                thread: ThreadId(run.thread),
+                stack,
+                tag,
+                kind,
+            });
+        }
+        spots.base += run.own;
+    }
+    Ok(())
+}
+
+/// Where the threads of a frame are seen, sample by sample.
+struct Spots<'a> {
+    seen: &'a mut [Seen],
+    /// The first stack of its thread's own.
+    base: u64,
+    tag: TagId,
+}
+
+impl<'a> Spots<'a> {
+    fn new(seen: &'a mut [Seen]) -> Spots<'a> {
+        Spots {
+            seen,
+            base: 0,
+            tag: TagId(0),
+        }
+    }
+
+    /// Stack, tag and kind, as they are stored.
+    #[inline]
+    fn next(
+        &mut self,
+        known: &Known,
+        [stack, tag, kind]: [u64; 3],
+    ) -> Result<(StackId, TagId, SampleKind), Corrupt> {
+        // The list's end is followed by its beginning.
+        let upto_end = self.seen.len() as u64 - self.base;
+        let place = match stack < upto_end {
+            true => self.base + stack,
+            false => stack.wrapping_sub(upto_end),
+        };
+        let at = usize::try_from(place).ok();
+        let seen = at.and_then(|at| self.seen.get_mut(at));
+        let seen = seen.ok_or(Corrupt("a stack that is not in its frame's list"))?;
+        let expected = seen.tag.unwrap_or(self.tag.0);
+        self.tag = known.tag(u64::from(expected).wrapping_add(unzigzag(tag) as u64))?;
+        seen.tag = Some(self.tag.0);
+        Ok((seen.stack, self.tag, kind_of(kind ^ seen.kind as u64)?))
+    }
+}
+
+impl Run {
+    /// Where its time begins, in ticks: the first sample's noise is 0, so that it stands one period
+    /// after this.
+    fn before(&self) -> u64 {
+        self.first.wrapping_sub(self.period)
+    }
+
+    /// The time of the next sample, in ticks.
+    #[inline]
+    fn next(&self, ticks: u64, noise: u64) -> u64 {
+        ticks
+            .wrapping_add(self.period)
+            .wrapping_add(unzigzag(noise) as u64)
+    }
 }
 
 /// The stacks that a frame shows, thread by thread, and what they were first seen with.

@@ -30,7 +30,7 @@ use crate::header::Header;
 use crate::ids::{ContextId, FrameId, Nanos, StackId, TagId, ThreadId};
 use crate::profile::{Item, PathId, Profile, Shown, ViewMode};
 use crate::rewrite::{Learnt, Moment, Rewriter};
-use crate::rows::{Blame, Interval, SLICE, Sample, SampleKind};
+use crate::rows::{Blame, Interval, SLICE, Sample, SampleKind, Sight};
 use crate::state::{Presence, State};
 use crate::symbols::SymbolTable;
 use crate::tables::{Tables, Tag, ThreadKind};
@@ -410,12 +410,13 @@ fn count(
     sleeps: &mut Sleeps<'_>,
 ) -> BTreeMap<Group, Vec<Seen>> {
     let mut counts = FxHashMap::<(Group, StackId, bool), Tally>::default();
-    let mut add = |group, sample: &Sample, slept: Slept| {
+    let mut add = |group, sample: &Sight, slept: Slept| {
         let kernel = sample.kind == SampleKind::Kernel;
         let tally = counts.entry((group, sample.stack, kernel));
         tally.or_default().add(slept);
     };
     for sample in samples {
+        let sample = Sight::from(&sample);
         let plain = match sample.kind.presence() {
             Presence::Running => Some(sample),
             _ => sleeps.note(sample),

@@ -32,7 +32,7 @@ use crate::experiment::Samples;
 use crate::ids::{Nanos, StackId, TagId, ThreadId};
 use crate::profile::{Shown, ViewMode};
 use crate::rewrite::{Moment, Rewriter};
-use crate::rows::{SLICE, Sample};
+use crate::rows::{SLICE, Sight};
 use crate::state::Presence;
 use crate::tables::ThreadKind;
 
@@ -63,7 +63,7 @@ fn scan<'a>(
     recording: &'a Recording<'a>,
     samples: &Samples,
     known: Known,
-    digest: fn(&[Sample]) -> Digest,
+    digest: fn(&[Sight]) -> Digest,
 ) -> Stream<'a> {
     let mut stream = Stream::new(recording, known);
     let index = samples.index();
@@ -696,7 +696,7 @@ fn role_in(rewriter: &mut Rewriter<'_>, thread: ThreadKind) -> impl FnMut(Spot) 
     }
 }
 
-fn group_of(sample: &Sample) -> Group {
+fn group_of(sample: &Sight) -> Group {
     Group {
         thread: sample.thread,
         tag: sample.tag,
