@@ -15,6 +15,7 @@ mod frames;
 mod functions;
 mod naming;
 mod pools;
+mod refined;
 mod segment;
 mod shown;
 #[cfg(test)]
@@ -23,7 +24,7 @@ mod walk;
 #[cfg(test)]
 pub(crate) mod world;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
@@ -35,6 +36,7 @@ use crate::tables::{Interner, StackEntry, Tables, Tag, ThreadKind};
 
 use frames::Facts;
 use naming::{Home, Naming};
+use refined::Refined;
 use segment::Body;
 use shown::Clues;
 use walk::{Role, Walk};
@@ -61,7 +63,7 @@ pub struct Rewriter<'a> {
     paths: Interner<Path>,
     user: FxHashMap<Moment, (PathId, Shown)>,
     machine: FxHashMap<StackId, PathId>,
-    refined: FxHashMap<Moment, Shown>,
+    refined: OnceLock<Refined>,
     sites: FxHashMap<ContextId, PathId>,
     /// Of constructs without a name, the one that stands for all that are called from one place.
     alike: FxHashMap<(PathId, FrameId), ContextId>,
@@ -104,7 +106,7 @@ impl<'a> Rewriter<'a> {
             paths: root(),
             user: FxHashMap::default(),
             machine: FxHashMap::default(),
-            refined: FxHashMap::default(),
+            refined: OnceLock::new(),
             sites: FxHashMap::default(),
             alike: FxHashMap::default(),
         }
@@ -125,7 +127,7 @@ impl<'a> Rewriter<'a> {
         self.paths = root();
         self.user.clear();
         self.machine.clear();
-        self.refined.clear();
+        self.refined = OnceLock::new();
         self.sites.clear();
         self.alike.clear();
         move |tag| {
@@ -191,14 +193,14 @@ impl<'a> Rewriter<'a> {
     }
 
     /// What the thread did: the recorded state refined by the stack. The same in both modes.
-    pub fn shown(&mut self, moment: Moment) -> Shown {
-        if let Some(&known) = self.refined.get(&moment) {
-            return known;
-        }
-        let walk = Walk::new(&self.facts, moment.stack);
-        let shown = self.refine(&walk, self.tag(moment.tag), moment.thread);
-        self.refined.insert(moment, shown);
-        shown
+    /// Several threads may ask at a time.
+    pub fn shown(&self, moment: Moment) -> Shown {
+        let stacks = self.facts.tables.stacks.len();
+        let refined = self.refined.get_or_init(|| Refined::new(stacks));
+        refined.of(moment, || {
+            let walk = Walk::new(&self.facts, moment.stack);
+            self.refine(&walk, self.tag(moment.tag), moment.thread)
+        })
     }
 
     /// Where time of a tag stands that no sample tells more of: at the construct itself, and in

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use super::blame::Role;
 use super::digest;
 use super::near::Near;
+use super::part::Part;
 use super::{Group, Origin, Seen, Share};
 use crate::ids::{StackId, TagId, ThreadId};
 use crate::state::Presence;
@@ -122,6 +123,8 @@ pub(super) struct Lane {
     states: FxHashMap<TagId, InState>,
     /// What time outside of constructs may borrow from.
     pub(super) outside: Near,
+    /// What it has of the slices that are being closed, in their order.
+    pub(super) parts: Vec<Part>,
     /// Of the slice that is being closed: each clock sample's sum and group.
     found: Vec<(u32, u32)>,
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::Group;
-use super::open::Times;
 use crate::experiment::Sums;
 use crate::rows::Sum;
 
@@ -46,8 +45,8 @@ impl<'a> Timed<'a> {
         }
     }
 
-    /// The time of the groups of a slice; none of an earlier one may be left.
-    pub(super) fn take(&mut self, slice: u32) -> Times {
+    /// The time of the groups of a slice, in their order; none of an earlier one may be left.
+    pub(super) fn take(&mut self, slice: u32) -> Vec<(Group, u64)> {
         let first = |frame: u32| self.sums.frames()[frame as usize].first;
         while let Some(frame) = self.frames.pop_if(|&mut frame| first(frame) <= slice) {
             self.sums.frame(frame as usize, &mut self.rows);
@@ -62,7 +61,7 @@ impl<'a> Timed<'a> {
             }
             same
         });
-        Times(times)
+        times
     }
 }
 
@@ -104,7 +103,7 @@ mod tests {
         let mut timed = Timed::new(&sums);
         let mut taken = Vec::new();
         while let Some(slice) = timed.next() {
-            let Times(times) = timed.take(slice);
+            let times = timed.take(slice);
             taken.push((
                 slice,
                 times.iter().map(|(_, time)| *time).collect::<Vec<_>>(),
