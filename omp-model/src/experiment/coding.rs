@@ -137,6 +137,9 @@ pub(super) fn take_planes(
     let (first, mut rest) = bytes.split_at_checked(rows).ok_or(SHORT)?;
     out.extend(first.iter().map(|&byte| u64::from(byte & 0x7f)));
     open.clear();
+    // Of most columns no number does.
+    let any = first.iter().fold(0, |any, byte| any | byte) & 0x80 != 0;
+    let first = if any { first } else { &[] };
     let goes_on = |&(_, &byte): &(usize, &u8)| byte & 0x80 != 0;
     open.extend(
         first

@@ -48,6 +48,7 @@ use crate::tables::Tables;
 pub use ran::{OnCpus, Ran};
 pub use reader::Growing;
 pub use samples::{Iter, SampleFrame, Samples};
+pub(crate) use sums::Unpacking;
 pub use sums::{SumFrame, Sums};
 pub use writer::Writer;
 

@@ -154,6 +154,13 @@ impl<'a> Rewriter<'a> {
         if let Some(&known) = self.user.get(&moment) {
             return known;
         }
+        let rewritten = self.rewritten(moment);
+        self.user.insert(moment, rewritten);
+        rewritten
+    }
+
+    /// The same, of a moment that is asked for once.
+    pub(crate) fn rewritten(&mut self, moment: Moment) -> (PathId, Shown) {
         let tag = self.tag(moment.tag);
         let mut walk = Walk::new(&self.facts, moment.stack);
         if moment.thread == ThreadKind::Initial {
@@ -183,7 +190,6 @@ impl<'a> Rewriter<'a> {
             Some(pseudo) => self.push(path, Callee::Pseudo(pseudo), FrameId::NONE),
             None => self.with_leaf(path, shown),
         };
-        self.user.insert(moment, (path, shown));
         (path, shown)
     }
 

@@ -10,6 +10,7 @@
 
 pub mod blame;
 mod digest;
+mod evidence;
 mod lane;
 mod near;
 mod open;
@@ -37,6 +38,7 @@ use crate::state::{Presence, State};
 use crate::symbols::SymbolTable;
 use crate::tables::{Tables, Tag, ThreadKind};
 
+use evidence::ByMoment;
 use places::{Donor, Source, Survey, Wanted, is_outside};
 use sleeps::{Sleeps, Slept};
 
@@ -314,6 +316,7 @@ impl Shares {
             None => Rewriter::new(tables, symbols, self.evidence.iter().copied()),
         };
         let mut items = Vec::with_capacity(self.shares.len());
+        let mut seen = ByMoment::new(&self.evidence);
         for share in &self.shares {
             let thread = kind_of(recording.tables, share.thread);
             let tag = tag_of(recording.tables, share.tag);
@@ -334,7 +337,12 @@ impl Shares {
                 }
                 (ViewMode::Machine, _) => rewriter.machine(moment(share.stack)),
                 (_, Origin::Construct) => rewriter.user_place(share.tag, thread),
-                _ => rewriter.user(moment(share.stack)),
+                _ => match seen.of(moment(share.stack)) {
+                    Some(known) => {
+                        *known.get_or_insert_with(|| rewriter.rewritten(moment(share.stack)))
+                    }
+                    None => rewriter.user(moment(share.stack)),
+                },
             };
             items.push(share.item(tag, mode, place));
         }

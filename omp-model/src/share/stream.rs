@@ -21,6 +21,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::blame::{self, Causes, Role};
 use super::digest::Digest;
+use super::evidence;
 use super::lane::{Lane, Sum};
 use super::open::Open;
 use super::part::{Borrowing, Facts, Measured, Part, Switches};
@@ -493,28 +494,26 @@ impl<'a> Stream<'a> {
         let tables = self.recording.tables;
         let mut survey = self.survey();
         let count = self.lanes.iter().map(|lane| lane.sums.len()).sum();
+        on_all_cpus(self.lanes.iter_mut(), count, Lane::settle);
         let mut sums: Vec<Sum> = Vec::with_capacity(count);
         // Each thread's are freed before the next one's are moved.
         for lane in std::mem::take(&mut self.lanes) {
-            sums.extend(lane.into_sums());
+            sums.extend(lane.sums);
         }
         let state = |sum: &Sum| (sum.thread, sum.tag, sum.presence);
         let mut stacks: Vec<Seen> = Vec::new();
-        let mut evidence: Vec<Moment> = Vec::with_capacity(sums.len());
         for of_state in sums.chunk_by(|one, other| state(one) == state(other)) {
             let (thread, tag, presence) = state(&of_state[0]);
             stacks.clear();
             stacks.extend(of_state.iter().map(|sum| sum.seen(sum.samples)));
             survey.samples(thread, tag, presence, &stacks);
-            evidence.extend(stacks.iter().map(|seen| Moment {
-                stack: seen.stack,
-                tag,
-                thread: kind_of(tables, thread),
-            }));
         }
+        let evidence = evidence::distinct(sums.iter().map(|sum| Moment {
+            stack: sum.stack,
+            tag: sum.tag,
+            thread: kind_of(tables, sum.thread),
+        }));
         let places = survey.places();
-        evidence.sort_unstable_by_key(|m| (m.stack, m.tag, m.thread as u8));
-        evidence.dedup();
         let right = self.learn(&evidence, &sums);
         let borrowed = match self.borrowed(&places) {
             Ok(borrowed) if right => borrowed,
@@ -578,18 +577,27 @@ impl Parts<'_> {
     }
 }
 
-/// Does something with each lane that has parts: on all CPUs if those have so many samples that it
-/// is worth it.
+/// Does something with each lane that has parts, of so many samples.
 fn each_lane(lanes: &mut [Lane], samples: usize, work: impl Fn(&mut Lane) + Sync) {
     let with_parts = lanes.iter_mut().filter(|lane| !lane.parts.is_empty());
-    if samples < WORTH_THREADS {
-        return with_parts.for_each(work);
+    on_all_cpus(with_parts, samples, work);
+}
+
+/// Does something with each of several things: on all CPUs if they are so large together that it
+/// is worth it.
+fn on_all_cpus<T: Send>(
+    things: impl Iterator<Item = T> + Send,
+    size: usize,
+    work: impl Fn(T) + Sync,
+) {
+    if size < WORTH_THREADS {
+        return things.for_each(work);
     }
-    let queue = Mutex::new(with_parts);
+    let queue = Mutex::new(things);
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
     let worker = || {
-        while let Some(lane) = next() {
-            work(lane);
+        while let Some(thing) = next() {
+            work(thing);
         }
     };
     let others = thread::available_parallelism().map_or(1, NonZero::get) - 1;
