@@ -174,6 +174,15 @@ impl Entry {
             top: (least >> width) as u8,
         }
     }
+
+    /// How many bits a number has, its code among them. More than are left if there is no code:
+    /// what is beyond those is not known.
+    fn bits(self) -> u32 {
+        match self.length {
+            0 => u32::MAX,
+            length => u32::from(length) + u32::from(self.width),
+        }
+    }
 }
 
 /// As many bits as [`BitReader::peek`] gives wherever it stands.
@@ -213,23 +222,32 @@ impl Table {
     ) -> Result<(), Corrupt> {
         let mut bits = BitReader::new(bytes);
         let mask = self.entries.len() as u64 - 1;
-        out.reserve(rows);
-        for _ in 0..rows {
-            let ahead = bits.peek();
-            let Entry { length, width, top } = self.entries[(ahead & mask) as usize];
-            if length == 0 || bits.is_beyond() {
+        let start = out.len();
+        out.resize(start + rows, 0);
+        // Bits at hand: to ask for them once in several numbers is what makes this fast.
+        let (mut ahead, mut left) = (0, 0);
+        for number in &mut out[start..] {
+            let mut entry = self.entries[(ahead & mask) as usize];
+            if entry.bits() > left {
+                (ahead, left) = (bits.peek(), PEEKED);
+                entry = self.entries[(ahead & mask) as usize];
+            }
+            let Entry { length, width, top } = entry;
+            if length == 0 {
                 return Err(Corrupt("a column holds too few bits for its rows"));
             }
             let (length, width) = (u32::from(length), u32::from(width));
+            bits.skip(length + width);
             let below = if length + width <= PEEKED {
-                bits.skip(length + width);
-                ahead >> length & ((1 << width) - 1)
+                let below = ahead >> length & ((1 << width) - 1);
+                ahead >>= length + width;
+                left -= length + width;
+                below
             } else {
-                bits.skip(length);
-                let low = bits.take(width.min(32));
-                bits.take(width.saturating_sub(32)) << 32 | low
+                left = 0;
+                bits.before(width)
             };
-            out.push(u64::from(top) << width | below);
+            *number = u64::from(top) << width | below;
         }
         bits.finish()
     }

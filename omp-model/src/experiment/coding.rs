@@ -251,6 +251,17 @@ impl<'a> BitReader<'a> {
         word >> (self.at % 8)
     }
 
+    /// So many bits before where it stands.
+    #[cold]
+    pub(super) fn before(&self, width: u32) -> u64 {
+        let mut bits = BitReader {
+            bytes: self.bytes,
+            at: self.at - width as usize,
+        };
+        let low = bits.take(width.min(32));
+        bits.take(width.saturating_sub(32)) << 32 | low
+    }
+
     /// At most 32 bits.
     #[inline]
     pub(super) fn take(&mut self, width: u32) -> u64 {

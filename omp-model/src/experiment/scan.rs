@@ -16,7 +16,11 @@ impl Samples {
     /// Makes something of what the samples of each frame show, on all CPUs, and takes what was made
     /// in the order of the frames, on this thread. Memory is that of [`AHEAD`] samples and what
     /// they became, however many there are.
-    pub fn in_order<T: Send>(&self, make: impl Fn(&[Sight]) -> T + Sync, take: impl FnMut(usize, T)) {
+    pub fn in_order<T: Send>(
+        &self,
+        make: impl Fn(&[Sight]) -> T + Sync,
+        take: impl FnMut(usize, T),
+    ) {
         let unpacked = |frame, scratch: &mut Scratch| {
             let mut sights = scratch.sights();
             self.sights(frame, scratch, &mut sights);

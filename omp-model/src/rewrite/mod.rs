@@ -20,6 +20,7 @@ mod segment;
 mod shown;
 #[cfg(test)]
 mod tests;
+mod trail;
 mod walk;
 #[cfg(test)]
 pub(crate) mod world;
@@ -39,6 +40,7 @@ use naming::{Home, Naming};
 use refined::Refined;
 use segment::Body;
 use shown::Clues;
+use trail::Trail;
 use walk::{Role, Walk};
 
 /// A measured stack with what was known of its thread at that moment.
@@ -64,6 +66,7 @@ pub struct Rewriter<'a> {
     user: FxHashMap<Moment, (PathId, Shown)>,
     machine: FxHashMap<StackId, PathId>,
     refined: OnceLock<Refined>,
+    trail: Trail,
     sites: FxHashMap<ContextId, PathId>,
     /// Of constructs without a name, the one that stands for all that are called from one place.
     alike: FxHashMap<(PathId, FrameId), ContextId>,
@@ -107,6 +110,7 @@ impl<'a> Rewriter<'a> {
             user: FxHashMap::default(),
             machine: FxHashMap::default(),
             refined: OnceLock::new(),
+            trail: Trail::default(),
             sites: FxHashMap::default(),
             alike: FxHashMap::default(),
         }
@@ -128,6 +132,7 @@ impl<'a> Rewriter<'a> {
         self.user.clear();
         self.machine.clear();
         self.refined = OnceLock::new();
+        self.trail = Trail::default();
         self.sites.clear();
         self.alike.clear();
         move |tag| {
@@ -368,6 +373,7 @@ impl<'a> Rewriter<'a> {
             Some(place) => self.stop_at(walk, split.segment.start..inner, place),
             None => split.segment.start,
         };
+        (path, inner) = self.trail.follow(&self.facts, walk, (path, inner), stop);
         while inner > stop {
             inner -= 1;
             if walk.nodes[inner].role != Role::Code {
@@ -380,6 +386,7 @@ impl<'a> Rewriter<'a> {
                 walk.nodes[first].frame,
             );
             inner = first;
+            self.trail.step(walk, inner, path);
         }
         path
     }

@@ -93,14 +93,20 @@ mod tests {
         Moment {
             stack: StackId(stack),
             tag: TagId(tag),
-            thread: if other { ThreadKind::Other } else { ThreadKind::Worker },
+            thread: if other {
+                ThreadKind::Other
+            } else {
+                ThreadKind::Worker
+            },
         }
     }
 
     #[test]
     fn each_moment_stands_once_in_its_place_and_is_found_there() {
         let seen = [(5, 1), (2, 7), (5, 1), (9, 0), (2, 3), (5, 0)];
-        let seen = seen.iter().flat_map(|&(s, t)| [(s, t, true), (s, t, false)]);
+        let seen = seen
+            .iter()
+            .flat_map(|&(s, t)| [(s, t, true), (s, t, false)]);
         let evidence = distinct(seen.map(moment));
         let order = |m: &Moment| (m.stack, m.tag, m.thread as u8);
         assert!(evidence.is_sorted_by_key(order));

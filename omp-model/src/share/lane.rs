@@ -240,7 +240,10 @@ impl Lane {
         found.clear();
         // What is known already is looked up apart: what is not in the cache is then waited for
         // together.
-        found.extend(keys.clone().map(|key| (self.first.get(digest::stack(key)), 0)));
+        found.extend(
+            keys.clone()
+                .map(|key| (self.first.get(digest::stack(key)), 0)),
+        );
         let mut groups: Vec<Ticks> = Vec::new();
         let mut before = (u64::MAX, (0, 0));
         for (key, found) in keys.zip(&mut found) {

@@ -110,7 +110,6 @@ impl Part {
         }
     }
 
-
     /// Finds the sums of all samples, and the time of their groups.
     pub(super) fn sort(&mut self, lane: &mut Lane, facts: Facts<'_>) {
         self.sort_clock(lane, facts);

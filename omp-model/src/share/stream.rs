@@ -320,7 +320,12 @@ impl<'a> Stream<'a> {
         } in borrowing
         {
             let roles = self.roles_of(wanted.group, nanos);
-            add_to(&mut moments, &self.causes, (wanted.group, nanos, owed), roles);
+            add_to(
+                &mut moments,
+                &self.causes,
+                (wanted.group, nanos, owed),
+                roles,
+            );
             self.borrowers.push(Borrower {
                 wanted,
                 nanos,
