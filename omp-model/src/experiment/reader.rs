@@ -28,9 +28,11 @@ pub(super) fn open(path: &Path) -> Result<Experiment, OpenError> {
     let Growing {
         path,
         file,
-        contents,
+        mut contents,
         ..
     } = growing;
+    contents.tables.stacks.close();
+    contents.tables.frames.close();
     Ok(experiment(path, &file, contents, warnings))
 }
 

@@ -144,6 +144,11 @@ impl<'a> Rewriter<'a> {
         }
     }
 
+    /// Gives back the memory that keeps what threads did.
+    pub(crate) fn forget(&mut self) {
+        self.refined = OnceLock::new();
+    }
+
     /// The display stacks made so far.
     pub fn paths(&self) -> &Interner<Path> {
         &self.paths
@@ -204,6 +209,7 @@ impl<'a> Rewriter<'a> {
     }
 
     /// What the thread did: the recorded state refined by the stack. The same in both modes.
+    ///
     /// Several threads may ask at a time.
     pub fn shown(&self, moment: Moment) -> Shown {
         let stacks = self.facts.tables.stacks.len();

@@ -346,11 +346,9 @@ impl Shares {
             };
             items.push(share.item(tag, mode, place));
         }
-        Profile {
-            mode,
-            paths: rewriter.into_paths(),
-            items,
-        }
+        let mut paths = rewriter.into_paths();
+        paths.close();
+        Profile { mode, paths, items }
     }
 }
 

@@ -500,6 +500,7 @@ impl<'a> Stream<'a> {
         let mut survey = self.survey();
         let count = self.lanes.iter().map(|lane| lane.sums.len()).sum();
         on_all_cpus(self.lanes.iter_mut(), count, Lane::settle);
+        self.rewriter.forget();
         let mut sums: Vec<Sum> = Vec::with_capacity(count);
         // Each thread's are freed before the next one's are moved.
         for lane in std::mem::take(&mut self.lanes) {
