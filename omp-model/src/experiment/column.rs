@@ -16,7 +16,7 @@ use super::classes::{Code, Table};
 use super::coding::{
     Corrupt, MAX_LOW_BITS, best_rice, push_leb, push_planes, push_rice, take_planes, take_rice,
 };
-use super::samples::Columns;
+use super::unpacking::Columns;
 use crate::rows::Sight;
 
 /// Rows in one frame at most: bounds what a few bytes can make a reader allocate.

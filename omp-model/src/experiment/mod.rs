@@ -32,6 +32,7 @@ mod store;
 mod sums;
 mod symbols;
 mod text_rows;
+mod unpacking;
 mod uses;
 mod writer;
 
