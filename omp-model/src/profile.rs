@@ -132,6 +132,24 @@ pub enum Shown {
     Task,
 }
 
+impl Shown {
+    /// Each of them, in the order of their numbers.
+    pub const ALL: [Shown; 12] = [
+        Shown::Serial,
+        Shown::Work,
+        Shown::Overhead,
+        Shown::Reduction,
+        Shown::ImplicitBarrier,
+        Shown::ExplicitBarrier,
+        Shown::Idle,
+        Shown::Lock,
+        Shown::Critical,
+        Shown::Ordered,
+        Shown::Atomic,
+        Shown::Task,
+    ];
+}
+
 /// Thread time of one kind at one display stack.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Item {

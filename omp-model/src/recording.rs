@@ -14,7 +14,7 @@ use crate::ids::{StackId, TagId};
 use crate::metrics::Available;
 use crate::profile::{Profile, ViewMode};
 use crate::rewrite::{Moment, constructs};
-use crate::rows::Sample;
+use crate::rows::Sight;
 use crate::share::{self, Shares, blame};
 use crate::symbolize::{self, Files};
 use crate::symbols::SymbolTable;
@@ -236,7 +236,7 @@ pub fn asks_when(filter: &Filter) -> bool {
 /// Every distinct stack with its state.
 fn evidence(samples: &Samples) -> FxHashSet<(StackId, TagId)> {
     let mut all = FxHashSet::default();
-    let distinct = |samples: &[Sample]| -> FxHashSet<(StackId, TagId)> {
+    let distinct = |samples: &[Sight]| -> FxHashSet<(StackId, TagId)> {
         samples
             .iter()
             .map(|sample| (sample.stack, sample.tag))

@@ -73,6 +73,34 @@ pub struct Sample {
     pub within: Within,
 }
 
+/// What a sample shows of its thread: all but its CPU and its instances, which take as long to
+/// unpack as all the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sight {
+    /// When.
+    pub time: Nanos,
+    /// Of which thread.
+    pub thread: ThreadId,
+    /// Its machine stack.
+    pub stack: StackId,
+    /// What the thread did in OpenMP's terms at that moment.
+    pub tag: TagId,
+    /// What made the sample.
+    pub kind: SampleKind,
+}
+
+impl From<&Sample> for Sight {
+    fn from(sample: &Sample) -> Sight {
+        Sight {
+            time: sample.time,
+            thread: sample.thread,
+            stack: sample.stack,
+            tag: sample.tag,
+            kind: sample.kind,
+        }
+    }
+}
+
 /// Measured time: how long a thread was in a state within a slice of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sum {

@@ -314,8 +314,27 @@ impl<T: Clone + Eq + Hash> Interner<T> {
         table
     }
 
+    /// Gives back the memory that finds known rows: for a table to which none will be added. If one
+    /// is nevertheless, all are indexed anew.
+    pub(crate) fn close(&mut self) {
+        self.rows.shrink_to_fit();
+        self.index = HashTable::new();
+    }
+
+    fn reopen(&mut self) {
+        let rows = &self.rows;
+        let hash_at = |&at: &u32| hash(&rows[at as usize]);
+        self.index.reserve(rows.len(), hash_at);
+        for at in 0..rows.len() as u32 {
+            self.index.insert_unique(hash_at(&at), at, hash_at);
+        }
+    }
+
     /// The index of `row`, added if it is new.
     pub fn intern(&mut self, row: T) -> u32 {
+        if self.index.len() < self.rows.len() {
+            self.reopen();
+        }
         let rows = &mut self.rows;
         let same = |&at: &u32| rows[at as usize] == row;
         let hash_at = |&at: &u32| hash(&rows[at as usize]);
@@ -355,4 +374,18 @@ fn hash(row: &impl Hash) -> u64 {
     let mut hasher = FxHasher::default();
     row.hash(&mut hasher);
     hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_table_knows_its_rows_when_more_are_added() {
+        let mut table = Interner::with([30, 10]);
+        table.close();
+        assert_eq!(table.rows(), [30, 10]);
+        assert_eq!([10, 20, 30, 20].map(|row| table.intern(row)), [1, 2, 0, 2]);
+        assert_eq!(table.rows(), [30, 10, 20]);
+    }
 }

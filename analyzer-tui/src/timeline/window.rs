@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use omp_model::ids::ThreadId;
 use omp_model::profile::ViewMode;
-use omp_model::rows::Sample;
+use omp_model::rows::{Sample, Sight};
 use rustc_hash::FxHashMap;
 
 use crate::activity::Activity;
@@ -144,7 +144,7 @@ pub(crate) fn refined(
 pub(super) fn frames(recording: &Recording) -> Vec<FrameOfSamples> {
     let samples = &recording.experiment.samples;
     let mut frames = Vec::with_capacity(samples.frames());
-    let range = |rows: &[Sample]| {
+    let range = |rows: &[Sight]| {
         let times = || rows.iter().map(|sample| sample.time.0);
         Some((times().min()?, times().max()?, rows.len() as u64))
     };

@@ -150,9 +150,43 @@ fn codes(lengths: &[u8]) -> Vec<u16> {
 /// Reads codes.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    /// By the next bits: class and length of the code that they begin with; length 0 is none.
-    entries: Vec<(u8, u8)>,
+    /// By the next bits: the code that they begin with.
+    entries: Vec<Entry>,
 }
+
+/// A code, and its class as a reader wants it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    /// 0 is none.
+    length: u8,
+    /// How many bits tell the number from others of its class.
+    width: u8,
+    /// What stands above those.
+    top: u8,
+}
+
+impl Entry {
+    fn new(class: usize, length: u8) -> Entry {
+        let (least, width) = range_of(class);
+        Entry {
+            length,
+            width: width as u8,
+            top: (least >> width) as u8,
+        }
+    }
+
+    /// How many bits a number has, its code among them. More than are left if there is no code:
+    /// what is beyond those is not known.
+    fn bits(self) -> u32 {
+        match self.length {
+            0 => u32::MAX,
+            length => u32::from(length) + u32::from(self.width),
+        }
+    }
+}
+
+/// As many bits as [`BitReader::peek`] gives wherever it stands.
+const PEEKED: u32 = 57;
 
 impl Table {
     /// Takes the lengths of codes, two a byte.
@@ -168,12 +202,13 @@ impl Table {
             return Err(WRONG);
         }
         self.entries.clear();
-        self.entries.resize(size, (0, 0));
+        self.entries.resize(size, Entry::default());
         let codes = codes(&lengths);
         for (class, (&length, &code)) in lengths.iter().zip(&codes).enumerate() {
             let own = self.entries.iter_mut().skip(code.into());
             let own = own.step_by(1 << length).filter(|_| length > 0);
-            own.for_each(|entry| *entry = (class as u8, length));
+            let read = Entry::new(class, length);
+            own.for_each(|entry| *entry = read);
         }
         Ok(())
     }
@@ -187,20 +222,32 @@ impl Table {
     ) -> Result<(), Corrupt> {
         let mut bits = BitReader::new(bytes);
         let mask = self.entries.len() as u64 - 1;
-        out.reserve(rows);
-        for _ in 0..rows {
-            let (class, length) = self.entries[(bits.peek() & mask) as usize];
-            if length == 0 || bits.is_beyond() {
+        let start = out.len();
+        out.resize(start + rows, 0);
+        // Bits at hand: to ask for them once in several numbers is what makes this fast.
+        let (mut ahead, mut left) = (0, 0);
+        for number in &mut out[start..] {
+            let mut entry = self.entries[(ahead & mask) as usize];
+            if entry.bits() > left {
+                (ahead, left) = (bits.peek(), PEEKED);
+                entry = self.entries[(ahead & mask) as usize];
+            }
+            let Entry { length, width, top } = entry;
+            if length == 0 {
                 return Err(Corrupt("a column holds too few bits for its rows"));
             }
-            bits.skip(length.into());
-            let (least, width) = range_of(class.into());
-            let low = bits.take(width.min(32));
-            let high = match width {
-                33.. => bits.take(width - 32),
-                _ => 0,
+            let (length, width) = (u32::from(length), u32::from(width));
+            bits.skip(length + width);
+            let below = if length + width <= PEEKED {
+                let below = ahead >> length & ((1 << width) - 1);
+                ahead >>= length + width;
+                left -= length + width;
+                below
+            } else {
+                left = 0;
+                bits.before(width)
             };
-            out.push(least + (high << 32 | low));
+            *number = u64::from(top) << width | below;
         }
         bits.finish()
     }

@@ -137,6 +137,9 @@ pub(super) fn take_planes(
     let (first, mut rest) = bytes.split_at_checked(rows).ok_or(SHORT)?;
     out.extend(first.iter().map(|&byte| u64::from(byte & 0x7f)));
     open.clear();
+    // Of most columns no number does.
+    let any = first.iter().fold(0, |any, byte| any | byte) & 0x80 != 0;
+    let first = if any { first } else { &[] };
     let goes_on = |&(_, &byte): &(usize, &u8)| byte & 0x80 != 0;
     open.extend(
         first
@@ -198,6 +201,14 @@ pub(super) fn take_rice(
     bits.finish()
 }
 
+/// The last bytes, of which there are fewer than a word has.
+#[cold]
+fn last(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
+}
+
 /// Reads what a [`BitWriter`] wrote.
 pub(super) struct BitReader<'a> {
     bytes: &'a [u8],
@@ -234,14 +245,21 @@ impl<'a> BitReader<'a> {
     pub(super) fn peek(&self) -> u64 {
         let from = self.bytes.get(self.at / 8..).unwrap_or(&[]);
         let word = match from.first_chunk::<8>() {
-            Some(word) => *word,
-            None => {
-                let mut word = [0; 8];
-                word[..from.len()].copy_from_slice(from);
-                word
-            }
+            Some(word) => u64::from_le_bytes(*word),
+            None => last(from),
         };
-        u64::from_le_bytes(word) >> (self.at % 8)
+        word >> (self.at % 8)
+    }
+
+    /// So many bits before where it stands.
+    #[cold]
+    pub(super) fn before(&self, width: u32) -> u64 {
+        let mut bits = BitReader {
+            bytes: self.bytes,
+            at: self.at - width as usize,
+        };
+        let low = bits.take(width.min(32));
+        bits.take(width.saturating_sub(32)) << 32 | low
     }
 
     /// At most 32 bits.

@@ -16,8 +16,8 @@ use super::classes::{Code, Table};
 use super::coding::{
     Corrupt, MAX_LOW_BITS, best_rice, push_leb, push_planes, push_rice, take_planes, take_rice,
 };
-use super::samples::Columns;
-use crate::rows::Sample;
+use super::unpacking::Columns;
+use crate::rows::Sight;
 
 /// Rows in one frame at most: bounds what a few bytes can make a reader allocate.
 pub(super) const MAX_ROWS: usize = 1 << 18;
@@ -189,7 +189,7 @@ pub(super) struct Scratch {
     codes: Table,
     /// Of the samples.
     pub(super) samples: Columns,
-    rows: Vec<Sample>,
+    sights: Vec<Sight>,
 }
 
 impl Scratch {
@@ -200,17 +200,17 @@ impl Scratch {
             open: Vec::new(),
             codes: Table::default(),
             samples: Columns::default(),
-            rows: Vec::new(),
+            sights: Vec::new(),
         }
     }
 
-    /// Room for samples, to be given back.
-    pub(super) fn rows(&mut self) -> Vec<Sample> {
-        std::mem::take(&mut self.rows)
+    /// Room for what samples show, to be given back.
+    pub(super) fn sights(&mut self) -> Vec<Sight> {
+        std::mem::take(&mut self.sights)
     }
 
-    pub(super) fn give_back(&mut self, rows: Vec<Sample>) {
-        self.rows = rows;
+    pub(super) fn give_back(&mut self, sights: Vec<Sight>) {
+        self.sights = sights;
     }
 
     fn unpack(&mut self, packed: &[u8], length: usize) -> Result<(), Corrupt> {

@@ -32,6 +32,7 @@ mod store;
 mod sums;
 mod symbols;
 mod text_rows;
+mod unpacking;
 mod uses;
 mod writer;
 
@@ -48,6 +49,7 @@ use crate::tables::Tables;
 pub use ran::{OnCpus, Ran};
 pub use reader::Growing;
 pub use samples::{Iter, SampleFrame, Samples};
+pub(crate) use sums::Unpacking;
 pub use sums::{SumFrame, Sums};
 pub use writer::Writer;
 

@@ -1,4 +1,4 @@
-//! Samples as columns: how a frame of them is written. `samples` reads it.
+//! Samples as columns: how a frame of them is written. `unpacking` reads it.
 
 use rustc_hash::FxHashMap;
 
@@ -8,7 +8,7 @@ use super::column::Encoder;
 use super::instances::{Track, pace};
 use super::laps::{Laps, Ways};
 use super::rows::ticks;
-use super::samples::Run;
+use super::unpacking::Run;
 use super::uses::Use;
 use crate::ids::StackId;
 use crate::rows::{Sample, SampleKind, Within};

@@ -28,9 +28,11 @@ pub(super) fn open(path: &Path) -> Result<Experiment, OpenError> {
     let Growing {
         path,
         file,
-        contents,
+        mut contents,
         ..
     } = growing;
+    contents.tables.stacks.close();
+    contents.tables.frames.close();
     Ok(experiment(path, &file, contents, warnings))
 }
 
@@ -341,8 +343,9 @@ impl Contents {
             }
             Kind::StackUses => {
                 let stacks = &self.tables.stacks;
-                let first = FirstUses::decode(&mut decoder, &known, (&self.uses, stacks))?;
-                Arc::make_mut(&mut self.uses).add(&first, stacks);
+                let uses = Arc::make_mut(&mut self.uses);
+                let first = FirstUses::decode(&mut decoder, &known, (uses, stacks))?;
+                uses.add(&first, stacks);
             }
             Kind::Header => self.header(&mut decoder)?,
             Kind::SymbolFiles => self.symbols_pending.files(&mut decoder)?,

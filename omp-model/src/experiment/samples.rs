@@ -4,16 +4,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::TICK;
-use super::coding::{Corrupt, unzigzag};
+use super::coding::Corrupt;
 use super::column::{Decoder, Encoder, MAX_ROWS, Scratch};
-use super::instances::Track;
-use super::laps::Laps;
 use super::packing::encode;
 use super::rows::{Known, ticks};
 use super::store::Store;
-use super::uses::{Uses, kind_of};
-use crate::ids::{Nanos, StackId, ThreadId};
-use crate::rows::{Sample, SampleKind, Within};
+use super::unpacking::{TOO_LATE, decode, decode_cpus, decode_runs, decode_sights};
+use super::uses::Uses;
+use crate::ids::{Nanos, ThreadId};
+use crate::rows::{Sample, Sight};
 
 /// The samples of a recording, packed.
 ///
@@ -60,8 +59,6 @@ impl SampleFrame {
         })
     }
 }
-
-const TOO_LATE: Corrupt = Corrupt("a time beyond 64 bits");
 
 impl Samples {
     /// Packs samples in memory, for a recording that never was a file.
@@ -195,6 +192,21 @@ impl Samples {
             out.clear();
         }
     }
+
+    /// The same of what the samples show of their threads.
+    pub(super) fn sights(&self, frame: usize, scratch: &mut Scratch, out: &mut Vec<Sight>) {
+        out.clear();
+        let frame = self.frames.get(frame);
+        let Some(payload) = frame.and_then(|frame| self.store.bytes(&frame.range)) else {
+            return;
+        };
+        let mut columns = std::mem::take(&mut scratch.samples);
+        let mut decoder = Decoder::new(&payload, scratch);
+        if decode_sights(&mut decoder, (&self.known, &self.uses), &mut columns, out).is_err() {
+            out.clear();
+        }
+        scratch.samples = columns;
+    }
 }
 
 impl<'a> IntoIterator for &'a Samples {
@@ -233,210 +245,4 @@ impl Iterator for Iter<'_> {
             self.next_row = 0;
         }
     }
-}
-
-/// What unpacking keeps between frames.
-#[derive(Default)]
-pub(super) struct Columns {
-    numbers: [Vec<u64>; 7],
-    seen: Vec<Seen>,
-    laps: Laps,
-}
-
-/// A stack of a frame, while that is being unpacked.
-struct Seen {
-    stack: StackId,
-    /// The last tag that it was seen with; `None` if neither this frame nor any before it showed
-    /// the stack.
-    tag: Option<u32>,
-    /// The kind that it was first seen with.
-    kind: SampleKind,
-}
-
-/// One thread's samples within a frame.
-pub(super) struct Run {
-    pub(super) thread: u32,
-    pub(super) rows: u64,
-    /// Of the first sample, in ticks.
-    pub(super) first: u64,
-    /// What the time between samples is near to, in ticks.
-    pub(super) period: u64,
-    /// Of the numbers of regions and of tasks.
-    pub(super) paces: [u64; 2],
-    /// Of the frame's stacks those that no thread before showed.
-    pub(super) own: u64,
-}
-
-fn decode_runs(
-    decoder: &mut Decoder<'_, '_>,
-    known: &Known,
-    rows: usize,
-) -> Result<Vec<Run>, Corrupt> {
-    let count = decoder.rows()?;
-    let mut runs = Vec::with_capacity(count);
-    let (mut thread, mut first, mut total) = (0_u64, 0_u64, 0_u64);
-    for [thread_step, run_rows, first_step, period, region, task, own] in decoder.table(count)? {
-        thread = thread.wrapping_add(unzigzag(thread_step) as u64);
-        first = first.wrapping_add(unzigzag(first_step) as u64);
-        total = total.saturating_add(run_rows);
-        runs.push(Run {
-            thread: known.thread(thread)?.0,
-            rows: run_rows,
-            first,
-            period,
-            paces: [region, task],
-            own,
-        });
-    }
-    if total != rows as u64 {
-        return Err(Corrupt("the threads' samples do not add up"));
-    }
-    Ok(runs)
-}
-
-/// Appends the samples of a frame to `out`.
-pub(super) fn decode(
-    payload: &[u8],
-    context: (&Known, &Uses),
-    scratch: &mut Scratch,
-    out: &mut Vec<Sample>,
-) -> Result<(), Corrupt> {
-    let mut columns = std::mem::take(&mut scratch.samples);
-    let decoded = decode_into(
-        &mut Decoder::new(payload, scratch),
-        context,
-        &mut columns,
-        out,
-    );
-    scratch.samples = columns;
-    decoded
-}
-
-/// Of a frame only which thread ran on which CPU.
-fn decode_cpus(
-    payload: &[u8],
-    known: &Known,
-    scratch: &mut Scratch,
-) -> Result<(Vec<Run>, Vec<u64>), Corrupt> {
-    let mut cpus = Vec::new();
-    let mut decoder = Decoder::new(payload, scratch);
-    let rows = decoder.rows()?;
-    decoder.number()?;
-    decoder.skip()?;
-    let runs = decode_runs(&mut decoder, known, rows)?;
-    let stacks = decoder.rows()?;
-    let _ = decoder.table::<1>(stacks)?;
-    // Which of them, and tags.
-    decoder.skip()?;
-    decoder.skip()?;
-    decoder.column(rows, &mut cpus)?;
-    match cpus.iter().all(|&cpu| cpu <= u64::from(u16::MAX)) {
-        true => Ok((runs, cpus)),
-        false => Err(Corrupt("a CPU beyond 16 bits")),
-    }
-}
-
-fn decode_into(
-    decoder: &mut Decoder<'_, '_>,
-    (known, uses): (&Known, &Uses),
-    Columns {
-        numbers: [noise, stacks, tags, cpus, kinds, regions, tasks],
-        seen,
-        laps,
-    }: &mut Columns,
-    out: &mut Vec<Sample>,
-) -> Result<(), Corrupt> {
-    let rows = decoder.rows()?;
-    let tick = decoder.number()?;
-    decoder.dense(rows, noise)?;
-    let runs = decode_runs(decoder, known, rows)?;
-    decode_stacks(decoder, (known, uses), &runs, seen)?;
-    for column in [&mut *stacks, tags, cpus, kinds] {
-        decoder.column(rows, column)?;
-    }
-    laps.begin(decoder.number()?);
-    for column in [&mut *regions, tasks] {
-        decoder.column(rows, column)?;
-    }
-    decoder.finish()?;
-    out.reserve(rows);
-    let mut tag_before = 0;
-    let others = stacks.iter().zip(&*tags).zip(cpus.iter().zip(&*kinds));
-    let instances = regions.iter().zip(&*tasks);
-    let mut numbers = noise.iter().zip(others.zip(instances));
-    let (mut region, mut task) = (Track::default(), Track::default());
-    let listed = seen.len() as u64;
-    let mut base = 0_u64;
-    for run in runs {
-        // The first sample's noise is 0: it stands one period after this.
-        let mut ticks = run.first.wrapping_sub(run.period);
-        region.turn(run.paces[0]);
-        task.turn(run.paces[1]);
-        let rows = numbers.by_ref().take(run.rows as usize);
-        for (&noise, (((&stack, &tag), (&cpu, &kind)), (&of_region, &of_task))) in rows {
-            // The list's end is followed by its beginning.
-            let place = match stack < listed - base {
-                true => base + stack,
-                false => stack.wrapping_sub(listed - base),
-            };
-            let seen = usize::try_from(place).ok().and_then(|at| seen.get_mut(at));
-            let seen = seen.ok_or(Corrupt("a stack that is not in its frame's list"))?;
-            let expected = seen.tag.unwrap_or(tag_before);
-            let tag = known.tag(u64::from(expected).wrapping_add(unzigzag(tag) as u64))?;
-            seen.tag = Some(tag.0);
-            tag_before = tag.0;
-            ticks = ticks
-                .wrapping_add(run.period)
-                .wrapping_add(unzigzag(noise) as u64);
-            let task = task.load(of_task, ticks, task.expected(ticks));
-            let expected = laps.nearest(tag.0, region.expected(ticks));
-            let region = region.load(of_region, ticks, expected);
-            if region != 0 {
-                laps.note(tag.0, region);
-            }
-            out.push(Sample {
-                time: Nanos(ticks.checked_mul(tick).ok_or(TOO_LATE)?),
-                thread: ThreadId(run.thread),
-                cpu: u16::try_from(cpu).map_err(|_| Corrupt("a CPU beyond 16 bits"))?,
-                kind: kind_of(kind ^ seen.kind as u64)?,
-                stack: seen.stack,
-                tag,
-                within: Within { region, task },
-            });
-        }
-        base += run.own;
-    }
-    Ok(())
-}
-
-/// The stacks that a frame shows, thread by thread, and what they were first seen with.
-fn decode_stacks(
-    decoder: &mut Decoder<'_, '_>,
-    (known, uses): (&Known, &Uses),
-    runs: &[Run],
-    seen: &mut Vec<Seen>,
-) -> Result<(), Corrupt> {
-    seen.clear();
-    let count = decoder.rows()?;
-    let own = runs
-        .iter()
-        .try_fold(0_u64, |sum, run| sum.checked_add(run.own));
-    if own != Some(count as u64) {
-        return Err(Corrupt("the threads' stacks do not add up"));
-    }
-    let mut steps = decoder.table(count)?;
-    for run in runs {
-        let mut stack = 0_u64;
-        for [step] in steps.by_ref().take(run.own as usize) {
-            stack = stack.wrapping_add(step);
-            let stack = known.stack(stack)?;
-            let first = uses.of(stack);
-            seen.push(Seen {
-                stack,
-                tag: first.map(|first| first.tag.0),
-                kind: first.map_or(SampleKind::User, |first| first.kind),
-            });
-        }
-    }
-    Ok(())
 }

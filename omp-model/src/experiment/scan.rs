@@ -1,31 +1,31 @@
 //! All samples of a recording, unpacked on every CPU and handed on in their order.
 
+use std::collections::BTreeMap;
 use std::num::NonZero;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use super::column::Scratch;
 use super::samples::Samples;
-use crate::rows::Sample;
+use crate::rows::Sight;
 
-/// So many samples, or one frame if it has more, are unpacked ahead of those that are looked at:
-/// enough that starting a thread costs nothing beside it.
+/// So many samples, or one frame if it has more, are unpacked ahead of those that are looked at.
 const AHEAD: u64 = 1 << 18;
 
 impl Samples {
-    /// Makes something of the samples of each frame, on all CPUs, and takes what was made in the
-    /// order of the frames, on this thread. Memory is that of [`AHEAD`] samples and what they
-    /// became, however many there are.
+    /// Makes something of what the samples of each frame show, on all CPUs, and takes what was made
+    /// in the order of the frames, on this thread. Memory is that of [`AHEAD`] samples and what
+    /// they became, however many there are.
     pub fn in_order<T: Send>(
         &self,
-        make: impl Fn(&[Sample]) -> T + Sync,
+        make: impl Fn(&[Sight]) -> T + Sync,
         take: impl FnMut(usize, T),
     ) {
         let unpacked = |frame, scratch: &mut Scratch| {
-            let mut rows = scratch.rows();
-            self.unpack(frame, scratch, &mut rows);
-            let made = make(&rows);
-            scratch.give_back(rows);
+            let mut sights = scratch.sights();
+            self.sights(frame, scratch, &mut sights);
+            let made = make(&sights);
+            scratch.give_back(sights);
             made
         };
         self.each_frame(unpacked, take);
@@ -37,62 +37,125 @@ impl Samples {
         make: impl Fn(usize, &mut Scratch) -> T + Sync,
         mut take: impl FnMut(usize, T),
     ) {
+        let frames = self.frames();
         let workers = thread::available_parallelism().map_or(1, NonZero::get);
-        let mut made: Vec<T> = Vec::new();
-        let mut first = 0;
-        for batch in self.batches() {
-            let at = AtomicUsize::new(batch.start);
-            let worker = || {
-                let mut own = Vec::new();
-                let mut scratch = Scratch::new();
-                loop {
-                    let frame = at.fetch_add(1, Ordering::Relaxed);
-                    if frame >= batch.end {
-                        return own;
+        let line = Line::new(self);
+        thread::scope(|scope| {
+            for _ in 0..workers.min(frames) {
+                scope.spawn(|| {
+                    let _end = EndOfWork(&line);
+                    let mut scratch = Scratch::new();
+                    while let Some(frame) = line.begin() {
+                        line.put(frame, make(frame, &mut scratch));
                     }
-                    own.push((frame, make(frame, &mut scratch)));
-                }
-            };
-            let mut next: Vec<(usize, T)> = Vec::with_capacity(batch.len());
-            thread::scope(|scope| {
-                let workers = workers.min(batch.len());
-                let running: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
-                // What was made before is looked at while the next is being made.
-                for one in made.drain(..) {
-                    take(first, one);
-                    first += 1;
-                }
-                for worker in running {
-                    match worker.join() {
-                        Ok(own) => next.extend(own),
-                        Err(panic) => std::panic::resume_unwind(panic),
-                    }
-                }
-            });
-            next.sort_unstable_by_key(|&(frame, _)| frame);
-            made.extend(next.into_iter().map(|(_, one)| one));
-        }
-        for one in made {
-            take(first, one);
-            first += 1;
+                });
+            }
+            let _end = EndOfWork(&line);
+            for frame in 0..frames {
+                let Some(made) = line.take(frame) else { break };
+                take(frame, made);
+            }
+        });
+    }
+}
+
+/// Frames that are being unpacked or wait to be taken.
+struct Line<'a, T> {
+    samples: &'a Samples,
+    state: Mutex<State<T>>,
+    /// Something was made, or ended before its time.
+    made: Condvar,
+    /// There is room for more.
+    room: Condvar,
+}
+
+struct State<T> {
+    /// The next frame to unpack.
+    next: usize,
+    /// Samples of the frames that were begun and not taken.
+    ahead: u64,
+    made: BTreeMap<usize, T>,
+    /// Whether a thread has panicked, so that what others wait for may never come.
+    is_broken: bool,
+}
+
+impl<'a, T> Line<'a, T> {
+    fn new(samples: &'a Samples) -> Line<'a, T> {
+        Line {
+            samples,
+            state: Mutex::new(State {
+                next: 0,
+                ahead: 0,
+                made: BTreeMap::new(),
+                is_broken: false,
+            }),
+            made: Condvar::new(),
+            room: Condvar::new(),
         }
     }
 
-    /// Ranges of frames of about [`AHEAD`] samples each.
-    fn batches(&self) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
-        let index = self.index();
-        let mut start = 0;
-        std::iter::from_fn(move || {
-            let mut rows = 0;
-            let mut end = start;
-            while end < index.len() && (rows < AHEAD || end == start) {
-                rows += u64::from(index[end].rows);
-                end += 1;
+    fn state(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn rows(&self, frame: usize) -> u64 {
+        u64::from(self.samples.index()[frame].rows)
+    }
+
+    /// The next frame to unpack, as soon as there is room for it.
+    fn begin(&self) -> Option<usize> {
+        let mut state = self.state();
+        loop {
+            let frame = state.next;
+            if state.is_broken || frame >= self.samples.frames() {
+                return None;
             }
-            let batch = start..end;
-            start = end;
-            (!batch.is_empty()).then_some(batch)
-        })
+            let rows = self.rows(frame);
+            if state.ahead == 0 || state.ahead + rows <= AHEAD {
+                state.next += 1;
+                state.ahead += rows;
+                return Some(frame);
+            }
+            state = wait(&self.room, state);
+        }
+    }
+
+    fn put(&self, frame: usize, made: T) {
+        self.state().made.insert(frame, made);
+        self.made.notify_one();
+    }
+
+    /// What was made of a frame, as soon as that is done.
+    fn take(&self, frame: usize) -> Option<T> {
+        let mut state = self.state();
+        loop {
+            if let Some(made) = state.made.remove(&frame) {
+                state.ahead -= self.rows(frame);
+                self.room.notify_all();
+                return Some(made);
+            }
+            if state.is_broken {
+                return None;
+            }
+            state = wait(&self.made, state);
+        }
+    }
+}
+
+fn wait<'s, T>(change: &Condvar, state: MutexGuard<'s, State<T>>) -> MutexGuard<'s, State<T>> {
+    change.wait(state).unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Lets nobody wait for a thread that has panicked.
+struct EndOfWork<'l, 'a, T>(&'l Line<'a, T>);
+
+impl<T> Drop for EndOfWork<'_, '_, T> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.state().is_broken = true;
+            self.0.made.notify_all();
+            self.0.room.notify_all();
+        }
     }
 }
 
@@ -100,7 +163,7 @@ impl Samples {
 mod tests {
     use super::*;
     use crate::ids::{Nanos, StackId, TagId, ThreadId};
-    use crate::rows::{SampleKind, Within};
+    use crate::rows::{Sample, SampleKind, Within};
 
     #[test]
     fn what_is_made_of_frames_comes_in_their_order_and_whole() {
@@ -129,7 +192,25 @@ mod tests {
                 seen.extend(rows);
             },
         );
-        assert_eq!(seen, samples);
-        Samples::default().in_order(<[Sample]>::len, |_, _| panic!("there is no frame"));
+        assert!(seen.iter().copied().eq(samples.iter().map(Sight::from)));
+        assert!(packed.iter().eq(samples));
+        Samples::default().in_order(<[Sight]>::len, |_, _| panic!("there is no frame"));
+    }
+
+    #[test]
+    fn nobody_waits_for_a_frame_whose_making_has_panicked() {
+        let sample = |at| Sample {
+            time: Nanos(at),
+            thread: ThreadId(0),
+            cpu: 0,
+            kind: SampleKind::User,
+            stack: StackId::EMPTY,
+            tag: TagId(0),
+            within: Within::default(),
+        };
+        let packed = Samples::of_frames((0..50).map(|at| [sample(9_000 * at)])).unwrap();
+        let refuse = |rows: &[Sight]| assert!(rows[0].time < Nanos(90_000), "refused");
+        let refused = std::panic::catch_unwind(|| packed.in_order(refuse, |_, ()| {}));
+        assert!(refused.is_err());
     }
 }

@@ -139,9 +139,13 @@ impl Sums {
         &self.tail
     }
 
-    /// The rows of a frame, in place of what `out` holds.
-    pub(crate) fn frame(&self, frame: usize, out: &mut Vec<Sum>) {
-        self.unpack(frame, &mut Scratch::new(), out);
+    /// To read frames in any order.
+    pub(crate) fn unpacking(&self) -> Unpacking<'_> {
+        Unpacking {
+            sums: self,
+            scratch: Scratch::new(),
+            rows: Vec::new(),
+        }
     }
 
     fn unpack(&self, frame: usize, scratch: &mut Scratch, out: &mut Vec<Sum>) {
@@ -161,6 +165,21 @@ impl Sums {
         if decoded.is_err() {
             out.clear();
         }
+    }
+}
+
+/// Unpacks frame after frame.
+pub(crate) struct Unpacking<'a> {
+    sums: &'a Sums,
+    scratch: Scratch,
+    rows: Vec<Sum>,
+}
+
+impl Unpacking<'_> {
+    /// The rows of a frame.
+    pub(crate) fn frame(&mut self, frame: usize) -> &[Sum] {
+        self.sums.unpack(frame, &mut self.scratch, &mut self.rows);
+        &self.rows
     }
 }
 

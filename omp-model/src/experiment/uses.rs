@@ -50,6 +50,14 @@ impl Uses {
         FirstUses(rows)
     }
 
+    /// All stacks have a row from now on.
+    fn make_room(&mut self, stacks: &Interner<Stack>) {
+        if self.rows.len() < stacks.len() {
+            self.rows.resize(stacks.len(), None);
+            self.callees.resize(stacks.len(), 0);
+        }
+    }
+
     /// Adds what was written or read.
     pub(super) fn add(&mut self, first: &FirstUses, stacks: &Interner<Stack>) {
         for &(stack, seen) in &first.0 {
@@ -98,28 +106,26 @@ impl FirstUses {
         }));
     }
 
+    /// Reads what [`FirstUses::encode`] wrote. What was expected of the callers' next stacks is
+    /// noted in passing; the uses themselves are added when all of them are right.
     pub(super) fn decode(
         decoder: &mut Decoder<'_, '_>,
         known: &Known,
-        (uses, stacks): (&Uses, &Interner<Stack>),
+        (uses, stacks): (&mut Uses, &Interner<Stack>),
     ) -> Result<FirstUses, Corrupt> {
         let rows = decoder.rows()?;
-        let mut expected = Expected::new(uses, stacks);
+        uses.make_room(stacks);
         let mut found = Vec::with_capacity(rows);
         let mut stack = 0_u64;
         for [step, tag, kind] in decoder.table(rows)? {
             stack = stack.wrapping_add(step);
             let at = known.stack(stack)?;
-            let tag = u64::from(expected.next(at)).wrapping_add(unzigzag(tag) as u64);
+            let last = &mut uses.callees[callers(stacks, at)];
+            let tag = u64::from(*last).wrapping_add(unzigzag(tag) as u64);
             let tag = known.tag(tag)?;
-            expected.is(at, tag);
-            found.push((
-                at,
-                Use {
-                    tag,
-                    kind: kind_of(kind)?,
-                },
-            ));
+            *last = tag.0;
+            let kind = kind_of(kind)?;
+            found.push((at, Use { tag, kind }));
         }
         if found.windows(2).any(|pair| pair[0].0 >= pair[1].0) {
             return Err(Corrupt("a stack is first seen twice"));

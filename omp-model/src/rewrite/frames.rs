@@ -16,6 +16,8 @@ pub(super) struct Facts<'a> {
     pub(super) tables: &'a Tables,
     pub(super) symbols: &'a SymbolTable,
     functions: Vec<FunctionFacts>,
+    /// By frame: what every step of a walk asks.
+    frames: Vec<FrameFacts>,
     /// Whether the constructs of bodies whose names do not tell have been settled.
     settled: bool,
     /// By module: whether the program's own code is in it, rather than a system library.
@@ -25,6 +27,21 @@ pub(super) struct Facts<'a> {
     combiners: FxHashSet<FrameId>,
     /// Of outlined functions with the same absent parent, the one that stands for it.
     absent_parents: FxHashMap<(ModuleId, &'a str), FunctionId>,
+}
+
+/// What a frame by itself is.
+struct FrameFacts {
+    function: Option<FunctionId>,
+    role: Option<Role>,
+}
+
+impl FrameFacts {
+    fn new(facts: &Facts<'_>, frame: FrameId) -> FrameFacts {
+        FrameFacts {
+            function: facts.find_function(frame),
+            role: facts.find_role(frame),
+        }
+    }
 }
 
 impl<'a> Facts<'a> {
@@ -50,6 +67,7 @@ impl<'a> Facts<'a> {
             tables,
             symbols,
             functions: Vec::new(),
+            frames: Vec::new(),
             settled: false,
             user: vec![false; tables.modules.len()],
             by_name,
@@ -65,6 +83,9 @@ impl<'a> Facts<'a> {
         // Before that, such bodies are taken for those of regions, all of them.
         let task = |f: &FunctionFacts| !f.clang && f.construct == Some(Construct::Task);
         facts.settled = facts.functions.iter().any(task);
+        facts.frames = (0..tables.frames.len() as u32)
+            .map(|frame| FrameFacts::new(&facts, FrameId(frame)))
+            .collect();
         facts.find_user_modules();
         facts
     }
@@ -197,6 +218,13 @@ impl<'a> Facts<'a> {
     }
 
     pub(super) fn function(&self, frame: FrameId) -> Option<FunctionId> {
+        match self.frames.get(frame.index()) {
+            Some(known) => known.function,
+            None => self.find_function(frame),
+        }
+    }
+
+    fn find_function(&self, frame: FrameId) -> Option<FunctionId> {
         let function = self.symbols.frame(frame).function?;
         ((function.0 as usize) < self.functions.len()).then_some(function)
     }
@@ -293,6 +321,13 @@ impl<'a> Facts<'a> {
 
     /// What a frame by itself is; `None` for no frame and for the kernel's.
     pub(super) fn role(&self, frame: FrameId) -> Option<Role> {
+        match self.frames.get(frame.index()) {
+            Some(known) => known.role,
+            None => self.find_role(frame),
+        }
+    }
+
+    fn find_role(&self, frame: FrameId) -> Option<Role> {
         let module = self.module(frame);
         if frame == FrameId::NONE || module == ModuleId::KERNEL {
             return None;

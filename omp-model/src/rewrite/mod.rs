@@ -15,15 +15,17 @@ mod frames;
 mod functions;
 mod naming;
 mod pools;
+mod refined;
 mod segment;
 mod shown;
 #[cfg(test)]
 mod tests;
+mod trail;
 mod walk;
 #[cfg(test)]
 pub(crate) mod world;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
@@ -35,8 +37,10 @@ use crate::tables::{Interner, StackEntry, Tables, Tag, ThreadKind};
 
 use frames::Facts;
 use naming::{Home, Naming};
+use refined::Refined;
 use segment::Body;
 use shown::Clues;
+use trail::Trail;
 use walk::{Role, Walk};
 
 /// A measured stack with what was known of its thread at that moment.
@@ -61,7 +65,8 @@ pub struct Rewriter<'a> {
     paths: Interner<Path>,
     user: FxHashMap<Moment, (PathId, Shown)>,
     machine: FxHashMap<StackId, PathId>,
-    refined: FxHashMap<Moment, Shown>,
+    refined: OnceLock<Refined>,
+    trail: Trail,
     sites: FxHashMap<ContextId, PathId>,
     /// Of constructs without a name, the one that stands for all that are called from one place.
     alike: FxHashMap<(PathId, FrameId), ContextId>,
@@ -104,7 +109,8 @@ impl<'a> Rewriter<'a> {
             paths: root(),
             user: FxHashMap::default(),
             machine: FxHashMap::default(),
-            refined: FxHashMap::default(),
+            refined: OnceLock::new(),
+            trail: Trail::default(),
             sites: FxHashMap::default(),
             alike: FxHashMap::default(),
         }
@@ -125,7 +131,8 @@ impl<'a> Rewriter<'a> {
         self.paths = root();
         self.user.clear();
         self.machine.clear();
-        self.refined.clear();
+        self.refined = OnceLock::new();
+        self.trail = Trail::default();
         self.sites.clear();
         self.alike.clear();
         move |tag| {
@@ -135,6 +142,11 @@ impl<'a> Rewriter<'a> {
                 .map_or(FrameId::NONE, |tag| tag.place);
             before.combines(place) != now.combines(place)
         }
+    }
+
+    /// Gives back the memory that keeps what threads did.
+    pub(crate) fn forget(&mut self) {
+        self.refined = OnceLock::new();
     }
 
     /// The display stacks made so far.
@@ -152,6 +164,13 @@ impl<'a> Rewriter<'a> {
         if let Some(&known) = self.user.get(&moment) {
             return known;
         }
+        let rewritten = self.rewritten(moment);
+        self.user.insert(moment, rewritten);
+        rewritten
+    }
+
+    /// The same, of a moment that is asked for once.
+    pub(crate) fn rewritten(&mut self, moment: Moment) -> (PathId, Shown) {
         let tag = self.tag(moment.tag);
         let mut walk = Walk::new(&self.facts, moment.stack);
         if moment.thread == ThreadKind::Initial {
@@ -181,7 +200,6 @@ impl<'a> Rewriter<'a> {
             Some(pseudo) => self.push(path, Callee::Pseudo(pseudo), FrameId::NONE),
             None => self.with_leaf(path, shown),
         };
-        self.user.insert(moment, (path, shown));
         (path, shown)
     }
 
@@ -191,14 +209,15 @@ impl<'a> Rewriter<'a> {
     }
 
     /// What the thread did: the recorded state refined by the stack. The same in both modes.
-    pub fn shown(&mut self, moment: Moment) -> Shown {
-        if let Some(&known) = self.refined.get(&moment) {
-            return known;
-        }
-        let walk = Walk::new(&self.facts, moment.stack);
-        let shown = self.refine(&walk, self.tag(moment.tag), moment.thread);
-        self.refined.insert(moment, shown);
-        shown
+    ///
+    /// Several threads may ask at a time.
+    pub fn shown(&self, moment: Moment) -> Shown {
+        let stacks = self.facts.tables.stacks.len();
+        let refined = self.refined.get_or_init(|| Refined::new(stacks));
+        refined.of(moment, || {
+            let walk = Walk::new(&self.facts, moment.stack);
+            self.refine(&walk, self.tag(moment.tag), moment.thread)
+        })
     }
 
     /// Where time of a tag stands that no sample tells more of: at the construct itself, and in
@@ -360,6 +379,7 @@ impl<'a> Rewriter<'a> {
             Some(place) => self.stop_at(walk, split.segment.start..inner, place),
             None => split.segment.start,
         };
+        (path, inner) = self.trail.follow(&self.facts, walk, (path, inner), stop);
         while inner > stop {
             inner -= 1;
             if walk.nodes[inner].role != Role::Code {
@@ -372,6 +392,7 @@ impl<'a> Rewriter<'a> {
                 walk.nodes[first].frame,
             );
             inner = first;
+            self.trail.step(walk, inner, path);
         }
         path
     }

@@ -2,7 +2,7 @@
 //! on any CPU.
 
 use crate::ids::{StackId, TagId, ThreadId};
-use crate::rows::{SLICE, Sample, SampleKind};
+use crate::rows::{SLICE, SampleKind, Sight};
 use crate::state::Presence;
 
 /// A frame's samples.
@@ -13,7 +13,7 @@ pub(super) struct Digest {
     /// Clock samples ([`key`]), in the order of time.
     pub(super) keys: Vec<u64>,
     /// Samples at switches, one by one: what each stands for hangs on when it was taken.
-    pub(super) switches: Vec<Sample>,
+    pub(super) switches: Vec<Sight>,
 }
 
 /// Samples of one thread in one slice of time.
@@ -49,7 +49,7 @@ pub(super) const fn kernel(key: u64) -> bool {
 }
 
 impl Digest {
-    pub(super) fn of(samples: &[Sample]) -> Digest {
+    pub(super) fn of(samples: &[Sight]) -> Digest {
         Digest::with(samples, |sample| {
             let kernel = sample.kind == SampleKind::Kernel;
             key(sample.tag, sample.stack, kernel)
@@ -57,7 +57,7 @@ impl Digest {
     }
 
     /// As if all of them had one stack.
-    pub(super) fn of_states(samples: &[Sample]) -> Digest {
+    pub(super) fn of_states(samples: &[Sight]) -> Digest {
         let mut digest = Digest::with(samples, |sample| key(sample.tag, StackId::EMPTY, false));
         for sample in &mut digest.switches {
             sample.stack = StackId::EMPTY;
@@ -65,7 +65,7 @@ impl Digest {
         digest
     }
 
-    fn with(samples: &[Sample], key: impl Fn(&Sample) -> u64) -> Digest {
+    fn with(samples: &[Sight], key: impl Fn(&Sight) -> u64) -> Digest {
         let mut digest = Digest {
             keys: Vec::with_capacity(samples.len()),
             ..Digest::default()
@@ -75,7 +75,7 @@ impl Digest {
             let slice = first.time.0 / SLICE.0;
             let times = slice * SLICE.0..(slice + 1).saturating_mul(SLICE.0);
             let same =
-                |sample: &Sample| sample.thread == first.thread && times.contains(&sample.time.0);
+                |sample: &Sight| sample.thread == first.thread && times.contains(&sample.time.0);
             let end = rest.iter().position(|sample| !same(sample));
             let (run, others) = rest.split_at(end.unwrap_or(rest.len()));
             rest = others;

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use super::blame::Role;
 use super::digest;
 use super::near::Near;
+use super::part::Part;
 use super::{Group, Origin, Seen, Share};
 use crate::ids::{StackId, TagId, ThreadId};
 use crate::state::Presence;
@@ -122,6 +123,8 @@ pub(super) struct Lane {
     states: FxHashMap<TagId, InState>,
     /// What time outside of constructs may borrow from.
     pub(super) outside: Near,
+    /// What it has of the slices that are being closed, in their order.
+    pub(super) parts: Vec<Part>,
     /// Of the slice that is being closed: each clock sample's sum and group.
     found: Vec<(u32, u32)>,
 }
@@ -150,6 +153,15 @@ struct ByStack {
 const PAGE: usize = 16;
 
 impl ByStack {
+    /// The number of a stack, from 1; 0 if it has none.
+    fn get(&self, stack: StackId) -> u32 {
+        let (page, within) = (stack.index() / PAGE, stack.index() % PAGE);
+        match self.pages.get(page) {
+            None | Some(0) => 0,
+            Some(&page) => self.numbers[page as usize - 1][within],
+        }
+    }
+
     fn of(&mut self, stack: StackId) -> &mut u32 {
         let (page, within) = (stack.index() / PAGE, stack.index() % PAGE);
         if self.pages.len() <= page {
@@ -220,20 +232,30 @@ impl Lane {
     pub(super) fn sort(
         &mut self,
         (thread, slice): (ThreadId, u32),
-        keys: impl Iterator<Item = u64>,
+        keys: impl Iterator<Item = u64> + Clone,
         mut role: impl FnMut(Spot) -> Option<Role>,
         numbers: &mut Vec<u32>,
     ) -> Vec<Ticks> {
         let mut found = std::mem::take(&mut self.found);
         found.clear();
+        // What is known already is looked up apart: what is not in the cache is then waited for
+        // together.
+        found.extend(
+            keys.clone()
+                .map(|key| (self.first.get(digest::stack(key)), 0)),
+        );
         let mut groups: Vec<Ticks> = Vec::new();
         let mut before = (u64::MAX, (0, 0));
-        for key in keys {
+        for (key, found) in keys.zip(&mut found) {
             // Neighbours are often alike.
             let (number, group) = match before {
                 (same, known) if same == key => known,
                 (other, (_, group)) => {
-                    let number = self.at(thread, Spot::running(key), &mut role);
+                    let first = (found.0 as usize).wrapping_sub(1);
+                    let number = match self.heads.get(first) {
+                        Some(head) if head.state == digest::state(key) => first as u32,
+                        _ => self.at(thread, Spot::running(key), &mut role),
+                    };
                     let tag = digest::tag(key);
                     let group = match other != u64::MAX && digest::tag(other) == tag {
                         true => group,
@@ -250,7 +272,7 @@ impl Lane {
                 Some((_, count)) => *count += 1,
                 None => ticks.roles.push((role, 1)),
             }
-            found.push((number, group));
+            *found = (number, group);
         }
         let mut order: Vec<u32> = (0..groups.len() as u32).collect();
         order.sort_unstable_by_key(|&group| groups[group as usize].tag);
@@ -343,12 +365,17 @@ impl Lane {
         near.into_iter().map(|(tag, state)| (tag, state.near))
     }
 
-    /// The sums in the order of spots.
-    pub(super) fn into_sums(self) -> Vec<Sum> {
-        drop((self.heads, self.first, self.others));
-        let mut sums = self.sums;
-        sums.sort_unstable_by_key(|sum| (sum.tag, sum.presence, sum.stack, sum.kernel));
-        sums
+    /// When all samples were seen: sorts the sums by spot, and forgets what finds them.
+    pub(super) fn settle(&mut self) {
+        self.heads = Vec::new();
+        self.first = ByStack::default();
+        self.others = FxHashMap::default();
+        self.found = Vec::new();
+        self.sums.sort_unstable_by_key(|sum| {
+            let state = u64::from(sum.tag.0) << 2 | sum.presence as u64;
+            let place = u64::from(sum.stack.0) << 1 | u64::from(sum.kernel);
+            u128::from(state) << 64 | u128::from(place)
+        });
     }
 }
 
@@ -379,7 +406,8 @@ mod tests {
             None => 0.0,
         });
         lane.share_out(&numbers[1..3], 0, |_| 1.0);
-        let sums = lane.into_sums();
+        lane.settle();
+        let sums = &lane.sums;
         let told: Vec<_> = sums
             .iter()
             .map(|sum| (sum.stack.0, sum.count, sum.samples))
@@ -409,6 +437,7 @@ mod tests {
             );
         }
         let order = |sum: &Sum| (sum.tag, sum.presence, sum.stack);
-        assert!(lane.into_sums().is_sorted_by_key(order));
+        lane.settle();
+        assert!(lane.sums.is_sorted_by_key(order));
     }
 }

@@ -10,10 +10,13 @@
 
 pub mod blame;
 mod digest;
+mod evidence;
 mod lane;
 mod near;
 mod open;
+mod part;
 mod places;
+mod roles;
 mod roots;
 mod sleeps;
 mod stream;
@@ -30,11 +33,12 @@ use crate::header::Header;
 use crate::ids::{ContextId, FrameId, Nanos, StackId, TagId, ThreadId};
 use crate::profile::{Item, PathId, Profile, Shown, ViewMode};
 use crate::rewrite::{Learnt, Moment, Rewriter};
-use crate::rows::{Blame, Interval, SLICE, Sample, SampleKind};
+use crate::rows::{Blame, Interval, SLICE, Sample, SampleKind, Sight};
 use crate::state::{Presence, State};
 use crate::symbols::SymbolTable;
 use crate::tables::{Tables, Tag, ThreadKind};
 
+use evidence::ByMoment;
 use places::{Donor, Source, Survey, Wanted, is_outside};
 use sleeps::{Sleeps, Slept};
 
@@ -312,6 +316,7 @@ impl Shares {
             None => Rewriter::new(tables, symbols, self.evidence.iter().copied()),
         };
         let mut items = Vec::with_capacity(self.shares.len());
+        let mut seen = ByMoment::new(&self.evidence);
         for share in &self.shares {
             let thread = kind_of(recording.tables, share.thread);
             let tag = tag_of(recording.tables, share.tag);
@@ -332,15 +337,18 @@ impl Shares {
                 }
                 (ViewMode::Machine, _) => rewriter.machine(moment(share.stack)),
                 (_, Origin::Construct) => rewriter.user_place(share.tag, thread),
-                _ => rewriter.user(moment(share.stack)),
+                _ => match seen.of(moment(share.stack)) {
+                    Some(known) => {
+                        *known.get_or_insert_with(|| rewriter.rewritten(moment(share.stack)))
+                    }
+                    None => rewriter.user(moment(share.stack)),
+                },
             };
             items.push(share.item(tag, mode, place));
         }
-        Profile {
-            mode,
-            paths: rewriter.into_paths(),
-            items,
-        }
+        let mut paths = rewriter.into_paths();
+        paths.close();
+        Profile { mode, paths, items }
     }
 }
 
@@ -410,12 +418,13 @@ fn count(
     sleeps: &mut Sleeps<'_>,
 ) -> BTreeMap<Group, Vec<Seen>> {
     let mut counts = FxHashMap::<(Group, StackId, bool), Tally>::default();
-    let mut add = |group, sample: &Sample, slept: Slept| {
+    let mut add = |group, sample: &Sight, slept: Slept| {
         let kernel = sample.kind == SampleKind::Kernel;
         let tally = counts.entry((group, sample.stack, kernel));
         tally.or_default().add(slept);
     };
     for sample in samples {
+        let sample = Sight::from(&sample);
         let plain = match sample.kind.presence() {
             Presence::Running => Some(sample),
             _ => sleeps.note(sample),

@@ -4,8 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::sleeps::Slept;
 use super::{Group, Seen, Tally};
-use crate::ids::{StackId, TagId, ThreadId};
-use crate::state::Presence;
+use crate::ids::{StackId, ThreadId};
 
 /// What is known so far of a slice.
 #[derive(Debug, Default)]
@@ -31,27 +30,4 @@ impl Open {
             .map(|of_group| (of_group[0].0.0, of_group.iter().map(seen).collect()))
             .collect()
     }
-}
-
-/// The measured time of the groups of a slice, in the order of groups; 0 where it was taken.
-pub(super) struct Times(pub(super) Vec<(Group, u64)>);
-
-impl Times {
-    /// The time that is left.
-    pub(super) fn left(&self) -> impl Iterator<Item = (Group, u64)> + '_ {
-        self.0.iter().copied().filter(|&(_, nanos)| nanos > 0)
-    }
-
-    /// A group's time, to be taken.
-    pub(super) fn of(&mut self, group: Group) -> Option<&mut u64> {
-        let at = self
-            .0
-            .binary_search_by_key(&key(group), |&(group, _)| key(group));
-        at.ok().map(|at| &mut self.0[at].1)
-    }
-}
-
-/// The order of groups in a slice.
-const fn key(group: Group) -> (ThreadId, TagId, Presence) {
-    (group.thread, group.tag, group.presence)
 }

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Group;
-use super::open::Times;
-use crate::experiment::Sums;
+use crate::experiment::{Sums, Unpacking};
 use crate::rows::Sum;
 
 /// The measured time of a recording, to be taken in the order of slices. What is unpacked is what
@@ -15,7 +14,7 @@ pub(super) struct Timed<'a> {
     frames: Vec<u32>,
     /// By slice.
     unpacked: BTreeMap<u32, Vec<(Group, u64)>>,
-    rows: Vec<Sum>,
+    unpacking: Unpacking<'a>,
 }
 
 impl<'a> Timed<'a> {
@@ -29,7 +28,7 @@ impl<'a> Timed<'a> {
             sums,
             frames,
             unpacked: BTreeMap::new(),
-            rows: Vec::new(),
+            unpacking: sums.unpacking(),
         };
         add(&mut timed.unpacked, sums.tail());
         timed
@@ -46,12 +45,11 @@ impl<'a> Timed<'a> {
         }
     }
 
-    /// The time of the groups of a slice; none of an earlier one may be left.
-    pub(super) fn take(&mut self, slice: u32) -> Times {
+    /// The time of the groups of a slice, in their order; none of an earlier one may be left.
+    pub(super) fn take(&mut self, slice: u32) -> Vec<(Group, u64)> {
         let first = |frame: u32| self.sums.frames()[frame as usize].first;
         while let Some(frame) = self.frames.pop_if(|&mut frame| first(frame) <= slice) {
-            self.sums.frame(frame as usize, &mut self.rows);
-            add(&mut self.unpacked, &self.rows);
+            add(&mut self.unpacked, self.unpacking.frame(frame as usize));
         }
         let mut times = self.unpacked.remove(&slice).unwrap_or_default();
         times.sort_unstable_by_key(|&(group, _)| group);
@@ -62,7 +60,7 @@ impl<'a> Timed<'a> {
             }
             same
         });
-        Times(times)
+        times
     }
 }
 
@@ -104,7 +102,7 @@ mod tests {
         let mut timed = Timed::new(&sums);
         let mut taken = Vec::new();
         while let Some(slice) = timed.next() {
-            let Times(times) = timed.take(slice);
+            let times = timed.take(slice);
             taken.push((
                 slice,
                 times.iter().map(|(_, time)| *time).collect::<Vec<_>>(),

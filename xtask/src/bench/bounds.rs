@@ -5,8 +5,9 @@
 const BOUNDS: [(&str, &str); 4] = [
     (
         "er_print -functions",
-        "unpacking samples where a stack has many; making each stack's place in user mode, one \
-         after the other, where it has few",
+        "unpacking samples where a stack has many; where it has few, looking each one's sum up in \
+         memory that no cache holds, and reading the tables and making places in user mode, one \
+         after the other",
     ),
     (
         "analyzer to its first screen",
