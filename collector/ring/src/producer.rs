@@ -11,12 +11,11 @@ use crate::layout::{
 use crate::record::{COUNT_BITS, InstanceId, Kind, Record, SiteId};
 use crate::shm;
 
-/// Words of a cache line.
-const LINE: usize = 8;
-/// How far ahead of the records lines are asked for, in words. The consumer has read them since
+/// How far ahead of the records lines are asked for, in bytes. The consumer has read them since
 /// they were written last, and to have them back takes as long as several records do; an atomic
-/// instruction of the runtime's, such as a lock's, would wait for that.
-const AHEAD: usize = 4 * LINE;
+/// instruction of the runtime's, such as a lock's, would wait for that. Each is asked for by all
+/// of its records: that takes less than to find out which is the first.
+const AHEAD: usize = 4 * 64;
 
 /// Probes of the shared site index before a context is stored a second time.
 const SITE_PROBES: usize = 16;
@@ -25,7 +24,7 @@ const SITE_PROBES: usize = 16;
 #[derive(Debug)]
 pub struct Producer<'a> {
     /// The part of the ring that holds the position of the next record, or ends before it.
-    part: &'a [AtomicU64],
+    part: &'a [[AtomicU64; 2]],
     control: &'a AtomicU32,
     slot: &'a SlotHeader,
     /// The position of the next record; the slot's head is its published copy.
@@ -144,13 +143,10 @@ impl<'a> Producer<'a> {
     #[inline]
     fn write(&mut self, record: Record) {
         // The mask keeps the index inside; `get` spares the panic that indexing would carry.
-        let at = (self.head << 1) as usize & self.part.len().wrapping_sub(1);
-        if at.is_multiple_of(LINE)
-            && let Some(ahead) = self.part.get(at + AHEAD)
-        {
-            shm::prefetch_to_write(ahead);
-        }
-        if let (Some(head), Some(payload)) = (self.part.get(at), self.part.get(at | 1)) {
+        let at = self.head as usize & self.part.len().wrapping_sub(1);
+        if let Some(place) = self.part.get(at) {
+            shm::prefetch_to_write(place, AHEAD);
+            let [head, payload] = place;
             head.store(record.head, Relaxed);
             payload.store(record.payload, Relaxed);
         }
@@ -234,7 +230,8 @@ impl<'a> Producer<'a> {
                 place.store(first, Relaxed);
             }
         }
-        self.part = self.arena.part(self.index, known(number));
+        let words = self.arena.part(self.index, known(number));
+        self.part = words.as_chunks().0;
         self.limit = (number + 1) * part;
     }
 

@@ -149,17 +149,18 @@ pub(crate) fn tsc() -> u64 {
     0
 }
 
-/// Asks for the cache line of `word`, to write it soon.
+/// Asks for the cache line so many bytes beyond `place`, to write it soon. It need not be there.
 #[inline(always)]
-pub(crate) fn prefetch_to_write(word: &AtomicU64) {
+pub(crate) fn prefetch_to_write(place: &[AtomicU64; 2], bytes: usize) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a hint, without effect on memory. The one fault that manuals give it is that of a LOCK
-    // prefix; the address is a live reference's.
+    // SAFETY: a hint, without effect on memory, and without a fault at any address. The one that
+    // manuals give it is that of a LOCK prefix.
     unsafe {
-        core::arch::asm!("prefetchw [{}]", in(reg) word, options(nostack, preserves_flags));
+        let ahead = place.as_ptr().wrapping_byte_add(bytes);
+        core::arch::asm!("prefetchw [{}]", in(reg) ahead, options(nostack, preserves_flags));
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = word;
+    let _ = (place, bytes);
 }
 
 /// `CLOCK_MONOTONIC_RAW` in nanoseconds.

@@ -29,8 +29,10 @@ const POOL: usize = 1 << 16;
 /// Frames between the program and the unwinder: this library's and the runtime's.
 const INNER: usize = 64;
 
-/// The call into the runtime that creates a context.
-#[derive(Clone, Copy, Debug)]
+/// The call into the runtime that creates a context. It is handed on by reference: to copy it, the
+/// compiler reads by wider pieces what has just been written by narrower ones, and the processor
+/// waits until those have left its store buffer, which takes as long as all of a record.
+#[derive(Debug)]
 pub(crate) struct Call {
     /// The return address into the program, or 0.
     pub(crate) code: u64,
@@ -73,7 +75,7 @@ impl Contexts {
     /// The site of `call`, which the calling thread is making now. [`SiteId::NONE`] where the
     /// stack cannot be read or the site area is full.
     #[inline]
-    pub(crate) fn site(&mut self, call: Call, producer: &Producer<'_>) -> SiteId {
+    pub(crate) fn site(&mut self, call: &Call, producer: &Producer<'_>) -> SiteId {
         let here = 0u8;
         let here = (&raw const here) as u64;
         let key = key_of(call);
@@ -104,7 +106,7 @@ impl Contexts {
 
     #[cold]
     #[inline(never)]
-    fn unwind(&mut self, call: Call, here: u64, producer: &Producer<'_>) -> SiteId {
+    fn unwind(&mut self, call: &Call, here: u64, producer: &Producer<'_>) -> SiteId {
         let walk = stack::walk(&mut self.scratch);
         let found = self.scratch.get(..walk.frames).unwrap_or_default();
         // Where the call site is not on the stack, or the runtime gave none, what comes after
@@ -214,7 +216,7 @@ fn up_to_runtime(frames: &[Frame]) -> (&[Frame], bool) {
 /// a jump, the place is that of the caller's call, and several jumps share it. The place is on the
 /// stack and compared there, so that with equal keys the bodies are equal, too.
 #[inline]
-const fn key_of(call: Call) -> u64 {
+const fn key_of(call: &Call) -> u64 {
     call.code ^ call.body.rotate_left(20)
 }
 

@@ -127,7 +127,7 @@ impl Thread {
     pub(crate) fn parallel_begin(
         &mut self,
         region: InstanceId,
-        call: Call,
+        call: &Call,
         size: u32,
         league: bool,
     ) {
@@ -251,7 +251,7 @@ impl Thread {
 
     /// The thread creates an explicit task; `flags` are `ompt_task_flag_t`.
     #[inline]
-    pub(crate) fn task_create(&mut self, call: Call, flags: u32) -> InstanceId {
+    pub(crate) fn task_create(&mut self, call: &Call, flags: u32) -> InstanceId {
         let undeferred = if flags & SPEC_UNDEFERRED != 0 {
             TASK_UNDEFERRED
         } else {
@@ -299,7 +299,7 @@ impl Thread {
 
     /// The instance is made, where `call` comes from.
     #[inline]
-    fn originate(&mut self, time: u64, record: (Kind, u16), instance: InstanceId, call: Call) {
+    fn originate(&mut self, time: u64, record: (Kind, u16), instance: InstanceId, call: &Call) {
         let (kind, info) = record;
         let site = self.contexts.site(call, &self.producer);
         let prefix = (site == SiteId::NONE && call.code != 0).then_some((Kind::Code, call.code));

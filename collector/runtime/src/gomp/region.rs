@@ -84,7 +84,7 @@ fn begin(
         token: thread.token(),
         region: region.0,
     };
-    thread.parallel_begin(region, call, requested, league);
+    thread.parallel_begin(region, &call, requested, league);
     outer
 }
 

@@ -120,7 +120,7 @@ unsafe extern "C" fn parallel_begin(
         let league = flags & PARALLEL_LEAGUE != 0;
         let region = tls::with(|thread| {
             let region = thread.instance();
-            thread.parallel_begin(region, call, requested, league);
+            thread.parallel_begin(region, &call, requested, league);
             region.0
         });
         set_word(parallel, region);
@@ -216,7 +216,7 @@ unsafe extern "C" fn task_create(
             return tls::with(|thread| thread.sync_wait_begin(SYNC_TASKWAIT, code as u64));
         }
         let call = call(task, frame, code);
-        let id = tls::with(|thread| thread.task_create(call, flags as u32).0);
+        let id = tls::with(|thread| thread.task_create(&call, flags as u32).0);
         set_word(new_task, id | EXPLICIT);
     }
 }
