@@ -14,6 +14,8 @@
 //!
 //! All tables have a fixed size and live in the thread's own mapping.
 
+use std::ops::Range;
+
 use omp_ring::layout::MAX_FRAMES;
 use omp_ring::producer::Producer;
 use omp_ring::record::SiteId;
@@ -65,6 +67,8 @@ pub(crate) struct Contexts {
     used: u32,
     /// Which way of a full bucket goes next.
     victim: u32,
+    /// The thread's [`stack::own_stack`].
+    own_stack: Range<u64>,
     buckets: [[Entry; WAYS]; BUCKETS],
     pool: [Frame; POOL],
     scratch: [Frame; MAX_FRAMES + INNER],
@@ -72,6 +76,11 @@ pub(crate) struct Contexts {
 }
 
 impl Contexts {
+    /// To be called once, by the thread that they are of.
+    pub(crate) fn begin(&mut self, is_initial: bool) {
+        self.own_stack = stack::own_stack(is_initial);
+    }
+
     /// The site of `call`, which the calling thread is making now. [`SiteId::NONE`] where the
     /// stack cannot be read or the site area is full.
     #[inline]
@@ -96,7 +105,7 @@ impl Contexts {
             if alike && entry.generation == self.generation {
                 let start = entry.start as usize;
                 let frames = self.pool.get(start..start + entry.count as usize)?;
-                if stack::is_same(frames) {
+                if stack::is_same(frames, &self.own_stack) {
                     return Some(SiteId(entry.site));
                 }
             }
@@ -146,7 +155,7 @@ impl Contexts {
     }
 
     /// Caches the frames in `range` of the scratch buffer.
-    fn remember(&mut self, key: (u64, u64), site: SiteId, range: std::ops::Range<usize>) {
+    fn remember(&mut self, key: (u64, u64), site: SiteId, range: Range<usize>) {
         let count = range.len().next_multiple_of(stack::GROUP);
         if self.generation == 0 || self.used as usize + count > POOL {
             // Wrapping past 0 would take four thousand million refills.

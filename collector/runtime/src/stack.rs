@@ -7,6 +7,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A return address and where on the stack it lies.
@@ -132,13 +133,14 @@ pub(crate) fn can_be_cached(frames: &[Frame]) -> bool {
 pub(crate) const GROUP: usize = 4;
 
 /// Whether the return addresses are where they were. `frames` passed [`can_be_cached`] on this
-/// thread, and are [filled](Frame::fill) up to a multiple of [`GROUP`].
+/// thread, and are [filled](Frame::fill) up to a multiple of [`GROUP`]; `own` is its
+/// [`own_stack`].
 ///
 /// How many frames there are is not foreseen by a processor that has just waited in a loop, as it
 /// has where a region is forked: one branch a frame and a wrong guess at the last one would cost
 /// as much as all the rest.
 #[inline]
-pub(crate) fn is_same(frames: &[Frame]) -> bool {
+pub(crate) fn is_same(frames: &[Frame], own: &Range<u64>) -> bool {
     let here = 0u8;
     let here = (&raw const here) as u64;
     if frames.first().is_none_or(|frame| frame.slot <= here) {
@@ -148,7 +150,7 @@ pub(crate) fn is_same(frames: &[Frame]) -> bool {
     // does not move; or in the frames themselves.
     let differs = |frame: &Frame| unsafe { (frame.slot as *const u64).read_volatile() ^ frame.ip };
     let (groups, rest) = frames.as_chunks::<GROUP>();
-    if is_on_own_stack(here) {
+    if own.contains(&here) {
         return rest.is_empty()
             && groups.iter().all(|[a, b, c, d]| {
                 // All of the stack beyond `here` can be read.
@@ -162,20 +164,19 @@ pub(crate) fn is_same(frames: &[Frame]) -> bool {
     frames.iter().all(|frame| differs(frame) == 0)
 }
 
-/// Whether `here` is certainly on the stack that the thread was started with, whose part beyond is
-/// mapped as a whole.
-#[inline]
-fn is_on_own_stack(here: u64) -> bool {
-    /// `PTHREAD_STACK_MIN` less the control block: no stack that a thread is given is smaller.
-    const LEAST: u64 = 12 << 10;
+/// Addresses that certainly lie on the stack that the calling thread was started with: what is in
+/// use there is mapped as a whole up to the range's end. Empty where none are known.
+pub(crate) fn own_stack(is_initial: bool) -> Range<u64> {
     /// The kernel maps nothing else that near below the initial thread's stack (`mmap_base`).
     const GAP: u64 = 128 << 20;
-    let block = thread_register();
-    if block > here {
-        block - here < LEAST
-    } else {
-        INITIAL_TOP.load(Relaxed).wrapping_sub(here) < GAP
-    }
+    /// `PTHREAD_STACK_MIN` less the control block: no stack that a thread is given is smaller.
+    const LEAST: u64 = 12 << 10;
+    // The initial thread's control block is not on its stack, and anything may lie below it.
+    let (top, size) = match is_initial {
+        true => (INITIAL_TOP.load(Relaxed), GAP),
+        false => (thread_register(), LEAST),
+    };
+    top.saturating_sub(size)..top
 }
 
 /// An upper bound of the stack that holds `here`; 0 where none is known.

@@ -53,7 +53,9 @@ impl Thread {
     pub(crate) fn new(contexts: &'static mut Contexts) -> Option<Thread> {
         let (arena, pid) = process::attached()?;
         process::introduce_again();
-        let producer = Producer::claim(arena, pid, process::current_tid())?;
+        let tid = process::current_tid();
+        let producer = Producer::claim(arena, pid, tid)?;
+        contexts.begin(tid == pid);
         Some(Thread {
             producer,
             contexts,
