@@ -70,6 +70,31 @@ pub(super) fn decode_runs(
     Ok(runs)
 }
 
+/// What a frame of samples begins with.
+struct Head {
+    rows: usize,
+    /// Nanoseconds.
+    tick: u64,
+    runs: Vec<Run>,
+}
+
+impl Head {
+    /// Reads it, with how each sample's time differs from its thread's pace, and the stacks.
+    fn decode(
+        decoder: &mut Decoder<'_, '_>,
+        (known, uses): (&Known, &Uses),
+        noise: &mut Vec<u64>,
+        seen: &mut Vec<Seen>,
+    ) -> Result<Head, Corrupt> {
+        let rows = decoder.rows()?;
+        let tick = decoder.number()?;
+        decoder.dense(rows, noise)?;
+        let runs = decode_runs(decoder, known, rows)?;
+        decode_stacks(decoder, (known, uses), &runs, seen)?;
+        Ok(Head { rows, tick, runs })
+    }
+}
+
 /// Appends the samples of a frame to `out`.
 pub(super) fn decode(
     payload: &[u8],
@@ -122,11 +147,7 @@ fn decode_into(
     }: &mut Columns,
     out: &mut Vec<Sample>,
 ) -> Result<(), Corrupt> {
-    let rows = decoder.rows()?;
-    let tick = decoder.number()?;
-    decoder.dense(rows, noise)?;
-    let runs = decode_runs(decoder, known, rows)?;
-    decode_stacks(decoder, (known, uses), &runs, seen)?;
+    let Head { rows, tick, runs } = Head::decode(decoder, (known, uses), noise, seen)?;
     for column in [&mut *stacks, tags, cpus, kinds] {
         decoder.column(rows, column)?;
     }
@@ -181,11 +202,7 @@ pub(super) fn decode_sights(
     }: &mut Columns,
     out: &mut Vec<Sight>,
 ) -> Result<(), Corrupt> {
-    let rows = decoder.rows()?;
-    let tick = decoder.number()?;
-    decoder.dense(rows, noise)?;
-    let runs = decode_runs(decoder, known, rows)?;
-    decode_stacks(decoder, (known, uses), &runs, seen)?;
+    let Head { rows, tick, runs } = Head::decode(decoder, (known, uses), noise, seen)?;
     decoder.column(rows, stacks)?;
     decoder.column(rows, tags)?;
     decoder.skip()?;

@@ -2,24 +2,9 @@ use super::*;
 use crate::ids::{ContextId, StackId, TagId, ThreadId};
 use crate::profile::PathId;
 
-const SHOWN: [Shown; 12] = [
-    Shown::Serial,
-    Shown::Work,
-    Shown::Overhead,
-    Shown::Reduction,
-    Shown::ImplicitBarrier,
-    Shown::ExplicitBarrier,
-    Shown::Idle,
-    Shown::Lock,
-    Shown::Critical,
-    Shown::Ordered,
-    Shown::Atomic,
-    Shown::Task,
-];
-
 fn every_kind_of_item() -> Vec<Item> {
     let mut items = Vec::new();
-    for shown in SHOWN {
+    for shown in Shown::ALL {
         for presence in [Presence::Running, Presence::Preempted, Presence::Blocked] {
             for kernel in [false, true] {
                 items.push(Item {

@@ -10,7 +10,6 @@ use super::usage::measure;
 use crate::Outcome;
 
 /// A construct that the program of the library's own bench times.
-#[derive(Clone, Copy)]
 struct Construct {
     /// What the program calls it.
     name: &'static str,

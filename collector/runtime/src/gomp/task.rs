@@ -73,6 +73,21 @@ pub(super) struct Arguments {
     pub(super) align: usize,
 }
 
+impl Arguments {
+    /// Of a call that has them first.
+    #[inline(always)]
+    fn of(saved: &Saved) -> Arguments {
+        let [body, data, copy, size, align, _] = saved.registers;
+        Arguments {
+            body,
+            data,
+            copy,
+            size,
+            align,
+        }
+    }
+}
+
 /// What the runtime is told instead.
 struct Wrapped {
     body: Body,
@@ -318,15 +333,9 @@ type RealTask = unsafe extern "C-unwind" fn(
 pub(super) unsafe extern "C-unwind" fn task(saved: *mut Saved, what: What) {
     // SAFETY: the entry point's own.
     let saved = unsafe { &*saved };
-    let [body, data, copy, size, align, deferrable] = saved.registers;
+    let [body, .., deferrable] = saved.registers;
     let [flags, depend, priority, detach, _] = saved.stack;
-    let arguments = Arguments {
-        body,
-        data,
-        copy,
-        size,
-        align,
-    };
+    let arguments = Arguments::of(saved);
     let provider = provider::of(what.function(), body as u64);
     // SAFETY: GOMP_task's type.
     let real = unsafe { provider.real::<RealTask>(what.function()) };
@@ -371,13 +380,7 @@ pub(super) unsafe extern "C-unwind" fn task(saved: *mut Saved, what: What) {
 unsafe fn task_of_any_shape(saved: &Saved, real: RealTask, id: InstanceId) {
     let [body, data, copy, size, align, deferrable] = saved.registers;
     let [flags, depend, priority, detach, _] = saved.stack;
-    let arguments = Arguments {
-        body,
-        data,
-        copy,
-        size,
-        align,
-    };
+    let arguments = Arguments::of(saved);
     if id != InstanceId::NONE {
         let waits = deferrable as u8 == 0 && flags & DEPEND != 0;
         let shared = if flags & DETACH != 0 { 1 } else { 0 };
@@ -449,13 +452,7 @@ pub(super) unsafe extern "C-unwind" fn taskloop(saved: *mut Saved, what: What) {
     let saved = unsafe { &*saved };
     let [body, data, copy, size, align, flags] = saved.registers;
     let [tasks, priority, start, end, step] = saved.stack;
-    let arguments = Arguments {
-        body,
-        data,
-        copy,
-        size,
-        align,
-    };
+    let arguments = Arguments::of(saved);
     let provider = provider::of(what.function(), body as u64);
     // SAFETY: GOMP_taskloop's type.
     let real = unsafe { provider.real::<RealTaskloop>(what.function()) };
