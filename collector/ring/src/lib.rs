@@ -17,6 +17,8 @@
 //! | [`consumer`] | `collect`'s end: create, drain, read sites, recycle slots |
 
 mod clock;
+use std::ffi::CStr;
+
 pub mod consumer;
 pub mod layout;
 pub mod producer;
@@ -27,4 +29,9 @@ pub use layout::{Arena, ArenaError, ClockSource};
 
 /// The environment variable that tells the library in the program where the arena is:
 /// the path of a file to map, read and write.
-pub const ARENA_VARIABLE: &str = "PARALLAX_ARENA";
+pub const ARENA_VARIABLE: &str = match ARENA_VARIABLE_C.to_str() {
+    Ok(name) => name,
+    Err(_) => panic!("ASCII is UTF-8"),
+};
+/// [`ARENA_VARIABLE`] as the C library wants it.
+pub const ARENA_VARIABLE_C: &CStr = c"PARALLAX_ARENA";

@@ -1,16 +1,20 @@
 //! What the process has once: the arena, the runtimes that called, and what fork does to them.
 //!
 //! Set up when a runtime asks for a tool, or at a process's first call of a libgomp, neither of
-//! which is a callback: here files may be opened and memory allocated. Callbacks only read.
+//! which is a callback: here files may be opened and memory mapped. Callbacks only read. Nothing
+//! is put into the program's heap: where its runtime's own data then come to lie in their cache
+//! lines decides whether a region of two threads takes 100 ns more.
 #![allow(unsafe_code)]
 
+use std::ffi::{CStr, OsStr};
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
 use omp_ring::layout::{RuntimeKind, VERSION_BYTES};
-use omp_ring::{ARENA_VARIABLE, Arena};
+use omp_ring::Arena;
 
 /// Runtimes in one process that are told apart; a second one is rare, a fifth is a mistake.
 const MAX_RUNTIMES: usize = 4;
@@ -36,17 +40,19 @@ pub(crate) struct Runtime {
 }
 
 impl Runtime {
-    /// A runtime with `address` in its image that `refused` callbacks (bit n: number n).
-    pub(crate) fn new(kind: RuntimeKind, address: u64, refused: u64, version: &[u8]) -> Self {
-        let mut kept = [0; VERSION_BYTES];
-        kept.iter_mut()
-            .zip(version)
-            .for_each(|(to, from)| *to = *from);
+    /// A runtime with `address` in its image that `refused` callbacks (bit n: number n), and calls
+    /// itself by `version`, which ends at a zero.
+    pub(crate) fn new(
+        kind: RuntimeKind,
+        address: u64,
+        refused: u64,
+        version: [u8; VERSION_BYTES],
+    ) -> Self {
         Runtime {
             kind,
             address,
             refused,
-            version: kept,
+            version,
             image: image_of(address),
         }
     }
@@ -66,7 +72,7 @@ impl Runtime {
 pub(crate) fn arena() -> Option<&'static Arena> {
     ARENA
         .get_or_init(|| {
-            let arena = Arena::attach(Path::new(&std::env::var_os(ARENA_VARIABLE)?)).ok()?;
+            let arena = attach()?;
             PID.store(current_pid(), Relaxed);
             OWN_IMAGE.get_or_init(|| image_of(image_of as *const () as u64));
             // SAFETY: registers a function that lives as long as the library, which the runtime
@@ -75,6 +81,17 @@ pub(crate) fn arena() -> Option<&'static Arena> {
             Some(arena)
         })
         .as_ref()
+}
+
+/// The arena that the environment names.
+fn attach() -> Option<Arena> {
+    // SAFETY: a C string. What `getenv` returns is the environment's own text, which is read here
+    // and not kept; a copy, as the standard library makes, would be put into the program's heap.
+    let path = unsafe {
+        let path = libc::getenv(omp_ring::ARENA_VARIABLE_C.as_ptr());
+        (!path.is_null()).then(|| CStr::from_ptr(path))
+    }?;
+    Arena::attach(Path::new(OsStr::from_bytes(path.to_bytes()))).ok()
 }
 
 /// The arena if it was attached before, and the process; for callbacks.

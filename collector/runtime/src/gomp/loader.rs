@@ -4,6 +4,8 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ops::Range;
 use std::ptr;
 
+use super::symbols;
+
 /// A load object.
 #[derive(Clone, Debug)]
 pub(super) struct Module {
@@ -36,11 +38,30 @@ impl Module {
         self.range.contains(&(own as usize as u64))
     }
 
-    /// Keeps the object loaded for ever.
+    /// Keeps the object loaded for ever, if it is not so already: what was loaded with the program
+    /// is, and the loader would note the request in the program's heap.
     pub(super) fn pin(&self) {
+        if self.is_of_the_start() {
+            return;
+        }
         let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
         // SAFETY: as in `open`.
         unsafe { libc::dlopen(self.name, flags) };
+    }
+}
+
+impl Module {
+    /// Whether it was loaded with the program, as far as that can be told: it stands before the
+    /// loader itself, behind which the loader lists what it opens later.
+    fn is_of_the_start(&self) -> bool {
+        // SAFETY: takes a number and returns one.
+        let loader = unsafe { libc::getauxval(libc::AT_BASE) };
+        let mut before = false;
+        any_module(|module| {
+            before |= module.range.start == self.range.start;
+            before || module.range.contains(&loader)
+        });
+        before
     }
 }
 
@@ -124,8 +145,12 @@ impl Names {
     /// The address of `name`, in its version `version` if it has that; 0 where there is none.
     ///
     /// The loader's look-up behind a library takes a symbol's oldest version where none is
-    /// asked for.
+    /// asked for. It is not asked for what no object defines: it would put its refusal into the
+    /// program's heap, and so move what the program, and its runtime, allocate after it.
     pub(super) fn find(&self, name: &CStr, version: Option<&CStr>) -> usize {
+        if !symbols::is_defined(name) {
+            return 0;
+        }
         // SAFETY: the handle is open, or stands for a scope; the names are C strings.
         unsafe {
             let found = version.map_or(ptr::null_mut(), |version| {

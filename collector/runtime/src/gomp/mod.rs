@@ -21,6 +21,7 @@ mod ordered;
 mod plain;
 mod provider;
 mod region;
+mod symbols;
 mod sync;
 mod task;
 

@@ -13,7 +13,7 @@ use std::ffi::CStr;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize};
 
-use omp_ring::layout::RuntimeKind;
+use omp_ring::layout::{RuntimeKind, VERSION_BYTES};
 
 use super::loader::{Module, Names, any_module};
 use crate::memory::{self, Zeroed};
@@ -69,6 +69,12 @@ functions! {
 
 /// The version of the lock routines since GCC 4.4, of which an older one exists.
 const LOCKS: &CStr = c"OMP_3.0";
+
+fn is_lock(name: &CStr) -> bool {
+    let name = name.to_bytes();
+    name.starts_with(b"omp_") && !name.starts_with(b"omp_get_")
+}
+
 /// What every runtime with LLVM's interface exports, and with it OMPT.
 const LLVM: &CStr = c"__kmpc_fork_call";
 
@@ -139,7 +145,7 @@ impl Provider {
     fn among(names: &Names, function: usize) -> Option<&'static Provider> {
         let find = |index: usize| {
             let name = NAMES.get(index)?;
-            let version = name.to_bytes().starts_with(b"omp_").then_some(LOCKS);
+            let version = is_lock(name).then_some(LOCKS);
             Some(names.find(name, version)).filter(|address| *address != 0)
         };
         let start = find(Function::GOMP_parallel as usize).or_else(|| find(function))?;
@@ -166,7 +172,7 @@ impl Provider {
         let published = publish(place);
         if std::ptr::eq(published, place) && records {
             super::prepare();
-            process::introduce(Runtime::new(RuntimeKind::Gomp, start as u64, 0, b""));
+            process::introduce(Runtime::new(RuntimeKind::Gomp, start as u64, 0, [0; VERSION_BYTES]));
             published.records.store(true, Relaxed);
         }
         Some(published)

@@ -9,7 +9,7 @@ use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::sync::Mutex;
 
-use omp_ring::layout::RuntimeKind;
+use omp_ring::layout::{RuntimeKind, VERSION_BYTES};
 
 use crate::process::{self, Runtime};
 use crate::stack;
@@ -17,7 +17,7 @@ use types::{Data, InitializeResult, Lookup, SetCallback, StartToolResult};
 
 /// The version string of the runtime that is about to initialize us. A runtime initializes its
 /// tool right after it has asked for it, on the same thread, so the last one to ask is meant.
-static VERSION: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+static VERSION: Mutex<[u8; VERSION_BYTES]> = Mutex::new([0; VERSION_BYTES]);
 
 /// A static that the runtime may write to.
 struct Writable(UnsafeCell<StartToolResult>);
@@ -43,10 +43,11 @@ pub(crate) extern "C" fn ompt_start_tool(
     }
     stack::prepare();
     if let Ok(mut version) = VERSION.lock() {
-        version.clear();
+        version.fill(0);
         if !runtime_version.is_null() {
             // SAFETY: the specification promises a C string.
-            version.extend(unsafe { CStr::from_ptr(runtime_version) }.to_bytes());
+            let told = unsafe { CStr::from_ptr(runtime_version) }.to_bytes();
+            version.iter_mut().zip(told).for_each(|(to, from)| *to = *from);
         }
     }
     TOOL.0.get()
@@ -72,12 +73,9 @@ unsafe extern "C" fn initialize(
             refused |= 1 << number;
         }
     }
-    let version = VERSION
-        .lock()
-        .map(|version| version.clone())
-        .unwrap_or_default();
+    let version = VERSION.lock().map_or([0; VERSION_BYTES], |version| *version);
     let address = lookup as usize as u64;
-    process::introduce(Runtime::new(RuntimeKind::Ompt, address, refused, &version));
+    process::introduce(Runtime::new(RuntimeKind::Ompt, address, refused, version));
     #[cfg(target_arch = "x86_64")]
     crate::gomp::stand_back(address);
     1
