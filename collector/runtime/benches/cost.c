@@ -109,6 +109,32 @@ static void region(int threads) {
     sink = threads;
 }
 
+// The thread that forks works alone before it does so, for so many dependent multiplications: how far
+// the other one has come by then, on its way out of the last region, decides in which of several
+// ways their barriers meet, and that weighs more than all else.
+static int alone;
+static volatile double product;
+
+static void region_after_work(int threads) {
+    double value = 1;
+    for (int i = 0; i < alone; i++)
+        value = value * 1.0000001 + 1e-9;
+    product = value;
+    region(threads);
+}
+
+// The mean over many such ways.
+static double region_apart(int threads) {
+    static const int works[] = {0, 20, 50, 100, 200, 400};
+    enum { WORKS = sizeof works / sizeof *works };
+    double sum = 0;
+    for (int i = 0; i < WORKS; i++) {
+        alone = works[i];
+        sum += least(region_after_work, threads);
+    }
+    return sum / WORKS;
+}
+
 // Calls `least` at a depth of so many frames.
 __attribute__((noinline)) static double deeper(int depth, int threads) {
     double result = depth > 0 ? deeper(depth - 1, threads) : least(region, threads);
@@ -135,6 +161,7 @@ int main(void) {
         for (int i = 0; i < 3; i++)
             printf("region-%d-threads-depth-%d %f\n", threads, depths[i],
                    deeper(depths[i] - 2, threads));
+    printf("region-2-threads-apart %f\n", region_apart(2));
     omp_destroy_lock(&lock);
     return 0;
 }

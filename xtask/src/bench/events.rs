@@ -86,8 +86,8 @@ const GNU: [Construct; 9] = [
         INTERPOSED,
     ),
     construct(
-        "region-2-threads-depth-2",
-        "a region of two threads, libgomp",
+        "region-2-threads-apart",
+        "a region of two threads, 0 to 0.9 us after the last, libgomp",
         INTERPOSED,
     ),
 ];
