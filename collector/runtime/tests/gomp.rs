@@ -370,3 +370,20 @@ fn a_forked_child_records_into_a_slot_of_its_own() {
         .collect();
     assert_eq!(pids, BTreeSet::from([printed["parent"], printed["child"]]));
 }
+
+/// What the loader or the standard library would allocate for us lies in the program's heap, and
+/// moves the runtime's own data there in their cache lines.
+#[test]
+fn the_program_s_heap_is_left_alone() {
+    let program = compile_gnu("heap.c", &[]);
+    let alone = std::process::Command::new(&program)
+        .env("OMP_WAIT_POLICY", "passive")
+        .output()
+        .unwrap();
+    let alone = String::from_utf8(alone.stdout).unwrap();
+    assert!(alone.starts_with("calls=0x"), "{alone}");
+    let recording = record_preloaded(&program, &[]);
+    check(&recording);
+    assert_eq!(recording.all(Kind::ParallelBegin).count(), 10);
+    assert_eq!(recording.stdout, alone);
+}
