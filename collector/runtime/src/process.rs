@@ -13,8 +13,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-use omp_ring::layout::{RuntimeKind, VERSION_BYTES};
 use omp_ring::Arena;
+use omp_ring::layout::{RuntimeKind, VERSION_BYTES};
 
 /// Runtimes in one process that are told apart; a second one is rare, a fifth is a mistake.
 const MAX_RUNTIMES: usize = 4;

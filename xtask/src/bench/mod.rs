@@ -7,6 +7,7 @@ use std::time::Instant;
 use crate::command::{cannot_start, run, typed};
 use crate::{Outcome, install, packages, root, target};
 
+mod application;
 mod bounds;
 mod cache;
 mod cpu;
@@ -109,6 +110,8 @@ struct Bench {
     facts: Vec<(String, String)>,
     file: PathBuf,
     program: Vec<String>,
+    /// Of the application's loops, once its pace was found.
+    elements: Option<u32>,
     scratch: PathBuf,
     start: Instant,
     /// Tools that failed here, and are not started again.
@@ -142,6 +145,7 @@ pub(crate) fn bench(words: &[&str]) -> Outcome {
         facts: report::facts(),
         file,
         program: options.program,
+        elements: None,
         scratch,
         start: Instant::now(),
         failed: Vec::new(),
@@ -257,15 +261,6 @@ impl Bench {
             println!("  {} is not on this machine", tool.name);
         }
         here
-    }
-
-    /// The application: what the command line names, else the repository's, in so many steps.
-    fn application(&self, steps: u32) -> Outcome<Vec<String>> {
-        if !self.program.is_empty() {
-            return Ok(self.program.clone());
-        }
-        let program = self.compiled("steps.c", &[])?;
-        Ok(vec![program.display().to_string(), steps.to_string()])
     }
 
     /// An OpenMP program of `xtask/programs`, or another of the repository, built with clang.

@@ -172,7 +172,12 @@ impl Provider {
         let published = publish(place);
         if std::ptr::eq(published, place) && records {
             super::prepare();
-            process::introduce(Runtime::new(RuntimeKind::Gomp, start as u64, 0, [0; VERSION_BYTES]));
+            process::introduce(Runtime::new(
+                RuntimeKind::Gomp,
+                start as u64,
+                0,
+                [0; VERSION_BYTES],
+            ));
             published.records.store(true, Relaxed);
         }
         Some(published)

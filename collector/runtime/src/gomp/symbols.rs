@@ -143,7 +143,8 @@ impl Tables {
         // SAFETY: the caller's promise; names are C strings.
         unsafe {
             let symbol = &*self.symbols.add(index as usize);
-            symbol.st_shndx != 0 && CStr::from_ptr(self.strings.add(symbol.st_name as usize)) == name
+            symbol.st_shndx != 0
+                && CStr::from_ptr(self.strings.add(symbol.st_name as usize)) == name
         }
     }
 }

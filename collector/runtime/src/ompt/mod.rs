@@ -47,7 +47,10 @@ pub(crate) extern "C" fn ompt_start_tool(
         if !runtime_version.is_null() {
             // SAFETY: the specification promises a C string.
             let told = unsafe { CStr::from_ptr(runtime_version) }.to_bytes();
-            version.iter_mut().zip(told).for_each(|(to, from)| *to = *from);
+            version
+                .iter_mut()
+                .zip(told)
+                .for_each(|(to, from)| *to = *from);
         }
     }
     TOOL.0.get()
@@ -73,7 +76,9 @@ unsafe extern "C" fn initialize(
             refused |= 1 << number;
         }
     }
-    let version = VERSION.lock().map_or([0; VERSION_BYTES], |version| *version);
+    let version = VERSION
+        .lock()
+        .map_or([0; VERSION_BYTES], |version| *version);
     let address = lookup as usize as u64;
     process::introduce(Runtime::new(RuntimeKind::Ompt, address, refused, version));
     #[cfg(target_arch = "x86_64")]
