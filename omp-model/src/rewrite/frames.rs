@@ -332,8 +332,13 @@ impl<'a> Facts<'a> {
         if frame == FrameId::NONE || module == ModuleId::KERNEL {
             return None;
         }
+        // On its way into the runtime through a stub, a thread is where its author called nothing.
+        let leads_in = || {
+            let function = self.function(frame);
+            function.is_some_and(|f| self.functions[f.0 as usize].leads_to_entry)
+        };
         Some(match self.runtime(module) {
-            RuntimeKind::None => Role::Code,
+            RuntimeKind::None if !leads_in() => Role::Code,
             _ => Role::Runtime,
         })
     }

@@ -27,6 +27,8 @@ pub(super) struct FunctionFacts {
     pub(super) callback: bool,
     /// Whether an entry point of the runtime.
     pub(super) entry: bool,
+    /// Whether a stub in the program that leads to one.
+    pub(super) leads_to_entry: bool,
     /// Whether clang's inner part of a body.
     pub(super) debug_part: bool,
     /// Whether outlined by clang, whose names tell tasks from regions.
@@ -63,7 +65,8 @@ impl FunctionFacts {
         by_name: &FxHashMap<(ModuleId, &str), FunctionId>,
     ) -> FunctionFacts {
         // A stub is called after the function that it leads to, and is none of its kind.
-        let linkage = match function.linkage.strip_suffix(STUB) {
+        let target = function.linkage.strip_suffix(STUB);
+        let linkage = match target {
             Some(_) => "",
             None => function.linkage.split('@').next().unwrap_or_default(),
         };
@@ -77,9 +80,6 @@ impl FunctionFacts {
         let whole = whole_name(linkage)
             .filter(|_| construct.is_some())
             .and_then(|name| by_name.get(&(function.module, name.as_str())).copied());
-        let entry = ["__kmpc_", "GOMP_", "omp_"]
-            .iter()
-            .any(|start| linkage.starts_with(start));
         FunctionFacts {
             named: function.has_symbol(),
             whole: whole.unwrap_or(id),
@@ -90,7 +90,8 @@ impl FunctionFacts {
                 || INVOKERS.iter().any(|start| linkage.starts_with(start)),
             begins_thread: THREAD_STARTS.contains(&linkage),
             callback: construct.is_none() && is_callback(linkage),
-            entry,
+            entry: is_entry(linkage),
+            leads_to_entry: target.is_some_and(is_entry),
             debug_part: is_debug_part(linkage),
             clang: linkage.contains(".omp_outlined") || linkage.contains(".omp_task_entry."),
             task_entry: linkage.contains(".omp_task_entry."),
@@ -98,6 +99,12 @@ impl FunctionFacts {
             pool: pools::of_function(linkage),
         }
     }
+}
+
+/// Whether a name is one of those that runtimes give their entry points.
+fn is_entry(linkage: &str) -> bool {
+    let starts = ["__kmpc_", "GOMP_", "omp_"];
+    starts.iter().any(|start| linkage.starts_with(start))
 }
 
 /// The name without the suffixes that compilers put on clones and parts of a function.

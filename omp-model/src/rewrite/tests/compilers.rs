@@ -42,6 +42,24 @@ fn outlined_functions_of_two_parts_are_one_frame() {
 }
 
 #[test]
+fn stubs_that_lead_into_the_runtime_are_the_runtime_s() {
+    let mut world = World::new();
+    let o0 = world.region(ContextId::ROOT, &format!("foo+9 {MAIN}"));
+    check(
+        world,
+        &[("o0", o0)],
+        &format!(
+            "
+        Work o0 Worker: work GOMP_critical_start@plt foo.omp_outlined+9 {TEAM}
+            = <Overhead> foo-OMP …
+        Work o0 Worker: work memcpy@plt foo.omp_outlined+9 {TEAM}
+            = work memcpy@plt foo-OMP …
+        "
+        ),
+    );
+}
+
+#[test]
 fn bodies_that_events_tell_need_no_stack() {
     // Forks and bodies that are jumps: neither the function with the directives nor its bodies are
     // on a stack, and one call of `main` stands for both forks.
