@@ -40,5 +40,6 @@ pub mod progress;
 pub mod record;
 mod rhythm;
 pub mod runtimes;
+pub mod sleepers;
 pub mod stacks;
 pub mod sys;

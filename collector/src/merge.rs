@@ -22,8 +22,9 @@ use crate::openmp::OpenMp;
 use crate::perf::open::{Ring, Rings};
 use crate::perf::parse::{self, FromSamples, FromSideBand, SideRecord};
 use crate::processes::Processes;
+use crate::sleepers::{Sleep, Sleepers};
 use crate::stacks::{Endings, Stacks};
-use crate::{clock, facts, sys};
+use crate::{clock, facts, sleepers, sys};
 
 /// Between a record's time and its being in its ring pass some microseconds, unless its thread
 /// is interrupted just there. Such a record comes late and is counted.
@@ -98,6 +99,7 @@ pub struct Merge {
     waiting: Vec<VecDeque<Sample>>,
     /// By thread: a stack at switch-out that waits for its switch record to say why.
     leaving: Vec<Option<Sample>>,
+    sleepers: Sleepers,
     on_cpu: OnCpu,
     /// What hypervisors had taken before.
     steal: u64,
@@ -124,6 +126,7 @@ impl Merge {
             events: VecDeque::new(),
             waiting: Vec::new(),
             leaving: Vec::new(),
+            sleepers: Sleepers::default(),
             on_cpu: OnCpu::default(),
             steal: sys::steal(),
             merged_to: 0,
@@ -171,6 +174,7 @@ impl Merge {
         if until != u64::MAX {
             // Also where nothing happened: running intervals can be booked up to here.
             self.on_time(cutoff);
+            self.look_at_sleepers();
         }
         self.openmp.recycle(&self.processes);
         // While their processes live: later the mappings are forgotten.
@@ -393,6 +397,22 @@ impl Merge {
         }
         // A wait is where its event says, whatever it was seen at.
         let is_placed_by_stack = leaves.is_some_and(|tag| !tag.state.is_wait());
+        match event.what {
+            What::SwitchOut(_) if leaves.is_some() => self.sleepers.is_told(event.thread),
+            What::SwitchOut(Presence::Blocked) => {
+                let sleep = Sleep {
+                    since: now,
+                    tag: self.machine.tag_of(event.thread),
+                    within: self.machine.within_of(event.thread),
+                };
+                let tag = self.tables.tags.get(sleep.tag.0);
+                if tag.is_none_or(|tag| !tag.state.is_wait()) {
+                    self.sleepers.sleeps(event.thread, sleep);
+                }
+            }
+            What::SwitchIn | What::Exit => self.sleepers.wakes(event.thread),
+            _ => {}
+        }
         let who = (self.processes.process_of(event.thread), event.thread);
         match event.what {
             What::Birth(Presence::Running) | What::SwitchIn => self.on_cpu.comes(who, now),
@@ -403,6 +423,30 @@ impl Merge {
         if is_placed_by_stack {
             self.ledger.sampled(event.thread);
         }
+    }
+
+    /// Threads that sleep where no stack was taken.
+    fn look_at_sleepers(&mut self) {
+        for (thread, sleep, stack) in self.sleepers.confirmed(self.merged_to) {
+            let numbers = numbers_of(&self.tables, thread);
+            self.counts.switch_samples += 1;
+            // As if the stack had been taken as the thread went.
+            self.tagged.push(Sample {
+                time: Nanos(sleep.since),
+                thread,
+                cpu: sleepers::last_cpu(numbers).unwrap_or(0),
+                kind: SampleKind::Blocked,
+                stack,
+                tag: sleep.tag,
+                within: sleep.within,
+            });
+        }
+        let now = clock::raw_now().saturating_sub(self.start);
+        let (tables, processes, stacks) = (&mut self.tables, &mut self.processes, &mut self.stacks);
+        self.sleepers.look(now, |thread| {
+            let (pid, tid) = numbers_of(tables, thread);
+            stacks.of_sleeper(tables, processes, (pid, tid), now)
+        });
     }
 
     /// How many samples [`Merge::take_samples_out`] would give.
@@ -471,6 +515,12 @@ impl Merge {
     pub fn late(&self) -> u64 {
         self.counts.late + self.ledger.late()
     }
+}
+
+/// The kernel's numbers of a thread: its process's and its own.
+fn numbers_of(tables: &Tables, thread: ThreadId) -> (i32, i32) {
+    let thread = &tables.threads[thread.index()];
+    (tables.processes[thread.process.index()].pid, thread.tid)
 }
 
 /// The thread of a record; one that the side band did not announce (because it was lost, or had

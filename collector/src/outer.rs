@@ -112,6 +112,19 @@ impl Outer {
         }
     }
 
+    /// Unwinds a stack of which nothing was copied into `found`, which is empty, from the thread's
+    /// memory as it is now. `None` if that may not be read.
+    pub fn unwind_now(
+        &mut self,
+        space: &AddressSpace,
+        cache: &mut UnwindCache,
+        piece: &Piece<'_>,
+        found: &mut Vec<u64>,
+    ) -> Option<Ending> {
+        let memory = self.beyond.of(piece.pid)?;
+        Some(space.unwind(cache, piece.regs, &piece.bytes(&memory), found))
+    }
+
     /// From the thread's memory as it is now into `whole`, if it is as it was.
     fn read(
         &mut self,

@@ -10,6 +10,7 @@ use crate::deep::Deep;
 use crate::outer::{Outer, Piece};
 use crate::perf::parse::Sample;
 use crate::processes::Processes;
+use crate::sleepers;
 
 /// How the stacks of samples ended.
 #[derive(Clone, Debug, Default)]
@@ -77,6 +78,40 @@ impl Stacks {
             }
         }
         unwound
+    }
+
+    /// The stack of a thread that sleeps: its numbers, and the time of its program. `None` where it
+    /// is awake, may not be looked at, or cannot be followed to its first function.
+    pub fn of_sleeper(
+        &mut self,
+        tables: &mut Tables,
+        processes: &mut Processes,
+        numbers: (i32, i32),
+        time: u64,
+    ) -> Option<StackId> {
+        let (program, libraries) = processes.program_at(numbers.0, time)?;
+        let regs = sleepers::registers(numbers)?;
+        let piece = Piece {
+            pid: numbers.0,
+            regs: &regs,
+            stack: &[],
+        };
+        self.addresses.clear();
+        let ending = self.outer.unwind_now(
+            program.space(),
+            &mut self.cache,
+            &piece,
+            &mut self.addresses,
+        );
+        // It slept all the while.
+        if ending != Some(Ending::Complete) || sleepers::registers(numbers) != Some(regs) {
+            return None;
+        }
+        for address in self.addresses.iter_mut().skip(1) {
+            *address = call_of(*address);
+        }
+        let outermost = StackId::EMPTY;
+        Some(program.stack(tables, libraries, (outermost, &self.addresses)))
     }
 
     fn user_half(

@@ -1,0 +1,201 @@
+//! Threads that sleep where no stack was taken as they went: theirs are read from their memory.
+//!
+//! Stacks are taken at a share of all switches. A thread that goes to sleep once, as those of many
+//! pools do, mostly has none, and its time would stand nowhere. But who sleeps can be looked at: the
+//! kernel tells where it entered a system call, and its memory does not change.
+
+use std::fs;
+
+use omp_model::ids::{StackId, TagId, ThreadId};
+use omp_model::rows::Within;
+use rustc_hash::FxHashMap;
+use unwinder::Regs;
+
+/// How long a thread sleeps before it is looked at, in nanoseconds: one of which no stack off a CPU
+/// is known, and any other. Short sleeps are told by each other.
+const FIRST: u64 = 20_000_000;
+const OTHER: u64 = 500_000_000;
+
+/// Threads looked at in a round: each takes some tens of microseconds.
+const MOST: usize = 16;
+
+/// A frame pointer that leads nowhere: the kernel does not tell it.
+const NO_FRAME: u64 = 1;
+
+/// A sleep of a thread, as it began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sleep {
+    /// When.
+    pub since: u64,
+    /// What the thread did by its events.
+    pub tag: TagId,
+    /// And in which instances.
+    pub within: Within,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seen {
+    NotYet,
+    /// At this time; it holds once the merge has come there and the thread has not woken.
+    Stack(StackId, u64),
+    /// Nothing, or all of it has been said.
+    Done,
+}
+
+/// The threads that sleep now without a stack.
+#[derive(Debug, Default)]
+pub struct Sleepers {
+    asleep: FxHashMap<ThreadId, (Sleep, Seen)>,
+    /// By thread: whether a stack off a CPU is known.
+    told: Vec<bool>,
+}
+
+impl Sleepers {
+    /// A thread goes to sleep, and neither a stack nor an event says where.
+    pub fn sleeps(&mut self, thread: ThreadId, sleep: Sleep) {
+        self.asleep.insert(thread, (sleep, Seen::NotYet));
+    }
+
+    /// It is awake again, or gone.
+    pub fn wakes(&mut self, thread: ThreadId) {
+        if !self.asleep.is_empty() {
+            self.asleep.remove(&thread);
+        }
+    }
+
+    /// A stack was taken as the thread went.
+    pub fn is_told(&mut self, thread: ThreadId) {
+        let index = thread.index();
+        if self.told.len() <= index {
+            self.told.resize(index + 1, false);
+        }
+        self.told[index] = true;
+    }
+
+    /// Those that were seen before `merged_to`, up to which they have not woken, with their stacks.
+    pub fn confirmed(&mut self, merged_to: u64) -> Vec<(ThreadId, Sleep, StackId)> {
+        let mut confirmed = Vec::new();
+        for (&thread, (sleep, seen)) in &mut self.asleep {
+            if let Seen::Stack(stack, at) = *seen
+                && at < merged_to
+            {
+                *seen = Seen::Done;
+                confirmed.push((thread, *sleep, stack));
+            }
+        }
+        confirmed.sort_unstable_by_key(|(thread, ..)| thread.0);
+        confirmed
+            .iter()
+            .for_each(|(thread, ..)| self.is_told(*thread));
+        confirmed
+    }
+
+    /// Looks at those that have slept for long at time `now`; `stack` takes one's stack.
+    pub fn look(&mut self, now: u64, mut stack: impl FnMut(ThreadId) -> Option<StackId>) {
+        let told = |thread: ThreadId| self.told.get(thread.index()).copied().unwrap_or(false);
+        let due = self.asleep.iter_mut().filter(|(thread, (sleep, seen))| {
+            let patience = if told(**thread) { OTHER } else { FIRST };
+            *seen == Seen::NotYet && now.saturating_sub(sleep.since) >= patience
+        });
+        for (&thread, (_, seen)) in due.take(MOST) {
+            *seen = stack(thread).map_or(Seen::Done, |stack| Seen::Stack(stack, now));
+        }
+    }
+}
+
+/// The registers of a thread that waits in a system call, as far as the kernel tells them: read
+/// twice, they are those of one wait if both are equal. `None` for one that runs, that waits
+/// elsewhere, or that may not be looked at.
+pub fn registers((pid, tid): (i32, i32)) -> Option<Regs> {
+    parse(&fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).ok()?)
+}
+
+/// `NUMBER ARGUMENT*6 SP PC`, `-1 SP PC` outside of a call, or `running` (proc(5)).
+fn parse(line: &str) -> Option<Regs> {
+    let mut words = line.split_ascii_whitespace();
+    let number: i64 = words.next()?.parse().ok()?;
+    let mut words = words
+        .skip(6)
+        .map(|word| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok());
+    let (sp, ip) = (words.next()??, words.next()??);
+    (number >= 0).then(|| Regs::new(ip, sp, NO_FRAME))
+}
+
+/// The CPU that a thread ran on last.
+pub fn last_cpu((pid, tid): (i32, i32)) -> Option<u16> {
+    /// Its place among the fields of `stat` (proc(5)), of which the second may hold blanks.
+    const PROCESSOR: usize = 39;
+    let stat = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
+    let (_, fields) = stat.rsplit_once(')')?;
+    let field = fields.split_ascii_whitespace().nth(PROCESSOR - 3)?;
+    field.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const T: ThreadId = ThreadId(3);
+    const STACK: StackId = StackId(7);
+
+    fn sleep(since: u64) -> Sleep {
+        Sleep {
+            since,
+            tag: TagId::OUTSIDE,
+            within: Within::default(),
+        }
+    }
+
+    #[test]
+    fn what_was_seen_holds_if_the_thread_slept_on() {
+        let mut sleepers = Sleepers::default();
+        sleepers.sleeps(T, sleep(100));
+        let early = 100 + FIRST - 1;
+        sleepers.look(early, |_| panic!("it may wake by itself"));
+        sleepers.look(early + 1, |thread| (thread == T).then_some(STACK));
+        assert_eq!(sleepers.confirmed(early + 1), []);
+        assert_eq!(sleepers.confirmed(early + 2), [(T, sleep(100), STACK)]);
+        assert_eq!(sleepers.confirmed(early + 3), []);
+        sleepers.look(early + OTHER, |_| panic!("it has been said"));
+        // From now on there is a stack to tell its short sleeps by.
+        sleepers.wakes(T);
+        sleepers.sleeps(T, sleep(0));
+        sleepers.look(OTHER - 1, |_| panic!("it may wake by itself"));
+        sleepers.look(OTHER, |_| Some(STACK));
+        sleepers.wakes(T);
+        assert_eq!(sleepers.confirmed(u64::MAX), []);
+    }
+
+    #[test]
+    fn the_registers_are_those_of_a_wait_in_a_call() {
+        let regs = parse("202 0x7f 0x189 0x0 0x0 0x0 0xffffffff 0x7ffd0010 0x7f0020\n");
+        assert_eq!(regs, Some(Regs::new(0x7f_0020, 0x7ffd_0010, NO_FRAME)));
+        for line in ["running", "-1 0x7ffd0010 0x7f0020", "202 0x7f", ""] {
+            assert_eq!(parse(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_thread_of_ours_that_sleeps_is_seen() {
+        let (send, receive) = std::sync::mpsc::channel();
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let sleeper = std::thread::spawn(move || {
+            let own = fs::read_link("/proc/thread-self").expect("the kernel has it");
+            let tid = own.file_name().and_then(|name| name.to_str()?.parse().ok());
+            send.send(tid).expect("the test waits");
+            let _ = stopped.recv();
+        });
+        let tid: i32 = receive.recv().expect("it lives").expect("a number");
+        let pid = std::process::id() as i32;
+        let regs = loop {
+            match registers((pid, tid)) {
+                Some(regs) => break regs,
+                None => std::thread::sleep(std::time::Duration::from_millis(1)),
+            }
+        };
+        assert_ne!((regs.ip(), regs.sp()), (0, 0));
+        assert!(last_cpu((pid, tid)).is_some());
+        drop(stop);
+        sleeper.join().expect("it ends");
+    }
+}
