@@ -6,8 +6,8 @@ mod recording;
 
 use std::fs;
 
-use omp_model::experiment::{Experiment, OpenError, RECORDS, TICK, Warning};
-use omp_model::ids::{Nanos, ThreadId};
+use omp_model::experiment::{Batch, Experiment, OpenError, RECORDS, TICK, Warning};
+use omp_model::ids::{Nanos, StackId, ThreadId};
 use omp_model::rows::{RegionSpan, Sample, TaskSpan, Within};
 use recording::{Folder, Recording};
 
@@ -100,6 +100,39 @@ fn samples_are_reached_by_frame_as_by_iteration() {
 }
 
 #[test]
+fn a_batch_of_several_frames_shows_new_stacks_in_each() {
+    let folder = Folder::new("several-frames");
+    let recording = Recording::generate(4, 2);
+    let stacks = recording.tables.stacks.len() as u32;
+    assert!(stacks > 100);
+    // More than a frame holds, and the stacks one after the other until the end.
+    const ROWS: u32 = 280_000;
+    let one = recording.samples[0][0];
+    let samples: Vec<Sample> = (0..ROWS)
+        .map(|at| Sample {
+            time: Nanos(u64::from(at) * 1_000_000),
+            stack: StackId(1 + (at / (ROWS / (stacks - 1) + 1) + at % 3) % (stacks - 1)),
+            thread: ThreadId(at % 2),
+            ..one
+        })
+        .collect();
+    let mut writer = recording.begin(&folder.path);
+    let batch = Batch {
+        samples: &samples,
+        ..Default::default()
+    };
+    writer.append(&recording.tables, &batch).unwrap();
+    writer.append(&recording.tables, &batch).unwrap();
+    writer.finish(&recording.header).unwrap();
+    let read = Experiment::open(&folder.path).unwrap();
+    assert_eq!(read.warnings, []);
+    assert_eq!(read.samples.frames(), 4);
+    let (first, last) = samples.split_at(1 << 18);
+    let frames = [first, last, first, last].map(<[Sample]>::to_vec);
+    assert_eq!(read.samples.iter().collect::<Vec<_>>(), stored(&frames));
+}
+
+#[test]
 fn threads_and_processes_are_updated_in_place() {
     let folder = Folder::new("updates");
     let recording = Recording::generate(1, 3);
@@ -119,7 +152,7 @@ fn a_row_that_points_nowhere_is_refused_before_it_is_written() {
     let before = writer.bytes();
     let mut bad = recording.samples[0].clone();
     bad[0].thread = ThreadId(99);
-    let batch = omp_model::experiment::Batch {
+    let batch = Batch {
         samples: &bad,
         ..Default::default()
     };
@@ -130,7 +163,7 @@ fn a_row_that_points_nowhere_is_refused_before_it_is_written() {
     );
     assert_eq!(writer.bytes(), before);
     // The writer is as it was: the same rows without the fault are taken.
-    let batch = omp_model::experiment::Batch {
+    let batch = Batch {
         samples: &recording.samples[0],
         ..Default::default()
     };
@@ -250,11 +283,11 @@ fn what_is_not_an_experiment_is_told_in_one_sentence() {
     };
     assert_eq!(
         of_format(9),
-        "DIR/newer/records has format 9, but this program reads format 4: use a newer Parallax"
+        "DIR/newer/records has format 9, but this program reads format 5: use a newer Parallax"
     );
     assert_eq!(
         of_format(1),
-        "DIR/newer/records has format 1, but this program reads format 4: record it again"
+        "DIR/newer/records has format 1, but this program reads format 5: record it again"
     );
 }
 
@@ -327,6 +360,21 @@ fn survives(folder: &Folder, bytes: &[u8]) {
     }
 }
 
+/// A byte in the payload of the frame that holds the middle of the file: damage to it is damage
+/// wherever frames begin, and does not make one longer than the file.
+fn inside_a_payload(bytes: &[u8]) -> usize {
+    let mut at = 16;
+    loop {
+        let mark = &bytes[at..at + 10];
+        let length = u32::from_le_bytes([mark[2], mark[3], mark[4], mark[5]]) as usize;
+        let end = at + 10 + length;
+        if end > bytes.len() / 2 && length > 0 {
+            return at + 10 + length / 2;
+        }
+        at = end;
+    }
+}
+
 /// Makes every checksum fit again, so that the damage reaches the decoders.
 fn mend_checksums(bytes: &mut [u8]) {
     let mut at = 16;
@@ -387,7 +435,7 @@ fn a_flipped_bit_costs_what_follows_it_and_is_told() {
     recording.write(&folder.path, true);
     let records = folder.path.join(RECORDS);
     let mut bytes = fs::read(&records).unwrap();
-    let at = bytes.len() / 2;
+    let at = inside_a_payload(&bytes);
     bytes[at] ^= 0x10;
     fs::write(&records, &bytes).unwrap();
     let read = Experiment::open(&folder.path).unwrap();

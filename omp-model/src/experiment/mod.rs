@@ -16,6 +16,7 @@
 //! their checksums and what time they begin at, and they are unpacked, and checked as strictly,
 //! whenever they are gone through.
 
+mod beat;
 mod classes;
 mod coding;
 mod column;
@@ -23,14 +24,17 @@ mod frame;
 mod instances;
 mod laps;
 mod packing;
+mod passage;
 mod ran;
 mod reader;
+mod regions;
 mod rows;
 mod samples;
 mod scan;
 mod store;
 mod sums;
 mod symbols;
+mod tagging;
 mod text_rows;
 mod unpacking;
 mod uses;
