@@ -6,23 +6,27 @@ mod recording;
 
 use std::fs;
 
-use omp_model::experiment::{Batch, Experiment, OpenError, RECORDS, TICK, Warning};
+use omp_model::experiment::{Batch, Experiment, OpenError, RECORDS, TICK, Warning, sample_tick};
 use omp_model::ids::{Nanos, StackId, ThreadId};
 use omp_model::rows::{RegionSpan, Sample, TaskSpan, Within};
 use recording::{Folder, Recording};
 
-fn ticked(time: Nanos) -> Nanos {
-    Nanos(time.0 / TICK.0 * TICK.0)
+fn ticked(time: Nanos, tick: Nanos) -> Nanos {
+    Nanos(time.0 / tick.0 * tick.0)
 }
 
 /// As the samples come back: whole ticks, grouped by thread within each batch.
 fn stored(batches: &[Vec<Sample>]) -> Vec<Sample> {
+    stored_by(TICK, batches)
+}
+
+fn stored_by(tick: Nanos, batches: &[Vec<Sample>]) -> Vec<Sample> {
     let mut all = Vec::new();
     for batch in batches {
         let mut batch = batch.clone();
         batch.sort_by_key(|sample| sample.thread);
         for sample in &mut batch {
-            sample.time = ticked(sample.time);
+            sample.time = ticked(sample.time, tick);
         }
         all.extend(batch);
     }
@@ -63,8 +67,8 @@ fn a_recording_comes_back_by_value() {
     let spans = recording.region_spans.concat().into_iter().map(|span| {
         let end = Nanos(span.start.0 + span.length.0);
         RegionSpan {
-            start: ticked(span.start),
-            length: ticked(end).since(ticked(span.start)),
+            start: ticked(span.start, TICK),
+            length: ticked(end, TICK).since(ticked(span.start, TICK)),
             ..span
         }
     });
@@ -72,8 +76,8 @@ fn a_recording_comes_back_by_value() {
     let pieces = recording.task_spans.concat().into_iter().map(|piece| {
         let end = Nanos(piece.start.0 + piece.length.0);
         TaskSpan {
-            start: ticked(piece.start),
-            length: ticked(end).since(ticked(piece.start)),
+            start: ticked(piece.start, TICK),
+            length: ticked(end, TICK).since(ticked(piece.start, TICK)),
             ..piece
         }
     });
@@ -97,6 +101,36 @@ fn samples_are_reached_by_frame_as_by_iteration() {
     assert_eq!(all, read.samples.iter().collect::<Vec<_>>());
     read.samples.frame(4, &mut frame);
     assert_eq!(frame, []);
+}
+
+#[test]
+fn times_of_samples_are_kept_to_a_small_part_of_the_period() {
+    for (name, period_us, tick) in [
+        ("tick-slow", 10_007.0, 8_000),
+        ("tick-kilohertz", 997.0, 4_000),
+        ("tick-fast", 100.0, 1_000),
+    ] {
+        let folder = Folder::new(name);
+        let mut recording = Recording::generate(5, 3);
+        recording.header.sampling.period_us = period_us;
+        recording.write(&folder.path, true);
+        let read = Experiment::open(&folder.path).unwrap();
+        assert_eq!(read.warnings, []);
+        let tick = Nanos(tick);
+        assert_eq!(sample_tick(&read.header.sampling), tick);
+        let samples: Vec<Sample> = read.samples.iter().collect();
+        assert_eq!(samples, stored_by(tick, &recording.samples));
+        // A frame begins no later than its samples, which are in the order of time.
+        for (frame, at) in read.samples.index().iter().zip(0..) {
+            let mut rows = Vec::new();
+            read.samples.frame(at, &mut rows);
+            assert_eq!(rows.iter().map(|row| row.time).min(), Some(frame.first));
+            assert!(rows.is_sorted_by_key(|row| (row.thread, row.time)));
+        }
+        // What is no sample keeps its own ticks.
+        assert_eq!(read.intervals, recording.intervals.concat());
+        assert_eq!(read.sums.len(), recording.sums.concat().len());
+    }
 }
 
 #[test]

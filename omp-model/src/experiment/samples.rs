@@ -18,7 +18,8 @@ use crate::rows::{Sample, Sight};
 ///
 /// They come in frames, as they were written (one a second or so). Within a frame they are
 /// grouped by thread; within a thread they are in the order in which they were recorded, which
-/// is that of time. Times are whole [`TICK`]s, rounded down.
+/// is that of time. Times are rounded down to whole ticks: [`TICK`]s in memory, and in files what
+/// [`sample_tick`](super::sample_tick) says.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
     store: Store,

@@ -12,9 +12,10 @@ use super::frame::{self, Kind};
 use super::packing::{self, InOrder};
 use super::rows::{self, Known, Row, ThreadRow};
 use super::uses::{FirstUses, Uses};
-use super::{Batch, ExperimentError, HEADER, RECORDS, TICK, regions, symbols, text_rows};
+use super::{Batch, ExperimentError, HEADER, RECORDS, regions, sample_tick, symbols, text_rows};
 use crate::code::CodeFact;
 use crate::header::{FORMAT_VERSION, Header};
+use crate::ids::Nanos;
 use crate::rows::{RegionSpan, RegionWork, Sample};
 use crate::symbols::SymbolTable;
 use crate::tables::{Process, Tables, Thread};
@@ -31,6 +32,8 @@ pub struct Writer {
     length: u64,
     encoder: Encoder,
     buffer: Vec<u8>,
+    /// What samples' times are kept to.
+    tick: Nanos,
     written: Written,
 }
 
@@ -65,6 +68,7 @@ impl Writer {
             length: 0,
             encoder: Encoder::new().map_err(refused(&records))?,
             buffer: frame::file_mark(FORMAT_VERSION).to_vec(),
+            tick: sample_tick(&header.sampling),
             written: Written {
                 known: Known::of(&Tables::default()),
                 ..Written::default()
@@ -173,7 +177,7 @@ impl Writer {
         // Frames after the first build on it, though none of them is in the file yet.
         let mut uses = Cow::Borrowed(&self.written.uses);
         for chunk in all.chunks(MAX_ROWS) {
-            let order = InOrder::of(chunk, TICK);
+            let order = InOrder::of(chunk, self.tick);
             let fresh = uses.new_in(order.samples());
             if !fresh.stacks().is_empty() {
                 fresh.encode(&mut self.encoder, &uses, &tables.stacks);
