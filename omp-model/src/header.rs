@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The version of the format that this crate writes, and the only one that it reads: 4 has the
-/// bodies that events tell, and shorter samples. Nothing was released with an earlier one.
-pub const FORMAT_VERSION: u32 = 4;
+/// The version of the format that this crate writes, and the only one that it reads: 5 has shorter
+/// samples, intervals and regions, and samples' times in ticks that follow the sampling period.
+/// Nothing was released with an earlier one.
+pub const FORMAT_VERSION: u32 = 5;
 
 /// The recording in words and numbers. Written when the recording starts and again at its end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

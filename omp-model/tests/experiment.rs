@@ -6,23 +6,27 @@ mod recording;
 
 use std::fs;
 
-use omp_model::experiment::{Experiment, OpenError, RECORDS, TICK, Warning};
-use omp_model::ids::{Nanos, ThreadId};
+use omp_model::experiment::{Batch, Experiment, OpenError, RECORDS, TICK, Warning, sample_tick};
+use omp_model::ids::{Nanos, StackId, ThreadId};
 use omp_model::rows::{RegionSpan, Sample, TaskSpan, Within};
 use recording::{Folder, Recording};
 
-fn ticked(time: Nanos) -> Nanos {
-    Nanos(time.0 / TICK.0 * TICK.0)
+fn ticked(time: Nanos, tick: Nanos) -> Nanos {
+    Nanos(time.0 / tick.0 * tick.0)
 }
 
 /// As the samples come back: whole ticks, grouped by thread within each batch.
 fn stored(batches: &[Vec<Sample>]) -> Vec<Sample> {
+    stored_by(TICK, batches)
+}
+
+fn stored_by(tick: Nanos, batches: &[Vec<Sample>]) -> Vec<Sample> {
     let mut all = Vec::new();
     for batch in batches {
         let mut batch = batch.clone();
         batch.sort_by_key(|sample| sample.thread);
         for sample in &mut batch {
-            sample.time = ticked(sample.time);
+            sample.time = ticked(sample.time, tick);
         }
         all.extend(batch);
     }
@@ -63,8 +67,8 @@ fn a_recording_comes_back_by_value() {
     let spans = recording.region_spans.concat().into_iter().map(|span| {
         let end = Nanos(span.start.0 + span.length.0);
         RegionSpan {
-            start: ticked(span.start),
-            length: ticked(end).since(ticked(span.start)),
+            start: ticked(span.start, TICK),
+            length: ticked(end, TICK).since(ticked(span.start, TICK)),
             ..span
         }
     });
@@ -72,8 +76,8 @@ fn a_recording_comes_back_by_value() {
     let pieces = recording.task_spans.concat().into_iter().map(|piece| {
         let end = Nanos(piece.start.0 + piece.length.0);
         TaskSpan {
-            start: ticked(piece.start),
-            length: ticked(end).since(ticked(piece.start)),
+            start: ticked(piece.start, TICK),
+            length: ticked(end, TICK).since(ticked(piece.start, TICK)),
             ..piece
         }
     });
@@ -100,6 +104,69 @@ fn samples_are_reached_by_frame_as_by_iteration() {
 }
 
 #[test]
+fn times_of_samples_are_kept_to_a_small_part_of_the_period() {
+    for (name, period_us, tick) in [
+        ("tick-slow", 10_007.0, 8_000),
+        ("tick-kilohertz", 997.0, 4_000),
+        ("tick-fast", 100.0, 1_000),
+    ] {
+        let folder = Folder::new(name);
+        let mut recording = Recording::generate(5, 3);
+        recording.header.sampling.period_us = period_us;
+        recording.write(&folder.path, true);
+        let read = Experiment::open(&folder.path).unwrap();
+        assert_eq!(read.warnings, []);
+        let tick = Nanos(tick);
+        assert_eq!(sample_tick(&read.header.sampling), tick);
+        let samples: Vec<Sample> = read.samples.iter().collect();
+        assert_eq!(samples, stored_by(tick, &recording.samples));
+        // A frame begins no later than its samples, which are in the order of time.
+        for (frame, at) in read.samples.index().iter().zip(0..) {
+            let mut rows = Vec::new();
+            read.samples.frame(at, &mut rows);
+            assert_eq!(rows.iter().map(|row| row.time).min(), Some(frame.first));
+            assert!(rows.is_sorted_by_key(|row| (row.thread, row.time)));
+        }
+        // What is no sample keeps its own ticks.
+        assert_eq!(read.intervals, recording.intervals.concat());
+        assert_eq!(read.sums.len(), recording.sums.concat().len());
+    }
+}
+
+#[test]
+fn a_batch_of_several_frames_shows_new_stacks_in_each() {
+    let folder = Folder::new("several-frames");
+    let recording = Recording::generate(4, 2);
+    let stacks = recording.tables.stacks.len() as u32;
+    assert!(stacks > 100);
+    // More than a frame holds, and the stacks one after the other until the end.
+    const ROWS: u32 = 280_000;
+    let one = recording.samples[0][0];
+    let samples: Vec<Sample> = (0..ROWS)
+        .map(|at| Sample {
+            time: Nanos(u64::from(at) * 1_000_000),
+            stack: StackId(1 + (at / (ROWS / (stacks - 1) + 1) + at % 3) % (stacks - 1)),
+            thread: ThreadId(at % 2),
+            ..one
+        })
+        .collect();
+    let mut writer = recording.begin(&folder.path);
+    let batch = Batch {
+        samples: &samples,
+        ..Default::default()
+    };
+    writer.append(&recording.tables, &batch).unwrap();
+    writer.append(&recording.tables, &batch).unwrap();
+    writer.finish(&recording.header).unwrap();
+    let read = Experiment::open(&folder.path).unwrap();
+    assert_eq!(read.warnings, []);
+    assert_eq!(read.samples.frames(), 4);
+    let (first, last) = samples.split_at(1 << 18);
+    let frames = [first, last, first, last].map(<[Sample]>::to_vec);
+    assert_eq!(read.samples.iter().collect::<Vec<_>>(), stored(&frames));
+}
+
+#[test]
 fn threads_and_processes_are_updated_in_place() {
     let folder = Folder::new("updates");
     let recording = Recording::generate(1, 3);
@@ -119,7 +186,7 @@ fn a_row_that_points_nowhere_is_refused_before_it_is_written() {
     let before = writer.bytes();
     let mut bad = recording.samples[0].clone();
     bad[0].thread = ThreadId(99);
-    let batch = omp_model::experiment::Batch {
+    let batch = Batch {
         samples: &bad,
         ..Default::default()
     };
@@ -130,7 +197,7 @@ fn a_row_that_points_nowhere_is_refused_before_it_is_written() {
     );
     assert_eq!(writer.bytes(), before);
     // The writer is as it was: the same rows without the fault are taken.
-    let batch = omp_model::experiment::Batch {
+    let batch = Batch {
         samples: &recording.samples[0],
         ..Default::default()
     };
@@ -250,11 +317,11 @@ fn what_is_not_an_experiment_is_told_in_one_sentence() {
     };
     assert_eq!(
         of_format(9),
-        "DIR/newer/records has format 9, but this program reads format 4: use a newer Parallax"
+        "DIR/newer/records has format 9, but this program reads format 5: use a newer Parallax"
     );
     assert_eq!(
         of_format(1),
-        "DIR/newer/records has format 1, but this program reads format 4: record it again"
+        "DIR/newer/records has format 1, but this program reads format 5: record it again"
     );
 }
 
@@ -327,6 +394,21 @@ fn survives(folder: &Folder, bytes: &[u8]) {
     }
 }
 
+/// A byte in the payload of the frame that holds the middle of the file: damage to it is damage
+/// wherever frames begin, and does not make one longer than the file.
+fn inside_a_payload(bytes: &[u8]) -> usize {
+    let mut at = 16;
+    loop {
+        let mark = &bytes[at..at + 10];
+        let length = u32::from_le_bytes([mark[2], mark[3], mark[4], mark[5]]) as usize;
+        let end = at + 10 + length;
+        if end > bytes.len() / 2 && length > 0 {
+            return at + 10 + length / 2;
+        }
+        at = end;
+    }
+}
+
 /// Makes every checksum fit again, so that the damage reaches the decoders.
 fn mend_checksums(bytes: &mut [u8]) {
     let mut at = 16;
@@ -387,7 +469,7 @@ fn a_flipped_bit_costs_what_follows_it_and_is_told() {
     recording.write(&folder.path, true);
     let records = folder.path.join(RECORDS);
     let mut bytes = fs::read(&records).unwrap();
-    let at = bytes.len() / 2;
+    let at = inside_a_payload(&bytes);
     bytes[at] ^= 0x10;
     fs::write(&records, &bytes).unwrap();
     let read = Experiment::open(&folder.path).unwrap();

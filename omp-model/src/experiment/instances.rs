@@ -65,6 +65,67 @@ impl Track {
     }
 }
 
+/// The numbers that the first thread went through, and when: the others of its program go through
+/// the same ones at about the same time. Between two of its samples that is nearer than what
+/// another thread's last number and its pace say.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Course {
+    points: Vec<(u64, u64)>,
+    /// Whether the points are those of a thread before.
+    is_known: bool,
+    /// The first point that is not before the last time asked for.
+    at: usize,
+}
+
+impl Course {
+    /// Begins anew.
+    pub(super) fn clear(&mut self) {
+        self.points.clear();
+        self.is_known = false;
+        self.at = 0;
+    }
+
+    /// Goes on with another thread.
+    pub(super) fn turn(&mut self) {
+        self.is_known = !self.points.is_empty();
+        self.at = 0;
+    }
+
+    /// Whether a thread before has shown numbers.
+    pub(super) fn is_known(&self) -> bool {
+        self.is_known
+    }
+
+    /// A number is seen at a time, of this thread later than the one before.
+    #[inline]
+    pub(super) fn note(&mut self, ticks: u64, number: u64) {
+        if !self.is_known {
+            self.points.push((ticks, number));
+        }
+    }
+
+    /// The number that the course leads to, or beyond its ends the track, or if not `by_course`.
+    #[inline]
+    pub(super) fn expected(&mut self, by_course: bool, track: &Track, ticks: u64) -> u64 {
+        let between = by_course && self.is_known;
+        let found = if between { self.between(ticks) } else { None };
+        found.unwrap_or_else(|| track.expected(ticks))
+    }
+
+    fn between(&mut self, ticks: u64) -> Option<u64> {
+        while self.points.get(self.at).is_some_and(|&(at, _)| at < ticks) {
+            self.at += 1;
+        }
+        let &(to, last) = self.points.get(self.at)?;
+        let &(from, first) = self.points.get(self.at.checked_sub(1)?)?;
+        // What overflows is no program's.
+        let way = last
+            .wrapping_sub(first)
+            .wrapping_mul(ticks.wrapping_sub(from));
+        Some(first.wrapping_add(way.checked_div(to.wrapping_sub(from))?))
+    }
+}
+
 /// The pace of a thread's numbers, each with its time in ticks: the median from one to the next.
 pub(super) fn pace(numbers: impl Iterator<Item = (u64, u64)>, steps: &mut Vec<u64>) -> u64 {
     steps.clear();
@@ -109,6 +170,35 @@ mod tests {
         let stored = stored(&seen);
         assert!(stored[1..].iter().all(|&stored| stored <= 3), "{stored:?}");
         assert_eq!(stored[99], 0);
+    }
+
+    #[test]
+    fn a_course_leads_between_its_points_and_no_further() {
+        let track = Track::default();
+        let mut course = Course::default();
+        course.turn();
+        assert!(!course.is_known());
+        for at in 1..=10 {
+            course.note(1000 * at, 70 * at);
+        }
+        course.turn();
+        course.note(0, 9);
+        assert_eq!(course.expected(true, &track, 500), track.expected(500));
+        assert_eq!(course.expected(true, &track, 2500), 175);
+        assert_eq!(course.expected(false, &track, 2500), track.expected(2500));
+        assert_eq!(course.expected(true, &track, 9100), 637);
+        assert_eq!(
+            course.expected(true, &track, 10_001),
+            track.expected(10_001)
+        );
+        course.clear();
+        for (ticks, number) in [(5, 1 << 63), (5, 7), (3, 0), (u64::MAX, u64::MAX)] {
+            course.note(ticks, number);
+        }
+        course.turn();
+        for ticks in [0, 4, 5, 6, 1 << 63, u64::MAX, 3] {
+            course.expected(true, &track, ticks);
+        }
     }
 
     #[test]

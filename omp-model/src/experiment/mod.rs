@@ -16,6 +16,7 @@
 //! their checksums and what time they begin at, and they are unpacked, and checked as strictly,
 //! whenever they are gone through.
 
+mod beat;
 mod classes;
 mod coding;
 mod column;
@@ -23,14 +24,17 @@ mod frame;
 mod instances;
 mod laps;
 mod packing;
+mod passage;
 mod ran;
 mod reader;
+mod regions;
 mod rows;
 mod samples;
 mod scan;
 mod store;
 mod sums;
 mod symbols;
+mod tagging;
 mod text_rows;
 mod unpacking;
 mod uses;
@@ -38,7 +42,7 @@ mod writer;
 
 use std::path::{Path, PathBuf};
 
-use crate::header::{FORMAT_VERSION, Header};
+use crate::header::{FORMAT_VERSION, Header, Sampling};
 use crate::ids::Nanos;
 use crate::rows::{
     Blame, Interval, RegionSpan, RegionSum, RegionWork, Sample, Sum, TaskSpan, TaskSum,
@@ -53,10 +57,28 @@ pub(crate) use sums::Unpacking;
 pub use sums::{SumFrame, Sums};
 pub use writer::Writer;
 
-/// What the times of samples, listed intervals and listed regions are kept to: a microsecond, the
-/// accuracy of the states' own times. The nanoseconds below are the jitter of interrupts and
-/// would be half of the file. Sums keep their nanoseconds, since totals are made of them.
+/// What the times of listed intervals and listed regions are kept to: a microsecond, the accuracy
+/// of the states' own times. Sums keep their nanoseconds, since totals are made of them.
 pub const TICK: Nanos = Nanos(1_000);
+
+/// The longest tick of samples: a timeline that zooms to 20 us is right with it.
+pub(crate) const LONGEST_TICK: Nanos = Nanos(8 * TICK.0);
+
+/// What the times of samples are kept to, rounded down: one, two, four or eight [`TICK`]s, the most
+/// that are no longer than the 128th part of the sampling period; one if no period is known.
+///
+/// A sample of the clock stands for a whole period, and what is below is the jitter of interrupts,
+/// which would be half of the file. One tick for all samples of a recording keeps their order. It
+/// divides the slices of sums, so that no sample leaves its slice.
+pub fn sample_tick(sampling: &Sampling) -> Nanos {
+    // What is no number, or below 0, is 0; what is beyond 64 bits is the most of them.
+    let period = (1e3 * sampling.period_us) as u64;
+    let mut tick = TICK;
+    while tick < LONGEST_TICK && 2 * tick.0 <= period / 128 {
+        tick = Nanos(2 * tick.0);
+    }
+    tick
+}
 
 /// The record file's name in the directory.
 pub const RECORDS: &str = "records";
@@ -274,5 +296,39 @@ impl Experiment {
             0 => self.last,
             whole => Nanos(whole),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::SLICE;
+
+    #[test]
+    fn a_sample_s_tick_is_a_small_part_of_its_period_and_divides_the_slices() {
+        let tick = |period_us| {
+            sample_tick(&Sampling {
+                period_us,
+                ..Sampling::default()
+            })
+        };
+        let ticks = [
+            0.0,
+            -3.0,
+            f64::NAN,
+            97.0,
+            255.9,
+            256.0,
+            997.0,
+            1024.0,
+            10_007.0,
+        ]
+        .map(tick);
+        assert_eq!(
+            ticks.map(|tick| tick.0 / TICK.0),
+            [1, 1, 1, 1, 1, 2, 4, 8, 8]
+        );
+        assert_eq!(tick(f64::INFINITY), LONGEST_TICK);
+        assert!(ticks.iter().all(|tick| SLICE.0.is_multiple_of(tick.0)));
     }
 }

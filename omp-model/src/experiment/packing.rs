@@ -2,129 +2,185 @@
 
 use rustc_hash::FxHashMap;
 
-use super::TICK;
+use super::beat::{Beat, is_switch};
 use super::coding::zigzag;
 use super::column::Encoder;
-use super::instances::{Track, pace};
+use super::instances::{Course, Track, pace};
 use super::laps::{Laps, Ways};
-use super::rows::ticks;
+use super::tagging::Tags;
 use super::unpacking::Run;
 use super::uses::Use;
-use crate::ids::StackId;
+use crate::ids::{Nanos, StackId};
 use crate::rows::{Sample, SampleKind, Within};
+
+/// Samples as a frame holds them: by thread, those of each in the order in which they come.
+pub(super) struct InOrder<'a> {
+    tick: Nanos,
+    rows: Vec<Row<'a>>,
+}
+
+/// A sample, and its time in the frame's ticks.
+struct Row<'a> {
+    sample: &'a Sample,
+    ticks: u64,
+}
+
+impl<'a> InOrder<'a> {
+    /// Times are kept to whole ticks, rounded down.
+    pub(super) fn of(samples: &'a [Sample], tick: Nanos) -> InOrder<'a> {
+        let ticks = |sample: &Sample| sample.time.0 / tick.0;
+        let rows = samples.iter();
+        let rows = rows.map(|sample| Row {
+            sample,
+            ticks: ticks(sample),
+        });
+        let mut rows: Vec<Row<'a>> = rows.collect();
+        rows.sort_by_key(|row| row.sample.thread);
+        InOrder { tick, rows }
+    }
+
+    pub(super) fn samples(&self) -> impl Iterator<Item = &'a Sample> {
+        self.rows.iter().map(|row| row.sample)
+    }
+}
 
 /// Appends at most [`MAX_ROWS`](super::column::MAX_ROWS) samples.
 ///
-/// Stacks are stored as places in the list of those that the frame shows, from the first one that
-/// no thread before showed: the first thread and the others have few stacks in common. A stack
-/// mostly goes with one state: a tag is stored as its difference to the last one that was seen with
-/// the same stack in this frame, else to that which the stack was `first` seen with, else to the
-/// one before; so are kinds. Numbers of instances are stored as [`Track`] says, those of regions
-/// as the nearest that [`Laps`] allow.
+/// Times are stored as [`Beat`] says. Stacks are stored as places in the list of those that the
+/// frame shows, from the first one that no thread before showed: the first thread and the others
+/// have few stacks in common. Those that no frame before showed, `fresh`, stand at the list's end
+/// in the order in which they come, so that the next one of them needs no place. A stack
+/// mostly goes with one state or two: a tag is stored as [`Tags`] says, where the stack is not in
+/// this frame yet by that which it was `first` seen with; so are kinds. Numbers of instances are
+/// stored as [`Track`] says, those of regions as the nearest that [`Laps`] allow, of threads
+/// after the first by its [`Course`] where that is nearer.
 pub(super) fn encode(
     encoder: &mut Encoder,
-    samples: &[Sample],
+    order: &InOrder<'_>,
+    fresh: &[StackId],
     first: &dyn Fn(StackId) -> Option<Use>,
 ) {
-    let mut order: Vec<&Sample> = samples.iter().collect();
-    order.sort_by_key(|sample| sample.thread);
-    let threads: Vec<&[&Sample]> = order
-        .chunk_by(|one, other| one.thread == other.thread)
-        .collect();
-    let listed = Listed::of(&threads);
+    let InOrder { tick, rows } = order;
+    let threads = rows.chunk_by(|one, other| one.sample.thread == other.sample.thread);
+    let threads: Vec<&[Row<'_>]> = threads.collect();
+    let listed = Listed::of(&threads, fresh);
     let mut runs = Vec::with_capacity(threads.len());
-    let mut noise = Vec::with_capacity(order.len());
+    let mut times = Times::default();
     for (run, &own) in threads.iter().zip(&listed.own) {
-        runs.push(push_times(run, own, &mut noise));
+        runs.push(times.push(run, own));
     }
-    encoder.number(order.len() as u64);
-    encoder.number(TICK.0);
-    encoder.dense(&noise);
+    let (lap, regions) = regions(&threads, &mut runs);
+    encoder.number(rows.len() as u64);
+    encoder.number(tick.0);
+    encoder.number(times.steps.len() as u64);
+    encoder.dense(&times.noise);
+    encoder.dense(&times.steps);
     encode_runs(encoder, &runs);
     listed.encode(encoder);
     encoder.column(&listed.places(&threads));
-    let mut column = noise;
+    let mut column = Vec::with_capacity(rows.len());
     let mut put = |number: &mut dyn FnMut(&Sample) -> u64| {
         column.clear();
-        column.extend(order.iter().map(|sample| number(sample)));
+        column.extend(order.samples().map(&mut *number));
         encoder.column(&column);
     };
-    let mut tags: FxHashMap<StackId, u32> = FxHashMap::default();
+    let mut tags: FxHashMap<StackId, Tags> = FxHashMap::default();
     let mut before = 0;
     put(&mut |sample| {
-        let tag = sample.tag.0;
-        let seen = tags.insert(sample.stack, tag);
-        let seen = seen.or_else(|| first(sample.stack).map(|first| first.tag.0));
-        let expected = seen.unwrap_or(before);
-        before = tag;
-        zigzag(i64::from(tag) - i64::from(expected))
+        let seen = tags
+            .entry(sample.stack)
+            .or_insert_with(|| Tags::new(first(sample.stack).map(|first| first.tag.0)));
+        let stored = seen.store(sample.tag.0, before);
+        before = sample.tag.0;
+        stored
     });
     put(&mut |sample| u64::from(sample.cpu));
     put(&mut |sample| {
         let usual = first(sample.stack).map_or(SampleKind::User, |first| first.kind);
         sample.kind as u64 ^ usual as u64
     });
-    let (lap, regions) = regions(&threads, &runs);
+    encoder.number(times.periods.len() as u64);
+    encoder.dense(&times.periods);
     encoder.number(lap);
     encoder.column(&regions);
     encoder.column(&tasks(&threads, &runs));
 }
 
-/// What is the same for all samples of a thread, and appends each one's time.
-fn push_times(run: &[&Sample], own: u64, noise: &mut Vec<u64>) -> Run {
-    let ticks = |sample: &Sample| ticks(sample.time);
-    let pairs = run.windows(2);
-    let mut steps: Vec<u64> = pairs
-        .map(|pair| ticks(pair[1]).wrapping_sub(ticks(pair[0])))
-        .collect();
-    let mut sorted = steps.clone();
-    let middle = sorted.len() / 2;
-    let period = match sorted.is_empty() {
-        true => 0,
-        false => *sorted.select_nth_unstable(middle).1,
-    };
-    noise.push(0);
-    noise.extend(
-        steps
-            .iter()
-            .map(|step| zigzag(step.wrapping_sub(period) as i64)),
-    );
-    let of = |number: fn(&Within) -> u64| {
-        run.iter()
-            .map(move |sample| (number(&sample.within), ticks(sample)))
-    };
-    let paces = [
-        pace(of(|within| within.region), &mut steps),
-        pace(of(|within| within.task), &mut steps),
-    ];
-    Run {
-        thread: run[0].thread.0,
-        rows: run.len() as u64,
-        first: ticks(run[0]),
-        period,
-        paces,
-        own,
+/// The times of samples, as columns.
+#[derive(Default)]
+struct Times {
+    /// Of the clock's: how far they are from whole periods since the one before.
+    noise: Vec<u64>,
+    /// How many those are, where [`Beat`] does not tell.
+    periods: Vec<u64>,
+    /// Of those at switches: since the sample before.
+    steps: Vec<u64>,
+}
+
+impl Times {
+    /// Appends the samples of a thread; returns what is the same for all of them.
+    fn push(&mut self, run: &[Row<'_>], own: u64) -> Run {
+        let first = run[0].ticks;
+        let clock = run.iter().filter(|row| !is_switch(row.sample.kind));
+        let clock: Vec<u64> = clock.map(|row| row.ticks).collect();
+        let pairs = clock.windows(2);
+        let mut steps: Vec<u64> = pairs.map(|pair| pair[1].wrapping_sub(pair[0])).collect();
+        let middle = steps.len() / 2;
+        let period = match steps.is_empty() {
+            true => 0,
+            false => *steps.select_nth_unstable(middle).1,
+        };
+        let mut beat = Beat::new(first, period);
+        for &Row { sample, ticks } in run {
+            if is_switch(sample.kind) {
+                self.steps.push(beat.store_switch(ticks));
+            } else {
+                let (noise, periods) = beat.store_clock(ticks);
+                self.noise.push(noise);
+                self.periods.extend(periods);
+            }
+        }
+        let of = |number: fn(&Within) -> u64| {
+            run.iter()
+                .map(move |row| (number(&row.sample.within), row.ticks))
+        };
+        let paces = [
+            pace(of(|within| within.region), &mut steps),
+            pace(of(|within| within.task), &mut steps),
+        ];
+        Run {
+            thread: run[0].sample.thread.0,
+            rows: run.len() as u64,
+            first,
+            period,
+            paces,
+            own,
+            by_course: false,
+        }
     }
 }
 
 /// The stacks that a frame shows, by the first thread that does.
 struct Listed {
+    /// But for the fresh ones.
     stacks: Vec<StackId>,
     /// How many of them each thread is the first to show.
     own: Vec<u64>,
     places: FxHashMap<StackId, u64>,
+    fresh: usize,
 }
 
 impl Listed {
-    fn of(threads: &[&[&Sample]]) -> Listed {
+    fn of(threads: &[&[Row<'_>]], fresh: &[StackId]) -> Listed {
         let mut listed = Listed {
             stacks: Vec::new(),
             own: Vec::with_capacity(threads.len()),
-            places: FxHashMap::default(),
+            places: fresh.iter().map(|&stack| (stack, 0)).collect(),
+            fresh: fresh.len(),
         };
         for run in threads {
             let from = listed.stacks.len();
-            for sample in *run {
+            for Row { sample, .. } in *run {
                 if listed.places.insert(sample.stack, 0).is_none() {
                     listed.stacks.push(sample.stack);
                 }
@@ -132,7 +188,7 @@ impl Listed {
             listed.stacks[from..].sort_unstable();
             listed.own.push((listed.stacks.len() - from) as u64);
         }
-        for (&stack, place) in listed.stacks.iter().zip(0..) {
+        for (&stack, place) in listed.stacks.iter().chain(fresh).zip(0..) {
             listed.places.insert(stack, place);
         }
         listed
@@ -155,19 +211,23 @@ impl Listed {
         encoder.table(steps.into_iter());
     }
 
-    /// Each sample's stack: how far behind the first of its thread's own it stands, the list's end
-    /// followed by its beginning.
-    fn places(&self, threads: &[&[&Sample]]) -> Vec<u64> {
-        let count = self.stacks.len() as u64;
+    /// Each sample's stack: 0 for the next fresh one, else 1 more than how far behind the first of
+    /// its thread's own it stands, the list's end followed by its beginning.
+    fn places(&self, threads: &[&[Row<'_>]]) -> Vec<u64> {
+        let mut next = self.stacks.len() as u64;
+        let count = next + self.fresh as u64;
         let mut base = 0;
         let mut places = Vec::new();
         for (run, own) in threads.iter().zip(&self.own) {
-            places.extend(run.iter().map(|sample| {
+            places.extend(run.iter().map(|Row { sample, .. }| {
                 let place = self.places[&sample.stack];
-                if place >= base {
-                    place - base
+                if place == next {
+                    next += 1;
+                    0
+                } else if place >= base {
+                    place - base + 1
                 } else {
-                    place + count - base
+                    place + count - base + 1
                 }
             }));
             base += own;
@@ -176,57 +236,90 @@ impl Listed {
     }
 }
 
-/// The numbers of regions, with what makes them short: the length of laps, or 0.
-fn regions(threads: &[&[&Sample]], runs: &[Run]) -> (u64, Vec<u64>) {
+/// The numbers of regions, with what makes them short: the length of laps, or 0. Says of each
+/// thread whether the first one's course leads to them.
+fn regions(threads: &[&[Row<'_>]], runs: &mut [Run]) -> (u64, Vec<u64>) {
     let mut ways = Ways::default();
     for run in threads {
         ways.turn();
         run.iter()
-            .for_each(|sample| ways.add(sample.tag.0, sample.within.region));
+            .for_each(|Row { sample, .. }| ways.add(sample.tag.0, sample.within.region));
     }
     let plain = regions_by(0, threads, runs);
     match ways.lap() {
         0 => (0, plain),
         lap => {
+            let by_course: Vec<bool> = runs.iter().map(|run| run.by_course).collect();
             let by_laps = regions_by(lap, threads, runs);
-            let bits = |stored: &[u64]| -> u64 {
-                let bits = stored.iter().map(|&stored| stored.checked_ilog2());
-                bits.map(|bits| bits.map_or(0, u64::from)).sum()
-            };
-            match bits(&by_laps) < bits(&plain) {
-                true => (lap, by_laps),
-                false => (0, plain),
+            if bits(&by_laps) < bits(&plain) {
+                return (lap, by_laps);
             }
+            for (run, by_course) in runs.iter_mut().zip(by_course) {
+                run.by_course = by_course;
+            }
+            (0, plain)
         }
     }
 }
 
-fn regions_by(lap: u64, threads: &[&[&Sample]], runs: &[Run]) -> Vec<u64> {
+fn bits(stored: &[u64]) -> u64 {
+    let bits = stored.iter().map(|&stored| stored.checked_ilog2());
+    bits.map(|bits| bits.map_or(0, u64::from)).sum()
+}
+
+fn regions_by(lap: u64, threads: &[&[Row<'_>]], runs: &mut [Run]) -> Vec<u64> {
     let mut laps = Laps::default();
     laps.begin(lap);
     let mut track = Track::default();
+    let mut course = Course::default();
     let mut stored = Vec::new();
     for (samples, run) in threads.iter().zip(runs) {
         track.turn(run.paces[0]);
-        for sample in *samples {
-            let (ticks, number) = (ticks(sample.time), sample.within.region);
-            let expected = laps.nearest(sample.tag.0, track.expected(ticks));
-            stored.push(track.store(number, ticks, expected));
-            if number != 0 {
-                laps.note(sample.tag.0, number);
+        course.turn();
+        let before = (laps.clone(), track);
+        let from = stored.len();
+        run.by_course = false;
+        let own = stored_regions(samples, false, (&mut laps, &mut track, &mut course));
+        stored.extend(own);
+        if course.is_known() {
+            course.turn();
+            let (mut laps, mut track) = before;
+            let models = (&mut laps, &mut track, &mut course);
+            let by_course = stored_regions(samples, true, models);
+            if bits(&by_course) < bits(&stored[from..]) {
+                run.by_course = true;
+                stored.truncate(from);
+                stored.extend(by_course);
             }
         }
     }
     stored
 }
 
-fn tasks(threads: &[&[&Sample]], runs: &[Run]) -> Vec<u64> {
+fn stored_regions(
+    samples: &[Row<'_>],
+    by_course: bool,
+    (laps, track, course): (&mut Laps, &mut Track, &mut Course),
+) -> Vec<u64> {
+    let numbers = samples.iter().map(|&Row { sample, ticks }| {
+        let number = sample.within.region;
+        let near = course.expected(by_course, track, ticks);
+        let stored = track.store(number, ticks, laps.nearest(sample.tag.0, near));
+        if number != 0 {
+            laps.note(sample.tag.0, number);
+            course.note(ticks, number);
+        }
+        stored
+    });
+    numbers.collect()
+}
+
+fn tasks(threads: &[&[Row<'_>]], runs: &[Run]) -> Vec<u64> {
     let mut track = Track::default();
     let mut stored = Vec::new();
     for (samples, run) in threads.iter().zip(runs) {
         track.turn(run.paces[1]);
-        stored.extend(samples.iter().map(|sample| {
-            let ticks = ticks(sample.time);
+        stored.extend(samples.iter().map(|&Row { sample, ticks }| {
             track.store(sample.within.task, ticks, track.expected(ticks))
         }));
     }
@@ -244,7 +337,7 @@ fn encode_runs(encoder: &mut Encoder, runs: &[Run]) {
             run.period,
             run.paces[0],
             run.paces[1],
-            run.own,
+            run.own << 1 | u64::from(run.by_course),
         ];
         (thread, first) = (i64::from(run.thread), run.first);
         stored

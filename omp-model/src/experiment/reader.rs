@@ -9,14 +9,15 @@ use std::sync::Arc;
 use super::coding::Corrupt;
 use super::column::{Decoder, Scratch};
 use super::frame::{self, FILE_MARK, Found, Kind};
+use super::regions;
 use super::rows::{self, Known, ThreadRow};
 use super::samples::SampleFrame;
 use super::store::Reading;
 use super::symbols::Pending;
-use super::uses::{FirstUses, Uses};
+use super::uses::Uses;
 use super::{Experiment, HEADER, OpenError, RECORDS, Samples, Sums, Warning, text_rows};
 use crate::header::{FORMAT_VERSION, Header};
-use crate::ids::Nanos;
+use crate::ids::{Nanos, StackId};
 use crate::rows::{Blame, Interval, RegionSpan, RegionSum, RegionWork, SLICE, TaskSpan, TaskSum};
 use crate::symbols::SymbolTable;
 use crate::tables::{Interner, Tables};
@@ -237,6 +238,8 @@ struct Contents {
     tables: Tables,
     sample_frames: Vec<SampleFrame>,
     uses: Arc<Uses>,
+    /// The stacks that the next frame of samples is the first to show.
+    fresh: Vec<StackId>,
     sums: Sums,
     blames: Vec<Blame>,
     intervals: Vec<Interval>,
@@ -330,8 +333,10 @@ impl Contents {
     ) -> Result<(), Corrupt> {
         let known = Known::of(&self.tables);
         if kind == Kind::Samples {
+            let fresh = std::mem::take(&mut self.fresh);
+            let place = (range, fresh);
             self.sample_frames
-                .push(SampleFrame::of(payload, range, &known, scratch)?);
+                .push(SampleFrame::of(payload, place, &known, scratch)?);
             return Ok(());
         }
         let mut decoder = Decoder::new(payload, scratch);
@@ -344,8 +349,8 @@ impl Contents {
             Kind::StackUses => {
                 let stacks = &self.tables.stacks;
                 let uses = Arc::make_mut(&mut self.uses);
-                let first = FirstUses::decode(&mut decoder, &known, (uses, stacks))?;
-                uses.add(&first, stacks);
+                self.fresh
+                    .extend(uses.decode(&mut decoder, &known, stacks)?);
             }
             Kind::Header => self.header(&mut decoder)?,
             Kind::SymbolFiles => self.symbols_pending.files(&mut decoder)?,
@@ -411,7 +416,7 @@ impl Contents {
                 self.blames.push(row);
                 Ok(())
             }),
-            Kind::Intervals => rows::decode(decoder, first, known, |row: Interval| {
+            Kind::Intervals => regions::decode_intervals(decoder, first, known, |row| {
                 *last = (*last).max(end_of(row.start, row.length)?);
                 self.intervals.push(row);
                 Ok(())
@@ -420,19 +425,25 @@ impl Contents {
                 self.region_sums.push(row);
                 Ok(())
             }),
-            Kind::RegionWorks => rows::decode(decoder, first, known, |row: RegionWork| {
-                self.region_works.push(row);
-                Ok(())
-            }),
+            Kind::RegionWorks => {
+                let sums = &self.region_sums;
+                regions::decode_works(decoder, first, known, sums, |row| {
+                    self.region_works.push(row);
+                    Ok(())
+                })
+            }
             Kind::TaskSums => rows::decode(decoder, first, known, |row: TaskSum| {
                 self.task_sums.push(row);
                 Ok(())
             }),
-            Kind::RegionSpans => rows::decode(decoder, first, known, |row: RegionSpan| {
-                *last = (*last).max(end_of(row.start, row.length)?);
-                self.region_spans.push(row);
-                Ok(())
-            }),
+            Kind::RegionSpans => {
+                let intervals = &self.intervals;
+                regions::decode_spans(decoder, first, known, intervals, |row| {
+                    *last = (*last).max(end_of(row.start, row.length)?);
+                    self.region_spans.push(row);
+                    Ok(())
+                })
+            }
             Kind::TaskSpans => rows::decode(decoder, first, known, |row: TaskSpan| {
                 *last = (*last).max(end_of(row.start, row.length)?);
                 self.task_spans.push(row);

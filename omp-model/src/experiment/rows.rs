@@ -131,10 +131,20 @@ pub(super) trait Row<const N: usize>: Sized {
 
 /// Appends `rows`, the first of which stands at `first` in its table.
 pub(super) fn encode<R: Row<N>, const N: usize>(encoder: &mut Encoder, rows: &[R], first: u64) {
+    encode_by(encoder, rows, first, |numbers| numbers);
+}
+
+/// The same with some numbers `stored` otherwise, by those to the left of them and in earlier rows.
+pub(super) fn encode_by<R: Row<N>, const N: usize>(
+    encoder: &mut Encoder,
+    rows: &[R],
+    first: u64,
+    mut stored: impl FnMut([u64; N]) -> [u64; N],
+) {
     encoder.number(rows.len() as u64);
     let mut before = [0; N];
     encoder.table(rows.iter().zip(first..).map(|(row, index)| {
-        let numbers = row.numbers(index);
+        let numbers = stored(row.numbers(index));
         let stored: [u64; N] = std::array::from_fn(|column| match R::DELTA[column] {
             true => zigzag(numbers[column].wrapping_sub(before[column]) as i64),
             false => numbers[column],
@@ -149,6 +159,17 @@ pub(super) fn decode<R: Row<N>, const N: usize>(
     decoder: &mut Decoder<'_, '_>,
     first: u64,
     known: &Known,
+    each: impl FnMut(R) -> Result<(), Corrupt>,
+) -> Result<(), Corrupt> {
+    decode_by(decoder, first, known, |stored| stored, each)
+}
+
+/// Reads what [`encode_by`] wrote.
+pub(super) fn decode_by<R: Row<N>, const N: usize>(
+    decoder: &mut Decoder<'_, '_>,
+    first: u64,
+    known: &Known,
+    mut loaded: impl FnMut([u64; N]) -> [u64; N],
     mut each: impl FnMut(R) -> Result<(), Corrupt>,
 ) -> Result<(), Corrupt> {
     let rows = decoder.rows()?;
@@ -158,8 +179,8 @@ pub(super) fn decode<R: Row<N>, const N: usize>(
             true => before[column].wrapping_add(unzigzag(stored[column]) as u64),
             false => stored[column],
         });
-        each(R::row(numbers, index, known)?)?;
         before = numbers;
+        each(R::row(loaded(numbers), index, known)?)?;
     }
     Ok(())
 }
@@ -345,7 +366,7 @@ impl Row<5> for Blame {
 }
 
 impl Row<7> for Interval {
-    const DELTA: [bool; 7] = [true, true, false, true, false, true, true];
+    const DELTA: [bool; 7] = [true, true, false, true, false, false, true];
 
     fn numbers(&self, _: u64) -> [u64; 7] {
         [
@@ -400,7 +421,7 @@ impl Row<6> for RegionSum {
 }
 
 impl Row<7> for RegionSpan {
-    const DELTA: [bool; 7] = [true, true, true, false, false, true, true];
+    const DELTA: [bool; 7] = [true, true, true, false, false, false, true];
 
     fn numbers(&self, _: u64) -> [u64; 7] {
         [

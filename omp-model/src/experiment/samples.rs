@@ -6,19 +6,20 @@ use std::sync::Arc;
 use super::TICK;
 use super::coding::Corrupt;
 use super::column::{Decoder, Encoder, MAX_ROWS, Scratch};
-use super::packing::encode;
+use super::packing::{InOrder, encode};
 use super::rows::{Known, ticks};
 use super::store::Store;
-use super::unpacking::{TOO_LATE, decode, decode_cpus, decode_runs, decode_sights};
+use super::unpacking::{TOO_LATE, decode, decode_cpus, decode_runs, decode_sights, skip_times};
 use super::uses::Uses;
-use crate::ids::{Nanos, ThreadId};
+use crate::ids::{Nanos, StackId, ThreadId};
 use crate::rows::{Sample, Sight};
 
 /// The samples of a recording, packed.
 ///
 /// They come in frames, as they were written (one a second or so). Within a frame they are
 /// grouped by thread; within a thread they are in the order in which they were recorded, which
-/// is that of time. Times are whole [`TICK`]s, rounded down.
+/// is that of time. Times are rounded down to whole ticks: [`TICK`]s in memory, and in files what
+/// [`sample_tick`](super::sample_tick) says.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
     store: Store,
@@ -36,26 +37,29 @@ pub struct SampleFrame {
     pub rows: u32,
     /// The time of its first sample.
     pub first: Nanos,
+    /// The stacks that no frame before showed, in the order in which they come.
+    fresh: Arc<[StackId]>,
 }
 
 impl SampleFrame {
     /// Reads of a payload only what tells the number of its rows and when they begin.
     pub(super) fn of(
         payload: &[u8],
-        range: Range<u64>,
+        (range, fresh): (Range<u64>, Vec<StackId>),
         known: &Known,
         scratch: &mut Scratch,
     ) -> Result<SampleFrame, Corrupt> {
         let mut decoder = Decoder::new(payload, scratch);
         let rows = decoder.rows()?;
         let tick = decoder.number()?;
-        decoder.skip()?;
+        skip_times(&mut decoder)?;
         let runs = decode_runs(&mut decoder, known, rows)?;
         let first = runs.iter().map(|run| run.first).min().unwrap_or(0);
         Ok(SampleFrame {
             range,
             rows: rows as u32,
             first: Nanos(first.checked_mul(tick).ok_or(TOO_LATE)?),
+            fresh: fresh.into(),
         })
     }
 }
@@ -74,7 +78,7 @@ impl Samples {
         let (mut bytes, mut frames) = (Vec::new(), Vec::new());
         for frame in frames_of_samples {
             let frame = frame.as_ref();
-            encode(&mut encoder, frame, &|_| None);
+            encode(&mut encoder, &InOrder::of(frame, TICK), &[], &|_| None);
             let start = bytes.len() as u64;
             bytes.extend(encoder.take());
             let first = frame.iter().map(|sample| sample.time).min();
@@ -82,6 +86,7 @@ impl Samples {
                 range: start..bytes.len() as u64,
                 rows: frame.len() as u32,
                 first: Nanos(ticks(first.unwrap_or_default()) * TICK.0),
+                fresh: Arc::default(),
             });
         }
         Ok(Samples {
@@ -182,13 +187,16 @@ impl Samples {
 
     pub(super) fn unpack(&self, frame: usize, scratch: &mut Scratch, out: &mut Vec<Sample>) {
         out.clear();
-        let frame = self.frames.get(frame);
-        let Some(payload) = frame.and_then(|frame| self.store.bytes(&frame.range)) else {
+        let Some(frame) = self.frames.get(frame) else {
+            return;
+        };
+        let Some(payload) = self.store.bytes(&frame.range) else {
             return;
         };
         // Its checksum was right when it was opened: only a fault of its writer, or of the disk
         // since then, leads here, and nothing can be said of its samples.
-        if decode(&payload, (&self.known, &self.uses), scratch, out).is_err() {
+        let context = (&self.known, &*self.uses, &*frame.fresh);
+        if decode(&payload, context, scratch, out).is_err() {
             out.clear();
         }
     }
@@ -196,13 +204,16 @@ impl Samples {
     /// The same of what the samples show of their threads.
     pub(super) fn sights(&self, frame: usize, scratch: &mut Scratch, out: &mut Vec<Sight>) {
         out.clear();
-        let frame = self.frames.get(frame);
-        let Some(payload) = frame.and_then(|frame| self.store.bytes(&frame.range)) else {
+        let Some(frame) = self.frames.get(frame) else {
+            return;
+        };
+        let Some(payload) = self.store.bytes(&frame.range) else {
             return;
         };
         let mut columns = std::mem::take(&mut scratch.samples);
         let mut decoder = Decoder::new(&payload, scratch);
-        if decode_sights(&mut decoder, (&self.known, &self.uses), &mut columns, out).is_err() {
+        let context = (&self.known, &*self.uses, &*frame.fresh);
+        if decode_sights(&mut decoder, context, &mut columns, out).is_err() {
             out.clear();
         }
         scratch.samples = columns;

@@ -36,18 +36,20 @@ impl Uses {
         self.rows.get(stack.index()).copied().flatten()
     }
 
-    /// The stacks that samples show for the first time, by their numbers.
-    pub(super) fn new_in(&self, samples: &[Sample]) -> FirstUses {
-        let mut found = FxHashMap::default();
+    /// The stacks that samples show for the first time, in the order in which they come.
+    pub(super) fn new_in<'s>(&self, samples: impl Iterator<Item = &'s Sample>) -> FirstUses {
+        let mut first = FirstUses::default();
         for sample in samples {
-            if self.of(sample.stack).is_none() {
+            let stack = sample.stack;
+            if self.of(stack).is_none() {
                 let Sample { tag, kind, .. } = *sample;
-                found.entry(sample.stack).or_insert(Use { tag, kind });
+                first.seen.entry(stack).or_insert_with(|| {
+                    first.stacks.push(stack);
+                    Use { tag, kind }
+                });
             }
         }
-        let mut rows: Vec<(StackId, Use)> = found.into_iter().collect();
-        rows.sort_unstable_by_key(|&(stack, _)| stack);
-        FirstUses(rows)
+        first
     }
 
     /// All stacks have a row from now on.
@@ -58,18 +60,61 @@ impl Uses {
         }
     }
 
-    /// Adds what was written or read.
+    /// Adds what was written.
     pub(super) fn add(&mut self, first: &FirstUses, stacks: &Interner<Stack>) {
-        for &(stack, seen) in &first.0 {
-            let callers = callers(stacks, stack);
-            let last = stack.index().max(callers);
-            if self.rows.len() <= last {
-                self.rows.resize(last + 1, None);
-                self.callees.resize(last + 1, 0);
-            }
-            self.rows[stack.index()] = Some(seen);
-            self.callees[callers] = seen.tag.0;
+        if !first.stacks.is_empty() {
+            self.make_room(stacks);
         }
+        for (stack, seen) in first.rows() {
+            self.rows[stack.index()] = Some(seen);
+            self.callees[callers(stacks, stack)] = seen.tag.0;
+        }
+    }
+
+    /// Reads what [`FirstUses::encode`] wrote, and adds it if all of it is right: the stacks, in
+    /// the order in which the samples of the next frame show them.
+    pub(super) fn decode(
+        &mut self,
+        decoder: &mut Decoder<'_, '_>,
+        known: &Known,
+        stacks: &Interner<Stack>,
+    ) -> Result<Vec<StackId>, Corrupt> {
+        let mut found = Vec::new();
+        let decoded = self.decode_into(decoder, (known, stacks), &mut found);
+        if decoded.is_err() {
+            found
+                .iter()
+                .for_each(|stack: &StackId| self.rows[stack.index()] = None);
+        }
+        decoded.map(|()| found)
+    }
+
+    fn decode_into(
+        &mut self,
+        decoder: &mut Decoder<'_, '_>,
+        (known, stacks): (&Known, &Interner<Stack>),
+        found: &mut Vec<StackId>,
+    ) -> Result<(), Corrupt> {
+        let rows = decoder.rows()?;
+        self.make_room(stacks);
+        found.reserve(rows);
+        let mut stack = 0_u64;
+        for [step, tag, kind] in decoder.table(rows)? {
+            stack = stack.wrapping_add(unzigzag(step) as u64);
+            let at = known.stack(stack)?;
+            let last = &mut self.callees[callers(stacks, at)];
+            let tag = u64::from(*last).wrapping_add(unzigzag(tag) as u64);
+            let tag = known.tag(tag)?;
+            let kind = kind_of(kind)?;
+            let row = &mut self.rows[at.index()];
+            if row.is_some() {
+                return Err(Corrupt("a stack is first seen twice"));
+            }
+            *row = Some(Use { tag, kind });
+            *last = tag.0;
+            found.push(at);
+        }
+        Ok(())
     }
 }
 
@@ -77,18 +122,25 @@ fn callers(stacks: &Interner<Stack>, stack: StackId) -> usize {
     stacks.get(stack.0).map_or(0, |row| row.callers.index())
 }
 
-/// Stacks that are seen for the first time, by their numbers.
+/// Stacks that are seen for the first time, in the order in which the samples of the next frame
+/// show them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct FirstUses(Vec<(StackId, Use)>);
+pub(super) struct FirstUses {
+    stacks: Vec<StackId>,
+    seen: FxHashMap<StackId, Use>,
+}
 
 impl FirstUses {
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    pub(super) fn stacks(&self) -> &[StackId] {
+        &self.stacks
     }
 
     pub(super) fn of(&self, stack: StackId) -> Option<Use> {
-        let at = self.0.binary_search_by_key(&stack, |&(known, _)| known);
-        at.ok().map(|at| self.0[at].1)
+        self.seen.get(&stack).copied()
+    }
+
+    fn rows(&self) -> impl Iterator<Item = (StackId, Use)> + '_ {
+        self.stacks.iter().map(|&stack| (stack, self.seen[&stack]))
     }
 
     /// Appends them: stacks of one place in the code, which share their callers, mostly share
@@ -96,41 +148,14 @@ impl FirstUses {
     pub(super) fn encode(&self, encoder: &mut Encoder, uses: &Uses, stacks: &Interner<Stack>) {
         let mut expected = Expected::new(uses, stacks);
         let mut before = 0;
-        encoder.number(self.0.len() as u64);
-        encoder.table(self.0.iter().map(|&(stack, seen)| {
+        encoder.number(self.stacks.len() as u64);
+        encoder.table(self.rows().map(|(stack, seen)| {
             let tag = i64::from(seen.tag.0) - i64::from(expected.next(stack));
             expected.is(stack, seen.tag);
-            let step = u64::from(stack.0) - before;
-            before = u64::from(stack.0);
-            [step, zigzag(tag), seen.kind as u64]
+            let step = i64::from(stack.0) - before;
+            before = i64::from(stack.0);
+            [zigzag(step), zigzag(tag), seen.kind as u64]
         }));
-    }
-
-    /// Reads what [`FirstUses::encode`] wrote. What was expected of the callers' next stacks is
-    /// noted in passing; the uses themselves are added when all of them are right.
-    pub(super) fn decode(
-        decoder: &mut Decoder<'_, '_>,
-        known: &Known,
-        (uses, stacks): (&mut Uses, &Interner<Stack>),
-    ) -> Result<FirstUses, Corrupt> {
-        let rows = decoder.rows()?;
-        uses.make_room(stacks);
-        let mut found = Vec::with_capacity(rows);
-        let mut stack = 0_u64;
-        for [step, tag, kind] in decoder.table(rows)? {
-            stack = stack.wrapping_add(step);
-            let at = known.stack(stack)?;
-            let last = &mut uses.callees[callers(stacks, at)];
-            let tag = u64::from(*last).wrapping_add(unzigzag(tag) as u64);
-            let tag = known.tag(tag)?;
-            *last = tag.0;
-            let kind = kind_of(kind)?;
-            found.push((at, Use { tag, kind }));
-        }
-        if found.windows(2).any(|pair| pair[0].0 >= pair[1].0) {
-            return Err(Corrupt("a stack is first seen twice"));
-        }
-        Ok(FirstUses(found))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Writing an experiment.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
@@ -8,12 +9,14 @@ use std::path::{Path, PathBuf};
 use super::coding::Corrupt;
 use super::column::{Encoder, MAX_ROWS};
 use super::frame::{self, Kind};
+use super::packing::{self, InOrder};
 use super::rows::{self, Known, Row, ThreadRow};
 use super::uses::{FirstUses, Uses};
-use super::{Batch, ExperimentError, HEADER, RECORDS, packing, symbols, text_rows};
+use super::{Batch, ExperimentError, HEADER, RECORDS, regions, sample_tick, symbols, text_rows};
 use crate::code::CodeFact;
 use crate::header::{FORMAT_VERSION, Header};
-use crate::rows::Sample;
+use crate::ids::Nanos;
+use crate::rows::{RegionSpan, RegionWork, Sample};
 use crate::symbols::SymbolTable;
 use crate::tables::{Process, Tables, Thread};
 
@@ -29,6 +32,8 @@ pub struct Writer {
     length: u64,
     encoder: Encoder,
     buffer: Vec<u8>,
+    /// What samples' times are kept to.
+    tick: Nanos,
     written: Written,
 }
 
@@ -63,6 +68,7 @@ impl Writer {
             length: 0,
             encoder: Encoder::new().map_err(refused(&records))?,
             buffer: frame::file_mark(FORMAT_VERSION).to_vec(),
+            tick: sample_tick(&header.sampling),
             written: Written {
                 known: Known::of(&Tables::default()),
                 ..Written::default()
@@ -89,13 +95,15 @@ impl Writer {
     pub fn append(&mut self, tables: &Tables, batch: &Batch<'_>) -> Result<(), ExperimentError> {
         self.buffer.clear();
         let known = Known::of(tables);
-        let first = self.written.uses.new_in(batch.samples);
+        let mut first = Vec::new();
         self.push_tables(tables, &known)
-            .and_then(|()| self.push_samples((tables, &first), batch.samples, &known))
+            .and_then(|()| self.push_samples((tables, &mut first), batch.samples, &known))
             .and_then(|()| self.push_rows(batch, &known))
             .map_err(|Corrupt(what)| ExperimentError::Dangling(what))?;
         self.flush()?;
-        self.written.uses.add(&first, &tables.stacks);
+        for first in &first {
+            self.written.uses.add(first, &tables.stacks);
+        }
         self.written.known = known;
         remember(&mut self.written.processes, &tables.processes);
         remember(&mut self.written.threads, &tables.threads);
@@ -154,10 +162,10 @@ impl Writer {
         self.push_table(Kind::Threads, &threads, 0, known)
     }
 
-    /// What stacks are first seen with, then the samples.
+    /// Of each frame what stacks are first seen with, then the samples.
     fn push_samples(
         &mut self,
-        (tables, first): (&Tables, &FirstUses),
+        (tables, first): (&Tables, &mut Vec<FirstUses>),
         all: &[Sample],
         known: &Known,
     ) -> Result<(), Corrupt> {
@@ -166,16 +174,24 @@ impl Writer {
             known.stack(u64::from(sample.stack.0))?;
             known.tag(u64::from(sample.tag.0))?;
         }
-        if !first.is_empty() {
-            let uses = &self.written.uses;
-            first.encode(&mut self.encoder, uses, &tables.stacks);
-            self.push_payload(Kind::StackUses);
-        }
+        // Frames after the first build on it, though none of them is in the file yet.
+        let mut uses = Cow::Borrowed(&self.written.uses);
         for chunk in all.chunks(MAX_ROWS) {
-            let uses = &self.written.uses;
-            let usual = |stack| first.of(stack).or_else(|| uses.of(stack));
-            packing::encode(&mut self.encoder, chunk, &usual);
-            self.push_payload(Kind::Samples);
+            let order = InOrder::of(chunk, self.tick);
+            let fresh = uses.new_in(order.samples());
+            if !fresh.stacks().is_empty() {
+                fresh.encode(&mut self.encoder, &uses, &tables.stacks);
+                let payload = self.encoder.take();
+                frame::push_frame(&mut self.buffer, Kind::StackUses, &payload);
+            }
+            let usual = |stack| fresh.of(stack).or_else(|| uses.of(stack));
+            packing::encode(&mut self.encoder, &order, fresh.stacks(), &usual);
+            let payload = self.encoder.take();
+            frame::push_frame(&mut self.buffer, Kind::Samples, &payload);
+            if all.len() > MAX_ROWS {
+                uses.to_mut().add(&fresh, &tables.stacks);
+            }
+            first.push(fresh);
         }
         Ok(())
     }
@@ -189,16 +205,27 @@ impl Writer {
         self.push_table(Kind::Blames, &blames, 0, known)?;
         let mut intervals = batch.intervals.to_vec();
         intervals.sort_by_key(|interval| (interval.thread, interval.start));
-        self.push_table(Kind::Intervals, &intervals, 0, known)?;
+        self.push_table_by(
+            Kind::Intervals,
+            &intervals,
+            known,
+            regions::encode_intervals,
+        )?;
         let mut region_sums = batch.region_sums.to_vec();
         region_sums.sort_by_key(|sum| (sum.thread, sum.slice, sum.context));
         self.push_table(Kind::RegionSums, &region_sums, 0, known)?;
         let mut region_spans = batch.region_spans.to_vec();
         region_spans.sort_by_key(|span| (span.thread, span.start));
-        self.push_table(Kind::RegionSpans, &region_spans, 0, known)?;
+        let encode = |encoder: &mut Encoder, rows: &[RegionSpan], first| {
+            regions::encode_spans(encoder, rows, first, &intervals);
+        };
+        self.push_table_by(Kind::RegionSpans, &region_spans, known, encode)?;
         let mut region_works = batch.region_works.to_vec();
         region_works.sort_by_key(|work| (work.thread, work.slice, work.context));
-        self.push_table(Kind::RegionWorks, &region_works, 0, known)?;
+        let encode = |encoder: &mut Encoder, rows: &[RegionWork], first| {
+            regions::encode_works(encoder, rows, first, &region_sums);
+        };
+        self.push_table_by(Kind::RegionWorks, &region_works, known, encode)?;
         let mut task_sums = batch.task_sums.to_vec();
         task_sums.sort_by_key(|sum| (sum.thread, sum.slice, sum.context));
         self.push_table(Kind::TaskSums, &task_sums, 0, known)?;
@@ -215,12 +242,34 @@ impl Writer {
         had: u32,
         known: &Known,
     ) -> Result<(), Corrupt> {
+        let rows = &table[had as usize..];
+        self.push_checked(kind, (rows, had), known, rows::encode)
+    }
+
+    /// Rows of no table, which are stored in their own way.
+    fn push_table_by<R: Row<N>, const N: usize>(
+        &mut self,
+        kind: Kind,
+        rows: &[R],
+        known: &Known,
+        encode: impl FnMut(&mut Encoder, &[R], u64),
+    ) -> Result<(), Corrupt> {
+        self.push_checked(kind, (rows, 0), known, encode)
+    }
+
+    fn push_checked<R: Row<N>, const N: usize>(
+        &mut self,
+        kind: Kind,
+        (rows, had): (&[R], u32),
+        known: &Known,
+        mut encode: impl FnMut(&mut Encoder, &[R], u64),
+    ) -> Result<(), Corrupt> {
         let mut first = u64::from(had);
-        self.push_chunks(kind, &table[had as usize..], had, |encoder, chunk| {
+        self.push_chunks(kind, rows, had, |encoder, chunk| {
             for (row, index) in chunk.iter().zip(first..) {
                 R::row(row.numbers(index), index, known)?;
             }
-            rows::encode(encoder, chunk, first);
+            encode(encoder, chunk, first);
             first += chunk.len() as u64;
             Ok(())
         })

@@ -9,8 +9,11 @@
 //! long ones, a hundredth of each. Long ones without a stack are therefore told by long ones that
 //! have one, and short ones by short ones ([`super::own_parts`]).
 
+use std::collections::hash_map::Entry;
+
 use rustc_hash::FxHashMap;
 
+use crate::experiment::LONGEST_TICK;
 use crate::ids::{Nanos, TagId, ThreadId};
 use crate::rows::{Interval, LONG, SLICE, Sight};
 use crate::state::Presence;
@@ -18,8 +21,8 @@ use crate::state::Presence;
 use super::Group;
 
 /// From a stack at a switch to the switch itself: the kernel copies the stack in between, and
-/// listed times are whole microseconds.
-const BEFORE: u64 = 100_000;
+/// listed times are whole microseconds, those of stacks a few of them rounded down.
+const BEFORE: u64 = 100_000 + LONGEST_TICK.0;
 const AFTER: u64 = 2_000;
 
 /// How long after a moment samples may come that tell of a sleep which began before it.
@@ -95,17 +98,17 @@ impl<'a> Sleeps<'a> {
         let Some(at) = self.first(&sample) else {
             return Some(sample);
         };
-        let known = self.begun.entry((sample.thread, at)).or_insert(sample);
-        if known.time == sample.time {
-            return None;
+        match self.begun.entry((sample.thread, at)) {
+            Entry::Vacant(free) => {
+                free.insert(sample);
+                None
+            }
+            // Of two at one tick the one that comes later is the later one.
+            Entry::Occupied(mut known) if known.get().time <= sample.time => {
+                Some(known.insert(sample))
+            }
+            Entry::Occupied(_) => Some(sample),
         }
-        let (later, earlier) = if known.time < sample.time {
-            (sample, *known)
-        } else {
-            (*known, sample)
-        };
-        *known = later;
-        Some(earlier)
     }
 
     fn first(&self, sample: &Sight) -> Option<usize> {

@@ -64,7 +64,7 @@ fn what_is_damaged_for_good_is_not_read_again() {
     Recording::generate(12, 3).write(&folder.path, true);
     let records = folder.path.join(RECORDS);
     let mut bytes = fs::read(&records).unwrap();
-    let middle = bytes.len() / 2;
+    let middle = crate::inside_a_payload(&bytes);
     bytes[middle] ^= 0x10;
     fs::write(&records, &bytes).unwrap();
     let mut growing = Growing::open(&folder.path).unwrap();
