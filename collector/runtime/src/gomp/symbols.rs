@@ -36,7 +36,8 @@ unsafe extern "C" fn visit(
     let own: fn(&[u8]) -> u32 = gnu_hash;
     let is_own = headers.iter().any(|header| {
         let start = info.dlpi_addr + header.p_vaddr;
-        header.p_type == libc::PT_LOAD && (start..start + header.p_memsz).contains(&(own as u64))
+        header.p_type == libc::PT_LOAD
+            && (start..start + header.p_memsz).contains(&(own as usize as u64))
     });
     let dynamic = headers.iter().find(|it| it.p_type == libc::PT_DYNAMIC);
     if let Some(dynamic) = dynamic
