@@ -324,10 +324,25 @@ impl<T: Clone + Eq + Hash> Interner<T> {
     fn reopen(&mut self) {
         let rows = &self.rows;
         let hash_at = |&at: &u32| hash(&rows[at as usize]);
-        self.index.reserve(rows.len(), hash_at);
-        for at in 0..rows.len() as u32 {
+        // Those that are not found yet stand last.
+        let known = self.index.len();
+        self.index.reserve(rows.len() - known, hash_at);
+        for at in known as u32..rows.len() as u32 {
             self.index.insert_unique(hash_at(&at), at, hash_at);
         }
+    }
+
+    /// Makes room for so many rows more.
+    pub(crate) fn reserve(&mut self, more: usize) {
+        let rows = &self.rows;
+        self.index.reserve(more, |&at| hash(&rows[at as usize]));
+        self.rows.reserve(more);
+    }
+
+    /// Adds a row that is new as its maker says, without the work to find it: rows of a file, to
+    /// which as a rule none will be added.
+    pub(crate) fn append(&mut self, row: T) {
+        self.rows.push(row);
     }
 
     /// The index of `row`, added if it is new.

@@ -396,7 +396,12 @@ impl Contents {
             }
             Kind::Stacks => {
                 expect_first(first, known.stacks)?;
-                rows::decode(decoder, first, known, |row| add(&mut tables.stacks, row))
+                rows::decode(decoder, first, known, |row| {
+                    // One that is there twice would do no harm, and to find it takes longer than to
+                    // read all of them.
+                    tables.stacks.append(row);
+                    Ok(())
+                })
             }
             Kind::Contexts => {
                 expect_first(first, known.contexts)?;

@@ -14,8 +14,10 @@ pub mod constructs;
 mod frames;
 mod functions;
 mod naming;
+mod placing;
 mod pools;
 mod refined;
+mod runs;
 mod segment;
 mod shown;
 #[cfg(test)]
@@ -32,13 +34,13 @@ use rustc_hash::FxHashMap;
 use crate::ids::{ContextId, FrameId, ModuleId, StackId, TagId};
 use crate::profile::{Callee, DisplayFrame, Path, PathId, Pseudo, Shown};
 use crate::state::State;
-use crate::symbols::{FunctionId, SymbolTable};
+use crate::symbols::SymbolTable;
 use crate::tables::{Interner, StackEntry, Tables, Tag, ThreadKind};
 
 use frames::Facts;
-use naming::{Home, Naming};
+use naming::Naming;
 use refined::Refined;
-use segment::Body;
+use runs::Known;
 use shown::Clues;
 use trail::Trail;
 use walk::{Role, Walk};
@@ -67,6 +69,13 @@ pub struct Rewriter<'a> {
     machine: FxHashMap<StackId, PathId>,
     refined: OnceLock<Refined>,
     trail: Trail,
+    /// The last moment that tells of others.
+    known: Option<Known>,
+    /// Whether the path that was placed last goes on to its leaf, frame by frame, as those of other
+    /// stacks of its run do.
+    is_whole: bool,
+    /// Frames that are about to be put on a path, kept for their memory.
+    pending: Vec<FrameId>,
     sites: FxHashMap<ContextId, PathId>,
     /// Of constructs without a name, the one that stands for all that are called from one place.
     alike: FxHashMap<(PathId, FrameId), ContextId>,
@@ -111,6 +120,9 @@ impl<'a> Rewriter<'a> {
             machine: FxHashMap::default(),
             refined: OnceLock::new(),
             trail: Trail::default(),
+            known: None,
+            is_whole: false,
+            pending: Vec::new(),
             sites: FxHashMap::default(),
             alike: FxHashMap::default(),
         }
@@ -133,6 +145,7 @@ impl<'a> Rewriter<'a> {
         self.machine.clear();
         self.refined = OnceLock::new();
         self.trail = Trail::default();
+        self.known = None;
         self.sites.clear();
         self.alike.clear();
         move |tag| {
@@ -147,6 +160,12 @@ impl<'a> Rewriter<'a> {
     /// Gives back the memory that keeps what threads did.
     pub(crate) fn forget(&mut self) {
         self.refined = OnceLock::new();
+    }
+
+    /// Makes room for the display stacks of so many moments. In user mode those of a team's threads
+    /// are the same.
+    pub(crate) fn expect(&mut self, moments: usize) {
+        self.paths.reserve(moments / 2);
     }
 
     /// The display stacks made so far.
@@ -171,6 +190,19 @@ impl<'a> Rewriter<'a> {
 
     /// The same, of a moment that is asked for once.
     pub(crate) fn rewritten(&mut self, moment: Moment) -> (PathId, Shown) {
+        if let Some(along) = self.along(moment) {
+            let known = self.known;
+            debug_assert_eq!(along, self.by_itself(moment), "of {moment:?}");
+            self.known = known;
+            return along;
+        }
+        self.by_itself(moment)
+    }
+
+    /// The same, by the moment's own stack.
+    fn by_itself(&mut self, moment: Moment) -> (PathId, Shown) {
+        self.known = None;
+        self.is_whole = false;
         let tag = self.tag(moment.tag);
         let mut walk = Walk::new(&self.facts, moment.stack);
         if moment.thread == ThreadKind::Initial {
@@ -191,6 +223,9 @@ impl<'a> Rewriter<'a> {
             };
             self.place(&walk, context, skewed.then_some(tag.place))
         };
+        if self.is_whole && runs::is_in_own_code(&walk.leaf, shown) {
+            self.note(moment, (path, shown));
+        }
         let special = match pool {
             Some(pool) => Some(pool.pseudo),
             None if shown == Shown::Work && self.facts.spins(&walk) => Some(Pseudo::FlushSpin),
@@ -212,12 +247,19 @@ impl<'a> Rewriter<'a> {
     ///
     /// Several threads may ask at a time.
     pub fn shown(&self, moment: Moment) -> Shown {
-        let stacks = self.facts.tables.stacks.len();
-        let refined = self.refined.get_or_init(|| Refined::new(stacks));
-        refined.of(moment, || {
+        let find = || {
             let walk = Walk::new(&self.facts, moment.stack);
             self.refine(&walk, self.tag(moment.tag), moment.thread)
-        })
+        };
+        let runs = self.facts.runs();
+        let Some(run) = runs.of(moment.stack) else {
+            return find();
+        };
+        let stacks = self.facts.tables.stacks.len();
+        let new = || Refined::new(runs.count(), stacks);
+        let shown = self.refined.get_or_init(new).of(run, moment, find);
+        debug_assert_eq!(shown, find(), "of {moment:?}");
+        shown
     }
 
     /// Where time of a tag stands that no sample tells more of: at the construct itself, and in
@@ -335,190 +377,6 @@ impl<'a> Rewriter<'a> {
                 }
             };
             self.machine.insert(at, path);
-        }
-        path
-    }
-
-    /// The user-mode path of a stack in a context, without a pseudo-function. `skewed` holds the
-    /// place of a wait whose stack is a moment too early or too late.
-    fn place(&mut self, walk: &Walk, context: ContextId, skewed: Option<FrameId>) -> PathId {
-        if context == ContextId::ROOT {
-            return self.plain(walk, skewed);
-        }
-        let split = segment::split(&self.facts, walk, context);
-        let base = self.site(context, split.rest);
-        let name = self.naming.of(context);
-        let nameless = Callee::Construct(self.nameless(base, context));
-        let (mut path, mut inner) = match split.body {
-            // A function without a symbol is the body that most stacks say it is: this one, called
-            // by the runtime within that, is a reduction's combiner, or another construct's body
-            // that is about to be left or was just entered.
-            Body::Frame(at) if self.is_another(walk.nodes[at].function, name) => {
-                let callee = name.map_or(nameless, Callee::Function);
-                let other = walk.nodes[at].function.and_then(|f| self.naming.home(f));
-                let inner = match other {
-                    Some(_) => split.segment.start,
-                    None => at + 1,
-                };
-                (self.push(base, callee, FrameId::NONE), inner)
-            }
-            Body::Frame(at) => {
-                let first = self.facts.first_part(walk, at);
-                let own = walk.nodes[at].function.map(|f| self.facts.whole(f));
-                let callee = own
-                    .or(name)
-                    .map_or(Callee::Construct(context), Callee::Function);
-                (self.push(base, callee, walk.nodes[first].frame), first)
-            }
-            Body::Missing(frame) => {
-                let callee = name.map_or(nameless, Callee::Function);
-                (self.push(base, callee, frame), split.segment.end)
-            }
-        };
-        let stop = match skewed {
-            Some(place) => self.stop_at(walk, split.segment.start..inner, place),
-            None => split.segment.start,
-        };
-        (path, inner) = self.trail.follow(&self.facts, walk, (path, inner), stop);
-        while inner > stop {
-            inner -= 1;
-            if walk.nodes[inner].role != Role::Code {
-                continue;
-            }
-            let first = self.facts.first_part(walk, inner).max(stop);
-            path = self.push(
-                path,
-                self.callee(walk.nodes[inner].frame),
-                walk.nodes[first].frame,
-            );
-            inner = first;
-            self.trail.step(walk, inner, path);
-        }
-        path
-    }
-
-    /// Whether a function without a symbol is not the body by that name.
-    fn is_another(&self, function: Option<FunctionId>, name: Option<FunctionId>) -> bool {
-        function.is_some_and(|f| !self.facts.is_named(f) && name.is_some_and(|name| name != f))
-    }
-
-    /// The context that a construct without a name is shown as. On each thread of a team that
-    /// meets a construct it has a context of its own, for their machine stacks differ.
-    fn nameless(&mut self, site: PathId, context: ContextId) -> ContextId {
-        let fork = self.facts.top(self.facts.context(context).stack);
-        let address = fork.map_or(FrameId::NONE, |(frame, _)| frame);
-        *self.alike.entry((site, address)).or_insert(context)
-    }
-
-    /// Leafward end of the frames that a wait at `place` may keep.
-    fn stop_at(&self, walk: &Walk, range: std::ops::Range<usize>, place: FrameId) -> usize {
-        if place == FrameId::NONE {
-            return range.end;
-        }
-        range
-            .clone()
-            .find(|&i| self.facts.same_function(walk.nodes[i].frame, place))
-            .unwrap_or(range.end)
-    }
-
-    /// The path that a context's own function is called from.
-    ///
-    /// `rest` is what lies outward on the sample's own stack; it stands in where the fork point's
-    /// stack could not be taken (right on the thread that forked).
-    fn site(&mut self, context: ContextId, rest: Option<StackId>) -> PathId {
-        // Contexts can be nested thousands deep (tasks that create tasks): outermost first,
-        // without recursion.
-        let mut pending = vec![];
-        let mut at = context;
-        while at != ContextId::ROOT && !self.sites.contains_key(&at) {
-            pending.push(at);
-            at = self.facts.context(at).parent;
-        }
-        while let Some(at) = pending.pop() {
-            let row = self.facts.context(at);
-            let stack = if row.stack == StackId::EMPTY {
-                if at == context
-                    && let Some(rest) = rest
-                {
-                    let walk = Walk::new(&self.facts, rest);
-                    let callers = self.place(&walk, row.parent, None);
-                    return self.with_parent(callers, self.naming.of(at));
-                }
-                StackId::EMPTY
-            } else {
-                row.stack
-            };
-            let walk = Walk::new(&self.facts, stack);
-            let callers = match (stack, row.parent) {
-                (StackId::EMPTY, ContextId::ROOT) => PathId::EMPTY,
-                _ => self.place(&walk, row.parent, None),
-            };
-            let path = self.with_parent(callers, self.naming.of(at));
-            self.sites.insert(at, path);
-        }
-        self.sites.get(&context).copied().unwrap_or(PathId::EMPTY)
-    }
-
-    /// Puts back the function that holds the directive, if a tail call or inlining took it off.
-    fn with_parent(&mut self, callers: PathId, outlined: Option<FunctionId>) -> PathId {
-        let Some(outlined) = outlined else {
-            return callers;
-        };
-        let callee = |path: PathId| match self.paths.get(path.0) {
-            Some(row) if path != PathId::EMPTY => Some((row.frame.callee, row.callers)),
-            _ => None,
-        };
-        let top = match callee(callers) {
-            // The body of a nameless construct belongs to the function that holds its directive.
-            Some((Callee::Construct(_), site)) => callee(site),
-            top => top,
-        };
-        let top = top.map(|(callee, _)| callee);
-        match self.facts.missing_parent(outlined, top) {
-            Some(parent) => self.push(callers, parent, FrameId::NONE),
-            None => callers,
-        }
-    }
-
-    /// The path of a stack of which no context is known: serial code, threads without OpenMP, and
-    /// stacks whose records were lost, where the stack alone must tell.
-    fn plain(&mut self, walk: &Walk, skewed: Option<FrameId>) -> PathId {
-        let nodes = &walk.nodes;
-        let mut path = match walk.cut {
-            Some(cut) => self.push(PathId::EMPTY, Callee::Cut(cut), FrameId::NONE),
-            None => PathId::EMPTY,
-        };
-        let stop = match skewed {
-            Some(place) if place != FrameId::NONE => (0..nodes.len())
-                .find(|&i| self.facts.same_function(nodes[i].frame, place))
-                .unwrap_or(0),
-            _ => 0,
-        };
-        let mut started = false;
-        let mut at = nodes.len();
-        while at > stop {
-            at -= 1;
-            if nodes[at].role != Role::Code {
-                continue;
-            }
-            let outlined = nodes[at].function.map(|f| self.facts.whole(f));
-            let called_by_runtime = nodes.get(at + 1).is_some_and(|n| n.role == Role::Runtime);
-            if called_by_runtime && let Some(outlined) = outlined {
-                if !started && let Some(home) = self.naming.home(outlined) {
-                    path = match home {
-                        Home::Context(context) => self.site(context, None),
-                        Home::Stack(stack) => {
-                            let outer = Walk::new(&self.facts, stack);
-                            self.plain(&outer, None)
-                        }
-                    };
-                }
-                path = self.with_parent(path, Some(outlined));
-            }
-            started = true;
-            let first = self.facts.first_part(walk, at).max(stop);
-            path = self.push(path, self.callee(nodes[at].frame), nodes[first].frame);
-            at = first;
         }
         path
     }

@@ -29,6 +29,8 @@ pub(super) struct Split {
     pub(super) body: Body,
     /// The user's stack outward of the construct, on this very thread.
     pub(super) rest: Option<StackId>,
+    /// Whether nothing but the thread's first function told where the construct ends.
+    pub(super) to_root: bool,
 }
 
 /// The two kinds of context, of which the bodies differ in kind too.
@@ -108,6 +110,7 @@ impl Cutter<'_, '_> {
             segment: start..body.unwrap_or(end),
             body: body.map_or(Body::Missing(missing), Body::Frame),
             rest: self.rest(end),
+            to_root: false,
         }
     }
 
@@ -136,6 +139,7 @@ impl Cutter<'_, '_> {
             segment: end..end,
             body: Body::Missing(FrameId::NONE),
             rest: self.rest(end),
+            to_root: false,
         }
     }
 
@@ -150,6 +154,13 @@ impl Cutter<'_, '_> {
 
     /// The thread's first function was reached (or the stack's cut end).
     fn at_root(&self, start: usize, fork: StackId) -> Split {
+        Split {
+            to_root: true,
+            ..self.of_root(start, fork)
+        }
+    }
+
+    fn of_root(&self, start: usize, fork: StackId) -> Split {
         let nodes = &self.walk.nodes;
         if let Some(at) = (start..nodes.len()).find(|&at| self.is_like(at, fork)) {
             return self.with_missing(start, at, FrameId::NONE);

@@ -1,32 +1,47 @@
 //! Every distinct moment that was seen, found by its stack.
 
-use crate::rewrite::Moment;
+use rustc_hash::FxHashSet;
 
-/// Sorts moments by stack, tag and thread, each once. Most stacks have one or two: to count them by
-/// stack takes less than to compare them.
-pub(super) fn distinct(moments: impl Iterator<Item = Moment> + Clone) -> Vec<Moment> {
-    let mut ends = Starts::of(moments.clone()).0;
-    let Some(last) = moments.clone().last() else {
-        return Vec::new();
-    };
-    let count = ends.last().copied().unwrap_or(0) as usize;
-    let mut sorted = vec![last; count];
+use crate::ids::{StackId, TagId};
+use crate::rewrite::Moment;
+use crate::tables::ThreadKind;
+
+/// Sorts moments by stack, tag and thread, each once. Nearly all stacks have one: those stand in a
+/// list by stack, and only what comes beside is compared.
+pub(super) fn distinct(moments: impl Iterator<Item = Moment>) -> Vec<Moment> {
+    let mut firsts: Vec<Option<(TagId, ThreadKind)>> = Vec::new();
+    let mut others = FxHashSet::default();
+    let mut count = 0;
     for moment in moments {
-        let end = &mut ends[moment.stack.index()];
-        sorted[*end as usize] = moment;
-        *end += 1;
-    }
-    // Where a stack's began now stands where they end.
-    let mut start = 0;
-    for end in ends {
-        let end = end as usize;
-        if end - start > 1 {
-            sorted[start..end].sort_unstable_by_key(|m| (m.tag, m.thread as u8));
+        let at = moment.stack.index();
+        if firsts.len() <= at {
+            firsts.resize(at + 1, None);
         }
-        start = end;
+        let own = (moment.tag, moment.thread);
+        match firsts[at] {
+            None => {
+                firsts[at] = Some(own);
+                count += 1;
+            }
+            Some(first) if first == own => {}
+            Some(_) => {
+                others.insert(moment);
+            }
+        }
     }
-    sorted.dedup();
-    sorted.shrink_to_fit();
+    let mut sorted = Vec::with_capacity(count + others.len());
+    let mut others: Vec<Moment> = others.into_iter().collect();
+    others.sort_unstable_by_key(|moment| moment.stack);
+    let mut others = others.into_iter().peekable();
+    for (stack, first) in (0..).map(StackId).zip(firsts) {
+        let Some((tag, thread)) = first else { continue };
+        let start = sorted.len();
+        sorted.push(Moment { stack, tag, thread });
+        while let Some(other) = others.next_if(|other| other.stack == stack) {
+            sorted.push(other);
+        }
+        sorted[start..].sort_unstable_by_key(|m| (m.tag, m.thread as u8));
+    }
     sorted
 }
 
@@ -84,8 +99,6 @@ impl<'e, T: Copy> ByMoment<'e, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::{StackId, TagId};
-    use crate::tables::ThreadKind;
 
     const NONE: StackId = StackId::EMPTY;
 

@@ -11,6 +11,7 @@
 pub mod blame;
 mod digest;
 mod evidence;
+mod items;
 mod lane;
 mod near;
 mod open;
@@ -315,17 +316,16 @@ impl Shares {
             Some(learnt) => Rewriter::learnt(tables, symbols, learnt),
             None => Rewriter::new(tables, symbols, self.evidence.iter().copied()),
         };
-        let mut items = Vec::with_capacity(self.shares.len());
+        rewriter.expect(self.evidence.len());
         let mut seen = ByMoment::new(&self.evidence);
-        for share in &self.shares {
-            let thread = kind_of(recording.tables, share.thread);
-            let tag = tag_of(recording.tables, share.tag);
+        let place = |share: &Share| {
+            let thread = kind_of(tables, share.thread);
             let moment = |stack| Moment {
                 stack,
                 tag: share.tag,
                 thread,
             };
-            let place = match (mode, share.origin) {
+            match (mode, share.origin) {
                 (ViewMode::Machine, Origin::Construct) => {
                     let (path, shown) = rewriter.machine_place(share.tag, thread);
                     match self.idle.get(&thread) {
@@ -343,9 +343,11 @@ impl Shares {
                     }
                     None => rewriter.user(moment(share.stack)),
                 },
-            };
-            items.push(share.item(tag, mode, place));
-        }
+            }
+        };
+        let items = items::of(&self.shares, place, |share, place| {
+            share.item(tag_of(tables, share.tag), mode, place)
+        });
         let mut paths = rewriter.into_paths();
         paths.close();
         Profile { mode, paths, items }

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::blame::{Causes, Role};
-use closing::{Closing, on_all_cpus};
+use closing::{Closing, both, on_all_cpus};
 
 use super::digest::Digest;
 use super::evidence;
@@ -331,18 +331,23 @@ impl<'a> Stream<'a> {
             sums.extend(lane.sums);
         }
         let state = |sum: &Sum| (sum.thread, sum.tag, sum.presence);
-        let mut stacks: Vec<Seen> = Vec::new();
-        for of_state in sums.chunk_by(|one, other| state(one) == state(other)) {
-            let (thread, tag, presence) = state(&of_state[0]);
-            stacks.clear();
-            stacks.extend(of_state.iter().map(|sum| sum.seen(sum.samples)));
-            survey.samples(thread, tag, presence, &stacks);
-        }
-        let evidence = evidence::distinct(sums.iter().map(|sum| Moment {
-            stack: sum.stack,
-            tag: sum.tag,
-            thread: kind_of(tables, sum.thread),
-        }));
+        let distinct = || {
+            evidence::distinct(sums.iter().map(|sum| Moment {
+                stack: sum.stack,
+                tag: sum.tag,
+                thread: kind_of(tables, sum.thread),
+            }))
+        };
+        let look_at_states = || {
+            let mut stacks: Vec<Seen> = Vec::new();
+            for of_state in sums.chunk_by(|one, other| state(one) == state(other)) {
+                let (thread, tag, presence) = state(&of_state[0]);
+                stacks.clear();
+                stacks.extend(of_state.iter().map(|sum| sum.seen(sum.samples)));
+                survey.samples(thread, tag, presence, &stacks);
+            }
+        };
+        let (evidence, ()) = both(count, distinct, look_at_states);
         let places = survey.places();
         let right = self.learn(&evidence, &sums);
         let borrowed = match self.borrowed(&places) {

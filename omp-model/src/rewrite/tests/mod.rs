@@ -3,6 +3,7 @@
 mod compilers;
 mod losses;
 mod moments;
+pub(super) mod runs;
 mod stripped;
 
 use super::world::World;

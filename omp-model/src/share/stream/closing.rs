@@ -1,6 +1,7 @@
 //! The closing of slices: several at a time, each thread's part of them by its own lane, on all CPUs.
 
 use std::num::NonZero;
+use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
@@ -259,6 +260,23 @@ pub(super) fn on_all_cpus<T: Send>(
         (0..others).for_each(|_| drop(scope.spawn(worker)));
         worker();
     });
+}
+
+/// Does two things with so many others, at a time if it is worth it.
+pub(super) fn both<A: Send, B>(
+    size: usize,
+    beside: impl FnOnce() -> A + Send,
+    here: impl FnOnce() -> B,
+) -> (A, B) {
+    if size < WORTH_THREADS {
+        return (beside(), here());
+    }
+    thread::scope(|scope| {
+        let beside = scope.spawn(beside);
+        let here = here();
+        let beside = beside.join();
+        (beside.unwrap_or_else(|panic| resume_unwind(panic)), here)
+    })
 }
 
 /// Adds a group's time, and what a second of it is owed, to what its process did in its slice.

@@ -1,0 +1,209 @@
+//! Where a stack stands in user mode: within its construct, at the place that made that, or, where
+//! no construct is known, as the stack alone tells.
+
+use super::Rewriter;
+use super::naming::Home;
+use super::segment::{self, Body};
+use super::walk::{Role, Walk};
+use crate::ids::{ContextId, FrameId, StackId};
+use crate::profile::{Callee, PathId};
+use crate::symbols::FunctionId;
+
+impl Rewriter<'_> {
+    /// The user-mode path of a stack in a context, without a pseudo-function. `skewed` holds the
+    /// place of a wait whose stack is a moment too early or too late.
+    pub(super) fn place(
+        &mut self,
+        walk: &Walk,
+        context: ContextId,
+        skewed: Option<FrameId>,
+    ) -> PathId {
+        if context == ContextId::ROOT {
+            return self.plain(walk, skewed);
+        }
+        let split = segment::split(&self.facts, walk, context);
+        let base = self.site(context, split.rest);
+        let name = self.naming.of(context);
+        let nameless = Callee::Construct(self.nameless(base, context));
+        let (mut path, mut inner) = match split.body {
+            // A function without a symbol is the body that most stacks say it is: this one, called
+            // by the runtime within that, is a reduction's combiner, or another construct's body
+            // that is about to be left or was just entered.
+            Body::Frame(at) if self.is_another(walk.nodes[at].function, name) => {
+                let callee = name.map_or(nameless, Callee::Function);
+                let other = walk.nodes[at].function.and_then(|f| self.naming.home(f));
+                let inner = match other {
+                    Some(_) => split.segment.start,
+                    None => at + 1,
+                };
+                (self.push(base, callee, FrameId::NONE), inner)
+            }
+            Body::Frame(at) => {
+                let first = self.facts.first_part(walk, at);
+                let own = walk.nodes[at].function.map(|f| self.facts.whole(f));
+                let callee = own
+                    .or(name)
+                    .map_or(Callee::Construct(context), Callee::Function);
+                (self.push(base, callee, walk.nodes[first].frame), first)
+            }
+            Body::Missing(frame) => {
+                let callee = name.map_or(nameless, Callee::Function);
+                (self.push(base, callee, frame), split.segment.end)
+            }
+        };
+        let stop = match skewed {
+            Some(place) => self.stop_at(walk, split.segment.start..inner, place),
+            None => split.segment.start,
+        };
+        let begins = inner;
+        (path, inner) = self.trail.follow(&self.facts, walk, (path, inner), stop);
+        while inner > stop {
+            inner -= 1;
+            if walk.nodes[inner].role != Role::Code {
+                continue;
+            }
+            let first = self.facts.first_part(walk, inner).max(stop);
+            path = self.push(
+                path,
+                self.callee(walk.nodes[inner].frame),
+                walk.nodes[first].frame,
+            );
+            inner = first;
+            self.trail.step(walk, inner, path);
+        }
+        self.is_whole = stop == 0
+            && begins > 0
+            && self
+                .facts
+                .runs()
+                .holds(&self.facts, walk, (context, &split));
+        path
+    }
+
+    /// Whether a function without a symbol is not the body by that name.
+    fn is_another(&self, function: Option<FunctionId>, name: Option<FunctionId>) -> bool {
+        function.is_some_and(|f| !self.facts.is_named(f) && name.is_some_and(|name| name != f))
+    }
+
+    /// The context that a construct without a name is shown as. On each thread of a team that
+    /// meets a construct it has a context of its own, for their machine stacks differ.
+    fn nameless(&mut self, site: PathId, context: ContextId) -> ContextId {
+        let fork = self.facts.top(self.facts.context(context).stack);
+        let address = fork.map_or(FrameId::NONE, |(frame, _)| frame);
+        *self.alike.entry((site, address)).or_insert(context)
+    }
+
+    /// Leafward end of the frames that a wait at `place` may keep.
+    fn stop_at(&self, walk: &Walk, range: std::ops::Range<usize>, place: FrameId) -> usize {
+        if place == FrameId::NONE {
+            return range.end;
+        }
+        range
+            .clone()
+            .find(|&i| self.facts.same_function(walk.nodes[i].frame, place))
+            .unwrap_or(range.end)
+    }
+
+    /// The path that a context's own function is called from.
+    ///
+    /// `rest` is what lies outward on the sample's own stack; it stands in where the fork point's
+    /// stack could not be taken (right on the thread that forked).
+    fn site(&mut self, context: ContextId, rest: Option<StackId>) -> PathId {
+        // Contexts can be nested thousands deep (tasks that create tasks): outermost first,
+        // without recursion.
+        let mut pending = vec![];
+        let mut at = context;
+        while at != ContextId::ROOT && !self.sites.contains_key(&at) {
+            pending.push(at);
+            at = self.facts.context(at).parent;
+        }
+        while let Some(at) = pending.pop() {
+            let row = self.facts.context(at);
+            let stack = if row.stack == StackId::EMPTY {
+                if at == context
+                    && let Some(rest) = rest
+                {
+                    let walk = Walk::new(&self.facts, rest);
+                    let callers = self.place(&walk, row.parent, None);
+                    return self.with_parent(callers, self.naming.of(at));
+                }
+                StackId::EMPTY
+            } else {
+                row.stack
+            };
+            let walk = Walk::new(&self.facts, stack);
+            let callers = match (stack, row.parent) {
+                (StackId::EMPTY, ContextId::ROOT) => PathId::EMPTY,
+                _ => self.place(&walk, row.parent, None),
+            };
+            let path = self.with_parent(callers, self.naming.of(at));
+            self.sites.insert(at, path);
+        }
+        self.sites.get(&context).copied().unwrap_or(PathId::EMPTY)
+    }
+
+    /// Puts back the function that holds the directive, if a tail call or inlining took it off.
+    fn with_parent(&mut self, callers: PathId, outlined: Option<FunctionId>) -> PathId {
+        let Some(outlined) = outlined else {
+            return callers;
+        };
+        let callee = |path: PathId| match self.paths.get(path.0) {
+            Some(row) if path != PathId::EMPTY => Some((row.frame.callee, row.callers)),
+            _ => None,
+        };
+        let top = match callee(callers) {
+            // The body of a nameless construct belongs to the function that holds its directive.
+            Some((Callee::Construct(_), site)) => callee(site),
+            top => top,
+        };
+        let top = top.map(|(callee, _)| callee);
+        match self.facts.missing_parent(outlined, top) {
+            Some(parent) => self.push(callers, parent, FrameId::NONE),
+            None => callers,
+        }
+    }
+
+    /// The path of a stack of which no context is known: serial code, threads without OpenMP, and
+    /// stacks whose records were lost, where the stack alone must tell.
+    fn plain(&mut self, walk: &Walk, skewed: Option<FrameId>) -> PathId {
+        let nodes = &walk.nodes;
+        let mut path = match walk.cut {
+            Some(cut) => self.push(PathId::EMPTY, Callee::Cut(cut), FrameId::NONE),
+            None => PathId::EMPTY,
+        };
+        let stop = match skewed {
+            Some(place) if place != FrameId::NONE => (0..nodes.len())
+                .find(|&i| self.facts.same_function(nodes[i].frame, place))
+                .unwrap_or(0),
+            _ => 0,
+        };
+        let mut started = false;
+        let mut at = nodes.len();
+        while at > stop {
+            at -= 1;
+            if nodes[at].role != Role::Code {
+                continue;
+            }
+            let outlined = nodes[at].function.map(|f| self.facts.whole(f));
+            let called_by_runtime = nodes.get(at + 1).is_some_and(|n| n.role == Role::Runtime);
+            if called_by_runtime && let Some(outlined) = outlined {
+                if !started && let Some(home) = self.naming.home(outlined) {
+                    path = match home {
+                        Home::Context(context) => self.site(context, None),
+                        Home::Stack(stack) => {
+                            let outer = Walk::new(&self.facts, stack);
+                            self.plain(&outer, None)
+                        }
+                    };
+                }
+                path = self.with_parent(path, Some(outlined));
+            }
+            started = true;
+            let first = self.facts.first_part(walk, at).max(stop);
+            path = self.push(path, self.callee(nodes[at].frame), nodes[first].frame);
+            at = first;
+        }
+        self.is_whole = stop == 0;
+        path
+    }
+}
