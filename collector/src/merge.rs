@@ -174,7 +174,9 @@ impl Merge {
         if until != u64::MAX {
             // Also where nothing happened: running intervals can be booked up to here.
             self.on_time(cutoff);
-            self.look_at_sleepers();
+            if !rings.switch_stacks.is_empty() {
+                self.look_at_sleepers();
+            }
         }
         self.openmp.recycle(&self.processes);
         // While their processes live: later the mappings are forgotten.
