@@ -34,7 +34,7 @@ use rustc_hash::FxHashMap;
 use crate::ids::{ContextId, FrameId, ModuleId, StackId, TagId};
 use crate::profile::{Callee, DisplayFrame, Path, PathId, Pseudo, Shown};
 use crate::state::State;
-use crate::symbols::SymbolTable;
+use crate::symbols::{FunctionId, SymbolTable};
 use crate::tables::{Interner, StackEntry, Tables, Tag, ThreadKind};
 
 use frames::Facts;
@@ -74,6 +74,8 @@ pub struct Rewriter<'a> {
     /// Whether the path that was placed last goes on to its leaf, frame by frame, as those of other
     /// stacks of its run do.
     is_whole: bool,
+    /// Bodies whose homes are being placed.
+    sought: Vec<FunctionId>,
     /// Frames that are about to be put on a path, kept for their memory.
     pending: Vec<FrameId>,
     sites: FxHashMap<ContextId, PathId>,
@@ -122,6 +124,7 @@ impl<'a> Rewriter<'a> {
             trail: Trail::default(),
             known: None,
             is_whole: false,
+            sought: Vec::new(),
             pending: Vec::new(),
             sites: FxHashMap::default(),
             alike: FxHashMap::default(),

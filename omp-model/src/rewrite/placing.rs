@@ -187,7 +187,12 @@ impl Rewriter<'_> {
             let outlined = nodes[at].function.map(|f| self.facts.whole(f));
             let called_by_runtime = nodes.get(at + 1).is_some_and(|n| n.role == Role::Runtime);
             if called_by_runtime && let Some(outlined) = outlined {
-                if !started && let Some(home) = self.naming.home(outlined) {
+                // A body that forks itself can be found in its own home, where records were lost.
+                if !started
+                    && !self.sought.contains(&outlined)
+                    && let Some(home) = self.naming.home(outlined)
+                {
+                    self.sought.push(outlined);
                     path = match home {
                         Home::Context(context) => self.site(context, None),
                         Home::Stack(stack) => {
@@ -195,6 +200,7 @@ impl Rewriter<'_> {
                             self.plain(&outer, None)
                         }
                     };
+                    self.sought.pop();
                 }
                 path = self.with_parent(path, Some(outlined));
             }

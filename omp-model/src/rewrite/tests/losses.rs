@@ -54,6 +54,28 @@ fn a_fork_point_unwound_otherwise_than_the_sample_is_recognised() {
 }
 
 #[test]
+fn a_body_that_forks_itself_is_placed_though_its_parent_was_lost() {
+    let mut world = World::new();
+    let r = world.region(
+        ContextId::ROOT,
+        &format!("foo+9 foo.omp_outlined+12 {TEAM}"),
+    );
+    check(
+        world,
+        &[("r", r)],
+        &format!(
+            "
+        # Who called first is not known, and is not looked for without end.
+        Work r Worker: work foo.omp_outlined+10 {TEAM}
+            = work foo.omp_outlined foo foo.omp_outlined foo foo.omp_outlined foo
+        Unknown root Worker: work foo.omp_outlined+10 {TEAM}
+            = work foo.omp_outlined foo foo.omp_outlined foo foo.omp_outlined foo
+        "
+        ),
+    );
+}
+
+#[test]
 fn without_a_fork_point_the_primary_stands_on_its_own_stack() {
     let mut world = World::new();
     let r = world.region(ContextId::ROOT, "");
