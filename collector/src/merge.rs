@@ -401,7 +401,8 @@ impl Merge {
         let is_placed_by_stack = leaves.is_some_and(|tag| !tag.state.is_wait());
         match event.what {
             What::SwitchOut(_) if leaves.is_some() => self.sleepers.is_told(event.thread),
-            What::SwitchOut(Presence::Blocked) => {
+            // The side band is ahead of the merge: who is about to end is not looked for.
+            What::SwitchOut(Presence::Blocked) if self.processes.is_alive(event.thread) => {
                 let sleep = Sleep {
                     since: now,
                     tag: self.machine.tag_of(event.thread),
@@ -430,13 +431,16 @@ impl Merge {
     /// Threads that sleep where no stack was taken.
     fn look_at_sleepers(&mut self) {
         for (thread, sleep, stack) in self.sleepers.confirmed(self.merged_to) {
-            let numbers = numbers_of(&self.tables, thread);
+            let Some(cpu) = sleepers::last_cpu(numbers_of(&self.tables, thread)) else {
+                // It is gone.
+                continue;
+            };
             self.counts.switch_samples += 1;
             // As if the stack had been taken as the thread went.
             self.tagged.push(Sample {
                 time: Nanos(sleep.since),
                 thread,
-                cpu: sleepers::last_cpu(numbers).unwrap_or(0),
+                cpu,
                 kind: SampleKind::Blocked,
                 stack,
                 tag: sleep.tag,

@@ -17,13 +17,13 @@
 //! | [`consumer`] | `collect`'s end: create, drain, read sites, recycle slots |
 
 mod clock;
-use std::ffi::CStr;
-
 pub mod consumer;
 pub mod layout;
 pub mod producer;
 pub mod record;
 mod shm;
+
+use std::ffi::CStr;
 
 pub use layout::{Arena, ArenaError, ClockSource};
 

@@ -4,7 +4,8 @@
 // what no tool that knows these moments goes below on this machine: on LLVM's runtime by OMPT, on
 // GNU's by its entry points.
 //
-// For cost.c and the bench's own programs alone: one outlined function is open at a time, and no region is nested.
+// For cost.c and the bench's own programs alone: one outlined function is open at a time, and no region
+// is nested.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>

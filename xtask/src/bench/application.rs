@@ -45,9 +45,12 @@ impl Bench {
         let events = recorded.records / f64::from(STEPS);
         let wanted = events / EVENTS_A_SECOND;
         let slope = (times[1] - times[0]) / (SIZES[1] - SIZES[0]);
+        if slope <= 0.0 {
+            return Err("the application takes no longer with more elements: try again".to_owned());
+        }
         let elements = SIZES[0] + (wanted - times[0]) / slope;
         // A machine that is too slow for a million events has as many as it can.
-        let elements = (elements / 1e3).round().max(1.0) as u32 * 1_000;
+        let elements = (elements / 1e3).round().clamp(1.0, 1e5) as u32 * 1_000;
         let pace = events / self.step_time(elements)? / 1e6;
         self.progress(&format!("the application has loops of {elements} elements"));
         let what = Measure {

@@ -87,7 +87,7 @@ const GNU: [Construct; 9] = [
     ),
     construct(
         "region-2-threads-apart",
-        "a region of two threads, 0 to 0.9 us after the last, libgomp",
+        "a region of two threads, at six distances from the last, libgomp",
         INTERPOSED,
     ),
 ];

@@ -48,9 +48,7 @@ impl Module {
         // SAFETY: as in `open`.
         unsafe { libc::dlopen(self.name, flags) };
     }
-}
 
-impl Module {
     /// Whether it was loaded with the program, as far as that can be told: it stands before the
     /// loader itself, behind which the loader lists what it opens later.
     fn is_of_the_start(&self) -> bool {
@@ -119,7 +117,8 @@ unsafe extern "C" fn visit(
     1
 }
 
-fn range_of(info: &libc::dl_phdr_info) -> Range<u64> {
+/// The addresses of an object.
+pub(super) fn range_of(info: &libc::dl_phdr_info) -> Range<u64> {
     // SAFETY: the loader describes that many program headers.
     let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize) };
     let loaded = headers

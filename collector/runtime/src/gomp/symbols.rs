@@ -6,6 +6,8 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 
+use super::loader;
+
 /// Whether any object that is loaded, this library aside, defines `name`.
 pub(super) fn is_defined(name: &CStr) -> bool {
     let mut search = Search {
@@ -34,11 +36,7 @@ unsafe extern "C" fn visit(
     // SAFETY: the loader describes that many program headers.
     let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize) };
     let own: fn(&[u8]) -> u32 = gnu_hash;
-    let is_own = headers.iter().any(|header| {
-        let start = info.dlpi_addr + header.p_vaddr;
-        header.p_type == libc::PT_LOAD
-            && (start..start + header.p_memsz).contains(&(own as usize as u64))
-    });
+    let is_own = loader::range_of(info).contains(&(own as usize as u64));
     let dynamic = headers.iter().find(|it| it.p_type == libc::PT_DYNAMIC);
     if let Some(dynamic) = dynamic
         && !is_own
