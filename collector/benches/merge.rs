@@ -3,10 +3,11 @@
 //! Two threads run regions with a barrier each, as tight as real runtimes do; LULESH makes about
 //! a million such records a second.
 
-use std::path::Path;
+use std::ffi::CString;
 use std::time::Instant;
 
 use omp_ring::consumer::{ArenaOptions, Consumer};
+use omp_ring::context::Head;
 use omp_ring::producer::Producer;
 use omp_ring::record::{CodePayload, JoinPayload, Kind, OriginPayload, RegionPayload, SiteId};
 use omp_ring::{Arena, ClockSource};
@@ -65,10 +66,15 @@ fn main() {
         ..ArenaOptions::default()
     };
     let consumer = Consumer::create(&options).expect("a memory file");
-    let arena = Arena::attach(Path::new(&consumer.path())).expect("just made");
+    let path = CString::new(consumer.path()).expect("no zero byte");
+    let arena = Arena::attach(&path).expect("just made");
     let mut primary = Producer::claim(&arena, PID, PID).expect("a free slot");
     let mut worker = Producer::claim(&arena, PID, PID + 1).expect("a free slot");
-    let site = primary.site((0x40_1234, 0), &[0x40_1234, 0x40_1000], true);
+    let head = Head {
+        code: 0x40_1234,
+        ..Head::default()
+    };
+    let site = primary.context(&head, &[]);
 
     let processes = Processes::new(Libraries::new(None), false);
     let line = Line::new(Pair {

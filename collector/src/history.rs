@@ -50,6 +50,11 @@ impl<T> History<T> {
         &mut self.meanings[place].1
     }
 
+    /// What it has meant, from the newest meaning back.
+    pub fn all(&self) -> impl Iterator<Item = &T> {
+        self.meanings.iter().rev().map(|(_, meaning)| meaning)
+    }
+
     /// Forgets what it meant before it got the meaning that it had at `time`.
     pub fn forget_before(&mut self, time: u64) {
         let place = self.place(time);

@@ -10,7 +10,7 @@
 //! | [`processes`], [`history`] | processes, threads and what is mapped where |
 //! | [`stacks`], [`last_stack`] | unwinding and interning |
 //! | [`outer`], [`beyond`], [`deep`], [`joins`] | stacks deeper than the piece copied with their sample |
-//! | [`openmp`], [`clock`] | the program's records and their times |
+//! | [`openmp`], [`contexts`], [`clock`] | the program's records, their calling contexts and times |
 //! | [`merge`], [`heads`] | one stream by time |
 //! | [`on_cpu`] | time on CPUs, and what a hypervisor takes of it |
 //! | [`record`] | the recording from start to end |
@@ -20,6 +20,7 @@
 pub mod beyond;
 pub mod cli;
 pub mod clock;
+pub mod contexts;
 pub mod deep;
 pub mod experiment;
 pub mod facts;

@@ -169,7 +169,8 @@ impl Merge {
         for (place, ring) in rings.switch_stacks.iter_mut().enumerate() {
             self.take_samples(ring, clocks + place, until, true);
         }
-        let most = self.openmp.drain(&self.processes, self.start);
+        let adopted = self.counts.lost_side_band > 0;
+        let most = self.openmp.drain(&self.processes, self.start, adopted);
         self.merge(cutoff);
         if until != u64::MAX {
             // Also where nothing happened: running intervals can be booked up to here.

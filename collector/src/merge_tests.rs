@@ -7,7 +7,7 @@ use omp_ring::consumer::{ArenaOptions, Consumer};
 use omp_ring::producer::Producer;
 use omp_ring::record::Kind;
 use omp_ring::{Arena, ClockSource};
-use std::path::Path;
+use std::ffi::CString;
 
 use super::*;
 use crate::clock::{Line, Pair};
@@ -18,7 +18,6 @@ fn merge() -> Merge {
     let options = ArenaOptions {
         slots: 8,
         ring_records: 64,
-        site_words: 64,
         clock: ClockSource::MonotonicRaw,
     };
     let arena = Consumer::create(&options).expect("a memory file");
@@ -147,12 +146,12 @@ fn lifetimes_are_booked_by_where_the_kernel_had_the_thread() {
 fn a_sample_is_tagged_by_the_openmp_records_before_it() {
     let mut merge = merge();
     side(&mut merge, 1, 11, Side::Fork { parent: 10 });
-    let path = merge.openmp.arena().path();
-    let arena = Arena::attach(Path::new(&path)).expect("just made");
+    let path = CString::new(merge.openmp.arena().path()).expect("no zero byte");
+    let arena = Arena::attach(&path).expect("just made");
     let mut producer = Producer::claim(&arena, 10, 11).expect("a free slot");
     producer.push_at(100, None, Kind::ThreadBegin, 1);
     producer.push_at(300, None, Kind::SyncWaitEnd, 3);
-    merge.openmp.drain(&merge.processes, 0);
+    merge.openmp.drain(&merge.processes, 0, false);
     for time in [50, 100, 200] {
         sample(&mut merge, 0, time, 11, SampleKind::User);
     }

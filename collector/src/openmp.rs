@@ -3,14 +3,16 @@
 use omp_model::ids::{FrameId, ThreadId};
 use omp_model::stream::{Instance, Lock, Mutex, Site, Sync, What};
 use omp_model::tables::{Tables, ThreadKind};
-use omp_ring::consumer::Consumer;
+use omp_ring::consumer::{Consumer, Item, SlotView};
+use omp_ring::context::Context as Piece;
 use omp_ring::record::{
     CodePayload, InstanceId, JoinPayload, Kind, MutexPayload, OriginPayload, Record, RegionPayload,
     SiteId, TaskPayload,
 };
 use rustc_hash::FxHashMap;
 
-use crate::clock::Line;
+use crate::clock::{self, Line, Pair};
+use crate::contexts::Contexts;
 use crate::processes::Processes;
 use crate::stacks;
 
@@ -32,10 +34,14 @@ pub struct Slot {
     records: Vec<Record>,
     /// Those before are merged.
     at: usize,
+    /// Time of the last record taken.
+    last: u64,
     /// Frames of the last calls into the runtime: there are few, and they come all the time.
     places: [(u64, FrameId); PLACES],
     /// [`Processes::changes`] when `places` were good.
     places_at: u64,
+    /// The calling contexts that it has sent, by their names.
+    contexts: FxHashMap<SiteId, Sent>,
     /// The prefix of the record that comes next.
     code: Option<u64>,
     /// What the numbers of [`MutexPayload::place`] stand for.
@@ -43,7 +49,45 @@ pub struct Slot {
     closed: bool,
 }
 
+/// A calling context.
+enum Sent {
+    /// As it was sent. Where the code of its stack is, is known once the side band is known up to its
+    /// first use.
+    Stack(Box<Piece>),
+    /// Unwound.
+    Site(Site),
+}
+
 impl Slot {
+    /// One of a thread of which nothing is known yet.
+    fn new(index: u32) -> Slot {
+        Slot {
+            index,
+            generation: 0,
+            pid: 0,
+            tid: 0,
+            thread: None,
+            records: Vec::new(),
+            at: 0,
+            last: 0,
+            places: [(0, FrameId::NONE); PLACES],
+            places_at: 0,
+            contexts: FxHashMap::default(),
+            code: None,
+            mutex_places: Box::new([0; _]),
+            closed: false,
+        }
+    }
+
+    /// Another thread has claimed it.
+    fn begin(&mut self, view: &SlotView) {
+        self.generation = view.generation;
+        (self.pid, self.tid, self.thread) = (view.pid, view.tid, None);
+        self.last = 0;
+        self.mutex_places.fill(0);
+        self.contexts.clear();
+    }
+
     /// Time of the next record, in nanoseconds since the start.
     #[inline]
     pub fn next_time(&self) -> Option<u64> {
@@ -61,17 +105,24 @@ pub struct OpenMp {
     places: Vec<u32>,
     /// Records taken.
     pub taken: u64,
+    /// Rings that were given up because what lay in them made no sense: the program has written into
+    /// the memory that it shares with us.
+    pub given_up: u64,
 }
 
 /// The arena, and what is known of what lies in it.
 struct Source {
     arena: Consumer,
-    sites: FxHashMap<SiteId, Site>,
+    contexts: Contexts,
     /// Records that the program could not push.
     lost: u64,
     /// Contexts that could not be taken.
     sites_lost: u64,
 }
+
+/// How far a record's time may lie before the one before it, or ahead of now, in nanoseconds: as far
+/// as the clocks of two CPUs can be apart, and the line that ties them to ours can be off.
+const CLOCK_ERROR_NS: u64 = 1_000_000;
 
 impl OpenMp {
     /// Reads from this arena; `line` tells its clock.
@@ -79,7 +130,7 @@ impl OpenMp {
         OpenMp {
             source: Source {
                 arena,
-                sites: FxHashMap::default(),
+                contexts: Contexts::default(),
                 lost: 0,
                 sites_lost: 0,
             },
@@ -87,6 +138,7 @@ impl OpenMp {
             slots: Vec::new(),
             places: Vec::new(),
             taken: 0,
+            given_up: 0,
         }
     }
 
@@ -108,46 +160,63 @@ impl OpenMp {
     /// Reads both clocks: the records from here to the next call are timed by this pair and the
     /// one before.
     pub fn tie_clocks(&mut self) {
-        self.line
-            .extend(crate::clock::Pair::read(self.source.arena.clock()));
+        self.line.extend(Pair::read(self.source.arena.clock()));
     }
 
-    /// Takes what waits in the rings of recorded processes. Times become nanoseconds since
-    /// `start`, a raw time. Returns how many records the fullest ring held.
-    pub fn drain(&mut self, processes: &Processes, start: u64) -> usize {
+    /// Takes what waits in the rings of recorded threads. Times become nanoseconds since `start`, a
+    /// raw time. A thread that the side band has not announced has to wait for that, unless
+    /// announcements were lost and it is to be `adopted`. Returns how many records the fullest ring
+    /// held.
+    pub fn drain(&mut self, processes: &Processes, start: u64, adopted: bool) -> usize {
         let mut most = 0;
         let views: Vec<_> = self.source.arena.slots().collect();
         for view in views {
-            if !processes.is_recorded(view.pid) {
+            if !is_expected(processes, &view, adopted) {
                 continue;
             }
             let place = self.place_of(view.index);
             let slot = &mut self.slots[place];
             if slot.generation != view.generation || slot.tid == 0 {
-                slot.generation = view.generation;
-                (slot.pid, slot.tid, slot.thread) = (view.pid, view.tid, None);
-                slot.mutex_places.fill(0);
+                slot.begin(&view);
             }
             slot.closed = view.closed;
             most = most.max(view.pending);
-            let line = self.line;
             slot.records.drain(..slot.at);
             slot.at = 0;
-            let records = &mut slot.records;
-            records.reserve(view.pending);
-            self.taken += self.source.arena.drain(view.index, usize::MAX, |record| {
-                let time = line.raw_ns(record.time()).saturating_sub(start);
-                let record = Record {
-                    head: time << 8 | record.head & 0xff,
-                    ..record
-                };
-                match records.last_mut() {
-                    Some(last) if is_said_by(*last, record) => *last = record,
-                    _ => records.push(record),
+            let whole = slot.records.len();
+            slot.records.reserve(view.pending);
+            let mut arrived = Arrived {
+                slot,
+                line: self.line,
+                start,
+                newest: 0,
+                is_ordered: true,
+            };
+            let arena = &mut self.source.arena;
+            let drained = arena.drain(view.index, usize::MAX, |item| arrived.take(item));
+            let (is_ordered, newest) = (arrived.is_ordered, arrived.newest);
+            let now = clock::raw_now().saturating_sub(start);
+            match drained {
+                Ok(count) if is_ordered && newest <= now + CLOCK_ERROR_NS => {
+                    self.taken += count as u64;
                 }
-            }) as u64;
+                _ => {
+                    arena.give_up(view.index);
+                    self.given_up += 1;
+                    slot.records.truncate(whole);
+                    slot.records.push(Record::new(Kind::Lost, now, 0));
+                }
+            }
         }
         most
+    }
+
+    /// Records in rings of threads that nobody has announced.
+    pub fn unclaimed(&self, processes: &Processes, adopted: bool) -> u64 {
+        let slots = self.source.arena.slots();
+        let unclaimed = slots.filter(|view| !is_expected(processes, view, adopted));
+        let recorded = unclaimed.filter(|view| processes.is_recorded(view.pid));
+        recorded.map(|view| view.pending as u64).sum()
     }
 
     fn place_of(&mut self, index: u32) -> usize {
@@ -156,20 +225,7 @@ impl OpenMp {
             self.places.resize(at + 1, 0);
         }
         if self.places[at] == 0 {
-            self.slots.push(Slot {
-                index,
-                generation: 0,
-                pid: 0,
-                tid: 0,
-                thread: None,
-                records: Vec::new(),
-                at: 0,
-                places: [(0, FrameId::NONE); PLACES],
-                places_at: 0,
-                code: None,
-                mutex_places: Box::new([0; _]),
-                closed: false,
-            });
+            self.slots.push(Slot::new(index));
             self.places[at] = self.slots.len() as u32;
         }
         self.places[at] as usize - 1
@@ -200,6 +256,49 @@ impl OpenMp {
                 slot.tid = 0;
                 slot.thread = None;
             }
+        }
+    }
+}
+
+/// Whether a slot is of a thread that is recorded.
+fn is_expected(processes: &Processes, view: &SlotView, adopted: bool) -> bool {
+    let is_known = processes.has_thread((view.pid, view.tid));
+    (is_known || adopted && processes.has_process(view.pid)) && processes.is_recorded(view.pid)
+}
+
+/// What comes out of a ring, on its way into the thread's queue.
+struct Arrived<'a> {
+    slot: &'a mut Slot,
+    line: Line,
+    start: u64,
+    /// The latest time so far.
+    newest: u64,
+    /// No time lies before an earlier one.
+    is_ordered: bool,
+}
+
+impl Arrived<'_> {
+    #[inline]
+    fn take(&mut self, item: Item) {
+        let slot = &mut *self.slot;
+        let record = match item {
+            Item::Record(record) => record,
+            Item::Context(name, context) => {
+                slot.contexts.insert(name, Sent::Stack(context));
+                return;
+            }
+        };
+        let time = self.line.raw_ns(record.time()).saturating_sub(self.start);
+        self.is_ordered &= time + CLOCK_ERROR_NS >= slot.last;
+        self.newest = self.newest.max(time);
+        slot.last = time;
+        let record = Record {
+            head: time << 8 | record.head & 0xff,
+            ..record
+        };
+        match slot.records.last_mut() {
+            Some(last) if is_said_by(*last, record) => *last = record,
+            _ => slot.records.push(record),
         }
     }
 }
@@ -396,18 +495,24 @@ impl Context<'_> {
         OriginPayload::unpack(payload, self.slot.index)
     }
 
-    /// A site; or else the machine stack of the prefix: a lone return address.
-    fn site(&mut self, id: SiteId) -> Site {
-        if let Some(site) = self.source.sites.get(&id) {
-            return *site;
-        }
-        if let Some(site) = self.source.arena.site(id) {
-            let site = stacks::of_site(self.tables, self.processes, &site, self.time);
-            self.source.sites.insert(id, site);
-            return site;
-        }
+    /// The calling context of that name; or else the machine stack of the prefix: a lone return
+    /// address.
+    fn site(&mut self, name: SiteId) -> Site {
+        let code = match self.slot.contexts.get(&name) {
+            Some(Sent::Site(site)) => return *site,
+            Some(Sent::Stack(stack)) => {
+                let when = (self.slot.pid, self.time);
+                let contexts = &mut self.source.contexts;
+                if let Some(site) = contexts.site(self.tables, self.processes, stack, when) {
+                    self.slot.contexts.insert(name, Sent::Site(site));
+                    return site;
+                }
+                stack.head.code
+            }
+            None => self.slot.code.unwrap_or(0),
+        };
         self.source.sites_lost += 1;
-        let code = (self.slot.code.unwrap_or(0), self.time);
+        let code = (code, self.time);
         stacks::of_code(self.tables, self.processes, self.slot.pid, code).into()
     }
 

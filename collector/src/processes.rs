@@ -8,7 +8,7 @@ use std::sync::Arc;
 use omp_model::ids::{FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
 use omp_model::state::Presence;
 use omp_model::stream::{Event, What};
-use omp_model::tables::{self, Frame, Stack, StackEntry, Tables, Thread, ThreadKind};
+use omp_model::tables::{self, Frame, RuntimeKind, Stack, StackEntry, Tables, Thread, ThreadKind};
 use rustc_hash::FxHashMap;
 use unwinder::{AddressSpace, BuildId, Image, ModuleIdx};
 
@@ -67,6 +67,21 @@ impl Program {
         };
         self.frames.insert(address, frame);
         frame
+    }
+
+    /// The runtime that an address is code of, if it is one's.
+    pub fn runtime_at(
+        &mut self,
+        tables: &mut Tables,
+        libraries: &Libraries,
+        address: u64,
+    ) -> RuntimeKind {
+        let Some(at) = self.space.locate(address) else {
+            return RuntimeKind::None;
+        };
+        let module = self.module(tables, libraries, at);
+        let row = tables.modules.get(module.0);
+        row.map_or(RuntimeKind::None, |row| row.runtime)
     }
 
     /// The stack of calls at `addresses`, leaf first, on top of `outer`, interned.
@@ -267,6 +282,17 @@ impl Processes {
     #[inline]
     pub fn thread_at(&self, tid: i32, time: u64) -> Option<ThreadId> {
         self.tids.get(&tid).map(|history| *history.at(time))
+    }
+
+    /// Whether a thread of these numbers, its process's and its own, is known, or has been.
+    pub fn has_thread(&self, (pid, tid): (i32, i32)) -> bool {
+        let mut meant = self.tids.get(&tid).into_iter().flat_map(History::all);
+        meant.any(|thread| self.processes[self.process_of(*thread).index()].pid == pid)
+    }
+
+    /// Whether a process of this number is known, or has been.
+    pub fn has_process(&self, pid: i32) -> bool {
+        self.pids.contains_key(&pid)
     }
 
     /// A thread that no record has introduced: it is taken to live from now on.

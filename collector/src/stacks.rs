@@ -1,9 +1,7 @@
 //! From a sample in the ring to an interned stack.
 
 use omp_model::ids::{FrameId, ModuleId, StackId};
-use omp_model::stream::Site;
 use omp_model::tables::{Cut, Frame, Stack, StackEntry, Tables};
-use omp_ring::consumer::SiteRef;
 use unwinder::{CutReason, Ending, UnwindCache};
 
 use crate::deep::Deep;
@@ -42,7 +40,7 @@ pub struct Unwound {
 
 /// An address that is looked up to find the call: the call instruction ends just before the
 /// return address, which can be the first one of the next function.
-const fn call_of(return_address: u64) -> u64 {
+pub(crate) const fn call_of(return_address: u64) -> u64 {
     return_address.wrapping_sub(1)
 }
 
@@ -144,7 +142,7 @@ impl Stacks {
             Ending::Cut(reason) => Some(cut_of(reason)),
         };
         let mut deep = unwound.edge.and_then(Deep::at);
-        let outer = cut_by.map_or(StackId::EMPTY, |reason| cut(tables, reason));
+        let outer = outer_of(tables, unwound.ending);
         for address in self.addresses.iter_mut().skip(1) {
             *address = call_of(*address);
         }
@@ -171,25 +169,6 @@ impl Unwound {
             deep: None,
         }
     }
-}
-
-/// The stack of a calling context that the program itself took.
-pub fn of_site(tables: &mut Tables, processes: &mut Processes, site: &SiteRef, time: u64) -> Site {
-    let Some((program, libraries)) = processes.program_at(site.pid, time) else {
-        return StackId::EMPTY.into();
-    };
-    let outer = match (site.complete, site.frames.len()) {
-        (true, _) => StackId::EMPTY,
-        (false, omp_ring::layout::MAX_FRAMES..) => cut(tables, Cut::TooDeep),
-        (false, _) => cut(tables, Cut::BadStack),
-    };
-    let calls: Vec<u64> = site.frames.iter().copied().map(call_of).collect();
-    let stack = program.stack(tables, libraries, (outer, &calls));
-    let body = match site.body {
-        0 => FrameId::NONE,
-        body => program.frame(tables, libraries, body),
-    };
-    Site { stack, body }
 }
 
 /// The stack of which nothing but the call into the runtime is known.
@@ -220,6 +199,14 @@ pub fn place(
     match processes.program_at(pid, time) {
         Some((program, libraries)) if code != 0 => program.frame(tables, libraries, call_of(code)),
         _ => FrameId::NONE,
+    }
+}
+
+/// What stands outside of a stack that ended so.
+pub(crate) fn outer_of(tables: &mut Tables, ending: Ending) -> StackId {
+    match ending {
+        Ending::Complete => StackId::EMPTY,
+        Ending::Cut(reason) => cut(tables, cut_of(reason)),
     }
 }
 

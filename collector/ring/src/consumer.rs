@@ -1,20 +1,18 @@
-//! `collect`'s end: create the arena, drain slots, read sites, recycle.
+//! `collect`'s end: create the arena, drain slots, recycle.
 //!
 //! Nothing in the arena is trusted: a program under test may have written anything anywhere.
-//! Sizes come from the consumer's own copy, counts are bounded before they are used, and what
-//! makes no sense is "none", never a panic.
+//! Sizes come from the consumer's own copy, and counts are bounded before they are used. A ring that
+//! holds what no producer writes is given up.
 
-use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::layout::{
-    Arena, ClockSource, Control, Geometry, MAX_FRAMES, RuntimeKind, SITE_COMPLETE, SITE_HEAD,
-    SITE_MARK, SlotHeader, SlotState,
-};
-use crate::record::{Record, SiteId};
+use crate::context::{Arriving, Context};
+use crate::layout::{Arena, ClockSource, Control, Geometry, RuntimeKind, SlotHeader, SlotState};
+use crate::record::{ContextPayload, Kind, Record, SiteId};
+use crate::shm::Ring;
 
 /// The sizes of a new arena.
 #[derive(Clone, Copy, Debug)]
@@ -23,21 +21,42 @@ pub struct ArenaOptions {
     pub slots: u32,
     /// Records of 16 bytes in each ring: a power of two from 8 to 2^24.
     pub ring_records: u32,
-    /// Words of 8 bytes for calling contexts.
-    pub site_words: u64,
     /// The clock of the records.
     pub clock: ClockSource,
 }
 
 impl Default for ArenaOptions {
-    /// 4096 threads, 1 MiB each, 32 MiB of sites, the best clock. All of it sparse.
+    /// 4096 threads, 1 MiB each, the best clock.
     fn default() -> Self {
         ArenaOptions {
             slots: 4096,
             ring_records: 1 << 16,
-            site_words: 4 << 20,
             clock: ClockSource::best(),
         }
+    }
+}
+
+impl ArenaOptions {
+    /// The same for as many threads as fit a file of `bytes`; `None` where not one does.
+    #[must_use]
+    pub fn within(self, bytes: u64) -> Option<ArenaOptions> {
+        let fits = |slots: u32| {
+            Geometry::new(slots, self.ring_records).is_some_and(|it| it.bytes() <= bytes)
+        };
+        // The length grows with the slots.
+        let (mut fitting, mut beyond) = (0, self.slots + 1);
+        while beyond - fitting > 1 {
+            let middle = fitting + (beyond - fitting) / 2;
+            if fits(middle) {
+                fitting = middle;
+            } else {
+                beyond = middle;
+            }
+        }
+        (fitting > 0).then_some(ArenaOptions {
+            slots: fitting,
+            ..self
+        })
     }
 }
 
@@ -60,25 +79,18 @@ pub struct SlotView {
     pub pending: usize,
 }
 
-/// A calling context.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SiteRef {
-    /// The process whose addresses these are.
-    pub pid: i32,
-    /// The return address of the call into the runtime, `codeptr_ra`.
-    pub code: u64,
-    /// The function that the call gave the runtime to run; 0: not known.
-    pub body: u64,
-    /// Return addresses, leaf first; the first is `code` where the stack could be read.
-    ///
-    /// They end at the thread's first function, except that a context inside an explicit task
-    /// ends at its first frame in the runtime: what lies outside belongs to whoever happened to
-    /// run the task.
-    pub frames: Vec<u64>,
-    /// The frames end where they should. Otherwise they were cut at
-    /// [`MAX_FRAMES`] or where the stack could not be read.
-    pub complete: bool,
+/// What lay in a ring.
+#[derive(Clone, Debug)]
+pub enum Item {
+    /// A record.
+    Record(Record),
+    /// A calling context and its name, by which later records of the ring refer to it.
+    Context(SiteId, Box<Context>),
 }
+
+/// A ring holds what no producer writes, or cannot be mapped: nothing more is read from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unreadable;
 
 /// An OpenMP runtime that introduced itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,24 +111,36 @@ pub struct RuntimeView {
 #[derive(Debug)]
 pub struct Consumer {
     arena: Arena,
-    file: File,
+    /// By slot, as far as they were drained.
+    rings: Vec<State>,
+}
+
+/// What the consumer has of a ring.
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Unmapped,
+    Mapped(Ring),
+    Unreadable,
 }
 
 impl Consumer {
     /// Makes an arena. Fails where sizes make no sense (`InvalidInput`) or the kernel refuses.
     pub fn create(options: &ArenaOptions) -> io::Result<Consumer> {
-        let geometry = Geometry::new(options.slots, options.ring_records, options.site_words)
-            .ok_or_else(|| {
-                io::Error::new(io::ErrorKind::InvalidInput, "these sizes make no arena")
-            })?;
-        let (arena, file) = Arena::create(geometry, options.clock)?;
-        Ok(Consumer { arena, file })
+        let geometry = Geometry::new(options.slots, options.ring_records).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::InvalidInput, "these sizes make no arena")
+        })?;
+        Ok(Consumer {
+            arena: Arena::create(geometry, options.clock)?,
+            rings: Vec::new(),
+        })
     }
 
     /// The arena's path for [`ARENA_VARIABLE`](crate::ARENA_VARIABLE), good for processes of
     /// the same user while this value lives.
     pub fn path(&self) -> String {
-        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
+        let file = self.arena.file().map_or(-1, AsRawFd::as_raw_fd);
+        format!("/proc/{}/fd/{file}", std::process::id())
     }
 
     /// The clock that stamps the records.
@@ -143,7 +167,7 @@ impl Consumer {
                     state if state == SlotState::Closed as u32 => true,
                     _ => return None,
                 };
-                let (head, tail) = self.positions(slot);
+                let (head, tail) = (slot.head.load(Acquire), slot.tail.load(Relaxed));
                 Some(SlotView {
                     index: index as u32,
                     generation: slot.generation.load(Relaxed),
@@ -151,95 +175,97 @@ impl Consumer {
                     tid: slot.tid.load(Relaxed),
                     closed,
                     dropped: slot.dropped.load(Relaxed),
-                    pending: head.wrapping_sub(tail) as usize,
+                    pending: self.waiting(head, tail).unwrap_or(0),
                 })
             })
     }
 
-    /// The positions written up to and read up to, at most a ring apart. Positions that are
-    /// further apart are no producer's work: nothing can be read there, so all is passed over.
-    fn positions(&self, slot: &SlotHeader) -> (u64, u64) {
-        let head = slot.head.load(Acquire);
-        let tail = slot.tail.load(Relaxed);
+    /// Records between two positions; `None` where they are further apart than a ring is long.
+    fn waiting(&self, head: u64, tail: u64) -> Option<usize> {
         let apart = head.wrapping_sub(tail);
-        if apart <= self.arena.geometry().ring_records as u64 {
-            (head, tail)
-        } else {
-            (head, head)
+        let most = u64::from(self.arena.geometry().ring_records);
+        (apart <= most).then_some(apart as usize)
+    }
+
+    /// Gives what waits in slot `index` to `each`, oldest first, and frees its room: up to `limit`
+    /// records, and more where a context goes on. Returns how many places of records were freed.
+    /// What is pushed meanwhile is left for the next call.
+    ///
+    /// # Errors
+    /// [`Unreadable`] where the ring makes no sense, once; later calls find nothing.
+    pub fn drain(
+        &mut self,
+        index: u32,
+        limit: usize,
+        each: impl FnMut(Item),
+    ) -> Result<usize, Unreadable> {
+        let at = index as usize;
+        if at >= self.arena.slots().len() {
+            return Ok(0);
+        }
+        if self.rings.len() <= at {
+            self.rings.resize_with(at + 1, State::default);
+        }
+        if matches!(self.rings[at], State::Unreadable) {
+            return Ok(0);
+        }
+        let drained = self.read(index, limit, each);
+        if drained.is_err() {
+            self.give_up(index);
+        }
+        drained
+    }
+
+    /// Reads nothing more from slot `index`, and never gives it back.
+    pub fn give_up(&mut self, index: u32) {
+        if let Some(state) = self.rings.get_mut(index as usize) {
+            *state = State::Unreadable;
         }
     }
 
-    /// Gives up to `limit` waiting records of slot `index` to `each`, oldest first, and frees
-    /// their room; returns how many. Records pushed meanwhile are left for the next call.
-    pub fn drain(&self, index: u32, limit: usize, mut each: impl FnMut(Record)) -> usize {
-        let Some(slot) = self.arena.slots().get(index as usize) else {
-            return 0;
-        };
-        let (head, tail) = self.positions(slot);
-        let count = head.wrapping_sub(tail).min(limit as u64);
-        let part = u64::from(self.arena.geometry().part_records());
-        let parts = u64::from(self.arena.geometry().parts());
-        let mut done = 0;
-        while done < count {
-            let at = tail.wrapping_add(done);
-            let place = slot.parts.get(((at / part) & (parts - 1)) as usize);
-            let number = place.map_or(0, |number| number.load(Relaxed));
-            let run = (part - at % part).min(count - done);
-            let first = (at % part) as usize * 2;
-            let words = self.arena.part(index, number);
-            let run_of_words = words.get(first..first + run as usize * 2);
-            for record in run_of_words.unwrap_or_default().chunks_exact(2) {
-                each(Record {
-                    head: record[0].load(Relaxed),
-                    payload: record[1].load(Relaxed),
-                });
-            }
-            done += run;
+    /// [`Consumer::drain`], of a slot that was not given up.
+    fn read(
+        &mut self,
+        index: u32,
+        limit: usize,
+        each: impl FnMut(Item),
+    ) -> Result<usize, Unreadable> {
+        let slot = &self.arena.slots()[index as usize];
+        let (head, tail) = (slot.head.load(Acquire), slot.tail.load(Relaxed));
+        let waiting = self.waiting(head, tail).ok_or(Unreadable)?;
+        if waiting == 0 {
+            return Ok(0);
         }
-        slot.tail.store(tail.wrapping_add(count), Release);
-        count as usize
+        let state = &mut self.rings[index as usize];
+        if let State::Unmapped = state {
+            *state = State::Mapped(self.arena.map_ring(index).map_err(|_| Unreadable)?);
+        }
+        let State::Mapped(ring) = state else {
+            return Err(Unreadable);
+        };
+        let count = take(&self.arena, ring, slot, (tail, waiting, limit), each)?;
+        slot.tail.store(tail.wrapping_add(count as u64), Release);
+        Ok(count)
     }
 
     /// Gives slot `index` back for another thread to claim. Only for a slot that is closed, or
     /// whose thread the kernel says is gone. `false`, and nothing done, while records wait in
-    /// it: a thread may have pushed its last ones after the drain and before its end was seen.
+    /// it: a thread may have pushed its last ones after the drain and before its end was seen. A
+    /// ring that was given up is nobody's again.
     pub fn recycle(&self, index: u32) -> bool {
         let Some(slot) = self.arena.slots().get(index as usize) else {
             return false;
         };
-        let (head, tail) = self.positions(slot);
-        if head != tail {
+        let given_up = matches!(self.rings.get(index as usize), Some(State::Unreadable));
+        let (head, tail) = (slot.head.load(Acquire), slot.tail.load(Relaxed));
+        if given_up || head != tail {
             return false;
         }
-        slot.tail.store(tail, Relaxed);
         slot.dropped.store(0, Relaxed);
         slot.generation
             .store(slot.generation.load(Relaxed).wrapping_add(1), Relaxed);
         slot.state.store(SlotState::Free as u32, Release);
         true
-    }
-
-    /// The calling context `site`; `None` for [`SiteId::NONE`] and for what is no finished site.
-    pub fn site(&self, site: SiteId) -> Option<SiteRef> {
-        if site == SiteId::NONE {
-            return None;
-        }
-        let sites = self.arena.sites();
-        let at = site.0 as usize;
-        let head = sites.get(at..at.checked_add(SITE_HEAD)?)?;
-        let first = head[0].load(Acquire);
-        let count = (first & 0xffff_ffff) as usize;
-        if first >> 48 != SITE_MARK || count > MAX_FRAMES {
-            return None;
-        }
-        let frames = sites.get(at + SITE_HEAD..at + SITE_HEAD + count)?;
-        Some(SiteRef {
-            pid: head[1].load(Relaxed) as i32,
-            code: head[2].load(Relaxed),
-            body: head[3].load(Relaxed),
-            frames: frames.iter().map(|word| word.load(Relaxed)).collect(),
-            complete: first >> 32 & SITE_COMPLETE != 0,
-        })
     }
 
     /// The runtimes that introduced themselves so far, in that order.
@@ -256,15 +282,60 @@ impl Consumer {
         })
     }
 
-    /// Threads that found no free slot: none of their events were recorded.
+    /// Threads that found no free slot, or could not map its ring: none of their events were recorded.
     pub fn refused_slots(&self) -> u32 {
         self.arena.header().refused_slots.load(Relaxed)
     }
+}
 
-    /// Calling contexts that found no room: their records have a bare code address instead.
-    pub fn refused_sites(&self) -> u64 {
-        self.arena.header().refused_sites.load(Relaxed)
+/// Gives up to `limit` of the `waiting` records from position `tail` on, and the rest of a context
+/// that one of them begins, to `each`. Returns how many those were.
+#[inline]
+fn take(
+    arena: &Arena,
+    ring: &mut Ring,
+    slot: &SlotHeader,
+    (tail, waiting, limit): (u64, usize, usize),
+    mut each: impl FnMut(Item),
+) -> Result<usize, Unreadable> {
+    let part = u64::from(arena.geometry().part_records());
+    let parts = u64::from(arena.geometry().parts());
+    let mut arriving: Option<Arriving> = None;
+    let mut done = 0;
+    while done < waiting && (done < limit || arriving.is_some()) {
+        let at = tail.wrapping_add(done as u64);
+        if done == 0 || at.is_multiple_of(part) {
+            let number = slot.parts.get(((at / part) & (parts - 1)) as usize);
+            ring.open(number.map_or(0, |number| number.load(Relaxed)));
+        }
+        let [head, payload] = ring.place(at);
+        let record = Record {
+            head: head.load(Relaxed),
+            payload: payload.load(Relaxed),
+        };
+        done += 1;
+        if let Some(context) = &mut arriving {
+            let site = context.payload().site;
+            if let Some(whole) = context.add([record.head, record.payload]) {
+                arriving = None;
+                each(Item::Context(site, Box::new(whole)));
+            }
+            continue;
+        }
+        match record.kind() {
+            Some(Kind::Context) => {
+                let payload = ContextPayload::unpack(record.payload);
+                arriving = Some(Arriving::new(payload).ok_or(Unreadable)?);
+            }
+            Some(_) => each(Item::Record(record)),
+            None => return Err(Unreadable),
+        }
     }
+    // A context is published as a whole.
+    if arriving.is_some() {
+        return Err(Unreadable);
+    }
+    Ok(done)
 }
 
 fn text(words: &[AtomicU64]) -> String {

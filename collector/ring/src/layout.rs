@@ -1,51 +1,42 @@
 //! Where everything lies in the arena.
 //!
 //! ```text
-//! header page(s) │ slot headers │ site index │ site area │ ring 0 │ ring 1 │ …
+//! header page(s) │ slot headers │ ring 0 │ ring 1 │ …
 //! ```
 //!
-//! Each of these starts on a page. The file is sparse: a page costs memory once it is touched, so
-//! 4096 rings of 1 MiB are address space, not memory, until threads claim and fill them; and a
-//! thread whose records are read in time fills no more than two of its ring's 32 parts.
+//! Each of these starts on a page. The file is sparse: a page costs memory once it is touched. Both
+//! ends map the headers as a whole and each ring by itself, when a thread has claimed it: 4096 rings
+//! of 1 MiB are a length of the file, and neither memory nor address space. A thread whose records
+//! are read in time fills no more than two of its ring's 32 parts.
 //!
 //! Who writes what: the consumer writes the header once, then [`Control`] and each slot's tail;
 //! producers write all else. The consumer keeps its own copy of the sizes and never reads
 //! it back, because the program under test may have written anything anywhere.
 
+use std::ffi::CStr;
+use std::fs::File;
 use std::io;
-use std::path::Path;
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 pub use crate::clock::ClockSource;
-use crate::shm::{self, Mapping};
+use crate::shm::{self, Headers, Ring};
 
 /// The first eight bytes of an arena.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PLXARENA");
 /// The version of the layout and of the records; both ends must have the same.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 /// The greatest number of slots: what [`crate::record::SLOT_BITS`] can name.
 pub const MAX_SLOTS: u32 = 1 << crate::record::SLOT_BITS;
 /// The entries of the runtimes table.
 pub const MAX_RUNTIMES: usize = 32;
 /// The longest version string kept of a runtime, in bytes.
 pub const VERSION_BYTES: usize = 128;
-/// The most frames kept of one calling context; deeper ones are cut and marked incomplete.
-pub const MAX_FRAMES: usize = 2048;
 
 /// The most parts of a ring: a thread fills one after the other, in the order of
 /// [`SlotHeader::parts`].
 pub(crate) const MAX_PARTS: usize = 32;
 /// A part has room for a prefix and its record.
 const LEAST_PART: u32 = 2;
-
-/// Words of a site before its frames: mark, flags and count; process; code; body.
-pub(crate) const SITE_HEAD: usize = 4;
-/// Marks a finished site, in the highest 16 bits of its first word.
-pub(crate) const SITE_MARK: u64 = 0x517e;
-/// A site's flag: its last frame is the last one there is.
-pub(crate) const SITE_COMPLETE: u64 = 1;
-/// Entries of the site index, a hash table of site offsets that all producers share.
-pub(crate) const SITE_INDEX: usize = 1 << 16;
 
 const PAGE: u64 = 4096;
 
@@ -89,7 +80,6 @@ pub(crate) struct Header {
     pub(crate) clock: AtomicU32,
     pub(crate) slots: AtomicU32,
     pub(crate) ring_records: AtomicU32,
-    pub(crate) site_words: AtomicU64,
     _control_line: NewLine,
     /// A [`Control`].
     pub(crate) control: AtomicU32,
@@ -98,11 +88,6 @@ pub(crate) struct Header {
     pub(crate) high_water: AtomicU32,
     /// Threads that found no free slot.
     pub(crate) refused_slots: AtomicU32,
-    _site_next_line: NewLine,
-    /// The next free word of the site area.
-    pub(crate) site_next: AtomicU64,
-    /// Sites that found no room.
-    pub(crate) refused_sites: AtomicU64,
     _runtime_count_line: NewLine,
     /// Entries of `runtimes` taken; may exceed their number.
     pub(crate) runtime_count: AtomicU32,
@@ -180,21 +165,17 @@ pub(crate) struct Geometry {
     pub(crate) slots: u32,
     /// A power of two.
     pub(crate) ring_records: u32,
-    pub(crate) site_words: u64,
 }
 
 impl Geometry {
     /// `None` where a size is zero, too large, or no power of two where it must be one.
-    pub(crate) fn new(slots: u32, ring_records: u32, site_words: u64) -> Option<Geometry> {
+    pub(crate) fn new(slots: u32, ring_records: u32) -> Option<Geometry> {
         let fits = (1..=MAX_SLOTS).contains(&slots)
             && ring_records.is_power_of_two()
-            && (8..=1 << 24).contains(&ring_records)
-            // Site identifiers are word offsets.
-            && (1..=1 << crate::record::SITE_BITS).contains(&site_words);
+            && (8..=1 << 24).contains(&ring_records);
         fits.then_some(Geometry {
             slots,
             ring_records,
-            site_words,
         })
     }
 
@@ -212,12 +193,9 @@ impl Geometry {
         page_up(size_of::<Header>() as u64)
     }
 
-    fn index_at(self) -> u64 {
+    /// Bytes of what is mapped as a whole.
+    fn headers(self) -> u64 {
         page_up(self.slots_at() + self.slots as u64 * size_of::<SlotHeader>() as u64)
-    }
-
-    fn sites_at(self) -> u64 {
-        page_up(self.index_at() + SITE_INDEX as u64 * 4)
     }
 
     fn ring_bytes(self) -> u64 {
@@ -225,10 +203,11 @@ impl Geometry {
     }
 
     fn ring_at(self, slot: u32) -> u64 {
-        page_up(self.sites_at() + self.site_words * 8) + slot as u64 * self.ring_bytes()
+        self.headers() + slot as u64 * self.ring_bytes()
     }
 
-    fn bytes(self) -> u64 {
+    /// Bytes of the file.
+    pub(crate) fn bytes(self) -> u64 {
         self.ring_at(self.slots)
     }
 }
@@ -287,25 +266,56 @@ impl From<io::Error> for ArenaError {
     }
 }
 
+/// How an end of the arena gets at the file when it maps another ring.
+#[derive(Debug)]
+enum Source {
+    /// The consumer has the file.
+    File(File),
+    /// A producer opens it anew: the program's descriptors are its own.
+    Path(ShortPath),
+}
+
+/// A path without a place in the heap.
+#[derive(Debug)]
+struct ShortPath([u8; ShortPath::BYTES]);
+
+impl ShortPath {
+    /// `/proc/PID/fd/NUMBER` has no more than 32.
+    const BYTES: usize = 256;
+
+    fn new(path: &CStr) -> Option<ShortPath> {
+        let mut bytes = [0; ShortPath::BYTES];
+        let path = path.to_bytes_with_nul();
+        bytes.get_mut(..path.len())?.copy_from_slice(path);
+        Some(ShortPath(bytes))
+    }
+
+    fn get(&self) -> &CStr {
+        CStr::from_bytes_until_nul(&self.0).unwrap_or(c"")
+    }
+}
+
 /// A mapped arena: the one definition of what lies where, for both ends.
 #[derive(Debug)]
 pub struct Arena {
-    mapping: Mapping,
+    headers: Headers,
     geometry: Geometry,
     clock: ClockSource,
+    source: Source,
 }
 
 impl Arena {
-    /// Maps the arena at `path`, made by a [`Consumer`](crate::consumer::Consumer).
-    pub fn attach(path: &Path) -> Result<Arena, ArenaError> {
+    /// Maps the arena at `path`, made by a [`Consumer`](crate::consumer::Consumer). No file stays
+    /// open.
+    pub fn attach(path: &CStr) -> Result<Arena, ArenaError> {
         let file = shm::open(path)?;
-        let bytes = file.metadata()?.len();
+        let bytes = file.bytes()?;
         let least = page_up(size_of::<Header>() as u64);
         if bytes < least {
             return Err(ArenaError::Foreign);
         }
-        let head = Mapping::new(&file, least as usize)?;
-        let header = head.header();
+        let head = Headers::new(&file, least as usize)?;
+        let header = head.arena();
         if header.magic.load(Relaxed) != MAGIC {
             return Err(ArenaError::Foreign);
         }
@@ -316,40 +326,36 @@ impl Arena {
         let geometry = Geometry::new(
             header.slots.load(Relaxed),
             header.ring_records.load(Relaxed),
-            header.site_words.load(Relaxed),
         )
         .filter(|geometry| geometry.bytes() == bytes)
         .ok_or(ArenaError::Geometry(bytes))?;
         let clock =
             ClockSource::from_word(header.clock.load(Relaxed)).ok_or(ArenaError::Foreign)?;
+        let path = ShortPath::new(path).ok_or(ArenaError::Foreign)?;
         Ok(Arena {
-            mapping: Mapping::new(&file, bytes as usize)?,
+            headers: Headers::new(&file, geometry.headers() as usize)?,
             geometry,
             clock,
+            source: Source::Path(path),
         })
     }
 
-    /// A new arena and the file that holds it.
-    pub(crate) fn create(
-        geometry: Geometry,
-        clock: ClockSource,
-    ) -> io::Result<(Arena, std::fs::File)> {
-        let file = shm::memory_file("parallax-arena", geometry.bytes())?;
+    /// A new arena in a file of its own.
+    pub(crate) fn create(geometry: Geometry, clock: ClockSource) -> io::Result<Arena> {
+        let file = shm::memory_file(c"parallax-arena", geometry.bytes())?;
         let arena = Arena {
-            mapping: Mapping::new(&file, geometry.bytes() as usize)?,
+            headers: Headers::new(&file, geometry.headers() as usize)?,
             geometry,
             clock,
+            source: Source::File(file),
         };
         let header = arena.header();
         header.version.store(VERSION, Relaxed);
         header.clock.store(clock as u32, Relaxed);
         header.slots.store(geometry.slots, Relaxed);
         header.ring_records.store(geometry.ring_records, Relaxed);
-        header.site_words.store(geometry.site_words, Relaxed);
-        // Word 0 is the identifier that means "none".
-        header.site_next.store(1, Relaxed);
         header.magic.store(MAGIC, Relaxed);
-        Ok((arena, file))
+        Ok(arena)
     }
 
     /// The clock that stamps the records.
@@ -362,42 +368,32 @@ impl Arena {
     }
 
     pub(crate) fn header(&self) -> &Header {
-        self.mapping.header()
+        self.headers.arena()
     }
 
     pub(crate) fn slots(&self) -> &[SlotHeader] {
-        self.mapping.slots(
+        self.headers.slots(
             self.geometry.slots_at() as usize,
             self.geometry.slots as usize,
         )
     }
 
-    /// The ring of `slot`, which must be below the number of slots: two words to a record.
-    fn ring(&self, slot: u32) -> &[AtomicU64] {
-        let words = self.geometry.ring_records as usize * 2;
-        self.mapping
-            .words(self.geometry.ring_at(slot) as usize, words)
+    /// The file, on the consumer's end.
+    pub(crate) fn file(&self) -> Option<&File> {
+        match &self.source {
+            Source::File(file) => Some(file),
+            Source::Path(_) => None,
+        }
     }
 
-    /// Part `part` of the ring of `slot`: two words to a record. A number that is too large is
-    /// taken to the number of parts.
-    #[inline]
-    pub(crate) fn part(&self, slot: u32, part: u8) -> &[AtomicU64] {
-        let words = self.geometry.part_records() as usize * 2;
-        let at = (u32::from(part) & (self.geometry.parts() - 1)) as usize * words;
-        self.ring(slot).get(at..at + words).unwrap_or_default()
-    }
-
-    pub(crate) fn sites(&self) -> &[AtomicU64] {
-        self.mapping.words(
-            self.geometry.sites_at() as usize,
-            self.geometry.site_words as usize,
-        )
-    }
-
-    pub(crate) fn site_index(&self) -> &[AtomicU32] {
-        self.mapping
-            .half_words(self.geometry.index_at() as usize, SITE_INDEX)
+    /// Maps the ring of `slot`, which must be below the number of slots.
+    pub(crate) fn map_ring(&self, slot: u32) -> io::Result<Ring> {
+        let (at, records) = (self.geometry.ring_at(slot), self.geometry.ring_records);
+        let part = self.geometry.part_records();
+        match &self.source {
+            Source::File(file) => Ring::new(file, at, records, part),
+            Source::Path(path) => Ring::new(&shm::open(path.get())?, at, records, part),
+        }
     }
 }
 
@@ -416,11 +412,9 @@ mod tests {
 
     #[test]
     fn the_parts_do_not_overlap() {
-        let g = Geometry::new(3, 256, 1000).expect("these sizes are allowed");
+        let g = Geometry::new(3, 256).expect("these sizes are allowed");
         assert!(g.slots_at() >= size_of::<Header>() as u64);
-        assert!(g.index_at() >= g.slots_at() + 3 * 384);
-        assert!(g.sites_at() >= g.index_at() + SITE_INDEX as u64 * 4);
-        assert!(g.ring_at(0) >= g.sites_at() + 8000);
+        assert!(g.ring_at(0) >= g.slots_at() + 3 * 384);
         assert_eq!(g.ring_at(2) - g.ring_at(1), 4096);
         assert_eq!(g.bytes(), g.ring_at(0) + 3 * 4096);
     }
@@ -428,16 +422,23 @@ mod tests {
     #[test]
     fn a_ring_is_the_sum_of_its_parts() {
         for (records, part, parts) in [(8, 2, 4), (64, 2, 32), (1 << 16, 2048, 32)] {
-            let g = Geometry::new(1, records, 1000).expect("these sizes are allowed");
+            let g = Geometry::new(1, records).expect("these sizes are allowed");
             assert_eq!((g.part_records(), g.parts()), (part, parts));
         }
     }
 
     #[test]
     fn senseless_sizes_are_refused() {
-        assert!(Geometry::new(0, 256, 1000).is_none());
-        assert!(Geometry::new(MAX_SLOTS + 1, 256, 1000).is_none());
-        assert!(Geometry::new(1, 100, 1000).is_none());
-        assert!(Geometry::new(1, 256, 1 << 33).is_none());
+        assert!(Geometry::new(0, 256).is_none());
+        assert!(Geometry::new(MAX_SLOTS + 1, 256).is_none());
+        assert!(Geometry::new(1, 100).is_none());
+    }
+
+    #[test]
+    fn a_path_is_kept_whole_or_not_at_all() {
+        let path = ShortPath::new(c"/proc/4194304/fd/1048576").expect("it is short");
+        assert_eq!(path.get(), c"/proc/4194304/fd/1048576");
+        let long = std::ffi::CString::new(vec![b'x'; ShortPath::BYTES]).expect("no zero byte");
+        assert!(ShortPath::new(&long).is_none());
     }
 }

@@ -3,8 +3,9 @@
 //! `collect` creates one [`Arena`], a memory file that outlives a killed program; the library in
 //! the program attaches to it by the path in [`ARENA_VARIABLE`]. Each OpenMP thread claims a
 //! *slot*: a ring of sixteen-byte [`record::Record`]s with one producer (the thread) and one
-//! consumer (`collect`). Beside the rings lies the *site area*, into which a thread copies a
-//! calling context once, and the *runtimes* table, one entry for each OpenMP runtime that called.
+//! consumer (`collect`). A calling context goes through the ring, too, once, as the part of the
+//! thread's stack that tells it. Beside the rings lies the *runtimes* table, one entry for each
+//! OpenMP runtime that called.
 //!
 //! The producer never blocks, allocates or makes a system call: a full ring drops the record,
 //! counts it, and says so in the stream with [`record::Kind::Lost`] once there is room.
@@ -12,12 +13,14 @@
 //! | module | what |
 //! |---|---|
 //! | [`record`] | what one record says |
+//! | [`context`] | a calling context, as a part of a stack |
 //! | [`layout`] | where everything lies in the arena; the only shared definition of it |
-//! | [`producer`] | the program's end: claim a slot, push, add a site |
-//! | [`consumer`] | `collect`'s end: create, drain, read sites, recycle slots |
+//! | [`producer`] | the program's end: claim a slot, push records and contexts |
+//! | [`consumer`] | `collect`'s end: create, drain, recycle slots |
 
 mod clock;
 pub mod consumer;
+pub mod context;
 pub mod layout;
 pub mod producer;
 pub mod record;

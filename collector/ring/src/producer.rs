@@ -1,15 +1,15 @@
-//! The program's end: claim a slot, push records, add sites. No function here blocks, allocates
-//! or makes a system call.
+//! The program's end: claim a slot, push records and calling contexts. No function here blocks or
+//! allocates, and none but [`Producer::claim`] makes a system call.
 
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use crate::context::{Head, MAX_WORDS, Word, pairs};
 use crate::layout::{
-    Arena, ClockSource, Control, MAX_FRAMES, MAX_RUNTIMES, RuntimeKind, SITE_COMPLETE, SITE_HEAD,
-    SITE_INDEX, SITE_MARK, SlotHeader, SlotState, VERSION_BYTES,
+    Arena, ClockSource, Control, MAX_RUNTIMES, RuntimeKind, SlotHeader, SlotState, VERSION_BYTES,
 };
-use crate::record::{COUNT_BITS, InstanceId, Kind, Record, SiteId};
-use crate::shm;
+use crate::record::{COUNT_BITS, ContextPayload, InstanceId, Kind, Record, SITE_BITS, SiteId};
+use crate::shm::{self, Ring};
 
 /// How far ahead of the records lines are asked for, in bytes. The consumer has read them since
 /// they were written last, and to have them back takes as long as several records do; an atomic
@@ -17,14 +17,11 @@ use crate::shm;
 /// of its records: that takes less than to find out which is the first.
 const AHEAD: usize = 4 * 64;
 
-/// Probes of the shared site index before a context is stored a second time.
-const SITE_PROBES: usize = 16;
-
 /// One thread's ring, writing side. Not `Sync`: pushing needs `&mut`.
 #[derive(Debug)]
 pub struct Producer<'a> {
-    /// The part of the ring that holds the position of the next record, or ends before it.
-    part: &'a [[AtomicU64; 2]],
+    /// At hand is the part that holds the position of the next record, or ends before it.
+    ring: Ring,
     control: &'a AtomicU32,
     slot: &'a SlotHeader,
     /// The position of the next record; the slot's head is its published copy.
@@ -40,13 +37,15 @@ pub struct Producer<'a> {
     gap: bool,
     clock: ClockSource,
     index: u32,
-    pid: i32,
+    /// Contexts pushed so far.
+    contexts: u32,
     arena: &'a Arena,
 }
 
 impl<'a> Producer<'a> {
-    /// Takes a free slot for thread `tid` of process `pid`; `None`, and counted, where there is
-    /// none. The slot is closed when the value is dropped.
+    /// Takes a free slot for thread `tid` of process `pid` and maps its ring; `None`, and counted,
+    /// where there is no slot or the ring cannot be mapped. The slot is closed when the value is
+    /// dropped.
     pub fn claim(arena: &'a Arena, pid: i32, tid: i32) -> Option<Producer<'a>> {
         let header = arena.header();
         let (free, claiming) = (SlotState::Free as u32, SlotState::Claiming as u32);
@@ -63,14 +62,19 @@ impl<'a> Producer<'a> {
             return None;
         };
         let slot = arena.slots().get(index)?;
+        let index = index as u32;
+        let Ok(ring) = arena.map_ring(index) else {
+            slot.state.store(free, Release);
+            header.refused_slots.fetch_add(1, Relaxed);
+            return None;
+        };
         slot.pid.store(pid, Relaxed);
         slot.tid.store(tid, Relaxed);
         slot.state.store(SlotState::Claimed as u32, Release);
-        let index = index as u32;
         header.high_water.fetch_max(index + 1, Release);
         let head = slot.head.load(Relaxed);
         Some(Producer {
-            part: &[],
+            ring,
             control: &header.control,
             slot,
             head,
@@ -80,7 +84,7 @@ impl<'a> Producer<'a> {
             gap: false,
             clock: arena.clock(),
             index,
-            pid,
+            contexts: 0,
             arena,
         })
     }
@@ -142,14 +146,11 @@ impl<'a> Producer<'a> {
 
     #[inline]
     fn write(&mut self, record: Record) {
-        // The mask keeps the index inside; `get` spares the panic that indexing would carry.
-        let at = self.head as usize & self.part.len().wrapping_sub(1);
-        if let Some(place) = self.part.get(at) {
-            shm::prefetch_to_write(place, AHEAD);
-            let [head, payload] = place;
-            head.store(record.head, Relaxed);
-            payload.store(record.payload, Relaxed);
-        }
+        let place = self.ring.place(self.head);
+        shm::prefetch_to_write(place, AHEAD);
+        let [head, payload] = place;
+        head.store(record.head, Relaxed);
+        payload.store(record.payload, Relaxed);
         self.head += 1;
     }
 
@@ -230,8 +231,8 @@ impl<'a> Producer<'a> {
                 place.store(first, Relaxed);
             }
         }
-        let words = self.arena.part(self.index, known(number));
-        self.part = words.as_chunks().0;
+        let known = known(number);
+        self.ring.open(known);
         self.limit = (number + 1) * part;
     }
 
@@ -251,84 +252,46 @@ impl<'a> Producer<'a> {
         InstanceId::new(self.index, count)
     }
 
-    /// Stores a calling context, or finds it if any thread of this process has stored it
-    /// before. `body` is the function that the runtime shall run there, or 0. `frames` are return
-    /// addresses, leaf first; those beyond [`MAX_FRAMES`] are cut.
-    /// [`SiteId::NONE`], and counted, where the area is full.
-    pub fn site(&self, (code, body): (u64, u64), frames: &[u64], complete: bool) -> SiteId {
-        let complete = complete && frames.len() <= MAX_FRAMES;
-        let frames = frames.get(..MAX_FRAMES).unwrap_or(frames);
-        let flags = if complete { SITE_COMPLETE } else { 0 };
-        let first = SITE_MARK << 48 | flags << 32 | frames.len() as u64;
-        let head = [first, self.pid as u32 as u64, code, body];
-
-        let index = self.arena.site_index();
-        let mut hash = 0u64;
-        for word in head.iter().chain(frames) {
-            hash = (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        }
-        let start = (hash >> 40) as usize;
-        let mut stored = SiteId::NONE;
-        for probe in 0..SITE_PROBES {
-            let Some(entry) = index.get((start + probe) & (SITE_INDEX - 1)) else {
-                break;
-            };
-            let mut known = entry.load(Acquire);
-            if known == 0 {
-                if stored == SiteId::NONE {
-                    stored = self.store_site(&head, frames);
-                }
-                match entry.compare_exchange(0, stored.0, AcqRel, Acquire) {
-                    Ok(_) => return stored,
-                    Err(other) => known = other,
-                }
-            }
-            if self.is_site(SiteId(known), &head, frames) {
-                return SiteId(known);
-            }
-        }
-        if stored == SiteId::NONE {
-            self.store_site(&head, frames)
-        } else {
-            stored
-        }
-    }
-
-    fn is_site(&self, site: SiteId, head: &[u64; SITE_HEAD], frames: &[u64]) -> bool {
-        let at = site.0 as usize;
-        let end = at.saturating_add(SITE_HEAD + frames.len());
-        self.arena.sites().get(at..end).is_some_and(|words| {
-            words
-                .iter()
-                .zip(head.iter().chain(frames))
-                .all(|(w, value)| w.load(Relaxed) == *value)
-        })
-    }
-
-    fn store_site(&self, head: &[u64; SITE_HEAD], frames: &[u64]) -> SiteId {
-        let header = self.arena.header();
-        let sites = self.arena.sites();
-        let needed = SITE_HEAD + frames.len();
-        // The load keeps the counter from running away once the area is full.
-        let full = header.site_next.load(Relaxed) + needed as u64 > sites.len() as u64;
-        let at = if full {
-            u64::MAX
-        } else {
-            header.site_next.fetch_add(needed as u64, Relaxed)
-        };
-        let place = usize::try_from(at)
-            .ok()
-            .and_then(|at| sites.get(at..at.checked_add(needed)?))
-            .and_then(<[AtomicU64]>::split_first);
-        let (Some((first, rest)), [mark, tail_of_head @ ..]) = (place, head) else {
-            header.refused_sites.fetch_add(1, Relaxed);
+    /// Pushes a calling context: what is said of it, and the `words` of the stack from its stack
+    /// pointer up, in that order. [`SiteId::NONE`] where there is no room for all of it, or the
+    /// thread has no names left; the next records go on as without.
+    #[cold]
+    #[inline(never)]
+    pub fn context(&mut self, head: &Head, words: &[Word]) -> SiteId {
+        let records = 1 + pairs(words.len()) as u64;
+        let is_recording = self.control.load(Relaxed) == Control::Recording as u32;
+        let has_name = self.contexts + 1 < 1 << SITE_BITS && words.len() <= MAX_WORDS;
+        if self.gap || !is_recording || !has_name || self.room() < records {
             return SiteId::NONE;
-        };
-        for (word, value) in rest.iter().zip(tail_of_head.iter().chain(frames)) {
-            word.store(*value, Relaxed);
         }
-        first.store(*mark, Release);
-        SiteId(at as u32)
+        self.contexts += 1;
+        let payload = ContextPayload {
+            site: SiteId(self.contexts),
+            words: words.len() as u16,
+            in_task: head.in_task,
+        };
+        self.put(Record::new(Kind::Context, self.last(), payload.pack()));
+        for [head, payload] in head.pairs() {
+            self.put(Record { head, payload });
+        }
+        for pair in words.chunks(2) {
+            let word = |at: usize| pair.get(at).map_or(0, |word| word.packed());
+            self.put(Record {
+                head: word(0),
+                payload: word(1),
+            });
+        }
+        // All of it is seen, or nothing.
+        self.slot.head.store(self.head, Release);
+        payload.site
+    }
+
+    /// Writes to the next place, for which there is room, and goes on to the next part if need be.
+    fn put(&mut self, record: Record) {
+        if self.head == self.limit {
+            self.open_part();
+        }
+        self.write(record);
     }
 }
 

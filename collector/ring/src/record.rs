@@ -122,6 +122,10 @@ kinds! {
     OverheadBegin = 21,
     /// It ends; no payload.
     OverheadEnd = 22,
+    /// A calling context, which the records of this ring from here on name; payload:
+    /// [`ContextPayload`]. What follows it lies in places of records that are none
+    /// (see [`crate::context`]).
+    Context = 23,
 }
 
 /// Identifies an instance of a region within a recording: the slot of the thread that forked it
@@ -328,16 +332,45 @@ impl TaskPayload {
 /// holds its creator's frames without any of the runtime's in between.
 pub const TASK_UNDEFERRED: u16 = 1;
 
-/// [`SiteId`]'s width in bits: the site area holds at most so many words.
+/// [`SiteId`]'s width in bits.
 pub const SITE_BITS: u32 = 24;
 
-/// Names a calling context in the arena's site area: an offset in 8-byte words; 0 means "none".
+/// Names a calling context among those of one thread, counted from 1; 0 means "none".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SiteId(pub u32);
 
 impl SiteId {
-    /// No site: the area was full, or the stack could not be read.
+    /// No context: there was no room for it, or the stack could not be read.
     pub const NONE: SiteId = SiteId(0);
+}
+
+/// Payload: a calling context's name, and how much of the stack follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContextPayload {
+    /// Its name.
+    pub site: SiteId,
+    /// Words of the stack that follow.
+    pub words: u16,
+    /// The thread is in an explicit task: whoever runs it is not part of the context.
+    pub in_task: bool,
+}
+
+impl ContextPayload {
+    /// Packs into 64 bits.
+    #[inline]
+    pub const fn pack(self) -> u64 {
+        self.site.0 as u64 | (self.words as u64) << 32 | (self.in_task as u64) << 48
+    }
+
+    /// Unpacks from 64 bits.
+    #[inline]
+    pub const fn unpack(payload: u64) -> Self {
+        ContextPayload {
+            site: SiteId(payload as u32),
+            words: (payload >> 32) as u16,
+            in_task: payload >> 48 & 1 != 0,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -377,6 +410,12 @@ mod tests {
             site: SiteId((1 << SITE_BITS) - 1),
         };
         assert_eq!(OriginPayload::unpack(o.pack(), 4095), o);
+        let c = ContextPayload {
+            site: SiteId((1 << SITE_BITS) - 1),
+            words: u16::MAX,
+            in_task: true,
+        };
+        assert_eq!(ContextPayload::unpack(c.pack()), c);
     }
 
     #[test]

@@ -3,17 +3,16 @@
 //! value and a write by the other process is no data race, so the rest of the crate is safe code.
 #![allow(unsafe_code)]
 
-use std::ffi::CString;
+use std::ffi::{CStr, c_long};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::path::Path;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::AtomicU64;
 
 use crate::layout::{Header, SlotHeader};
 
-/// A shared mapping of a whole file, unmapped on drop.
+/// A shared mapping of a piece of a file, unmapped on drop.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     base: NonNull<u8>,
@@ -27,11 +26,8 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps the first `bytes` bytes of `file`, readable and writable, shared: at least a header.
-    pub(crate) fn new(file: &File, bytes: usize) -> io::Result<Mapping> {
-        if bytes < size_of::<Header>() {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+    /// Maps `bytes` bytes of `file` from `at` on, which begins a page, readable and writable, shared.
+    pub(crate) fn new(file: &impl AsRawFd, at: u64, bytes: usize) -> io::Result<Mapping> {
         // SAFETY: a fresh mapping at an address of the kernel's choice touches no other memory.
         let base = unsafe {
             libc::mmap(
@@ -40,7 +36,7 @@ impl Mapping {
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_SHARED | libc::MAP_NORESERVE,
                 file.as_raw_fd(),
-                0,
+                at as libc::off_t,
             )
         };
         if base == libc::MAP_FAILED {
@@ -52,44 +48,6 @@ impl Mapping {
         unsafe { libc::madvise(base.as_ptr().cast(), bytes, libc::MADV_DONTDUMP) };
         Ok(Mapping { base, bytes })
     }
-
-    /// The header, at the start.
-    pub(crate) fn header(&self) -> &Header {
-        // SAFETY: `new` made the mapping at least as large as a header, and it is page aligned.
-        // `Header` is `Shared`.
-        unsafe { self.base.cast::<Header>().as_ref() }
-    }
-
-    /// `count` slot headers from byte `at`.
-    pub(crate) fn slots(&self, at: usize, count: usize) -> &[SlotHeader] {
-        self.many(at, count)
-    }
-
-    /// `count` 64-bit words from byte `at`.
-    pub(crate) fn words(&self, at: usize, count: usize) -> &[AtomicU64] {
-        self.many(at, count)
-    }
-
-    /// `count` 32-bit words from byte `at`.
-    pub(crate) fn half_words(&self, at: usize, count: usize) -> &[AtomicU32] {
-        self.many(at, count)
-    }
-
-    /// None at all for a range outside the mapping, or one that is not aligned: the program's
-    /// end of the arena has no panics.
-    fn many<T: Shared>(&self, at: usize, count: usize) -> &[T] {
-        let end = count
-            .checked_mul(size_of::<T>())
-            .and_then(|size| at.checked_add(size));
-        if !at.is_multiple_of(align_of::<T>()) || end.is_none_or(|end| end > self.bytes) {
-            return &[];
-        }
-        // SAFETY: the range lies in the mapping, which lives as long as `self` and is page
-        // aligned, so `at` decides alignment; both were checked. `Shared` types are atomics
-        // only: every content is valid, and concurrent writes, even another process's, are no
-        // races.
-        unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(at).cast(), count) }
-    }
 }
 
 impl Drop for Mapping {
@@ -99,24 +57,113 @@ impl Drop for Mapping {
     }
 }
 
+/// The mapped headers of an arena.
+#[derive(Debug)]
+pub(crate) struct Headers(Mapping);
+
+impl Headers {
+    /// Maps the first `bytes` bytes of `file`: at least a header.
+    pub(crate) fn new(file: &impl AsRawFd, bytes: usize) -> io::Result<Headers> {
+        if bytes < size_of::<Header>() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(Headers(Mapping::new(file, 0, bytes)?))
+    }
+
+    /// The arena's header, at the start.
+    pub(crate) fn arena(&self) -> &Header {
+        // SAFETY: `new` made the mapping at least as large as a header, and it is page aligned.
+        // `Header` is `Shared`.
+        unsafe { self.0.base.cast::<Header>().as_ref() }
+    }
+
+    /// `count` slot headers from byte `at`. None at all for a range outside the mapping, or one that
+    /// is not aligned: the program's end of the arena has no panics.
+    pub(crate) fn slots(&self, at: usize, count: usize) -> &[SlotHeader] {
+        let end = count
+            .checked_mul(size_of::<SlotHeader>())
+            .and_then(|size| at.checked_add(size));
+        let is_aligned = at.is_multiple_of(align_of::<SlotHeader>());
+        if !is_aligned || end.is_none_or(|end| end > self.0.bytes) {
+            return &[];
+        }
+        // SAFETY: the range lies in the mapping, which lives as long as `self` and is page
+        // aligned, so `at` decides alignment; both were checked. `SlotHeader` is `Shared`: every
+        // content is valid, and concurrent writes, even another process's, are no races.
+        unsafe { std::slice::from_raw_parts(self.0.base.as_ptr().add(at).cast(), count) }
+    }
+}
+
+/// A record in a ring: its two words.
+pub(crate) type Place = [AtomicU64; 2];
+
+/// The mapped ring of one slot, and one of its parts, in which records are at hand.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    mapping: Mapping,
+    /// The part's first record, within the mapping.
+    part: NonNull<Place>,
+    /// Records of a part less one: a part has a power of two of them.
+    mask: usize,
+    /// Records of the ring less one.
+    last: usize,
+}
+
+// SAFETY: `part` points into the mapping, which is this value's own.
+unsafe impl Send for Ring {}
+
+impl Ring {
+    /// Maps `records` records from byte `at` of `file`, in parts of `part` records; both are powers
+    /// of two, and a ring has at least one part.
+    pub(crate) fn new(file: &impl AsRawFd, at: u64, records: u32, part: u32) -> io::Result<Ring> {
+        if !records.is_power_of_two() || !part.is_power_of_two() || part > records {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mapping = Mapping::new(file, at, records as usize * size_of::<Place>())?;
+        Ok(Ring {
+            part: mapping.base.cast(),
+            mask: part as usize - 1,
+            last: records as usize - 1,
+            mapping,
+        })
+    }
+
+    /// Makes part `number` the one at hand. A number that is too large is taken to the number of
+    /// parts.
+    #[inline]
+    pub(crate) fn open(&mut self, number: u8) {
+        let first = (usize::from(number) * (self.mask + 1)) & self.last;
+        // SAFETY: the mapping has `last + 1` records, a multiple of a part's; `first` begins a part.
+        self.part = unsafe { self.mapping.base.cast::<Place>().add(first) };
+    }
+
+    /// The record at position `at` of the part at hand, positions counted on from part to part.
+    #[inline(always)]
+    pub(crate) fn place(&self, at: u64) -> &Place {
+        // SAFETY: the part at hand lies in the mapping and has `mask + 1` records. Atomics: every
+        // content is valid, and concurrent writes are no races.
+        unsafe { self.part.add(at as usize & self.mask).as_ref() }
+    }
+}
+
 /// Types made of atomics alone, without padding that matters.
 ///
 /// # Safety
 /// Every field is an atomic integer, or an array or struct of such.
-pub(crate) unsafe trait Shared {}
+unsafe trait Shared {}
 // SAFETY: all fields are atomics.
 unsafe impl Shared for Header {}
 // SAFETY: all fields are atomics.
 unsafe impl Shared for SlotHeader {}
-// SAFETY: is an atomic.
-unsafe impl Shared for AtomicU64 {}
-// SAFETY: is an atomic.
-unsafe impl Shared for AtomicU32 {}
+const _: () = {
+    const fn is_shared<T: Shared>() {}
+    is_shared::<Header>();
+    is_shared::<SlotHeader>();
+};
 
 /// An anonymous memory file of `bytes` zero bytes, whose size nobody can change any more: a
 /// program that shrank it would kill its reader by SIGBUS.
-pub(crate) fn memory_file(name: &str, bytes: u64) -> io::Result<File> {
-    let name = CString::new(name)?;
+pub(crate) fn memory_file(name: &CStr, bytes: u64) -> io::Result<File> {
     // SAFETY: a valid C string; the descriptor returned is ours.
     let fd =
         unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
@@ -134,9 +181,53 @@ pub(crate) fn memory_file(name: &str, bytes: u64) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens an existing file for reading and writing.
-pub(crate) fn open(path: &Path) -> io::Result<File> {
-    File::options().read(true).write(true).open(path)
+/// A file that is open in the program under test, for a moment.
+pub(crate) struct Opened(RawFd);
+
+/// Opens an existing file for reading and writing. By system calls: the C library's function is one
+/// in which a thread of the program can be cancelled.
+pub(crate) fn open(path: &CStr) -> io::Result<Opened> {
+    let flags = c_long::from(libc::O_RDWR | libc::O_CLOEXEC);
+    // SAFETY: a C string and integers.
+    let fd = unsafe {
+        libc::syscall(
+            libc::SYS_openat,
+            c_long::from(libc::AT_FDCWD),
+            path.as_ptr(),
+            flags,
+        )
+    };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(Opened(fd as RawFd))
+}
+
+impl Opened {
+    /// The file's length.
+    pub(crate) fn bytes(&self) -> io::Result<u64> {
+        // SAFETY: stat is plain data, valid when zeroed; fstat fills it.
+        unsafe {
+            let mut stat: libc::stat = std::mem::zeroed();
+            if libc::fstat(self.0, &raw mut stat) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(stat.st_size as u64)
+        }
+    }
+}
+
+impl AsRawFd for Opened {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        // SAFETY: our own descriptor, which nothing refers to any more.
+        unsafe { libc::syscall(libc::SYS_close, c_long::from(self.0)) };
+    }
 }
 
 /// The time stamp counter; 0 where the machine has none.
@@ -151,7 +242,7 @@ pub(crate) fn tsc() -> u64 {
 
 /// Asks for the cache line so many bytes beyond `place`, to write it soon. It need not be there.
 #[inline(always)]
-pub(crate) fn prefetch_to_write(place: &[AtomicU64; 2], bytes: usize) {
+pub(crate) fn prefetch_to_write(place: &Place, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a hint, without effect on memory, and without a fault at any address. The one that
     // manuals give it is that of a LOCK prefix.

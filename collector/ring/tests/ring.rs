@@ -3,13 +3,14 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
+use std::ffi::CString;
 use std::io::Write;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use omp_ring::consumer::{ArenaOptions, Consumer};
-use omp_ring::layout::{Control, MAX_FRAMES, RuntimeKind};
+use omp_ring::consumer::{ArenaOptions, Consumer, Item, Unreadable};
+use omp_ring::context::{Context, Head, MAX_BYTES, MAX_WORDS, Registers, Word};
+use omp_ring::layout::{Control, RuntimeKind};
 use omp_ring::producer::Producer;
 use omp_ring::record::{InstanceId, Kind, Record, SiteId};
 use omp_ring::{Arena, ArenaError, ClockSource};
@@ -18,20 +19,32 @@ fn options() -> ArenaOptions {
     ArenaOptions {
         slots: 4,
         ring_records: 64,
-        site_words: 4096,
         clock: ClockSource::best(),
     }
 }
 
+fn attach(path: &str) -> Result<Arena, ArenaError> {
+    Arena::attach(&CString::new(path).unwrap())
+}
+
 fn pair(options: &ArenaOptions) -> (Consumer, Arena) {
     let consumer = Consumer::create(options).unwrap();
-    let arena = Arena::attach(Path::new(&consumer.path())).unwrap();
+    let arena = attach(&consumer.path()).unwrap();
     (consumer, arena)
 }
 
-fn drained(consumer: &Consumer, index: u32) -> Vec<(Kind, u64)> {
+/// Drains up to `limit` records, of which none is a context.
+fn records(consumer: &mut Consumer, limit: usize, mut each: impl FnMut(Record)) -> usize {
+    let drained = consumer.drain(0, limit, |item| match item {
+        Item::Record(record) => each(record),
+        Item::Context(..) => panic!("{item:?}"),
+    });
+    drained.unwrap()
+}
+
+fn drained(consumer: &mut Consumer) -> Vec<(Kind, u64)> {
     let mut all = Vec::new();
-    consumer.drain(index, usize::MAX, |r| {
+    records(consumer, usize::MAX, |r| {
         all.push((r.kind().unwrap(), r.payload))
     });
     all
@@ -40,7 +53,7 @@ fn drained(consumer: &Consumer, index: u32) -> Vec<(Kind, u64)> {
 #[test]
 fn two_threads_pass_every_record_in_order() {
     const RECORDS: u64 = 1_000_000;
-    let (consumer, arena) = pair(&ArenaOptions {
+    let (mut consumer, arena) = pair(&ArenaOptions {
         ring_records: 1024,
         ..options()
     });
@@ -54,7 +67,7 @@ fn two_threads_pass_every_record_in_order() {
         let (mut next, mut lost, mut time) = (0, 0, 0);
         loop {
             let done = consumer.slots().any(|slot| slot.closed);
-            let count = consumer.drain(0, 100, |record: Record| {
+            let count = records(&mut consumer, 100, |record| {
                 assert!(record.time() >= time, "time runs backwards");
                 time = record.time();
                 match record.kind() {
@@ -80,19 +93,19 @@ fn two_threads_pass_every_record_in_order() {
 
 #[test]
 fn a_full_ring_says_how_much_it_lost_once_there_is_room() {
-    let (consumer, arena) = pair(&options());
+    let (mut consumer, arena) = pair(&options());
     let mut producer = Producer::claim(&arena, 1, 2).unwrap();
     for payload in 0..70 {
         producer.push(Kind::SyncWaitEnd, payload);
     }
     assert_eq!(consumer.slots().next().unwrap().dropped, 6);
     // Fewer than a quarter is free: the gap stays open.
-    assert_eq!(consumer.drain(0, 10, |_| ()), 10);
+    assert_eq!(records(&mut consumer, 10, |_| ()), 10);
     producer.push_at(producer.now(), Some((Kind::Code, 1)), Kind::SyncWaitEnd, 70);
     assert_eq!(consumer.slots().next().unwrap().pending, 54);
-    assert_eq!(consumer.drain(0, 10, |_| ()), 10);
+    assert_eq!(records(&mut consumer, 10, |_| ()), 10);
     producer.push(Kind::SyncWaitEnd, 71);
-    let rest = drained(&consumer, 0);
+    let rest = drained(&mut consumer);
     assert_eq!(
         rest[43..],
         [
@@ -105,19 +118,20 @@ fn a_full_ring_says_how_much_it_lost_once_there_is_room() {
 
 #[test]
 fn a_thread_whose_records_are_read_goes_round_a_little_of_its_ring() {
-    let (consumer, arena) = pair(&ArenaOptions {
+    let (mut consumer, arena) = pair(&ArenaOptions {
         ring_records: 1 << 16,
         ..options()
     });
+    let path = consumer.path();
     let touched = || {
         use std::os::unix::fs::MetadataExt;
-        std::fs::metadata(consumer.path()).unwrap().blocks() * 512
+        std::fs::metadata(&path).unwrap().blocks() * 512
     };
     let mut producer = Producer::claim(&arena, 1, 2).unwrap();
     let before = touched();
     let mut next = 0;
-    let check = |next: &mut u64| {
-        consumer.drain(0, usize::MAX, |record| {
+    let mut check = |next: &mut u64| {
+        records(&mut consumer, usize::MAX, |record| {
             assert_eq!(record.payload, *next);
             *next += 1;
         });
@@ -142,7 +156,7 @@ fn a_thread_whose_records_are_read_goes_round_a_little_of_its_ring() {
 
 #[test]
 fn a_prefix_and_its_record_lie_in_one_part() {
-    let (consumer, arena) = pair(&options());
+    let (mut consumer, arena) = pair(&options());
     let mut producer = Producer::claim(&arena, 1, 2).unwrap();
     producer.push(Kind::ThreadBegin, 1);
     for code in [7, 8] {
@@ -154,7 +168,7 @@ fn a_prefix_and_its_record_lie_in_one_part() {
         );
     }
     assert_eq!(
-        drained(&consumer, 0),
+        drained(&mut consumer),
         [
             (Kind::ThreadBegin, 1),
             (Kind::Code, 0),
@@ -168,7 +182,7 @@ fn a_prefix_and_its_record_lie_in_one_part() {
 
 #[test]
 fn a_pause_leaves_a_gap_of_zero() {
-    let (consumer, arena) = pair(&options());
+    let (mut consumer, arena) = pair(&options());
     let mut producer = Producer::claim(&arena, 1, 2).unwrap();
     producer.push(Kind::ThreadBegin, 1);
     consumer.set_control(Control::Paused);
@@ -176,7 +190,7 @@ fn a_pause_leaves_a_gap_of_zero() {
     consumer.set_control(Control::Recording);
     producer.push(Kind::ThreadBegin, 3);
     assert_eq!(
-        drained(&consumer, 0),
+        drained(&mut consumer),
         [
             (Kind::ThreadBegin, 1),
             (Kind::Lost, 0),
@@ -188,7 +202,7 @@ fn a_pause_leaves_a_gap_of_zero() {
 
 #[test]
 fn a_recycled_slot_is_a_new_generation_and_numbers_on() {
-    let (consumer, arena) = pair(&options());
+    let (mut consumer, arena) = pair(&options());
     let mut first = Producer::claim(&arena, 1, 2).unwrap();
     let region = first.instance();
     assert_eq!(region, InstanceId::new(0, 1));
@@ -201,7 +215,7 @@ fn a_recycled_slot_is_a_new_generation_and_numbers_on() {
         .collect();
     assert_eq!(closed, [(0, 2, true, 1), (1, 3, true, 0)]);
     assert!(!consumer.recycle(0), "a record waits");
-    assert_eq!(drained(&consumer, 0), [(Kind::ThreadEnd, 0)]);
+    assert_eq!(drained(&mut consumer), [(Kind::ThreadEnd, 0)]);
     assert!(consumer.recycle(0));
     assert_eq!(consumer.slots().count(), 1);
 
@@ -217,7 +231,7 @@ fn a_recycled_slot_is_a_new_generation_and_numbers_on() {
 
 #[test]
 fn a_thread_too_many_is_counted() {
-    let (consumer, arena) = pair(&options());
+    let (mut consumer, arena) = pair(&options());
     let held: Vec<_> = (0..4)
         .map(|tid| Producer::claim(&arena, 1, tid).unwrap())
         .collect();
@@ -227,49 +241,132 @@ fn a_thread_too_many_is_counted() {
     assert_eq!(consumer.refused_slots(), 1);
 }
 
-#[test]
-fn equal_contexts_of_a_process_are_stored_once() {
-    let (consumer, arena) = pair(&options());
-    let a = Producer::claim(&arena, 1, 2).unwrap();
-    let b = Producer::claim(&arena, 1, 3).unwrap();
-    let other_process = Producer::claim(&arena, 7, 7).unwrap();
-    let site = a.site((10, 0), &[10, 20, 30], true);
-    assert_eq!(b.site((10, 0), &[10, 20, 30], true), site);
-    assert_ne!(b.site((10, 0), &[10, 20], true), site);
-    assert_ne!(b.site((10, 0), &[10, 20, 30], false), site);
-    assert_ne!(other_process.site((10, 0), &[10, 20, 30], true), site);
-    let told = a.site((10, 77), &[10, 20, 30], true);
-    assert_ne!(told, site);
-    assert_eq!(consumer.site(told).unwrap().body, 77);
-    let read = consumer.site(site).unwrap();
-    assert_eq!((read.pid, read.code, read.complete), (1, 10, true));
-    assert_eq!(read.body, 0);
-    assert_eq!(read.frames, [10, 20, 30]);
+/// A stack of so many words, each with its own value.
+fn stack(words: usize) -> (Head, Vec<Word>) {
+    let head = Head {
+        code: 0x1000,
+        body: 0x2000,
+        registers: Registers {
+            ip: 0x3000,
+            sp: 0x7fff_0000,
+            bp: 0x7fff_0040,
+        },
+        end: 0x7fff_0000 + MAX_BYTES,
+        in_task: true,
+    };
+    let word = |at: u64| Word::new(at * 8, at + 1);
+    (head, (0..words as u64).map(word).collect())
+}
+
+fn contexts(consumer: &mut Consumer) -> Vec<(SiteId, Context)> {
+    let mut found = Vec::new();
+    let drained = consumer.drain(0, usize::MAX, |item| {
+        if let Item::Context(site, context) = item {
+            found.push((site, *context));
+        }
+    });
+    drained.unwrap();
+    found
 }
 
 #[test]
-fn a_context_too_deep_is_cut_and_says_so() {
-    let (consumer, arena) = pair(&options());
-    let producer = Producer::claim(&arena, 1, 2).unwrap();
-    let deep: Vec<u64> = (1..3000).collect();
-    let read = consumer.site(producer.site((1, 0), &deep, true)).unwrap();
-    assert_eq!((read.frames.len(), read.complete), (MAX_FRAMES, false));
-    // The second one does not fit the 4096 words any more.
-    assert_eq!(producer.site((2, 0), &deep, true), SiteId::NONE);
-    assert_eq!(consumer.refused_sites(), 1);
-}
-
-#[test]
-fn no_word_of_the_site_area_makes_the_consumer_panic() {
-    let (consumer, arena) = pair(&options());
-    let producer = Producer::claim(&arena, 1, 2).unwrap();
-    let hostile = [0x517e_0001_ffff_ffff, 0x517e_0001_0000_0800, u64::MAX];
-    producer.site((1, 0), &hostile, true);
-    for word in 0..5000 {
-        let _ = consumer.site(SiteId(word));
+fn a_context_comes_whole_also_over_the_ends_of_parts() {
+    let (mut consumer, arena) = pair(&options());
+    let mut producer = Producer::claim(&arena, 1, 2).unwrap();
+    for number in 1..40 {
+        let (head, words) = stack(1 + number as usize % 30);
+        producer.push(Kind::ThreadBegin, 1);
+        assert_eq!(producer.context(&head, &words), SiteId(number));
+        let found = contexts(&mut consumer);
+        let [(site, context)] = found.as_slice() else {
+            panic!("{found:?}")
+        };
+        assert_eq!((*site, context.head), (SiteId(number), head));
+        let sent: Vec<u64> = context.words.iter().map(|(_, value)| *value).collect();
+        assert_eq!(sent, (1..=words.len() as u64).collect::<Vec<_>>());
+        let sp = head.registers.sp;
+        assert_eq!(context.read(sp), Some(1));
+        assert_eq!(context.read(head.end - 8), Some(0));
+        assert_eq!(context.read(head.end), None);
     }
-    assert_eq!(consumer.site(SiteId(u32::MAX)), None);
-    assert_eq!(consumer.site(SiteId::NONE), None);
+}
+
+#[test]
+fn a_context_without_room_leaves_the_ring_as_it_was() {
+    let (mut consumer, arena) = pair(&options());
+    let mut producer = Producer::claim(&arena, 1, 2).unwrap();
+    let (head, words) = stack(100);
+    for payload in 0..20 {
+        producer.push(Kind::SyncWaitEnd, payload);
+    }
+    // 54 places of the 44 that are left.
+    assert_eq!(producer.context(&head, &words), SiteId::NONE);
+    producer.push(Kind::SyncWaitEnd, 20);
+    let all = drained(&mut consumer);
+    assert!(all.iter().map(|(_, payload)| *payload).eq(0..=20));
+    assert_eq!(producer.context(&head, &words), SiteId(1));
+    let (_, too_many) = stack(MAX_WORDS + 1);
+    assert_eq!(producer.context(&head, &too_many), SiteId::NONE);
+    assert_eq!(contexts(&mut consumer).len(), 1);
+}
+
+#[test]
+fn a_ring_that_makes_no_sense_is_given_up() {
+    let cases: [(&str, fn(&std::fs::File, u64)); 3] = [
+        ("an unknown kind", |file, ring| {
+            write_at(file, ring + 16, 0xff);
+        }),
+        ("a context that goes on beyond the end", |file, ring| {
+            write_at(file, ring + 16, Kind::Context as u64);
+            write_at(file, ring + 24, 1 | 100 << 32);
+        }),
+        ("a head beyond the ring", |file, ring| {
+            // The first of the four slots; its head lies 128 bytes into it.
+            let slots = ring - 4 * 384;
+            let slots = slots / 4096 * 4096;
+            write_at(file, slots + 128, 1 << 40);
+        }),
+    ];
+    for (what, spoil) in cases {
+        let (mut consumer, arena) = pair(&options());
+        let mut producer = Producer::claim(&arena, 1, 2).unwrap();
+        for payload in 0..5 {
+            producer.push(Kind::SyncWaitEnd, payload);
+        }
+        let file = std::fs::File::options()
+            .write(true)
+            .open(consumer.path())
+            .unwrap();
+        let rings = 4 * 4096;
+        spoil(&file, file.metadata().unwrap().len() - rings);
+        let mut seen = 0;
+        let drained = consumer.drain(0, usize::MAX, |_| seen += 1);
+        assert_eq!(drained, Err(Unreadable), "{what}");
+        assert!(seen <= 1, "{what}");
+        let again = consumer.drain(0, usize::MAX, |item| panic!("{what}: {item:?}"));
+        assert_eq!(again, Ok(0), "{what}");
+        drop(producer);
+        assert!(!consumer.recycle(0), "{what}");
+    }
+}
+
+fn write_at(file: &std::fs::File, at: u64, word: u64) {
+    use std::os::unix::fs::FileExt;
+    file.write_all_at(&word.to_le_bytes(), at).unwrap();
+}
+
+#[test]
+fn an_arena_is_made_to_fit_a_limit() {
+    let options = ArenaOptions::default();
+    let whole = Consumer::create(&options).unwrap();
+    let bytes = std::fs::metadata(whole.path()).unwrap().len();
+    assert_eq!(options.within(bytes).unwrap().slots, 4096);
+    assert_eq!(options.within(bytes - 1).unwrap().slots, 4095);
+    let few = options.within(5 << 20).unwrap();
+    assert_eq!(few.slots, 4);
+    let small = Consumer::create(&few).unwrap();
+    assert!(std::fs::metadata(small.path()).unwrap().len() <= 5 << 20);
+    assert!(options.within(1 << 20).is_none());
 }
 
 #[test]
@@ -282,7 +379,7 @@ fn no_content_of_the_arena_makes_the_consumer_panic() {
         state
     };
     for round in 0..20 {
-        let consumer = Consumer::create(&options()).unwrap();
+        let mut consumer = Consumer::create(&options()).unwrap();
         let length = std::fs::metadata(consumer.path()).unwrap().len() as usize;
         let garbage: Vec<u8> = match round {
             0 => vec![0xff; length],
@@ -307,15 +404,9 @@ fn no_content_of_the_arena_makes_the_consumer_panic() {
         }
         for index in 0..6 {
             let mut seen = 0;
-            assert!(consumer.drain(index, 1000, |_| seen += 1) <= 64);
-            assert!(seen <= 64);
+            let drained = consumer.drain(index, 1000, |_| seen += 1);
+            assert!(seen <= 64 && drained.is_ok_and(|count| count <= 64) || drained.is_err());
             consumer.recycle(index);
-        }
-        for word in 0..4200 {
-            let frames = consumer
-                .site(SiteId(word))
-                .map_or(0, |site| site.frames.len());
-            assert!(frames <= MAX_FRAMES);
         }
         assert!(consumer.runtimes().count() <= 32);
     }
@@ -323,7 +414,7 @@ fn no_content_of_the_arena_makes_the_consumer_panic() {
 
 #[test]
 fn a_runtime_introduces_itself() {
-    let (consumer, arena) = pair(&options());
+    let (mut consumer, arena) = pair(&options());
     arena.register_runtime(
         RuntimeKind::Ompt,
         5,
@@ -347,15 +438,12 @@ fn a_runtime_introduces_itself() {
 
 #[test]
 fn what_is_no_arena_is_refused() {
-    assert!(matches!(
-        Arena::attach(Path::new("/nonexistent")),
-        Err(ArenaError::Io(_))
-    ));
+    assert!(matches!(attach("/nonexistent"), Err(ArenaError::Io(_))));
     let file = std::env::temp_dir().join(format!("no-arena-{}", std::process::id()));
     std::fs::write(&file, vec![7u8; 1 << 16]).unwrap();
-    let result = Arena::attach(&file);
+    let result = attach(file.to_str().unwrap());
     std::fs::write(&file, b"short").unwrap();
-    let short = Arena::attach(&file);
+    let short = attach(file.to_str().unwrap());
     std::fs::remove_file(&file).unwrap();
     assert!(matches!(result, Err(ArenaError::Foreign)));
     assert!(matches!(short, Err(ArenaError::Foreign)));
@@ -374,7 +462,7 @@ fn child_that_records_until_killed() {
     let Ok(path) = std::env::var("RING_TEST_ARENA") else {
         return;
     };
-    let arena = Arena::attach(Path::new(&path)).unwrap();
+    let arena = attach(&path).unwrap();
     let mut producer = Producer::claim(&arena, std::process::id() as i32, 1).unwrap();
     for payload in 0.. {
         producer.push(Kind::ThreadBegin, payload);
@@ -386,7 +474,7 @@ fn child_that_records_until_killed() {
 
 #[test]
 fn what_a_killed_process_recorded_is_whole() {
-    let consumer = Consumer::create(&options()).unwrap();
+    let mut consumer = Consumer::create(&options()).unwrap();
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "child_that_records_until_killed"])
         .env("RING_TEST_ARENA", consumer.path())
@@ -407,11 +495,11 @@ fn what_a_killed_process_recorded_is_whole() {
             start.elapsed() < Duration::from_secs(60),
             "the child records nothing"
         );
-        consumer.drain(0, usize::MAX, |record| check(record, &mut next));
+        records(&mut consumer, usize::MAX, |record| check(record, &mut next));
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    consumer.drain(0, usize::MAX, |record| check(record, &mut next));
+    records(&mut consumer, usize::MAX, |record| check(record, &mut next));
     let left = consumer.slots().next().unwrap();
     assert_eq!(
         (left.pid, left.closed, left.pending),

@@ -1,10 +1,11 @@
 //! Calling contexts, cached.
 //!
-//! Unwinding at each fork would cost microseconds. A context is unwound once; what is kept is
-//! each return address together with its place on the stack. The next time that the same call
-//! site is reached at the same depth of the stack, the places are compared: if all hold the same
-//! addresses, it is the same context, and its [`SiteId`] is known. That costs about a nanosecond
-//! a frame.
+//! To send the stack at each fork would cost microseconds. A context is sent once, as the words of the
+//! stack that an unwinder can need; what is kept is each word that points into code, return
+//! addresses among them, together with its place. The next time that the same call site is reached
+//! at the same depth of the stack, the places are compared: if all hold the same words, it is the same
+//! context, and its name is known. That costs about a nanosecond a word. Words that point into code
+//! and are no return addresses can make two of one context, and never one of two.
 //!
 //! The depth must be known exactly. In a recursion the places of the outer instances are all
 //! still in order, and would pass for a context that is one call too short. The runtime gives
@@ -14,22 +15,12 @@
 //!
 //! All tables have a fixed size and live in the thread's own mapping.
 
-use std::ops::Range;
-
-use omp_ring::layout::MAX_FRAMES;
+use omp_ring::context::{Head, MAX_BYTES, MAX_WORDS, Word};
 use omp_ring::producer::Producer;
 use omp_ring::record::SiteId;
 
-use crate::process;
-use crate::stack::{self, Frame};
-
-/// Entries that share a hash; contexts that differ only further out share one.
-const WAYS: usize = 4;
-const BUCKETS: usize = 1024;
-/// Frames of all cached contexts together: 1 MiB, touched as it fills.
-const POOL: usize = 1 << 16;
-/// Frames between the program and the unwinder: this library's and the runtime's.
-const INNER: usize = 64;
+use crate::code::Code;
+use crate::stack::{self, Copied, Frame, OwnStack, Part};
 
 /// The call into the runtime that creates a context. It is handed on by reference: to copy it, the
 /// compiler reads by wider pieces what has just been written by narrower ones, and the processor
@@ -44,6 +35,160 @@ pub(crate) struct Call {
     pub(crate) body: u64,
     /// The encountering task is an explicit one: whoever runs it is not part of its context.
     pub(crate) in_task: bool,
+    /// The stack from here on belongs to whoever runs that task; 0: not known.
+    pub(crate) task_end: u64,
+}
+
+/// The contexts of one thread. Valid when zeroed.
+#[repr(C)]
+pub(crate) struct Contexts {
+    own_stack: OwnStack,
+    cache: Cache,
+    code: Code,
+    found: Found,
+    copied: Copied,
+}
+
+impl Contexts {
+    /// To be called once, by the thread that they are of.
+    pub(crate) fn begin(&mut self, is_initial: bool) {
+        self.own_stack = OwnStack::of_thread(is_initial);
+    }
+
+    /// The name of the context of `call`, which the thread is making now. [`SiteId::NONE`] where the
+    /// ring has no room for a new one.
+    #[inline]
+    pub(crate) fn site(&mut self, call: &Call, producer: &mut Producer<'_>) -> SiteId {
+        let here = 0u8;
+        let here = (&raw const here) as u64;
+        let key = key_of(call);
+        let is_same = |frames: &[Frame]| stack::is_same(frames, &self.own_stack);
+        let site = self
+            .cache
+            .find(key, call.frame, is_same)
+            .or_else(|| self.cache.find(key, here, is_same));
+        match site {
+            Some(site) => site,
+            None => self.miss(call, here, producer),
+        }
+    }
+
+    /// Sends the part of the stack that tells the context, and remembers what tells it again.
+    #[cold]
+    #[inline(never)]
+    fn miss(&mut self, call: &Call, here: u64, producer: &mut Producer<'_>) -> SiteId {
+        // Unwinding begins in this function.
+        let registers = stack::registers();
+        if !self.code.refresh() {
+            return SiteId::NONE;
+        }
+        let ends = (registers.sp, call.task_end);
+        let part = Part::of(&mut self.own_stack, &mut self.copied, ends, MAX_BYTES);
+        let end = self.found.fill(&part, &self.code);
+        let frames = of_program(self.found.frames(), call);
+        let leaf = frames.first().map_or(0, |frame| frame.slot);
+        let depth = match call.frame {
+            frame if (here..leaf).contains(&frame) => frame,
+            _ => here,
+        };
+        let key = key_of(call);
+        // What lies on another stack than the thread's own was not compared in place.
+        if matches!(part, Part::Other(..))
+            && let Some(site) = self.cache.find(key, depth, |known| is_equal(known, frames))
+        {
+            return site;
+        }
+        let head = Head {
+            code: call.code,
+            body: call.body,
+            registers,
+            end,
+            in_task: call.in_task,
+        };
+        let site = producer.context(&head, self.found.words());
+        if site != SiteId::NONE {
+            self.cache.remember((key, depth), site, frames);
+        }
+        site
+    }
+}
+
+/// What was found in a part of the stack. Valid when zeroed.
+#[repr(C)]
+struct Found {
+    word_count: usize,
+    frame_count: usize,
+    /// All that an unwinder can need.
+    words: [Word; MAX_WORDS],
+    /// Of those, what points into code.
+    frames: [Frame; MAX_WORDS],
+}
+
+impl Found {
+    /// Looks at all words of a part, or as many as there is room for; returns where it ended.
+    fn fill(&mut self, part: &Part<'_>, code: &Code) -> u64 {
+        let range = part.range();
+        let mut end = range.end;
+        (self.word_count, self.frame_count) = (0, 0);
+        part.each(|at, word| {
+            let is_code = code.holds(word);
+            // Else it may be a frame pointer that was saved.
+            if !is_code && !range.contains(&word) {
+                return true;
+            }
+            let Some(place) = self.words.get_mut(self.word_count) else {
+                end = at;
+                return false;
+            };
+            *place = Word::new(at - range.start, word);
+            self.word_count += 1;
+            if is_code && let Some(place) = self.frames.get_mut(self.frame_count) {
+                *place = Frame { slot: at, ip: word };
+                self.frame_count += 1;
+            }
+            true
+        });
+        end
+    }
+
+    fn words(&self) -> &[Word] {
+        self.words.get(..self.word_count).unwrap_or_default()
+    }
+
+    fn frames(&self) -> &[Frame] {
+        self.frames.get(..self.frame_count).unwrap_or_default()
+    }
+}
+
+/// Those from the call into the runtime on, which the program has made; all where that cannot be
+/// told. What lies before it is the runtime's own, and this library's.
+fn of_program<'a>(frames: &'a [Frame], call: &Call) -> &'a [Frame] {
+    // The runtime may keep copies of the address.
+    let exact = |frame: &Frame| frame.ip == call.code && frame.slot == call.frame.wrapping_add(8);
+    let first = frames
+        .iter()
+        .position(exact)
+        .or_else(|| frames.iter().position(|frame| frame.ip == call.code));
+    frames.get(first.unwrap_or(0)..).unwrap_or_default()
+}
+
+/// Entries that share a hash; contexts that differ only further out share one.
+const WAYS: usize = 4;
+const BUCKETS: usize = 1024;
+/// Frames of all cached contexts together: 1 MiB, touched as it fills.
+const POOL: usize = 1 << 16;
+
+/// Contexts that were sent, by what tells them again. Valid when zeroed.
+#[repr(C)]
+struct Cache {
+    /// The pool's contents in use; entries of earlier ones are void.
+    generation: u32,
+    /// Frames of the pool in use.
+    used: u32,
+    /// Which way of a full bucket goes next.
+    victim: u32,
+    buckets: [[Entry; WAYS]; BUCKETS],
+    pool: [Frame; POOL],
 }
 
 /// A cached context. Zeroed memory is an empty entry: no generation is 0.
@@ -58,54 +203,16 @@ struct Entry {
     generation: u32,
 }
 
-/// The cache of one thread. Valid when zeroed.
-#[repr(C)]
-pub(crate) struct Contexts {
-    /// The pool's contents in use; entries of earlier ones are void.
-    generation: u32,
-    /// Frames of the pool in use.
-    used: u32,
-    /// Which way of a full bucket goes next.
-    victim: u32,
-    /// The thread's [`stack::own_stack`].
-    own_stack: Range<u64>,
-    buckets: [[Entry; WAYS]; BUCKETS],
-    pool: [Frame; POOL],
-    scratch: [Frame; MAX_FRAMES + INNER],
-    addresses: [u64; MAX_FRAMES],
-}
-
-impl Contexts {
-    /// To be called once, by the thread that they are of.
-    pub(crate) fn begin(&mut self, is_initial: bool) {
-        self.own_stack = stack::own_stack(is_initial);
-    }
-
-    /// The site of `call`, which the calling thread is making now. [`SiteId::NONE`] where the
-    /// stack cannot be read or the site area is full.
+impl Cache {
+    /// The context with this key and depth of which `is_same` says so, given its frames.
     #[inline]
-    pub(crate) fn site(&mut self, call: &Call, producer: &Producer<'_>) -> SiteId {
-        let here = 0u8;
-        let here = (&raw const here) as u64;
-        let key = key_of(call);
-        match self
-            .cached(key, call.frame)
-            .or_else(|| self.cached(key, here))
-        {
-            Some(site) => site,
-            None => self.unwind(call, here, producer),
-        }
-    }
-
-    #[inline]
-    fn cached(&self, key: u64, depth: u64) -> Option<SiteId> {
+    fn find(&self, key: u64, depth: u64, is_same: impl Fn(&[Frame]) -> bool) -> Option<SiteId> {
         let bucket = self.buckets.get(bucket_of(key, depth))?;
         for entry in bucket {
             let alike = entry.key == key && entry.depth == depth;
             if alike && entry.generation == self.generation {
                 let start = entry.start as usize;
-                let frames = self.pool.get(start..start + entry.count as usize)?;
-                if stack::is_same(frames, &self.own_stack) {
+                if is_same(self.pool.get(start..start + entry.count as usize)?) {
                     return Some(SiteId(entry.site));
                 }
             }
@@ -113,67 +220,21 @@ impl Contexts {
         None
     }
 
-    #[cold]
-    #[inline(never)]
-    fn unwind(&mut self, call: &Call, here: u64, producer: &Producer<'_>) -> SiteId {
-        let walk = stack::walk(&mut self.scratch);
-        let found = self.scratch.get(..walk.frames).unwrap_or_default();
-        // Where the call site is not on the stack, or the runtime gave none, what comes after
-        // this library's frames and the runtime's is the program all the same.
-        let inner = found
-            .iter()
-            .position(|frame| frame.ip == call.code)
-            .or_else(|| found.iter().position(|frame| !process::is_inner(frame.ip)));
-        let Some(inner) = inner else {
-            return SiteId::NONE;
-        };
-        let frames = found.get(inner..).unwrap_or_default();
-        let (frames, cut) = if call.in_task {
-            up_to_runtime(frames)
-        } else {
-            (frames, false)
-        };
-        let kept = frames.get(..MAX_FRAMES).unwrap_or(frames);
-        let complete = kept.len() == frames.len() && (cut || walk.complete);
-        self.addresses
-            .iter_mut()
-            .zip(kept)
-            .for_each(|(to, frame)| *to = frame.ip);
-        let addresses = self.addresses.get(..kept.len()).unwrap_or_default();
-        let site = producer.site((call.code, call.body), addresses, complete);
-        let leaf = kept.first().map_or(0, |frame| frame.slot);
-        if site != SiteId::NONE && stack::can_be_cached(kept) {
-            let depth = if (here..leaf).contains(&call.frame) {
-                call.frame
-            } else {
-                here
-            };
-            let range = inner..inner + kept.len();
-            self.remember((key_of(call), depth), site, range);
-        }
-        site
-    }
-
-    /// Caches the frames in `range` of the scratch buffer.
-    fn remember(&mut self, key: (u64, u64), site: SiteId, range: Range<usize>) {
-        let count = range.len().next_multiple_of(stack::GROUP);
+    fn remember(&mut self, (key, depth): (u64, u64), site: SiteId, frames: &[Frame]) {
+        let count = frames.len().next_multiple_of(stack::GROUP);
         if self.generation == 0 || self.used as usize + count > POOL {
             // Wrapping past 0 would take four thousand million refills.
             self.generation = self.generation.wrapping_add(1).max(1);
             self.used = 0;
         }
         let start = self.used as usize;
-        let (Some(to), Some(from)) = (
-            self.pool.get_mut(start..start + count),
-            self.scratch.get(range),
-        ) else {
+        let Some(to) = self.pool.get_mut(start..start + count) else {
             return;
         };
-        to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
-        to.iter_mut().skip(from.len()).for_each(Frame::fill);
+        to.iter_mut().zip(frames).for_each(|(to, from)| *to = *from);
+        to.iter_mut().skip(frames.len()).for_each(Frame::fill);
         self.used += count as u32;
 
-        let (key, depth) = key;
         let Some(bucket) = self.buckets.get_mut(bucket_of(key, depth)) else {
             return;
         };
@@ -186,12 +247,11 @@ impl Contexts {
             self.victim as usize % WAYS
         });
         if let Some(entry) = bucket.get_mut(way) {
-            let (start, count) = (start as u32, count as u32);
             *entry = Entry {
                 key,
                 depth,
-                start,
-                count,
+                start: start as u32,
+                count: count as u32,
                 site: site.0,
                 generation,
             };
@@ -199,26 +259,13 @@ impl Contexts {
     }
 }
 
-/// Cuts `frames` after the first return address into the runtime that lies outside the program's
-/// innermost frames; whether there is one. A task that the runtime runs in place (`if(0)`) has
-/// none between itself and its creator.
-fn up_to_runtime(frames: &[Frame]) -> (&[Frame], bool) {
-    let program = frames
-        .iter()
-        .position(|frame| !process::is_runtime(frame.ip));
-    let entry = program.and_then(|program| {
-        let outer = frames.get(program..)?;
-        Some(
-            program
-                + outer
-                    .iter()
-                    .position(|frame| process::is_runtime(frame.ip))?,
-        )
-    });
-    match entry {
-        Some(at) => (frames.get(..=at).unwrap_or(frames), true),
-        None => (frames, false),
-    }
+/// Whether the frames that are kept of a context are these.
+fn is_equal(known: &[Frame], frames: &[Frame]) -> bool {
+    known.len() == frames.len().next_multiple_of(stack::GROUP)
+        && known
+            .iter()
+            .zip(frames)
+            .all(|(known, frame)| known == frame)
 }
 
 /// Tells calls apart by their place and by what they give the runtime to run: where a call was made

@@ -3,8 +3,8 @@
 //! It turns what an OpenMP runtime tells a tool (OMPT) into the records of [`omp_ring`]. Each
 //! thread has a ring of its own in shared memory; an event costs a clock read and two stores.
 //! At the points where a context is created, a parallel region or an explicit task, it also
-//! says from where, by the identifier of a calling context that is unwound once and afterwards
-//! only verified.
+//! says from where, by the name of a calling context, which it sends once and afterwards only
+//! recognises: as the words of its stack from which `collect` unwinds it.
 //!
 //! Rules of the house, because this code runs inside somebody else's program:
 //!
@@ -20,10 +20,11 @@
 //! | `gomp` | front-end: the interposer of GCC's libgomp |
 //! | `thread` | what front-ends call: constructs in, records out |
 //! | `context` | calling contexts, cached |
-//! | `stack` | reading the thread's own stack |
+//! | `stack`, `code` | reading the thread's own stack; what of it points into code |
 //! | `process` | the arena, the runtimes, fork |
 //! | `tls`, `memory` | the thread pointer and the thread's memory |
 
+mod code;
 mod context;
 #[cfg(target_arch = "x86_64")]
 mod gomp;

@@ -6,12 +6,13 @@
 //! lines decides whether a region of two threads takes 100 ns more.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, OsStr};
+use std::ffi::{CStr, c_long};
 use std::ops::Range;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicI32, AtomicU32,
+    Ordering::{Relaxed, SeqCst},
+};
 
 use omp_ring::Arena;
 use omp_ring::layout::{RuntimeKind, VERSION_BYTES};
@@ -20,13 +21,14 @@ use omp_ring::layout::{RuntimeKind, VERSION_BYTES};
 const MAX_RUNTIMES: usize = 4;
 
 static ARENA: OnceLock<Option<Arena>> = OnceLock::new();
-/// The addresses of this library.
-static OWN_IMAGE: OnceLock<Range<u64>> = OnceLock::new();
 static RUNTIMES: [OnceLock<Runtime>; MAX_RUNTIMES] = [const { OnceLock::new() }; MAX_RUNTIMES];
-/// This process; another one in a child after fork.
+/// This process, by its own number; another one in a child after fork.
 static PID: AtomicI32 = AtomicI32::new(0);
-/// The process for which the runtimes were entered into the arena.
+/// The process for which the runtimes were entered into the arena, likewise.
 static REGISTERED: AtomicI32 = AtomicI32::new(0);
+/// Calls of the loader that are under way, and forks that wait for them.
+static LOADER_CALLS: AtomicU32 = AtomicU32::new(0);
+static FORKS: AtomicU32 = AtomicU32::new(0);
 
 /// A runtime that is listened to.
 pub(crate) struct Runtime {
@@ -57,7 +59,8 @@ impl Runtime {
         }
     }
 
-    fn enter(&self, arena: &Arena, pid: i32) {
+    fn enter(&self, arena: &Arena) {
+        let (pid, _) = numbers();
         let end = self
             .version
             .iter()
@@ -74,10 +77,15 @@ pub(crate) fn arena() -> Option<&'static Arena> {
         .get_or_init(|| {
             let arena = attach()?;
             PID.store(current_pid(), Relaxed);
-            OWN_IMAGE.get_or_init(|| image_of(image_of as *const () as u64));
-            // SAFETY: registers a function that lives as long as the library, which the runtime
+            // SAFETY: registers functions that live as long as the library, which the runtime
             // never unloads while it has callbacks into it.
-            unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
+            unsafe {
+                libc::pthread_atfork(
+                    Some(before_fork),
+                    Some(after_fork),
+                    Some(after_fork_in_child),
+                )
+            };
             Some(arena)
         })
         .as_ref()
@@ -91,21 +99,21 @@ fn attach() -> Option<Arena> {
         let path = libc::getenv(omp_ring::ARENA_VARIABLE_C.as_ptr());
         (!path.is_null()).then(|| CStr::from_ptr(path))
     }?;
-    Arena::attach(Path::new(OsStr::from_bytes(path.to_bytes()))).ok()
+    Arena::attach(path).ok()
 }
 
-/// The arena if it was attached before, and the process; for callbacks.
-pub(crate) fn attached() -> Option<(&'static Arena, i32)> {
-    Some((ARENA.get()?.as_ref()?, PID.load(Relaxed)))
+/// The arena if it was attached before; for callbacks.
+pub(crate) fn attached() -> Option<&'static Arena> {
+    ARENA.get()?.as_ref()
 }
 
 /// Enters `runtime` into the arena's table, and keeps it for children of this process.
 pub(crate) fn introduce(runtime: Runtime) {
-    let Some((arena, pid)) = attached() else {
+    let Some(arena) = attached() else {
         return;
     };
-    runtime.enter(arena, pid);
-    REGISTERED.store(pid, Relaxed);
+    runtime.enter(arena);
+    REGISTERED.store(PID.load(Relaxed), Relaxed);
     let mut runtime = runtime;
     for place in &RUNTIMES {
         match place.set(runtime) {
@@ -118,23 +126,16 @@ pub(crate) fn introduce(runtime: Runtime) {
 /// Enters the runtimes into the arena's table if this process has not done so, because it is
 /// the child of a fork.
 pub(crate) fn introduce_again() {
-    let Some((arena, pid)) = attached() else {
+    let Some(arena) = attached() else {
         return;
     };
+    let pid = PID.load(Relaxed);
     if REGISTERED.swap(pid, Relaxed) != pid {
         RUNTIMES
             .iter()
             .filter_map(OnceLock::get)
-            .for_each(|runtime| runtime.enter(arena, pid));
+            .for_each(|runtime| runtime.enter(arena));
     }
-}
-
-/// Whether `address` lies in a runtime's image.
-pub(crate) fn is_runtime(address: u64) -> bool {
-    RUNTIMES
-        .iter()
-        .filter_map(OnceLock::get)
-        .any(|runtime| runtime.image.contains(&address))
 }
 
 /// Whether `address` lies in the image of a runtime that called our OMPT tool.
@@ -145,15 +146,32 @@ pub(crate) fn has_tool(address: u64) -> bool {
         .any(|runtime| runtime.kind == RuntimeKind::Ompt && runtime.image.contains(&address))
 }
 
-/// Whether `address` lies in a runtime's image or in this library.
-pub(crate) fn is_inner(address: u64) -> bool {
-    OWN_IMAGE
-        .get()
-        .is_some_and(|image| image.contains(&address))
-        || is_runtime(address)
+/// Calls `ask`, which asks the loader for what is loaded; `false`, and nothing done, while the process
+/// forks: a child that is made while one of its threads holds the loader's lock never gets it back.
+pub(crate) fn with_loader(ask: impl FnOnce()) -> bool {
+    LOADER_CALLS.fetch_add(1, SeqCst);
+    let may = FORKS.load(SeqCst) == 0;
+    if may {
+        ask();
+    }
+    LOADER_CALLS.fetch_sub(1, SeqCst);
+    may
+}
+
+extern "C" fn before_fork() {
+    FORKS.fetch_add(1, SeqCst);
+    while LOADER_CALLS.load(SeqCst) != 0 {
+        // SAFETY: takes nothing and cannot fail.
+        unsafe { libc::sched_yield() };
+    }
+}
+
+extern "C" fn after_fork() {
+    FORKS.fetch_sub(1, SeqCst);
 }
 
 extern "C" fn after_fork_in_child() {
+    FORKS.store(0, SeqCst);
     PID.store(current_pid(), Relaxed);
     crate::tls::forget();
 }
@@ -163,10 +181,35 @@ fn current_pid() -> i32 {
     unsafe { libc::getpid() }
 }
 
-/// The thread's number in the kernel.
-pub(crate) fn current_tid() -> i32 {
-    // SAFETY: takes nothing and cannot fail.
-    unsafe { libc::syscall(libc::SYS_gettid) as i32 }
+/// The numbers of the process and the calling thread in the `/proc` through which the arena was found:
+/// those that `collect` knows them by, though a container may have others.
+pub(crate) fn numbers() -> (i32, i32) {
+    let mut text = [0u8; 64];
+    // SAFETY: writes no more than the buffer's length into it.
+    let length = unsafe {
+        libc::syscall(
+            libc::SYS_readlinkat,
+            c_long::from(libc::AT_FDCWD),
+            c"/proc/thread-self".as_ptr(),
+            text.as_mut_ptr(),
+            text.len(),
+        )
+    };
+    usize::try_from(length)
+        .ok()
+        .and_then(|length| parse_numbers(text.get(..length)?))
+        // SAFETY: takes nothing and cannot fail.
+        .unwrap_or_else(|| {
+            (current_pid(), unsafe { libc::syscall(libc::SYS_gettid) }
+                as i32)
+        })
+}
+
+/// `PID/task/TID`.
+fn parse_numbers(text: &[u8]) -> Option<(i32, i32)> {
+    let (pid, rest) = std::str::from_utf8(text).ok()?.split_once('/')?;
+    let tid = rest.strip_prefix("task/")?;
+    Some((pid.parse().ok()?, tid.parse().ok()?))
 }
 
 /// The addresses of the shared library that holds `address`.
@@ -207,4 +250,29 @@ unsafe extern "C" fn visit_image(
         search.1 = start..end;
     }
     1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_has_the_numbers_that_proc_gives_it() {
+        let own = std::fs::read_link("/proc/thread-self").expect("the kernel has it");
+        let own = own.to_str().expect("digits");
+        assert_eq!(Some(numbers()), parse_numbers(own.as_bytes()));
+        assert_eq!(parse_numbers(b"12/task/34"), Some((12, 34)));
+        assert_eq!(parse_numbers(b"self"), None);
+    }
+
+    #[test]
+    fn the_loader_is_not_asked_while_the_process_forks() {
+        let mut asked = 0;
+        assert!(with_loader(|| asked += 1));
+        before_fork();
+        assert!(!with_loader(|| asked += 1));
+        after_fork();
+        assert!(with_loader(|| asked += 1));
+        assert_eq!(asked, 2);
+    }
 }

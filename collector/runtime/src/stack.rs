@@ -1,22 +1,24 @@
-//! Reading the calling thread's own stack: by plain loads where addresses are known, by the
-//! unwinder of the C++ ABI where they are not.
+//! Reading the calling thread's own stack, within bounds that are known to be mapped.
 //!
-//! libgcc's unwinder is used because the process has it anyway, it handles every frame that
-//! `.eh_frame` can describe, realigned ones included, and since glibc 2.35 finds objects without
-//! a lock. It costs 50 to 100 ns a frame, once for a context.
+//! No unwind information is used: where it is wrong, as in some hand-written assembly, an unwinder
+//! that believes it reads anywhere, and the program dies. What is found here are the words that an
+//! unwinder elsewhere can need.
 #![allow(unsafe_code)]
 
-use std::ffi::{c_int, c_void};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A return address and where on the stack it lies.
+use omp_ring::context::Registers;
+
+const PAGE: u64 = 4096;
+
+/// A return address, or another word that points into code, and where on the stack it lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub(crate) struct Frame {
-    /// The place of the return address; 0 where it is not known.
+    /// The place of the word.
     pub(crate) slot: u64,
-    /// The return address.
+    /// The word.
     pub(crate) ip: u64,
 }
 
@@ -28,169 +30,251 @@ impl Frame {
     }
 }
 
-/// What an unwind found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Walk {
-    /// Frames stored, from the start of the buffer.
-    pub(crate) frames: usize,
-    /// The walk ended at the thread's first frame.
-    pub(crate) complete: bool,
-}
-
-#[link(name = "gcc_s")]
-unsafe extern "C" {
-    fn _Unwind_Backtrace(
-        trace: extern "C" fn(*mut c_void, *mut c_void) -> c_int,
-        data: *mut c_void,
-    ) -> c_int;
-    fn _Unwind_GetIP(context: *mut c_void) -> usize;
-    fn _Unwind_GetCFA(context: *mut c_void) -> usize;
-}
-
-/// `_URC_NO_REASON`: go on.
-const GO_ON: c_int = 0;
-/// `_URC_END_OF_STACK`: stop here.
-const STOP: c_int = 5;
-
-struct Trace<'a> {
-    buffer: &'a mut [Frame],
-    walk: Walk,
-}
-
-/// Unwinds the calling thread into `buffer`, leaf first, starting with this library's own
-/// frames. Stops when the buffer is full.
-#[inline(never)]
-pub(crate) fn walk(buffer: &mut [Frame]) -> Walk {
-    let mut trace = Trace {
-        buffer,
-        walk: Walk {
-            frames: 0,
-            complete: false,
-        },
-    };
-    // SAFETY: `visit` has the type that the ABI asks for, and `trace` outlives the call.
-    unsafe { _Unwind_Backtrace(visit, (&raw mut trace).cast()) };
-    trace.walk
-}
-
-extern "C" fn visit(context: *mut c_void, trace: *mut c_void) -> c_int {
-    // SAFETY: `walk` passed its own local, and the unwinder its own context.
-    let (trace, ip, cfa) = unsafe {
-        (
-            &mut *trace.cast::<Trace<'_>>(),
-            _Unwind_GetIP(context) as u64,
-            // The CFA of the frame below, which is this frame's stack pointer at the call.
-            _Unwind_GetCFA(context) as u64,
-        )
-    };
-    if ip == 0 {
-        trace.walk.complete = true;
-        return STOP;
-    }
-    let Some(place) = trace.buffer.get_mut(trace.walk.frames) else {
-        return STOP;
-    };
-    *place = Frame {
-        slot: slot_below(cfa, ip),
-        ip,
-    };
-    trace.walk.frames += 1;
-    GO_ON
-}
-
-/// The place of return address `ip` under the CFA `cfa` of the frame that will return to it.
-#[cfg(target_arch = "x86_64")]
-fn slot_below(cfa: u64, ip: u64) -> u64 {
-    let slot = cfa.wrapping_sub(8);
-    // A return address is what `call` pushed: just below the CFA, in the psABI and in every
-    // frame but a signal's.
-    let holds = cfa.is_multiple_of(8)
-        // SAFETY: the unwinder has just read the frame that ends at its CFA.
-        && unsafe { (slot as *const u64).read_volatile() } == ip;
-    if holds { slot } else { 0 }
-}
-
-/// Elsewhere a return address may live in a register, and the unwinder does not tell where.
-#[cfg(not(target_arch = "x86_64"))]
-fn slot_below(_cfa: u64, _ip: u64) -> u64 {
-    0
-}
-
-/// Whether [`is_same`] may look `frames` up later: each place known, in the part of this
-/// thread's stack that is in use, and farther out than the one before.
-pub(crate) fn can_be_cached(frames: &[Frame]) -> bool {
-    let here = 0u8;
-    let mut last = (&raw const here) as u64;
-    let top = stack_top(last);
-    frames.iter().all(|frame| {
-        let farther = frame.slot > last && frame.slot < top;
-        last = frame.slot;
-        farther
-    })
-}
-
 /// How many frames [`is_same`] compares at a time.
 pub(crate) const GROUP: usize = 4;
 
-/// Whether the return addresses are where they were. `frames` passed [`can_be_cached`] on this
-/// thread, and are [filled](Frame::fill) up to a multiple of [`GROUP`]; `own` is its
-/// [`own_stack`].
+/// Whether the words are where they were. `frames` lie on the stack that `own` is of, and are
+/// [filled](Frame::fill) up to a multiple of [`GROUP`].
 ///
 /// How many frames there are is not foreseen by a processor that has just waited in a loop, as it
 /// has where a region is forked: one branch a frame and a wrong guess at the last one would cost
 /// as much as all the rest.
 #[inline]
-pub(crate) fn is_same(frames: &[Frame], own: &Range<u64>) -> bool {
+pub(crate) fn is_same(frames: &[Frame], own: &OwnStack) -> bool {
     let here = 0u8;
     let here = (&raw const here) as u64;
-    if frames.first().is_none_or(|frame| frame.slot <= here) {
+    if frames.first().is_none_or(|frame| frame.slot <= here) || !own.known.contains(&here) {
         return false;
     }
-    // SAFETY: the places lie in this thread's stack, between its live end and the upper end, which
-    // does not move; or in the frames themselves.
+    // SAFETY: the places lie on this thread's stack between its live end and its upper end, all of
+    // which can be read; or in the frames themselves.
     let differs = |frame: &Frame| unsafe { (frame.slot as *const u64).read_volatile() ^ frame.ip };
     let (groups, rest) = frames.as_chunks::<GROUP>();
-    if own.contains(&here) {
-        return rest.is_empty()
-            && groups.iter().all(|[a, b, c, d]| {
-                // All of the stack beyond `here` can be read.
-                differs(a) | differs(b) | differs(c) | differs(d) == 0
-            });
-    }
-    // The thread may be on a stack of the program's own making (a coroutine's) that is smaller
-    // now: the search is leaf first and ends at the first difference. As long as all places hold
-    // the same return addresses, the same functions have called each other at the same depths,
-    // and the next place is where the last of them was called from, in a live frame.
-    frames.iter().all(|frame| differs(frame) == 0)
+    rest.is_empty()
+        && groups
+            .iter()
+            .all(|[a, b, c, d]| differs(a) | differs(b) | differs(c) | differs(d) == 0)
 }
 
-/// Addresses that certainly lie on the stack that the calling thread was started with: what is in
-/// use there is mapped as a whole up to the range's end. Empty where none are known.
-pub(crate) fn own_stack(is_initial: bool) -> Range<u64> {
-    /// The kernel maps nothing else that near below the initial thread's stack (`mmap_base`).
-    const GAP: u64 = 128 << 20;
-    /// `PTHREAD_STACK_MIN` less the control block: no stack that a thread is given is smaller.
-    const LEAST: u64 = 12 << 10;
-    // The initial thread's control block is not on its stack, and anything may lie below it.
-    let (top, size) = match is_initial {
-        true => (INITIAL_TOP.load(Relaxed), GAP),
-        false => (thread_register(), LEAST),
+/// What is known of the stack that a thread was started with. Valid when zeroed: nothing.
+#[derive(Clone, Debug)]
+#[repr(C)]
+pub(crate) struct OwnStack {
+    /// All of it from `start` up to the stack's upper end can be read, at any time: what is in use
+    /// there is mapped, and neither end moves.
+    known: Range<u64>,
+}
+
+impl OwnStack {
+    /// The calling thread's.
+    pub(crate) fn of_thread(is_initial: bool) -> OwnStack {
+        /// The kernel maps nothing else that near below the initial thread's stack (`mmap_base`),
+        /// and extends it when it is written to.
+        const GAP: u64 = 128 << 20;
+        /// `PTHREAD_STACK_MIN` less the control block: no stack that a thread is given is smaller.
+        const LEAST: u64 = 12 << 10;
+        // The C library puts the thread's control block, to which the thread register points, at the
+        // upper end of a thread's stack. That of the initial thread is elsewhere, and anything may
+        // lie below it: its stack has the loader's mark instead.
+        let (top, size) = match is_initial {
+            true => (INITIAL_TOP.load(Relaxed), GAP),
+            false => (thread_register(), LEAST),
+        };
+        OwnStack {
+            known: top.saturating_sub(size)..top,
+        }
+    }
+
+    /// The upper end of the stack if `here` lies on it. Stacks of the program's own making
+    /// (coroutines) are others: of them nobody says where they end.
+    fn end_above(&mut self, here: u64) -> Option<u64> {
+        /// Deeper stacks are taken for others: each page is a system call, once.
+        const DEEPEST: u64 = 64 << 20;
+        if here >= self.known.end || self.known.end - here > DEEPEST.max(self.known_bytes()) {
+            return None;
+        }
+        // Below a stack lies a guard page, which cannot be read.
+        let mut page = self.known.start / PAGE * PAGE;
+        while page > here {
+            page -= PAGE;
+            if !is_readable(page) {
+                return None;
+            }
+        }
+        self.known.start = self.known.start.min(page);
+        Some(self.known.end)
+    }
+
+    fn known_bytes(&self) -> u64 {
+        self.known.end - self.known.start
+    }
+}
+
+/// Whether the 8 bytes at `address` can be read: asked of the kernel, by a call that every sandbox
+/// permits. It copies the set of signals from there before it finds that it is to do nothing of what
+/// it knows (`rt_sigprocmask`, kernel/signal.c).
+fn is_readable(address: u64) -> bool {
+    const NOTHING: libc::c_long = !0;
+    const SET_BYTES: libc::c_long = 8;
+    // SAFETY: the kernel reads from the address or refuses; it writes nowhere.
+    let result = unsafe {
+        let saved = *libc::__errno_location();
+        let nowhere = std::ptr::null::<u64>();
+        let number = libc::SYS_rt_sigprocmask;
+        libc::syscall(number, NOTHING, address, nowhere, SET_BYTES);
+        std::mem::replace(&mut *libc::__errno_location(), saved)
     };
-    top.saturating_sub(size)..top
+    result != libc::EFAULT
 }
 
-/// An upper bound of the stack that holds `here`; 0 where none is known.
-///
-/// The C library puts the thread's control block, to which the thread register points, at the
-/// upper end of a thread's stack. The initial thread's stack has the loader's mark instead, and
-/// lies above its control block.
-fn stack_top(here: u64) -> u64 {
-    let block = thread_register();
-    if block > here {
-        block
-    } else {
-        INITIAL_TOP.load(Relaxed)
+/// Bytes that are looked at of a stack whose end is not known.
+const OTHER_BYTES: usize = 64 << 10;
+
+/// A copy of a part of such a stack. Valid when zeroed.
+pub(crate) type Copied = [u64; OTHER_BYTES / 8];
+
+/// A part of the calling thread's stack.
+pub(crate) enum Part<'a> {
+    /// Of its own one: it can be read in place.
+    Own(Range<u64>),
+    /// Of another, copied: the address of the first word, and the words.
+    Other(u64, &'a [u64]),
+}
+
+impl<'a> Part<'a> {
+    /// From `sp` up to `end`, if it is not 0, or to the stack's end; no more than `most` bytes.
+    pub(crate) fn of(
+        own: &mut OwnStack,
+        copied: &'a mut Copied,
+        (sp, end): (u64, u64),
+        most: u64,
+    ) -> Part<'a> {
+        let end = match end {
+            end if end > sp => end,
+            _ => u64::MAX,
+        };
+        let within = |stack_end: u64| stack_end.min(end).min(sp.saturating_add(most));
+        match own.end_above(sp) {
+            Some(stack_end) => Part::Own(sp..within(stack_end) / 8 * 8),
+            None => {
+                let bytes = (within(u64::MAX) - sp).min(OTHER_BYTES as u64);
+                let words = copied.get_mut(..bytes as usize / 8).unwrap_or_default();
+                Part::Other(sp, copy_of(sp, words))
+            }
+        }
     }
+
+    /// Its addresses.
+    pub(crate) fn range(&self) -> Range<u64> {
+        match self {
+            Part::Own(range) => range.clone(),
+            Part::Other(start, words) => *start..*start + 8 * words.len() as u64,
+        }
+    }
+
+    /// Calls `f` with each word and its address, from the stack pointer up, until it says false.
+    #[inline]
+    pub(crate) fn each(&self, mut f: impl FnMut(u64, u64) -> bool) {
+        match self {
+            Part::Own(range) => {
+                let mut at = range.start;
+                // SAFETY: `OwnStack` knows that all of it can be read.
+                while at < range.end && f(at, unsafe { (at as *const u64).read_volatile() }) {
+                    at += 8;
+                }
+            }
+            Part::Other(start, words) => {
+                let mut at = *start;
+                for word in *words {
+                    if !f(at, *word) {
+                        return;
+                    }
+                    at += 8;
+                }
+            }
+        }
+    }
+}
+
+/// Copies what can be read from `address` on into `words`, as many as there are in one piece.
+///
+/// By the kernel, since another thread may unmap what lies beyond this stack's end at any time.
+fn copy_of(address: u64, words: &mut [u64]) -> &[u64] {
+    /// The first page may be a part of one.
+    const PIECES: usize = OTHER_BYTES / PAGE as usize + 1;
+    let bytes = 8 * words.len();
+    let to_page_end = (PAGE - address % PAGE) as usize;
+    let local = libc::iovec {
+        iov_base: words.as_mut_ptr().cast(),
+        iov_len: bytes,
+    };
+    // The kernel copies a piece as a whole or not at all.
+    let mut remote = [libc::iovec {
+        iov_base: std::ptr::null_mut(),
+        iov_len: 0,
+    }; PIECES];
+    let (mut at, mut left, mut size) = (address, bytes, to_page_end);
+    for piece in &mut remote {
+        piece.iov_base = at as *mut libc::c_void;
+        piece.iov_len = size.min(left);
+        at += piece.iov_len as u64;
+        left -= piece.iov_len;
+        size = PAGE as usize;
+    }
+    // SAFETY: writes at most `bytes` bytes to `words`; what it reads is checked by the kernel.
+    let copied = unsafe {
+        let saved = *libc::__errno_location();
+        let pieces = PIECES as libc::c_ulong;
+        let copied = libc::process_vm_readv(
+            libc::getpid(),
+            &raw const local,
+            1,
+            remote.as_ptr(),
+            pieces,
+            0,
+        );
+        *libc::__errno_location() = saved;
+        copied
+    };
+    let count = match usize::try_from(copied) {
+        Ok(copied) => copied / 8,
+        // Forbidden: what is left of the page that the stack pointer is in is in use.
+        Err(_) => {
+            let count = to_page_end.min(bytes) / 8;
+            for (at, word) in words.iter_mut().take(count).enumerate() {
+                // SAFETY: a page is mapped as a whole, and the stack pointer is in this one.
+                *word = unsafe { (address as *const u64).add(at).read_volatile() };
+            }
+            count
+        }
+    };
+    words.get(..count).unwrap_or_default()
+}
+
+/// The registers of the function that this is inlined into, from which it can be unwound as long as
+/// it has not returned.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(crate) fn registers() -> Registers {
+    let (ip, sp, bp);
+    // SAFETY: reads three registers.
+    unsafe {
+        core::arch::asm!(
+            "lea {ip}, [rip]",
+            "mov {sp}, rsp",
+            "mov {bp}, rbp",
+            ip = out(reg) ip,
+            sp = out(reg) sp,
+            bp = out(reg) bp,
+            options(nostack, nomem, preserves_flags),
+        );
+    }
+    Registers { ip, sp, bp }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn registers() -> Registers {
+    Registers::default()
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -222,5 +306,79 @@ pub(crate) fn prepare() {
     if !end.is_null() {
         // SAFETY: the variable is a pointer, constant since the process started.
         INITIAL_TOP.store(unsafe { *end.cast::<u64>() }, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_says_what_can_be_read() {
+        let here = 0u64;
+        assert!(is_readable((&raw const here) as u64));
+        assert!(!is_readable(8));
+        // SAFETY: fresh memory that nothing else uses.
+        unsafe {
+            let page = libc::mmap(
+                std::ptr::null_mut(),
+                PAGE as usize,
+                libc::PROT_NONE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            );
+            assert!(!is_readable(page as u64));
+            libc::munmap(page, PAGE as usize);
+        }
+    }
+
+    #[test]
+    fn a_stack_is_copied_up_to_what_cannot_be_read() {
+        let pages = 3 * PAGE as usize;
+        // SAFETY: fresh memory that nothing else uses, written within its bounds.
+        unsafe {
+            let memory = libc::mmap(
+                std::ptr::null_mut(),
+                pages,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            );
+            let words = std::slice::from_raw_parts_mut(memory.cast::<u64>(), pages / 8);
+            words.iter_mut().zip(1..).for_each(|(word, n)| *word = n);
+            let beyond = memory.byte_add(2 * PAGE as usize);
+            libc::mprotect(beyond, PAGE as usize, libc::PROT_NONE);
+            let mut copy = vec![0; OTHER_BYTES / 8];
+            let start = memory as u64 + 800;
+            let found = copy_of(start, &mut copy);
+            assert!(
+                found.iter().copied().eq(101..=1024),
+                "{} words",
+                found.len()
+            );
+            libc::munmap(memory, pages);
+        }
+    }
+
+    #[test]
+    fn a_thread_s_own_stack_is_known_to_its_end() {
+        #[inline(never)]
+        fn deep(depth: u32, own: &mut OwnStack) -> bool {
+            let room = [depth as u64; 512];
+            let here = room.as_ptr() as u64;
+            let is_own = own.end_above(here).is_some() && own.known.contains(&here);
+            let deeper = depth == 0 || deep(depth - 1, own);
+            std::hint::black_box(&room);
+            is_own && deeper
+        }
+        let thread = std::thread::spawn(|| {
+            let mut own = OwnStack::of_thread(false);
+            let elsewhere = Box::new(0u64);
+            let on_heap = own.end_above(&raw const *elsewhere as u64);
+            (deep(100, &mut own), on_heap)
+        });
+        assert_eq!(thread.join().expect("it ends"), (true, None));
     }
 }

@@ -51,9 +51,9 @@ impl Thread {
     /// The calling thread's state, with a slot claimed for it and with `contexts` zeroed;
     /// `None` where there is no arena or no free slot.
     pub(crate) fn new(contexts: &'static mut Contexts) -> Option<Thread> {
-        let (arena, pid) = process::attached()?;
+        let arena = process::attached()?;
         process::introduce_again();
-        let tid = process::current_tid();
+        let (pid, tid) = process::numbers();
         let producer = Producer::claim(arena, pid, tid)?;
         contexts.begin(tid == pid);
         Some(Thread {
@@ -303,7 +303,7 @@ impl Thread {
     #[inline]
     fn originate(&mut self, time: u64, record: (Kind, u16), instance: InstanceId, call: &Call) {
         let (kind, info) = record;
-        let site = self.contexts.site(call, &self.producer);
+        let site = self.contexts.site(call, &mut self.producer);
         let prefix = (site == SiteId::NONE && call.code != 0).then_some((Kind::Code, call.code));
         let payload = OriginPayload {
             instance,

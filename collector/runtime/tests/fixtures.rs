@@ -8,11 +8,11 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fixtures::{CATALOGUE, Compiler, Opt, Program, Run, Truth, WaitPolicy, build, compilers};
-use omp_ring::consumer::{ArenaOptions, Consumer};
+use omp_ring::consumer::{ArenaOptions, Consumer, Item};
 use omp_ring::record::Kind;
 
 /// Calls `f` while `consumer` is drained; the records' kinds.
-fn draining<R>(consumer: &Consumer, f: impl FnOnce() -> R) -> (R, Vec<Kind>) {
+fn draining<R>(consumer: &mut Consumer, f: impl FnOnce() -> R) -> (R, Vec<Kind>) {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let kinds = scope.spawn(|| {
@@ -20,9 +20,12 @@ fn draining<R>(consumer: &Consumer, f: impl FnOnce() -> R) -> (R, Vec<Kind>) {
             loop {
                 let last = done.load(Ordering::Acquire);
                 for view in consumer.slots().collect::<Vec<_>>() {
-                    consumer.drain(view.index, usize::MAX, |record| {
-                        kinds.push(record.kind().expect("a known kind"));
+                    let drained = consumer.drain(view.index, usize::MAX, |item| {
+                        if let Item::Record(record) = item {
+                            kinds.push(record.kind().expect("a known kind"));
+                        }
                     });
+                    drained.expect("the ring makes sense");
                 }
                 if last {
                     return kinds;
@@ -40,20 +43,21 @@ fn check(program: &'static Program, compiler: &Compiler, opt: Opt) {
     let name = format!("{} by {} {}", program.name, compiler.name, opt.flag());
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fixtures");
     let exe = build(program, compiler, opt, &folder).unwrap_or_else(|error| panic!("{error}"));
-    let consumer = Consumer::create(&ArenaOptions::default()).unwrap();
+    let mut consumer = Consumer::create(&ArenaOptions::default()).unwrap();
+    let path = consumer.path();
     let run = Run::new(program, &exe).policy(WaitPolicy::Passive);
     let preload = |mut command: Command| {
         command
             .env("LD_PRELOAD", support::library())
-            .env(omp_ring::ARENA_VARIABLE, consumer.path());
+            .env(omp_ring::ARENA_VARIABLE, &path);
         command
     };
     if !program.measured {
-        let (status, _) = draining(&consumer, || preload(run.command()).status().unwrap());
+        let (status, _) = draining(&mut consumer, || preload(run.command()).status().unwrap());
         assert!(run.ended_as_expected(status), "{name}: {status}");
         return;
     }
-    let (truth, kinds) = draining(&consumer, || run.finish(preload(run.command())));
+    let (truth, kinds) = draining(&mut consumer, || run.finish(preload(run.command())));
     let truth: Truth = truth.unwrap_or_else(|error| panic!("{name}: {error}"));
     let begun = kinds
         .iter()

@@ -5,7 +5,6 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use omp_ring::layout::MAX_FRAMES;
 use omp_ring::record::{CodePayload, Kind, TASK_UNDEFERRED};
 use support::{Event, compile, record};
 
@@ -20,7 +19,7 @@ fn contexts_that_look_alike_are_told_apart() {
         // leaf, then `variable` but for the realigned one, then the caller that printed.
         for (event, name) in round.iter().zip(["first", "second", "third"]) {
             let site = recording.site(event);
-            assert_eq!(site.frames[0], site.code);
+            assert_eq!(site.frames[0], site.code, "{site:x?}");
             assert_eq!(site.frames[3], printed[name], "{name}");
             assert!(site.complete);
         }
@@ -30,10 +29,13 @@ fn contexts_that_look_alike_are_told_apart() {
         let deep = recording.site(round[4]);
         assert!(deep.complete && deep.frames.len() > 100);
         let deepest = recording.site(round[5]);
-        assert!(!deepest.complete && deepest.frames.len() == MAX_FRAMES);
+        assert!(!deepest.complete && deepest.frames.len() > 3000);
     }
-    let sites: BTreeSet<u32> = begins.iter().map(|event| event.site.unwrap().0).collect();
-    assert_eq!(sites.len(), 6);
+    let (names, stacks) = recording.contexts(begins.into_iter());
+    assert!(
+        stacks == 6 && names <= 12,
+        "{names} names of {stacks} stacks"
+    );
 }
 
 #[test]

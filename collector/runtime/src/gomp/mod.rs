@@ -56,7 +56,7 @@ pub(crate) struct State {
     /// Whether it has waited for its turn in the chunk of an ordered loop that it works on.
     in_turn: bool,
     /// The explicit task that it runs.
-    task: InstanceId,
+    task: Task,
     /// The runtime of the region that the thread is in.
     provider: Option<&'static Provider>,
     /// Regions that were opened by one call and are to be closed by another.
@@ -71,7 +71,7 @@ impl State {
             number: 0,
             dimensions: 0,
             in_turn: false,
-            task: InstanceId::NONE,
+            task: Task::NONE,
             provider: None,
             open: region::Opened::new(),
         }
@@ -84,8 +84,31 @@ impl State {
             code: at.code(),
             frame: at.frame(),
             body: body as u64,
-            in_task: self.task != InstanceId::NONE,
+            in_task: self.task.id != InstanceId::NONE,
+            task_end: self.task.end,
         }
+    }
+}
+
+/// An explicit task that a thread runs.
+#[derive(Clone, Copy, Debug)]
+struct Task {
+    id: InstanceId,
+    /// The stack from here on belongs to whoever runs it.
+    end: u64,
+}
+
+impl Task {
+    /// The thread is in its implicit task, or outside everything.
+    const NONE: Task = Task {
+        id: InstanceId::NONE,
+        end: 0,
+    };
+}
+
+impl Default for Task {
+    fn default() -> Task {
+        Task::NONE
     }
 }
 

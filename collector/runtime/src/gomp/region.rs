@@ -16,7 +16,7 @@ use omp_ring::record::{COUNT_BITS, InstanceId};
 use super::entry::{At, Saved, What};
 use super::named;
 use super::provider::{self, Provider};
-use super::{THREAD_WORKER, with, with_kind, with_same};
+use super::{THREAD_WORKER, Task, with, with_kind, with_same};
 use crate::thread::Thread;
 
 /// `ompt_sync_region_barrier_implicit_parallel`.
@@ -61,7 +61,7 @@ struct Region {
 struct Outer {
     team: u32,
     in_turn: bool,
-    task: u64,
+    task: Task,
     /// The thread's state at that time; 0: none, and nothing is recorded.
     token: usize,
     region: u64,
@@ -79,7 +79,7 @@ fn begin(
     let outer = Outer {
         team: state.team,
         in_turn: state.in_turn,
-        task: state.task.0,
+        task: state.task,
         provider: state.provider,
         token: thread.token(),
         region: region.0,
@@ -93,7 +93,7 @@ fn end(outer: Outer) {
         thread.parallel_end(InstanceId(outer.region));
         thread.gomp.team = outer.team;
         thread.gomp.in_turn = outer.in_turn;
-        thread.gomp.task = InstanceId(outer.task);
+        thread.gomp.task = outer.task;
         thread.gomp.provider = outer.provider;
     });
 }
@@ -164,7 +164,7 @@ fn enter(
 ) {
     thread.gomp.team = size;
     thread.gomp.in_turn = false;
-    thread.gomp.task = InstanceId::NONE;
+    thread.gomp.task = Task::NONE;
     thread.gomp.provider = Some(provider);
     thread.implicit_begin(id, index, size);
 }

@@ -16,7 +16,7 @@ use super::entry::{Saved, What};
 use super::plain::Plain;
 use super::provider::{self, Function};
 use super::region::Body;
-use super::{current, with};
+use super::{Task, current, with};
 use crate::memory::{self, Zeroed};
 use crate::thread::Thread;
 use crate::tls;
@@ -128,11 +128,13 @@ unsafe extern "C-unwind" fn run(block: *mut c_void) {
 #[inline(always)]
 unsafe fn work((body, data): (Body, *mut c_void), id: InstanceId, status: u32) {
     let mut token = 0;
-    let mut outer = InstanceId::NONE;
+    let mut outer = Task::NONE;
     // SAFETY: used before the body is called alone.
     if let Some(thread) = unsafe { current() } {
         outer = thread.gomp.task;
-        thread.gomp.task = id;
+        // This frame, into which the body returns, is the last one of the task.
+        let end = (&raw const outer) as u64;
+        thread.gomp.task = Task { id, end };
         thread.task_schedule(id, SWITCH);
         token = thread.token();
     }
@@ -145,7 +147,7 @@ unsafe fn work((body, data): (Body, *mut c_void), id: InstanceId, status: u32) {
     // is not the task.
     if let Some(thread) = unsafe { tls::current() }.filter(|thread| thread.token() == token) {
         thread.gomp.task = outer;
-        thread.task_schedule(outer, status);
+        thread.task_schedule(outer.id, status);
     }
 }
 
@@ -539,5 +541,5 @@ pub(super) unsafe extern "C-unwind" fn taskloop(saved: *mut Saved, what: What) {
 /// that takes no time.
 fn complete(thread: &mut Thread, id: InstanceId) {
     thread.task_schedule(id, SWITCH);
-    thread.task_schedule(thread.gomp.task, COMPLETE);
+    thread.task_schedule(thread.gomp.task.id, COMPLETE);
 }

@@ -14,8 +14,8 @@ use std::ffi::{c_int, c_uint, c_void};
 use omp_ring::record::InstanceId;
 
 use super::types::{
-    Data, Function, PARALLEL_LEAGUE, SCOPE_BEGIN, SCOPE_END, STATUS_TASKWAIT_COMPLETE,
-    SYNC_TASKWAIT, TASK_NOT_EXPLICIT, TASK_TASKWAIT, TaskFrame, number,
+    Data, FRAME_APPLICATION, Function, PARALLEL_LEAGUE, SCOPE_BEGIN, SCOPE_END,
+    STATUS_TASKWAIT_COMPLETE, SYNC_TASKWAIT, TASK_NOT_EXPLICIT, TASK_TASKWAIT, TaskFrame, number,
 };
 use crate::context::Call;
 use crate::tls;
@@ -84,17 +84,16 @@ unsafe fn set_word(data: *mut Data, value: u64) {
 #[inline(always)]
 unsafe fn call(task: *const Data, frame: *const TaskFrame, code: *const c_void) -> Call {
     // SAFETY: the caller's promise.
-    let (frame, task) = unsafe {
-        (
-            frame.as_ref().map_or(0, |frame| frame.enter_frame),
-            word(task),
-        )
-    };
+    let (frame, task) = unsafe { (frame.as_ref(), word(task)) };
+    let in_task = task & EXPLICIT != 0;
+    // A task with `if(0)` is entered from its creator, whose frames are part of its context.
+    let entered = |frame: &&TaskFrame| in_task && frame.exit_frame_flags & FRAME_APPLICATION == 0;
     Call {
         code: code as u64,
-        frame,
+        frame: frame.map_or(0, |frame| frame.enter_frame),
         body: 0,
-        in_task: task & EXPLICIT != 0,
+        in_task,
+        task_end: frame.filter(entered).map_or(0, |frame| frame.exit_frame),
     }
 }
 

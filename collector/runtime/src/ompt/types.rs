@@ -22,6 +22,9 @@ pub(crate) struct TaskFrame {
 
 /// `ompt_interface_fn_t` and `ompt_callback_t`: a function to be cast before it is called.
 pub(crate) type Function = unsafe extern "C" fn();
+/// `ompt_frame_application` of `ompt_frame_flag_t`: the frame is one of the program's.
+pub(crate) const FRAME_APPLICATION: c_int = 0x1;
+
 /// `ompt_function_lookup_t`.
 pub(crate) type Lookup = unsafe extern "C" fn(name: *const c_char) -> Option<Function>;
 /// `ompt_set_callback_t`; returns `ompt_set_result_t`.

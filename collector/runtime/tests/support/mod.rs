@@ -1,16 +1,19 @@
 //! Builds small OpenMP programs, runs them under `libcollector.so` and collects what they send.
 #![allow(dead_code, clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use omp_ring::consumer::{ArenaOptions, Consumer, SiteRef, SlotView};
+use omp_ring::consumer::{ArenaOptions, Consumer, Item, SlotView};
+use omp_ring::context::Context;
 use omp_ring::record::{
     JoinPayload, Kind, OriginPayload, Record, RegionPayload, SiteId, TaskPayload,
 };
+use unwinder::{AddressSpace, Ending, ImageCache, Regs, StackBytes, StackMemory, UnwindCache};
 
 /// `ompt_sync_region_barrier_implicit_parallel`.
 pub(crate) const JOIN_BARRIER: u8 = 9;
@@ -47,6 +50,24 @@ impl Event {
 pub(crate) struct ThreadLog {
     pub(crate) view: SlotView,
     pub(crate) events: Vec<Event>,
+    /// The calling contexts that it sent, by name.
+    pub(crate) contexts: BTreeMap<u32, Context>,
+}
+
+/// A calling context, unwound.
+#[derive(Clone, Debug)]
+pub(crate) struct Site {
+    /// The process whose addresses these are.
+    pub(crate) pid: i32,
+    /// The return address of the call into the runtime.
+    pub(crate) code: u64,
+    /// The function that the call gave the runtime to run; 0: not known.
+    pub(crate) body: u64,
+    /// Return addresses from the call on, leaf first; a task's end at the first one that is not the
+    /// program's.
+    pub(crate) frames: Vec<u64>,
+    /// The frames end where they should.
+    pub(crate) complete: bool,
 }
 
 impl ThreadLog {
@@ -77,6 +98,7 @@ pub(crate) struct Recording {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) status: ExitStatus,
+    programs: BTreeMap<i32, Program>,
 }
 
 impl Recording {
@@ -91,11 +113,30 @@ impl Recording {
         self.threads.iter().flat_map(move |thread| thread.of(kind))
     }
 
-    pub(crate) fn site(&self, event: &Event) -> SiteRef {
-        let site = event
+    pub(crate) fn site(&self, event: &Event) -> Site {
+        let name = event
             .site
             .unwrap_or_else(|| panic!("no site with {event:?}"));
-        self.consumer.site(site).expect("the site is in the arena")
+        let has = |thread: &&ThreadLog| thread.events.iter().any(|it| std::ptr::eq(it, event));
+        let thread = self.threads.iter().find(has).expect("an event of ours");
+        let context = &thread.contexts[&name.0];
+        let pid = thread.view.pid;
+        // A child of a fork that has ended already has loaded what its parent has.
+        let own = self.programs.get(&pid).filter(|own| !own.maps.is_empty());
+        let program = own.or_else(|| self.programs.values().next());
+        program.expect("it was looked at").unwind(pid, context)
+    }
+
+    /// How many contexts events name, and how many of them are different stacks. What points into
+    /// code and is no return address makes two of one now and then.
+    pub(crate) fn contexts<'a>(&self, events: impl Iterator<Item = &'a Event>) -> (usize, usize) {
+        let events: Vec<&Event> = events.collect();
+        let names: BTreeSet<_> = events
+            .iter()
+            .map(|it| (it.slot, it.site.unwrap().0))
+            .collect();
+        let stacks: BTreeSet<_> = events.iter().map(|it| self.site(it).frames).collect();
+        (names.len(), stacks.len())
     }
 
     /// The addresses that the program printed as `name=0x…`, by name.
@@ -147,12 +188,10 @@ fn compile_by(compiler: &str, source: &str, flags: &[&str]) -> Result<PathBuf, S
     let stem = Path::new(source).file_stem().unwrap().to_str().unwrap();
     let output = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .join(format!("{stem}-{}-{count}", std::process::id()));
-    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/programs")
-        .join(source);
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
     let result = Command::new(compiler)
         .args(["-O2", "-g", "-fopenmp", "-fomit-frame-pointer"])
-        .arg(&source)
+        .args([programs.join(source), programs.join("linger.c")])
         .args(flags)
         .arg("-o")
         .arg(&output)
@@ -178,6 +217,7 @@ pub(crate) fn command(program: &Path, consumer: &Consumer) -> Command {
         .env("OMP_TOOL_LIBRARIES", library())
         .env(omp_ring::ARENA_VARIABLE, consumer.path())
         .env("OMP_WAIT_POLICY", "passive")
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     command
@@ -213,23 +253,34 @@ pub(crate) fn record(program: &Path, env: &[(&str, &str)]) -> Recording {
 
 /// As [`record`], for a program that was started.
 pub(crate) fn record_child(consumer: Consumer, mut child: Child) -> Recording {
-    let mut logs = BTreeMap::new();
+    let mut consumer = consumer;
+    let mut logs = Logs::default();
     let start = Instant::now();
+    let mut input = child.stdin.take();
+    let mut busy = start;
     while child.try_wait().unwrap().is_none() {
-        drain(&consumer, &mut logs);
+        if drain(&mut consumer, &mut logs) > 0 {
+            busy = Instant::now();
+        }
+        if busy.elapsed() > IDLE {
+            // It has come to its end, and what it has loaded is known.
+            drop(input.take());
+        }
         if start.elapsed() > Duration::from_secs(60) {
             child.kill().unwrap();
             panic!("the program hangs");
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    drain(&consumer, &mut logs);
+    drain(&mut consumer, &mut logs);
     let output = child.wait_with_output().unwrap();
     let threads = logs
+        .threads
         .into_values()
-        .map(|(view, records)| ThreadLog {
-            view,
-            events: events(view.index, &records),
+        .map(|log| ThreadLog {
+            view: log.view,
+            events: events(log.view.index, &log.records),
+            contexts: log.contexts,
         })
         .collect();
     Recording {
@@ -238,20 +289,143 @@ pub(crate) fn record_child(consumer: Consumer, mut child: Child) -> Recording {
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),
         status: output.status,
+        programs: logs.programs,
     }
 }
 
-type Logs = BTreeMap<(u32, u32), (SlotView, Vec<Record>)>;
+#[derive(Default)]
+struct Logs {
+    threads: BTreeMap<(u32, u32), Log>,
+    programs: BTreeMap<i32, Program>,
+}
 
-fn drain(consumer: &Consumer, logs: &mut Logs) {
+struct Log {
+    view: SlotView,
+    records: Vec<Record>,
+    contexts: BTreeMap<u32, Context>,
+}
+
+/// How long a program records nothing before it may end.
+const IDLE: Duration = Duration::from_millis(50);
+
+/// Returns how much there was.
+fn drain(consumer: &mut Consumer, logs: &mut Logs) -> usize {
+    let mut all = 0;
     for view in consumer.slots().collect::<Vec<_>>() {
         let key = (view.generation, view.index);
-        let (last, records) = logs.entry(key).or_insert((view, Vec::new()));
-        *last = view;
-        consumer.drain(view.index, usize::MAX, |record| records.push(record));
+        let log = logs.threads.entry(key).or_insert(Log {
+            view,
+            records: Vec::new(),
+            contexts: BTreeMap::new(),
+        });
+        log.view = view;
+        let drained = consumer.drain(view.index, usize::MAX, |item| match item {
+            Item::Record(record) => log.records.push(record),
+            Item::Context(name, context) => {
+                log.contexts.insert(name.0, *context);
+            }
+        });
+        let count = drained.unwrap();
+        all += count;
+        if count > 0 && !log.contexts.is_empty() {
+            let program = logs.programs.entry(view.pid).or_default();
+            program.look(view.pid);
+        }
         // `view` was taken before the drain: closed then means that all of it is here.
         if view.closed {
             consumer.recycle(view.index);
+        }
+    }
+    all
+}
+
+/// What a process has loaded.
+#[derive(Default)]
+struct Program {
+    maps: String,
+    space: AddressSpace,
+    /// Where the objects are that are not the program's own: the runtime and our library.
+    inner: Vec<std::ops::Range<u64>>,
+    cache: RefCell<UnwindCache>,
+}
+
+struct Sent<'a>(&'a Context);
+
+impl StackMemory for Sent<'_> {
+    fn read(&self, address: u64) -> Option<u64> {
+        self.0.read(address)
+    }
+}
+
+impl Program {
+    /// Reads what is mapped, if the process lives and that has changed.
+    fn look(&mut self, pid: i32) {
+        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        if maps.is_empty() || maps == self.maps {
+            return;
+        }
+        let mut images = ImageCache::new();
+        self.space.clear();
+        self.inner.clear();
+        for line in maps.lines() {
+            let words: Vec<&str> = line.split_ascii_whitespace().collect();
+            let [range, access, offset, _, _, path] = words[..] else {
+                continue;
+            };
+            if !access.contains('x') || !path.starts_with('/') {
+                continue;
+            }
+            let hex = |word| u64::from_str_radix(word, 16).unwrap();
+            let (start, end) = range.split_once('-').unwrap();
+            let (start, end) = (hex(start), hex(end));
+            let image = images.get(Path::new(path), None).ok();
+            self.space
+                .map(start, end - start, hex(offset), image, Path::new(path));
+            let name = path.rsplit('/').next().unwrap();
+            if ["libcollector", "libomp", "libgomp", "libiomp"]
+                .iter()
+                .any(|inner| name.starts_with(inner))
+            {
+                self.inner.push(start..end);
+            }
+        }
+        self.maps = maps;
+    }
+
+    fn unwind(&self, pid: i32, context: &Context) -> Site {
+        let head = context.head;
+        let regs = Regs::new(head.registers.ip, head.registers.sp, head.registers.bp);
+        let sent = Sent(context);
+        let bytes = StackBytes {
+            sp: regs.sp(),
+            bytes: &[],
+            beyond: Some(&sent),
+        };
+        let mut frames = Vec::new();
+        let mut cache = self.cache.borrow_mut();
+        let ending = self.space.unwind(&mut cache, &regs, &bytes, &mut frames);
+        let is_inner = |frame: &u64| self.inner.iter().any(|range| range.contains(frame));
+        let call = frames.iter().position(|frame| *frame == head.code);
+        let first = call.or_else(|| frames.iter().position(|frame| !is_inner(frame)));
+        frames.drain(..first.unwrap_or(frames.len()));
+        let mut complete = ending == Ending::Complete;
+        if head.in_task {
+            let program = frames
+                .iter()
+                .position(|frame| !is_inner(frame))
+                .unwrap_or(0);
+            let end = frames.iter().skip(program).position(is_inner);
+            if let Some(end) = end {
+                frames.truncate(program + end + 1);
+                complete = true;
+            }
+        }
+        Site {
+            pid,
+            code: head.code,
+            body: head.body,
+            frames,
+            complete,
         }
     }
 }

@@ -1,0 +1,204 @@
+//! A calling context as a thread hands it over: the part of its stack from which the consumer
+//! unwinds it. There is no unwinder in the program, where wrong unwind information could kill it.
+//!
+//! The header record ([`Kind::Context`](crate::record::Kind::Context)) is followed by pairs of
+//! words, each in the place of a record:
+//!
+//! ```text
+//! code, body │ ip, sp │ bp, end │ word, word │ word, word │ …
+//! ```
+//!
+//! Of the stack from `sp` to `end` only those words are sent that unwinding can need: what points
+//! into code (return addresses) and what points into this part of the stack (saved frame pointers).
+//! Every other word of it reads as 0.
+
+use crate::record::ContextPayload;
+
+/// The most words of a stack that are sent.
+pub const MAX_WORDS: usize = 4000;
+/// The longest part of a stack that a context can be of, in bytes.
+pub const MAX_BYTES: u64 = 8 << OFFSET_BITS;
+
+/// Bits of a word's distance from `sp`, in words.
+const OFFSET_BITS: u32 = 17;
+/// User addresses on x86-64 with four-level tables.
+const VALUE_BITS: u32 = 64 - OFFSET_BITS;
+
+/// Pairs before the words.
+pub(crate) const HEAD_PAIRS: usize = 3;
+
+/// The registers from which a stack is unwound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Registers {
+    /// The instruction pointer.
+    pub ip: u64,
+    /// The stack pointer.
+    pub sp: u64,
+    /// The frame pointer.
+    pub bp: u64,
+}
+
+/// What a thread says of a context before its words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// The return address of the call into the runtime, `codeptr_ra`; 0: not known.
+    pub code: u64,
+    /// The function that the call gave the runtime to run; 0: not known.
+    pub body: u64,
+    /// Where to unwind from: code of the library in the program, or of the program itself.
+    pub registers: Registers,
+    /// The part of the stack that was looked at ends here.
+    pub end: u64,
+    /// The thread is in an explicit task: whoever runs it is not part of the context.
+    pub in_task: bool,
+}
+
+impl Head {
+    /// As pairs in places of records.
+    #[inline]
+    pub(crate) const fn pairs(&self) -> [[u64; 2]; HEAD_PAIRS] {
+        let Registers { ip, sp, bp } = self.registers;
+        [[self.code, self.body], [ip, sp], [bp, self.end]]
+    }
+}
+
+/// A word of a stack with its place, packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Word(u64);
+
+impl Word {
+    /// `value` at so many `bytes` above the stack pointer, which must be below [`MAX_BYTES`] and a
+    /// multiple of 8. Of the value 47 bits are kept: no address has more.
+    #[inline]
+    pub const fn new(bytes: u64, value: u64) -> Word {
+        Word((bytes / 8) << VALUE_BITS | value & ((1 << VALUE_BITS) - 1))
+    }
+
+    /// The packed form.
+    #[inline]
+    pub(crate) const fn packed(self) -> u64 {
+        self.0
+    }
+
+    const fn unpack(self, sp: u64) -> (u64, u64) {
+        let offset = (self.0 >> VALUE_BITS) * 8;
+        (sp.wrapping_add(offset), self.0 & ((1 << VALUE_BITS) - 1))
+    }
+}
+
+/// A context as it was read from a ring.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Context {
+    /// All but the words.
+    pub head: Head,
+    /// The words that were sent, by address: (address, value).
+    pub words: Vec<(u64, u64)>,
+}
+
+impl Context {
+    /// The 8 bytes at an address of the stack; `None` beyond the part that was looked at.
+    pub fn read(&self, address: u64) -> Option<u64> {
+        let Head { registers, end, .. } = self.head;
+        if !(registers.sp..end).contains(&address) {
+            return None;
+        }
+        let found = self.words.binary_search_by_key(&address, |(at, _)| *at);
+        Some(found.map_or(0, |at| self.words[at].1))
+    }
+}
+
+/// A context of which not all pairs were read.
+#[derive(Debug)]
+pub(crate) struct Arriving {
+    payload: ContextPayload,
+    pairs: Vec<[u64; 2]>,
+}
+
+impl Arriving {
+    /// One that begins with this payload; `None` where no producer writes it so.
+    pub(crate) fn new(payload: ContextPayload) -> Option<Arriving> {
+        let sane = payload.words as usize <= MAX_WORDS && payload.site.0 != 0;
+        sane.then(|| Arriving {
+            payload,
+            pairs: Vec::with_capacity(pairs(payload.words as usize)),
+        })
+    }
+
+    /// Its name.
+    pub(crate) fn payload(&self) -> ContextPayload {
+        self.payload
+    }
+
+    /// Takes the next pair; the whole when this was the last one.
+    pub(crate) fn add(&mut self, pair: [u64; 2]) -> Option<Context> {
+        self.pairs.push(pair);
+        if self.pairs.len() < pairs(self.payload.words as usize) {
+            return None;
+        }
+        let (head, rest) = self.pairs.split_first_chunk::<HEAD_PAIRS>()?;
+        let [[code, body], [ip, sp], [bp, end]] = *head;
+        let words = rest.as_flattened().iter();
+        let words = words.take(self.payload.words as usize);
+        let mut words: Vec<_> = words.map(|word| Word(*word).unpack(sp)).collect();
+        // They are sent in order; what a program has overwritten may be in any.
+        words.sort_unstable_by_key(|(at, _)| *at);
+        Some(Context {
+            head: Head {
+                code,
+                body,
+                registers: Registers { ip, sp, bp },
+                end,
+                in_task: self.payload.in_task,
+            },
+            words,
+        })
+    }
+}
+
+/// Places of records that a context with so many words takes, its header not counted.
+pub(crate) const fn pairs(words: usize) -> usize {
+    HEAD_PAIRS + words.div_ceil(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_keeps_its_place_and_value() {
+        let sp = 0x7ffd_1234_5000;
+        let word = Word::new(MAX_BYTES - 8, 0x7fff_ffff_ffff);
+        assert_eq!(word.unpack(sp), (sp + MAX_BYTES - 8, 0x7fff_ffff_ffff));
+    }
+
+    #[test]
+    fn what_was_not_sent_reads_as_zero_up_to_the_end() {
+        let context = Context {
+            head: Head {
+                registers: Registers {
+                    ip: 1,
+                    sp: 0x1000,
+                    bp: 0,
+                },
+                end: 0x1040,
+                ..Head::default()
+            },
+            words: vec![(0x1008, 7), (0x1038, 9)],
+        };
+        let read = [0xff8, 0x1000, 0x1008, 0x1038, 0x1040].map(|at| context.read(at));
+        assert_eq!(read, [None, Some(0), Some(7), Some(9), None]);
+    }
+
+    #[test]
+    fn a_context_that_no_producer_writes_is_none() {
+        let payload = |site, words| ContextPayload {
+            site: crate::record::SiteId(site),
+            words,
+            in_task: false,
+        };
+        assert!(Arriving::new(payload(1, MAX_WORDS as u16)).is_some());
+        assert!(Arriving::new(payload(1, MAX_WORDS as u16 + 1)).is_none());
+        assert!(Arriving::new(payload(0, 1)).is_none());
+    }
+}

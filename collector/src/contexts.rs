@@ -1,0 +1,117 @@
+//! Calling contexts: the stacks of forks and task creations, unwound from the words that the
+//! program's threads sent of them.
+
+use omp_model::ids::FrameId;
+use omp_model::stream::Site;
+use omp_model::tables::{RuntimeKind, Tables};
+use omp_ring::context::Context;
+use unwinder::{Ending, Regs, StackBytes, StackMemory, UnwindCache};
+
+use crate::processes::Processes;
+use crate::stacks::{call_of, outer_of};
+
+/// Unwinds contexts; keeps what that needs from one to the next.
+#[derive(Default)]
+pub struct Contexts {
+    cache: UnwindCache,
+    addresses: Vec<u64>,
+    kinds: Vec<RuntimeKind>,
+}
+
+/// The part of a stack that a thread sent.
+struct Sent<'a>(&'a Context);
+
+impl StackMemory for Sent<'_> {
+    fn read(&self, address: u64) -> Option<u64> {
+        self.0.read(address)
+    }
+}
+
+impl Contexts {
+    /// The context that a thread of process `pid` sent at `time`: the stack from the call into the
+    /// runtime on. `None` where that is not on it.
+    pub fn site(
+        &mut self,
+        tables: &mut Tables,
+        processes: &mut Processes,
+        context: &Context,
+        (pid, time): (i32, u64),
+    ) -> Option<Site> {
+        let (program, libraries) = processes.program_at(pid, time)?;
+        let head = context.head;
+        let regs = Regs::new(head.registers.ip, head.registers.sp, head.registers.bp);
+        let sent = Sent(context);
+        let bytes = StackBytes {
+            sp: regs.sp(),
+            bytes: &[],
+            beyond: Some(&sent),
+        };
+        self.addresses.clear();
+        let ending = program
+            .space()
+            .unwind(&mut self.cache, &regs, &bytes, &mut self.addresses);
+        self.kinds.clear();
+        for address in &self.addresses {
+            let kind = program.runtime_at(tables, libraries, call_of(*address));
+            self.kinds.push(kind);
+        }
+        let first = part_of_program(&self.addresses, &self.kinds, head.code)?;
+        let (frames, kinds) = (&self.addresses[first..], &self.kinds[first..]);
+        let last = if head.in_task {
+            first_of_runtime(kinds)
+        } else {
+            None
+        };
+        let (frames, ending) = match last {
+            Some(last) => (&frames[..=last], Ending::Complete),
+            None => (frames, ending),
+        };
+        let outer = outer_of(tables, ending);
+        let calls: Vec<u64> = frames.iter().copied().map(call_of).collect();
+        let stack = program.stack(tables, libraries, (outer, &calls));
+        let body = match head.body {
+            0 => FrameId::NONE,
+            body => program.frame(tables, libraries, body),
+        };
+        Some(Site { stack, body })
+    }
+}
+
+/// Where the frames of the program begin, from the leaf: at the call into the runtime, or where that
+/// is not known behind the frames of our library and the runtime's.
+fn part_of_program(addresses: &[u64], kinds: &[RuntimeKind], code: u64) -> Option<usize> {
+    let call = addresses.iter().position(|address| *address == code);
+    call.or_else(|| kinds.iter().position(|kind| *kind == RuntimeKind::None))
+}
+
+/// The first frame of a runtime, or of our library in its place, outside of the program's innermost
+/// frames. A task that the runtime runs in place (`if(0)`) has none between itself and its creator.
+fn first_of_runtime(kinds: &[RuntimeKind]) -> Option<usize> {
+    let is_inner = |kind: &RuntimeKind| *kind != RuntimeKind::None;
+    let program = kinds.iter().position(|kind| !is_inner(kind))?;
+    let outer = kinds.get(program..)?.iter().position(is_inner)?;
+    Some(program + outer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use RuntimeKind::{Collector, Kmp, None as Program};
+
+    #[test]
+    fn the_program_begins_at_its_call_into_the_runtime() {
+        let addresses = [1, 2, 3, 4];
+        let kinds = [Collector, Kmp, Program, Program];
+        assert_eq!(part_of_program(&addresses, &kinds, 4), Some(3));
+        assert_eq!(part_of_program(&addresses, &kinds, 9), Some(2));
+        assert_eq!(part_of_program(&addresses[..2], &kinds[..2], 0), None);
+    }
+
+    #[test]
+    fn a_task_ends_at_the_runtime_that_runs_it() {
+        assert_eq!(first_of_runtime(&[Program, Program, Kmp, Program]), Some(2));
+        assert_eq!(first_of_runtime(&[Kmp, Program, Collector, Kmp]), Some(2));
+        assert_eq!(first_of_runtime(&[Program, Program]), Option::None);
+        assert_eq!(first_of_runtime(&[Kmp]), Option::None);
+    }
+}
