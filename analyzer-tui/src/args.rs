@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// How many colours to use.
@@ -28,7 +29,7 @@ pub enum Invocation {
     /// Record a program, and show the experiment from its beginning.
     Record {
         /// The words for `collect`: its options, then the program and its own.
-        words: Vec<String>,
+        words: Vec<OsString>,
         /// Colours, if they were named.
         colours: Option<Colours>,
     },
@@ -56,14 +57,15 @@ Shows what collect has recorded; several experiments are added up, and c compare
 ///
 /// # Errors
 /// One sentence that says what is wrong.
-pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Invocation, String> {
-    let all: Vec<String> = words.into_iter().collect();
+pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocation, String> {
+    let all: Vec<OsString> = words.into_iter().collect();
     let mut words = all.into_iter();
     let mut experiments = Vec::new();
     let mut colours = None;
     let mut live = false;
     while let Some(word) = words.next() {
-        match word.as_str() {
+        // Options are text; the names of files may be anything.
+        match &*word.to_string_lossy() {
             "-h" | "--help" | "-help" => return Ok(Invocation::Print(HELP.to_owned())),
             "-V" | "--version" | "-version" => {
                 let version = env!("CARGO_PKG_VERSION");
@@ -72,7 +74,7 @@ pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Invocation, Stri
             "--live" => {
                 live = true;
                 // Up to the program all is for collect.
-                let rest: Vec<String> = words.collect();
+                let rest: Vec<OsString> = words.collect();
                 if rest.iter().any(|word| word == "--") {
                     return Ok(Invocation::Record {
                         words: rest,
@@ -82,8 +84,8 @@ pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Invocation, Stri
                 words = rest.into_iter();
             }
             "--color" => {
-                let value = words.next();
-                colours = colours_of(value.as_deref().unwrap_or_default())?;
+                let value = words.next().unwrap_or_default();
+                colours = colours_of(&value.to_string_lossy())?;
             }
             option if option.starts_with("--color=") => {
                 colours = colours_of(&option["--color=".len()..])?;
@@ -145,7 +147,7 @@ mod tests {
     use super::*;
 
     fn read(words: &[&str]) -> Result<Invocation, String> {
-        parse(words.iter().map(|word| (*word).to_owned()))
+        parse(words.iter().map(OsString::from))
     }
 
     #[test]
@@ -174,7 +176,7 @@ mod tests {
     fn what_stands_after_live_is_for_collect() {
         let recorded = read(&["--color=16", "--live", "-p", "lo", "--", "./app", "--live"]);
         let words = ["-p", "lo", "--", "./app", "--live"]
-            .map(str::to_owned)
+            .map(OsString::from)
             .to_vec();
         let colours = Some(Colours::Sixteen);
         assert_eq!(recorded, Ok(Invocation::Record { words, colours }));

@@ -1,7 +1,9 @@
 //! An experiment while it is recorded: the program under `collect`, and the records as they come.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -23,6 +25,8 @@ const SHARE: u32 = 4;
 
 /// What `collect` says before the name of the experiment that it makes.
 const CREATING: &str = "Creating experiment directory ";
+/// And after it.
+const AFTER: &[u8] = b" (Process ID:";
 
 /// `collect`, and under it the program.
 #[derive(Debug)]
@@ -37,7 +41,7 @@ impl Recorder {
     ///
     /// # Errors
     /// One sentence, if it cannot be started.
-    pub fn start(words: &[String]) -> Result<Recorder, String> {
+    pub fn start(words: &[OsString]) -> Result<Recorder, String> {
         let beside = std::env::current_exe().ok();
         let beside = beside.map(|path| path.with_file_name("collect"));
         let collect = beside.filter(|path| path.is_file());
@@ -64,12 +68,11 @@ impl Recorder {
 
     /// The experiment's directory, once `collect` has told it.
     pub fn directory(&mut self) -> Option<PathBuf> {
-        let printed = self.printed();
-        let line = printed
-            .lines()
-            .find_map(|line| line.strip_prefix(CREATING))?;
-        let (name, _) = line.rsplit_once(" (Process ID:")?;
-        Some(PathBuf::from(name))
+        let printed = self.bytes().ok()?;
+        let mut lines = printed.split(|byte| *byte == b'\n');
+        let line = lines.find_map(|line| line.strip_prefix(CREATING.as_bytes()))?;
+        let end = line.windows(AFTER.len()).rposition(|part| part == AFTER)?;
+        Some(PathBuf::from(OsStr::from_bytes(&line[..end])))
     }
 
     /// Whether it still runs.
@@ -93,15 +96,17 @@ impl Recorder {
 
     /// What the program and `collect` have printed so far.
     pub fn printed(&mut self) -> String {
-        let mut bytes = Vec::new();
-        let read = self
-            .printed
-            .rewind()
-            .and_then(|()| self.printed.read_to_end(&mut bytes));
-        match read {
-            Ok(_) => String::from_utf8_lossy(&bytes).into_owned(),
+        match self.bytes() {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) => format!("(what was printed cannot be read: {error})\n"),
         }
+    }
+
+    fn bytes(&mut self) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.printed.rewind()?;
+        self.printed.read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 }
 

@@ -7,7 +7,7 @@ use analyzer::args::{self, Invocation};
 use analyzer::terminal::{self, Source};
 
 fn main() -> ExitCode {
-    let (source, colours) = match args::parse(std::env::args().skip(1)) {
+    let (source, colours) = match args::parse(std::env::args_os().skip(1)) {
         Ok(Invocation::Show {
             experiments,
             colours,

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::{HashSet, VecDeque};
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Stdout, Write};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -46,7 +47,7 @@ pub enum Source {
     /// An experiment that is being recorded.
     Growing(PathBuf),
     /// A program, which these words for `collect` record.
-    Program(Vec<String>),
+    Program(Vec<OsString>),
 }
 
 /// Why the program ended without being asked to.

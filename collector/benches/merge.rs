@@ -81,7 +81,7 @@ fn main() {
         ticks: 0,
         raw_ns: 0,
     });
-    let mut merge = Merge::new(processes, OpenMp::new(consumer, line), 0);
+    let mut merge = Merge::new(processes, OpenMp::new(Some(consumer), line), 0);
     let exec = Side::Comm {
         exec: true,
         name: "bench".into(),

@@ -21,6 +21,9 @@ const READINGS: u32 = 5;
 /// Pairs closer than this would make a poor slope: their reading is exact to some 20 ns.
 const SHORTEST_LINE: u64 = 200_000;
 
+/// CLOCK_MONOTONIC_RAW.
+pub const RAW: ClockSource = ClockSource::MonotonicRaw;
+
 /// CLOCK_MONOTONIC_RAW now, in nanoseconds.
 pub fn raw_now() -> u64 {
     ClockSource::MonotonicRaw.now()

@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use omp_model::experiment::{ExperimentError, HEADER, RECORDS, Writer};
+use omp_model::experiment::{self, ExperimentError, HEADER, Live, RECORDS, Writer};
 use omp_model::header::Header;
 
 use crate::cli::Destination;
+use crate::say::say;
 
 /// The directory that an experiment will have.
 ///
@@ -30,7 +31,10 @@ pub fn choose(target: &Destination) -> Result<PathBuf, String> {
             "{} exists already: choose another name, or replace it with -O",
             directory.display()
         )),
-        Ok(_) if is_experiment(&directory) => Ok(directory),
+        Ok(_) if is_experiment(&directory) => match experiment::is_live(&directory) {
+            true => Err(live(&directory)),
+            false => Ok(directory),
+        },
         Ok(_) => Err(format!(
             "{} is not an experiment of Parallax, so -O does not replace it: choose another name",
             directory.display()
@@ -53,23 +57,21 @@ pub struct Made {
 pub fn make(target: &Destination, header: &Header) -> Result<(Writer, Made), String> {
     loop {
         let directory = choose(target)?;
-        let replaced = match fs::symlink_metadata(&directory) {
-            Ok(_) => Some(put_aside(&directory)?),
-            Err(_) => None,
+        let replaced = match target.replace {
+            true => put_aside(&directory)?,
+            false => None,
         };
         match Writer::create(&directory, header) {
             Ok(writer) => {
-                return Ok((
-                    writer,
-                    Made {
-                        directory,
-                        replaced,
-                        kept: false,
-                    },
-                ));
+                let made = Made {
+                    directory,
+                    replaced,
+                    kept: false,
+                };
+                return Ok((writer, made));
             }
-            // Another collect was faster to take the next free name.
-            Err(ExperimentError::Exists(_)) if target.name.is_none() => {}
+            // Another collect was faster to take the name: the next one is free, or this one is live.
+            Err(ExperimentError::Exists(_)) if target.name.is_none() || target.replace => {}
             Err(error) => {
                 restore(&directory, replaced.as_deref());
                 return Err(error.to_string());
@@ -85,7 +87,7 @@ impl Made {
         if let Some(old) = &self.replaced
             && let Err(error) = remove(old)
         {
-            eprintln!("collect: cannot remove {}: {error}", old.display());
+            say(format!("cannot remove {}: {error}", old.display()));
         }
     }
 }
@@ -100,23 +102,41 @@ impl Drop for Made {
     }
 }
 
-fn put_aside(directory: &Path) -> Result<PathBuf, String> {
+/// Gives an experiment another name; `None` where there is none. It is locked meanwhile, and so
+/// neither one that is being recorded nor one that another collect replaces at this moment.
+fn put_aside(directory: &Path) -> Result<Option<PathBuf>, String> {
+    if fs::symlink_metadata(directory).is_err() {
+        return Ok(None);
+    }
+    let locked = match experiment::lock(directory) {
+        Some(Err(Live)) => return Err(live(directory)),
+        Some(Ok(lock)) => Some(lock),
+        None => None,
+    };
     let mut name = directory.as_os_str().to_owned();
     name.push(format!(".replaced.{}", std::process::id()));
     let aside = PathBuf::from(name);
     fs::rename(directory, &aside)
         .map_err(|error| format!("cannot replace {}: {error}", directory.display()))?;
-    Ok(aside)
+    drop(locked);
+    Ok(Some(aside))
+}
+
+fn live(directory: &Path) -> String {
+    format!(
+        "{} is being recorded at this moment: wait for its end, or choose another name",
+        directory.display()
+    )
 }
 
 fn restore(directory: &Path, replaced: Option<&Path>) {
     if let Some(old) = replaced
         && let Err(error) = fs::rename(old, directory)
     {
-        eprintln!(
-            "collect: the replaced experiment is now {}: {error}",
+        say(format!(
+            "the replaced experiment is now {}: {error}",
             old.display()
-        );
+        ));
     }
 }
 

@@ -10,6 +10,7 @@ use crate::cli::Request;
 use crate::merge::{Counts, Merge};
 use crate::perf::plan::Plan;
 use crate::processes::{Mapped, Processes};
+use crate::silence::Cause;
 use crate::{stacks, sys};
 
 /// Prefixes of the environment variables that steer OpenMP runtimes.
@@ -88,6 +89,7 @@ pub fn update(header: &mut Header, plan: &Plan, merge: &Merge) {
     losses.omp_taken = merge.openmp.taken;
     losses.omp_lost = merge.openmp.lost();
     losses.omp_late = merge.late();
+    losses.omp_given_up = merge.openmp.given_up;
     losses.stacks_complete = merge.counts.endings.complete;
     losses.stacks_later = merge.counts.read;
     losses.stacks_remembered = merge.counts.remembered;
@@ -106,33 +108,45 @@ pub fn update(header: &mut Header, plan: &Plan, merge: &Merge) {
     header.runtimes.clone_from(&merge.runtimes);
 }
 
-/// A runtime that introduced itself, with its file.
-pub fn runtime(view: RuntimeView, processes: &mut Processes, time: u64) -> Runtime {
-    let module = processes
-        .program_at(view.pid, time)
-        .and_then(|(program, _)| program.module_at(view.address));
-    let (path, build_id) = module.unwrap_or_default();
-    Runtime {
+/// A runtime that introduced itself, with its file; `None` of a process that is none of those
+/// recorded.
+pub fn runtime(view: &RuntimeView, processes: &mut Processes, time: u64) -> Option<Runtime> {
+    let (program, _) = processes.program_at(view.pid, time)?;
+    let (path, build_id) = program.module_at(view.address)?;
+    Some(Runtime {
         pid: view.pid,
         path,
         build_id,
-        version: view.version,
+        version: view.version.clone(),
         interface: match view.kind {
-            RuntimeKind::Ompt => "OMPT".into(),
             RuntimeKind::Gomp => "interposed".into(),
+            RuntimeKind::Ompt | RuntimeKind::OtherTool => "OMPT".into(),
         },
-    }
+    })
+}
+
+/// A runtime in which samples were taken and that did not speak, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Silent {
+    /// The file's name.
+    pub name: String,
+    /// `None` where it is linked into the program, and could not be heard at all.
+    pub cause: Option<Cause>,
 }
 
 /// What is to be said of the runtimes when the recording has ended: those that did not speak join
 /// the header's list, and each thing that is not as it should be becomes a note.
-pub fn close_runtimes(header: &mut Header, merge: &Merge, library: Result<(), &str>) {
+pub fn close_runtimes(
+    header: &mut Header,
+    merge: &Merge,
+    listening: Result<(), &str>,
+) -> Vec<Silent> {
     let mapped = &merge.processes.mapped;
-    let silent = silent_runtimes(&merge.tables, header, mapped);
-    header.notes.extend(silent.iter().map(|module| {
-        let linked = mapped.iter().any(|it| it.linked && it.path == module.path);
-        silent_note(base_name(&module.path), linked, library)
-    }));
+    let silent: Vec<Silent> = silent_runtimes(&merge.tables, header, mapped)
+        .into_iter()
+        .map(|module| silent_runtime(merge, &module.path, listening))
+        .collect();
+    header.notes.extend(silent.iter().map(silent_note));
     for it in mapped {
         let known = |row: &Runtime| row.pid == it.pid && row.path == it.path;
         if !header.runtimes.iter().any(known) {
@@ -147,6 +161,7 @@ pub fn close_runtimes(header: &mut Header, merge: &Merge, library: Result<(), &s
     }
     header.notes.extend(several_runtimes(mapped));
     header.notes.extend(traced_runtimes(mapped));
+    silent
 }
 
 /// The interface of a runtime without events.
@@ -172,17 +187,44 @@ fn silent_runtimes<'a>(
         .collect()
 }
 
-fn silent_note(name: &str, linked: bool, library: Result<(), &str>) -> String {
-    match (library, linked) {
-        (Err(reason), _) => format!("no OpenMP states from {name}: {reason}"),
-        (Ok(()), true) => format!(
+fn silent_runtime(merge: &Merge, path: &str, listening: Result<(), &str>) -> Silent {
+    let mut mapped = merge.processes.mapped.iter().filter(|it| it.path == path);
+    let is_linked = mapped.clone().any(|it| it.linked);
+    let cause = match (listening, mapped.next()) {
+        (Err(reason), _) => Some(Cause::NotListening(reason.to_owned())),
+        (Ok(()), Some(first)) if !is_linked => Some(cause_in(merge, first)),
+        (Ok(()), _) => None,
+    };
+    Silent {
+        name: base_name(path).to_owned(),
+        cause,
+    }
+}
+
+/// Why a runtime of this process was not heard.
+fn cause_in(merge: &Merge, mapped: &Mapped) -> Cause {
+    let mut others = merge.other_tools.iter();
+    let other = others.find(|tool| tool.pid == mapped.pid);
+    match other {
+        _ if merge.openmp.given_up > 0 => Cause::GivenUp,
+        Some(other) => Cause::OtherTool(other.name.clone()),
+        None => {
+            let is_loaded = merge.processes.is_listening(mapped.pid, mapped.program);
+            Cause::of(&mapped.seen, is_loaded)
+        }
+    }
+}
+
+fn silent_note(silent: &Silent) -> String {
+    let name = &silent.name;
+    match &silent.cause {
+        Some(cause @ Cause::NotListening(_)) => format!("no OpenMP states from {name}: {cause}"),
+        Some(cause) => format!(
+            "no OpenMP events from {name}: {cause}; what its threads did is read from their stacks"
+        ),
+        None => format!(
             "no OpenMP events from the runtime that is linked into {name}: what its threads did is \
              read from their stacks; link the runtime's shared library to have it measured"
-        ),
-        (Ok(()), false) => format!(
-            "no OpenMP events from {name}: it was not called, or could not be listened to \
-             (OMP_TOOL=disabled, loaded with RTLD_DEEPBIND, a set-user-id program); what its \
-             threads did is read from their stacks"
         ),
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::runtimes;
+use crate::silence::Surroundings;
 
 fn mapped(pid: i32, program: u64, path: &str, traced: bool) -> Mapped {
     let mut runtime = runtimes::Runtime::default();
@@ -15,6 +16,7 @@ fn mapped(pid: i32, program: u64, path: &str, traced: bool) -> Mapped {
         build_id: String::new(),
         linked: false,
         runtime: Arc::new(runtime),
+        seen: Surroundings::default(),
     }
 }
 
@@ -49,10 +51,15 @@ fn a_traced_build_is_told_once() {
 
 #[test]
 fn a_runtime_without_events_says_why_and_what_it_means() {
-    let linked = silent_note("app", true, Ok(()));
+    let note = |name: &str, cause| {
+        let name = name.to_owned();
+        silent_note(&Silent { name, cause })
+    };
+    let linked = note("app", None);
     assert!(linked.contains("linked into app") && linked.contains("from their stacks"));
-    let shared = silent_note("libomp.so.5", false, Ok(()));
+    let shared = note("libomp.so.5", Some(Cause::ToldNoTool));
     assert!(shared.contains("OMP_TOOL=disabled") && shared.contains("from their stacks"));
-    let unheard = silent_note("libomp.so.5", false, Err("libcollector.so is nowhere"));
-    assert!(unheard.ends_with("libcollector.so is nowhere"));
+    let reason = "libcollector.so is nowhere";
+    let unheard = note("libomp.so.5", Some(Cause::NotListening(reason.to_owned())));
+    assert!(unheard.ends_with(reason));
 }

@@ -11,18 +11,24 @@ use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::signals::Inherited;
 use crate::sys::check;
 
-/// Whether SIGPIPE was ignored when `collect` was started. Rust ignores it before `main`, so
-/// only a constructor can see what the program is to inherit.
+/// What Rust changes before `main`, so that only a constructor can see what the program is to
+/// inherit: it ignores SIGPIPE, and opens `/dev/null` where a standard descriptor is closed.
 static SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
+static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
 
-extern "C" fn note_sigpipe() {
-    // SAFETY: sigaction is plain data, valid when zeroed; a null new action only queries.
+extern "C" fn note_what_is_inherited() {
+    // SAFETY: sigaction is plain data, valid when zeroed; a null new action only queries, and so
+    // does F_GETFD.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         libc::sigaction(libc::SIGPIPE, ptr::null(), &mut action);
         SIGPIPE_IGNORED.store(action.sa_sigaction == libc::SIG_IGN, Ordering::Relaxed);
+        for (fd, closed) in (0..).zip(&CLOSED) {
+            closed.store(libc::fcntl(fd, libc::F_GETFD) == -1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -30,7 +36,7 @@ extern "C" fn note_sigpipe() {
 // the function needs nothing of Rust's runtime.
 #[unsafe(link_section = ".init_array")]
 #[used]
-static AT_START: extern "C" fn() = note_sigpipe;
+static AT_START: extern "C" fn() = note_what_is_inherited;
 
 /// A child that waits before `exec`.
 #[derive(Debug)]
@@ -60,7 +66,7 @@ impl ExecError {
 pub fn hold(
     command: &[OsString],
     environment: &[(OsString, OsString)],
-    mask: libc::sigset_t,
+    inherited: Inherited,
 ) -> io::Result<Held> {
     let arguments = command
         .iter()
@@ -91,7 +97,7 @@ pub fn hold(
                 envp.as_ptr(),
                 gate_read.as_raw_fd(),
                 &failure_write,
-                &mask,
+                &inherited,
             );
         }
         pid
@@ -112,7 +118,7 @@ unsafe fn run(
     envp: *const *const libc::c_char,
     gate: libc::c_int,
     failure: &OwnedFd,
-    mask: &libc::sigset_t,
+    inherited: &Inherited,
 ) -> ! {
     // SAFETY: the caller vouches for the arrays; the other pointers are to locals.
     unsafe {
@@ -123,7 +129,12 @@ unsafe fn run(
         if !SIGPIPE_IGNORED.load(Ordering::Relaxed) {
             libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         }
-        libc::sigprocmask(libc::SIG_SETMASK, mask, ptr::null_mut());
+        for (fd, closed) in (0..).zip(&CLOSED) {
+            if closed.load(Ordering::Relaxed) {
+                libc::close(fd);
+            }
+        }
+        inherited.restore();
         libc::execvpe(*argv, argv, envp);
         let errno = (*libc::__errno_location()).to_ne_bytes();
         libc::write(failure.as_raw_fd(), errno.as_ptr().cast(), errno.len());

@@ -13,9 +13,10 @@
 //! | [`openmp`], [`contexts`], [`clock`] | the program's records, their calling contexts and times |
 //! | [`merge`], [`heads`] | one stream by time |
 //! | [`on_cpu`] | time on CPUs, and what a hypervisor takes of it |
-//! | [`record`] | the recording from start to end |
-//! | [`facts`] | the header |
-//! | [`sys`] | system calls |
+//! | [`record`], [`session`] | the recording from start to end |
+//! | [`facts`], [`silence`], [`shortfall`] | the header: what was recorded, what was not, and why |
+//! | [`say`] | messages on standard error |
+//! | [`signals`], [`sys`] | signals and other system calls |
 
 pub mod beyond;
 pub mod cli;
@@ -41,6 +42,11 @@ pub mod progress;
 pub mod record;
 mod rhythm;
 pub mod runtimes;
+pub mod say;
+pub mod session;
+pub mod shortfall;
+pub mod signals;
+pub mod silence;
 pub mod sleepers;
 pub mod stacks;
 pub mod sys;

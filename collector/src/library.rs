@@ -83,6 +83,38 @@ fn nameable(path: PathBuf) -> Result<PathBuf, String> {
     }
 }
 
+/// The program's environment: ours, and where there is a library to listen with and the path of an arena,
+/// these. The library comes before the user's tools and preloaded libraries. LLVM's and Intel's
+/// runtimes find it as a tool, also where preloading is not to be had; GNU's needs it preloaded.
+pub fn environment(listening: Option<(&Path, String)>) -> Vec<(OsString, OsString)> {
+    let mut variables: Vec<_> = std::env::vars_os()
+        .filter(|(name, _)| name != omp_ring::ARENA_VARIABLE)
+        .collect();
+    let Some((library, arena)) = listening else {
+        return variables;
+    };
+    let mut set = |name: &str, value: &dyn Fn(Option<&OsStr>) -> OsString| {
+        let before = std::env::var_os(name);
+        variables.retain(|(known, _)| known != name);
+        variables.push((name.into(), value(before.as_deref())));
+    };
+    set(TOOLS_VARIABLE, &|before| listed(library, before));
+    set(PRELOAD_VARIABLE, &|before| listed(library, before));
+    set(SANITIZER_VARIABLE, &|before| {
+        listed(Path::new(SANITIZER_OPTION), before)
+    });
+    set(omp_ring::ARENA_VARIABLE, &|_| arena.clone().into());
+    variables
+}
+
+/// Options of AddressSanitizer, separated by colons; of two that contradict each other the last one
+/// holds.
+const SANITIZER_VARIABLE: &str = "ASAN_OPTIONS";
+
+/// Its runtime refuses to start a program in which it is not the first library, as it is not behind
+/// ours. It asks to be first because it replaces `malloc`, which ours does not.
+const SANITIZER_OPTION: &str = "verify_asan_link_order=0";
+
 /// The value of [`TOOLS_VARIABLE`] or [`PRELOAD_VARIABLE`] with the library before what was there:
 /// a runtime takes the first tool that accepts, and the user's own comes next if ours does not.
 pub fn listed(library: &Path, before: Option<&OsStr>) -> OsString {
@@ -122,6 +154,25 @@ mod tests {
         let refused = nameable("/home/a b/libcollector.so".into()).expect_err("it has a space");
         assert!(refused.contains("/home/a b/libcollector.so"), "{refused}");
         assert!(nameable("/home/ab/libcollector.so".into()).is_ok());
+    }
+
+    #[test]
+    fn the_program_has_our_environment_and_the_way_to_the_library() {
+        let own: Vec<_> = std::env::vars_os().collect();
+        let bare = environment(None);
+        assert!(own.iter().all(|variable| bare.contains(variable)));
+        let library = Path::new("/p/libcollector.so");
+        let listening = environment(Some((library, "/proc/1/fd/3".to_owned())));
+        let value = |name: &str| {
+            let mut values = listening.iter().filter(|(known, _)| known == name);
+            let (_, value) = values.next()?;
+            assert_eq!(values.next(), None, "{name} is there once");
+            value.to_str()
+        };
+        assert!(value("LD_PRELOAD").is_some_and(|it| it.starts_with("/p/libcollector.so")));
+        assert!(value("OMP_TOOL_LIBRARIES").is_some_and(|it| it.starts_with("/p/libcollector.so")));
+        assert_eq!(value("PARALLAX_ARENA"), Some("/proc/1/fd/3"));
+        assert!(value("ASAN_OPTIONS").is_some_and(|it| it.starts_with(SANITIZER_OPTION)));
     }
 
     #[test]

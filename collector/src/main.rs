@@ -2,6 +2,9 @@
 
 use std::process::exit;
 
+use std::io::Write;
+
+use recording::say::say;
 use recording::{cli, record};
 
 /// The exit status for a command line that makes no sense, as of other tools.
@@ -11,11 +14,12 @@ fn main() {
     let request = match cli::parse(std::env::args_os()) {
         Ok(cli::Invocation::Record(request)) => request,
         Ok(cli::Invocation::Print(text)) => {
-            println!("{}", text.trim_end());
+            // Whoever closes the pipe has read enough.
+            let _ = writeln!(std::io::stdout(), "{}", text.trim_end());
             return;
         }
         Err(sentence) => {
-            eprintln!("collect: {sentence}");
+            say(sentence);
             exit(USAGE);
         }
     };
@@ -27,7 +31,7 @@ fn main() {
     match result {
         Ok(status) => exit(status),
         Err(error) => {
-            eprintln!("collect: {error}");
+            say(&error);
             exit(error.status());
         }
     }

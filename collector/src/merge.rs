@@ -14,6 +14,8 @@ use omp_model::rows::{LONG, Sample, SampleKind, Within};
 use omp_model::state::Presence;
 use omp_model::stream::{Event, What};
 use omp_model::tables::{Cut, Tables};
+use omp_ring::consumer::Consumer;
+use omp_ring::layout::RuntimeKind;
 
 use crate::deep::{Completed, DeepStacks};
 use crate::heads::{Head, Heads};
@@ -37,6 +39,8 @@ pub struct Counts {
     pub samples: u64,
     /// Switch-out samples.
     pub switch_samples: u64,
+    /// Records of the side band.
+    pub side_band: u64,
     /// Samples that the kernel dropped.
     pub lost_samples: u64,
     /// Side-band records that the kernel dropped.
@@ -70,6 +74,15 @@ impl Counts {
     }
 }
 
+/// An OMPT tool in whose favour our library stepped back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherTool {
+    /// The process.
+    pub pid: i32,
+    /// What it is called: its file, or a name.
+    pub name: String,
+}
+
 /// Kinds of streams. At equal times the side band comes first, since it gives birth, and samples
 /// come last, since they only look.
 const SIDE_BAND: u8 = 0;
@@ -86,6 +99,10 @@ pub struct Merge {
     pub openmp: OpenMp,
     /// OpenMP runtimes that introduced themselves.
     pub runtimes: Vec<Runtime>,
+    /// OMPT tools of the programs' own.
+    pub other_tools: Vec<OtherTool>,
+    /// So many entries of the arena's table were looked at.
+    introduced: usize,
     /// Counts for the header.
     pub counts: Counts,
     machine: Machine,
@@ -116,6 +133,8 @@ impl Merge {
             processes,
             openmp,
             runtimes: Vec::new(),
+            other_tools: Vec::new(),
+            introduced: 0,
             counts: Counts::default(),
             machine: Machine::new(),
             ledger: Ledger::new(LONG),
@@ -181,9 +200,22 @@ impl Merge {
         }
         self.openmp.recycle(&self.processes);
         // While their processes live: later the mappings are forgotten.
-        for view in self.openmp.arena().runtimes().skip(self.runtimes.len()) {
-            let runtime = facts::runtime(view, &mut self.processes, self.merged_to);
-            self.runtimes.push(runtime);
+        let entries = self.openmp.arena().into_iter().flat_map(Consumer::runtimes);
+        for view in entries.skip(self.introduced) {
+            self.introduced += 1;
+            let Some(runtime) = facts::runtime(&view, &mut self.processes, self.merged_to) else {
+                continue;
+            };
+            match view.kind {
+                RuntimeKind::OtherTool => self.other_tools.push(OtherTool {
+                    pid: view.pid,
+                    name: match view.version.as_str() {
+                        "" => runtime.path,
+                        name => name.to_owned(),
+                    },
+                }),
+                RuntimeKind::Ompt | RuntimeKind::Gomp => self.runtimes.push(runtime),
+            }
         }
         self.processes.forget_before(cutoff.min(self.merged_to));
         most
@@ -194,6 +226,7 @@ impl Merge {
             ring.drain(u64::MAX, |record| match parse::from_side_band(record) {
                 FromSideBand::Record(mut record) => {
                     record.time = record.time.saturating_sub(self.start);
+                    self.counts.side_band += 1;
                     self.side_band.push(record);
                 }
                 FromSideBand::Lost(count) => self.counts.lost_side_band += count,

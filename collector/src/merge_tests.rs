@@ -27,7 +27,7 @@ fn merge() -> Merge {
     });
     Merge::new(
         Processes::new(Libraries::new(None), false),
-        OpenMp::new(arena, line),
+        OpenMp::new(Some(arena), line),
         0,
     )
 }
@@ -146,7 +146,8 @@ fn lifetimes_are_booked_by_where_the_kernel_had_the_thread() {
 fn a_sample_is_tagged_by_the_openmp_records_before_it() {
     let mut merge = merge();
     side(&mut merge, 1, 11, Side::Fork { parent: 10 });
-    let path = CString::new(merge.openmp.arena().path()).expect("no zero byte");
+    let path =
+        CString::new(merge.openmp.arena().expect("it has one").path()).expect("no zero byte");
     let arena = Arena::attach(&path).expect("just made");
     let mut producer = Producer::claim(&arena, 10, 11).expect("a free slot");
     producer.push_at(100, None, Kind::ThreadBegin, 1);

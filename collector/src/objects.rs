@@ -25,6 +25,7 @@ pub struct Libraries {
     /// `libcollector.so`, where it is loaded into programs.
     collector: Option<PathBuf>,
     runtimes: FxHashMap<(PathBuf, Option<BuildId>), Arc<Runtime>>,
+    strange_paths: FxHashMap<String, PathBuf>,
 }
 
 /// The name that the kernel maps the vDSO under.
@@ -41,7 +42,23 @@ impl Libraries {
             vdso,
             collector,
             runtimes: FxHashMap::default(),
+            strange_paths: FxHashMap::default(),
         }
+    }
+
+    /// The library that is loaded into programs.
+    pub(crate) fn collector(&self) -> Option<&Path> {
+        self.collector.as_deref()
+    }
+
+    /// Whether a load object is that.
+    pub(crate) fn is_collector(&self, path: &Path) -> bool {
+        self.collector() == Some(path)
+    }
+
+    /// The files whose paths are no text, by what they are called in the tables.
+    pub(crate) fn strange_paths(&self) -> FxHashMap<String, PathBuf> {
+        self.strange_paths.clone()
     }
 
     pub(crate) fn image(
@@ -50,9 +67,13 @@ impl Libraries {
         path: &Path,
         build_id: Option<&BuildId>,
     ) -> Option<Arc<Image>> {
+        if path.to_str().is_none() {
+            let text = path.to_string_lossy().into_owned();
+            self.strange_paths.insert(text, path.to_owned());
+        }
         let image = self.parsed(pid, path, build_id)?;
         let key = key_of(&image);
-        if self.collector.as_deref() != Some(path)
+        if !self.is_collector(path)
             && !self.runtimes.contains_key(&key)
             && let Some(runtime) = Runtime::of(&image)
         {
@@ -98,7 +119,7 @@ impl Libraries {
         };
         let runtime = image.and_then(|image| self.runtime(image));
         let (kind, linked) = match runtime {
-            _ if self.collector.as_deref() == Some(path) => (RuntimeKind::Collector, None),
+            _ if self.is_collector(path) => (RuntimeKind::Collector, None),
             Some(runtime) if runtime.is_part(executable) => {
                 let linked = (row(runtime.kind), runtime.clone());
                 (RuntimeKind::None, Some(linked))

@@ -5,6 +5,7 @@ use omp_model::stream::{Instance, Lock, Mutex, Site, Sync, What};
 use omp_model::tables::{Tables, ThreadKind};
 use omp_ring::consumer::{Consumer, Item, SlotView};
 use omp_ring::context::Context as Piece;
+use omp_ring::layout::Control;
 use omp_ring::record::{
     CodePayload, InstanceId, JoinPayload, Kind, MutexPayload, OriginPayload, Record, RegionPayload,
     SiteId, TaskPayload,
@@ -47,6 +48,8 @@ pub struct Slot {
     /// What the numbers of [`MutexPayload::place`] stand for.
     mutex_places: Box<[u64; 1 << u8::BITS]>,
     closed: bool,
+    /// Nothing more is read of it.
+    given_up: bool,
 }
 
 /// A calling context.
@@ -76,7 +79,14 @@ impl Slot {
             code: None,
             mutex_places: Box::new([0; _]),
             closed: false,
+            given_up: false,
         }
+    }
+
+    /// What its thread does is not known from now on.
+    fn give_up(&mut self, now: u64) {
+        self.given_up = true;
+        self.records.push(Record::new(Kind::Lost, now, 0));
     }
 
     /// Another thread has claimed it.
@@ -105,6 +115,8 @@ pub struct OpenMp {
     places: Vec<u32>,
     /// Records taken.
     pub taken: u64,
+    /// Calling contexts taken.
+    pub contexts: u64,
     /// Rings that were given up because what lay in them made no sense: the program has written into
     /// the memory that it shares with us.
     pub given_up: u64,
@@ -112,7 +124,8 @@ pub struct OpenMp {
 
 /// The arena, and what is known of what lies in it.
 struct Source {
-    arena: Consumer,
+    /// `None` where there is no shared memory to be had: nothing is heard of OpenMP.
+    arena: Option<Consumer>,
     contexts: Contexts,
     /// Records that the program could not push.
     lost: u64,
@@ -125,8 +138,8 @@ struct Source {
 const CLOCK_ERROR_NS: u64 = 1_000_000;
 
 impl OpenMp {
-    /// Reads from this arena; `line` tells its clock.
-    pub fn new(arena: Consumer, line: Line) -> Self {
+    /// Reads from this arena, if there is one; `line` tells its clock.
+    pub fn new(arena: Option<Consumer>, line: Line) -> Self {
         OpenMp {
             source: Source {
                 arena,
@@ -138,13 +151,26 @@ impl OpenMp {
             slots: Vec::new(),
             places: Vec::new(),
             taken: 0,
+            contexts: 0,
             given_up: 0,
         }
     }
 
     /// The arena.
-    pub fn arena(&self) -> &Consumer {
-        &self.source.arena
+    pub fn arena(&self) -> Option<&Consumer> {
+        self.source.arena.as_ref()
+    }
+
+    /// Lets the program push no more.
+    pub fn pause(&mut self) {
+        if let Some(arena) = &mut self.source.arena {
+            arena.set_control(Control::Paused);
+        }
+    }
+
+    /// Threads that found no ring for their records.
+    pub fn refused(&self) -> u32 {
+        self.arena().map_or(0, Consumer::refused_slots)
     }
 
     /// Records that the program could not push.
@@ -160,7 +186,9 @@ impl OpenMp {
     /// Reads both clocks: the records from here to the next call are timed by this pair and the
     /// one before.
     pub fn tie_clocks(&mut self) {
-        self.line.extend(Pair::read(self.source.arena.clock()));
+        if let Some(arena) = &self.source.arena {
+            self.line.extend(Pair::read(arena.clock()));
+        }
     }
 
     /// Takes what waits in the rings of recorded threads. Times become nanoseconds since `start`, a
@@ -169,13 +197,25 @@ impl OpenMp {
     /// held.
     pub fn drain(&mut self, processes: &Processes, start: u64, adopted: bool) -> usize {
         let mut most = 0;
-        let views: Vec<_> = self.source.arena.slots().collect();
+        let Some(arena) = &self.source.arena else {
+            return most;
+        };
+        let is_intact = arena.is_intact();
+        let slots = is_intact.then(|| arena.slots());
+        let views: Vec<_> = slots.into_iter().flatten().collect();
+        self.give_up_missing(&views, clock::raw_now().saturating_sub(start));
+        if !is_intact {
+            self.given_up = self.given_up.max(1);
+        }
         for view in views {
             if !is_expected(processes, &view, adopted) {
                 continue;
             }
             let place = self.place_of(view.index);
             let slot = &mut self.slots[place];
+            if slot.given_up {
+                continue;
+            }
             if slot.generation != view.generation || slot.tid == 0 {
                 slot.begin(&view);
             }
@@ -191,29 +231,47 @@ impl OpenMp {
                 start,
                 newest: 0,
                 is_ordered: true,
+                records: 0,
+                contexts: 0,
             };
-            let arena = &mut self.source.arena;
+            let Some(arena) = &mut self.source.arena else {
+                break;
+            };
             let drained = arena.drain(view.index, usize::MAX, |item| arrived.take(item));
             let (is_ordered, newest) = (arrived.is_ordered, arrived.newest);
+            self.taken += arrived.records;
+            self.contexts += arrived.contexts;
             let now = clock::raw_now().saturating_sub(start);
             match drained {
-                Ok(count) if is_ordered && newest <= now + CLOCK_ERROR_NS => {
-                    self.taken += count as u64;
-                }
+                Ok(_) if is_ordered && newest <= now + CLOCK_ERROR_NS => {}
                 _ => {
                     arena.give_up(view.index);
-                    self.given_up += 1;
                     slot.records.truncate(whole);
-                    slot.records.push(Record::new(Kind::Lost, now, 0));
+                    slot.give_up(now);
+                    self.given_up += 1;
                 }
             }
         }
         most
     }
 
+    /// Gives up the threads whose slots are not among `views`, though we have not given them back.
+    fn give_up_missing(&mut self, views: &[SlotView], now: u64) {
+        let missing = |slot: &&mut Slot| {
+            let is_there = views
+                .binary_search_by_key(&slot.index, |view| view.index)
+                .is_ok();
+            slot.tid != 0 && !slot.given_up && !is_there
+        };
+        for slot in self.slots.iter_mut().filter(missing) {
+            slot.give_up(now);
+            self.given_up += 1;
+        }
+    }
+
     /// Records in rings of threads that nobody has announced.
     pub fn unclaimed(&self, processes: &Processes, adopted: bool) -> u64 {
-        let slots = self.source.arena.slots();
+        let slots = self.arena().into_iter().flat_map(Consumer::slots);
         let unclaimed = slots.filter(|view| !is_expected(processes, view, adopted));
         let recorded = unclaimed.filter(|view| processes.is_recorded(view.pid));
         recorded.map(|view| view.pending as u64).sum()
@@ -246,13 +304,16 @@ impl OpenMp {
 
     /// Gives back the slots of threads that ended and whose records were all merged.
     pub fn recycle(&mut self, processes: &Processes) {
+        let Some(arena) = &self.source.arena else {
+            return;
+        };
         for slot in &mut self.slots {
             let over = slot
                 .thread
                 .map_or(slot.closed, |thread| !processes.is_alive(thread));
             let done = slot.tid != 0 && over && slot.next_time().is_none();
             // Refused while last records wait that came after the drain: the next round has them.
-            if done && self.source.arena.recycle(slot.index) {
+            if done && arena.recycle(slot.index) {
                 slot.tid = 0;
                 slot.thread = None;
             }
@@ -275,6 +336,8 @@ struct Arrived<'a> {
     newest: u64,
     /// No time lies before an earlier one.
     is_ordered: bool,
+    records: u64,
+    contexts: u64,
 }
 
 impl Arrived<'_> {
@@ -284,10 +347,12 @@ impl Arrived<'_> {
         let record = match item {
             Item::Record(record) => record,
             Item::Context(name, context) => {
+                self.contexts += 1;
                 slot.contexts.insert(name, Sent::Stack(context));
                 return;
             }
         };
+        self.records += 1;
         let time = self.line.raw_ns(record.time()).saturating_sub(self.start);
         self.is_ordered &= time + CLOCK_ERROR_NS >= slot.last;
         self.newest = self.newest.max(time);

@@ -9,7 +9,7 @@ use omp_model::ids::{FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
 use omp_model::state::Presence;
 use omp_model::stream::{Event, What};
 use omp_model::tables::{self, Frame, RuntimeKind, Stack, StackEntry, Tables, Thread, ThreadKind};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use unwinder::{AddressSpace, BuildId, Image, ModuleIdx};
 
 use crate::history::History;
@@ -18,6 +18,7 @@ use crate::objects::Known;
 pub use crate::objects::Libraries;
 use crate::perf::parse::{Mapping, Side, SideRecord};
 use crate::runtimes::Runtime;
+use crate::silence::Surroundings;
 use crate::sys;
 
 /// The program image of one process between two `exec`s.
@@ -151,6 +152,8 @@ struct Process {
     threads: Vec<ThreadId>,
     /// Of [`Processes::changes`], the count at its last `exec`.
     since: u64,
+    /// It has called `exec`, and nothing was mapped since.
+    is_bare: bool,
 }
 
 /// An OpenMP runtime that a program mapped.
@@ -168,6 +171,17 @@ pub struct Mapped {
     pub linked: bool,
     /// What it is.
     pub runtime: Arc<Runtime>,
+    /// What was seen of its process then.
+    pub seen: Surroundings,
+}
+
+/// A process that the kernel lets nobody record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unrecorded {
+    /// Its number.
+    pub pid: i32,
+    /// Its name.
+    pub name: String,
 }
 
 /// All processes of a recording, kept as the side band says.
@@ -192,6 +206,12 @@ pub struct Processes {
     ended: Vec<i32>,
     /// OpenMP runtimes, each once in a program.
     pub mapped: Vec<Mapped>,
+    /// Programs that have loaded our library: process, and [`Mapped::program`].
+    listening: FxHashSet<(i32, u64)>,
+    /// Processes whose recording the kernel ended as they began a set-user-id program.
+    pub unrecorded: Vec<Unrecorded>,
+    /// Processes that were passed over because only the first one is recorded.
+    pub passed_over: u64,
 }
 
 impl Processes {
@@ -208,6 +228,9 @@ impl Processes {
             changes: 0,
             ended: Vec::new(),
             mapped: Vec::new(),
+            listening: FxHashSet::default(),
+            unrecorded: Vec::new(),
+            passed_over: 0,
         }
     }
 
@@ -221,6 +244,7 @@ impl Processes {
             what,
         } = record;
         if self.first_only && self.processes.first().is_some_and(|first| first.pid != pid) {
+            self.passed_over += u64::from(matches!(what, Side::Fork { parent } if parent != pid));
             return;
         }
         let mut happened = |thread, what| {
@@ -257,6 +281,7 @@ impl Processes {
             }
             Side::Exit => {
                 if let Some(thread) = self.thread_at(tid, time) {
+                    self.look_at_end(tables, pid, time);
                     self.end(thread, tid);
                     happened(thread, What::Exit);
                 }
@@ -337,13 +362,12 @@ impl Processes {
             .collect()
     }
 
-    /// Processes with a living thread, but for the first one.
-    pub fn still_running(&self) -> usize {
-        self.processes
-            .iter()
-            .skip(1)
-            .filter(|process| !process.threads.is_empty())
-            .count()
+    /// Processes that live on, but for the first one: number and name.
+    pub fn still_running(&self, tables: &Tables) -> Vec<(i32, String)> {
+        let all = self.processes.iter().zip(&tables.processes).skip(1);
+        all.filter(|(process, _)| !process.threads.is_empty() && sys::is_running(process.pid))
+            .map(|(process, row)| (process.pid, row.name.clone()))
+            .collect()
     }
 
     /// Nothing from before `time` will be asked any more: drops what only that needs.
@@ -360,6 +384,26 @@ impl Processes {
             if let Some(history) = self.tids.get_mut(&tid) {
                 history.forget_before(time);
             }
+        }
+    }
+
+    /// Whether a program, given as [`Mapped`] has it, has loaded our library.
+    pub fn is_listening(&self, pid: i32, program: u64) -> bool {
+        self.listening.contains(&(pid, program))
+    }
+
+    /// A thread ends. Of a program that has mapped nothing, not even itself, the kernel has taken the
+    /// events away: it does so at the `exec` of one whose user may not look into it (set-user-id, or
+    /// with capabilities of its own).
+    fn look_at_end(&mut self, tables: &Tables, pid: i32, time: u64) {
+        let Some(id) = self.pids.get(&pid).map(|history| *history.at(time)) else {
+            return;
+        };
+        if std::mem::take(&mut self.processes[id.index()].is_bare) {
+            self.unrecorded.push(Unrecorded {
+                pid,
+                name: tables.processes[id.index()].name.clone(),
+            });
         }
     }
 
@@ -399,6 +443,7 @@ impl Processes {
             stale: false,
             threads: Vec::new(),
             since: self.changes,
+            is_bare: false,
         });
         remember(&mut self.pids, pid, time, id);
         id
@@ -462,6 +507,7 @@ impl Processes {
         entry.program.change(time, program);
         entry.stale = true;
         entry.since = self.changes;
+        entry.is_bare = true;
         tables.processes[process.index()].executable.clear();
         let new = known.is_none().then(|| self.birth(tables, pid, tid, time));
         (gone, new)
@@ -474,7 +520,11 @@ impl Processes {
         self.changes += 1;
         let image = self.libraries.image(pid, path, build_id.as_ref());
         let entry = &mut self.processes[process.index()];
+        entry.is_bare = false;
         let (since, program) = (entry.since, entry.program.at_mut(time));
+        if self.libraries.is_collector(path) {
+            self.listening.insert((pid, since));
+        }
         if let Some(image) = &image
             && let Some(runtime) = self.libraries.runtime(image)
         {
@@ -491,6 +541,7 @@ impl Processes {
                         .unwrap_or_default(),
                     linked: runtime.is_part(executable),
                     runtime: runtime.clone(),
+                    seen: Surroundings::of(pid, self.libraries.collector()),
                 },
             );
         }

@@ -1,15 +1,9 @@
 //! One recording, from the launch to the last row.
 
-use std::ffi::OsString;
-use std::os::fd::AsRawFd;
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::os::unix::ffi::OsStrExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 
-use omp_model::experiment::{Batch, ExperimentError, Writer};
-use omp_model::header::Header;
-use omp_model::ids::Nanos;
-use omp_model::kallsyms::Cache;
-use omp_model::symbolize::{self, Files};
 use omp_ring::consumer::{ArenaOptions, Consumer};
 
 use crate::cli::Request;
@@ -20,13 +14,11 @@ use crate::openmp::OpenMp;
 use crate::perf::open::Rings;
 use crate::perf::plan::{Plan, Situation};
 use crate::processes::{Libraries, Processes};
-use crate::progress::Watched;
-use crate::rhythm::{HASTE, Round, flush_after, wait_after};
-use crate::sys::{self, Ended, Signals};
+use crate::say::{say, tell};
+use crate::session::Session;
+use crate::signals::Signals;
+use crate::sys::{self, Ended};
 use crate::{experiment, facts, library};
-
-/// How often the header goes there: it is a kilobyte.
-const HEADER: Duration = Duration::from_secs(10);
 
 /// Why there is no recording.
 #[derive(Debug, thiserror::Error)]
@@ -61,37 +53,25 @@ fn other(what: impl ToString) -> RecordError {
 /// Runs the program and records it. Gives its exit status.
 ///
 /// # Errors
-/// [`RecordError`]; no experiment is left then.
+/// [`RecordError`], where the program did not run; no experiment is left then.
 pub fn record(request: &Request) -> Result<i32, RecordError> {
-    let library = library::find();
-    if let Err(reason) = &library {
-        eprintln!("collect: recording without OpenMP states: {reason}");
-    }
     // Before anything is started; it is made when all else is ready.
     experiment::choose(&request.target).map_err(other)?;
-    let signals = Signals::block().map_err(|error| other(format!("signalfd: {error}")))?;
-    let arena = Consumer::create(&ArenaOptions::default()).map_err(|error| {
-        other(format!(
-            "the shared memory for OpenMP events cannot be made: {error}"
-        ))
-    })?;
-    let first_pair = Pair::read(arena.clock());
-    let environment = environment(&arena, library.as_deref().ok());
-    let held = launch::hold(&request.command, &environment, signals.mask_before())
+    let mut signals = Signals::block().map_err(|error| other(format!("signalfd: {error}")))?;
+    let (listening, arena) = listen();
+    if let Err(reason) = &listening {
+        say(format!("recording without OpenMP states: {reason}"));
+    }
+    let library = listening.as_deref().ok();
+    let first_pair = Pair::read(arena.as_ref().map_or(clock::RAW, Consumer::clock));
+    let environment = library::environment(library.zip(arena.as_ref().map(Consumer::path)));
+    let held = launch::hold(&request.command, &environment, signals.inherited())
         .map_err(|error| other(format!("cannot start a process: {error}")))?;
     // Not before: the program has the priority that its user gave it.
     sys::hurry();
     let pid = held.pid;
-    let situation = Situation {
-        paranoid: paranoid(),
-        root: sys::is_root(),
-    };
-    let plan = Plan::wished(
-        request.period_us,
-        request.follow,
-        sys::allowed_cpus() as usize,
-    );
-    let mut rings = Rings::open(pid, plan, situation).map_err(other)?;
+    let plan = wished(request);
+    let rings = Rings::open(pid, plan, situation()).map_err(other)?;
 
     let start = clock::raw_now();
     let mut header = facts::header(request, &environment, start);
@@ -99,63 +79,92 @@ pub fn record(request: &Request) -> Result<i32, RecordError> {
     header.sampling = facts::sampling(&rings.plan, &Default::default(), (0, 0));
     let (writer, made) = experiment::make(&request.target, &header).map_err(other)?;
     if request.verbose {
-        eprintln!(
-            "collect: {}",
-            describe(&rings.plan, library.as_deref().ok())
-        );
+        say(describe(&rings.plan, library));
     }
     let program = request.command[0].to_string_lossy().into_owned();
     if let Err(cause) = held.release() {
         return Err(RecordError::Program { program, cause });
     }
     made.keep();
-    eprintln!(
-        "Creating experiment directory {} (Process ID: {pid}) ...",
-        writer.directory().display()
-    );
+    let mut creating = b"Creating experiment directory ".to_vec();
+    creating.extend(writer.directory().as_os_str().as_bytes());
+    creating.extend(format!(" (Process ID: {pid}) ...").into_bytes());
+    tell(creating);
 
-    let libraries = Libraries::new(library.as_deref().ok().map(Path::to_owned));
+    let libraries = Libraries::new(library.map(Path::to_owned));
     let processes = Processes::new(libraries, !request.follow);
     let merge = Merge::new(processes, OpenMp::new(arena, Line::new(first_pair)), start);
-    let mut session = Session {
-        pid,
-        merge,
-        writer: Some(writer),
-        header,
-        flushed: Instant::now(),
-        headed: Instant::now(),
-        library: library.map(|_| ()),
+    let mut session = Session::new(pid, merge, writer, header, listening.map(|_| ()));
+    // From here on the program runs: whatever becomes of the recording, its end is waited for.
+    let run = || session.run(rings, &mut signals, request.verbose);
+    let ended = match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Ok(ended)) => Some(ended),
+        Ok(Err(error)) => {
+            say(format!(
+                "{error}; the program goes on, the recording ends here"
+            ));
+            session.ended()
+        }
+        // What was wrong has been said.
+        Err(_) => {
+            say("this is a fault of collect; the program goes on, the recording ends here");
+            session.ended()
+        }
     };
-    let ended = session.follow(&mut rings, &signals).map_err(other)?;
-    session.end(rings, ended, request.verbose);
-    Ok(ended.status())
+    Ok(ended.unwrap_or_else(|| wait(pid, &mut signals)).status())
 }
 
-/// The program's environment: ours, the arena, and the library before the user's tools and
-/// preloaded libraries. LLVM's and Intel's runtimes find it as a tool, also where preloading is
-/// not to be had; GNU's needs it preloaded.
-fn environment(arena: &Consumer, library: Option<&Path>) -> Vec<(OsString, OsString)> {
-    let mut variables: Vec<_> = std::env::vars_os()
-        .filter(|(name, _)| name != omp_ring::ARENA_VARIABLE)
-        .collect();
-    let Some(library) = library else {
-        return variables;
-    };
-    for list in [library::TOOLS_VARIABLE, library::PRELOAD_VARIABLE] {
-        let before = std::env::var_os(list);
-        variables.retain(|(name, _)| name != list);
-        variables.push((list.into(), library::listed(library, before.as_deref())));
+/// Waits for the program, of which nothing more is recorded.
+pub(crate) fn wait(pid: i32, signals: &mut Signals) -> Ended {
+    loop {
+        let arrived = signals.wait();
+        for signal in arrived.for_program {
+            sys::send(pid, signal);
+        }
+        match sys::try_wait(pid) {
+            Ok(None) => {}
+            Ok(Some(ended)) => return ended,
+            // There is no such child, and no way to know its status.
+            Err(_) => return Ended::Exited(1),
+        }
     }
-    variables.push((omp_ring::ARENA_VARIABLE.into(), arena.path().into()));
-    variables
 }
 
-fn paranoid() -> Option<i32> {
-    std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid")
-        .ok()?
-        .trim()
-        .parse()
-        .ok()
+/// The library and the arena by which OpenMP is listened to, or why not.
+fn listen() -> (Result<PathBuf, String>, Option<Consumer>) {
+    match library::find().and_then(|library| Ok((library, arena()?))) {
+        Ok((library, arena)) => (Ok(library), Some(arena)),
+        Err(reason) => (Err(reason), None),
+    }
+}
+
+/// The shared memory for OpenMP events, for as many threads as a file may be long.
+fn arena() -> Result<Consumer, String> {
+    let options = ArenaOptions::default();
+    let options = match sys::file_size_limit() {
+        None => options,
+        Some(limit) => options.within(limit).ok_or_else(|| {
+            format!(
+                "a file of {limit} bytes, the longest that is allowed, holds no thread's OpenMP \
+                 events: raise the limit with `ulimit -f unlimited`"
+            )
+        })?,
+    };
+    Consumer::create(&options)
+        .map_err(|error| format!("the shared memory for OpenMP events cannot be made: {error}"))
+}
+
+fn wished(request: &Request) -> Plan {
+    let cpus = sys::allowed_cpus() as usize;
+    Plan::wished(request.period_us, request.follow, cpus)
+}
+
+fn situation() -> Situation {
+    let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
+    Situation {
+        paranoid: paranoid.ok().and_then(|text| text.trim().parse().ok()),
+        root: sys::is_root(),
+    }
 }
 
 /// What would be, or is, recorded, in one line.
@@ -182,262 +191,22 @@ pub fn describe(plan: &Plan, library: Option<&Path>) -> String {
 }
 
 /// `-n`: says what would be recorded, with what the kernel permits, and runs nothing.
+///
+/// # Errors
+/// [`RecordError`].
 pub fn dry_run(request: &Request) -> Result<(), RecordError> {
     let directory = experiment::choose(&request.target).map_err(other)?;
-    let library = library::find();
-    let plan = Plan::wished(
-        request.period_us,
-        request.follow,
-        sys::allowed_cpus() as usize,
-    );
-    let situation = Situation {
-        paranoid: paranoid(),
-        root: sys::is_root(),
-    };
-    // A child that is never released shows what can be opened.
     let signals = Signals::block().map_err(|error| other(format!("signalfd: {error}")))?;
-    let held = launch::hold(&request.command, &[], signals.mask_before())
+    let (listening, _) = listen();
+    // A child that is never released shows what can be opened.
+    let held = launch::hold(&request.command, &[], signals.inherited())
         .map_err(|error| other(format!("cannot start a process: {error}")))?;
-    let rings = Rings::open(held.pid, plan, situation).map_err(other)?;
-    eprintln!("collect: would make {}", directory.display());
-    eprintln!(
-        "collect: {}",
-        describe(&rings.plan, library.as_deref().ok())
-    );
-    rings
-        .notes
-        .iter()
-        .for_each(|note| eprintln!("collect: {note}"));
-    if let Err(reason) = library {
-        eprintln!("collect: {reason}");
+    let rings = Rings::open(held.pid, wished(request), situation()).map_err(other)?;
+    say(format!("would make {}", directory.display()));
+    say(describe(&rings.plan, listening.as_deref().ok()));
+    rings.notes.iter().for_each(say);
+    if let Err(reason) = listening {
+        say(reason);
     }
     Ok(())
-}
-
-/// A running recording.
-struct Session {
-    pid: i32,
-    merge: Merge,
-    /// `None` once writing failed: the program goes on, the recording does not.
-    writer: Option<Writer>,
-    header: Header,
-    flushed: Instant,
-    headed: Instant,
-    library: Result<(), String>,
-}
-
-impl Session {
-    /// Rounds until the program has ended.
-    fn follow(&mut self, rings: &mut Rings, signals: &Signals) -> std::io::Result<Ended> {
-        let mut polled: Vec<libc::pollfd> = [signals.as_raw_fd()]
-            .into_iter()
-            .chain(rings.descriptors())
-            .map(sys::readable)
-            .collect();
-        let begun = Instant::now();
-        let mut last = begun;
-        let mut wait = HASTE;
-        loop {
-            sys::poll(&mut polled, wait.as_millis() as i32)?;
-            // A ring hangs up for ever when its last thread has ended.
-            polled.retain(|entry| entry.revents & (libc::POLLHUP | libc::POLLERR) == 0);
-            let mut child_changed = polled.len() <= 1;
-            while let Some(arrived) = signals.next() {
-                match arrived.signal {
-                    libc::SIGCHLD => child_changed = true,
-                    signal if arrived.directed => sys::send(self.pid, signal),
-                    _ => {}
-                }
-            }
-            if child_changed {
-                // Its last word, if it has ended: what is reaped is not accounted any more.
-                let cpu_time = sys::cpu_time(self.pid);
-                if let Some(ended) = sys::try_wait(self.pid)? {
-                    if let Some(cpu_time) = cpu_time {
-                        self.merge.ended(cpu_time);
-                    }
-                    return Ok(ended);
-                }
-            }
-            let deep = self.merge.deep_stacks();
-            let since = std::mem::replace(&mut last, Instant::now()).elapsed();
-            let round = Round {
-                records: self.merge.round(rings),
-                since,
-                took: last.elapsed(),
-                deep: deep < self.merge.deep_stacks(),
-            };
-            wait = wait_after(round, begun.elapsed());
-            let waiting = self.merge.samples_waiting();
-            if self.flushed.elapsed() >= flush_after(waiting, begun.elapsed()) {
-                self.flush(None);
-                self.refresh_header(rings);
-            }
-        }
-    }
-
-    /// Writes the header anew now and then, so that a killed recording tells what it lost.
-    fn refresh_header(&mut self, rings: &Rings) {
-        let new_runtime = self.header.runtimes.len() < self.merge.runtimes.len();
-        if !new_runtime && self.headed.elapsed() < HEADER {
-            return;
-        }
-        self.headed = Instant::now();
-        facts::update(&mut self.header, &rings.plan, &self.merge);
-        let written = self
-            .writer
-            .as_mut()
-            .map(|writer| writer.header(&self.header));
-        if let Some(Err(error)) = written {
-            self.give_up(&error);
-        }
-    }
-
-    fn give_up(&mut self, error: &ExperimentError) {
-        eprintln!("collect: {error}; the program goes on, the recording ends here");
-        self.writer = None;
-    }
-
-    /// Writes what is new.
-    fn flush(&mut self, end: Option<Nanos>) {
-        self.flushed = Instant::now();
-        let rows = self.merge.take_rows(end);
-        let samples = self.merge.take_samples_out();
-        let Some(writer) = &mut self.writer else {
-            return;
-        };
-        let batch = Batch {
-            samples: &samples,
-            sums: &rows.sums,
-            blames: &rows.blames,
-            intervals: &rows.intervals,
-            region_sums: &rows.region_sums,
-            region_works: &rows.region_works,
-            region_spans: &rows.region_spans,
-            task_sums: &rows.task_sums,
-            task_spans: &rows.task_spans,
-        };
-        if let Err(error) = writer.append(&self.merge.tables, &batch) {
-            self.give_up(&error);
-        }
-    }
-
-    /// The last round, the symbols and the final header.
-    fn end(mut self, mut rings: Rings, ended: Ended, verbose: bool) {
-        self.merge.last_round(&mut rings);
-        let end = clock::raw_now().saturating_sub(self.header.started_raw_ns);
-        let end = Nanos(end.max(self.merge.merged_to()));
-        self.merge.close(end);
-        self.flush(Some(end));
-        let plan = rings.plan;
-        drop(rings);
-
-        let header = &mut self.header;
-        header.duration_ns = end.0;
-        header.exit_status = Some(ended.status());
-        facts::update(header, &plan, &self.merge);
-        let library = self.library.as_ref().copied().map_err(String::as_str);
-        facts::close_runtimes(header, &self.merge, library);
-        let leftovers = self.leftovers();
-        self.header.notes.extend(leftovers);
-        let Some(mut writer) = self.writer.take() else {
-            return;
-        };
-        let directory = writer.directory().to_owned();
-        let recording_cpu = sys::own_cpu_seconds();
-        let written = self
-            .resolve(&mut writer)
-            .and_then(|()| writer.finish(&self.header));
-        if let Err(error) = written {
-            eprintln!("collect: {error}; the experiment is readable, but its end is missing");
-        }
-        self.warn();
-        if verbose {
-            self.tell(&directory, recording_cpu);
-        }
-    }
-
-    fn resolve(&self, writer: &mut Writer) -> Result<(), ExperimentError> {
-        // Symbols can take seconds: whoever kills collect now has a whole recording without.
-        writer.header(&self.header)?;
-        let files = Files {
-            vdso: sys::vdso().map(Into::into),
-            kernel: Cache::of_user(),
-        };
-        let mut files = Watched::new(files, |path| {
-            eprintln!("collect: reading the symbols of {path} ...");
-        });
-        writer.symbols(&symbolize::resolve(&self.merge.tables, &mut files))
-    }
-
-    /// Sentences on what went on, or went wrong, beyond counts.
-    fn leftovers(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        let running = self.merge.processes.still_running();
-        if running > 0 {
-            notes.push(format!(
-                "{running} child processes went on after the program had ended; they were \
-                 recorded until then"
-            ));
-        }
-        if self.merge.counts.throttled > 0 {
-            notes.push(format!(
-                "the kernel slowed sampling down {} times: raise \
-                 kernel.perf_event_max_sample_rate or choose a longer period with -p",
-                self.merge.counts.throttled
-            ));
-        }
-        let refused = self.merge.openmp.arena().refused_slots();
-        if refused > 0 {
-            notes.push(format!(
-                "{refused} threads found no ring for their OpenMP events"
-            ));
-        }
-        notes
-    }
-
-    /// What the user should know at once; everything is in the header.
-    fn warn(&self) {
-        let losses = &self.header.losses;
-        let lost = [
-            (losses.samples, "samples"),
-            (losses.side_band, "kernel records"),
-            (losses.omp_lost, "OpenMP records"),
-        ];
-        let lost: Vec<String> = lost
-            .iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("{count} {what}"))
-            .collect();
-        if !lost.is_empty() {
-            eprintln!(
-                "collect: lost {}; `er_print -header` says more",
-                lost.join(", ")
-            );
-        }
-    }
-
-    /// The recording in a few lines, for `-v`.
-    fn tell(&self, directory: &Path, recording_cpu: f64) {
-        let Header {
-            sampling,
-            losses,
-            notes,
-            duration_ns,
-            ..
-        } = &self.header;
-        eprintln!(
-            "collect: {}: {} samples, {} at switch-out, {} OpenMP records in {:.3} s",
-            directory.display(),
-            sampling.samples,
-            sampling.switch_samples,
-            losses.omp_taken,
-            Nanos(*duration_ns).seconds()
-        );
-        eprintln!(
-            "collect: used {recording_cpu:.3} s of CPU time to record, {:.3} s to resolve symbols",
-            sys::own_cpu_seconds() - recording_cpu
-        );
-        notes.iter().for_each(|note| eprintln!("collect: {note}"));
-    }
 }

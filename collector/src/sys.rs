@@ -2,86 +2,7 @@
 #![allow(unsafe_code)] // system calls
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-
-/// Signals that `collect` takes for the program's sake, and the mask to restore in the program.
-#[derive(Debug)]
-pub struct Signals {
-    fd: OwnedFd,
-    before: libc::sigset_t,
-}
-
-/// A signal that arrived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrived {
-    /// Its number.
-    pub signal: i32,
-    /// Whether a process sent it to `collect` alone. What the kernel sends for a terminal goes
-    /// to the whole foreground group, the program included.
-    pub directed: bool,
-}
-
-impl Signals {
-    /// Blocks the signals that end programs, and SIGCHLD, and reads them from a descriptor.
-    pub fn block() -> io::Result<Signals> {
-        // SAFETY: both sets are plain memory that sigemptyset and sigprocmask initialise.
-        let (set, before) = unsafe {
-            let mut set = std::mem::zeroed();
-            let mut before = std::mem::zeroed();
-            libc::sigemptyset(&mut set);
-            for signal in [
-                libc::SIGINT,
-                libc::SIGTERM,
-                libc::SIGQUIT,
-                libc::SIGHUP,
-                libc::SIGCHLD,
-            ] {
-                libc::sigaddset(&mut set, signal);
-            }
-            check(libc::sigprocmask(libc::SIG_BLOCK, &set, &mut before))?;
-            (set, before)
-        };
-        // SAFETY: `set` is initialised; the result is a new descriptor that nothing else owns.
-        let fd = unsafe {
-            let fd = check(libc::signalfd(
-                -1,
-                &set,
-                libc::SFD_CLOEXEC | libc::SFD_NONBLOCK,
-            ))?;
-            OwnedFd::from_raw_fd(fd)
-        };
-        Ok(Signals { fd, before })
-    }
-
-    /// The mask that was in force before.
-    pub fn mask_before(&self) -> libc::sigset_t {
-        self.before
-    }
-
-    /// The next signal that has arrived.
-    pub fn next(&self) -> Option<Arrived> {
-        // SAFETY: signalfd_siginfo is plain data, valid when zeroed; read writes at most its size.
-        let info = unsafe {
-            let mut info: libc::signalfd_siginfo = std::mem::zeroed();
-            let size = size_of::<libc::signalfd_siginfo>();
-            let got = libc::read(self.fd.as_raw_fd(), (&raw mut info).cast(), size);
-            if got != size as isize {
-                return None;
-            }
-            info
-        };
-        Some(Arrived {
-            signal: info.ssi_signo as i32,
-            directed: info.ssi_code <= libc::SI_USER,
-        })
-    }
-}
-
-impl AsRawFd for Signals {
-    fn as_raw_fd(&self) -> RawFd {
-        self.fd.as_raw_fd()
-    }
-}
+use std::os::fd::RawFd;
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,6 +34,16 @@ pub fn try_wait(pid: i32) -> io::Result<Option<Ended>> {
     }
 }
 
+/// Whether a process lives, and is not just waiting to be reaped.
+pub fn is_running(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name before it may hold anything (proc(5)).
+    let state = stat
+        .rsplit_once(") ")
+        .and_then(|(_, rest)| rest.chars().next());
+    state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
+}
+
 /// Sends a signal. A process that is gone needs none, so there is no error to report.
 pub fn send(pid: i32, signal: i32) {
     // SAFETY: no memory is involved.
@@ -137,6 +68,26 @@ pub fn readable(fd: RawFd) -> libc::pollfd {
         events: libc::POLLIN,
         revents: 0,
     }
+}
+
+/// A descriptor to be polled for writing.
+pub fn writable(fd: RawFd) -> libc::pollfd {
+    libc::pollfd {
+        fd,
+        events: libc::POLLOUT,
+        revents: 0,
+    }
+}
+
+/// The longest file that this process may write, in bytes (`ulimit -f`); `None` without a limit.
+pub fn file_size_limit() -> Option<u64> {
+    // SAFETY: rlimit is plain data, valid when zeroed; getrlimit fills it.
+    let limit = unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit);
+        limit.rlim_cur
+    };
+    (limit != libc::RLIM_INFINITY).then_some(limit)
 }
 
 /// CPUs that this process may run on.

@@ -1,6 +1,7 @@
 //! The command line: commands with their arguments, then the experiment.
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use crate::commands::{self, Command, experiments};
 use crate::failure::Stop;
@@ -26,18 +27,24 @@ pub(crate) struct Invocation {
     /// Commands in their order; none: read them from standard input.
     pub(crate) steps: Vec<Step>,
     /// Experiments in their order.
-    pub(crate) experiments: Vec<String>,
+    pub(crate) experiments: Vec<PathBuf>,
 }
 
 impl Invocation {
     /// Sorts out the words. All commands are checked before any is run.
-    pub(crate) fn parse(words: &[String]) -> Result<Invocation, Stop> {
+    pub(crate) fn parse(words: &[impl AsRef<OsStr>]) -> Result<Invocation, Stop> {
         let mut invocation = Invocation::default();
-        let mut rest = words;
+        // Commands are text; the names of files may be anything.
+        let texts: Vec<String> = words
+            .iter()
+            .map(|word| word.as_ref().to_string_lossy().into_owned())
+            .collect();
+        let mut rest = texts.as_slice();
         while let Some((word, after)) = rest.split_first() {
+            let at = texts.len() - rest.len();
             rest = after;
             let Some(name) = word.strip_prefix('-').filter(|name| !name.is_empty()) else {
-                invocation.experiments.push(word.clone());
+                invocation.experiments.push(words[at].as_ref().into());
                 continue;
             };
             let name = name.strip_prefix('-').unwrap_or(name);
@@ -78,7 +85,11 @@ impl Invocation {
 }
 
 /// Does what the command line asks for.
-pub(crate) fn run(words: &[String], home: Option<&Path>, output: &mut Output) -> Result<(), Stop> {
+pub(crate) fn run(
+    words: &[impl AsRef<OsStr>],
+    home: Option<&Path>,
+    output: &mut Output,
+) -> Result<(), Stop> {
     let invocation = Invocation::parse(words)?;
     if invocation.experiments.is_empty() && invocation.needs_experiment() {
         return Err(Stop::Words(format!(
@@ -86,8 +97,8 @@ pub(crate) fn run(words: &[String], home: Option<&Path>, output: &mut Output) ->
         )));
     }
     let mut recordings = Vec::new();
-    for (name, number) in invocation.experiments.iter().zip(1..) {
-        recordings.push(experiments::open(name, number)?);
+    for (path, number) in invocation.experiments.iter().zip(1..) {
+        recordings.push(experiments::open(path, number)?);
     }
     let mut session = Session::new(recordings, output);
     rc::read(&mut session, home);

@@ -23,6 +23,7 @@ mod text;
 #[cfg(test)]
 mod tests;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -30,10 +31,7 @@ use failure::Stop;
 use output::Output;
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args_os()
-        .skip(1)
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let mut output = Output::stdout();
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let ended = args::run(&arguments, home.as_deref(), &mut output);

@@ -46,8 +46,8 @@ impl From<recording::Recording> for Recording {
 
 impl Recording {
     /// Opens an experiment, the `number`-th of the session, from 1.
-    pub(crate) fn open(name: &str, number: u32) -> Result<Recording, Stop> {
-        let opened = recording::Recording::open(Path::new(name), number);
+    pub(crate) fn open(path: &Path, number: u32) -> Result<Recording, Stop> {
+        let opened = recording::Recording::open(path, number);
         let opened = opened.map_err(|error| Stop::Data(error.to_string()))?;
         Ok(opened.into())
     }

@@ -114,14 +114,17 @@ fn arguments_go_to_their_commands_and_the_rest_are_experiments() {
         ("lines", vec![]),
     ];
     assert_eq!(steps, expected);
-    assert_eq!(invocation.experiments, ["a.er", "b.er"]);
+    assert_eq!(
+        invocation.experiments,
+        [Path::new("a.er"), Path::new("b.er")]
+    );
 }
 
 #[test]
 fn an_experiment_named_by_a_number_is_not_an_optional_argument() {
     let invocation = Invocation::parse(&words("-fsingle main 1")).unwrap();
     assert_eq!(invocation.steps[0].arguments, ["main"]);
-    assert_eq!(invocation.experiments, ["1"]);
+    assert_eq!(invocation.experiments, [Path::new("1")]);
 }
 
 #[test]

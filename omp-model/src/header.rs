@@ -39,6 +39,8 @@ pub struct Header {
     pub duration_ns: u64,
     /// The target's exit status as a shell says it (128 + signal); `None` while it runs.
     pub exit_status: Option<i32>,
+    /// Why the recording ended before the target did, in one clause, if it had to (a full disk).
+    pub stopped: Option<String>,
     /// What sampled.
     pub sampling: Sampling,
     /// OpenMP runtimes that spoke, in order of appearance.
@@ -104,6 +106,8 @@ pub struct Losses {
     pub omp_taken: u64,
     /// OpenMP records dropped by full rings.
     pub omp_lost: u64,
+    /// Threads whose OpenMP records were given up because they made no sense.
+    pub omp_given_up: u64,
     /// OpenMP records that came after their moment had been merged; their times were moved.
     pub omp_late: u64,
     /// Clock samples whose stack reaches the thread's first function.

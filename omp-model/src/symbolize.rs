@@ -5,7 +5,7 @@
 //! [`SymbolSource`] alone.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -51,11 +51,14 @@ pub struct Files {
     pub vdso: Option<Arc<[u8]>>,
     /// Where the kernel's functions are kept.
     pub kernel: Option<kallsyms::Cache>,
+    /// The files whose paths are not the text that the tables have for them.
+    pub paths: FxHashMap<String, PathBuf>,
 }
 
 impl SymbolSource for Files {
     fn symbols(&mut self, module: &Module) -> Result<Symbols, String> {
-        let path = Path::new(&module.path);
+        let path = self.paths.get(&module.path);
+        let path = path.map_or(Path::new(&module.path), PathBuf::as_path);
         let opened = if module.path == "[vdso]" {
             let bytes = self.vdso.clone().ok_or("its bytes were not kept")?;
             Symbols::from_bytes(path, bytes)

@@ -128,6 +128,7 @@ fn united_header(parts: &[(&Experiment, &SymbolTable)]) -> Header {
         let (sum, more) = (&mut all.losses, &header.losses);
         sum.samples += more.samples;
         sum.side_band += more.side_band;
+        sum.omp_given_up += more.omp_given_up;
         sum.omp_taken += more.omp_taken;
         sum.omp_lost += more.omp_lost;
         sum.omp_late += more.omp_late;

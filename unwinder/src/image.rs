@@ -38,13 +38,20 @@ pub enum ImageError {
     #[error("is a damaged ELF file: {0}")]
     Damaged(String),
     /// The file at this path is not the one that was mapped.
-    #[error("was replaced: its build id is {found:?}, the mapped file had {expected}")]
+    #[error("was replaced: {}, the mapped file had {expected}", build_id_now(found.as_ref()))]
     Replaced {
         /// The build id of the mapped file.
         expected: BuildId,
         /// The build id of the file now at the path.
         found: Option<BuildId>,
     },
+}
+
+fn build_id_now(found: Option<&BuildId>) -> String {
+    match found {
+        Some(found) => format!("its build id is {found}"),
+        None => "it has no build id".to_owned(),
+    }
 }
 
 /// One PT_LOAD segment.
@@ -411,6 +418,23 @@ impl ImageCache {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_was_replaced_is_told_by_both_build_ids() {
+        let id = |text| BuildId::from_hex(text).expect("hexadecimal");
+        let replaced = |found| ImageError::Replaced {
+            expected: id("ab01"),
+            found,
+        };
+        assert_eq!(
+            replaced(Some(id("cd02"))).to_string(),
+            "was replaced: its build id is cd02, the mapped file had ab01"
+        );
+        assert_eq!(
+            replaced(None).to_string(),
+            "was replaced: it has no build id, the mapped file had ab01"
+        );
+    }
 
     #[test]
     fn what_is_no_elf_file_is_refused_with_the_reason() {

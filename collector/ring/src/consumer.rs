@@ -10,7 +10,9 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::context::{Arriving, Context};
-use crate::layout::{Arena, ClockSource, Control, Geometry, RuntimeKind, SlotHeader, SlotState};
+use crate::layout::{
+    Arena, ClockSource, Control, Geometry, MAGIC, RuntimeKind, SlotHeader, SlotState, VERSION,
+};
 use crate::record::{ContextPayload, Kind, Record, SiteId};
 use crate::shm::Ring;
 
@@ -111,6 +113,7 @@ pub struct RuntimeView {
 #[derive(Debug)]
 pub struct Consumer {
     arena: Arena,
+    control: Control,
     /// By slot, as far as they were drained.
     rings: Vec<State>,
 }
@@ -132,6 +135,7 @@ impl Consumer {
         })?;
         Ok(Consumer {
             arena: Arena::create(geometry, options.clock)?,
+            control: Control::Recording,
             rings: Vec::new(),
         })
     }
@@ -149,8 +153,22 @@ impl Consumer {
     }
 
     /// Lets producers push, or not. It starts as [`Control::Recording`].
-    pub fn set_control(&self, control: Control) {
+    pub fn set_control(&mut self, control: Control) {
+        self.control = control;
         self.arena.header().control.store(control as u32, Relaxed);
+    }
+
+    /// Whether the header is as it was written. If not, the program has written into it, and what
+    /// producers do by it is anybody's guess.
+    pub fn is_intact(&self) -> bool {
+        let geometry = self.arena.geometry();
+        let header = self.arena.header();
+        header.magic.load(Relaxed) == MAGIC
+            && header.version.load(Relaxed) == VERSION
+            && header.clock.load(Relaxed) == self.arena.clock() as u32
+            && header.slots.load(Relaxed) == geometry.slots
+            && header.ring_records.load(Relaxed) == geometry.ring_records
+            && header.control.load(Relaxed) == self.control as u32
     }
 
     /// The claimed slots, closed ones included, in order of their index.

@@ -117,6 +117,9 @@ pub enum RuntimeKind {
     Ompt = 1,
     /// Its entry points are interposed (GCC's libgomp).
     Gomp = 2,
+    /// It serves another OMPT tool, in whose image the entry's address is: ours has stepped back. The
+    /// version is the tool's name, where its file's does not tell.
+    OtherTool = 3,
 }
 
 impl RuntimeKind {
@@ -124,6 +127,7 @@ impl RuntimeKind {
         match word {
             1 => Some(RuntimeKind::Ompt),
             2 => Some(RuntimeKind::Gomp),
+            3 => Some(RuntimeKind::OtherTool),
             _ => None,
         }
     }

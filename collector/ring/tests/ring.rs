@@ -231,7 +231,7 @@ fn a_recycled_slot_is_a_new_generation_and_numbers_on() {
 
 #[test]
 fn a_thread_too_many_is_counted() {
-    let (mut consumer, arena) = pair(&options());
+    let (consumer, arena) = pair(&options());
     let held: Vec<_> = (0..4)
         .map(|tid| Producer::claim(&arena, 1, tid).unwrap())
         .collect();
@@ -414,7 +414,7 @@ fn no_content_of_the_arena_makes_the_consumer_panic() {
 
 #[test]
 fn a_runtime_introduces_itself() {
-    let (mut consumer, arena) = pair(&options());
+    let (consumer, arena) = pair(&options());
     arena.register_runtime(
         RuntimeKind::Ompt,
         5,

@@ -22,15 +22,18 @@
 //! | `context` | calling contexts, cached |
 //! | `stack`, `code` | reading the thread's own stack; what of it points into code |
 //! | `process` | the arena, the runtimes, fork |
+//! | `loader`, `symbols` | what is loaded, and what it defines |
 //! | `tls`, `memory` | the thread pointer and the thread's memory |
 
 mod code;
 mod context;
 #[cfg(target_arch = "x86_64")]
 mod gomp;
+mod loader;
 mod memory;
 mod ompt;
 mod process;
 mod stack;
+mod symbols;
 mod thread;
 mod tls;

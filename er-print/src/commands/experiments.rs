@@ -1,12 +1,14 @@
 //! Several experiments: which are open, and what is compared.
 
+use std::path::Path;
+
 use crate::failure::Stop;
 use crate::recording::Recording;
 use crate::session::{Compare, Session};
 
 /// Opens an experiment instead of all others.
 pub(crate) fn open_exp(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
-    let recording = open(&arguments[0], 1)?;
+    let recording = open(Path::new(&arguments[0]), 1)?;
     session.set_recordings(vec![recording]);
     Ok(())
 }
@@ -14,7 +16,7 @@ pub(crate) fn open_exp(session: &mut Session<'_>, arguments: &[String]) -> Resul
 /// Adds an experiment.
 pub(crate) fn add_exp(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let number = session.recordings().len() as u32 + 1;
-    let recording = open(&arguments[0], number)?;
+    let recording = open(Path::new(&arguments[0]), number)?;
     let mut recordings = session.take_recordings();
     recordings.push(recording);
     session.set_recordings(recordings);
@@ -47,8 +49,8 @@ pub(crate) fn drop_exp(session: &mut Session<'_>, arguments: &[String]) -> Resul
 }
 
 /// Opens an experiment and tells what is wrong with it.
-pub(crate) fn open(name: &str, number: u32) -> Result<Recording, Stop> {
-    let recording = Recording::open(name, number)?;
+pub(crate) fn open(path: &Path, number: u32) -> Result<Recording, Stop> {
+    let recording = Recording::open(path, number)?;
     for warning in &recording.warnings {
         eprintln!("er_print: warning: {warning}");
     }

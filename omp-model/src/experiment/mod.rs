@@ -40,6 +40,7 @@ mod unpacking;
 mod uses;
 mod writer;
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::header::{FORMAT_VERSION, Header, Sampling};
@@ -108,6 +109,42 @@ pub struct Batch<'a> {
     /// Long pieces of tasks.
     pub task_spans: &'a [TaskSpan],
 }
+
+/// Whether a program is recording into the experiment `directory` at this moment.
+#[must_use]
+pub fn is_live(directory: &Path) -> bool {
+    lock(directory).is_some_and(|lock| lock.is_err())
+}
+
+/// Locks an experiment that nobody records into, so that nobody else takes it away. `None` where
+/// there is nothing to lock.
+///
+/// # Errors
+/// [`Live`] if it is being recorded.
+pub fn lock(directory: &Path) -> Option<Result<Lock, Live>> {
+    use std::os::unix::fs::MetadataExt;
+    let records = directory.join(RECORDS);
+    let file = File::options().read(true).write(true).open(&records).ok()?;
+    let identity = |metadata: std::io::Result<std::fs::Metadata>| {
+        metadata.ok().map(|file| (file.dev(), file.ino()))
+    };
+    let locked = writer::lock(&file).and_then(|()| {
+        // Between opening and locking another experiment may have taken its name.
+        let same = identity(file.metadata()) == identity(std::fs::metadata(&records));
+        if same { Ok(()) } else { Err(Live) }
+    });
+    Some(locked.map(|()| Lock { _file: file }))
+}
+
+/// A locked experiment; free again when this is dropped.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+/// The experiment is being recorded by another program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Live;
 
 /// Why an experiment could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -186,6 +223,14 @@ pub enum Warning {
     Unfinished {
         /// Time of the last record, in whole seconds.
         seconds: u64,
+    },
+    /// The recording ended before the program did, and says why.
+    #[error("the recording ended before the program, after {seconds} s: {why}")]
+    Stopped {
+        /// Time of the last record, in whole seconds.
+        seconds: u64,
+        /// A clause.
+        why: String,
     },
     /// The file ends inside a frame.
     #[error(

@@ -163,20 +163,25 @@ fn experiment(
     reading: Contents,
     mut warnings: Vec<Warning>,
 ) -> Experiment {
-    if !reading.finished {
-        let seconds = reading.last.0 / SLICE.0;
-        warnings.push(Warning::Unfinished { seconds });
+    let beside = || serde_json::from_slice::<Header>(&fs::read(path.join(HEADER)).ok()?).ok();
+    // Where the records could not be gone on with, the other file has the last word.
+    let last = (!reading.finished).then(beside).flatten();
+    let last = last.filter(|header| header.stopped.is_some());
+    let header = last.or(reading.header).or_else(beside);
+    let seconds = reading.last.0 / SLICE.0;
+    let stopped = header.as_ref().and_then(|header| header.stopped.clone());
+    match stopped {
+        Some(why) => warnings.push(Warning::Stopped { seconds, why }),
+        None if !reading.finished => warnings.push(Warning::Unfinished { seconds }),
+        None => {}
     }
     if reading.symbols_pending.is_open() {
         warnings.push(Warning::SymbolsCut);
     }
-    let header = reading
-        .header
-        .or_else(|| serde_json::from_slice(&fs::read(path.join(HEADER)).ok()?).ok())
-        .unwrap_or_else(|| {
-            warnings.push(Warning::NoHeader);
-            Header::default()
-        });
+    let header = header.unwrap_or_else(|| {
+        warnings.push(Warning::NoHeader);
+        Header::default()
+    });
     let known = Known::of(&reading.tables);
     Experiment {
         name: name_of(&path),

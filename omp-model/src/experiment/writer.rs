@@ -6,13 +6,18 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
+use rustix::io::Errno;
+
 use super::coding::Corrupt;
 use super::column::{Encoder, MAX_ROWS};
 use super::frame::{self, Kind};
 use super::packing::{self, InOrder};
 use super::rows::{self, Known, Row, ThreadRow};
 use super::uses::{FirstUses, Uses};
-use super::{Batch, ExperimentError, HEADER, RECORDS, regions, sample_tick, symbols, text_rows};
+use super::{
+    Batch, ExperimentError, HEADER, Live, RECORDS, regions, sample_tick, symbols, text_rows,
+};
 use crate::code::CodeFact;
 use crate::header::{FORMAT_VERSION, Header};
 use crate::ids::Nanos;
@@ -23,8 +28,10 @@ use crate::tables::{Process, Tables, Thread};
 /// An experiment being recorded.
 ///
 /// Every method writes with one system call and leaves the file whole; after an error the file
-/// is as it was before the call, and the call can be repeated (a disk that was full may have
-/// room again) or the writer dropped.
+/// is as it was before the call, and the recording can be [stopped](Writer::stop): for that much
+/// there is room kept on the disk.
+///
+/// As long as the writer lives the experiment is locked, and [`is_live`](super::is_live).
 pub struct Writer {
     directory: PathBuf,
     file: File,
@@ -46,6 +53,19 @@ struct Written {
     uses: Uses,
 }
 
+/// Room on the disk that is kept behind the records for the last words: a header of many runtimes and
+/// notes.
+const LAST_WORDS: u64 = 64 << 10;
+
+/// Locks a record file.
+pub(super) fn lock(file: &File) -> Result<(), Live> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => Err(Live),
+        // Not every file system of a network has locks.
+        _ => Ok(()),
+    }
+}
+
 impl Writer {
     /// Makes the directory and writes the header.
     pub fn create(directory: impl AsRef<Path>, header: &Header) -> Result<Writer, ExperimentError> {
@@ -62,6 +82,8 @@ impl Writer {
         }
         let records = directory.join(RECORDS);
         let file = File::create_new(&records).map_err(refused(&records))?;
+        // Whoever was to replace an experiment of this name may have found this one meanwhile.
+        lock(&file).map_err(|Live| ExperimentError::Exists(directory.clone()))?;
         let mut writer = Writer {
             directory,
             file,
@@ -127,12 +149,27 @@ impl Writer {
     }
 
     /// Writes the last header and the end mark.
-    pub fn finish(mut self, header: &Header) -> Result<(), ExperimentError> {
+    pub fn finish(&mut self, header: &Header) -> Result<(), ExperimentError> {
+        self.write_end(header)?;
+        self.replace_header_file(header)
+    }
+
+    /// Ends a recording that cannot go on: writes as much of the last words as there is room for. The
+    /// header says [why](Header::stopped).
+    pub fn stop(&mut self, header: &Header) {
+        // Either file is enough for a reader.
+        let _ = self.write_end(header);
+        let _ = self.replace_header_file(header);
+    }
+
+    fn write_end(&mut self, header: &Header) -> Result<(), ExperimentError> {
         self.buffer.clear();
         self.push_header(header);
         frame::push_frame(&mut self.buffer, Kind::End, &[]);
-        self.flush()?;
-        self.replace_header_file(header)
+        self.write()?;
+        // What was kept behind the end is not needed any more.
+        let _ = self.file.set_len(self.length);
+        Ok(())
     }
 
     fn push_tables(&mut self, tables: &Tables, known: &Known) -> Result<(), Corrupt> {
@@ -366,8 +403,21 @@ impl Writer {
         frame::push_frame(&mut self.buffer, kind, &payload);
     }
 
-    /// Writes the buffer behind the whole frames, over what a failed write may have left there.
+    /// Writes the buffer, if there is room for it and for the last words.
     fn flush(&mut self) -> Result<(), ExperimentError> {
+        let bytes = self.buffer.len() as u64 + LAST_WORDS;
+        let kept = fallocate(&self.file, FallocateFlags::KEEP_SIZE, self.length, bytes);
+        // Where room cannot be kept, the write itself will tell.
+        if let Err(full @ (Errno::NOSPC | Errno::DQUOT)) = kept {
+            let path = self.directory.join(RECORDS);
+            let cause = full.into();
+            return Err(ExperimentError::Io { path, cause });
+        }
+        self.write()
+    }
+
+    /// Writes the buffer behind the whole frames, over what a failed write may have left there.
+    fn write(&mut self) -> Result<(), ExperimentError> {
         if let Err(cause) = self.file.write_all_at(&self.buffer, self.length) {
             // If this fails too, the reader meets a cut frame and says so.
             let _ = self.file.set_len(self.length);

@@ -15,13 +15,11 @@
 mod doacross;
 mod entry;
 mod kmpc;
-mod loader;
 mod named;
 mod ordered;
 mod plain;
 mod provider;
 mod region;
-mod symbols;
 mod sync;
 mod task;
 

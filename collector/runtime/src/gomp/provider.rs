@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize};
 
 use omp_ring::layout::{RuntimeKind, VERSION_BYTES};
 
-use super::loader::{Module, Names, any_module};
+use crate::loader::{Module, Names, any_module};
 use crate::memory::{self, Zeroed};
 use crate::process::{self, Runtime};
 

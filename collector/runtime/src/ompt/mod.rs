@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 mod callbacks;
+mod other;
 mod types;
 
 use std::cell::UnsafeCell;
@@ -32,12 +33,17 @@ static TOOL: Writable = Writable(UnsafeCell::new(StartToolResult {
 }));
 
 /// Called by the runtime before its first construct (19.2.1). NULL, which means "no tool here",
-/// where no arena is waiting.
+/// where no arena is waiting. A runtime serves one tool: where the program brings one of its own, it
+/// gets that one.
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn ompt_start_tool(
-    _omp_version: c_uint,
+pub(crate) unsafe extern "C" fn ompt_start_tool(
+    omp_version: c_uint,
     runtime_version: *const c_char,
 ) -> *mut StartToolResult {
+    // SAFETY: the runtime's own arguments.
+    if let Some(theirs) = unsafe { other::start(omp_version, runtime_version) } {
+        return theirs;
+    }
     if process::arena().is_none() {
         return std::ptr::null_mut();
     }

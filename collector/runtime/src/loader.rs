@@ -1,23 +1,24 @@
 //! Which object an address lies in, and what a name means there.
+#![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ops::Range;
 use std::ptr;
 
-use super::symbols;
+use crate::symbols;
 
 /// A load object.
 #[derive(Clone, Debug)]
-pub(super) struct Module {
+pub(crate) struct Module {
     /// Its addresses.
-    pub(super) range: Range<u64>,
+    pub(crate) range: Range<u64>,
     /// The loader's name for it, empty for the executable. Valid while the object is loaded.
     name: *const c_char,
 }
 
 impl Module {
     /// The object that holds `address`. Takes no lock that a constructor could be waited for in.
-    pub(super) fn at(address: u64) -> Option<Module> {
+    pub(crate) fn at(address: u64) -> Option<Module> {
         let mut search = (address, None);
         // SAFETY: the callback gets the pointer to `search`, which outlives the call.
         unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
@@ -26,21 +27,21 @@ impl Module {
 
     /// The names that this object and its dependencies define; `None` for one that is not to be
     /// had by its name.
-    pub(super) fn open(&self) -> Option<Names> {
+    pub(crate) fn open(&self) -> Option<Names> {
         // SAFETY: the loader's own string of an object that is loaded; nothing gets loaded.
         let handle = unsafe { libc::dlopen(self.name, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
-        (!handle.is_null()).then_some(Names(handle))
+        (!handle.is_null()).then(|| Names(handle))
     }
 
     /// Whether it is this library.
-    pub(super) fn is_own(&self) -> bool {
+    pub(crate) fn is_own(&self) -> bool {
         let own: fn(&Module) -> bool = Module::is_own;
         self.range.contains(&(own as usize as u64))
     }
 
     /// Keeps the object loaded for ever, if it is not so already: what was loaded with the program
     /// is, and the loader would note the request in the program's heap.
-    pub(super) fn pin(&self) {
+    pub(crate) fn pin(&self) {
         if self.is_of_the_start() {
             return;
         }
@@ -64,7 +65,7 @@ impl Module {
 }
 
 /// The objects in the order in which they were loaded, each visited by `f` until it says true.
-pub(super) fn any_module(mut f: impl FnMut(&Module) -> bool) {
+pub(crate) fn any_module(mut f: impl FnMut(&Module) -> bool) {
     let mut index = 0;
     while let Some(module) = nth(index) {
         if f(&module) {
@@ -118,7 +119,7 @@ unsafe extern "C" fn visit(
 }
 
 /// The addresses of an object.
-pub(super) fn range_of(info: &libc::dl_phdr_info) -> Range<u64> {
+pub(crate) fn range_of(info: &libc::dl_phdr_info) -> Range<u64> {
     // SAFETY: the loader describes that many program headers.
     let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize) };
     let loaded = headers
@@ -132,13 +133,18 @@ pub(super) fn range_of(info: &libc::dl_phdr_info) -> Range<u64> {
 }
 
 /// Where names are looked up.
-pub(super) struct Names(*mut c_void);
+pub(crate) struct Names(*mut c_void);
 
 impl Names {
     /// What the loader would have found had this library not been preloaded: the global scope
     /// behind it.
-    pub(super) fn next() -> Names {
+    pub(crate) fn next() -> Names {
         Names(libc::RTLD_NEXT)
+    }
+
+    /// The global scope.
+    pub(crate) fn all() -> Names {
+        Names(libc::RTLD_DEFAULT)
     }
 
     /// The address of `name`, in its version `version` if it has that; 0 where there is none.
@@ -146,7 +152,7 @@ impl Names {
     /// The loader's look-up behind a library takes a symbol's oldest version where none is
     /// asked for. It is not asked for what no object defines: it would put its refusal into the
     /// program's heap, and so move what the program, and its runtime, allocate after it.
-    pub(super) fn find(&self, name: &CStr, version: Option<&CStr>) -> usize {
+    pub(crate) fn find(&self, name: &CStr, version: Option<&CStr>) -> usize {
         if !symbols::is_defined(name) {
             return 0;
         }
@@ -166,7 +172,7 @@ impl Names {
 
 impl Drop for Names {
     fn drop(&mut self) {
-        if self.0 != libc::RTLD_NEXT {
+        if self.0 != libc::RTLD_NEXT && self.0 != libc::RTLD_DEFAULT {
             // SAFETY: `open` took this reference.
             unsafe { libc::dlclose(self.0) };
         }

@@ -2,14 +2,15 @@
 //!
 //! The loader can be asked as well, but it answers "no" by an exception, made of text in the
 //! program's heap.
+#![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 
-use super::loader;
+use crate::loader;
 
 /// Whether any object that is loaded, this library aside, defines `name`.
-pub(super) fn is_defined(name: &CStr) -> bool {
+pub(crate) fn is_defined(name: &CStr) -> bool {
     let mut search = Search {
         name,
         hash: gnu_hash(name.to_bytes()),

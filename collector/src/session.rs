@@ -1,0 +1,274 @@
+//! A running recording: rounds over the rings until the program has ended, and what is written.
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use omp_model::experiment::{Batch, ExperimentError, Writer};
+use omp_model::header::Header;
+use omp_model::ids::Nanos;
+use omp_model::kallsyms::Cache;
+use omp_model::symbolize::{self, Files};
+
+use crate::merge::Merge;
+use crate::perf::open::Rings;
+use crate::progress::Watched;
+use crate::rhythm::{HASTE, Round, flush_after, wait_after};
+use crate::say::say;
+use crate::shortfall::Shortfall;
+use crate::signals::Signals;
+use crate::sys::{self, Ended};
+use crate::{clock, facts, record};
+
+/// How old the header of a killed recording is at most: it is a kilobyte.
+const HEADER: Duration = Duration::from_secs(1);
+
+/// A running recording.
+pub struct Session {
+    pid: i32,
+    merge: Merge,
+    writer: Writer,
+    header: Header,
+    flushed: Instant,
+    headed: Instant,
+    /// Whether OpenMP is listened to, or why not.
+    listening: Result<(), String>,
+    ended: Option<Ended>,
+}
+
+/// What a recording came to.
+enum Followed {
+    /// The program's end.
+    Ended(Ended),
+    /// It cannot be written any further.
+    Full(ExperimentError),
+}
+
+impl Session {
+    /// Of the program that runs as process `pid`.
+    pub fn new(
+        pid: i32,
+        merge: Merge,
+        writer: Writer,
+        header: Header,
+        listening: Result<(), String>,
+    ) -> Self {
+        Session {
+            pid,
+            merge,
+            writer,
+            header,
+            flushed: Instant::now(),
+            headed: Instant::now(),
+            listening,
+            ended: None,
+        }
+    }
+
+    /// How the program has ended, if that is known.
+    pub fn ended(&self) -> Option<Ended> {
+        self.ended
+    }
+
+    /// Records until the program has ended, and finishes the experiment.
+    ///
+    /// # Errors
+    /// If the program's rings or its end cannot be waited for.
+    pub fn run(
+        &mut self,
+        mut rings: Rings,
+        signals: &mut Signals,
+        verbose: bool,
+    ) -> io::Result<Ended> {
+        match self.follow(&mut rings, signals)? {
+            Followed::Ended(ended) => {
+                self.ended = Some(ended);
+                self.end(rings, ended, verbose);
+                Ok(ended)
+            }
+            Followed::Full(error) => {
+                self.stop(rings, &error);
+                let ended = record::wait(self.pid, signals);
+                self.ended = Some(ended);
+                self.header.exit_status = Some(ended.status());
+                self.writer.stop(&self.header);
+                Ok(ended)
+            }
+        }
+    }
+
+    /// Rounds until the program has ended.
+    fn follow(&mut self, rings: &mut Rings, signals: &mut Signals) -> io::Result<Followed> {
+        let mut polled: Vec<libc::pollfd> = [signals.as_raw_fd()]
+            .into_iter()
+            .chain(rings.descriptors())
+            .map(sys::readable)
+            .collect();
+        let begun = Instant::now();
+        let mut last = begun;
+        let mut wait = HASTE;
+        loop {
+            sys::poll(&mut polled, wait.as_millis() as i32)?;
+            // A ring hangs up for ever when its last thread has ended.
+            polled.retain(|entry| entry.revents & (libc::POLLHUP | libc::POLLERR) == 0);
+            let arrived = signals.arrived();
+            for signal in arrived.for_program {
+                sys::send(self.pid, signal);
+            }
+            if arrived.child || polled.len() <= 1 {
+                // Its last word, if it has ended: what is reaped is not accounted any more.
+                let cpu_time = sys::cpu_time(self.pid);
+                if let Some(ended) = sys::try_wait(self.pid)? {
+                    if let Some(cpu_time) = cpu_time {
+                        self.merge.ended(cpu_time);
+                    }
+                    return Ok(Followed::Ended(ended));
+                }
+            }
+            let deep = self.merge.deep_stacks();
+            let since = std::mem::replace(&mut last, Instant::now()).elapsed();
+            let round = Round {
+                records: self.merge.round(rings),
+                since,
+                took: last.elapsed(),
+                deep: deep < self.merge.deep_stacks(),
+            };
+            wait = wait_after(round, begun.elapsed());
+            let waiting = self.merge.samples_waiting();
+            if self.flushed.elapsed() >= flush_after(waiting, begun.elapsed()) {
+                let written = self.flush(None).and_then(|()| self.refresh_header(rings));
+                if let Err(error) = written {
+                    return Ok(Followed::Full(error));
+                }
+            }
+        }
+    }
+
+    /// Writes the header anew now and then, so that a killed recording tells what it lost.
+    fn refresh_header(&mut self, rings: &Rings) -> Result<(), ExperimentError> {
+        let new_runtime = self.header.runtimes.len() < self.merge.runtimes.len();
+        if !new_runtime && self.headed.elapsed() < HEADER {
+            return Ok(());
+        }
+        self.headed = Instant::now();
+        facts::update(&mut self.header, &rings.plan, &self.merge);
+        self.writer.header(&self.header)
+    }
+
+    /// Writes what is new.
+    fn flush(&mut self, end: Option<Nanos>) -> Result<(), ExperimentError> {
+        self.flushed = Instant::now();
+        let rows = self.merge.take_rows(end);
+        let samples = self.merge.take_samples_out();
+        let batch = Batch {
+            samples: &samples,
+            sums: &rows.sums,
+            blames: &rows.blames,
+            intervals: &rows.intervals,
+            region_sums: &rows.region_sums,
+            region_works: &rows.region_works,
+            region_spans: &rows.region_spans,
+            task_sums: &rows.task_sums,
+            task_spans: &rows.task_spans,
+        };
+        self.writer.append(&self.merge.tables, &batch)
+    }
+
+    /// Nanoseconds since the start.
+    fn now(&self) -> Nanos {
+        let now = clock::raw_now().saturating_sub(self.header.started_raw_ns);
+        Nanos(now.max(self.merge.merged_to()))
+    }
+
+    /// The recording cannot go on: the program does, without it.
+    fn stop(&mut self, rings: Rings, error: &ExperimentError) {
+        let plan = rings.plan;
+        drop(rings);
+        self.merge.openmp.pause();
+        say(format!(
+            "{error}; the program goes on, the recording ends here"
+        ));
+        self.header.duration_ns = self.now().0;
+        self.header.stopped = Some(error.to_string());
+        facts::update(&mut self.header, &plan, &self.merge);
+        self.writer.stop(&self.header);
+    }
+
+    /// The last round, the symbols and the final header.
+    fn end(&mut self, mut rings: Rings, ended: Ended, verbose: bool) {
+        self.merge.last_round(&mut rings);
+        let end = self.now();
+        self.merge.close(end);
+        let mut written = self.flush(Some(end));
+        let plan = rings.plan;
+        drop(rings);
+
+        let header = &mut self.header;
+        header.duration_ns = end.0;
+        header.exit_status = Some(ended.status());
+        facts::update(header, &plan, &self.merge);
+        let listening = self.listening.as_ref().copied().map_err(String::as_str);
+        let silent = facts::close_runtimes(header, &self.merge, listening);
+        let shortfall = Shortfall::of(header, &self.merge, silent);
+        header.notes.extend(shortfall.notes());
+        let recording_cpu = sys::own_cpu_seconds();
+        written = written
+            .and_then(|()| self.resolve())
+            .and_then(|()| self.writer.finish(&self.header));
+        if let Err(error) = written {
+            say(format!(
+                "{error}; the experiment is readable, but its end is missing"
+            ));
+            self.header.stopped = Some(error.to_string());
+            self.writer.stop(&self.header);
+        }
+        if let Some(line) = shortfall.line() {
+            say(line);
+        }
+        if verbose {
+            self.tell(recording_cpu);
+        }
+    }
+
+    fn resolve(&mut self) -> Result<(), ExperimentError> {
+        // Symbols can take seconds: whoever kills collect now has a whole recording without.
+        self.writer.header(&self.header)?;
+        let files = Files {
+            vdso: sys::vdso().map(Into::into),
+            kernel: Cache::of_user(),
+            paths: self.merge.processes.libraries.strange_paths(),
+        };
+        let mut files = Watched::new(files, |path| {
+            say(format!("reading the symbols of {path} ..."));
+        });
+        self.writer
+            .symbols(&symbolize::resolve(&self.merge.tables, &mut files))
+    }
+
+    /// The recording in a few lines, for `-v`.
+    fn tell(&self, recording_cpu: f64) {
+        let Header {
+            sampling,
+            losses,
+            notes,
+            duration_ns,
+            ..
+        } = &self.header;
+        let directory: &Path = self.writer.directory();
+        say(format!(
+            "{}: {} samples, {} at switch-out, {} OpenMP records of {} calling contexts in {:.3} s",
+            directory.display(),
+            sampling.samples,
+            sampling.switch_samples,
+            losses.omp_taken,
+            self.merge.openmp.contexts,
+            Nanos(*duration_ns).seconds()
+        ));
+        say(format!(
+            "used {recording_cpu:.3} s of CPU time to record, {:.3} s to resolve symbols",
+            sys::own_cpu_seconds() - recording_cpu
+        ));
+        notes.iter().for_each(say);
+    }
+}

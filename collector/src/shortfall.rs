@@ -1,0 +1,238 @@
+//! What a recording is short of: sentences for the header, and the one line that a user reads at its
+//! end, if it matters.
+
+use omp_model::header::Header;
+
+use crate::facts::Silent;
+use crate::merge::Merge;
+use crate::processes::Unrecorded;
+
+/// What is lost matters from this share on.
+const SHARE: f64 = 0.01;
+
+/// All that a recording can be short of.
+#[derive(Debug, Default)]
+pub struct Shortfall {
+    /// Samples, side-band records and OpenMP records: taken and lost.
+    pub samples: (u64, u64),
+    /// Likewise.
+    pub side_band: (u64, u64),
+    /// Likewise.
+    pub records: (u64, u64),
+    /// Threads whose OpenMP records made no sense.
+    pub given_up: u64,
+    /// Threads that had no ring for their OpenMP records.
+    pub refused: u32,
+    /// Processes that lived when the program had ended: number and name.
+    pub went_on: Vec<(i32, String)>,
+    /// Processes that the kernel lets nobody record.
+    pub unrecorded: Vec<Unrecorded>,
+    /// Processes that were passed over, as was asked.
+    pub passed_over: u64,
+    /// Times that the kernel slowed sampling down.
+    pub throttled: u64,
+    /// Runtimes that did not speak.
+    pub silent: Vec<Silent>,
+}
+
+impl Shortfall {
+    /// Of a recording at its end.
+    pub fn of(header: &Header, merge: &Merge, silent: Vec<Silent>) -> Shortfall {
+        let losses = &header.losses;
+        let processes = &merge.processes;
+        Shortfall {
+            samples: (header.sampling.samples, losses.samples),
+            side_band: (merge.counts.side_band, losses.side_band),
+            records: (losses.omp_taken, losses.omp_lost),
+            given_up: losses.omp_given_up,
+            // Of an arena that was written to the count is anything.
+            refused: match losses.omp_given_up {
+                0 => merge.openmp.refused(),
+                _ => 0,
+            },
+            went_on: processes.still_running(&merge.tables),
+            unrecorded: processes.unrecorded.clone(),
+            passed_over: processes.passed_over,
+            throttled: merge.counts.throttled,
+            silent,
+        }
+    }
+
+    /// What the header's counts do not say, each with how to mend it. Silent runtimes have notes of
+    /// their own.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if !self.went_on.is_empty() {
+            let (they, were) = match self.went_on.as_slice() {
+                [_] => ("it", "was"),
+                _ => ("they", "were"),
+            };
+            notes.push(format!(
+                "{} went on after the program had ended; {they} {were} recorded until then",
+                named(&self.went_on)
+            ));
+        }
+        for Unrecorded { pid, name } in &self.unrecorded {
+            notes.push(format!(
+                "{name} (process {pid}) was not recorded from its start on: it is set-user-id or has \
+                 capabilities of its own, and the kernel lets nobody look into it but its owner; run \
+                 collect as that user"
+            ));
+        }
+        if self.passed_over > 0 {
+            notes.push(format!(
+                "-F off: {} of the program left out",
+                counted(self.passed_over, "child process", "child processes")
+            ));
+        }
+        if self.throttled > 0 {
+            notes.push(format!(
+                "the kernel slowed sampling down {}: raise kernel.perf_event_max_sample_rate or \
+                 choose a longer period with -p",
+                counted(self.throttled, "time", "times")
+            ));
+        }
+        if self.refused > 0 {
+            notes.push(format!(
+                "{} found no ring for OpenMP events: there are too many threads, little address \
+                 space (ulimit -v), or files may not be as long (ulimit -f)",
+                counted(u64::from(self.refused), "thread", "threads")
+            ));
+        }
+        if self.given_up > 0 {
+            notes.push(format!(
+                "the OpenMP events of {} made no sense and were given up: the program wrote into \
+                 memory that it shares with collect; look for a stray pointer",
+                counted(self.given_up, "thread", "threads")
+            ));
+        }
+        notes
+    }
+
+    /// What a user should know at once; `None` where nothing matters.
+    pub fn line(&self) -> Option<String> {
+        let mut parts = Vec::new();
+        let lost = [
+            (self.samples, "samples"),
+            (self.side_band, "kernel's records"),
+            (self.records, "OpenMP records"),
+        ];
+        for ((taken, lost), what) in lost {
+            let share = lost as f64 / (taken + lost).max(1) as f64;
+            if share > SHARE {
+                parts.push(format!("lost {:.0} % of the {what}", 100.0 * share));
+            }
+        }
+        if self.given_up > 0 {
+            let threads = counted(self.given_up, "thread", "threads");
+            parts.push(format!("gave up the senseless OpenMP records of {threads}"));
+        }
+        if self.refused > 0 {
+            let threads = counted(u64::from(self.refused), "thread", "threads");
+            parts.push(format!("no room for the OpenMP records of {threads}"));
+        }
+        if !self.went_on.is_empty() {
+            let were = if self.went_on.len() == 1 {
+                "was"
+            } else {
+                "were"
+            };
+            let processes = named(&self.went_on);
+            parts.push(format!(
+                "{processes} went on and {were} not recorded to the end"
+            ));
+        }
+        for Unrecorded { pid, name } in &self.unrecorded {
+            parts.push(format!(
+                "{name} ({pid}) could not be recorded: it is set-user-id, or has capabilities"
+            ));
+        }
+        for Silent { name, cause } in &self.silent {
+            parts.push(match cause {
+                Some(cause) => format!("no OpenMP events from {name}: {cause}"),
+                None => format!("no OpenMP events from the runtime that is linked into {name}"),
+            });
+        }
+        (!parts.is_empty()).then(|| format!("{}; `er_print -header` says more", parts.join("; ")))
+    }
+}
+
+/// `1 thread`, `2 threads`.
+fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// Processes by name, a few of many.
+fn named(processes: &[(i32, String)]) -> String {
+    const MOST: usize = 3;
+    let name = |(pid, name): &(i32, String)| format!("{name} ({pid})");
+    let shown: Vec<String> = processes.iter().take(MOST).map(name).collect();
+    let shown = shown.join(", ");
+    match processes.len().saturating_sub(MOST) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::silence::Cause;
+
+    fn line(shortfall: &Shortfall) -> String {
+        shortfall.line().unwrap_or_default()
+    }
+
+    #[test]
+    fn little_losses_are_not_worth_a_line() {
+        let whole = Shortfall {
+            samples: (1000, 10),
+            records: (100_000, 1000),
+            side_band: (7, 0),
+            ..Shortfall::default()
+        };
+        assert_eq!(whole.line(), None);
+        assert_eq!(Shortfall::default().line(), None);
+    }
+
+    #[test]
+    fn what_matters_stands_in_one_line() {
+        let short = Shortfall {
+            samples: (880, 120),
+            records: (0, 5),
+            given_up: 1,
+            refused: 2,
+            went_on: vec![(7, "sleep".to_owned())],
+            unrecorded: vec![Unrecorded {
+                pid: 9,
+                name: "su".to_owned(),
+            }],
+            silent: vec![Silent {
+                name: "libgomp.so.1".to_owned(),
+                cause: Some(Cause::ToldNoTool),
+            }],
+            ..Shortfall::default()
+        };
+        assert_eq!(
+            line(&short),
+            "lost 12 % of the samples; lost 100 % of the OpenMP records; gave up the senseless OpenMP \
+             records of 1 thread; no room for the OpenMP records of 2 threads; sleep (7) went on and \
+             was not recorded to the end; su (9) could not be recorded: it is set-user-id, or has \
+             capabilities; no OpenMP events from libgomp.so.1: OMP_TOOL=disabled; \
+             `er_print -header` says more"
+        );
+        assert_eq!(short.notes().len(), 4);
+    }
+
+    #[test]
+    fn many_processes_are_not_all_named() {
+        let went_on: Vec<_> = (1..=5).map(|pid| (pid, "job".to_owned())).collect();
+        let short = Shortfall {
+            went_on,
+            ..Shortfall::default()
+        };
+        let said = line(&short);
+        let expected = "job (1), job (2), job (3) and 2 more went on and were not";
+        assert!(said.starts_with(expected), "{said}");
+    }
+}

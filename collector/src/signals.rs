@@ -1,0 +1,249 @@
+//! The signals that `collect` gets while the program runs. None but SIGKILL ends it: whoever dies
+//! before the program leaves it unattended, and loses its status.
+//!
+//! What is sent to `collect` alone is meant for the program, and handed on. What is sent to its
+//! process group, as a terminal or `kill -TERM -GROUP` does, reaches the program anyway, and must not
+//! reach it twice. The kernel does not say which of the two a signal was. So a second process of the
+//! group waits for nothing but signals ([`Peer`]): what is pending there was sent to the group.
+#![allow(unsafe_code)] // signals and fork
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr;
+use std::thread;
+use std::time::Duration;
+
+use crate::sys::{self, check};
+
+/// How long whoever sends a signal to the processes of a group one by one may take.
+const SENDING: Duration = Duration::from_millis(10);
+
+/// Signals of job control keep their effect: what stops the program's group stops `collect`, too.
+const JOB_CONTROL: [libc::c_int; 3] = [libc::SIGTSTP, libc::SIGTTIN, libc::SIGCONT];
+
+/// The signals of this process, which arrive at a descriptor.
+#[derive(Debug)]
+pub struct Signals {
+    fd: OwnedFd,
+    inherited: Inherited,
+    peer: Option<Peer>,
+}
+
+/// What the program is to have of signals: what `collect` was started with.
+#[derive(Clone, Copy, Debug)]
+pub struct Inherited {
+    mask: libc::sigset_t,
+    /// SIGCHLD was ignored.
+    ignores_children: bool,
+}
+
+/// What arrived since the last look.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Arrived {
+    /// A child may have ended.
+    pub child: bool,
+    /// Signals for the program that nobody else has sent it.
+    pub for_program: Vec<libc::c_int>,
+}
+
+impl Signals {
+    /// Blocks all signals but those of job control, and reads them from a descriptor from now on.
+    ///
+    /// # Errors
+    /// If there is no descriptor to be had.
+    pub fn block() -> io::Result<Signals> {
+        // SAFETY: sets and actions are plain data, valid when zeroed, which the calls fill.
+        let (all, inherited) = unsafe {
+            let mut all = std::mem::zeroed();
+            libc::sigfillset(&mut all);
+            for signal in JOB_CONTROL {
+                libc::sigdelset(&mut all, signal);
+            }
+            let mut mask = std::mem::zeroed();
+            check(libc::sigprocmask(libc::SIG_BLOCK, &all, &mut mask))?;
+            let mut action: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(libc::SIGCHLD, ptr::null(), &mut action);
+            let ignores_children = action.sa_sigaction == libc::SIG_IGN;
+            if ignores_children {
+                // Else the kernel throws the program's status away.
+                libc::signal(libc::SIGCHLD, libc::SIG_DFL);
+            }
+            (
+                all,
+                Inherited {
+                    mask,
+                    ignores_children,
+                },
+            )
+        };
+        // SAFETY: `all` is initialised; the result is a new descriptor that nothing else owns.
+        let fd = unsafe {
+            let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
+            OwnedFd::from_raw_fd(check(libc::signalfd(-1, &all, flags))?)
+        };
+        Ok(Signals {
+            fd,
+            inherited,
+            // Without one, what is sent to a group may reach the program twice.
+            peer: Peer::new().ok(),
+        })
+    }
+
+    /// What the program is to be started with.
+    pub fn inherited(&self) -> Inherited {
+        self.inherited
+    }
+
+    /// What has arrived.
+    pub fn arrived(&mut self) -> Arrived {
+        let mut arrived = Arrived::default();
+        self.read_into(&mut arrived);
+        if arrived.for_program.is_empty() {
+            return arrived;
+        }
+        if let Some(peer) = &self.peer {
+            thread::sleep(SENDING);
+            self.read_into(&mut arrived);
+            let to_group = peer.pending();
+            arrived
+                .for_program
+                .retain(|signal| to_group & 1 << (signal - 1) == 0);
+            if to_group != 0 {
+                // What is pending stays so: the next one shall find none.
+                self.peer = Peer::new().ok();
+            }
+        }
+        arrived
+    }
+
+    /// Waits for something to arrive.
+    pub fn wait(&mut self) -> Arrived {
+        // Without an end, but for what cannot be polled.
+        let _ = sys::poll(&mut [sys::readable(self.as_raw_fd())], 1000);
+        self.arrived()
+    }
+
+    fn read_into(&self, arrived: &mut Arrived) {
+        while let Some(info) = self.next() {
+            let signal = info.ssi_signo as libc::c_int;
+            // An alarm of the kernel's is one that was set before `collect` took the place of the
+            // process that set it, and meant for what it would run. Other signals of the kernel's
+            // are `collect`'s own affair, or those of a terminal, which go to the whole group.
+            let is_directed = info.ssi_code <= libc::SI_USER || signal == libc::SIGALRM;
+            if signal == libc::SIGCHLD {
+                arrived.child = true;
+            } else if is_directed && !arrived.for_program.contains(&signal) {
+                arrived.for_program.push(signal);
+            }
+        }
+    }
+
+    fn next(&self) -> Option<libc::signalfd_siginfo> {
+        // SAFETY: signalfd_siginfo is plain data, valid when zeroed; read writes at most its size.
+        unsafe {
+            let mut info: libc::signalfd_siginfo = std::mem::zeroed();
+            let size = size_of::<libc::signalfd_siginfo>();
+            let got = libc::read(self.fd.as_raw_fd(), (&raw mut info).cast(), size);
+            (got == size as isize).then_some(info)
+        }
+    }
+}
+
+impl AsRawFd for Signals {
+    fn as_raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}
+
+impl Inherited {
+    /// Gives the calling process, which is about to become the program, what `collect` had.
+    ///
+    /// # Safety
+    /// Only in the child after fork. Calls nothing but async-signal-safe functions.
+    pub(crate) unsafe fn restore(&self) {
+        // SAFETY: the mask was filled by the kernel.
+        unsafe {
+            if self.ignores_children {
+                libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+            }
+            libc::sigprocmask(libc::SIG_SETMASK, &self.mask, ptr::null_mut());
+        }
+    }
+}
+
+/// A process of `collect`'s group in which every signal stays pending.
+#[derive(Debug)]
+struct Peer {
+    pid: libc::pid_t,
+}
+
+impl Peer {
+    /// Forks one. It inherits that signals are blocked, and ends with this process.
+    fn new() -> io::Result<Peer> {
+        // SAFETY: the child calls nothing but async-signal-safe functions on its own, and never
+        // returns from this block.
+        let pid = unsafe {
+            let pid = check(libc::fork())?;
+            if pid == 0 {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                libc::prctl(libc::PR_SET_NAME, c"group-signals".as_ptr());
+                libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0);
+                loop {
+                    libc::pause();
+                }
+            }
+            pid
+        };
+        Ok(Peer { pid })
+    }
+
+    /// The signals that were sent to it: bit n-1 for signal n.
+    fn pending(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
+        pending_in(&status)
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // SAFETY: a child of ours, which nobody else waits for.
+        unsafe {
+            libc::kill(self.pid, libc::SIGKILL);
+            libc::waitpid(self.pid, ptr::null_mut(), 0);
+        }
+    }
+}
+
+/// What is pending for a process or its one thread, by its `status` (proc(5)).
+fn pending_in(status: &str) -> u64 {
+    let masks = status.lines().filter_map(|line| {
+        let (name, mask) = line.split_once(':')?;
+        let mask = u64::from_str_radix(mask.trim(), 16).ok()?;
+        matches!(name, "SigPnd" | "ShdPnd").then_some(mask)
+    });
+    masks.fold(0, |all, mask| all | mask)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_pending_is_read_from_the_status() {
+        let status = "Name:\tx\nSigQ:\t1/95\nSigPnd:\t0000000000000001\nShdPnd:\t0000000000004000\n\
+                      SigBlk:\tfffffffe7ffbfeff\n";
+        assert_eq!(pending_in(status), 1 | 1 << (libc::SIGTERM - 1));
+        assert_eq!(pending_in(""), 0);
+    }
+
+    #[test]
+    fn a_peer_keeps_what_it_is_sent_and_goes_when_it_is_dropped() {
+        let peer = Peer::new().expect("a process");
+        let pid = peer.pid;
+        // Not blocked in this test's process: the child has what its parent has.
+        assert_eq!(peer.pending() & 1 << (libc::SIGCHLD - 1), 0);
+        drop(peer);
+        assert!(fs::metadata(format!("/proc/{pid}")).is_err());
+    }
+}

@@ -1,0 +1,242 @@
+//! Why an OpenMP runtime said nothing: what is seen of its process from outside, and the cause that
+//! follows from it.
+
+use std::fmt;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use omp_ring::ARENA_VARIABLE;
+
+use crate::library::{PRELOAD_VARIABLE, TOOLS_VARIABLE};
+
+/// What is seen of a process that has mapped a runtime.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// Whether the environment that it was started with leads to the library; `None` where it may
+    /// not be read.
+    pub is_led_to_library: Option<bool>,
+    /// That environment tells runtimes to load no tool.
+    pub is_told_no_tool: bool,
+    /// Its user, where that is not ours.
+    pub other_user: Option<u32>,
+    /// It has its own processes' numbers or its own users.
+    pub has_own_namespace: bool,
+    /// It lacks capabilities that we have.
+    pub lacks_capabilities: bool,
+}
+
+impl Surroundings {
+    /// Of a living process. What cannot be seen is left open.
+    pub fn of(pid: i32, library: Option<&Path>) -> Surroundings {
+        let environment = fs::read(format!("/proc/{pid}/environ")).ok();
+        let environment = environment.filter(|bytes| !bytes.is_empty());
+        let user = |path: String| fs::metadata(path).ok().map(|file| file.uid());
+        let own_user = user("/proc/self".to_owned());
+        let namespace =
+            |pid: &str, kind: &str| fs::read_link(format!("/proc/{pid}/ns/{kind}")).ok();
+        let is_apart = |kind: &&str| {
+            let theirs = namespace(&pid.to_string(), kind);
+            theirs.is_some() && theirs != namespace("self", kind)
+        };
+        Surroundings {
+            is_led_to_library: environment
+                .as_deref()
+                .zip(library)
+                .map(|(variables, library)| leads_to(variables, library)),
+            is_told_no_tool: environment.is_some_and(|variables| {
+                value(&variables, "OMP_TOOL").is_some_and(|value| value == b"disabled")
+            }),
+            other_user: user(format!("/proc/{pid}")).filter(|uid| Some(*uid) != own_user),
+            has_own_namespace: ["pid", "user"].iter().any(is_apart),
+            lacks_capabilities: permitted("self") & !permitted(&pid.to_string()) != 0,
+        }
+    }
+}
+
+/// The capabilities that a process may have, by its `status` (proc(5)).
+fn permitted(pid: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("CapPrm:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(u64::MAX)
+}
+
+/// The value of a variable in an environment as the kernel shows it.
+fn value<'a>(variables: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let mut entries = variables.split(|byte| *byte == 0);
+    entries.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
+}
+
+/// Whether a runtime finds the library by these variables, and the library the arena.
+fn leads_to(variables: &[u8], library: &Path) -> bool {
+    let library = library.as_os_str().as_bytes();
+    let names = |list: &str| {
+        let list = value(variables, list).unwrap_or_default();
+        list.split(|byte| matches!(byte, b':' | b' '))
+            .any(|entry| entry == library)
+    };
+    value(variables, ARENA_VARIABLE).is_some() && (names(PRELOAD_VARIABLE) || names(TOOLS_VARIABLE))
+}
+
+/// Why a runtime was not heard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// Nothing was listening.
+    NotListening(String),
+    /// What it said made no sense.
+    GivenUp,
+    /// The program brings a tool of its own.
+    OtherTool(String),
+    /// The environment does not lead to the library.
+    Cleared,
+    /// The library is not in the process.
+    NotLoaded,
+    /// Another user's process may not open the arena.
+    OtherUser(u32),
+    /// Nor may one in another namespace.
+    OwnNamespace,
+    /// Nor one with fewer capabilities.
+    FewerCapabilities,
+    /// `OMP_TOOL=disabled`.
+    ToldNoTool,
+    /// None of these.
+    NotCalled,
+}
+
+impl Cause {
+    /// The cause in a process where the library `is_loaded`, or is not.
+    pub fn of(seen: &Surroundings, is_loaded: bool) -> Cause {
+        if seen.is_led_to_library == Some(false) {
+            return Cause::Cleared;
+        }
+        match seen.other_user {
+            Some(uid) => return Cause::OtherUser(uid),
+            None if seen.has_own_namespace => return Cause::OwnNamespace,
+            None => {}
+        }
+        match (is_loaded, seen.is_told_no_tool) {
+            (_, true) => Cause::ToldNoTool,
+            (false, _) => Cause::NotLoaded,
+            (true, false) if seen.lacks_capabilities => Cause::FewerCapabilities,
+            (true, false) => Cause::NotCalled,
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cause::NotListening(reason) => f.write_str(reason),
+            Cause::GivenUp => f.write_str("they made no sense"),
+            Cause::OtherTool(path) => write!(
+                f,
+                "the program has an OMPT tool of its own, {path}, and a runtime serves one"
+            ),
+            Cause::Cleared => write!(
+                f,
+                "its environment was cleared on the way to it (env -i, sudo), and {TOOLS_VARIABLE}, \
+                 {PRELOAD_VARIABLE} and {ARENA_VARIABLE} with it"
+            ),
+            Cause::NotLoaded => f.write_str(
+                "libcollector.so was not loaded into it, as into a program that is linked statically, \
+                 set-user-id, or has capabilities of its own",
+            ),
+            Cause::OtherUser(uid) => write!(
+                f,
+                "it runs as another user (uid {uid}), who may not open collect's memory; run collect \
+                 as that user"
+            ),
+            Cause::OwnNamespace => f.write_str(
+                "it runs in a namespace of its own (unshare, a container), from where collect's \
+                 memory cannot be opened; run collect inside",
+            ),
+            Cause::FewerCapabilities => f.write_str(
+                "it has fewer capabilities than collect, and may not open collect's memory; drop \
+                 them before collect",
+            ),
+            Cause::ToldNoTool => f.write_str("OMP_TOOL=disabled"),
+            Cause::NotCalled => f.write_str(
+                "it was not called, or by calls that do not come by the library (RTLD_DEEPBIND)",
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIBRARY: &str = "/opt/p/libcollector.so";
+
+    #[test]
+    fn an_environment_leads_to_the_library_by_either_list() {
+        let leads = |variables: &str| leads_to(variables.as_bytes(), Path::new(LIBRARY));
+        let arena = "PARALLAX_ARENA=/proc/1/fd/5\0";
+        assert!(leads(&format!("A=1\0LD_PRELOAD=/x.so:{LIBRARY}\0{arena}")));
+        assert!(leads(&format!("{arena}OMP_TOOL_LIBRARIES={LIBRARY}\0")));
+        assert!(!leads(&format!("LD_PRELOAD={LIBRARY}\0")));
+        assert!(!leads(&format!("{arena}LD_PRELOAD=/x.so\0")));
+        assert!(!leads(""));
+    }
+
+    #[test]
+    fn our_own_process_is_no_stranger() {
+        let own = Surroundings::of(std::process::id() as i32, Some(Path::new(LIBRARY)));
+        assert_eq!((own.other_user, own.has_own_namespace), (None, false));
+        assert!(!own.lacks_capabilities);
+        assert_eq!(own.is_led_to_library, Some(false));
+    }
+
+    #[test]
+    fn the_cause_is_the_one_that_is_seen() {
+        let usual = Surroundings {
+            is_led_to_library: Some(true),
+            ..Surroundings::default()
+        };
+        assert_eq!(Cause::of(&usual, true), Cause::NotCalled);
+        assert_eq!(Cause::of(&usual, false), Cause::NotLoaded);
+        let cases = [
+            (
+                Surroundings {
+                    is_led_to_library: Some(false),
+                    other_user: Some(7),
+                    ..usual.clone()
+                },
+                Cause::Cleared,
+            ),
+            (
+                Surroundings {
+                    other_user: Some(7),
+                    ..usual.clone()
+                },
+                Cause::OtherUser(7),
+            ),
+            (
+                Surroundings {
+                    has_own_namespace: true,
+                    ..usual.clone()
+                },
+                Cause::OwnNamespace,
+            ),
+            (
+                Surroundings {
+                    lacks_capabilities: true,
+                    ..usual.clone()
+                },
+                Cause::FewerCapabilities,
+            ),
+            (
+                Surroundings {
+                    is_told_no_tool: true,
+                    ..usual
+                },
+                Cause::ToldNoTool,
+            ),
+        ];
+        for (seen, cause) in cases {
+            assert_eq!(Cause::of(&seen, true), cause);
+        }
+    }
+}
