@@ -15,6 +15,6 @@ mod tools;
 
 pub use cell::{Cell, Recorded, compiler, compiler_of, folder, library_folder};
 pub use check::{Deviation, Verdict, check, check_by_stacks};
-pub use report::{metrics, reports, rows, sum, value};
+pub use report::{Node, Seconds, metrics, reports, rows, sum, value};
 pub use stacks::{Seen, Stacks, Window};
 pub use tools::{Tools, tools};

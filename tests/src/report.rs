@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::tools;
 
 /// Seconds by metric.
-pub(crate) type Seconds = BTreeMap<String, f64>;
+pub type Seconds = BTreeMap<String, f64>;
 
 /// The reports of several commands of one run of `er_print`, in their order, with every metric
 /// that the experiment has.
@@ -74,15 +74,15 @@ pub fn sum<'a>(rows: impl IntoIterator<Item = &'a Value>, flavour: &str, metric:
 
 /// A node of a call tree.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
+pub struct Node {
     /// Its name.
-    pub(crate) name: String,
+    pub name: String,
     /// Time at the node itself.
-    pub(crate) own: Seconds,
+    pub own: Seconds,
     /// Time at it and below it.
-    pub(crate) all: Seconds,
+    pub all: Seconds,
     /// The nodes below.
-    pub(crate) children: Vec<Node>,
+    pub children: Vec<Node>,
 }
 
 /// The function list: inclusive seconds by name, the total under `<Total>`.
@@ -124,12 +124,15 @@ fn name(row: &Value) -> String {
 
 impl Node {
     /// The call tree of an experiment, from `<Total>`.
-    pub(crate) fn load(experiment: &Path, mode: &str) -> Node {
+    ///
+    /// # Panics
+    /// When `er_print` does not succeed, or prints no tree.
+    pub fn load(experiment: &Path, mode: &str) -> Node {
         node(&rows(&report(experiment, mode, "-calltree"))[0])
     }
 
     /// Calls `visit` with each node and the names above it, outermost first.
-    pub(crate) fn walk<'a>(&'a self, visit: &mut dyn FnMut(&[&'a str], &'a Node)) {
+    pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&[&'a str], &'a Node)) {
         let mut above = Vec::new();
         self.walk_under(&mut above, visit);
     }

@@ -1,0 +1,186 @@
+//! Programs on which Parallax was wrong, each with a check of what is right.
+//!
+//! A case that fails today is marked as an expected failure, with the number of the issue that
+//! mends it. A test fails when an unmarked case fails, and when a marked one passes: the change
+//! that mends a case removes its mark.
+//!
+//! Checks compare names, lines and counts with the source, and times with what the program measured
+//! in the same run. `OMP_WAIT_POLICY` and the number of threads are always set.
+#![allow(clippy::unwrap_used)]
+
+mod constructs;
+mod programs;
+mod run;
+mod shown;
+mod times;
+
+use fixtures::Family::{Clang, Gcc, Gfortran};
+
+use run::{Case, case};
+
+type Environment = &'static [(&'static str, &'static str)];
+
+const fn environment(
+    policy: &'static str,
+    threads: &'static str,
+) -> [(&'static str, &'static str); 3] {
+    [
+        ("OMP_WAIT_POLICY", policy),
+        ("OMP_NUM_THREADS", threads),
+        ("OMP_DYNAMIC", "false"),
+    ]
+}
+const PASSIVE_2: Environment = &environment("passive", "2");
+const PASSIVE_4: Environment = &environment("passive", "4");
+const ACTIVE_1: Environment = &environment("active", "1");
+const ACTIVE_2: Environment = &environment("active", "2");
+
+/// A test for each row, and the list of the rows.
+macro_rules! cases {
+    ($($name:ident: $case:expr;)+) => {
+        $(
+            #[test]
+            fn $name() {
+                $case.run(stringify!($name));
+            }
+        )+
+
+        const CASES: &[Case] = &[$($case),+];
+    };
+}
+
+/// libomp splits a taskloop of more tasks than this: tasks of its own create the loop's. The
+/// default grows with the team. With 2, the loop of `taskloop.c` is split in every run.
+const SPLIT: Environment = &[("KMP_TASKLOOP_MIN_TASKS", "2")];
+
+/// libomp 14 aborts one in five runs of `target.c`, with collect or without, by an assertion in its
+/// hidden helper threads.
+const NO_HELPERS: Environment = &[("LIBOMP_USE_HIDDEN_HELPER_TASK", "0")];
+
+/// Waits without a sample are shown at the `parallel` line. With a clock, which waits have a sample
+/// differs from run to run, since the kernel takes a stack at some context switches only. Without
+/// a clock none has, so that the outcome is the same in every run.
+const NO_CLOCK: &[&str] = &["-p", "off"];
+
+/// libgomp hangs when a thread of a team was cancelled.
+const AT_MOST_2_S: &[&str] = &["timeout", "-s", "KILL", "2"];
+
+cases! {
+    // Regions, tasks and target regions.
+    task_jumps_gcc: case("task_jumps.c", Gcc, PASSIVE_4, constructs::task_jumps);
+    task_jumps_clang: case("task_jumps.c", Clang, PASSIVE_4, constructs::task_jumps).fails(16);
+    task_at_region_end_gcc:
+        case("task_at_region_end.c", Gcc, PASSIVE_4, constructs::task_at_region_end);
+    task_at_region_end_clang:
+        case("task_at_region_end.c", Clang, PASSIVE_4, constructs::task_at_region_end).fails(16);
+    taskloop_gcc: case("taskloop.c", Gcc, PASSIVE_4, constructs::taskloop);
+    taskloop_clang:
+        case("taskloop.c", Clang, PASSIVE_4, constructs::taskloop).with(SPLIT).fails(16);
+    target_gcc: case("target.c", Gcc, PASSIVE_4, constructs::target).fails(16);
+    target_clang:
+        case("target.c", Clang, PASSIVE_4, constructs::target).with(NO_HELPERS).fails(16);
+    target_template_gcc:
+        case("target_template.cpp", Gcc, PASSIVE_4, constructs::target_template).fails(16);
+    target_template_clang:
+        case("target_template.cpp", Clang, PASSIVE_4, constructs::target_template).fails(16);
+    // libgomp has no such threads.
+    hidden_helpers_clang:
+        case("hidden_helpers.c", Clang, PASSIVE_4, constructs::hidden_helpers).fails(16);
+    main_jumps_gcc: case("main_jumps.c", Gcc, PASSIVE_4, constructs::main_jumps).fails(16);
+    main_jumps_clang: case("main_jumps.c", Clang, PASSIVE_4, constructs::main_jumps);
+    templates_gcc: case("templates.cpp", Gcc, PASSIVE_4, constructs::templates).fails(16);
+    templates_clang: case("templates.cpp", Clang, PASSIVE_4, constructs::templates).fails(16);
+    main_program_clause_gfortran:
+        case("main_program_clause.f90", Gfortran, PASSIVE_2, constructs::main_program_clause)
+            .fails(16);
+
+    // Regions where records are lost.
+    lost_records_gcc: case("lost_records.c", Gcc, ACTIVE_2, constructs::lost_records).fails(16);
+    lost_records_clang: case("lost_records.c", Clang, ACTIVE_2, constructs::lost_records).fails(16);
+    many_small_gcc: case("many_small.c", Gcc, ACTIVE_1, constructs::many_small).fails(16);
+    many_small_clang: case("many_small.c", Clang, ACTIVE_1, constructs::many_small).fails(16);
+
+    // Code locations of time.
+    library_jumps_gcc: case("library_jumps.c", Gcc, PASSIVE_2, times::library_jumps).fails(16);
+    library_jumps_clang: case("library_jumps.c", Clang, PASSIVE_2, times::library_jumps);
+    first_touch_gcc: case("first_touch.c", Gcc, PASSIVE_2, times::first_touch).fails(16);
+    first_touch_clang: case("first_touch.c", Clang, PASSIVE_2, times::first_touch);
+    small_team_gcc: case("small_team.c", Gcc, PASSIVE_4, times::small_team).fails(16);
+    small_team_clang: case("small_team.c", Clang, PASSIVE_4, times::small_team).fails(16);
+    // The program prints what two threads measured.
+    barrier_lines_gcc:
+        case("barrier_lines.c", Gcc, PASSIVE_2, times::barrier_lines).options(NO_CLOCK).fails(16);
+    barrier_lines_clang:
+        case("barrier_lines.c", Clang, PASSIVE_2, times::barrier_lines).options(NO_CLOCK).fails(16);
+    lock_lines_gcc:
+        case("lock_lines.c", Gcc, PASSIVE_4, times::lock_lines).options(NO_CLOCK).fails(16);
+    lock_lines_clang:
+        case("lock_lines.c", Clang, PASSIVE_4, times::lock_lines).options(NO_CLOCK).fails(16);
+
+    // Programs that must run as they do without collect.
+    wrong_cfi_gcc: case("wrong_cfi.c", Gcc, PASSIVE_2, programs::as_bare).fails(14);
+    wrong_cfi_clang: case("wrong_cfi.c", Clang, PASSIVE_2, programs::as_bare).fails(14);
+    address_limit_gcc: case("address_limit.c", Gcc, PASSIVE_4, programs::as_bare_limited).fails(14);
+    address_limit_clang:
+        case("address_limit.c", Clang, PASSIVE_4, programs::as_bare_limited).fails(14);
+    thread_exits_task_gcc: thread_exits(Gcc, &["task"]).fails(14);
+    thread_exits_task_clang: thread_exits(Clang, &["task"]);
+    thread_exits_exit1_gcc: thread_exits(Gcc, &["exit1"]).fails(14);
+    thread_exits_exit1_clang: thread_exits(Clang, &["exit1"]);
+    thread_exits_cancel1_gcc: thread_exits(Gcc, &["cancel1"]).fails(14);
+    thread_exits_cancel1_clang: thread_exits(Clang, &["cancel1"]);
+    thread_exits_cancel2_gcc: thread_exits(Gcc, &["cancel2"]).launcher(AT_MOST_2_S).fails(14);
+    thread_exits_cancel2_clang: thread_exits(Clang, &["cancel2"]);
+    thread_exits_cancelidle_gcc: thread_exits(Gcc, &["cancelidle"]);
+    thread_exits_cancelidle_clang: thread_exits(Clang, &["cancelidle"]);
+    thread_exits_crit_gcc: thread_exits(Gcc, &["crit"]);
+    thread_exits_crit_clang: thread_exits(Clang, &["crit"]);
+    thread_exits_longjmp_gcc: thread_exits(Gcc, &["longjmp"]);
+    thread_exits_longjmp_clang: thread_exits(Clang, &["longjmp"]);
+    // libgomp loads no tools.
+    own_tool_clang: own_tool(programs::own_tool_by_variable).fails(14);
+    own_tool_preloaded_clang: own_tool(programs::own_tool_preloaded).fails(14);
+    nonsense_in_rings_gcc: nonsense_in_rings(Gcc).fails(14);
+    nonsense_in_rings_clang: nonsense_in_rings(Clang).fails(14);
+
+    // Machines that do not permit perf events.
+    noperf_gcc: noperf(Gcc).fails(18);
+    noperf_clang: noperf(Clang).fails(18);
+    noperf_unknown_gcc: noperf(Gcc).with(&[("PXERR", "38")]).fails(18);
+}
+
+const fn thread_exits(family: fixtures::Family, mode: &'static [&'static str]) -> Case {
+    case("thread_exits.c", family, PASSIVE_4, programs::as_bare).arguments(mode)
+}
+
+const fn own_tool(holds: fn(&run::Run) -> Result<(), String>) -> Case {
+    case("task_at_region_end.c", Clang, PASSIVE_4, holds).beside("own_tool.c")
+}
+
+const fn nonsense_in_rings(family: fixtures::Family) -> Case {
+    case(
+        "nonsense_in_rings.c",
+        family,
+        PASSIVE_4,
+        programs::nonsense_in_rings,
+    )
+    .arguments(&["5", "0"])
+}
+
+const fn noperf(family: fixtures::Family) -> Case {
+    // Arguments make the program run longer.
+    let case = case("main_jumps.c", family, PASSIVE_2, programs::no_perf_events);
+    case.arguments(&["and", "some", "more"]).beside("noperf.c")
+}
+
+#[test]
+fn every_source_is_in_the_table() {
+    let programs = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/programs/cases");
+    for file in std::fs::read_dir(programs).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        let listed = CASES
+            .iter()
+            .any(|case| case.source == name || case.beside == Some(name.as_str()));
+        assert!(listed, "{name} is in no row");
+    }
+}
