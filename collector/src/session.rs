@@ -200,7 +200,7 @@ impl Session {
         self.merge.last_round(&mut rings);
         let end = self.now();
         self.merge.close(end);
-        let mut written = self.flush(Some(end));
+        let whole = self.flush(Some(end));
         let plan = rings.plan;
         drop(rings);
 
@@ -213,14 +213,15 @@ impl Session {
         let shortfall = Shortfall::of(header, &self.merge, silent);
         header.notes.extend(shortfall.notes());
         let recording_cpu = sys::own_cpu_seconds();
-        written = written
-            .and_then(|()| self.resolve())
-            .and_then(|()| self.writer.finish(&self.header));
-        if let Err(error) = written {
-            say(format!(
-                "{error}; the experiment is readable, but its end is missing"
-            ));
+        if let Err(error) = whole {
+            say(format!("{error}; the end of the recording is missing"));
             self.header.stopped = Some(error.to_string());
+            self.writer.stop(&self.header);
+        } else if let Err(error) = self.name_and_finish() {
+            let missing =
+                format!("{error}; the experiment is whole but for the names of functions");
+            say(&missing);
+            self.header.notes.push(missing);
             self.writer.stop(&self.header);
         }
         if let Some(line) = shortfall.line() {
@@ -231,7 +232,8 @@ impl Session {
         }
     }
 
-    fn resolve(&mut self) -> Result<(), ExperimentError> {
+    /// Writes the symbols and the end.
+    fn name_and_finish(&mut self) -> Result<(), ExperimentError> {
         // Symbols can take seconds: whoever kills collect now has a whole recording without.
         self.writer.header(&self.header)?;
         let files = Files {
@@ -242,8 +244,9 @@ impl Session {
         let mut files = Watched::new(files, |path| {
             say(format!("reading the symbols of {path} ..."));
         });
-        self.writer
-            .symbols(&symbolize::resolve(&self.merge.tables, &mut files))
+        let symbols = symbolize::resolve(&self.merge.tables, &mut files);
+        self.writer.symbols(&symbols)?;
+        self.writer.finish(&self.header)
     }
 
     /// The recording in a few lines, for `-v`.

@@ -127,10 +127,13 @@ impl Signals {
     fn read_into(&self, arrived: &mut Arrived) {
         while let Some(info) = self.next() {
             let signal = info.ssi_signo as libc::c_int;
-            // An alarm of the kernel's is one that was set before `collect` took the place of the
-            // process that set it, and meant for what it would run. Other signals of the kernel's
-            // are `collect`'s own affair, or those of a terminal, which go to the whole group.
-            let is_directed = info.ssi_code <= libc::SI_USER || signal == libc::SIGALRM;
+            // What the kernel sends is `collect`'s own affair, or a terminal's, which goes to the whole
+            // group; so is what it sends in our own name, for a write that failed (SIGPIPE, SIGXFSZ).
+            // But an alarm was set before `collect` took the place of the process that set it, and is
+            // meant for what that would run.
+            let is_own = info.ssi_pid == std::process::id();
+            let is_sent = info.ssi_code <= libc::SI_USER && !is_own;
+            let is_directed = is_sent || signal == libc::SIGALRM;
             if signal == libc::SIGCHLD {
                 arrived.child = true;
             } else if is_directed && !arrived.for_program.contains(&signal) {

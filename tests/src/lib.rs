@@ -9,12 +9,14 @@
 mod cell;
 mod check;
 mod check_tree;
+mod outcome;
 mod report;
 mod stacks;
 mod tools;
 
 pub use cell::{Cell, Recorded, compiler, compiler_of, folder, library_folder};
 pub use check::{Deviation, Verdict, check, check_by_stacks};
+pub use outcome::{Outcome, finish, watch};
 pub use report::{Node, Seconds, metrics, reports, rows, sum, value};
 pub use stacks::{Seen, Stacks, Window};
 pub use tools::{Tools, tools};

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use end_to_end::{reports, rows, value};
+use end_to_end::{reports, rows, value, watch};
 
 use crate::run::{PROGRAM, Run};
 use crate::shown::{Construct, Faults, Tree, constructs, ends_with, just, name};
@@ -203,7 +203,7 @@ pub(crate) fn many_small(run: &Run) -> Result<(), String> {
     let (command, experiment) = run.collected(&[]);
     let (mut begin, mut stopped) = (None, false);
     let stops = Duration::from_millis(150)..Duration::from_millis(500);
-    let watched = run.watch(command, |collect| {
+    let watched = watch(command, |collect| {
         if begin.is_none() && runs_a_program(collect) {
             begin = Some(Instant::now());
         }

@@ -118,18 +118,18 @@ cases! {
         case("lock_lines.c", Clang, PASSIVE_4, times::lock_lines).options(NO_CLOCK).fails(16);
 
     // Programs that must run as they do without collect.
-    wrong_cfi_gcc: case("wrong_cfi.c", Gcc, PASSIVE_2, programs::as_bare).fails(14);
-    wrong_cfi_clang: case("wrong_cfi.c", Clang, PASSIVE_2, programs::as_bare).fails(14);
-    address_limit_gcc: case("address_limit.c", Gcc, PASSIVE_4, programs::as_bare_limited).fails(14);
+    wrong_cfi_gcc: case("wrong_cfi.c", Gcc, PASSIVE_2, programs::as_bare);
+    wrong_cfi_clang: case("wrong_cfi.c", Clang, PASSIVE_2, programs::as_bare);
+    address_limit_gcc: case("address_limit.c", Gcc, PASSIVE_4, programs::as_bare_limited);
     address_limit_clang:
-        case("address_limit.c", Clang, PASSIVE_4, programs::as_bare_limited).fails(14);
-    thread_exits_task_gcc: thread_exits(Gcc, &["task"]).fails(14);
+        case("address_limit.c", Clang, PASSIVE_4, programs::as_bare_limited);
+    thread_exits_task_gcc: thread_exits(Gcc, &["task"]);
     thread_exits_task_clang: thread_exits(Clang, &["task"]);
-    thread_exits_exit1_gcc: thread_exits(Gcc, &["exit1"]).fails(14);
+    thread_exits_exit1_gcc: thread_exits(Gcc, &["exit1"]);
     thread_exits_exit1_clang: thread_exits(Clang, &["exit1"]);
-    thread_exits_cancel1_gcc: thread_exits(Gcc, &["cancel1"]).fails(14);
+    thread_exits_cancel1_gcc: thread_exits(Gcc, &["cancel1"]);
     thread_exits_cancel1_clang: thread_exits(Clang, &["cancel1"]);
-    thread_exits_cancel2_gcc: thread_exits(Gcc, &["cancel2"]).launcher(AT_MOST_2_S).fails(14);
+    thread_exits_cancel2_gcc: thread_exits(Gcc, &["cancel2"]).launcher(AT_MOST_2_S);
     thread_exits_cancel2_clang: thread_exits(Clang, &["cancel2"]);
     thread_exits_cancelidle_gcc: thread_exits(Gcc, &["cancelidle"]);
     thread_exits_cancelidle_clang: thread_exits(Clang, &["cancelidle"]);
@@ -138,10 +138,10 @@ cases! {
     thread_exits_longjmp_gcc: thread_exits(Gcc, &["longjmp"]);
     thread_exits_longjmp_clang: thread_exits(Clang, &["longjmp"]);
     // libgomp loads no tools.
-    own_tool_clang: own_tool(programs::own_tool_by_variable).fails(14);
-    own_tool_preloaded_clang: own_tool(programs::own_tool_preloaded).fails(14);
-    nonsense_in_rings_gcc: nonsense_in_rings(Gcc).fails(14);
-    nonsense_in_rings_clang: nonsense_in_rings(Clang).fails(14);
+    own_tool_clang: own_tool(programs::own_tool_by_variable);
+    own_tool_preloaded_clang: own_tool(programs::own_tool_preloaded);
+    nonsense_in_rings_gcc: nonsense_in_rings(Gcc);
+    nonsense_in_rings_clang: nonsense_in_rings(Clang);
 
     // Machines that do not permit perf events.
     noperf_gcc: noperf(Gcc).fails(18);

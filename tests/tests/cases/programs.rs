@@ -5,27 +5,10 @@ use std::path::Path;
 use std::process::Child;
 use std::time::Instant;
 
-use end_to_end::{reports, rows, value};
+use end_to_end::{Outcome, finish, reports, rows, value, watch};
 
-use crate::run::{Outcome, Run};
+use crate::run::Run;
 use crate::shown::{Faults, header, notes};
-
-/// Whether a line of the standard error output is one of `collect`'s.
-fn is_collects(line: &str) -> bool {
-    line.starts_with("collect:") || line.starts_with("Creating experiment directory")
-}
-
-/// What `collect` reported, but for the name of the experiment.
-fn said_by_collect(outcome: &Outcome) -> impl Iterator<Item = &str> {
-    let lines = outcome.stderr.lines();
-    lines.filter(|line| line.starts_with("collect:"))
-}
-
-/// What the program wrote to its standard error output.
-fn said_by_program(outcome: &Outcome) -> String {
-    let lines = outcome.stderr.split_inclusive('\n');
-    lines.filter(|line| !is_collects(line)).collect()
-}
 
 /// The program ends as it does without `collect`, and prints the same. Of a program that crashes
 /// only the status is compared: what it prints before that is not determined.
@@ -40,8 +23,8 @@ pub(crate) fn as_bare_limited(run: &Run) -> Result<(), String> {
 }
 
 fn as_bare_after(run: &Run, words: &[&Path]) -> Result<(), String> {
-    let bare = run.finish(run.command(words));
-    let outcome = run.finish(run.collected(words).0);
+    let bare = finish(run.command(words));
+    let outcome = finish(run.collected(words).0);
     let mut faults = Faults::default();
     let mut same = |what: &str, bare: &str, found: &str| {
         faults.unless(bare == found, || {
@@ -53,7 +36,7 @@ fn as_bare_after(run: &Run, words: &[&Path]) -> Result<(), String> {
     same("status", &status(&bare), &status(&outcome));
     if bare.status < 128 {
         same("stdout", &bare.stdout, &outcome.stdout);
-        same("stderr", &bare.stderr, &said_by_program(&outcome));
+        same("stderr", &bare.stderr, &outcome.said_by_program());
     }
     faults.unless(!outcome.stderr.contains("panicked at"), || {
         "the library panicked in the program".into()
@@ -73,7 +56,7 @@ fn own_tool(run: &Run, variable: &str) -> Result<(), String> {
     };
     let mut bare = run.command(&[]);
     bare.env(variable, &tool);
-    let bare = run.finish(bare);
+    let bare = finish(bare);
     let expected = seen(&bare);
     assert!(
         expected.is_some(),
@@ -82,7 +65,7 @@ fn own_tool(run: &Run, variable: &str) -> Result<(), String> {
     );
     let (mut command, experiment) = run.collected(&[]);
     command.env(variable, &tool);
-    let outcome = run.finish(command);
+    let outcome = finish(command);
     assert_eq!(outcome.status, bare.status, "{}", outcome.stderr);
     let found = seen(&outcome);
     if found == expected {
@@ -93,7 +76,7 @@ fn own_tool(run: &Run, variable: &str) -> Result<(), String> {
     let mut told = notes
         .iter()
         .map(String::as_str)
-        .chain(said_by_collect(&outcome));
+        .chain(outcome.said_by_collect());
     let told = told.any(|text| text.contains(name));
     match (found, told) {
         (None, true) => Ok(()),
@@ -119,7 +102,7 @@ pub(crate) fn no_perf_events(run: &Run) -> Result<(), String> {
     let launcher = run.build("noperf.c", "noperf", &[]);
     let bare = run.bare();
     let (command, experiment) = run.collected(&[&launcher]);
-    let outcome = run.finish(command);
+    let outcome = finish(command);
     if outcome.status != bare.status {
         let (status, expected) = (outcome.status, bare.status);
         return Err(format!(
@@ -183,14 +166,14 @@ impl Used {
 pub(crate) fn nonsense_in_rings(run: &Run) -> Result<(), String> {
     let plain = run.instead(run.build("main_jumps.c", "plain", &["-fopenmp"]));
     let mut usual = Used::default();
-    let watched = run.watch(plain.collected(&[]).0, |collect| {
+    let watched = watch(plain.collected(&[]).0, |collect| {
         usual = Used::by(collect).unwrap_or(usual);
         Ok(())
     });
     assert!(watched.is_ok_and(|it| it.status == 0), "the plain run");
     let (command, experiment) = run.collected(&[]);
     let begin = Instant::now();
-    let outcome = run.watch(command, |collect| {
+    let outcome = watch(command, |collect| {
         let used = Used::by(collect).unwrap_or_default();
         let (cpu, memory) = (
             used.cpu - usual.cpu,
@@ -219,7 +202,7 @@ pub(crate) fn nonsense_in_rings(run: &Run) -> Result<(), String> {
         format!("{contexts} calling contexts are lost")
     });
     let mut told = notes(&header);
-    told.extend(said_by_collect(&outcome).map(str::to_owned));
+    told.extend(outcome.said_by_collect().map(str::to_owned));
     let words = ["ring", "rings", "arena", "records", "events"];
     let is_word = |word: &str| words.contains(&word);
     let said = told.iter().any(|text| text.split_whitespace().any(is_word));

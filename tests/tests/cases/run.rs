@@ -1,21 +1,15 @@
 //! A row of the table of cases: how its program is built, run and recorded.
 
-use std::fs::{self, File};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::Command;
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
-use end_to_end::{compiler, folder, tools};
+use end_to_end::{Outcome, compiler, finish, folder, tools};
 use fixtures::{Compiler, Family};
 
 /// The file name of a case's program.
 pub(crate) const PROGRAM: &str = "program";
-
-/// A run that takes longer is taken to hang. Each takes a few seconds where the CPUs are free.
-const LIMIT: Duration = Duration::from_secs(180);
 
 /// Held while a case runs: recordings at the same time would compete for the CPUs.
 static RECORDING: Mutex<()> = Mutex::new(());
@@ -131,16 +125,6 @@ pub(crate) struct Run<'a> {
     pub(crate) place: PathBuf,
 }
 
-/// How a run ended, and what it printed.
-pub(crate) struct Outcome {
-    /// The exit status; 128 and the signal if one ended it.
-    pub(crate) status: i32,
-    /// Its standard output.
-    pub(crate) stdout: String,
-    /// Its standard error output.
-    pub(crate) stderr: String,
-}
-
 /// A recorded run.
 pub(crate) struct Recorded {
     /// How `collect` ended.
@@ -251,71 +235,23 @@ impl<'a> Run<'a> {
 
     /// Runs the program without `collect`.
     pub(crate) fn bare(&self) -> Outcome {
-        self.finish(self.command(&[]))
+        finish(self.command(&[]))
     }
 
     /// Runs it under `collect`, which must be a success.
     pub(crate) fn record(&self) -> Recorded {
         let (command, experiment) = self.collected(&[]);
-        let outcome = self.finish(command);
+        let outcome = finish(command);
         assert_eq!(outcome.status, 0, "the run failed: {}", outcome.stderr);
         Recorded {
             outcome,
             experiment,
         }
     }
-
-    /// Runs a command to its end.
-    pub(crate) fn finish(&self, command: Command) -> Outcome {
-        let watched = self.watch(command, |_| Ok(()));
-        watched.unwrap_or_else(|never: String| panic!("{never}"))
-    }
-
-    /// Runs a command and calls `watch` every few milliseconds. An error of `watch` kills the
-    /// command and all that it started.
-    pub(crate) fn watch(
-        &self,
-        mut command: Command,
-        mut watch: impl FnMut(&Child) -> Result<(), String>,
-    ) -> Result<Outcome, String> {
-        let file = |name: &str| self.place.join(name);
-        let create = |name: &str| File::create(file(name)).expect("the folder is ours");
-        let mut child = command
-            .stdout(create("stdout"))
-            .stderr(create("stderr"))
-            .process_group(0)
-            .spawn()
-            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        let begin = Instant::now();
-        let status = loop {
-            if let Some(status) = child.try_wait().expect("it is our child") {
-                break status;
-            }
-            let late = begin.elapsed() > LIMIT;
-            let watched = watch(&child);
-            if late || watched.is_err() {
-                let group = format!("kill -KILL -{}", child.id());
-                let _ = Command::new("sh").args(["-c", &group]).status();
-                let _ = child.wait();
-                assert!(!late, "{command:?} has not ended after {LIMIT:?}");
-                watched?;
-            }
-            sleep(Duration::from_millis(5));
-        };
-        let read = |name: &str| {
-            let bytes = fs::read(file(name)).expect("it was created");
-            String::from_utf8_lossy(&bytes).into_owned()
-        };
-        Ok(Outcome {
-            status: status.code().unwrap_or(128 + status.signal().unwrap_or(0)),
-            stdout: read("stdout"),
-            stderr: read("stderr"),
-        })
-    }
 }
 
-/// The library as users have it: built in release mode, where panics abort. There is no unwinding
-/// through it then, which is what ends a thread by `pthread_exit` or cancellation.
+/// The library as users have it: built in release mode. How it is unwound through, as when a thread
+/// ends by `pthread_exit` or is cancelled, is the profile's affair.
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {

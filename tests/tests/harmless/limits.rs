@@ -1,0 +1,160 @@
+//! What collect cannot have: address space, files, memory to share, a reader of its messages, a disk.
+
+use std::fs;
+use std::path::Path;
+
+use crate::{has_records, header, is_readable, notes, place, program, shell, text};
+
+/// Runs `$C … busy` after `before`; the program ends as ever.
+#[track_caller]
+fn busy_after(before: &str, place: &Path) -> end_to_end::Outcome {
+    let busy = program("busy", &[]);
+    let script = format!("{before} exec $C -O run.er {} 150", text(&busy));
+    let outcome = shell(&script, place);
+    assert_eq!(
+        (outcome.status, outcome.stdout.as_str()),
+        (4, "done\n"),
+        "{before}: {}",
+        outcome.stderr
+    );
+    outcome
+}
+
+#[test]
+fn little_address_space() {
+    let place = place("address-space");
+    for kilobytes in [6_000_000, 3_000_000, 1_000_000, 400_000] {
+        busy_after(&format!("ulimit -v {kilobytes};"), &place);
+        assert!(has_records(&place.join("run.er")), "{kilobytes} kB");
+    }
+    fs::remove_dir_all(place).unwrap();
+}
+
+#[test]
+fn short_files() {
+    let place = place("short-files");
+    let experiment = place.join("run.er");
+    // In kilobytes. OpenMP's records need a file of two megabytes and more.
+    for (limit, listens) in [(1_000_000, true), (6000, true), (1000, false), (40, false)] {
+        let outcome = busy_after(&format!("ulimit -f {limit};"), &place);
+        assert_eq!(has_records(&experiment), listens, "{limit} kB");
+        is_readable(&experiment);
+        if !listens {
+            let said = outcome
+                .said_by_collect()
+                .any(|line| line.contains("ulimit -f"));
+            assert!(said, "{}", outcome.stderr);
+            let noted = notes(&experiment)
+                .iter()
+                .any(|note| note.contains("ulimit -f"));
+            assert!(noted, "{:?}", notes(&experiment));
+        }
+    }
+    fs::remove_dir_all(place).unwrap();
+}
+
+#[test]
+fn no_memory_to_share() {
+    let place = place("no-memfd");
+    // memfd_create of x86-64 (asm/unistd_64.h), refused as a container's filter does.
+    let launcher = program("../../fixtures/programs/cases/noperf", &[]);
+    let busy = program("busy", &[]);
+    let script = format!(
+        "export PXNR=319; exec {} $C -O run.er {} 150",
+        text(&launcher),
+        text(&busy)
+    );
+    let outcome = shell(&script, &place);
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (4, "done\n"));
+    let said = "the shared memory for OpenMP events cannot be made";
+    assert!(
+        outcome.said_by_collect().any(|line| line.contains(said)),
+        "{}",
+        outcome.stderr
+    );
+    let experiment = place.join("run.er");
+    is_readable(&experiment);
+    assert!(notes(&experiment).iter().any(|note| note.contains(said)));
+    fs::remove_dir_all(place).unwrap();
+}
+
+#[test]
+fn nobody_reads_what_collect_says() {
+    let place = place("unread");
+    let busy = program("busy", &[]);
+    let full = format!(
+        "mkfifo full; exec 3<>full; dd if=/dev/zero of=full bs=64K count=1 oflag=nonblock 2>/dev/null; \
+         $C -v -O run.er {} 150 2>full; exit $?",
+        text(&busy)
+    );
+    let closed = format!("$C -v -O run.er {} 150 2>&-; exit $?", text(&busy));
+    let device = format!("$C -v -O run.er {} 150 2>/dev/full; exit $?", text(&busy));
+    let gone = format!(
+        "$C -v -O run.er {} 150 2> >(exec true); exit $?",
+        text(&busy)
+    );
+    for script in [full, closed, device, gone] {
+        let outcome = shell(&script, &place);
+        let ended = (outcome.status, outcome.stdout.as_str());
+        assert_eq!(ended, (4, "done\n"), "{script}");
+        assert!(has_records(&place.join("run.er")), "{script}");
+    }
+    fs::remove_dir_all(place).unwrap();
+}
+
+#[test]
+fn a_file_that_may_not_grow_any_further() {
+    let place = place("full-file");
+    let busy = program("busy", &[]);
+    // Records of some seconds are more than that.
+    let script = format!(
+        "ulimit -f 16; exec $C -p 100u -O run.er {} 3000",
+        text(&busy)
+    );
+    let outcome = shell(&script, &place);
+    assert_eq!(
+        (outcome.status, outcome.stdout.as_str()),
+        (4, "done\n"),
+        "{}",
+        outcome.stderr
+    );
+    stopped(&place.join("run.er"), &outcome, "File too large");
+    fs::remove_dir_all(place).unwrap();
+}
+
+#[test]
+fn a_disk_that_fills_up() {
+    let place = place("full-disk");
+    let busy = program("busy", &[]);
+    // A file system of its own, which goes with the namespace.
+    let script = format!(
+        "exec unshare -rm bash -c 'mkdir disk && mount -t tmpfs -o size=84k none disk && \
+         $C -p 100u -O disk/run.er {} 3000; status=$?; cp -r disk/run.er .; exit $status'",
+        text(&busy)
+    );
+    let outcome = shell(&script, &place);
+    assert_eq!(
+        (outcome.status, outcome.stdout.as_str()),
+        (4, "done\n"),
+        "{}",
+        outcome.stderr
+    );
+    stopped(&place.join("run.er"), &outcome, "No space left");
+    fs::remove_dir_all(place).unwrap();
+}
+
+/// The recording ended before the program, said so at once and says so to every reader.
+fn stopped(experiment: &Path, outcome: &end_to_end::Outcome, why: &str) {
+    let said = |line: &str| line.contains(why) && line.contains("the recording ends here");
+    assert!(outcome.said_by_collect().any(said), "{}", outcome.stderr);
+    is_readable(experiment);
+    let header = header(experiment);
+    let stopped = header["header"]["stopped"].as_str().unwrap_or_default();
+    assert!(stopped.contains(why), "{header}");
+    assert_eq!(header["header"]["exit_status"], 4);
+    let warned = notes(experiment);
+    let warned = warned
+        .iter()
+        .any(|warning| warning.contains("ended before the program") && warning.contains(why));
+    assert!(warned, "{:?}", notes(experiment));
+}
