@@ -285,7 +285,7 @@ struct ShortPath([u8; ShortPath::BYTES]);
 
 impl ShortPath {
     /// `/proc/PID/fd/NUMBER` has no more than 32.
-    const BYTES: usize = 256;
+    const BYTES: usize = 64;
 
     fn new(path: &CStr) -> Option<ShortPath> {
         let mut bytes = [0; ShortPath::BYTES];

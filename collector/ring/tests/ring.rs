@@ -312,7 +312,8 @@ fn a_context_without_room_leaves_the_ring_as_it_was() {
 
 #[test]
 fn a_ring_that_makes_no_sense_is_given_up() {
-    let cases: [(&str, fn(&std::fs::File, u64)); 3] = [
+    type Spoil = fn(&std::fs::File, u64);
+    let cases: [(&str, Spoil); 3] = [
         ("an unknown kind", |file, ring| {
             write_at(file, ring + 16, 0xff);
         }),

@@ -4,6 +4,7 @@
 
 mod experiments;
 mod limits;
+mod random;
 mod said;
 mod same;
 mod signals;

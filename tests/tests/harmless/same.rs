@@ -125,7 +125,7 @@ fn without_ours(state: &str) -> Vec<String> {
     let is_ours = |line: &&str| {
         let variables = ["PARALLAX_ARENA=", "_="];
         let is_one = |name: &&str| line.starts_with(&format!("variable {name}"));
-        !variables.iter().any(|name| is_one(name))
+        !variables.iter().any(is_one)
     };
     let lists = ["LD_PRELOAD=", "OMP_TOOL_LIBRARIES=", "ASAN_OPTIONS="];
     let shortened = |line: &str| {
@@ -268,7 +268,7 @@ fn unwind_information_that_is_noise() {
 }
 
 /// The bytes of a section in an ELF file, by `readelf`.
-fn section(path: &Path, name: &str) -> std::ops::Range<usize> {
+pub(crate) fn section(path: &Path, name: &str) -> std::ops::Range<usize> {
     let output = std::process::Command::new("readelf")
         .args(["-SW", text(path)])
         .output()

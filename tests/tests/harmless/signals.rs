@@ -145,7 +145,7 @@ fn nothing_is_left_behind_when_collect_is_killed() {
 }
 
 /// The names of the processes of a group that live.
-fn members_of(group: u32) -> Vec<String> {
+pub(crate) fn members_of(group: u32) -> Vec<String> {
     let mut members = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
         let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
