@@ -37,6 +37,9 @@ const FIXTURES: [&str; 14] = [
     "churn",
 ];
 
+/// The truth of a fixture, in the folder of the run.
+const TRUTH: &str = "truth.json";
+
 /// What goes wrong, and when.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
@@ -157,7 +160,7 @@ fn subjects() -> Vec<Subject> {
         let run = Run::new(fixture, &exe.unwrap_or_else(|error| panic!("{error}")))
             .threads(2)
             .policy(WaitPolicy::Passive)
-            .truth_file(Path::new("/dev/null"));
+            .truth_file(Path::new(TRUTH));
         let words = run.words();
         subjects.push(Subject {
             name: format!("{name} by {}", compiler.name),
@@ -180,7 +183,8 @@ struct Ended {
     stderr: String,
     /// Processes of its group that still live.
     left: Vec<String>,
-    /// The files in its folder, and their sizes; not collect's.
+    /// The files in its folder, and their sizes; not collect's. The truth is of size 0: its numbers
+    /// are of a run and its name of a process.
     files: BTreeMap<String, u64>,
 }
 
@@ -311,7 +315,11 @@ fn files(place: &Path) -> BTreeMap<String, u64> {
     let entries = fs::read_dir(place).unwrap().map(Result::unwrap);
     let named = entries.map(|entry| {
         let name = entry.file_name().to_string_lossy().into_owned();
-        (name, entry.metadata().unwrap().len())
+        if name.starts_with(TRUTH) {
+            (TRUTH.to_owned(), 0)
+        } else {
+            (name, entry.metadata().unwrap().len())
+        }
     });
     let is_programs = |(name, _): &(String, u64)| {
         !name.ends_with(".er") && !matches!(name.as_str(), "stdout" | "stderr")
