@@ -74,9 +74,9 @@ impl Shortfall {
         }
         for Unrecorded { pid, name } in &self.unrecorded {
             notes.push(format!(
-                "{name} (process {pid}) was not recorded from its start on: it is set-user-id or has \
-                 capabilities of its own, and the kernel lets nobody look into it but its owner; run \
-                 collect as that user"
+                "{name} (process {pid}) was not recorded from its start on: it is set-user-id, \
+                 set-group-id, has capabilities or may not be read, and the kernel lets nobody look \
+                 into it but its owner; run collect as that user, or on a copy without the bit"
             ));
         }
         if self.passed_over > 0 {
@@ -144,7 +144,8 @@ impl Shortfall {
         }
         for Unrecorded { pid, name } in &self.unrecorded {
             parts.push(format!(
-                "{name} ({pid}) could not be recorded: it is set-user-id, or has capabilities"
+                "{name} ({pid}) could not be recorded: it is set-user-id, set-group-id or has \
+                 capabilities"
             ));
         }
         for Silent { name, cause } in &self.silent {
@@ -217,8 +218,8 @@ mod tests {
             line(&short),
             "lost 12 % of the samples; lost 100 % of the OpenMP records; gave up the senseless OpenMP \
              records of 1 thread; no room for the OpenMP records of 2 threads; sleep (7) went on and \
-             was not recorded to the end; su (9) could not be recorded: it is set-user-id, or has \
-             capabilities; no OpenMP events from libgomp.so.1: OMP_TOOL=disabled; \
+             was not recorded to the end; su (9) could not be recorded: it is set-user-id, \
+             set-group-id or has capabilities; no OpenMP events from libgomp.so.1: OMP_TOOL=disabled; \
              `er_print -header` says more"
         );
         assert_eq!(short.notes().len(), 4);

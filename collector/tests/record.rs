@@ -453,14 +453,13 @@ fn kernel_frames_stand_at_the_leaf_where_they_are_permitted() {
     let mix = program("mix.c");
     collect(&["-o", "kernel.er", text(&mix)]);
     let experiment = open("kernel.er");
+    let mut samples = experiment.samples.iter();
+    let sample = samples.find(|sample| sample.kind == SampleKind::Kernel);
     if !experiment.header.sampling.kernel_frames {
+        assert!(sample.is_none(), "none is permitted: {sample:?}");
         return;
     }
-    let sample = experiment
-        .samples
-        .iter()
-        .find(|sample| sample.kind == SampleKind::Kernel)
-        .expect("0.4 s of system time");
+    let sample = sample.expect("0.4 s of system time");
     let modules: Vec<ModuleId> = experiment
         .tables
         .walk(sample.stack)

@@ -174,47 +174,53 @@ fn a_stripped_program_and_a_missing_one_say_so() {
 
 #[test]
 fn a_function_of_a_stripped_program_is_one_row_called_by_its_start() {
-    for (compiler, body) in [("gcc", "fill._omp_fn.0"), ("clang-22", "fill.omp_outlined")] {
-        if Command::new(compiler).arg("--version").output().is_err() {
-            println!("NOT RUN: there is no {compiler}");
-            continue;
-        }
-        let program = Program::build_with(compiler, &format!("bounds-{compiler}"), &[]);
-        let (mut tables, in_body) = program.frames(body);
-        let symbols = Symbols::open(&program.path, None).unwrap();
-        let module = ModuleId(2);
-        let parent = symbols.named("fill").unwrap();
-        let body = symbols.named(body).unwrap();
-        let in_parent = tables.frame(Frame {
+    one_row_called_by_its_start("gcc", "fill._omp_fn.0");
+    one_row_called_by_its_start("clang", ".omp_outlined.");
+}
+
+#[test]
+#[ignore = "needs clang 22"]
+fn a_function_of_a_newer_clang_s_stripped_program_is_one_row_too() {
+    one_row_called_by_its_start("clang-22", "fill.omp_outlined");
+}
+
+/// `body` is the linkage name of the region's body.
+fn one_row_called_by_its_start(compiler: &str, body: &str) {
+    let program = Program::build_with(compiler, &format!("bounds-{compiler}"), &[]);
+    let (mut tables, in_body) = program.frames(body);
+    let symbols = Symbols::open(&program.path, None).unwrap();
+    let module = ModuleId(2);
+    let parent = symbols.named("fill").unwrap();
+    let body = symbols.named(body).unwrap();
+    let in_parent = tables.frame(Frame {
+        module,
+        address: parent.start + 1,
+    });
+    let nowhere = tables.frame(Frame {
+        module,
+        address: 0x10,
+    });
+    program.strip();
+    let table = symbolize::resolve(&tables, &mut Files::default());
+    assert_eq!(table.functions.len(), 2, "{compiler}");
+    for (frame, function) in in_body
+        .iter()
+        .map(|&frame| (frame, &body))
+        .chain([(in_parent, &parent)])
+    {
+        let (_, found) = table.function_of(frame).unwrap();
+        let expected = Function {
             module,
-            address: parent.start + 1,
-        });
-        let nowhere = tables.frame(Frame {
-            module,
-            address: 0x10,
-        });
-        program.strip();
-        let table = symbolize::resolve(&tables, &mut Files::default());
-        assert_eq!(table.functions.len(), 2, "{compiler}");
-        for (frame, function) in in_body
-            .iter()
-            .map(|&frame| (frame, &body))
-            .chain([(in_parent, &parent)])
-        {
-            let (_, found) = table.function_of(frame).unwrap();
-            let expected = Function {
-                module,
-                address: function.start,
-                size: function.size,
-                linkage: String::new(),
-                name: format!("<static>@{:#x} (<program>)", function.start),
-                place: None,
-                outlined: None,
-            };
-            assert_eq!(*found, expected, "{compiler}");
-        }
-        assert_eq!(table.frame(nowhere).function, None);
+            address: function.start,
+            size: function.size,
+            linkage: String::new(),
+            name: format!("<static>@{:#x} (<program>)", function.start),
+            place: None,
+            outlined: None,
+        };
+        assert_eq!(*found, expected, "{compiler}");
     }
+    assert_eq!(table.frame(nowhere).function, None);
 }
 
 #[test]

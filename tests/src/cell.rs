@@ -52,9 +52,15 @@ fn compilers() -> &'static [Compiler] {
     COMPILERS.get_or_init(fixtures::compilers)
 }
 
-/// The newest compiler of a family, if the machine has one.
-pub fn compiler(family: Family) -> Option<&'static Compiler> {
-    compilers().iter().find(|c| c.family == family)
+/// The newest compiler of a family.
+///
+/// # Panics
+/// When the machine has none with OpenMP: a test without its compiler fails.
+pub fn compiler(family: Family) -> &'static Compiler {
+    let found = compilers().iter().find(|c| c.family == family);
+    found.unwrap_or_else(|| {
+        panic!("there is no {family:?} with OpenMP here; `cargo xtask test --all` installs it")
+    })
 }
 
 /// The compiler of a family and release, if the machine has it.

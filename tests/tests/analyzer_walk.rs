@@ -23,13 +23,8 @@ struct Terminal {
 }
 
 impl Terminal {
-    /// Starts `analyzer` with words, in a folder, on a screen of a size; `None` without tmux.
-    fn start(name: &str, words: &[&Path], size: (u16, u16), place: &Path) -> Option<Terminal> {
-        let found = Command::new("tmux").arg("-V").output();
-        if found.is_err() {
-            eprintln!("skipped: tmux is not here; install the package tmux to walk the analyzer");
-            return None;
-        }
+    /// Starts `analyzer` with words, in a folder, on a screen of a size.
+    fn start(name: &str, words: &[&Path], size: (u16, u16), place: &Path) -> Terminal {
         let settings = place.join(format!("{name}.conf"));
         // What a program says that ends when it should not stays to be read.
         let text = "set -g default-terminal tmux-256color\nset -g status off\n\
@@ -43,10 +38,12 @@ impl Terminal {
         tmux.arg("-f").arg(&settings);
         tmux.args(["new-session", "-d", "-x", &width, "-y", &height, "-c"]);
         tmux.arg(place).arg(&tools().analyzer).args(words);
-        let started = tmux.output().expect("tmux is here");
+        let started = tmux
+            .output()
+            .expect("this test needs tmux; `cargo xtask test` installs it");
         let said = String::from_utf8_lossy(&started.stderr);
         assert!(started.status.success(), "{said}");
-        Some(terminal)
+        terminal
     }
 
     fn tmux(&self) -> Command {
@@ -147,9 +144,7 @@ fn record(name: &str, place: &Path) -> PathBuf {
 fn recording() -> PathBuf {
     let cell = Cell {
         program: program("moments").expect("in the catalogue"),
-        compiler: compiler(Family::Clang)
-            .expect("this test needs clang with OpenMP")
-            .clone(),
+        compiler: compiler(Family::Clang).clone(),
         library: None,
         threads: 2,
         policy: WaitPolicy::Passive,
@@ -181,9 +176,7 @@ fn selected(screen: &str) -> &str {
 fn every_view_of_a_real_recording_in_a_real_terminal() {
     let place = place("walk");
     let one = record("one.er", &place);
-    let Some(terminal) = Terminal::start("walk", &[&one], (100, 30), &place) else {
-        return;
-    };
+    let terminal = Terminal::start("walk", &[&one], (100, 30), &place);
     terminal.until_it_says("Where the time went");
     for (key, title) in [
         ("2", "Functions by Exclusive OMP Work Time"),
@@ -320,9 +313,7 @@ fn every_view_of_a_real_recording_in_a_real_terminal() {
 fn experiments_are_compared_in_every_view() {
     let place = place("compare");
     let (one, two) = (record("one.er", &place), record("two.er", &place));
-    let Some(terminal) = Terminal::start("compare", &[&one, &two], (160, 40), &place) else {
-        return;
-    };
+    let terminal = Terminal::start("compare", &[&one, &two], (160, 40), &place);
     terminal.until_it_says("Where the time went");
     terminal.press(&["2", "c"]);
     terminal.until_it_says("delta: (1) one.er (2) two.er");
@@ -376,9 +367,7 @@ fn a_program_is_recorded_and_shown_up_to_its_end() {
         "sleep 1; echo said; kill -KILL $$",
     ];
     let words: Vec<&Path> = shell.iter().map(Path::new).collect();
-    let Some(terminal) = Terminal::start("live", &words, (100, 30), &place) else {
-        return;
-    };
+    let terminal = Terminal::start("live", &words, (100, 30), &place);
     terminal.until_it_says("the recording is complete: test.1.er; the program ended with 137");
     terminal.press(&["0"]);
     terminal.until("the status", |screen| {
@@ -396,9 +385,7 @@ fn a_program_that_runs_on_is_ended_or_left() {
     let place = place("ended");
     let words = ["--live", "--", "sh", "-c", "while sleep 0.2; do :; done"];
     let words: Vec<&Path> = words.iter().map(Path::new).collect();
-    let Some(terminal) = Terminal::start("ended", &words, (100, 30), &place) else {
-        return;
-    };
+    let terminal = Terminal::start("ended", &words, (100, 30), &place);
     terminal.until_it_says("recording: ");
     let process = terminal.process();
     terminal.press(&["q"]);
@@ -423,9 +410,7 @@ fn a_damaged_experiment_is_shown_as_far_as_it_is_whole() {
     let file = fs::OpenOptions::new().write(true).open(&records);
     let cut = file.and_then(|file| file.set_len(length / 2));
     cut.expect("it is ours");
-    let Some(terminal) = Terminal::start("damaged", &[&one], (80, 24), &place) else {
-        return;
-    };
+    let terminal = Terminal::start("damaged", &[&one], (80, 24), &place);
     terminal.until_it_says("! the recording was cut short");
     for key in ["2", "3", "4", "5", "6", "d", "7", "8", "9", "m", "0"] {
         terminal.press(&[key]);
@@ -441,9 +426,7 @@ fn a_damaged_experiment_is_shown_as_far_as_it_is_whole() {
 fn a_closed_terminal_ends_the_program() {
     let place = place("closed");
     let one = record("one.er", &place);
-    let Some(terminal) = Terminal::start("closed", &[&one], (80, 24), &place) else {
-        return;
-    };
+    let terminal = Terminal::start("closed", &[&one], (80, 24), &place);
     terminal.until_it_says("Where the time went");
     let process = terminal.process();
     terminal.ask(&["kill-session"]);
@@ -467,9 +450,7 @@ fn what_cannot_be_drawn_on_is_told_before_anything_is_recorded() {
 #[test]
 fn what_is_no_experiment_is_told_where_the_shell_was() {
     let place = place("nowhere");
-    let Some(terminal) = Terminal::start("nowhere", &[Path::new("x.er")], (100, 30), &place) else {
-        return;
-    };
+    let terminal = Terminal::start("nowhere", &[Path::new("x.er")], (100, 30), &place);
     // In the terminal that the shell had, not on a screen that is gone with the program. What tmux
     // says of its end may have moved it off the screen.
     let begin = Instant::now();

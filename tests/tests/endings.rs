@@ -14,7 +14,7 @@ use serde_json::Value;
 /// A program with OpenMP that runs for more than two seconds on any machine.
 fn long() -> Run {
     let program = program("moments").expect("in the catalogue");
-    let compiler = compiler(Family::Clang).expect("this test needs clang with OpenMP");
+    let compiler = compiler(Family::Clang);
     let exe = fixtures::build(program, compiler, Opt::O2, &folder().join("built"));
     let exe = exe.unwrap_or_else(|e| panic!("{e}"));
     Run::new(program, &exe)

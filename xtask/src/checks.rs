@@ -8,9 +8,41 @@ use crate::command::{cannot_start, cargo, run, typed, works};
 use crate::counts::Counts;
 use crate::packages;
 
+/// What tests start besides compilers: a program, its package of every manager, and for what.
+const PROGRAMS: [(&str, &str, &str); 5] = [
+    ("tmux", "tmux", "the analyzer's walk in a terminal"),
+    ("gdb", "gdb", "the test of gdb beside collect"),
+    ("strace", "strace", "the test of strace beside collect"),
+    ("perl", "perl", "the tests of limits and signals"),
+    ("unshare", "util-linux", "the test of namespaces"),
+];
+
+/// What the long tests start, by Debian's names: compilers of other releases, and the client of the
+/// Python package index, which has runtimes.
+const PROGRAMS_OF_ALL: [(&str, &str, &str); 5] = [
+    ("clang-16", "clang-16", LONG),
+    ("clang-22", "clang-22", LONG),
+    ("ld.lld-22", "lld-22", LONG),
+    ("flang-22", "flang-22", LONG),
+    ("pip3", "python3-pip", LONG),
+];
+const LONG: &str = "`cargo xtask test --all`";
+
+/// Ignored tests that other tests start, and those for a person, with what they need.
+const NOT_BY_THEMSELVES: [&str; 2] = ["::children::", "by_hand"];
+
+/// Which tests run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Suite {
+    /// In at most 15 minutes after the build, on two CPUs.
+    Quick,
+    /// The ignored ones too: every compiler and runtime, faults at random.
+    All,
+}
+
 /// Runs every check to its end, whatever fails, and ends with one line: `N passed, N failed`. A
 /// check other than a test (format, lints, build) counts only when it fails.
-pub(crate) fn test() -> ExitCode {
+pub(crate) fn test(suite: Suite) -> ExitCode {
     let mut failures: Vec<String> = Vec::new();
     let mut note = |outcome: Outcome| {
         if let Err(sentence) = outcome {
@@ -21,13 +53,15 @@ pub(crate) fn test() -> ExitCode {
     note(packages::clang("the tests' OpenMP programs").map(|clang| {
         println!("OpenMP by {} {}", clang.name, clang.version);
     }));
-    if let Err(sentence) = packages::gfortran("the tests' Fortran programs") {
-        // Its tests pass over a language that has no compiler.
-        println!("Without Fortran: {sentence}");
-    }
+    note(packages::gfortran("the tests' Fortran programs"));
     note(packages::cxx("the tests' C++ programs"));
-    if let Err(sentence) = packages::tmux("the analyzer's walk in a terminal") {
-        println!("Without the walk: {sentence}");
+    for (name, package, for_what) in PROGRAMS {
+        note(packages::program(name, package, for_what));
+    }
+    if suite == Suite::All {
+        for (name, package, for_what) in PROGRAMS_OF_ALL {
+            note(packages::program(name, package, for_what));
+        }
     }
     note(component("rustfmt", "fmt"));
     note(component("clippy", "clippy"));
@@ -44,7 +78,7 @@ pub(crate) fn test() -> ExitCode {
     // program links and cargo would not build for them.
     note(run(cargo().args(["build", "--workspace"])));
     let mut counts = Counts::default();
-    note(tests(&mut counts));
+    note(tests(suite, &mut counts));
     for sentence in &failures {
         eprintln!("failed: {sentence}");
     }
@@ -68,11 +102,15 @@ fn component(name: &str, subcommand: &str) -> Outcome {
 }
 
 /// Runs `cargo test`, passes its output on, and counts.
-fn tests(counts: &mut Counts) -> Outcome {
+fn tests(suite: Suite, counts: &mut Counts) -> Outcome {
     let mut command = cargo();
     command
         .args(["test", "--workspace", "--no-fail-fast"])
         .stdout(Stdio::piped());
+    if suite == Suite::All {
+        command.args(["--", "--include-ignored"]);
+        command.args(NOT_BY_THEMSELVES.iter().flat_map(|name| ["--skip", name]));
+    }
     println!("\n$ {}", typed(&command));
     let mut child = command.spawn().map_err(|e| cannot_start(&command, &e))?;
     let stdout = child.stdout.take().expect("it was asked to be piped");

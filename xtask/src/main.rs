@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use checks::Suite;
+
 mod bench;
 mod checks;
 mod command;
@@ -17,7 +19,8 @@ const USAGE: &str = "\
 usage: cargo xtask TASK
 
   demo                   build everything, record an OpenMP program and read it, in a minute
-  test                   install what the tests need, then run every check
+  test                   install what the tests need, then run every check; minutes
+  test --all             the same, and the tests of hours: every compiler, faults at random
   ci                     the same as test: what .ci/run calls is what a person runs
   install --prefix DIR   build in release mode and install under DIR
   fixtures [NAME...]     build and run the fixtures and print what they measured
@@ -44,7 +47,8 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let outcome = match words[..] {
         ["demo"] => demo::demo(),
-        ["test" | "ci"] => return checks::test(),
+        ["test" | "ci"] => return checks::test(Suite::Quick),
+        ["test", "--all"] => return checks::test(Suite::All),
         ["install", "--prefix", dir] => install::install(Path::new(dir)),
         ["install", option] if option.starts_with("--prefix=") => {
             install::install(Path::new(&option["--prefix=".len()..]))

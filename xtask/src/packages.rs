@@ -146,32 +146,28 @@ pub(crate) fn clang(for_what: &str) -> Outcome<Compiler> {
 
 /// A gfortran, installed if need be.
 pub(crate) fn gfortran(for_what: &str) -> Outcome {
-    if fixtures::compilers()
-        .iter()
-        .any(|c| c.family == Family::Gfortran)
-    {
-        return Ok(());
-    }
     let package = manager().map_or("gfortran", |m| m.gfortran);
-    install(&[package.to_owned()], for_what)
+    program("gfortran", package, for_what)
 }
 
 /// A g++, installed if need be.
 pub(crate) fn cxx(for_what: &str) -> Outcome {
-    if works(Command::new("g++").arg("--version")) {
-        return Ok(());
-    }
     let package = manager().map_or("g++", |m| m.cxx);
-    install(&[package.to_owned()], for_what)
+    program("g++", package, for_what)
 }
 
-/// tmux, installed if need be.
-pub(crate) fn tmux(for_what: &str) -> Outcome {
-    if works(Command::new("tmux").arg("-V")) {
+/// A program of a package, installed if need be.
+pub(crate) fn program(name: &str, package: &str, for_what: &str) -> Outcome {
+    if fixtures::in_path(name).is_some() {
         return Ok(());
     }
-    // Every one of the managers calls it that.
-    install(&["tmux".to_owned()], for_what)
+    install(&[package.to_owned()], for_what)?;
+    if fixtures::in_path(name).is_some() {
+        return Ok(());
+    }
+    Err(format!(
+        "{package} is installed, and still there is no {name}: {for_what} cannot run"
+    ))
 }
 
 #[cfg(test)]

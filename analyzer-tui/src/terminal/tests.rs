@@ -10,26 +10,31 @@ use rustix::termios::{LocalModes, tcgetattr};
 
 use super::*;
 
-#[test]
-#[ignore = "the test below runs it, in a terminal of its own"]
-fn panics_on_its_screen() {
-    let _screen = Screen::new(Colours::Many).unwrap();
-    panic!("of a test");
-}
+/// What tests run as processes, in terminals of their own.
+mod children {
+    use super::*;
 
-#[test]
-#[ignore = "the test below runs it, in a terminal that is closed"]
-fn outlives_its_terminal() {
-    let mut screen = Screen::new(Colours::Many).unwrap();
-    while screen.terminal.draw(|_| {}).is_ok() {
-        std::thread::sleep(Duration::from_millis(5));
+    #[test]
+    #[ignore = "a test runs it, in a terminal"]
+    fn panics_on_its_screen() {
+        let _screen = Screen::new(Colours::Many).unwrap();
+        panic!("of a test");
     }
-    drop(screen);
-    // Nothing can be told of the test's end.
-    std::process::exit(0);
+
+    #[test]
+    #[ignore = "a test runs it, in a terminal that is closed"]
+    fn outlives_its_terminal() {
+        let mut screen = Screen::new(Colours::Many).unwrap();
+        while screen.terminal.draw(|_| {}).is_ok() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        drop(screen);
+        // Nothing can be told of the test's end.
+        std::process::exit(0);
+    }
 }
 
-/// Both ends of a terminal, and a test of this file that runs in it.
+/// Both ends of a terminal, and one of [`children`] that runs in it.
 fn in_a_terminal(test: &str) -> (OwnedFd, OwnedFd, Child) {
     // A child that had our end, too, would keep the terminal open.
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
@@ -39,7 +44,7 @@ fn in_a_terminal(test: &str) -> (OwnedFd, OwnedFd, Child) {
     let theirs = ioctl_tiocgptpeer(&ours, flags).unwrap();
     let end = || Stdio::from(theirs.try_clone().unwrap());
     let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", &format!("terminal::tests::{test}")])
+        .args(["--exact", &format!("terminal::tests::children::{test}")])
         .args(["--ignored", "--nocapture"])
         .env("TERM", "xterm")
         .stdin(end())

@@ -4,6 +4,7 @@
 use std::ffi::{c_int, c_void};
 
 use crate::process;
+use crate::stack::{self, Frame};
 
 /// Executable segments that are told apart; those of further ones are one with what lies between.
 const SEGMENTS: usize = 1024;
@@ -73,6 +74,77 @@ impl Code {
     }
 }
 
+/// Bytes in front of an address that tell whether a call ends there.
+const BEFORE: usize = 8;
+/// Addresses that the kernel is asked of in one call.
+const AT_ONCE: usize = 64;
+
+/// Puts those of `frames` whose address stands behind a call to the front, in their order; their
+/// number. Addresses before which nothing can be read are kept, too.
+///
+/// The kernel reads, since another thread may unload what they point into at any time. Where it is
+/// forbidden to, all are kept.
+pub(crate) fn keep_behind_calls(frames: &mut [Frame]) -> usize {
+    let mut kept = 0;
+    let mut start = 0;
+    while start < frames.len() {
+        let count = AT_ONCE.min(frames.len() - start);
+        let mut bytes = [[0u8; BEFORE]; AT_ONCE];
+        let read = read_before(
+            frames.get(start..start + count).unwrap_or_default(),
+            &mut bytes,
+        );
+        for at in 0..count {
+            let is_kept = at >= read || bytes.get(at).is_none_or(ends_with_call);
+            if is_kept && let Some(frame) = frames.get(start + at).copied() {
+                if let Some(place) = frames.get_mut(kept) {
+                    *place = frame;
+                }
+                kept += 1;
+            }
+        }
+        start += count;
+    }
+    kept
+}
+
+/// Reads what stands before the addresses of up to [`AT_ONCE`] frames; of how many it could.
+fn read_before(frames: &[Frame], bytes: &mut [[u8; BEFORE]; AT_ONCE]) -> usize {
+    let mut pieces = [libc::iovec {
+        iov_base: std::ptr::null_mut(),
+        iov_len: 0,
+    }; AT_ONCE];
+    for (piece, frame) in pieces.iter_mut().zip(frames) {
+        piece.iov_base = frame.ip.wrapping_sub(BEFORE as u64) as *mut c_void;
+        piece.iov_len = BEFORE;
+    }
+    let local = libc::iovec {
+        iov_base: bytes.as_mut_ptr().cast(),
+        iov_len: BEFORE * frames.len().min(AT_ONCE),
+    };
+    // SAFETY: `local` is `bytes`, as long as there are frames.
+    unsafe { stack::read(&local, &pieces) / BEFORE }
+}
+
+/// Whether the last of the bytes is that of a call.
+#[cfg(target_arch = "x86_64")]
+fn ends_with_call(bytes: &[u8; BEFORE]) -> bool {
+    /// `call rel32`.
+    const NEAR: u8 = 0xe8;
+    /// `call r/m64` is this with 2 in the middle of the byte behind it.
+    const INDIRECT: u8 = 0xff;
+    // By length: a register or address alone, with 8 bits more, with an index too, with 32 bits more.
+    bytes[BEFORE - 5] == NEAR
+        || [2, 3, 4, 6, 7].iter().any(|length| {
+            bytes[BEFORE - length] == INDIRECT && bytes[BEFORE - length + 1] >> 3 & 7 == 2
+        })
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn ends_with_call(_bytes: &[u8; BEFORE]) -> bool {
+    true
+}
+
 /// A walk over the loaded objects.
 struct Walk<'a> {
     code: &'a mut Code,
@@ -135,6 +207,69 @@ mod tests {
         ] {
             assert!(!code.holds(word), "{word:x}");
         }
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn calls_are_told_by_their_bytes() {
+        // call 0x10; call rax; call [rax]; call [rbp-8]; call [rax+rcx*8-8]; call [rip+16];
+        // call [rax+rcx*8+16]
+        let calls: [&[u8]; 7] = [
+            &[0xe8, 0x10, 0, 0, 0],
+            &[0xff, 0xd0],
+            &[0xff, 0x10],
+            &[0xff, 0x55, 0xf8],
+            &[0xff, 0x54, 0xc8, 0xf8],
+            &[0xff, 0x15, 0x10, 0, 0, 0],
+            &[0xff, 0x94, 0xc8, 0x10, 0, 0, 0],
+        ];
+        for call in calls {
+            let mut bytes = [0x90; BEFORE];
+            bytes[BEFORE - call.len()..].copy_from_slice(call);
+            assert!(ends_with_call(&bytes), "{call:x?}");
+        }
+        // ret; jmp rel32; jmp rax; inc eax; nothing.
+        let others: [&[u8]; 5] = [
+            &[0xc3],
+            &[0xe9, 0, 0, 0, 0],
+            &[0xff, 0xe0],
+            &[0xff, 0xc0],
+            &[],
+        ];
+        for other in others {
+            let mut bytes = [0x90; BEFORE];
+            bytes[BEFORE - other.len()..].copy_from_slice(other);
+            assert!(!ends_with_call(&bytes), "{other:x?}");
+        }
+    }
+
+    #[test]
+    fn of_many_words_those_behind_calls_are_kept() {
+        // Data serves as well: nobody looks here whether it is code.
+        let call: [u8; BEFORE] = [0x90, 0x90, 0x90, 0xe8, 1, 2, 3, 4];
+        let ret: [u8; BEFORE] = [0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0xc3];
+        let nowhere = 16;
+        let behind = |bytes: &[u8; BEFORE]| bytes.as_ptr_range().end as u64;
+        let ips = [behind(&call), behind(&ret), nowhere];
+        let mut frames: Vec<Frame> = (0..300)
+            .map(|slot| Frame {
+                slot,
+                ip: ips[slot as usize % 2],
+            })
+            .collect();
+        // All behind it in its call of the kernel are kept with it.
+        frames.push(Frame {
+            slot: 300,
+            ip: nowhere,
+        });
+        frames.push(Frame {
+            slot: 301,
+            ip: ips[1],
+        });
+        let kept = keep_behind_calls(&mut frames);
+        let slots: Vec<u64> = frames.iter().take(kept).map(|frame| frame.slot).collect();
+        let expected: Vec<u64> = (0..300).step_by(2).chain([300, 301]).collect();
+        assert_eq!(slots, expected);
     }
 
     #[test]

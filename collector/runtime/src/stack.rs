@@ -221,25 +221,11 @@ fn copy_of(address: u64, words: &mut [u64]) -> &[u64] {
         left -= piece.iov_len;
         size = PAGE as usize;
     }
-    // SAFETY: writes at most `bytes` bytes to `words`; what it reads is checked by the kernel.
-    let copied = unsafe {
-        let saved = *libc::__errno_location();
-        let pieces = PIECES as libc::c_ulong;
-        let copied = libc::process_vm_readv(
-            libc::getpid(),
-            &raw const local,
-            1,
-            remote.as_ptr(),
-            pieces,
-            0,
-        );
-        *libc::__errno_location() = saved;
-        copied
-    };
-    let count = match usize::try_from(copied) {
-        Ok(copied) => copied / 8,
+    // SAFETY: `local` is `words`.
+    let count = match unsafe { read(&local, &remote) } / 8 {
+        count @ 1.. => count,
         // Forbidden: what is left of the page that the stack pointer is in is in use.
-        Err(_) => {
+        0 => {
             let count = to_page_end.min(bytes) / 8;
             for (at, word) in words.iter_mut().take(count).enumerate() {
                 // SAFETY: a page is mapped as a whole, and the stack pointer is in this one.
@@ -249,6 +235,23 @@ fn copy_of(address: u64, words: &mut [u64]) -> &[u64] {
         }
     };
     words.get(..count).unwrap_or_default()
+}
+
+/// Reads memory of this process by the kernel, which refuses what is not mapped: as many bytes of the
+/// pieces, one after the other, as can be read before the first piece that cannot.
+///
+/// # Safety
+/// `local` must be memory that nothing else uses.
+pub(crate) unsafe fn read(local: &libc::iovec, pieces: &[libc::iovec]) -> usize {
+    // SAFETY: the kernel writes to `local` alone; what it reads it checks.
+    let read = unsafe {
+        let saved = *libc::__errno_location();
+        let count = pieces.len() as libc::c_ulong;
+        let read = libc::process_vm_readv(libc::getpid(), local, 1, pieces.as_ptr(), count, 0);
+        *libc::__errno_location() = saved;
+        read
+    };
+    usize::try_from(read).unwrap_or(0)
 }
 
 /// The registers of the function that this is inlined into, from which it can be unwound as long as

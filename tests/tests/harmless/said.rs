@@ -45,7 +45,7 @@ fn says(name: &str, before: &str, busy: &Path, cause: &str) {
 fn by_both() -> [PathBuf; 2] {
     static CLANG: OnceLock<PathBuf> = OnceLock::new();
     let by_clang = CLANG.get_or_init(|| {
-        let clang = compiler(Family::Clang).expect("this test needs clang with OpenMP");
+        let clang = compiler(Family::Clang);
         let product = folder().join(format!("built-busy-clang-{}", std::process::id()));
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/busy.c");
         let mut build = Command::new(&clang.path);
