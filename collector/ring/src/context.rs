@@ -63,7 +63,7 @@ impl Head {
 }
 
 /// A word of a stack with its place, packed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Word(u64);
 
@@ -81,7 +81,9 @@ impl Word {
         self.0
     }
 
-    const fn unpack(self, sp: u64) -> (u64, u64) {
+    /// The word's address, given the stack pointer, and its value.
+    #[inline]
+    pub const fn unpack(self, sp: u64) -> (u64, u64) {
         let offset = (self.0 >> VALUE_BITS) * 8;
         (sp.wrapping_add(offset), self.0 & ((1 << VALUE_BITS) - 1))
     }

@@ -60,14 +60,15 @@ impl Contexts {
     /// ring has no room for a new one.
     #[inline]
     pub(crate) fn site(&mut self, call: &Call, producer: &mut Producer<'_>) -> SiteId {
-        let here = 0u8;
+        // As the stack's words are.
+        let here = 0u64;
         let here = (&raw const here) as u64;
         let key = key_of(call);
-        let is_same = |frames: &[Frame]| stack::is_same(frames, &self.own_stack);
-        let site = self
-            .cache
-            .find(key, call.frame, is_same)
-            .or_else(|| self.cache.find(key, here, is_same));
+        let find = |depth: u64| {
+            let is_same = |words: &[Word]| stack::is_same(words, depth, &self.own_stack);
+            self.cache.find(key, depth, is_same)
+        };
+        let site = find(call.frame).or_else(|| find(here));
         match site {
             Some(site) => site,
             None => self.miss(call, here, producer),
@@ -89,13 +90,15 @@ impl Contexts {
         let frames = of_program(self.found.frames(), call);
         let leaf = frames.first().map_or(0, |frame| frame.slot);
         let depth = match call.frame {
-            frame if (here..leaf).contains(&frame) => frame,
+            frame if (here..leaf).contains(&frame) && frame.is_multiple_of(8) => frame,
             _ => here,
         };
         let key = key_of(call);
         // What lies on another stack than the thread's own was not compared in place.
         if matches!(part, Part::Other(..))
-            && let Some(site) = self.cache.find(key, depth, |known| is_equal(known, frames))
+            && let Some(site) = self
+                .cache
+                .find(key, depth, |known| is_equal(known, depth, frames))
         {
             return site;
         }
@@ -107,7 +110,7 @@ impl Contexts {
             in_task: call.in_task,
         };
         let site = producer.context(&head, self.found.words());
-        if site != SiteId::NONE {
+        if site != SiteId::NONE && leaf > depth {
             self.cache.remember((key, depth), site, frames);
         }
         site
@@ -179,7 +182,7 @@ fn of_program<'a>(frames: &'a [Frame], call: &Call) -> &'a [Frame] {
 /// Entries that share a hash; contexts that differ only further out share one.
 const WAYS: usize = 4;
 const BUCKETS: usize = 1024;
-/// Frames of all cached contexts together: 1 MiB, touched as it fills.
+/// Words of all cached contexts together: 512 KiB, touched as it fills.
 const POOL: usize = 1 << 16;
 
 /// Contexts that were sent, by what tells them again. Valid when zeroed.
@@ -187,12 +190,12 @@ const POOL: usize = 1 << 16;
 struct Cache {
     /// The pool's contents in use; entries of earlier ones are void.
     generation: u32,
-    /// Frames of the pool in use.
+    /// Words of the pool in use.
     used: u32,
     /// Which way of a full bucket goes next.
     victim: u32,
     buckets: [[Entry; WAYS]; BUCKETS],
-    pool: [Frame; POOL],
+    pool: [Word; POOL],
 }
 
 /// A cached context. Zeroed memory is an empty entry: no generation is 0.
@@ -208,9 +211,10 @@ struct Entry {
 }
 
 impl Cache {
-    /// The context with this key and depth of which `is_same` says so, given its frames.
+    /// The context with this key and depth of which `is_same` says so, given its words, of
+    /// which each is so far above the depth.
     #[inline]
-    fn find(&self, key: u64, depth: u64, is_same: impl Fn(&[Frame]) -> bool) -> Option<SiteId> {
+    fn find(&self, key: u64, depth: u64, is_same: impl Fn(&[Word]) -> bool) -> Option<SiteId> {
         let bucket = self.buckets.get(bucket_of(key, depth))?;
         for entry in bucket {
             let alike = entry.key == key && entry.depth == depth;
@@ -235,8 +239,10 @@ impl Cache {
         let Some(to) = self.pool.get_mut(start..start + count) else {
             return;
         };
-        to.iter_mut().zip(frames).for_each(|(to, from)| *to = *from);
-        to.iter_mut().skip(frames.len()).for_each(Frame::fill);
+        let mut from = frames.iter().map(|frame| word_of(frame, depth));
+        let first = from.clone().next().unwrap_or_default();
+        to.iter_mut()
+            .for_each(|to| *to = from.next().unwrap_or(first));
         self.used += count as u32;
 
         let Some(bucket) = self.buckets.get_mut(bucket_of(key, depth)) else {
@@ -263,13 +269,19 @@ impl Cache {
     }
 }
 
-/// Whether the frames that are kept of a context are these.
-fn is_equal(known: &[Frame], frames: &[Frame]) -> bool {
+/// A frame as it is kept of a context at a depth.
+#[inline]
+fn word_of(frame: &Frame, depth: u64) -> Word {
+    Word::new(frame.slot.wrapping_sub(depth), frame.ip)
+}
+
+/// Whether what is kept of a context at a depth are these frames.
+fn is_equal(known: &[Word], depth: u64, frames: &[Frame]) -> bool {
     known.len() == frames.len().next_multiple_of(stack::GROUP)
         && known
             .iter()
             .zip(frames)
-            .all(|(known, frame)| known == frame)
+            .all(|(known, frame)| *known == word_of(frame, depth))
 }
 
 /// Tells calls apart by their place and by what they give the runtime to run: where a call was made

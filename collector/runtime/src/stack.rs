@@ -8,7 +8,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use omp_ring::context::Registers;
+use omp_ring::context::{Registers, Word};
 
 const PAGE: u64 = 4096;
 
@@ -22,34 +22,31 @@ pub(crate) struct Frame {
     pub(crate) ip: u64,
 }
 
-impl Frame {
-    /// Makes this one that [`is_same`] always finds unchanged: its place is itself.
-    pub(crate) fn fill(&mut self) {
-        self.ip = 0;
-        self.slot = (&raw const self.ip) as u64;
-    }
-}
-
-/// How many frames [`is_same`] compares at a time.
+/// How many words [`is_same`] compares at a time.
 pub(crate) const GROUP: usize = 4;
 
-/// Whether the words are where they were. `frames` lie on the stack that `own` is of, and are
-/// [filled](Frame::fill) up to a multiple of [`GROUP`].
+/// Whether the words are where they were: so far above `base` each, on the stack that `own` is of.
+/// There are a multiple of [`GROUP`], ascending but for repetitions of the first one at the end.
 ///
-/// How many frames there are is not foreseen by a processor that has just waited in a loop, as it
-/// has where a region is forked: one branch a frame and a wrong guess at the last one would cost
+/// How many words there are is not foreseen by a processor that has just waited in a loop, as it
+/// has where a region is forked: one branch a word and a wrong guess at the last one would cost
 /// as much as all the rest.
 #[inline]
-pub(crate) fn is_same(frames: &[Frame], own: &OwnStack) -> bool {
+pub(crate) fn is_same(words: &[Word], base: u64, own: &OwnStack) -> bool {
     let here = 0u8;
     let here = (&raw const here) as u64;
-    if frames.first().is_none_or(|frame| frame.slot <= here) || !own.known.contains(&here) {
+    let is_live = |first: &Word| first.unpack(base).0 > here;
+    let is_own = own.known.contains(&here) && own.known.contains(&base);
+    if !is_own || !words.first().is_some_and(is_live) {
         return false;
     }
-    // SAFETY: the places lie on this thread's stack between its live end and its upper end, all of
-    // which can be read; or in the frames themselves.
-    let differs = |frame: &Frame| unsafe { (frame.slot as *const u64).read_volatile() ^ frame.ip };
-    let (groups, rest) = frames.as_chunks::<GROUP>();
+    let differs = |word: &Word| {
+        let (slot, value) = word.unpack(base);
+        // SAFETY: the places lie on this thread's stack between its live end and its upper end, all
+        // of which can be read.
+        unsafe { (slot as *const u64).read_volatile() ^ value }
+    };
+    let (groups, rest) = words.as_chunks::<GROUP>();
     rest.is_empty()
         && groups
             .iter()
