@@ -11,7 +11,7 @@ use omp_model::tables::{ContextKind, StackEntry, Tables, ThreadKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::joins::{Joins, is_runtime, with_callers};
-use crate::outer::{Edge, Place};
+use crate::outer::{Edge, Place, Trust};
 
 /// The callers of so many frames are kept; then they are gathered anew.
 const MOST: usize = 1 << 16;
@@ -25,8 +25,8 @@ pub struct Deep {
     pub place: Place,
     /// What called that, if it could be read.
     pub callers: Option<StackId>,
-    /// Whether that was proven to be what it was at the sample.
-    pub proven: bool,
+    /// What speaks for that.
+    pub trust: Trust,
 }
 
 impl Deep {
@@ -36,7 +36,7 @@ impl Deep {
             inner: edge.inner,
             place: edge.place?,
             callers: None,
-            proven: edge.proven,
+            trust: edge.trust,
         })
     }
 }
@@ -104,6 +104,9 @@ impl DeepStacks {
 
     fn learn(&mut self, tables: &Tables, thread: ThreadId, deep: Deep) {
         let Some(callers) = deep.callers else { return };
+        if deep.trust == Trust::Doubtful {
+            return;
+        }
         if self.callers.len() >= MOST {
             self.callers.clear();
         }
@@ -140,27 +143,41 @@ impl DeepStacks {
         sample: &Sample,
         deep: Deep,
     ) -> Option<(StackId, Completed)> {
-        if deep.proven && deep.callers.is_some() {
+        if deep.trust == Trust::Proven && deep.callers.is_some() {
             return None;
         }
         let tag = *tables.tags.get(sample.tag.0)?;
         let inner: Vec<StackEntry> = tables.walk(sample.stack).take(deep.inner).collect();
         let in_region = self.in_region(tables, (sample.thread, tag.context), deep, &inner);
         if deep.callers.is_some() {
-            let whole =
-                in_region.or_else(|| self.joins.whole(tables, sample.stack, tag.context))?;
+            let whole = in_region
+                .or_else(|| self.joins.whole(tables, sample.stack, tag.context))
+                .or_else(|| match deep.trust {
+                    Trust::Doubtful => self.remembered(tables, sample, deep, &inner),
+                    _ => None,
+                })?;
             return Some((whole, Completed::Mended));
         }
         if let Some(whole) = self.joins.whole(tables, sample.stack, tag.context) {
             return Some((whole, Completed::Joined));
         }
-        let whole = in_region.or_else(|| {
-            let callers = *self.callers.get(&(sample.thread, deep.place))?;
-            let whole = with_callers(tables, &inner, callers);
-            let mended = self.joins.whole(tables, whole, tag.context);
-            Some(mended.unwrap_or(whole))
-        })?;
+        let whole = in_region.or_else(|| self.remembered(tables, sample, deep, &inner))?;
         Some((whole, Completed::Remembered))
+    }
+
+    /// The stack that goes on as another of its thread in the same frame.
+    fn remembered(
+        &mut self,
+        tables: &mut Tables,
+        sample: &Sample,
+        deep: Deep,
+        inner: &[StackEntry],
+    ) -> Option<StackId> {
+        let callers = *self.callers.get(&(sample.thread, deep.place))?;
+        let whole = with_callers(tables, inner, callers);
+        let tag = *tables.tags.get(sample.tag.0)?;
+        let mended = self.joins.whole(tables, whole, tag.context);
+        Some(mended.unwrap_or(whole))
     }
 
     /// The stack of the code of an outermost region: called as the runtime calls all such code,
@@ -311,7 +328,7 @@ mod tests {
                     inner: 1,
                     place: Place { function, slot },
                     callers,
-                    proven: false,
+                    trust: Trust::Likely,
                 },
             );
             Sample {

@@ -35,9 +35,21 @@ pub struct Edge {
     pub inner: usize,
     /// Which one it is; `None` in code of which no bounds are known.
     pub place: Option<Place>,
-    /// Whether a return address in the piece proved that the frames read a moment later were those
-    /// of the sample. Else another caller may have been there.
-    pub proven: bool,
+    /// What speaks for the frames that were read a moment later.
+    pub trust: Trust,
+}
+
+/// Whether frames that were read a moment after a sample are those of the sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// A return address in the piece was still in its place, and its caller calls that function.
+    Proven,
+    /// There is none in the piece. Another caller of the function may have been there.
+    Likely,
+    /// The caller calls another function. Either the return address in the piece is what a function
+    /// that has returned left there, and the caller is a later one; or the function that it calls
+    /// ended in a jump to this one.
+    Doubtful,
 }
 
 /// A frame of a thread, whatever its function was doing.
@@ -99,6 +111,17 @@ impl Outer {
             .function_at(outermost.wrapping_sub(u64::from(inner > 1)))
             .map(|function| Place { function, slot });
         let is_whole = self.read(space, cache, piece, found);
+        let trust = match (&**found, self.whole.get(inner)) {
+            ([_], _) => Trust::Likely,
+            ([.., outermost], Some(caller)) if is_whole => {
+                // A return address behind the function's last call may be the next function's first.
+                match space.may_call(*caller, outermost.wrapping_sub(1)) {
+                    true => Trust::Proven,
+                    false => Trust::Doubtful,
+                }
+            }
+            _ => Trust::Proven,
+        };
         if is_whole {
             std::mem::swap(found, &mut self.whole);
         }
@@ -107,7 +130,7 @@ impl Outer {
             edge: Some(Edge {
                 inner,
                 place,
-                proven: inner > 1,
+                trust,
             }),
         }
     }

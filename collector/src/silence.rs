@@ -158,7 +158,8 @@ impl fmt::Display for Cause {
             ),
             Cause::ToldNoTool => f.write_str("OMP_TOOL=disabled"),
             Cause::NotCalled => f.write_str(
-                "it was not called, or by calls that do not come by the library (RTLD_DEEPBIND)",
+                "it was not called, or only by what was loaded with RTLD_DEEPBIND and does not find \
+                 our entry points",
             ),
         }
     }

@@ -462,8 +462,10 @@ fn what_is_no_experiment_is_told_where_the_shell_was() {
         }
         std::thread::sleep(LOOK);
     };
+    let pane = terminal.ask(&["list-panes", "-F", "#{pane_dead} #{pane_current_command}"]);
     assert!(
         said.starts_with("analyzer: there is no experiment x.er: "),
-        "{said}"
+        "{said}, in {}",
+        String::from_utf8_lossy(&pane.stdout)
     );
 }

@@ -257,12 +257,13 @@ pub(crate) fn record_child(consumer: Consumer, mut child: Child) -> Recording {
     let mut logs = Logs::default();
     let start = Instant::now();
     let mut input = child.stdin.take();
-    let mut busy = start;
+    // It may take its time to start.
+    let mut idle_from = start + START;
     while child.try_wait().unwrap().is_none() {
         if drain(&mut consumer, &mut logs) > 0 {
-            busy = Instant::now();
+            idle_from = Instant::now() + IDLE;
         }
-        if busy.elapsed() > IDLE {
+        if Instant::now() > idle_from {
             // It has come to its end, and what it has loaded is known.
             drop(input.take());
         }
@@ -307,6 +308,8 @@ struct Log {
 
 /// How long a program records nothing before it may end.
 const IDLE: Duration = Duration::from_millis(50);
+/// How long before its first record.
+const START: Duration = Duration::from_secs(1);
 
 /// Returns how much there was.
 fn drain(consumer: &mut Consumer, logs: &mut Logs) -> usize {
@@ -361,7 +364,8 @@ impl Program {
     /// Reads what is mapped, if the process lives and that has changed.
     fn look(&mut self, pid: i32) {
         let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-        if maps.is_empty() || maps == self.maps {
+        // Of a process that ends while it is read the list may be cut.
+        if !maps.contains("[stack]") || maps == self.maps {
             return;
         }
         let mut images = ImageCache::new();
