@@ -17,11 +17,13 @@ const PROGRAMS: [(&str, &str, &str); 5] = [
     ("unshare", "util-linux", "the test of namespaces"),
 ];
 
-/// What the long tests start, by Debian's names: compilers of other releases, and the client of the
-/// Python package index, which has runtimes.
-const PROGRAMS_OF_ALL: [(&str, &str, &str); 5] = [
+/// What the long tests need, by Debian's names: compilers of other releases, the runtime that the
+/// newest of them links to and the older ones run on, and the client of the Python package index,
+/// which has more runtimes.
+const PROGRAMS_OF_ALL: [(&str, &str, &str); 6] = [
     ("clang-16", "clang-16", LONG),
     ("clang-22", "clang-22", LONG),
+    ("/usr/lib/llvm-22/lib/libomp.so", "libomp-22-dev", LONG),
     ("ld.lld-22", "lld-22", LONG),
     ("flang-22", "flang-22", LONG),
     ("pip3", "python3-pip", LONG),

@@ -156,7 +156,7 @@ pub(crate) fn cxx(for_what: &str) -> Outcome {
     program("g++", package, for_what)
 }
 
-/// A program of a package, installed if need be.
+/// A program of a package, or a file of it by its whole path, installed if need be.
 pub(crate) fn program(name: &str, package: &str, for_what: &str) -> Outcome {
     if fixtures::in_path(name).is_some() {
         return Ok(());

@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use omp_ring::consumer::{ArenaOptions, Consumer};
 use omp_ring::layout::RuntimeKind;
 use omp_ring::record::{CodePayload, InstanceId, JoinPayload, Kind, MutexPayload};
-use support::{JOIN_BARRIER, Recording, command, compile, record, record_child};
+use support::{
+    JOIN_BARRIER, Recording, command, compile, compile_gnu, record, record_child, record_preloaded,
+};
 
 /// Properties of every recording: nothing lost, regions begin and end once, on one thread, and
 /// every implicit task belongs to one of them.
@@ -104,6 +106,30 @@ fn a_stack_without_a_table_entry_is_guessed() {
     assert_eq!(site.frames[0], site.code);
     assert_eq!(site.frames[1], printed["middle_a"]);
     assert_eq!(site.frames[2], printed["main_a"]);
+}
+
+#[test]
+fn a_fork_on_a_coroutine_s_stack_says_from_where_it_came() {
+    let source = "coroutines.c";
+    for recording in [
+        record(&compile(source, &[]), &[]),
+        record_preloaded(&compile_gnu(source, &[]), &[]),
+    ] {
+        assert!(recording.status.success(), "{}", recording.stderr);
+        let printed = recording.addresses();
+        let begins: Vec<_> = recording.initial().of(Kind::ParallelBegin).collect();
+        assert_eq!(begins.len(), 20);
+        for (event, caller) in begins.iter().zip(["first", "second"].iter().cycle()) {
+            let site = recording.site(event);
+            assert_eq!(site.frames[0], site.code);
+            assert_eq!(site.frames[2], printed[*caller], "{site:x?}");
+        }
+        let (names, stacks) = recording.contexts(begins.iter().copied());
+        assert!(
+            stacks == 2 && names <= 4,
+            "{names} names of {stacks} stacks"
+        );
+    }
 }
 
 fn check_constructs(policy: &str) {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::{has_records, header, is_readable, notes, place, program, shell, text};
+use crate::{has_records, header, is_readable, notes, place, program, ran_to_its_end, shell, text};
 
 /// Runs `$C … busy` after `before`; the program ends as ever.
 #[track_caller]
@@ -112,12 +112,7 @@ fn a_file_that_may_not_grow_any_further() {
         text(&busy)
     );
     let outcome = shell(&script, &place);
-    assert_eq!(
-        (outcome.status, outcome.stdout.as_str()),
-        (4, "done\n"),
-        "{}",
-        outcome.stderr
-    );
+    ran_to_its_end(&outcome);
     stopped(&place.join("run.er"), &outcome, "File too large");
     fs::remove_dir_all(place).unwrap();
 }
@@ -133,12 +128,7 @@ fn a_disk_that_fills_up() {
         text(&busy)
     );
     let outcome = shell(&script, &place);
-    assert_eq!(
-        (outcome.status, outcome.stdout.as_str()),
-        (4, "done\n"),
-        "{}",
-        outcome.stderr
-    );
+    ran_to_its_end(&outcome);
     stopped(&place.join("run.er"), &outcome, "No space left");
     fs::remove_dir_all(place).unwrap();
 }

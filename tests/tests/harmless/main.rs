@@ -85,6 +85,13 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("the target folder's path is text")
 }
 
+/// `busy` ran and ended as it does alone.
+#[track_caller]
+fn ran_to_its_end(outcome: &Outcome) {
+    let ended = (outcome.status, outcome.stdout.as_str());
+    assert_eq!(ended, (4, "done\n"), "{}", outcome.stderr);
+}
+
 /// The notes and warnings of `header`.
 fn notes(experiment: &Path) -> Vec<String> {
     let header = header(experiment);
