@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -25,10 +26,12 @@ pub struct Surroundings {
     pub has_own_namespace: bool,
     /// It lacks capabilities that we have.
     pub lacks_capabilities: bool,
+    /// It was over before it was looked at: all else is left open.
+    pub is_over: bool,
 }
 
 impl Surroundings {
-    /// Of a living process. What cannot be seen is left open.
+    /// Of a process. What cannot be seen is left open.
     pub fn of(pid: i32, library: Option<&Path>) -> Surroundings {
         let environment = fs::read(format!("/proc/{pid}/environ")).ok();
         let environment = environment.filter(|bytes| !bytes.is_empty());
@@ -40,7 +43,7 @@ impl Surroundings {
             let theirs = namespace(&pid.to_string(), kind);
             theirs.is_some() && theirs != namespace("self", kind)
         };
-        Surroundings {
+        let seen = Surroundings {
             is_led_to_library: environment
                 .as_deref()
                 .zip(library)
@@ -51,6 +54,15 @@ impl Surroundings {
             other_user: user(format!("/proc/{pid}")).filter(|uid| Some(*uid) != own_user),
             has_own_namespace: ["pid", "user"].iter().any(is_apart),
             lacks_capabilities: permitted("self") & !permitted(&pid.to_string()) != 0,
+            is_over: false,
+        };
+        // A program that is over has no file any more, though its process waits for its parent.
+        match fs::read_link(format!("/proc/{pid}/exe")) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Surroundings {
+                is_over: true,
+                ..Surroundings::default()
+            },
+            _ => seen,
         }
     }
 }
@@ -101,6 +113,8 @@ pub enum Cause {
     FewerCapabilities,
     /// `OMP_TOOL=disabled`.
     ToldNoTool,
+    /// Nobody saw: the process was over too soon. Whether the library was in it is known.
+    Over(bool),
     /// None of these.
     NotCalled,
 }
@@ -108,6 +122,9 @@ pub enum Cause {
 impl Cause {
     /// The cause in a process where the library `is_loaded`, or is not.
     pub fn of(seen: &Surroundings, is_loaded: bool) -> Cause {
+        if seen.is_over {
+            return Cause::Over(is_loaded);
+        }
         if seen.is_led_to_library == Some(false) {
             return Cause::Cleared;
         }
@@ -157,6 +174,14 @@ impl fmt::Display for Cause {
                  them before collect",
             ),
             Cause::ToldNoTool => f.write_str("OMP_TOOL=disabled"),
+            Cause::Over(false) => f.write_str(
+                "libcollector.so was not loaded into it, and it was over before collect could see \
+                 why; its environment may have been cleared on the way to it (env -i, sudo)",
+            ),
+            Cause::Over(true) => f.write_str(
+                "it was over before collect could see why; it may have run as another user, with \
+                 fewer capabilities or in a namespace of its own",
+            ),
             Cause::NotCalled => f.write_str(
                 "it was not called, or only by what was loaded with RTLD_DEEPBIND and does not find \
                  our entry points",
@@ -239,5 +264,19 @@ mod tests {
         for (seen, cause) in cases {
             assert_eq!(Cause::of(&seen, true), cause);
         }
+    }
+
+    #[test]
+    fn of_a_process_that_is_over_no_cause_is_claimed() {
+        let mut child = std::process::Command::new("true")
+            .spawn()
+            .expect("true runs");
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        // It waits for us.
+        let seen = Surroundings::of(child.id() as i32, Some(Path::new(LIBRARY)));
+        child.wait().expect("true ends");
+        assert!(seen.is_over);
+        assert_eq!(Cause::of(&seen, true), Cause::Over(true));
+        assert_eq!(Cause::of(&seen, false), Cause::Over(false));
     }
 }
