@@ -68,8 +68,8 @@ impl Head {
 pub struct Word(u64);
 
 impl Word {
-    /// `value` at so many `bytes` above the stack pointer, which must be below [`MAX_BYTES`] and a
-    /// multiple of 8. Of the value 47 bits are kept: no address has more.
+    /// The word `value`, `bytes` above the stack pointer: a multiple of 8 below [`MAX_BYTES`]. Of
+    /// the value 47 bits are kept: no address has more.
     #[inline]
     pub const fn new(bytes: u64, value: u64) -> Word {
         Word((bytes / 8) << VALUE_BITS | value & ((1 << VALUE_BITS) - 1))
@@ -158,7 +158,7 @@ impl Arriving {
     }
 }
 
-/// Places of records that a context with so many words takes, its header not counted.
+/// Number of record places that a context of `words` words takes, without its first record.
 pub(crate) const fn pairs(words: usize) -> usize {
     HEAD_PAIRS + words.div_ceil(2)
 }

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Each of these starts on a page. The file is sparse: a page costs memory once it is touched. Both
-//! ends map the headers as a whole and each ring by itself, when a thread has claimed it: 4096 rings
+//! ends map the headers as a whole and each ring separately, once a thread has claimed it: 4096 rings
 //! of 1 MiB are a length of the file, and neither memory nor address space. A thread whose records
 //! are read in time fills no more than two of its ring's 32 parts.
 //!
@@ -117,7 +117,7 @@ pub enum RuntimeKind {
     Ompt = 1,
     /// Its entry points are interposed (GCC's libgomp).
     Gomp = 2,
-    /// It serves another OMPT tool, in whose image the entry's address is: ours has stepped back. The
+    /// It serves another OMPT tool; ours has stepped back. The entry's address lies in that tool. The
     /// version is the tool's name, where its file's does not tell.
     OtherTool = 3,
 }

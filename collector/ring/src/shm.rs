@@ -97,7 +97,7 @@ impl Headers {
 /// A record in a ring: its two words.
 pub(crate) type Place = [AtomicU64; 2];
 
-/// The mapped ring of one slot, and one of its parts, in which records are at hand.
+/// The mapped ring of one slot, with one of its parts open.
 #[derive(Debug)]
 pub(crate) struct Ring {
     mapping: Mapping,
@@ -128,7 +128,7 @@ impl Ring {
         })
     }
 
-    /// Makes part `number` the one at hand. A number that is too large is taken to the number of
+    /// Opens part `number`. A number that is too large is taken to the number of
     /// parts.
     #[inline]
     pub(crate) fn open(&mut self, number: u8) {
@@ -137,10 +137,10 @@ impl Ring {
         self.part = unsafe { self.mapping.base.cast::<Place>().add(first) };
     }
 
-    /// The record at position `at` of the part at hand, positions counted on from part to part.
+    /// The record at position `at` of the open part; positions are counted on from part to part.
     #[inline(always)]
     pub(crate) fn place(&self, at: u64) -> &Place {
-        // SAFETY: the part at hand lies in the mapping and has `mask + 1` records. Atomics: every
+        // SAFETY: the open part lies in the mapping and has `mask + 1` records. Atomics: every
         // content is valid, and concurrent writes are no races.
         unsafe { self.part.add(at as usize & self.mask).as_ref() }
     }

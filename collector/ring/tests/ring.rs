@@ -241,7 +241,7 @@ fn a_thread_too_many_is_counted() {
     assert_eq!(consumer.refused_slots(), 1);
 }
 
-/// A stack of so many words, each with its own value.
+/// A stack of `words` words, each with its own value.
 fn stack(words: usize) -> (Head, Vec<Word>) {
     let head = Head {
         code: 0x1000,

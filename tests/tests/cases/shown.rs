@@ -42,7 +42,8 @@ pub(crate) fn constructs(experiment: &Path, list: &str) -> Vec<Construct> {
     rows(&found[0]).iter().map(construct).collect()
 }
 
-/// Checks that a list has just these constructs, in a row each, with so many instances, at level 1.
+/// Checks that a list has just these constructs, one row each, with their numbers of instances, at
+/// level 1.
 pub(crate) fn just(found: &[Construct], expected: &[(&str, u64)]) -> Result<(), String> {
     let of_row = |it: &Construct| (it.name.clone(), it.instances, it.level);
     let mut found: Vec<_> = found.iter().map(of_row).collect();
