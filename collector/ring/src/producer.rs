@@ -18,12 +18,12 @@ use crate::shm::{self, Ring};
 const AHEAD: usize = 4 * 64;
 
 /// One thread's ring, writing side. Not `Sync`: pushing needs `&mut`.
+///
+/// All that pushing a record reads and writes here lies in the first cache line. Spread over three it
+/// cost a region of LLVM's on one thread 10 ns of 225 more.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Producer<'a> {
-    /// At hand is the part that holds the position of the next record, or ends before it.
-    ring: Ring,
-    control: &'a AtomicU32,
-    slot: &'a SlotHeader,
     /// The position of the next record; the slot's head is its published copy.
     head: u64,
     /// The end of the part that is being filled. Equal to `head` while records are lost, so that
@@ -31,14 +31,18 @@ pub struct Producer<'a> {
     limit: u64,
     /// The time of the record pushed last; 0: none.
     last: u64,
-    /// Records dropped and not yet spoken of in the stream.
-    lost: u64,
-    /// The stream has a gap, whether or not records were lost in it.
-    gap: bool,
+    control: &'a AtomicU32,
+    slot: &'a SlotHeader,
     clock: ClockSource,
     index: u32,
+    /// Open is the part that holds the position of the next record, or ends before it.
+    ring: Ring,
+    /// Records dropped and not yet spoken of in the stream.
+    lost: u64,
     /// Contexts pushed so far.
     contexts: u32,
+    /// The stream has a gap, whether or not records were lost in it.
+    gap: bool,
     arena: &'a Arena,
 }
 
@@ -334,5 +338,17 @@ impl Arena {
             word.store(u64::from_ne_bytes(padded), Relaxed);
         }
         entry.kind.store(kind as u32, Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::offset_of;
+
+    #[test]
+    fn what_a_record_takes_is_in_the_first_cache_line() {
+        assert!(offset_of!(Producer<'_>, ring) + Ring::PLACE_BYTES <= 64);
+        assert!(offset_of!(Producer<'_>, clock) < 64);
     }
 }

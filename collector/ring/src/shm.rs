@@ -98,21 +98,28 @@ impl Headers {
 pub(crate) type Place = [AtomicU64; 2];
 
 /// The mapped ring of one slot, with one of its parts open.
+///
+/// What finds a record's place comes first: see [`Producer`](crate::producer::Producer).
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Ring {
-    mapping: Mapping,
     /// The part's first record, within the mapping.
     part: NonNull<Place>,
     /// Records of a part less one: a part has a power of two of them.
     mask: usize,
     /// Records of the ring less one.
     last: usize,
+    mapping: Mapping,
 }
 
 // SAFETY: `part` points into the mapping, which is this value's own.
 unsafe impl Send for Ring {}
 
 impl Ring {
+    /// The length of what finds a record's place, from the start.
+    #[cfg(test)]
+    pub(crate) const PLACE_BYTES: usize = std::mem::offset_of!(Ring, last);
+
     /// Maps `records` records from byte `at` of `file`, in parts of `part` records; both are powers
     /// of two, and a ring has at least one part.
     pub(crate) fn new(file: &impl AsRawFd, at: u64, records: u32, part: u32) -> io::Result<Ring> {
