@@ -5,6 +5,7 @@
 //! is asked for; `PARALLAX_TABLE` then names a part of it, by what the cells' labels contain, and
 //! their numbers are printed. A compiler or a runtime that cannot be had fails the test.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use end_to_end::{Cell, Verdict, check, compiler, compiler_of, library_folder};
@@ -186,8 +187,11 @@ fn the_profile_says_so_by_every_compiler_on_every_runtime() {
     hold(cells, !part.is_empty());
 }
 
-/// Holds the profile of each cell against its truth; prints all numbers if asked to.
+/// Holds the profile of each cell against its truth; prints all numbers if asked to. One test at a
+/// time: they share CPUs, and the folders of their cells.
 fn hold(cells: Vec<Cell>, verbose: bool) {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut lines = Vec::new();
     let mut wrong = String::new();
     for cell in cells {

@@ -255,8 +255,9 @@ fn check_tasks(threads: &str) {
         "every task runs, and none that was not created"
     );
     // A context in a task ends where the runtime entered the task; otherwise each of the 3192
-    // would be unlike all others, for ever deeper stacks.
-    assert!(sites.len() < 64, "{} contexts", sites.len());
+    // would be unlike all others, for ever deeper stacks. What earlier calls left on the stack makes
+    // several of one.
+    assert!(sites.len() < 3192 / 8, "{} contexts", sites.len());
 }
 
 #[test]
