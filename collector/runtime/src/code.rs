@@ -4,7 +4,6 @@
 use std::ffi::{c_int, c_void};
 
 use crate::process;
-use crate::stack::{self, Frame};
 
 /// Executable segments that are told apart; those of further ones are one with what lies between.
 const SEGMENTS: usize = 1024;
@@ -17,6 +16,8 @@ const SEGMENTS: usize = 1024;
 pub(crate) struct Code {
     /// The loader's counts of objects that came and went when the segments were read.
     changes: [u64; 2],
+    /// The program's own code, where it can be read.
+    program: [u64; 2],
     count: usize,
     /// Sorted, without overlap: first address, and the one after the last.
     segments: [[u64; 2]; SEGMENTS],
@@ -53,6 +54,19 @@ impl Code {
         segment.is_some_and(|[_, end]| word < *end)
     }
 
+    /// Whether an address of code can be a return address: in the program itself, whether a call stands
+    /// before it. Libraries are not looked into: another thread may unload them at any time.
+    #[inline]
+    pub(crate) fn may_be_returned_to(&self, address: u64) -> bool {
+        let [start, end] = self.program;
+        if address < start.saturating_add(BEFORE as u64) || address >= end {
+            return true;
+        }
+        let before = (address - BEFORE as u64) as *const [u8; BEFORE];
+        // SAFETY: lies in the program's code, which can be read and stays as long as the program.
+        ends_with_call(&unsafe { before.read_volatile() })
+    }
+
     fn sort(&mut self) {
         if let Some(segments) = self.segments.get_mut(..self.count) {
             segments.sort_unstable();
@@ -76,55 +90,6 @@ impl Code {
 
 /// Bytes in front of an address that tell whether a call ends there.
 const BEFORE: usize = 8;
-/// Addresses that the kernel is asked of in one call.
-const AT_ONCE: usize = 64;
-
-/// Puts those of `frames` whose address stands behind a call to the front, in their order; their
-/// number. Addresses before which nothing can be read are kept, too.
-///
-/// The kernel reads, since another thread may unload what they point into at any time. Where it is
-/// forbidden to, all are kept.
-pub(crate) fn keep_behind_calls(frames: &mut [Frame]) -> usize {
-    let mut kept = 0;
-    let mut start = 0;
-    while start < frames.len() {
-        let count = AT_ONCE.min(frames.len() - start);
-        let mut bytes = [[0u8; BEFORE]; AT_ONCE];
-        let read = read_before(
-            frames.get(start..start + count).unwrap_or_default(),
-            &mut bytes,
-        );
-        for at in 0..count {
-            let is_kept = at >= read || bytes.get(at).is_none_or(ends_with_call);
-            if is_kept && let Some(frame) = frames.get(start + at).copied() {
-                if let Some(place) = frames.get_mut(kept) {
-                    *place = frame;
-                }
-                kept += 1;
-            }
-        }
-        start += count;
-    }
-    kept
-}
-
-/// Reads what stands before the addresses of up to [`AT_ONCE`] frames; of how many it could.
-fn read_before(frames: &[Frame], bytes: &mut [[u8; BEFORE]; AT_ONCE]) -> usize {
-    let mut pieces = [libc::iovec {
-        iov_base: std::ptr::null_mut(),
-        iov_len: 0,
-    }; AT_ONCE];
-    for (piece, frame) in pieces.iter_mut().zip(frames) {
-        piece.iov_base = frame.ip.wrapping_sub(BEFORE as u64) as *mut c_void;
-        piece.iov_len = BEFORE;
-    }
-    let local = libc::iovec {
-        iov_base: bytes.as_mut_ptr().cast(),
-        iov_len: BEFORE * frames.len().min(AT_ONCE),
-    };
-    // SAFETY: `local` is `bytes`, as long as there are frames.
-    unsafe { stack::read(&local, &pieces) / BEFORE }
-}
 
 /// Whether the last of the bytes is that of a call.
 #[cfg(target_arch = "x86_64")]
@@ -166,7 +131,10 @@ unsafe extern "C" fn visit(
         }
         walk.changed = true;
         (walk.code.changes, walk.code.count) = (changes, 0);
+        walk.code.program = [0; 2];
     }
+    // The program is the first.
+    let is_program = walk.code.count == 0;
     // SAFETY: the loader describes that many program headers.
     let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize) };
     headers
@@ -174,7 +142,11 @@ unsafe extern "C" fn visit(
         .filter(|header| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0)
         .for_each(|header| {
             let start = info.dlpi_addr.wrapping_add(header.p_vaddr);
-            walk.code.add(start, start.wrapping_add(header.p_memsz));
+            let end = start.wrapping_add(header.p_memsz);
+            if is_program && header.p_flags & libc::PF_R != 0 {
+                walk.code.program = [start, end];
+            }
+            walk.code.add(start, end);
         });
     0
 }
@@ -186,6 +158,7 @@ mod tests {
     fn empty() -> Box<Code> {
         Box::new(Code {
             changes: [0; 2],
+            program: [0; 2],
             count: 0,
             segments: [[0; 2]; SEGMENTS],
         })
@@ -244,32 +217,24 @@ mod tests {
     }
 
     #[test]
-    fn of_many_words_those_behind_calls_are_kept() {
+    fn in_the_program_only_what_stands_behind_a_call_is_returned_to() {
         // Data serves as well: nobody looks here whether it is code.
-        let call: [u8; BEFORE] = [0x90, 0x90, 0x90, 0xe8, 1, 2, 3, 4];
-        let ret: [u8; BEFORE] = [0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0xc3];
-        let nowhere = 16;
-        let behind = |bytes: &[u8; BEFORE]| bytes.as_ptr_range().end as u64;
-        let ips = [behind(&call), behind(&ret), nowhere];
-        let mut frames: Vec<Frame> = (0..300)
-            .map(|slot| Frame {
-                slot,
-                ip: ips[slot as usize % 2],
-            })
-            .collect();
-        // All behind it in its call of the kernel are kept with it.
-        frames.push(Frame {
-            slot: 300,
-            ip: nowhere,
-        });
-        frames.push(Frame {
-            slot: 301,
-            ip: ips[1],
-        });
-        let kept = keep_behind_calls(&mut frames);
-        let slots: Vec<u64> = frames.iter().take(kept).map(|frame| frame.slot).collect();
-        let expected: Vec<u64> = (0..300).step_by(2).chain([300, 301]).collect();
-        assert_eq!(slots, expected);
+        let bytes: [u8; 24] = *b"........\x90\x90\x90\xe8\x01\x02\x03\x04.......\xc3";
+        let range = bytes.as_ptr_range();
+        let (start, end) = (range.start as u64, range.end as u64);
+        let mut code = empty();
+        code.program = [start, end + 1];
+        assert!(code.may_be_returned_to(start + 16), "a call");
+        assert!(!code.may_be_returned_to(end), "a return");
+        assert!(
+            code.may_be_returned_to(start + 4),
+            "not all bytes are the program's"
+        );
+        assert!(code.may_be_returned_to(16), "elsewhere");
+        assert!(code.refresh());
+        assert!(code.program[0] < code.program[1]);
+        let own = empty as *const () as u64;
+        assert!((code.program[0]..code.program[1]).contains(&own));
     }
 
     #[test]

@@ -1,12 +1,11 @@
 //! Calling contexts, cached.
 //!
 //! To send the stack at each fork would cost microseconds. A context is sent once, as the words of the
-//! stack that an unwinder can need; what is kept is each word that points behind a call, return
-//! addresses among them, together with its place. The next time that the same call site is reached
+//! stack that an unwinder can need; what is kept is each word that may be a return
+//! address, together with its place. The next time that the same call site is reached
 //! at the same depth of the stack, the places are compared: if all hold the same words, it is the same
-//! context, and its name is known. That costs half a nanosecond a word. Words that point behind a
-//! call and return nowhere, as earlier calls left them, can make two of one context, and never one of
-//! two.
+//! context, and its name is known. That costs half a nanosecond a word. Words that are
+//! none, as earlier calls left them, can make two of one context, and never one of two.
 //!
 //! The depth must be known exactly. In a recursion the places of the outer instances are all
 //! still in order, and would pass for a context that is one call too short. The runtime gives
@@ -20,7 +19,7 @@ use omp_ring::context::{Head, MAX_BYTES, MAX_WORDS, Word};
 use omp_ring::producer::Producer;
 use omp_ring::record::SiteId;
 
-use crate::code::{self, Code};
+use crate::code::Code;
 use crate::stack::{self, Copied, Frame, OwnStack, Part};
 
 /// The call into the runtime that creates a context. It is handed on by reference: to copy it, the
@@ -124,7 +123,7 @@ struct Found {
     frame_count: usize,
     /// All that an unwinder can need.
     words: [Word; MAX_WORDS],
-    /// Of those, what points into code behind a call.
+    /// Of those, what may be a return address.
     frames: [Frame; MAX_WORDS],
 }
 
@@ -146,15 +145,15 @@ impl Found {
             };
             *place = Word::new(at - range.start, word);
             self.word_count += 1;
-            if is_code && let Some(place) = self.frames.get_mut(self.frame_count) {
+            if is_code
+                && code.may_be_returned_to(word)
+                && let Some(place) = self.frames.get_mut(self.frame_count)
+            {
                 *place = Frame { slot: at, ip: word };
                 self.frame_count += 1;
             }
             true
         });
-        if let Some(frames) = self.frames.get_mut(..self.frame_count) {
-            self.frame_count = code::keep_behind_calls(frames);
-        }
         end
     }
 

@@ -239,7 +239,7 @@ fn copy_of(address: u64, words: &mut [u64]) -> &[u64] {
 ///
 /// # Safety
 /// `local` must be memory that nothing else uses.
-pub(crate) unsafe fn read(local: &libc::iovec, pieces: &[libc::iovec]) -> usize {
+unsafe fn read(local: &libc::iovec, pieces: &[libc::iovec]) -> usize {
     // SAFETY: the kernel writes to `local` alone; what it reads it checks.
     let read = unsafe {
         let saved = *libc::__errno_location();
