@@ -74,7 +74,7 @@ impl Counts {
     }
 }
 
-/// An OMPT tool in whose favour our library stepped back.
+/// An OMPT tool that is served in place of our library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherTool {
     /// The process.

@@ -56,7 +56,7 @@ impl Libraries {
         self.collector() == Some(path)
     }
 
-    /// The files whose paths are no text, by what they are called in the tables.
+    /// The files with paths that are not UTF-8, by their names in the tables.
     pub(crate) fn strange_paths(&self) -> FxHashMap<String, PathBuf> {
         self.strange_paths.clone()
     }
