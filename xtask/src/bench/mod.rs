@@ -8,13 +8,11 @@ use crate::command::{cannot_start, run, typed};
 use crate::{Outcome, install, packages, root, target};
 
 mod application;
-mod bounds;
 mod cache;
 mod cpu;
 mod end;
 mod events;
 mod growth;
-mod ourselves;
 mod readers;
 mod recorder;
 mod report;
@@ -30,7 +28,7 @@ use tools::{COLLECT, Tool};
 type Group = (&'static str, &'static str, fn(&mut Bench) -> Outcome);
 
 /// What can be measured by itself.
-const GROUPS: [Group; 10] = [
+const GROUPS: [Group; 9] = [
     (
         "cpu",
         "CPU time of an application whose threads spin",
@@ -75,11 +73,6 @@ const GROUPS: [Group; 10] = [
         "readers",
         "from a run of a second to 100 million samples: er_print and analyzer",
         readers::sizes,
-    ),
-    (
-        "ourselves",
-        "Parallax recorded by Parallax: the functions that take most",
-        ourselves::profiles,
     ),
 ];
 

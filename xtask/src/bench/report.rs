@@ -1,16 +1,14 @@
-//! Tables of what was measured: for the terminal, and `docs/benchmarks.md`.
+//! Tables of what was measured: for the terminal and for `docs/benchmarks.md`.
 
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::bounds::bound;
 use super::results::{Results, number};
 use super::said;
 use super::tools::{ALL, COLLECT};
 use crate::{Outcome, root};
 
-/// Where the page of the documentation begins and ends what is written here: what stands around
-/// it is written by people.
+/// The tables of the page stand between these lines.
 const BEGIN: &str = "<!-- measured: renewed by `cargo xtask bench` -->\n";
 const END: &str = "<!-- end of measured -->\n";
 
@@ -18,10 +16,6 @@ const END: &str = "<!-- end of measured -->\n";
 fn page() -> PathBuf {
     root().join("docs/benchmarks.md")
 }
-
-/// The same for profiles.
-const PROFILES: &str = "<!-- profiles: renewed by `cargo xtask bench ourselves` -->\n";
-const END_OF_PROFILES: &str = "<!-- end of profiles -->\n";
 
 fn numbers() -> PathBuf {
     root().join("docs/benchmarks.json")
@@ -151,56 +145,12 @@ fn markdown(results: &Results, facts: &[(String, String)]) -> String {
     text
 }
 
-/// The goals that are missed, by how much, and what bounds them.
-fn missed(results: &Results) -> String {
-    let mut text = String::from("\n### Where a goal is missed\n\n");
-    let mut rows = results.rows.iter().filter_map(|row| {
-        let (words, met) = results.verdict(row)?;
-        (!met).then(|| {
-            let more = results
-                .distance(row)
-                .map_or_else(String::new, |by| format!("{:+.0} %", 100.0 * by));
-            let bound = bound(&row.measure).unwrap_or("below");
-            format!(
-                "| {}, {} | {} {} | {words} | {more} | {bound} |\n",
-                row.measure,
-                row.tool,
-                number(row.median()),
-                row.unit
-            )
-        })
-    });
-    match rows.next() {
-        None => text.push_str("None is.\n"),
-        Some(first) => {
-            text.push_str(
-                "| measure | median | goal | by | what bounds it |\n|---|---|---|---|---|\n",
-            );
-            text.push_str(&first);
-            text.extend(rows);
-        }
-    }
-    text
-}
-
 /// Renews the documentation by the groups that were measured.
 pub(super) fn renew(results: &Results, facts: &[(String, String)]) -> Outcome {
     let mut all = Results::load(&numbers())?;
     all.renew(results);
     all.save(&numbers(), facts)?;
-    let measured = markdown(&all, facts) + &missed(&all);
-    replace(BEGIN, END, &format!("\n{measured}\n"))
-}
-
-/// Renews the profiles, each under its title.
-pub(super) fn profiles(sections: &[(&str, String)]) -> Outcome {
-    let mut text = String::new();
-    for (title, profile) in sections {
-        let profile = profile.trim_end();
-        text.push_str(&format!("\n**{title}**\n\n```text\n{profile}\n```\n"));
-    }
-    println!("{text}");
-    replace(PROFILES, END_OF_PROFILES, &(text + "\n"))
+    replace(BEGIN, END, &format!("\n{}\n", markdown(&all, facts)))
 }
 
 /// Writes a text between two lines of the page.

@@ -120,15 +120,6 @@ impl Results {
         }
     }
 
-    /// How far a row's median is from its goal, as a part of the goal; `None` without one.
-    pub(super) fn distance(&self, row: &Row) -> Option<f64> {
-        let goal = match row.goal.as_ref()? {
-            Goal::AtMost(goal) | Goal::AtLeast(goal) => *goal,
-            Goal::Above(by, tool) => self.median(&row.group, &row.measure, tool)? + by,
-        };
-        Some(row.median() / goal - 1.0)
-    }
-
     /// Takes over what a file holds; nothing if there is none.
     pub(super) fn load(path: &Path) -> Outcome<Results> {
         let Ok(text) = std::fs::read_to_string(path) else {
