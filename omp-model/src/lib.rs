@@ -6,10 +6,7 @@ pub mod barriers;
 pub mod code;
 pub mod defaults;
 mod directives;
-pub mod experiment;
 pub mod filter;
-pub mod header;
-pub mod ids;
 pub mod kallsyms;
 pub mod metrics;
 pub mod omp;
@@ -17,13 +14,17 @@ pub mod places;
 pub mod profile;
 pub mod recording;
 pub mod rewrite;
-pub mod rows;
 pub mod share;
 pub mod spelling;
-pub mod state;
 pub mod stream;
 pub mod symbolize;
-pub mod symbols;
-pub mod tables;
-pub mod union;
 pub mod views;
+
+pub use ::experiment;
+pub use experiment::{header, ids, state, symbols, tables, union};
+
+pub mod rows {
+    //! The rows of a recording.
+    pub use experiment::rows::Sample as Sight;
+    pub use experiment::rows::*;
+}
