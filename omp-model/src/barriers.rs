@@ -10,7 +10,7 @@ use unwinder::Symbols;
 
 use crate::directives::{Directive, directive_at};
 
-pub use experiment::barriers::Barrier;
+pub use ::experiment::barriers::Barrier;
 
 /// Decides what the barrier is whose call, by its last byte, stands at `address`. `source` gives
 /// the text of a source file.

@@ -12,6 +12,7 @@ pub mod metrics;
 pub mod omp;
 pub mod places;
 pub mod profile;
+pub mod ran;
 pub mod recording;
 pub mod rewrite;
 pub mod share;
@@ -20,8 +21,13 @@ pub mod stream;
 pub mod symbolize;
 pub mod views;
 
-pub use ::experiment;
-pub use experiment::{header, ids, state, symbols, tables, union};
+pub use ::experiment::{header, ids, state, symbols, tables, union};
+
+pub mod experiment {
+    //! The stored format.
+    pub use ::experiment::*;
+    pub use crate::ran::{OnCpus, Ran};
+}
 
 pub mod rows {
     //! The rows of a recording.

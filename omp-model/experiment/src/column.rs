@@ -8,11 +8,11 @@ use std::io;
 
 use zstd::bulk::{Compressor, Decompressor};
 
-/// Rows in one frame at most.
+/// Rows that one frame is given at most, but for the symbols'.
 pub(crate) const MAX_ROWS: usize = 1 << 18;
 
 /// Bytes of one frame at most, unpacked.
-const MAX_BYTES: usize = 1 << 26;
+pub(crate) const MAX_BYTES: usize = 1 << 28;
 
 /// Bytes that a byte of a file unpacks to at most, so that a short file cannot fill a reader's
 /// memory. What would be packed more densely is filled up with zeros.
@@ -73,6 +73,11 @@ impl Encoder {
         payload.extend(packed);
         payload.resize(payload.len().max(length.div_ceil(DENSEST)), 0);
         payload
+    }
+
+    /// How many bytes were written so far.
+    pub(crate) fn length(&self) -> usize {
+        self.plain.len()
     }
 
     /// One number.
@@ -200,7 +205,7 @@ impl<'a> Decoder<'a> {
     /// A count of rows that what is left can hold.
     pub(crate) fn rows(&mut self) -> Result<usize, Corrupt> {
         let rows = self.length()?;
-        match rows <= MAX_ROWS.min(self.rest.len()) {
+        match rows <= self.rest.len() {
             true => Ok(rows),
             false => Err(Corrupt("more rows than the frame can hold")),
         }

@@ -21,13 +21,30 @@ pub(crate) const FILE_MARK: usize = 16;
 /// Length of a frame before its payload.
 pub(crate) const FRAME_MARK: usize = 10;
 
-/// A reader that does not know the frame's kind may go on without it.
+/// A reader that does not know the frame's kind may go on without it: no kind of this version.
 const SKIPPABLE: u8 = 1;
 
-/// The kinds of frame of this version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Kind {
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident = $number:literal,)*) => {
+        /// The kinds of frame of this version.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub(crate) enum Kind {
+            $($(#[$doc])* $kind = $number,)*
+        }
+
+        impl Kind {
+            fn from_u8(number: u8) -> Option<Kind> {
+                match number {
+                    $($number => Some(Kind::$kind),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+kinds! {
     /// The header as JSON; the last one counts.
     Header = 1,
     Modules = 2,
@@ -39,71 +56,17 @@ pub(crate) enum Kind {
     Threads = 8,
     Samples = 9,
     Sums = 10,
-    Intervals = 11,
-    RegionSums = 12,
-    RegionSpans = 13,
-    /// The symbols' files; the first such frame begins a new symbol table.
-    SymbolFiles = 14,
-    SymbolFunctions = 15,
-    SymbolFrames = 16,
-    /// What could not be resolved, and the counts of the whole symbol table, which it completes.
-    SymbolEnd = 17,
+    Blames = 11,
+    Intervals = 12,
+    RegionSums = 13,
+    RegionWorks = 14,
+    RegionSpans = 15,
+    TaskSums = 16,
+    TaskSpans = 17,
+    /// A whole symbol table; the last one counts.
+    Symbols = 18,
     /// The recording is whole.
-    End = 18,
-    RegionWorks = 19,
-    TaskSums = 20,
-    /// What stands at the places of barriers, as part of a symbol table.
-    SymbolBarriers = 21,
-    TaskSpans = 22,
-    /// What the code at frames tells, as part of a symbol table.
-    SymbolCode = 23,
-    Blames = 24,
-}
-
-const KINDS: [Kind; 24] = [
-    Kind::Header,
-    Kind::Modules,
-    Kind::Frames,
-    Kind::Stacks,
-    Kind::Contexts,
-    Kind::Tags,
-    Kind::Processes,
-    Kind::Threads,
-    Kind::Samples,
-    Kind::Sums,
-    Kind::Intervals,
-    Kind::RegionSums,
-    Kind::RegionSpans,
-    Kind::SymbolFiles,
-    Kind::SymbolFunctions,
-    Kind::SymbolFrames,
-    Kind::SymbolEnd,
-    Kind::End,
-    Kind::RegionWorks,
-    Kind::TaskSums,
-    Kind::SymbolBarriers,
-    Kind::TaskSpans,
-    Kind::SymbolCode,
-    Kind::Blames,
-];
-
-impl Kind {
-    fn from_u8(number: u8) -> Option<Kind> {
-        KINDS.get(usize::from(number.checked_sub(1)?)).copied()
-    }
-
-    /// What the first reader of this format did not know it may skip: nothing points to it.
-    const fn flags(self) -> u8 {
-        match self {
-            Kind::RegionWorks
-            | Kind::TaskSums
-            | Kind::SymbolBarriers
-            | Kind::TaskSpans
-            | Kind::SymbolCode
-            | Kind::Blames => SKIPPABLE,
-            _ => 0,
-        }
-    }
+    End = 19,
 }
 
 /// The mark at the start of a record file.
@@ -126,7 +89,7 @@ pub(crate) fn file_version(bytes: &[u8]) -> Option<u32> {
 /// Appends a frame.
 pub(crate) fn push_frame(out: &mut Vec<u8>, kind: Kind, payload: &[u8]) {
     let start = out.len();
-    out.extend_from_slice(&[kind as u8, kind.flags()]);
+    out.extend_from_slice(&[kind as u8, 0]);
     out.extend_from_slice(&(payload.len() as u32).to_le_bytes());
     let mut sum = crc32fast::Hasher::new();
     sum.update(&out[start..]);
@@ -203,16 +166,6 @@ pub(crate) fn frame_at(bytes: &[u8], offset: usize) -> Found {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_kind_stands_at_its_number() {
-        for (index, kind) in KINDS.iter().enumerate() {
-            assert_eq!(*kind as usize, index + 1);
-            assert_eq!(Kind::from_u8(*kind as u8), Some(*kind));
-        }
-        assert_eq!(Kind::from_u8(0), None);
-        assert_eq!(Kind::from_u8(KINDS.len() as u8 + 1), None);
-    }
 
     #[test]
     fn a_frame_is_found_whole_cut_or_damaged() {

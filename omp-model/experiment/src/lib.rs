@@ -20,7 +20,6 @@ mod column;
 mod frame;
 pub mod header;
 pub mod ids;
-mod ran;
 mod reader;
 pub mod rows;
 mod samples;
@@ -47,7 +46,6 @@ use crate::rows::{
 use crate::symbols::SymbolTable;
 use crate::tables::Tables;
 
-pub use ran::{OnCpus, Ran};
 pub use reader::Growing;
 pub use samples::{Iter, SampleFrame, Samples};
 pub use sums::{SumFrame, Sums, Unpacking};
@@ -274,9 +272,6 @@ pub enum Warning {
     /// Neither the record file nor `header.json` says what was run.
     #[error("the header is unreadable: the command, the host and what was lost are unknown")]
     NoHeader,
-    /// The symbols were not written to their end.
-    #[error("the symbols are incomplete and were left out")]
-    SymbolsCut,
 }
 
 /// A recording, read.

@@ -13,10 +13,11 @@ use crate::rows::{Blame, Interval, RegionSpan, RegionSum, RegionWork, SLICE, Tas
 use crate::samples::SampleFrame;
 use crate::store::Reading;
 use crate::stored::{self, Known, ThreadRow};
-use crate::symbol_rows::Pending;
 use crate::symbols::SymbolTable;
 use crate::tables::{Interner, Tables};
-use crate::{Experiment, HEADER, OpenError, RECORDS, Samples, Sums, Warning, text_rows};
+use crate::{
+    Experiment, HEADER, OpenError, RECORDS, Samples, Sums, Warning, symbol_rows, text_rows,
+};
 
 pub(crate) fn open(path: &Path) -> Result<Experiment, OpenError> {
     let mut growing = Growing::open(path)?;
@@ -171,9 +172,6 @@ fn experiment(
         None if !reading.finished => warnings.push(Warning::Unfinished { seconds }),
         None => {}
     }
-    if reading.symbols_pending.is_open() {
-        warnings.push(Warning::SymbolsCut);
-    }
     let header = header.unwrap_or_else(|| {
         warnings.push(Warning::NoHeader);
         Header::default()
@@ -246,7 +244,6 @@ struct Contents {
     region_spans: Vec<RegionSpan>,
     task_sums: Vec<TaskSum>,
     task_spans: Vec<TaskSpan>,
-    symbols_pending: Pending,
     symbols: Option<SymbolTable>,
     finished: bool,
     last: Nanos,
@@ -349,14 +346,7 @@ impl Contents {
                 self.last = self.last.max(Nanos(u64::from(slice) * SLICE.0));
             }
             Kind::Header => self.header(&mut decoder)?,
-            Kind::SymbolFiles => self.symbols_pending.files(&mut decoder)?,
-            Kind::SymbolFunctions => self.symbols_pending.functions(&mut decoder, &known)?,
-            Kind::SymbolFrames => self.symbols_pending.frames(&mut decoder, &known)?,
-            Kind::SymbolBarriers => self.symbols_pending.barriers(&mut decoder, &known)?,
-            Kind::SymbolCode => self.symbols_pending.code(&mut decoder, &known)?,
-            Kind::SymbolEnd => {
-                self.symbols = Some(self.symbols_pending.end(&mut decoder, &known)?);
-            }
+            Kind::Symbols => self.symbols = Some(symbol_rows::decode(&mut decoder, &known)?),
             _ => self.rows(kind, &mut decoder, &known)?,
         }
         decoder.finish()
@@ -412,27 +402,15 @@ impl Contents {
             Kind::Threads => stored::decode(decoder, first, known, |ThreadRow(id, row)| {
                 put(&mut tables.threads, u64::from(id), row)
             }),
-            Kind::Blames => stored::decode(decoder, first, known, |row: Blame| {
-                self.blames.push(row);
-                Ok(())
-            }),
+            Kind::Blames => stored::append(decoder, known, &mut self.blames),
             Kind::Intervals => stored::decode(decoder, first, known, |row: Interval| {
                 *last = (*last).max(end_of(row.start, row.length)?);
                 self.intervals.push(row);
                 Ok(())
             }),
-            Kind::RegionSums => stored::decode(decoder, first, known, |row: RegionSum| {
-                self.region_sums.push(row);
-                Ok(())
-            }),
-            Kind::RegionWorks => stored::decode(decoder, first, known, |row: RegionWork| {
-                self.region_works.push(row);
-                Ok(())
-            }),
-            Kind::TaskSums => stored::decode(decoder, first, known, |row: TaskSum| {
-                self.task_sums.push(row);
-                Ok(())
-            }),
+            Kind::RegionSums => stored::append(decoder, known, &mut self.region_sums),
+            Kind::RegionWorks => stored::append(decoder, known, &mut self.region_works),
+            Kind::TaskSums => stored::append(decoder, known, &mut self.task_sums),
             Kind::RegionSpans => stored::decode(decoder, first, known, |row: RegionSpan| {
                 *last = (*last).max(end_of(row.start, row.length)?);
                 self.region_spans.push(row);

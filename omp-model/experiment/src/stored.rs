@@ -48,53 +48,112 @@ impl Known {
         }
     }
 
-    pub(crate) fn process(&self, id: u64) -> Result<ProcessId, Corrupt> {
-        below(id, self.processes, "a process").map(ProcessId)
-    }
-
-    pub(crate) fn thread(&self, id: u64) -> Result<ThreadId, Corrupt> {
-        below(id, self.threads, "a thread").map(ThreadId)
-    }
-
-    pub(crate) fn module(&self, id: u64) -> Result<ModuleId, Corrupt> {
-        below(id, self.modules, "a load object").map(ModuleId)
-    }
-
-    pub(crate) fn frame(&self, id: u64) -> Result<FrameId, Corrupt> {
-        below(id, self.frames, "a frame").map(FrameId)
-    }
-
-    pub(crate) fn stack(&self, id: u64) -> Result<StackId, Corrupt> {
-        below(id, self.stacks, "a stack").map(StackId)
-    }
-
-    pub(crate) fn context(&self, id: u64) -> Result<ContextId, Corrupt> {
-        below(id, self.contexts, "a context").map(ContextId)
-    }
-
-    pub(crate) fn tag(&self, id: u64) -> Result<TagId, Corrupt> {
-        below(id, self.tags, "a tag").map(TagId)
+    /// What a stored number stands for, if that is there.
+    pub(crate) fn id<T: Form<T>>(&self, number: u64) -> Result<T, Corrupt> {
+        T::value(number, self)
     }
 }
 
-fn below(id: u64, count: u32, what: &'static str) -> Result<u32, Corrupt> {
-    if id < u64::from(count) {
-        Ok(id as u32)
-    } else {
-        Err(Corrupt(what))
+/// What a number of a column stands for.
+pub(crate) trait Form<T> {
+    fn number(value: T) -> u64;
+
+    /// What a stored number stands for, if that is there.
+    fn value(number: u64, known: &Known) -> Result<T, Corrupt>;
+}
+
+macro_rules! ids {
+    ($($id:ident in $table:ident: $what:literal,)*) => {$(
+        impl Form<$id> for $id {
+            fn number(id: $id) -> u64 {
+                u64::from(id.0)
+            }
+
+            fn value(number: u64, known: &Known) -> Result<$id, Corrupt> {
+                match number < u64::from(known.$table) {
+                    true => Ok($id(number as u32)),
+                    false => Err(Corrupt($what)),
+                }
+            }
+        }
+    )*};
+}
+
+ids! {
+    ProcessId in processes: "a process",
+    ThreadId in threads: "a thread",
+    ModuleId in modules: "a load object",
+    FrameId in frames: "a frame",
+    StackId in stacks: "a stack",
+    ContextId in contexts: "a context",
+    TagId in tags: "a tag",
+}
+
+macro_rules! enums {
+    ($($kind:ident: $what:literal,)*) => {$(
+        impl Form<$kind> for $kind {
+            fn number(value: $kind) -> u64 {
+                value as u64
+            }
+
+            fn value(number: u64, _: &Known) -> Result<$kind, Corrupt> {
+                let known = u8::try_from(number).ok().and_then($kind::from_u8);
+                known.ok_or(Corrupt($what))
+            }
+        }
+    )*};
+}
+
+enums! {
+    ContextKind: "an unknown context",
+    Presence: "an unknown presence",
+    SampleKind: "an unknown kind of sample",
+    State: "an unknown state",
+    ThreadKind: "an unknown kind of thread",
+}
+
+macro_rules! numbers {
+    ($($number:ident)*) => {$(
+        impl Form<$number> for $number {
+            fn number(value: $number) -> u64 {
+                u64::from(value)
+            }
+
+            fn value(number: u64, _: &Known) -> Result<$number, Corrupt> {
+                narrow(number)
+            }
+        }
+    )*};
+}
+
+numbers!(u16 u32 u64);
+
+impl Form<Nanos> for Nanos {
+    fn number(time: Nanos) -> u64 {
+        time.0
+    }
+
+    fn value(number: u64, _: &Known) -> Result<Nanos, Corrupt> {
+        Ok(Nanos(number))
+    }
+}
+
+/// Times of whole [`TICK`]s.
+pub(crate) enum Ticks {}
+
+impl Form<Nanos> for Ticks {
+    fn number(time: Nanos) -> u64 {
+        ticks(time)
+    }
+
+    fn value(number: u64, _: &Known) -> Result<Nanos, Corrupt> {
+        nanos(number)
     }
 }
 
 /// A number that its type can hold.
-fn narrow<T: TryFrom<u64>>(value: u64) -> Result<T, Corrupt> {
+pub(crate) fn narrow<T: TryFrom<u64>>(value: u64) -> Result<T, Corrupt> {
     T::try_from(value).map_err(|_| Corrupt("a number is too wide for its column"))
-}
-
-fn presence(value: u64) -> Result<Presence, Corrupt> {
-    u8::try_from(value)
-        .ok()
-        .and_then(Presence::from_u8)
-        .ok_or(Corrupt("an unknown presence"))
 }
 
 /// Whole ticks, rounded down.
@@ -102,14 +161,16 @@ pub(crate) const fn ticks(time: Nanos) -> u64 {
     time.0 / TICK.0
 }
 
-/// From tick to tick, so that what follows without a gap still does.
-const fn length_ticks(start: Nanos, length: Nanos) -> u64 {
-    ticks(Nanos(start.0.saturating_add(length.0))) - ticks(start)
-}
-
 pub(crate) fn nanos(ticks: u64) -> Result<Nanos, Corrupt> {
     let nanos = ticks.checked_mul(TICK.0);
     nanos.map(Nanos).ok_or(Corrupt("a time beyond 64 bits"))
+}
+
+/// From tick to tick, so that what follows without a gap still does.
+pub(crate) fn in_ticks(start: Nanos, length: Nanos) -> (Nanos, Nanos) {
+    let floor = |time: u64| Nanos(time / TICK.0 * TICK.0);
+    let (from, to) = (floor(start.0), floor(start.0.saturating_add(length.0)));
+    (from, to.since(from))
 }
 
 /// `None` as 0.
@@ -181,6 +242,18 @@ pub(crate) fn encode<R: Row<N>, const N: usize>(encoder: &mut Encoder, rows: &[R
     }));
 }
 
+/// Reads what [`encode`] wrote behind the rows of a list.
+pub(crate) fn append<R: Row<N>, const N: usize>(
+    decoder: &mut Decoder<'_>,
+    known: &Known,
+    rows: &mut Vec<R>,
+) -> Result<(), Corrupt> {
+    decode(decoder, 0, known, |row| {
+        rows.push(row);
+        Ok(())
+    })
+}
+
 /// Reads what [`encode`] wrote, row by row.
 pub(crate) fn decode<R: Row<N>, const N: usize>(
     decoder: &mut Decoder<'_>,
@@ -198,49 +271,113 @@ pub(crate) fn decode<R: Row<N>, const N: usize>(
     Ok(())
 }
 
-impl Row<8> for Sample {
-    const CODINGS: [Coding; 8] = [Delta, Delta, Plain, Plain, Plain, Plain, Instance, Instance];
+/// Rows whose columns are their fields, with the form and the coding of each.
+macro_rules! rows {
+    ($($row:ident[$count:literal] {
+        $($field:ident: $form:ident $coding:ident,)*
+        $(; within $region:ident: $of_region:ident, $task:ident: $of_task:ident)?
+    })*) => {$(
+        impl Row<$count> for $row {
+            const CODINGS: [Coding; $count] = [$($coding,)* $($of_region, $of_task)?];
 
-    fn numbers(&self, _: u64) -> [u64; 8] {
-        [
-            u64::from(self.thread.0),
-            ticks(self.time),
-            u64::from(self.stack.0),
-            u64::from(self.tag.0),
-            u64::from(self.cpu),
-            self.kind as u64,
-            self.within.region,
-            self.within.task,
-        ]
+            fn numbers(&self, _: u64) -> [u64; $count] {
+                [
+                    $($form::number(self.$field),)*
+                    $(self.within.$region, self.within.$task)?
+                ]
+            }
+
+            fn row(numbers: [u64; $count], _: u64, known: &Known) -> Result<Self, Corrupt> {
+                let [$($field,)* $($region, $task)?] = numbers;
+                Ok($row {
+                    $($field: $form::value($field, known)?,)*
+                    $(within: Within { $region, $task },)?
+                })
+            }
+        }
+    )*};
+}
+
+rows! {
+    Frame[2] {
+        address: u64 Delta,
+        module: ModuleId Plain,
     }
-
-    fn row(numbers: [u64; 8], _: u64, known: &Known) -> Result<Self, Corrupt> {
-        let [thread, time, stack, tag, cpu, kind, region, task] = numbers;
-        Ok(Sample {
-            time: nanos(time)?,
-            thread: known.thread(thread)?,
-            cpu: narrow(cpu)?,
-            kind: SampleKind::from_u8(narrow(kind)?).ok_or(Corrupt("an unknown kind of sample"))?,
-            stack: known.stack(stack)?,
-            tag: known.tag(tag)?,
-            within: Within { region, task },
-        })
+    Tag[3] {
+        context: ContextId Delta,
+        place: FrameId Delta,
+        state: State Plain,
+    }
+    Sample[8] {
+        thread: ThreadId Delta,
+        time: Ticks Delta,
+        stack: StackId Plain,
+        tag: TagId Plain,
+        cpu: u16 Plain,
+        kind: SampleKind Plain,
+        ; within region: Instance, task: Instance
+    }
+    Sum[6] {
+        tag: TagId Delta,
+        thread: ThreadId Delta,
+        slice: u32 Delta,
+        presence: Presence Plain,
+        time: Nanos Plain,
+        count: u32 Plain,
+    }
+    Blame[5] {
+        tag: TagId Delta,
+        thread: ThreadId Delta,
+        slice: u32 Delta,
+        presence: Presence Plain,
+        time: Nanos Plain,
+    }
+    Interval[7] {
+        start: Ticks Delta,
+        thread: ThreadId Delta,
+        length: Ticks Plain,
+        tag: TagId Delta,
+        presence: Presence Plain,
+        ; within region: Instance, task: Instance
+    }
+    RegionSum[6] {
+        context: ContextId Delta,
+        thread: ThreadId Delta,
+        slice: u32 Delta,
+        instances: u32 Plain,
+        elapsed: Nanos Plain,
+        team: u16 Plain,
+    }
+    RegionSpan[7] {
+        start: Ticks Delta,
+        context: ContextId Delta,
+        thread: ThreadId Delta,
+        length: Ticks Plain,
+        team: u16 Plain,
+        ; within region: Instance, task: Instance
+    }
+    RegionWork[6] {
+        context: ContextId Delta,
+        thread: ThreadId Delta,
+        slice: u32 Delta,
+        capacity: Nanos Plain,
+        longest: Nanos Plain,
+        mean: Nanos Plain,
+    }
+    TaskSpan[6] {
+        start: Ticks Delta,
+        context: ContextId Delta,
+        thread: ThreadId Delta,
+        length: Ticks Plain,
+        ; within region: Instance, task: Instance
     }
 }
 
-impl Row<2> for Frame {
-    const CODINGS: [Coding; 2] = [Delta, Plain];
-
-    fn numbers(&self, _: u64) -> [u64; 2] {
-        [self.address, u64::from(self.module.0)]
-    }
-
-    fn row([address, module]: [u64; 2], _: u64, known: &Known) -> Result<Self, Corrupt> {
-        Ok(Frame {
-            module: known.module(module)?,
-            address,
-        })
-    }
+/// The row of a table that stands so far before another.
+fn earlier(index: u64, back: u64, itself: &'static str) -> Result<u32, Corrupt> {
+    let earlier = index.checked_sub(back);
+    let earlier = earlier.filter(|&earlier| earlier < index);
+    narrow(earlier.ok_or(Corrupt(itself))?)
 }
 
 impl Row<2> for Stack {
@@ -256,14 +393,10 @@ impl Row<2> for Stack {
     }
 
     fn row([back, entry]: [u64; 2], index: u64, known: &Known) -> Result<Self, Corrupt> {
-        let callers = index
-            .checked_sub(back)
-            .filter(|&callers| callers < index)
-            .ok_or(Corrupt("a stack is its own caller"))?;
         Ok(Stack {
-            callers: StackId(narrow(callers)?),
+            callers: StackId(earlier(index, back, "a stack is its own caller")?),
             entry: match entry & 1 {
-                0 => StackEntry::Frame(known.frame(entry >> 1)?),
+                0 => StackEntry::Frame(known.id(entry >> 1)?),
                 _ => StackEntry::Cut(
                     *usize::try_from(entry >> 1)
                         .ok()
@@ -275,46 +408,25 @@ impl Row<2> for Stack {
     }
 }
 
-/// Bits of a context's last column that are its kind; above them stands its body, none as 0.
-const CONTEXT_KIND_BITS: u32 = 2;
+impl Row<4> for Context {
+    const CODINGS: [Coding; 4] = [Plain, Delta, Plain, Plain];
 
-impl Row<3> for Context {
-    const CODINGS: [Coding; 3] = [Plain, Delta, Plain];
-
-    fn numbers(&self, index: u64) -> [u64; 3] {
+    fn numbers(&self, index: u64) -> [u64; 4] {
         let back = index.wrapping_sub(u64::from(self.parent.0));
-        let made = u64::from(self.body.0) << CONTEXT_KIND_BITS | self.kind as u64;
-        [back, u64::from(self.stack.0), made]
+        let (stack, body) = (u64::from(self.stack.0), u64::from(self.body.0));
+        [back, stack, self.kind as u64, body]
     }
 
-    fn row([back, stack, made]: [u64; 3], index: u64, known: &Known) -> Result<Self, Corrupt> {
-        let kind = made & ((1 << CONTEXT_KIND_BITS) - 1);
-        let parent = index
-            .checked_sub(back)
-            .filter(|&parent| parent < index)
-            .ok_or(Corrupt("a context is its own parent"))?;
+    fn row(
+        [back, stack, kind, body]: [u64; 4],
+        index: u64,
+        known: &Known,
+    ) -> Result<Self, Corrupt> {
         Ok(Context {
-            parent: ContextId(narrow(parent)?),
-            kind: ContextKind::from_u8(narrow(kind)?).ok_or(Corrupt("an unknown context"))?,
-            stack: known.stack(stack)?,
-            body: known.frame(made >> CONTEXT_KIND_BITS)?,
-        })
-    }
-}
-
-impl Row<3> for Tag {
-    const CODINGS: [Coding; 3] = [Delta, Delta, Plain];
-
-    fn numbers(&self, _: u64) -> [u64; 3] {
-        let context = u64::from(self.context.0);
-        [context, u64::from(self.place.0), self.state as u64]
-    }
-
-    fn row([context, place, state]: [u64; 3], _: u64, known: &Known) -> Result<Self, Corrupt> {
-        Ok(Tag {
-            state: State::from_u8(narrow(state)?).ok_or(Corrupt("an unknown state"))?,
-            context: known.context(context)?,
-            place: known.frame(place)?,
+            parent: ContextId(earlier(index, back, "a context is its own parent")?),
+            kind: known.id(kind)?,
+            stack: known.id(stack)?,
+            body: known.id(body)?,
         })
     }
 }
@@ -340,207 +452,13 @@ impl Row<6> for ThreadRow {
     fn row(numbers: [u64; 6], _: u64, known: &Known) -> Result<Self, Corrupt> {
         let [id, process, tid, birth, death, kind] = numbers;
         let thread = Thread {
-            process: known.process(process)?,
+            process: known.id(process)?,
             tid: i32::try_from(tid as i64).map_err(|_| Corrupt("a thread id beyond 32 bits"))?,
             birth: Nanos(birth),
             death: death.checked_sub(1).map(Nanos),
-            kind: match kind {
-                0 => ThreadKind::Outside,
-                1 => ThreadKind::Initial,
-                2 => ThreadKind::Worker,
-                3 => ThreadKind::Other,
-                _ => return Err(Corrupt("an unknown kind of thread")),
-            },
+            kind: known.id(kind)?,
         };
         Ok(ThreadRow(narrow(id)?, thread))
-    }
-}
-
-impl Row<6> for Sum {
-    const CODINGS: [Coding; 6] = [Delta, Delta, Delta, Plain, Plain, Plain];
-
-    fn numbers(&self, _: u64) -> [u64; 6] {
-        [
-            u64::from(self.tag.0),
-            u64::from(self.thread.0),
-            u64::from(self.slice),
-            self.presence as u64,
-            self.time.0,
-            u64::from(self.count),
-        ]
-    }
-
-    fn row(numbers: [u64; 6], _: u64, known: &Known) -> Result<Self, Corrupt> {
-        let [tag, thread, slice, presence_number, time, count] = numbers;
-        Ok(Sum {
-            slice: narrow(slice)?,
-            thread: known.thread(thread)?,
-            tag: known.tag(tag)?,
-            presence: presence(presence_number)?,
-            time: Nanos(time),
-            count: narrow(count)?,
-        })
-    }
-}
-
-impl Row<5> for Blame {
-    const CODINGS: [Coding; 5] = [Delta, Delta, Delta, Plain, Plain];
-
-    fn numbers(&self, _: u64) -> [u64; 5] {
-        [
-            u64::from(self.tag.0),
-            u64::from(self.thread.0),
-            u64::from(self.slice),
-            self.presence as u64,
-            self.time.0,
-        ]
-    }
-
-    fn row(numbers: [u64; 5], _: u64, known: &Known) -> Result<Self, Corrupt> {
-        let [tag, thread, slice, presence_number, time] = numbers;
-        Ok(Blame {
-            slice: narrow(slice)?,
-            thread: known.thread(thread)?,
-            tag: known.tag(tag)?,
-            presence: presence(presence_number)?,
-            time: Nanos(time),
-        })
-    }
-}
-
-impl Row<7> for Interval {
-    const CODINGS: [Coding; 7] = [Delta, Delta, Plain, Delta, Plain, Instance, Instance];
-
-    fn numbers(&self, _: u64) -> [u64; 7] {
-        [
-            ticks(self.start),
-            u64::from(self.thread.0),
-            length_ticks(self.start, self.length),
-            u64::from(self.tag.0),
-            self.presence as u64,
-            self.within.region,
-            self.within.task,
-        ]
-    }
-
-    fn row(numbers: [u64; 7], _: u64, known: &Known) -> Result<Self, Corrupt> {
-        let [start, thread, length, tag, presence_number, region, task] = numbers;
-        Ok(Interval {
-            thread: known.thread(thread)?,
-            start: nanos(start)?,
-            length: nanos(length)?,
-            tag: known.tag(tag)?,
-            presence: presence(presence_number)?,
-            within: Within { region, task },
-        })
-    }
-}
-
-impl Row<6> for RegionSum {
-    const CODINGS: [Coding; 6] = [Delta, Delta, Delta, Plain, Plain, Plain];
-
-    fn numbers(&self, _: u64) -> [u64; 6] {
-        [
-            u64::from(self.context.0),
-            u64::from(self.thread.0),
-            u64::from(self.slice),
-            u64::from(self.instances),
-            self.elapsed.0,
-            u64::from(self.team),
-        ]
-    }
-
-    fn row(numbers: [u64; 6], _: u64, known: &Known) -> Result<Self, Corrupt> {
-        let [context, thread, slice, instances, elapsed, team] = numbers;
-        Ok(RegionSum {
-            slice: narrow(slice)?,
-            context: known.context(context)?,
-            thread: known.thread(thread)?,
-            instances: narrow(instances)?,
-            elapsed: Nanos(elapsed),
-            team: narrow(team)?,
-        })
-    }
-}
-
-impl Row<7> for RegionSpan {
-    const CODINGS: [Coding; 7] = [Delta, Delta, Delta, Plain, Plain, Instance, Instance];
-
-    fn numbers(&self, _: u64) -> [u64; 7] {
-        [
-            ticks(self.start),
-            u64::from(self.context.0),
-            u64::from(self.thread.0),
-            length_ticks(self.start, self.length),
-            u64::from(self.team),
-            self.within.region,
-            self.within.task,
-        ]
-    }
-
-    fn row(numbers: [u64; 7], _: u64, known: &Known) -> Result<Self, Corrupt> {
-        let [start, context, thread, length, team, region, task] = numbers;
-        Ok(RegionSpan {
-            context: known.context(context)?,
-            thread: known.thread(thread)?,
-            start: nanos(start)?,
-            length: nanos(length)?,
-            team: narrow(team)?,
-            within: Within { region, task },
-        })
-    }
-}
-
-impl Row<6> for TaskSpan {
-    const CODINGS: [Coding; 6] = [Delta, Delta, Delta, Plain, Instance, Instance];
-
-    fn numbers(&self, _: u64) -> [u64; 6] {
-        [
-            ticks(self.start),
-            u64::from(self.context.0),
-            u64::from(self.thread.0),
-            length_ticks(self.start, self.length),
-            self.within.region,
-            self.within.task,
-        ]
-    }
-
-    fn row(numbers: [u64; 6], _: u64, known: &Known) -> Result<Self, Corrupt> {
-        let [start, context, thread, length, region, task] = numbers;
-        Ok(TaskSpan {
-            context: known.context(context)?,
-            thread: known.thread(thread)?,
-            start: nanos(start)?,
-            length: nanos(length)?,
-            within: Within { region, task },
-        })
-    }
-}
-
-impl Row<6> for RegionWork {
-    const CODINGS: [Coding; 6] = [Delta, Delta, Delta, Plain, Plain, Plain];
-
-    fn numbers(&self, _: u64) -> [u64; 6] {
-        [
-            u64::from(self.context.0),
-            u64::from(self.thread.0),
-            u64::from(self.slice),
-            self.capacity.0,
-            self.longest.0,
-            self.mean.0,
-        ]
-    }
-
-    fn row(numbers: [u64; 6], _: u64, known: &Known) -> Result<Self, Corrupt> {
-        let [context, thread, slice, capacity, longest, mean] = numbers;
-        Ok(RegionWork {
-            slice: narrow(slice)?,
-            context: known.context(context)?,
-            thread: known.thread(thread)?,
-            capacity: Nanos(capacity),
-            longest: Nanos(longest),
-            mean: Nanos(mean),
-        })
     }
 }
 
@@ -549,7 +467,6 @@ impl Row<10> for TaskSum {
         Delta, Delta, Delta, Plain, Plain, Plain, Plain, Plain, Plain, Plain,
     ];
 
-    /// The squares' upper half is nearly always 0, and costs two bytes a frame then.
     fn numbers(&self, _: u64) -> [u64; 10] {
         [
             u64::from(self.context.0),
@@ -570,8 +487,8 @@ impl Row<10> for TaskSum {
         let [work, least, most, squares, squares_above] = rest;
         Ok(TaskSum {
             slice: narrow(slice)?,
-            context: known.context(context)?,
-            thread: known.thread(thread)?,
+            context: known.id(context)?,
+            thread: known.id(thread)?,
             instances: narrow(instances)?,
             elsewhere: narrow(elsewhere)?,
             work: Nanos(work),

@@ -38,6 +38,19 @@ pub enum RuntimeKind {
     Collector = 3,
 }
 
+impl RuntimeKind {
+    /// The kind of a stored number.
+    pub const fn from_u8(number: u8) -> Option<RuntimeKind> {
+        match number {
+            0 => Some(RuntimeKind::None),
+            1 => Some(RuntimeKind::Kmp),
+            2 => Some(RuntimeKind::Gomp),
+            3 => Some(RuntimeKind::Collector),
+            _ => None,
+        }
+    }
+}
+
 /// An address in a load object. For a caller's frame it is the return address less one, so that
 /// it lies in the call instruction; for a leaf the instruction pointer itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -177,6 +190,19 @@ pub enum ThreadKind {
     Worker = 2,
     /// `ompt_thread_other`.
     Other = 3,
+}
+
+impl ThreadKind {
+    /// The kind of a stored number.
+    pub const fn from_u8(number: u8) -> Option<ThreadKind> {
+        match number {
+            0 => Some(ThreadKind::Outside),
+            1 => Some(ThreadKind::Initial),
+            2 => Some(ThreadKind::Worker),
+            3 => Some(ThreadKind::Other),
+            _ => None,
+        }
+    }
 }
 
 /// A thread of the recording.

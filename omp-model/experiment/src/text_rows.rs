@@ -2,7 +2,7 @@
 
 use crate::column::{Corrupt, Decoder, Encoder, unzigzag, zigzag};
 use crate::ids::ProcessId;
-use crate::stored::optional;
+use crate::stored::{narrow, optional};
 use crate::tables::{Module, Process, RuntimeKind};
 
 pub(crate) fn encode_modules(encoder: &mut Encoder, modules: &[Module]) {
@@ -25,13 +25,8 @@ pub(crate) fn decode_modules(
         each(Module {
             path,
             build_id,
-            runtime: match runtime {
-                0 => RuntimeKind::None,
-                1 => RuntimeKind::Kmp,
-                2 => RuntimeKind::Gomp,
-                3 => RuntimeKind::Collector,
-                _ => return Err(Corrupt("an unknown kind of runtime")),
-            },
+            runtime: RuntimeKind::from_u8(narrow(runtime)?)
+                .ok_or(Corrupt("an unknown kind of runtime"))?,
         })?;
     }
     Ok(())

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
 use rustix::io::Errno;
 
-use crate::column::{Corrupt, Encoder, MAX_ROWS};
+use crate::column::{Corrupt, Encoder, MAX_BYTES, MAX_ROWS};
 use crate::frame::{self, Kind};
 use crate::header::{FORMAT_VERSION, Header};
-use crate::ids::Nanos;
+use crate::ids::{Nanos, StackId, TagId, ThreadId};
 use crate::rows::Sample;
-use crate::stored::{self, Known, Row, ThreadRow};
-use crate::symbols::{CodeFact, FrameSymbol, Function, SymbolTable};
+use crate::stored::{self, Known, Row, ThreadRow, in_ticks};
+use crate::symbols::SymbolTable;
 use crate::tables::{Process, Tables, Thread};
 use crate::{
     Batch, ExperimentError, HEADER, Live, RECORDS, sample_tick, samples, symbol_rows, text_rows,
@@ -131,10 +131,16 @@ impl Writer {
         self.replace_header_file(header)
     }
 
-    /// Writes the names of all frames; a later call replaces an earlier one.
+    /// Writes the names of all frames; a later call replaces an earlier one. Names beyond all
+    /// reason are left out: readers take them from the files.
     pub fn symbols(&mut self, table: &SymbolTable) -> Result<(), ExperimentError> {
         self.buffer.clear();
-        self.push_symbols(table);
+        symbol_rows::encode(&mut self.encoder, table);
+        if self.encoder.length() > MAX_BYTES {
+            self.encoder.take();
+            return Ok(());
+        }
+        self.push_payload(Kind::Symbols);
         self.flush()
     }
 
@@ -191,9 +197,9 @@ impl Writer {
 
     fn push_samples(&mut self, all: &[Sample], known: &Known) -> Result<(), Corrupt> {
         for sample in all {
-            known.thread(u64::from(sample.thread.0))?;
-            known.stack(u64::from(sample.stack.0))?;
-            known.tag(u64::from(sample.tag.0))?;
+            known.id::<ThreadId>(u64::from(sample.thread.0))?;
+            known.id::<StackId>(u64::from(sample.stack.0))?;
+            known.id::<TagId>(u64::from(sample.tag.0))?;
         }
         for chunk in all.chunks(MAX_ROWS) {
             let payload = samples::encode(&mut self.encoder, chunk, self.tick);
@@ -210,12 +216,18 @@ impl Writer {
         blames.sort_by_key(|blame| (blame.thread, blame.slice, blame.tag, blame.presence));
         self.push_table(Kind::Blames, &blames, 0, known)?;
         let mut intervals = batch.intervals.to_vec();
+        for row in &mut intervals {
+            (row.start, row.length) = in_ticks(row.start, row.length);
+        }
         intervals.sort_by_key(|interval| (interval.thread, interval.start));
         self.push_table(Kind::Intervals, &intervals, 0, known)?;
         let mut region_sums = batch.region_sums.to_vec();
         region_sums.sort_by_key(|sum| (sum.thread, sum.slice, sum.context));
         self.push_table(Kind::RegionSums, &region_sums, 0, known)?;
         let mut region_spans = batch.region_spans.to_vec();
+        for row in &mut region_spans {
+            (row.start, row.length) = in_ticks(row.start, row.length);
+        }
         region_spans.sort_by_key(|span| (span.thread, span.start));
         self.push_table(Kind::RegionSpans, &region_spans, 0, known)?;
         let mut region_works = batch.region_works.to_vec();
@@ -225,6 +237,9 @@ impl Writer {
         task_sums.sort_by_key(|sum| (sum.thread, sum.slice, sum.context));
         self.push_table(Kind::TaskSums, &task_sums, 0, known)?;
         let mut task_spans = batch.task_spans.to_vec();
+        for row in &mut task_spans {
+            (row.start, row.length) = in_ticks(row.start, row.length);
+        }
         task_spans.sort_by_key(|span| (span.thread, span.start));
         self.push_table(Kind::TaskSpans, &task_spans, 0, known)
     }
@@ -273,56 +288,6 @@ impl Writer {
             first += chunk.len() as u64;
         }
         Ok(())
-    }
-
-    fn push_symbols(&mut self, table: &SymbolTable) {
-        let mut at = 0;
-        // The first frame is written even if there is no file: it begins the table.
-        while at == 0 || at < table.files.len() {
-            let rest = &table.files[at..];
-            let chunk = &rest[..symbol_rows::fitting(rest, String::len)];
-            symbol_rows::encode_files(&mut self.encoder, at, chunk);
-            self.push_payload(Kind::SymbolFiles);
-            at += chunk.len().max(1);
-        }
-        at = 0;
-        while at < table.functions.len() {
-            let rest = &table.functions[at..];
-            let text = |function: &Function| 2 * function.linkage.len() + function.name.len();
-            let chunk = &rest[..symbol_rows::fitting(rest, text)];
-            symbol_rows::encode_functions(&mut self.encoder, at, chunk);
-            self.push_payload(Kind::SymbolFunctions);
-            at += chunk.len();
-        }
-        at = 0;
-        while at < table.frames.len() {
-            let rest = &table.frames[at..];
-            let text = |frame: &FrameSymbol| {
-                let names = frame
-                    .places
-                    .iter()
-                    .filter_map(|place| place.function.as_ref());
-                names.map(String::len).sum()
-            };
-            let chunk = &rest[..symbol_rows::fitting(rest, text)];
-            symbol_rows::encode_frames(&mut self.encoder, at, chunk);
-            self.push_payload(Kind::SymbolFrames);
-            at += chunk.len();
-        }
-        if !table.barriers.is_empty() {
-            symbol_rows::encode_barriers(&mut self.encoder, &table.barriers);
-            self.push_payload(Kind::SymbolBarriers);
-        }
-        let mut rest = table.code.as_slice();
-        while !rest.is_empty() {
-            let text = |(_, fact): &(_, CodeFact)| fact.calls.as_ref().map_or(0, String::len);
-            let (chunk, after) = rest.split_at(symbol_rows::fitting(rest, text));
-            symbol_rows::encode_code(&mut self.encoder, chunk);
-            self.push_payload(Kind::SymbolCode);
-            rest = after;
-        }
-        symbol_rows::encode_end(&mut self.encoder, table);
-        self.push_payload(Kind::SymbolEnd);
     }
 
     fn push_header(&mut self, header: &Header) {

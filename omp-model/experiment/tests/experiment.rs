@@ -6,8 +6,9 @@ mod recording;
 
 use std::fs;
 
-use experiment::ids::{Nanos, StackId, ThreadId};
-use experiment::rows::{RegionSpan, Sample, TaskSpan};
+use experiment::ids::{ContextId, Nanos, StackId, TagId, ThreadId};
+use experiment::rows::{Interval, RegionSpan, Sample, SampleKind, Sum, TaskSpan, TaskSum, Within};
+use experiment::state::Presence;
 use experiment::{Batch, Experiment, OpenError, RECORDS, TICK, Warning, sample_tick};
 use recording::{Folder, Recording};
 
@@ -83,6 +84,100 @@ fn a_recording_comes_back_by_value() {
     });
     assert_eq!(read.task_spans, pieces.collect::<Vec<_>>());
     assert_eq!(read.symbols.as_ref(), Some(&recording.symbols));
+}
+
+/// Numbers of all widths.
+struct Numbers(recording::Noise);
+
+impl Numbers {
+    fn any(&mut self) -> u64 {
+        let width = self.0.below(64);
+        self.0.next() >> width
+    }
+
+    fn below(&mut self, limit: usize) -> u32 {
+        self.0.below(limit as u64) as u32
+    }
+
+    /// Whole ticks, which a length can be added to.
+    fn time(&mut self) -> Nanos {
+        Nanos(self.any() / 4 / TICK.0 * TICK.0)
+    }
+
+    /// A count of instances, of which some are none.
+    fn within(&mut self) -> Within {
+        Within {
+            region: self.any() / 2 * u64::from(self.below(3) > 0),
+            task: self.any() / 2 * u64::from(self.below(3) > 0),
+        }
+    }
+}
+
+#[test]
+fn rows_of_any_numbers_come_back() {
+    let folder = Folder::new("any-numbers");
+    let recording = Recording::generate(4, 1);
+    let tables = &recording.tables;
+    let mut any = Numbers(recording::Noise(77));
+    let rows = 0..3000;
+    let samples = rows.clone().map(|_| Sample {
+        time: any.time(),
+        thread: ThreadId(any.below(2)),
+        cpu: any.any() as u16,
+        kind: SampleKind::from_u8(any.below(4) as u8).unwrap(),
+        stack: StackId(any.below(tables.stacks.len())),
+        tag: TagId(any.below(tables.tags.len())),
+        within: any.within(),
+    });
+    let mut samples: Vec<Sample> = samples.collect();
+    let intervals = rows.clone().map(|_| Interval {
+        thread: ThreadId(any.below(2)),
+        start: any.time(),
+        length: any.time(),
+        tag: TagId(any.below(tables.tags.len())),
+        presence: Presence::ALL[any.below(4) as usize],
+        within: any.within(),
+    });
+    let mut intervals: Vec<Interval> = intervals.collect();
+    let sums = rows.clone().map(|_| Sum {
+        slice: any.any() as u32,
+        thread: ThreadId(any.below(2)),
+        tag: TagId(any.below(tables.tags.len())),
+        presence: Presence::ALL[any.below(4) as usize],
+        time: Nanos(any.any()),
+        count: any.any() as u32,
+    });
+    let mut sums: Vec<Sum> = sums.collect();
+    let task_sums = rows.map(|_| TaskSum {
+        slice: any.any() as u32,
+        context: ContextId(any.below(tables.contexts.len())),
+        thread: ThreadId(any.below(2)),
+        instances: any.any() as u32,
+        elsewhere: any.any() as u32,
+        work: Nanos(any.any()),
+        least: Nanos(any.any()),
+        most: Nanos(any.any()),
+        squares: u128::from(any.any()) * u128::from(any.any()),
+    });
+    let mut task_sums: Vec<TaskSum> = task_sums.collect();
+    let batch = Batch {
+        samples: &samples,
+        intervals: &intervals,
+        sums: &sums,
+        task_sums: &task_sums,
+        ..Batch::default()
+    };
+    let mut writer = recording.begin(&folder.path);
+    writer.append(tables, &batch).unwrap();
+    let read = Experiment::open(&folder.path).unwrap();
+    samples.sort_by_key(|row| row.thread);
+    assert_eq!(read.samples.iter().collect::<Vec<_>>(), samples);
+    intervals.sort_by_key(|row| (row.thread, row.start));
+    assert_eq!(read.intervals, intervals);
+    sums.sort_by_key(|row| (row.thread, row.slice, row.tag, row.presence));
+    assert_eq!(read.sums.iter().collect::<Vec<_>>(), sums);
+    task_sums.sort_by_key(|row| (row.thread, row.slice, row.context));
+    assert_eq!(read.task_sums, task_sums);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::ids::{FrameId, ModuleId};
 use crate::state::State;
 use crate::tables::{Module, RuntimeKind, StackEntry, Tables};
 
-pub use experiment::symbols::CodeFact;
+pub use ::experiment::symbols::CodeFact;
 
 pub(crate) use bodies::{Body, bodies};
 pub(crate) use handed::Handed;

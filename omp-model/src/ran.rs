@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::Samples;
+use crate::experiment::Samples;
 use crate::ids::ThreadId;
 use crate::rows::Sample;
 
