@@ -72,7 +72,7 @@ impl Recording {
         if parts.len() == 1 {
             return Ok(parts.remove(0).into());
         }
-        let whole = recording::Recording::unite(&parts).map_err(|why| why.to_string())?;
+        let whole = recording::Recording::unite(&parts);
         Ok(Recording {
             parts,
             ..whole.into()

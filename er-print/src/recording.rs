@@ -53,10 +53,8 @@ impl Recording {
     }
 
     /// Adds several up.
-    pub(crate) fn unite(parts: &[Recording]) -> Result<Recording, Stop> {
-        let united = recording::Recording::unite(parts.iter().map(|part| &part.whole));
-        let united = united.map_err(|error| Stop::Data(error.to_string()))?;
-        Ok(united.into())
+    pub(crate) fn unite(parts: &[Recording]) -> Recording {
+        recording::Recording::unite(parts.iter().map(|part| &part.whole)).into()
     }
 
     /// What filters and hidden objects leave of it, and how many seconds of that are estimated;

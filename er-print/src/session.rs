@@ -167,15 +167,7 @@ impl<'a> Session<'a> {
                 "this command needs an experiment: name its directory last",
             )),
             [only] => Ok(only),
-            several => {
-                if self.united.get().is_none() {
-                    let united = Recording::unite(several)?;
-                    return Ok(self.united.get_or_init(|| united));
-                }
-                self.united
-                    .get()
-                    .ok_or_else(|| Stop::words("the experiments were not added up"))
-            }
+            several => Ok(self.united.get_or_init(|| Recording::unite(several))),
         }
     }
 

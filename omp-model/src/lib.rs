@@ -6,24 +6,31 @@ pub mod barriers;
 pub mod code;
 pub mod defaults;
 mod directives;
-pub mod experiment;
 pub mod filter;
-pub mod header;
-pub mod ids;
 pub mod kallsyms;
 pub mod metrics;
 pub mod omp;
 pub mod places;
 pub mod profile;
+pub mod ran;
 pub mod recording;
 pub mod rewrite;
-pub mod rows;
 pub mod share;
 pub mod spelling;
-pub mod state;
 pub mod stream;
 pub mod symbolize;
-pub mod symbols;
-pub mod tables;
-pub mod union;
 pub mod views;
+
+pub use ::experiment::{header, ids, state, symbols, tables, union};
+
+pub mod experiment {
+    //! The stored format.
+    pub use ::experiment::*;
+    pub use crate::ran::{OnCpus, Ran};
+}
+
+pub mod rows {
+    //! The rows of a recording.
+    pub use experiment::rows::Sample as Sight;
+    pub use experiment::rows::*;
+}

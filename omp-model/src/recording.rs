@@ -18,7 +18,7 @@ use crate::rows::Sight;
 use crate::share::{self, Shares, blame};
 use crate::symbolize::{self, Files};
 use crate::symbols::SymbolTable;
-use crate::union::{self, UniteError};
+use crate::union;
 use crate::views::names::{NameStyle, Names};
 use crate::views::notices::inferred_seconds;
 use crate::views::overview::uses_openmp;
@@ -82,29 +82,24 @@ impl Recording {
     }
 
     /// Adds several up; their threads are of experiment 1, 2 … in the order given.
-    ///
-    /// # Errors
-    /// If samples cannot be packed.
-    pub fn unite<'a>(
-        parts: impl IntoIterator<Item = &'a Recording>,
-    ) -> Result<Recording, UniteError> {
+    pub fn unite<'a>(parts: impl IntoIterator<Item = &'a Recording>) -> Recording {
         let parts: Vec<&Recording> = parts.into_iter().collect();
         let sources: Vec<_> = parts
             .iter()
             .map(|part| (&part.experiment, &part.symbols))
             .collect();
-        let union = union::unite(&sources)?;
+        let union = union::unite(&sources);
         let names: Vec<String> = parts.iter().map(|part| part.name.clone()).collect();
         let warnings = parts.iter().flat_map(|part| {
             let named = |warning: &String| format!("{}: {warning}", part.name);
             part.warnings.iter().map(named)
         });
-        Ok(Recording {
+        Recording {
             name: names.join(", "),
             names,
             warnings: warnings.collect(),
             ..Recording::with(union.experiment, union.symbols, union.origins)
-        })
+        }
     }
 
     fn with(experiment: Experiment, symbols: SymbolTable, origins: Vec<u32>) -> Recording {

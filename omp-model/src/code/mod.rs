@@ -14,25 +14,13 @@ use unwinder::Symbols;
 
 use crate::ids::{FrameId, ModuleId};
 use crate::state::State;
-use crate::symbols::FunctionId;
 use crate::tables::{Module, RuntimeKind, StackEntry, Tables};
+
+pub use ::experiment::symbols::CodeFact;
 
 pub(crate) use bodies::{Body, bodies};
 pub(crate) use handed::Handed;
 use spins::Spins;
-
-/// What the code at a frame's address is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CodeFact {
-    /// It lies in a loop that does nothing but wait for another thread.
-    pub spins: bool,
-    /// It enters a critical section that a compiler made of a reduction.
-    pub combines: bool,
-    /// The linkage name of the runtime's function that it calls, of a call into a runtime.
-    pub calls: Option<String>,
-    /// The function that it gives the runtime to run as the body of a construct.
-    pub body: Option<FunctionId>,
-}
 
 /// Functions that are longer are not looked through: 64 KiB.
 const LARGEST: u64 = 1 << 16;

@@ -426,7 +426,6 @@ fn count(
         tally.or_default().add(slept);
     };
     for sample in samples {
-        let sample = Sight::from(&sample);
         let plain = match sample.kind.presence() {
             Presence::Running => Some(sample),
             _ => sleeps.note(sample),

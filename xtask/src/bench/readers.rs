@@ -131,7 +131,7 @@ fn small(bench: &Bench) -> Outcome<PathBuf> {
 
 /// Builds what writes experiments of any size.
 pub(super) fn build_generator() -> Outcome {
-    let build = ["build", "--release", "-p", "omp-model"];
+    let build = ["build", "--release", "-p", "experiment"];
     run(cargo().args(build).args(["--example", "generate"]))
 }
 

@@ -1,0 +1,127 @@
+//! `header.json`: what a person wants to know of a recording, and what was lost.
+
+use serde::{Deserialize, Serialize};
+
+/// The version of the format that this crate writes, and the only one that it reads.
+pub const FORMAT_VERSION: u32 = 6;
+
+/// The recording in words and numbers. Written when the recording starts and again at its end.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Header {
+    /// [`FORMAT_VERSION`] of the writer.
+    pub format: u32,
+    /// Version of the program that wrote it.
+    pub writer: String,
+    /// The target's argument vector.
+    pub command: Vec<String>,
+    /// Its working directory.
+    pub directory: String,
+    /// `-C` comments.
+    pub comments: Vec<String>,
+    /// Name of the host.
+    pub host: String,
+    /// Operating system, kernel release and machine.
+    pub system: String,
+    /// Model of the processor.
+    pub cpu_model: String,
+    /// CPUs that the target could run on.
+    pub cpus: u32,
+    /// OpenMP's environment variables (`OMP_*`, `KMP_*`, `GOMP_*`) as the target got them.
+    pub environment: Vec<(String, String)>,
+    /// Wall clock at the start, seconds since 1970.
+    pub started_unix: f64,
+    /// CLOCK_MONOTONIC_RAW at the start, in nanoseconds: time zero of all rows.
+    pub started_raw_ns: u64,
+    /// Wall time of the recording, in nanoseconds; 0 while it goes on.
+    pub duration_ns: u64,
+    /// The target's exit status as a shell says it (128 + signal); `None` while it runs.
+    pub exit_status: Option<i32>,
+    /// Why the recording ended before the target did, in one clause, if it had to (a full disk).
+    pub stopped: Option<String>,
+    /// What sampled.
+    pub sampling: Sampling,
+    /// OpenMP runtimes that spoke, in order of appearance.
+    pub runtimes: Vec<Runtime>,
+    /// What was lost or cut.
+    pub losses: Losses,
+    /// Sentences on what was not permitted or not possible, each with how to mend it.
+    pub notes: Vec<String>,
+}
+
+/// The clock that took the samples.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sampling {
+    /// `cycles`, `cpu-clock` …; empty with `-p off`.
+    pub event: String,
+    /// Microseconds between samples of a running thread, as asked for.
+    pub period_us: f64,
+    /// Bytes of stack copied at each sample.
+    pub stack_bytes: u32,
+    /// Whether kernel frames were permitted.
+    pub kernel_frames: bool,
+    /// Whether context-switch records were permitted (without them off-CPU time is unknown).
+    pub switches: bool,
+    /// Whether stacks at switch-out were permitted.
+    pub switch_stacks: bool,
+    /// Clock samples taken.
+    pub samples: u64,
+    /// Switch-out samples taken.
+    pub switch_samples: u64,
+    /// CPU time of all threads while they were recorded, in nanoseconds: with `samples` it
+    /// gives the rate really achieved.
+    pub cpu_ns: u64,
+    /// Time that a hypervisor took from threads on their CPUs, in nanoseconds; not in `cpu_ns`.
+    pub stolen_ns: u64,
+}
+
+/// An OpenMP runtime in the target.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Runtime {
+    /// Process.
+    pub pid: i32,
+    /// Path of its load object.
+    pub path: String,
+    /// Build id in hexadecimal.
+    pub build_id: String,
+    /// What it says of itself.
+    pub version: String,
+    /// How its events were had: `OMPT`, `none: stacks only`.
+    pub interface: String,
+}
+
+/// Everything that the recording is short of.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Losses {
+    /// Samples that the kernel dropped.
+    pub samples: u64,
+    /// Side-band records that the kernel dropped.
+    pub side_band: u64,
+    /// OpenMP records taken.
+    pub omp_taken: u64,
+    /// OpenMP records dropped by full rings.
+    pub omp_lost: u64,
+    /// Threads whose OpenMP records were given up because they made no sense.
+    pub omp_given_up: u64,
+    /// OpenMP records that came after their moment had been merged; their times were moved.
+    pub omp_late: u64,
+    /// Clock samples whose stack reaches the thread's first function.
+    pub stacks_complete: u64,
+    /// Stacks, of clock and switch-out samples, that are complete because the frames beyond the
+    /// copied piece were read from the thread's memory a moment later, unchanged by all signs.
+    pub stacks_later: u64,
+    /// Likewise, where that memory was gone or had changed: complete because other samples were in
+    /// the same frame, or in other code that the runtime calls alike. Their outer frames are
+    /// inferred.
+    pub stacks_remembered: u64,
+    /// Stacks that are complete because they lead to the fork point of their region, whose whole
+    /// stack the library took when the region began.
+    pub stacks_joined: u64,
+    /// Clock samples whose stack was cut, by reason (the words of a report).
+    pub stacks_cut: Vec<(String, u64)>,
+    /// Fork and task-creation points whose calling context could not be taken.
+    pub sites_lost: u64,
+}

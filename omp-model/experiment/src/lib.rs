@@ -1,0 +1,368 @@
+//! The experiment: a recording as a directory, written by `collect` and read by everything else.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `records` | everything, as checksummed frames, only ever appended to |
+//! | `header.json` | the [`Header`] for people and scripts, replaced as a whole |
+//!
+//! One file for tables and rows makes one place where a killed run or a full disk can cut it: a
+//! table's rows always come before the rows that point to them, so what stands before the cut
+//! is a smaller recording and not a broken one. The header is in `records` as well.
+//!
+//! A frame holds rows of one kind as columns, packed by zstd (see `column`). The reader takes
+//! nothing on trust: checksums, counts, lengths and every reference between rows are checked while
+//! opening; the first frame that fails ends the reading with a [`Warning`]. Samples, by far the
+//! most of a recording, stay in the file: opening checks their checksums and what time they begin
+//! at, and they are unpacked, and checked as strictly, whenever they are gone through.
+
+pub mod barriers;
+mod column;
+mod frame;
+pub mod header;
+pub mod ids;
+mod reader;
+pub mod rows;
+mod samples;
+mod scan;
+pub mod state;
+mod store;
+mod stored;
+mod sums;
+mod symbol_rows;
+pub mod symbols;
+pub mod tables;
+mod text_rows;
+pub mod union;
+mod writer;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use crate::header::{FORMAT_VERSION, Header, Sampling};
+use crate::ids::Nanos;
+use crate::rows::{
+    Blame, Interval, RegionSpan, RegionSum, RegionWork, Sample, Sum, TaskSpan, TaskSum,
+};
+use crate::symbols::SymbolTable;
+use crate::tables::Tables;
+
+pub use reader::Growing;
+pub use samples::{Iter, SampleFrame, Samples};
+pub use sums::{SumFrame, Sums, Unpacking};
+pub use writer::Writer;
+
+/// What the times of listed intervals and listed regions are kept to: a microsecond, the accuracy
+/// of the states' own times. Sums keep their nanoseconds, since totals are made of them.
+pub const TICK: Nanos = Nanos(1_000);
+
+/// The longest tick of samples: a timeline that zooms to 20 us is right with it.
+pub const LONGEST_TICK: Nanos = Nanos(8 * TICK.0);
+
+/// What the times of samples are kept to, rounded down: one, two, four or eight [`TICK`]s, the most
+/// that are no longer than the 128th part of the sampling period; one if no period is known.
+///
+/// A sample of the clock stands for a whole period, and what is below is the jitter of interrupts,
+/// which would be half of the file. One tick for all samples of a recording keeps their order. It
+/// divides the slices of sums, so that no sample leaves its slice.
+pub fn sample_tick(sampling: &Sampling) -> Nanos {
+    // What is no number, or below 0, is 0; what is beyond 64 bits is the most of them.
+    let period = (1e3 * sampling.period_us) as u64;
+    let mut tick = TICK;
+    while tick < LONGEST_TICK && 2 * tick.0 <= period / 128 {
+        tick = Nanos(2 * tick.0);
+    }
+    tick
+}
+
+/// The record file's name in the directory.
+pub const RECORDS: &str = "records";
+
+/// The header's name in the directory.
+pub const HEADER: &str = "header.json";
+
+/// Rows to append, in any order; [`Writer::append`] groups them by thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Batch<'a> {
+    /// Samples, of each thread in the order of time.
+    pub samples: &'a [Sample],
+    /// Time in states.
+    pub sums: &'a [Sum],
+    /// Waiting time that is known to be owed to its holder.
+    pub blames: &'a [Blame],
+    /// Long intervals.
+    pub intervals: &'a [Interval],
+    /// Regions' instances, summed.
+    pub region_sums: &'a [RegionSum],
+    /// How their work was spread.
+    pub region_works: &'a [RegionWork],
+    /// Long instances of regions.
+    pub region_spans: &'a [RegionSpan],
+    /// Completed tasks, summed.
+    pub task_sums: &'a [TaskSum],
+    /// Long pieces of tasks.
+    pub task_spans: &'a [TaskSpan],
+}
+
+/// Whether a program is recording into the experiment `directory` at this moment.
+#[must_use]
+pub fn is_live(directory: &Path) -> bool {
+    lock(directory).is_some_and(|lock| lock.is_err())
+}
+
+/// Locks an experiment that nobody records into, so that nobody else takes it away. `None` where
+/// there is nothing to lock.
+///
+/// # Errors
+/// [`Live`] if it is being recorded.
+pub fn lock(directory: &Path) -> Option<Result<Lock, Live>> {
+    use std::os::unix::fs::MetadataExt;
+    let records = directory.join(RECORDS);
+    let file = File::options().read(true).write(true).open(&records).ok()?;
+    let identity = |metadata: std::io::Result<std::fs::Metadata>| {
+        metadata.ok().map(|file| (file.dev(), file.ino()))
+    };
+    let locked = writer::lock(&file).and_then(|()| {
+        // Between opening and locking another experiment may have taken its name.
+        let same = identity(file.metadata()) == identity(std::fs::metadata(&records));
+        if same { Ok(()) } else { Err(Live) }
+    });
+    Some(locked.map(|()| Lock { _file: file }))
+}
+
+/// A locked experiment; free again when this is dropped.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+/// The experiment is being recorded by another program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Live;
+
+/// Why an experiment could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum ExperimentError {
+    /// The directory is there already.
+    #[error("{} exists already: remove it or choose another name", .0.display())]
+    Exists(PathBuf),
+    /// The file system refused.
+    #[error("cannot write {}: {cause}", path.display())]
+    Io {
+        /// What was being written.
+        path: PathBuf,
+        /// Why not.
+        cause: std::io::Error,
+    },
+    /// A row points to one that its table does not hold: the caller's mistake, caught before it
+    /// makes the rest of the recording unreadable.
+    #[error("a record points to {0} that is not in its table")]
+    Dangling(&'static str),
+}
+
+/// Why an experiment could not be opened, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Nothing has this name.
+    #[error("there is no experiment {}: check the name, or record one with `collect`", .0.display())]
+    Missing(PathBuf),
+    /// A file, not a directory.
+    #[error("{} is a file, but an experiment is a directory: name the directory that `collect` made", .0.display())]
+    NotADirectory(PathBuf),
+    /// A directory without a record file.
+    #[error("{} is not an experiment: it has no file `{RECORDS}`; name the directory that `collect` made", .0.display())]
+    NoRecords(PathBuf),
+    /// An experiment of Sun Studio, Developer Studio or gprofng.
+    #[error("{} was recorded by gprofng or Sun Studio: open it with `gprofng display text`", .0.display())]
+    Gprofng(PathBuf),
+    /// The record file holds not even its mark.
+    #[error("{} is empty: its recording ended before anything was written; record it again", .0.display())]
+    Empty(PathBuf),
+    /// The record file begins with something else.
+    #[error("{} is not an experiment of Parallax, or its beginning is damaged: restore it from a copy or record it again", .0.display())]
+    Foreign(PathBuf),
+    /// A later version of the format.
+    #[error("{} has format {version}, but this program reads format {FORMAT_VERSION}: use a newer Parallax", path.display())]
+    Newer {
+        /// The record file.
+        path: PathBuf,
+        /// Its format.
+        version: u32,
+    },
+    /// An earlier version of the format.
+    #[error("{} has format {version}, but this program reads format {FORMAT_VERSION}: record it again", path.display())]
+    Older {
+        /// The record file.
+        path: PathBuf,
+        /// Its format.
+        version: u32,
+    },
+    /// The file system refused.
+    #[error("cannot read {}: {cause}", path.display())]
+    Io {
+        /// What was being read.
+        path: PathBuf,
+        /// Why not.
+        cause: std::io::Error,
+    },
+}
+
+/// What a reader has to know of an experiment that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Warning {
+    /// The recording program did not come to its end.
+    #[error(
+        "the recording was not finished (`collect` was killed, or is still running): it shows {seconds} s up to the last records written"
+    )]
+    Unfinished {
+        /// Time of the last record, in whole seconds.
+        seconds: u64,
+    },
+    /// The recording ended before the program did, and says why.
+    #[error("the recording ended before the program, after {seconds} s: {why}")]
+    Stopped {
+        /// Time of the last record, in whole seconds.
+        seconds: u64,
+        /// A clause.
+        why: String,
+    },
+    /// The file ends inside a frame.
+    #[error(
+        "the recording was cut short: the last {bytes} bytes, after the last whole frame at byte {offset} of `{RECORDS}`, are unreadable"
+    )]
+    Cut {
+        /// Where the cut frame begins.
+        offset: u64,
+        /// Bytes from there on.
+        bytes: u64,
+    },
+    /// A frame is not as it was written.
+    #[error(
+        "`{RECORDS}` is damaged at byte {offset} ({what}): what was recorded from there on, {bytes} bytes in at least {frames} frames, is unreadable"
+    )]
+    Damaged {
+        /// Where the damaged frame begins.
+        offset: u64,
+        /// Bytes from there on.
+        bytes: u64,
+        /// Frames from there on, as far as their lengths lead.
+        frames: u64,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// A frame of a newer version that this one may skip.
+    #[error(
+        "skipped {count} frames of kind {kind}, which this version does not know: a newer Parallax shows more"
+    )]
+    Skipped {
+        /// Its number.
+        kind: u8,
+        /// How many.
+        count: u64,
+    },
+    /// A frame of a newer version without which the rest has no meaning.
+    #[error(
+        "`{RECORDS}` has a frame of kind {kind} at byte {offset}, which this version does not know: what was recorded from there on is left out; use a newer Parallax"
+    )]
+    Unknown {
+        /// Its number.
+        kind: u8,
+        /// Where it begins.
+        offset: u64,
+    },
+    /// Neither the record file nor `header.json` says what was run.
+    #[error("the header is unreadable: the command, the host and what was lost are unknown")]
+    NoHeader,
+}
+
+/// A recording, read.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// The directory, as it was named.
+    pub path: PathBuf,
+    /// The directory's own name.
+    pub name: String,
+    /// The latest header.
+    pub header: Header,
+    /// The tables.
+    pub tables: Tables,
+    /// The samples, packed.
+    pub samples: Samples,
+    /// Time in states, packed.
+    pub sums: Sums,
+    /// Waiting time of others that is known to be owed to a thread; the rows of each frame sorted by
+    /// thread, slice and tag. One key may come several times, to be added up.
+    pub blames: Vec<Blame>,
+    /// Long intervals, from and to whole [`TICK`]s; the rows of each frame sorted by thread and
+    /// start.
+    pub intervals: Vec<Interval>,
+    /// Regions' instances, summed; sorted likewise by thread, slice and context.
+    pub region_sums: Vec<RegionSum>,
+    /// How their work was spread; sorted likewise.
+    pub region_works: Vec<RegionWork>,
+    /// Long instances of regions, from and to whole [`TICK`]s; sorted likewise by thread and
+    /// start.
+    pub region_spans: Vec<RegionSpan>,
+    /// Completed tasks, summed; sorted likewise by thread, slice and context.
+    pub task_sums: Vec<TaskSum>,
+    /// Long pieces of tasks, from and to whole [`TICK`]s; sorted likewise by thread and start.
+    ///
+    pub task_spans: Vec<TaskSpan>,
+    /// Names, if they were resolved when the recording ended.
+    pub symbols: Option<SymbolTable>,
+    /// Whether the recording came to its end.
+    pub finished: bool,
+    /// The latest time that any record tells of.
+    pub last: Nanos,
+    /// What is not as it should be.
+    pub warnings: Vec<Warning>,
+}
+
+impl Experiment {
+    /// Opens and checks an experiment; what a killed or damaged recording still holds is read,
+    /// and [`Experiment::warnings`] say what is missing.
+    pub fn open(path: impl AsRef<Path>) -> Result<Experiment, OpenError> {
+        reader::open(path.as_ref())
+    }
+
+    /// Wall time of the recording: as its header says, else up to the last record.
+    pub fn duration(&self) -> Nanos {
+        match self.header.duration_ns {
+            0 => self.last,
+            whole => Nanos(whole),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::SLICE;
+
+    #[test]
+    fn a_sample_s_tick_is_a_small_part_of_its_period_and_divides_the_slices() {
+        let tick = |period_us| {
+            sample_tick(&Sampling {
+                period_us,
+                ..Sampling::default()
+            })
+        };
+        let ticks = [
+            0.0,
+            -3.0,
+            f64::NAN,
+            97.0,
+            255.9,
+            256.0,
+            997.0,
+            1024.0,
+            10_007.0,
+        ]
+        .map(tick);
+        assert_eq!(
+            ticks.map(|tick| tick.0 / TICK.0),
+            [1, 1, 1, 1, 1, 2, 4, 8, 8]
+        );
+        assert_eq!(tick(f64::INFINITY), LONGEST_TICK);
+        assert!(ticks.iter().all(|tick| SLICE.0.is_multiple_of(tick.0)));
+    }
+}

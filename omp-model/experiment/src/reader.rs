@@ -1,0 +1,457 @@
+//! Reading an experiment.
+
+use std::fs::{self, File};
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use crate::column::{Corrupt, Decoder, Scratch};
+use crate::frame::{self, FILE_MARK, Found, Kind};
+use crate::header::{FORMAT_VERSION, Header};
+use crate::ids::Nanos;
+use crate::rows::{Blame, Interval, RegionSpan, RegionSum, RegionWork, SLICE, TaskSpan, TaskSum};
+use crate::samples::SampleFrame;
+use crate::store::Reading;
+use crate::stored::{self, Known, ThreadRow};
+use crate::symbols::SymbolTable;
+use crate::tables::{Interner, Tables};
+use crate::{
+    Experiment, HEADER, OpenError, RECORDS, Samples, Sums, Warning, symbol_rows, text_rows,
+};
+
+pub(crate) fn open(path: &Path) -> Result<Experiment, OpenError> {
+    let mut growing = Growing::open(path)?;
+    growing.read()?;
+    let warnings = growing.warnings();
+    let Growing {
+        path,
+        file,
+        mut contents,
+        ..
+    } = growing;
+    contents.tables.stacks.close();
+    contents.tables.frames.close();
+    Ok(experiment(path, &file, contents, warnings))
+}
+
+/// An experiment that may be longer at the next look: of what is there already nothing is read
+/// twice.
+pub struct Growing {
+    path: PathBuf,
+    file: Reading,
+    /// Up to where the frames are read.
+    offset: u64,
+    contents: Contents,
+    skipped: Skipped,
+    /// What was in the way at the last look.
+    stop: Option<Stop>,
+}
+
+impl std::fmt::Debug for Growing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("Growing");
+        shown
+            .field("path", &self.path)
+            .field("offset", &self.offset);
+        shown.finish_non_exhaustive()
+    }
+}
+
+/// Frames that this version does not know, by their kind.
+struct Skipped([u64; 256]);
+
+/// What is in the way of reading on.
+struct Stop {
+    warning: Warning,
+    /// Whether the frame came through whole, so that it will be no other at the next look.
+    is_final: bool,
+}
+
+impl Growing {
+    /// Opens a record file; nothing of it is read yet.
+    ///
+    /// # Errors
+    /// If it is not there, or is none.
+    pub fn open(path: &Path) -> Result<Growing, OpenError> {
+        let records = || path.join(RECORDS);
+        let refused = |cause| OpenError::Io {
+            path: records(),
+            cause,
+        };
+        let mut file = Reading::new(record_file(path)?).map_err(refused)?;
+        let mark = file.at(0, FILE_MARK as u64).map_err(refused)?;
+        match frame::file_version(mark) {
+            None if mark.len() < FILE_MARK => return Err(OpenError::Empty(path.to_owned())),
+            None => return Err(OpenError::Foreign(records())),
+            Some(version) if version > FORMAT_VERSION => {
+                return Err(OpenError::Newer {
+                    path: records(),
+                    version,
+                });
+            }
+            Some(version) if version < FORMAT_VERSION => {
+                return Err(OpenError::Older {
+                    path: records(),
+                    version,
+                });
+            }
+            Some(_) => {}
+        }
+        Ok(Growing {
+            path: path.to_owned(),
+            file: file.unseen(),
+            offset: FILE_MARK as u64,
+            contents: Contents::default(),
+            skipped: Skipped([0; 256]),
+            stop: None,
+        })
+    }
+
+    /// Reads what was appended, up to the first frame that is not whole: at the next look it may
+    /// be. Returns whether there was any.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn read(&mut self) -> Result<bool, OpenError> {
+        let refused = |cause| OpenError::Io {
+            path: self.path.join(RECORDS),
+            cause,
+        };
+        let grown = self.file.look().map_err(refused)?;
+        let is_final = self.stop.as_ref().is_some_and(|stop| stop.is_final);
+        if !grown || is_final {
+            return Ok(false);
+        }
+        let before = self.offset;
+        let stop = self
+            .contents
+            .frames(&mut self.file, &mut self.offset, &mut self.skipped);
+        self.stop = stop.map_err(refused)?;
+        self.contents.finish(&self.file);
+        Ok(self.offset > before)
+    }
+
+    /// All that was read so far.
+    pub fn experiment(&self) -> Experiment {
+        experiment(
+            self.path.clone(),
+            &self.file,
+            self.contents.clone(),
+            self.warnings(),
+        )
+    }
+
+    fn warnings(&self) -> Vec<Warning> {
+        let stop = self.stop.iter().map(|stop| stop.warning.clone());
+        stop.chain(self.skipped.warnings()).collect()
+    }
+}
+
+impl Skipped {
+    fn warnings(&self) -> impl Iterator<Item = Warning> {
+        let kinds = (0_u8..=255).zip(self.0).filter(|&(_, count)| count > 0);
+        kinds.map(|(kind, count)| Warning::Skipped { kind, count })
+    }
+}
+
+fn experiment(
+    path: PathBuf,
+    file: &Reading,
+    reading: Contents,
+    mut warnings: Vec<Warning>,
+) -> Experiment {
+    let beside = || serde_json::from_slice::<Header>(&fs::read(path.join(HEADER)).ok()?).ok();
+    // Where the records could not be gone on with, the other file has the last word.
+    let last = (!reading.finished).then(beside).flatten();
+    let last = last.filter(|header| header.stopped.is_some());
+    let header = last.or(reading.header).or_else(beside);
+    let seconds = reading.last.0 / SLICE.0;
+    let stopped = header.as_ref().and_then(|header| header.stopped.clone());
+    match stopped {
+        Some(why) => warnings.push(Warning::Stopped { seconds, why }),
+        None if !reading.finished => warnings.push(Warning::Unfinished { seconds }),
+        None => {}
+    }
+    let header = header.unwrap_or_else(|| {
+        warnings.push(Warning::NoHeader);
+        Header::default()
+    });
+    let known = Known::of(&reading.tables);
+    Experiment {
+        name: name_of(&path),
+        path,
+        header,
+        tables: reading.tables,
+        samples: Samples::of_file(file.store(), reading.sample_frames, known),
+        sums: reading.sums.of_file(file.store(), known),
+        blames: reading.blames,
+        intervals: reading.intervals,
+        region_sums: reading.region_sums,
+        region_works: reading.region_works,
+        region_spans: reading.region_spans,
+        task_sums: reading.task_sums,
+        task_spans: reading.task_spans,
+        symbols: reading.symbols,
+        finished: reading.finished,
+        last: reading.last,
+        warnings,
+    }
+}
+
+fn name_of(path: &Path) -> String {
+    let name = |path: &Path| Some(path.file_name()?.to_string_lossy().into_owned());
+    name(path)
+        .or_else(|| name(&fs::canonicalize(path).ok()?))
+        .unwrap_or_else(|| path.to_string_lossy().into_owned())
+}
+
+fn record_file(path: &Path) -> Result<File, OpenError> {
+    let owned = || path.to_owned();
+    let refused = |path: PathBuf| move |cause| OpenError::Io { path, cause };
+    match fs::metadata(path) {
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+            return Err(OpenError::Missing(owned()));
+        }
+        found => {
+            if !found.map_err(refused(owned()))?.is_dir() {
+                return Err(OpenError::NotADirectory(owned()));
+            }
+        }
+    }
+    let records = path.join(RECORDS);
+    match File::open(&records) {
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+            Err(match path.join("log.xml").exists() {
+                true => OpenError::Gprofng(owned()),
+                false => OpenError::NoRecords(owned()),
+            })
+        }
+        opened => opened.map_err(refused(records)),
+    }
+}
+
+/// What has been read so far.
+#[derive(Clone, Default)]
+struct Contents {
+    header: Option<Header>,
+    tables: Tables,
+    sample_frames: Vec<SampleFrame>,
+    sums: Sums,
+    blames: Vec<Blame>,
+    intervals: Vec<Interval>,
+    region_sums: Vec<RegionSum>,
+    region_works: Vec<RegionWork>,
+    region_spans: Vec<RegionSpan>,
+    task_sums: Vec<TaskSum>,
+    task_spans: Vec<TaskSpan>,
+    symbols: Option<SymbolTable>,
+    finished: bool,
+    last: Nanos,
+}
+
+impl Contents {
+    /// Reads from `offset` on, and moves it, up to the first frame that is not whole; says what
+    /// was in the way.
+    fn frames(
+        &mut self,
+        file: &mut Reading,
+        offset: &mut u64,
+        skipped: &mut Skipped,
+    ) -> io::Result<Option<Stop>> {
+        let mut scratch = Scratch::new();
+        let length = file.length();
+        while *offset < length {
+            let at = *offset;
+            let damaged = |what, file: &mut Reading| Warning::Damaged {
+                offset: at,
+                bytes: length - at,
+                frames: file.count_from(at),
+                what,
+            };
+            let framed = file.frame(at)?;
+            let stop = match framed.found {
+                Found::Frame(kind, range) => {
+                    let end = range.end;
+                    match self.frame(kind, framed.payload, range, &mut scratch) {
+                        Ok(()) => {
+                            *offset = end;
+                            continue;
+                        }
+                        Err(Corrupt(what)) => Stop {
+                            warning: damaged(what, file),
+                            is_final: true,
+                        },
+                    }
+                }
+                Found::Skippable(kind, end) => {
+                    skipped.0[usize::from(kind)] += 1;
+                    *offset = end;
+                    continue;
+                }
+                Found::Unknown(kind) => Stop {
+                    warning: Warning::Unknown { kind, offset: at },
+                    is_final: true,
+                },
+                Found::Cut => Stop {
+                    warning: Warning::Cut {
+                        offset: at,
+                        bytes: length - at,
+                    },
+                    is_final: false,
+                },
+                Found::Damaged => Stop {
+                    warning: damaged("its checksum does not fit", file),
+                    is_final: false,
+                },
+            };
+            // Rows after a gap might point into tables that the gap has swallowed.
+            return Ok(Some(stop));
+        }
+        Ok(None)
+    }
+
+    /// What only the last samples can tell: they are unpacked when they are looked at.
+    fn finish(&mut self, file: &Reading) {
+        let known = Known::of(&self.tables);
+        let frames = std::mem::take(&mut self.sample_frames);
+        let samples = Samples::of_file(file.store(), frames, known);
+        self.last = self.last.max(samples.last());
+        self.sample_frames = samples.into_frames();
+    }
+
+    fn frame(
+        &mut self,
+        kind: Kind,
+        payload: &[u8],
+        range: Range<u64>,
+        scratch: &mut Scratch,
+    ) -> Result<(), Corrupt> {
+        match kind {
+            Kind::Samples => {
+                self.sample_frames.push(SampleFrame::of(payload, range)?);
+                return Ok(());
+            }
+            Kind::End => {
+                self.finished = true;
+                return Decoder::of(payload).finish();
+            }
+            _ => {}
+        }
+        let known = Known::of(&self.tables);
+        let mut decoder = scratch.unpack(payload)?;
+        match kind {
+            Kind::Sums => {
+                decoder.number()?;
+                let slice = self.sums.add_frame(&mut decoder, range, &known)?;
+                self.last = self.last.max(Nanos(u64::from(slice) * SLICE.0));
+            }
+            Kind::Header => self.header(&mut decoder)?,
+            Kind::Symbols => self.symbols = Some(symbol_rows::decode(&mut decoder, &known)?),
+            _ => self.rows(kind, &mut decoder, &known)?,
+        }
+        decoder.finish()
+    }
+
+    fn header(&mut self, decoder: &mut Decoder<'_>) -> Result<(), Corrupt> {
+        let length = decoder.number()?;
+        let length = usize::try_from(length).map_err(|_| Corrupt("a length beyond memory"))?;
+        let json = decoder.text(length)?;
+        let header = serde_json::from_slice(json);
+        self.header = Some(header.map_err(|_| Corrupt("the header is not JSON"))?);
+        Ok(())
+    }
+
+    fn rows(
+        &mut self,
+        kind: Kind,
+        decoder: &mut Decoder<'_>,
+        known: &Known,
+    ) -> Result<(), Corrupt> {
+        let first = decoder.number()?;
+        let tables = &mut self.tables;
+        let last = &mut self.last;
+        match kind {
+            Kind::Modules => {
+                expect_first(first, known.modules)?;
+                text_rows::decode_modules(decoder, |row| add(&mut tables.modules, row))
+            }
+            Kind::Frames => {
+                expect_first(first, known.frames)?;
+                stored::decode(decoder, first, known, |row| add(&mut tables.frames, row))
+            }
+            Kind::Stacks => {
+                expect_first(first, known.stacks)?;
+                stored::decode(decoder, first, known, |row| {
+                    // One that is there twice would do no harm, and to find it takes longer than to
+                    // read all of them.
+                    tables.stacks.append(row);
+                    Ok(())
+                })
+            }
+            Kind::Contexts => {
+                expect_first(first, known.contexts)?;
+                stored::decode(decoder, first, known, |row| add(&mut tables.contexts, row))
+            }
+            Kind::Tags => {
+                expect_first(first, known.tags)?;
+                stored::decode(decoder, first, known, |row| add(&mut tables.tags, row))
+            }
+            Kind::Processes => {
+                text_rows::decode_processes(decoder, |id, row| put(&mut tables.processes, id, row))
+            }
+            Kind::Threads => stored::decode(decoder, first, known, |ThreadRow(id, row)| {
+                put(&mut tables.threads, u64::from(id), row)
+            }),
+            Kind::Blames => stored::append(decoder, known, &mut self.blames),
+            Kind::Intervals => stored::decode(decoder, first, known, |row: Interval| {
+                *last = (*last).max(end_of(row.start, row.length)?);
+                self.intervals.push(row);
+                Ok(())
+            }),
+            Kind::RegionSums => stored::append(decoder, known, &mut self.region_sums),
+            Kind::RegionWorks => stored::append(decoder, known, &mut self.region_works),
+            Kind::TaskSums => stored::append(decoder, known, &mut self.task_sums),
+            Kind::RegionSpans => stored::decode(decoder, first, known, |row: RegionSpan| {
+                *last = (*last).max(end_of(row.start, row.length)?);
+                self.region_spans.push(row);
+                Ok(())
+            }),
+            Kind::TaskSpans => stored::decode(decoder, first, known, |row: TaskSpan| {
+                *last = (*last).max(end_of(row.start, row.length)?);
+                self.task_spans.push(row);
+                Ok(())
+            }),
+            _ => Err(Corrupt("not a kind of rows")),
+        }
+    }
+}
+
+fn end_of(start: Nanos, length: Nanos) -> Result<Nanos, Corrupt> {
+    let end = start.0.checked_add(length.0);
+    end.map(Nanos).ok_or(Corrupt("a time beyond 64 bits"))
+}
+
+fn expect_first(first: u64, have: u32) -> Result<(), Corrupt> {
+    match first == u64::from(have) {
+        true => Ok(()),
+        false => Err(Corrupt("rows of a table are missing")),
+    }
+}
+
+fn add<T: Clone + Eq + std::hash::Hash>(table: &mut Interner<T>, row: T) -> Result<(), Corrupt> {
+    let expected = table.len();
+    match table.intern(row) as usize == expected {
+        true => Ok(()),
+        false => Err(Corrupt("a row of a table is there twice")),
+    }
+}
+
+/// Adds a row, or replaces the one that it updates.
+fn put<T>(table: &mut Vec<T>, id: u64, row: T) -> Result<(), Corrupt> {
+    match usize::try_from(id) {
+        Ok(id) if id < table.len() => table[id] = row,
+        Ok(id) if id == table.len() => table.push(row),
+        _ => return Err(Corrupt("rows of a table are missing")),
+    }
+    Ok(())
+}

@@ -1,0 +1,202 @@
+//! All samples of a recording, unpacked on every CPU and handed on in their order.
+
+use std::collections::BTreeMap;
+use std::num::NonZero;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use crate::column::Scratch;
+use crate::rows::Sample;
+use crate::samples::Samples;
+
+/// So many samples, or one frame if it has more, are unpacked ahead of those that are looked at.
+const AHEAD: u64 = 1 << 18;
+
+impl Samples {
+    /// Makes something of the samples of each frame, on all CPUs, and takes what was made in the
+    /// order of the frames, on this thread. Memory is that of [`AHEAD`] samples and what they
+    /// became, however many there are.
+    pub fn in_order<T: Send>(
+        &self,
+        make: impl Fn(&[Sample]) -> T + Sync,
+        mut take: impl FnMut(usize, T),
+    ) {
+        let frames = self.frames();
+        let workers = thread::available_parallelism().map_or(1, NonZero::get);
+        let line = Line::new(self);
+        thread::scope(|scope| {
+            for _ in 0..workers.min(frames) {
+                scope.spawn(|| {
+                    let _end = EndOfWork(&line);
+                    let mut scratch = Scratch::new();
+                    let mut rows = Vec::new();
+                    while let Some(frame) = line.begin() {
+                        self.unpack(frame, &mut scratch, &mut rows);
+                        line.put(frame, make(&rows));
+                    }
+                });
+            }
+            let _end = EndOfWork(&line);
+            for frame in 0..frames {
+                let Some(made) = line.take(frame) else { break };
+                take(frame, made);
+            }
+        });
+    }
+}
+
+/// Frames that are being unpacked or wait to be taken.
+struct Line<'a, T> {
+    samples: &'a Samples,
+    state: Mutex<State<T>>,
+    /// Something was made, or ended before its time.
+    made: Condvar,
+    /// There is room for more.
+    room: Condvar,
+}
+
+struct State<T> {
+    /// The next frame to unpack.
+    next: usize,
+    /// Samples of the frames that were begun and not taken.
+    ahead: u64,
+    made: BTreeMap<usize, T>,
+    /// Whether a thread has panicked, so that what others wait for may never come.
+    is_broken: bool,
+}
+
+impl<'a, T> Line<'a, T> {
+    fn new(samples: &'a Samples) -> Line<'a, T> {
+        Line {
+            samples,
+            state: Mutex::new(State {
+                next: 0,
+                ahead: 0,
+                made: BTreeMap::new(),
+                is_broken: false,
+            }),
+            made: Condvar::new(),
+            room: Condvar::new(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn rows(&self, frame: usize) -> u64 {
+        u64::from(self.samples.index()[frame].rows)
+    }
+
+    /// The next frame to unpack, as soon as there is room for it.
+    fn begin(&self) -> Option<usize> {
+        let mut state = self.state();
+        loop {
+            let frame = state.next;
+            if state.is_broken || frame >= self.samples.frames() {
+                return None;
+            }
+            let rows = self.rows(frame);
+            if state.ahead == 0 || state.ahead + rows <= AHEAD {
+                state.next += 1;
+                state.ahead += rows;
+                return Some(frame);
+            }
+            state = wait(&self.room, state);
+        }
+    }
+
+    fn put(&self, frame: usize, made: T) {
+        self.state().made.insert(frame, made);
+        self.made.notify_one();
+    }
+
+    /// What was made of a frame, as soon as that is done.
+    fn take(&self, frame: usize) -> Option<T> {
+        let mut state = self.state();
+        loop {
+            if let Some(made) = state.made.remove(&frame) {
+                state.ahead -= self.rows(frame);
+                self.room.notify_all();
+                return Some(made);
+            }
+            if state.is_broken {
+                return None;
+            }
+            state = wait(&self.made, state);
+        }
+    }
+}
+
+fn wait<'s, T>(change: &Condvar, state: MutexGuard<'s, State<T>>) -> MutexGuard<'s, State<T>> {
+    change.wait(state).unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Lets nobody wait for a thread that has panicked.
+struct EndOfWork<'l, 'a, T>(&'l Line<'a, T>);
+
+impl<T> Drop for EndOfWork<'_, '_, T> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.state().is_broken = true;
+            self.0.made.notify_all();
+            self.0.room.notify_all();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{Nanos, StackId, TagId, ThreadId};
+    use crate::rows::{SampleKind, Within};
+
+    #[test]
+    fn what_is_made_of_frames_comes_in_their_order_and_whole() {
+        let samples: Vec<Sample> = (0..900_000)
+            .map(|at| Sample {
+                time: Nanos(1_000_000 * at),
+                thread: ThreadId(0),
+                cpu: 0,
+                kind: SampleKind::User,
+                stack: StackId(at as u32 % 77),
+                tag: TagId(at as u32 % 5),
+                within: Within {
+                    region: 3 * at + at % 7,
+                    task: at / 50,
+                },
+            })
+            .collect();
+        let packed = Samples::pack(&samples).unwrap();
+        assert!(packed.index().len() > 3);
+        let mut seen = Vec::new();
+        packed.in_order(
+            |rows| rows.to_vec(),
+            |frame, rows| {
+                assert_eq!(packed.index()[frame].first, rows[0].time);
+                assert_eq!(packed.index()[frame].rows as usize, rows.len());
+                seen.extend(rows);
+            },
+        );
+        assert_eq!(seen, samples);
+        assert!(packed.iter().eq(samples));
+        Samples::default().in_order(<[Sample]>::len, |_, _| panic!("there is no frame"));
+    }
+
+    #[test]
+    fn nobody_waits_for_a_frame_whose_making_has_panicked() {
+        let sample = |at| Sample {
+            time: Nanos(at),
+            thread: ThreadId(0),
+            cpu: 0,
+            kind: SampleKind::User,
+            stack: StackId::EMPTY,
+            tag: TagId(0),
+            within: Within::default(),
+        };
+        let packed = Samples::of_frames((0..50).map(|at| [sample(9_000 * at)])).unwrap();
+        let refuse = |rows: &[Sample]| assert!(rows[0].time < Nanos(90_000), "refused");
+        let refused = std::panic::catch_unwind(|| packed.in_order(refuse, |_, ()| {}));
+        assert!(refused.is_err());
+    }
+}

@@ -1,0 +1,500 @@
+//! Rows as columns: what every kind of row stores, and how it is held against the tables.
+
+use crate::TICK;
+use crate::column::{Corrupt, Decoder, Encoder, unzigzag, zigzag};
+use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
+use crate::rows::{
+    Blame, Interval, RegionSpan, RegionSum, RegionWork, Sample, SampleKind, Sum, TaskSpan, TaskSum,
+    Within,
+};
+use crate::state::{Presence, State};
+use crate::tables::{
+    Context, ContextKind, Cut, Frame, Stack, StackEntry, Tables, Tag, Thread, ThreadKind,
+};
+
+/// How many rows each table holds: a row may only point below.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Known {
+    pub(crate) processes: u32,
+    pub(crate) threads: u32,
+    pub(crate) modules: u32,
+    pub(crate) frames: u32,
+    pub(crate) stacks: u32,
+    pub(crate) contexts: u32,
+    pub(crate) tags: u32,
+}
+
+impl Known {
+    /// Of rows that were never in a file: what they point to is their maker's part.
+    pub(crate) const ANY: Known = Known {
+        processes: u32::MAX,
+        threads: u32::MAX,
+        modules: u32::MAX,
+        frames: u32::MAX,
+        stacks: u32::MAX,
+        contexts: u32::MAX,
+        tags: u32::MAX,
+    };
+
+    pub(crate) fn of(tables: &Tables) -> Known {
+        Known {
+            processes: tables.processes.len() as u32,
+            threads: tables.threads.len() as u32,
+            modules: tables.modules.len() as u32,
+            frames: tables.frames.len() as u32,
+            stacks: tables.stacks.len() as u32,
+            contexts: tables.contexts.len() as u32,
+            tags: tables.tags.len() as u32,
+        }
+    }
+
+    /// What a stored number stands for, if that is there.
+    pub(crate) fn id<T: Form<T>>(&self, number: u64) -> Result<T, Corrupt> {
+        T::value(number, self)
+    }
+}
+
+/// What a number of a column stands for.
+pub(crate) trait Form<T> {
+    fn number(value: T) -> u64;
+
+    /// What a stored number stands for, if that is there.
+    fn value(number: u64, known: &Known) -> Result<T, Corrupt>;
+}
+
+macro_rules! ids {
+    ($($id:ident in $table:ident: $what:literal,)*) => {$(
+        impl Form<$id> for $id {
+            fn number(id: $id) -> u64 {
+                u64::from(id.0)
+            }
+
+            fn value(number: u64, known: &Known) -> Result<$id, Corrupt> {
+                match number < u64::from(known.$table) {
+                    true => Ok($id(number as u32)),
+                    false => Err(Corrupt($what)),
+                }
+            }
+        }
+    )*};
+}
+
+ids! {
+    ProcessId in processes: "a process",
+    ThreadId in threads: "a thread",
+    ModuleId in modules: "a load object",
+    FrameId in frames: "a frame",
+    StackId in stacks: "a stack",
+    ContextId in contexts: "a context",
+    TagId in tags: "a tag",
+}
+
+macro_rules! enums {
+    ($($kind:ident: $what:literal,)*) => {$(
+        impl Form<$kind> for $kind {
+            fn number(value: $kind) -> u64 {
+                value as u64
+            }
+
+            fn value(number: u64, _: &Known) -> Result<$kind, Corrupt> {
+                let known = u8::try_from(number).ok().and_then($kind::from_u8);
+                known.ok_or(Corrupt($what))
+            }
+        }
+    )*};
+}
+
+enums! {
+    ContextKind: "an unknown context",
+    Presence: "an unknown presence",
+    SampleKind: "an unknown kind of sample",
+    State: "an unknown state",
+    ThreadKind: "an unknown kind of thread",
+}
+
+macro_rules! numbers {
+    ($($number:ident)*) => {$(
+        impl Form<$number> for $number {
+            fn number(value: $number) -> u64 {
+                u64::from(value)
+            }
+
+            fn value(number: u64, _: &Known) -> Result<$number, Corrupt> {
+                narrow(number)
+            }
+        }
+    )*};
+}
+
+numbers!(u16 u32 u64);
+
+impl Form<Nanos> for Nanos {
+    fn number(time: Nanos) -> u64 {
+        time.0
+    }
+
+    fn value(number: u64, _: &Known) -> Result<Nanos, Corrupt> {
+        Ok(Nanos(number))
+    }
+}
+
+/// Times of whole [`TICK`]s.
+pub(crate) enum Ticks {}
+
+impl Form<Nanos> for Ticks {
+    fn number(time: Nanos) -> u64 {
+        ticks(time)
+    }
+
+    fn value(number: u64, _: &Known) -> Result<Nanos, Corrupt> {
+        nanos(number)
+    }
+}
+
+/// A number that its type can hold.
+pub(crate) fn narrow<T: TryFrom<u64>>(value: u64) -> Result<T, Corrupt> {
+    T::try_from(value).map_err(|_| Corrupt("a number is too wide for its column"))
+}
+
+/// Whole ticks, rounded down.
+pub(crate) const fn ticks(time: Nanos) -> u64 {
+    time.0 / TICK.0
+}
+
+pub(crate) fn nanos(ticks: u64) -> Result<Nanos, Corrupt> {
+    let nanos = ticks.checked_mul(TICK.0);
+    nanos.map(Nanos).ok_or(Corrupt("a time beyond 64 bits"))
+}
+
+/// From tick to tick, so that what follows without a gap still does.
+pub(crate) fn in_ticks(start: Nanos, length: Nanos) -> (Nanos, Nanos) {
+    let floor = |time: u64| Nanos(time / TICK.0 * TICK.0);
+    let (from, to) = (floor(start.0), floor(start.0.saturating_add(length.0)));
+    (from, to.since(from))
+}
+
+/// `None` as 0.
+pub(crate) fn optional(value: Option<u64>) -> u64 {
+    value.map_or(0, |value| value.saturating_add(1))
+}
+
+/// How the numbers of a column are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Coding {
+    /// As they are.
+    Plain,
+    /// As differences to the row before.
+    Delta,
+    /// Ids of instances, of which 0 is none: as differences to the last row that has one. Two that are
+    /// 2^63 apart, which no process reaches, would come back as none.
+    Instance,
+}
+
+use Coding::{Delta, Instance, Plain};
+
+impl Coding {
+    #[inline]
+    fn store(self, number: u64, before: &mut u64) -> u64 {
+        if self == Plain || self == Instance && number == 0 {
+            return number;
+        }
+        let step = zigzag(number.wrapping_sub(*before) as i64);
+        *before = number;
+        match self {
+            Instance => step.wrapping_add(1),
+            _ => step,
+        }
+    }
+
+    #[inline]
+    fn load(self, stored: u64, before: &mut u64) -> u64 {
+        if self == Plain || self == Instance && stored == 0 {
+            return stored;
+        }
+        let step = match self {
+            Instance => stored.wrapping_sub(1),
+            _ => stored,
+        };
+        *before = before.wrapping_add(unzigzag(step) as u64);
+        *before
+    }
+}
+
+/// A kind of row that is stored as `N` columns.
+pub(crate) trait Row<const N: usize>: Sized {
+    /// How each is stored.
+    const CODINGS: [Coding; N];
+
+    /// The row's numbers; `index` is its place in the table that it belongs to.
+    fn numbers(&self, index: u64) -> [u64; N];
+
+    /// The row of such numbers, if all that it points to is there.
+    fn row(numbers: [u64; N], index: u64, known: &Known) -> Result<Self, Corrupt>;
+}
+
+/// Appends `rows`, the first of which stands at `first` in its table.
+pub(crate) fn encode<R: Row<N>, const N: usize>(encoder: &mut Encoder, rows: &[R], first: u64) {
+    encoder.number(rows.len() as u64);
+    let mut before = [0; N];
+    encoder.table::<N>(rows.iter().zip(first..).map(|(row, index)| {
+        let numbers = row.numbers(index);
+        std::array::from_fn(|at| R::CODINGS[at].store(numbers[at], &mut before[at]))
+    }));
+}
+
+/// Reads what [`encode`] wrote behind the rows of a list.
+pub(crate) fn append<R: Row<N>, const N: usize>(
+    decoder: &mut Decoder<'_>,
+    known: &Known,
+    rows: &mut Vec<R>,
+) -> Result<(), Corrupt> {
+    decode(decoder, 0, known, |row| {
+        rows.push(row);
+        Ok(())
+    })
+}
+
+/// Reads what [`encode`] wrote, row by row.
+pub(crate) fn decode<R: Row<N>, const N: usize>(
+    decoder: &mut Decoder<'_>,
+    first: u64,
+    known: &Known,
+    mut each: impl FnMut(R) -> Result<(), Corrupt>,
+) -> Result<(), Corrupt> {
+    let rows = decoder.rows()?;
+    let mut before = [0; N];
+    for (stored, index) in decoder.table::<N>(rows)?.zip(first..) {
+        let numbers: [u64; N] =
+            std::array::from_fn(|at| R::CODINGS[at].load(stored[at], &mut before[at]));
+        each(R::row(numbers, index, known)?)?;
+    }
+    Ok(())
+}
+
+/// Rows whose columns are their fields, with the form and the coding of each.
+macro_rules! rows {
+    ($($row:ident[$count:literal] {
+        $($field:ident: $form:ident $coding:ident,)*
+        $(; within $region:ident: $of_region:ident, $task:ident: $of_task:ident)?
+    })*) => {$(
+        impl Row<$count> for $row {
+            const CODINGS: [Coding; $count] = [$($coding,)* $($of_region, $of_task)?];
+
+            fn numbers(&self, _: u64) -> [u64; $count] {
+                [
+                    $($form::number(self.$field),)*
+                    $(self.within.$region, self.within.$task)?
+                ]
+            }
+
+            fn row(numbers: [u64; $count], _: u64, known: &Known) -> Result<Self, Corrupt> {
+                let [$($field,)* $($region, $task)?] = numbers;
+                Ok($row {
+                    $($field: $form::value($field, known)?,)*
+                    $(within: Within { $region, $task },)?
+                })
+            }
+        }
+    )*};
+}
+
+rows! {
+    Frame[2] {
+        address: u64 Delta,
+        module: ModuleId Plain,
+    }
+    Tag[3] {
+        context: ContextId Delta,
+        place: FrameId Delta,
+        state: State Plain,
+    }
+    Sample[8] {
+        thread: ThreadId Delta,
+        time: Ticks Delta,
+        stack: StackId Plain,
+        tag: TagId Plain,
+        cpu: u16 Plain,
+        kind: SampleKind Plain,
+        ; within region: Instance, task: Instance
+    }
+    Sum[6] {
+        tag: TagId Delta,
+        thread: ThreadId Delta,
+        slice: u32 Delta,
+        presence: Presence Plain,
+        time: Nanos Plain,
+        count: u32 Plain,
+    }
+    Blame[5] {
+        tag: TagId Delta,
+        thread: ThreadId Delta,
+        slice: u32 Delta,
+        presence: Presence Plain,
+        time: Nanos Plain,
+    }
+    Interval[7] {
+        start: Ticks Delta,
+        thread: ThreadId Delta,
+        length: Ticks Plain,
+        tag: TagId Delta,
+        presence: Presence Plain,
+        ; within region: Instance, task: Instance
+    }
+    RegionSum[6] {
+        context: ContextId Delta,
+        thread: ThreadId Delta,
+        slice: u32 Delta,
+        instances: u32 Plain,
+        elapsed: Nanos Plain,
+        team: u16 Plain,
+    }
+    RegionSpan[7] {
+        start: Ticks Delta,
+        context: ContextId Delta,
+        thread: ThreadId Delta,
+        length: Ticks Plain,
+        team: u16 Plain,
+        ; within region: Instance, task: Instance
+    }
+    RegionWork[6] {
+        context: ContextId Delta,
+        thread: ThreadId Delta,
+        slice: u32 Delta,
+        capacity: Nanos Plain,
+        longest: Nanos Plain,
+        mean: Nanos Plain,
+    }
+    TaskSpan[6] {
+        start: Ticks Delta,
+        context: ContextId Delta,
+        thread: ThreadId Delta,
+        length: Ticks Plain,
+        ; within region: Instance, task: Instance
+    }
+}
+
+/// The row of a table that stands so far before another.
+fn earlier(index: u64, back: u64, itself: &'static str) -> Result<u32, Corrupt> {
+    let earlier = index.checked_sub(back);
+    let earlier = earlier.filter(|&earlier| earlier < index);
+    narrow(earlier.ok_or(Corrupt(itself))?)
+}
+
+impl Row<2> for Stack {
+    const CODINGS: [Coding; 2] = [Plain, Plain];
+
+    /// A new stack's callers are mostly the row before it: how far back they lie is small.
+    fn numbers(&self, index: u64) -> [u64; 2] {
+        let entry = match self.entry {
+            StackEntry::Frame(frame) => u64::from(frame.0) << 1,
+            StackEntry::Cut(cut) => (cut as u64) << 1 | 1,
+        };
+        [index.wrapping_sub(u64::from(self.callers.0)), entry]
+    }
+
+    fn row([back, entry]: [u64; 2], index: u64, known: &Known) -> Result<Self, Corrupt> {
+        Ok(Stack {
+            callers: StackId(earlier(index, back, "a stack is its own caller")?),
+            entry: match entry & 1 {
+                0 => StackEntry::Frame(known.id(entry >> 1)?),
+                _ => StackEntry::Cut(
+                    *usize::try_from(entry >> 1)
+                        .ok()
+                        .and_then(|number| Cut::ALL.get(number))
+                        .ok_or(Corrupt("an unknown reason of a cut stack"))?,
+                ),
+            },
+        })
+    }
+}
+
+impl Row<4> for Context {
+    const CODINGS: [Coding; 4] = [Plain, Delta, Plain, Plain];
+
+    fn numbers(&self, index: u64) -> [u64; 4] {
+        let back = index.wrapping_sub(u64::from(self.parent.0));
+        let (stack, body) = (u64::from(self.stack.0), u64::from(self.body.0));
+        [back, stack, self.kind as u64, body]
+    }
+
+    fn row(
+        [back, stack, kind, body]: [u64; 4],
+        index: u64,
+        known: &Known,
+    ) -> Result<Self, Corrupt> {
+        Ok(Context {
+            parent: ContextId(earlier(index, back, "a context is its own parent")?),
+            kind: known.id(kind)?,
+            stack: known.id(stack)?,
+            body: known.id(body)?,
+        })
+    }
+}
+
+/// A thread and its place in the table, since threads are written again when they change.
+pub(crate) struct ThreadRow(pub(crate) u32, pub(crate) Thread);
+
+impl Row<6> for ThreadRow {
+    const CODINGS: [Coding; 6] = [Delta, Delta, Delta, Delta, Plain, Plain];
+
+    fn numbers(&self, _: u64) -> [u64; 6] {
+        let ThreadRow(id, thread) = self;
+        [
+            u64::from(*id),
+            u64::from(thread.process.0),
+            thread.tid as u64,
+            thread.birth.0,
+            optional(thread.death.map(|death| death.0)),
+            thread.kind as u64,
+        ]
+    }
+
+    fn row(numbers: [u64; 6], _: u64, known: &Known) -> Result<Self, Corrupt> {
+        let [id, process, tid, birth, death, kind] = numbers;
+        let thread = Thread {
+            process: known.id(process)?,
+            tid: i32::try_from(tid as i64).map_err(|_| Corrupt("a thread id beyond 32 bits"))?,
+            birth: Nanos(birth),
+            death: death.checked_sub(1).map(Nanos),
+            kind: known.id(kind)?,
+        };
+        Ok(ThreadRow(narrow(id)?, thread))
+    }
+}
+
+impl Row<10> for TaskSum {
+    const CODINGS: [Coding; 10] = [
+        Delta, Delta, Delta, Plain, Plain, Plain, Plain, Plain, Plain, Plain,
+    ];
+
+    fn numbers(&self, _: u64) -> [u64; 10] {
+        [
+            u64::from(self.context.0),
+            u64::from(self.thread.0),
+            u64::from(self.slice),
+            u64::from(self.instances),
+            u64::from(self.elsewhere),
+            self.work.0,
+            self.least.0,
+            self.most.0,
+            self.squares as u64,
+            (self.squares >> 64) as u64,
+        ]
+    }
+
+    fn row(numbers: [u64; 10], _: u64, known: &Known) -> Result<Self, Corrupt> {
+        let [context, thread, slice, instances, elsewhere, rest @ ..] = numbers;
+        let [work, least, most, squares, squares_above] = rest;
+        Ok(TaskSum {
+            slice: narrow(slice)?,
+            context: known.id(context)?,
+            thread: known.id(thread)?,
+            instances: narrow(instances)?,
+            elsewhere: narrow(elsewhere)?,
+            work: Nanos(work),
+            least: Nanos(least),
+            most: Nanos(most),
+            squares: u128::from(squares_above) << 64 | u128::from(squares),
+        })
+    }
+}

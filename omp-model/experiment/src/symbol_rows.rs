@@ -1,0 +1,230 @@
+//! The symbol table as columns: all of it is one frame.
+
+use crate::barriers::Barrier;
+use crate::column::{Corrupt, Decoder, Encoder, unzigzag, zigzag};
+use crate::ids::FrameId;
+use crate::stored::{Known, narrow, optional};
+use crate::symbols::{
+    CodeFact, Construct, FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Outlined, Place,
+    SymbolTable,
+};
+
+pub(crate) fn encode(encoder: &mut Encoder, table: &SymbolTable) {
+    encoder.number(table.files.len() as u64);
+    encoder.strings(table.files.iter().map(String::as_str));
+    encode_functions(encoder, &table.functions);
+    encode_frames(encoder, &table.frames);
+    encoder.number(table.misses.len() as u64);
+    let missed = table.misses.iter();
+    encoder.table(missed.map(|(module, _)| [u64::from(module.0)]));
+    encoder.strings(table.misses.iter().map(|(_, why)| why.as_str()));
+    encoder.number(table.barriers.len() as u64);
+    let row = |&(frame, barrier): &(FrameId, Barrier)| [u64::from(frame.0), barrier as u64];
+    encoder.table(table.barriers.iter().map(row));
+    encode_code(encoder, &table.code);
+}
+
+pub(crate) fn decode(decoder: &mut Decoder<'_>, known: &Known) -> Result<SymbolTable, Corrupt> {
+    let mut table = SymbolTable::default();
+    let rows = decoder.rows()?;
+    table.files = decoder.strings(rows)?;
+    decode_functions(decoder, known, &mut table)?;
+    decode_frames(decoder, known, &mut table)?;
+    let rows = decoder.rows()?;
+    let modules = decoder.table(rows)?;
+    for ([module], why) in modules.zip(decoder.strings(rows)?) {
+        table.misses.push((known.id(module)?, why));
+    }
+    let rows = decoder.rows()?;
+    for [frame, barrier] in decoder.table(rows)? {
+        let before = table.barriers.last().map(|row| row.0);
+        let barrier = Barrier::from_u8(narrow(barrier)?);
+        let barrier = barrier.ok_or(Corrupt("an unknown kind of barrier"))?;
+        table.barriers.push((after(before, frame, known)?, barrier));
+    }
+    decode_code(decoder, known, &mut table)?;
+    Ok(table)
+}
+
+/// The next frame of a list in the order of frames.
+fn after(before: Option<FrameId>, frame: u64, known: &Known) -> Result<FrameId, Corrupt> {
+    let frame: FrameId = known.id(frame)?;
+    match before < Some(frame) {
+        true => Ok(frame),
+        false => Err(Corrupt("frames out of their order")),
+    }
+}
+
+fn encode_functions(encoder: &mut Encoder, functions: &[Function]) {
+    encoder.number(functions.len() as u64);
+    // A name is a piece of its linkage name: side by side, one is packed by the other.
+    encoder.strings(functions.iter().flat_map(|function| {
+        let outlined = function.outlined.as_ref();
+        let parent = outlined.and_then(|outlined| outlined.parent.as_deref());
+        let parent = parent.unwrap_or_default();
+        [function.linkage.as_str(), function.name.as_str(), parent]
+    }));
+    let mut before = 0;
+    encoder.table(functions.iter().map(|function| {
+        let step = zigzag(function.address.wrapping_sub(before) as i64);
+        before = function.address;
+        let outlined = function.outlined.as_ref();
+        let outlined_line = outlined.and_then(|outlined| outlined.line);
+        [
+            step,
+            u64::from(function.module.0),
+            function.size,
+            optional(function.place.map(|place| u64::from(place.file.0))),
+            function.place.map_or(0, |place| u64::from(place.line)),
+            outlined.map_or(0, |outlined| {
+                ((outlined.construct as u64) << 1 | u64::from(outlined.parent.is_some())) + 1
+            }),
+            optional(outlined_line.map(u64::from)),
+        ]
+    }));
+}
+
+fn decode_functions(
+    decoder: &mut Decoder<'_>,
+    known: &Known,
+    table: &mut SymbolTable,
+) -> Result<(), Corrupt> {
+    let rows = decoder.rows()?;
+    let mut texts = decoder.strings(3 * rows)?.into_iter();
+    let mut address = 0_u64;
+    for [step, module, size, file, line, outlined, outlined_line] in decoder.table(rows)? {
+        address = address.wrapping_add(unzigzag(step) as u64);
+        let mut text = || texts.next().unwrap_or_default();
+        let (linkage, name, parent) = (text(), text(), text());
+        let place = match file.checked_sub(1) {
+            None => None,
+            Some(file) => Some(place(table, file, line)?),
+        };
+        table.functions.push(Function {
+            module: known.id(module)?,
+            address,
+            size,
+            linkage,
+            name,
+            place,
+            outlined: outlined_of(outlined, parent, outlined_line)?,
+        });
+    }
+    Ok(())
+}
+
+fn encode_frames(encoder: &mut Encoder, frames: &[FrameSymbol]) {
+    encoder.number(frames.len() as u64);
+    encoder.table(frames.iter().map(|frame| {
+        let function = optional(frame.function.map(|id| u64::from(id.0)));
+        [function, frame.places.len() as u64]
+    }));
+    let places = || frames.iter().flat_map(|frame| &frame.places);
+    encoder.number(places().count() as u64);
+    let row = |at: &InlinedPlace| [u64::from(at.place.line), u64::from(at.place.file.0)];
+    encoder.table(places().map(row));
+    encoder.strings(places().map(|at| at.function.as_deref().unwrap_or_default()));
+}
+
+fn decode_frames(
+    decoder: &mut Decoder<'_>,
+    known: &Known,
+    table: &mut SymbolTable,
+) -> Result<(), Corrupt> {
+    const SUM: Corrupt = Corrupt("the lines of the frames do not add up");
+    let rows = decoder.rows()?;
+    let frames = decoder.table(rows)?;
+    let rows = decoder.rows()?;
+    let places = decoder.table(rows)?;
+    let mut places = places.zip(decoder.strings(rows)?);
+    for [function, count] in frames {
+        let mut frame = FrameSymbol {
+            function: function_of(function, table)?,
+            places: Vec::new(),
+        };
+        for _ in 0..count {
+            let ([line, file], name) = places.next().ok_or(SUM)?;
+            frame.places.push(InlinedPlace {
+                function: Some(name).filter(|name| !name.is_empty()),
+                place: place(table, file, line)?,
+            });
+        }
+        table.frames.push(frame);
+    }
+    match places.next().is_none() && table.frames.len() as u64 <= u64::from(known.frames) {
+        true => Ok(()),
+        false => Err(SUM),
+    }
+}
+
+/// Bits of what is true of the code at a frame.
+const SPINS: u64 = 1;
+const COMBINES: u64 = 2;
+
+fn encode_code(encoder: &mut Encoder, code: &[(FrameId, CodeFact)]) {
+    let bit = |is: bool, bit| if is { bit } else { 0 };
+    encoder.number(code.len() as u64);
+    encoder.table(code.iter().map(|(frame, fact)| {
+        let traits = bit(fact.spins, SPINS) | bit(fact.combines, COMBINES);
+        let body = optional(fact.body.map(|body| u64::from(body.0)));
+        [u64::from(frame.0), traits, body]
+    }));
+    let calls = code.iter().map(|(_, fact)| fact.calls.as_deref());
+    encoder.strings(calls.map(Option::unwrap_or_default));
+}
+
+fn decode_code(
+    decoder: &mut Decoder<'_>,
+    known: &Known,
+    table: &mut SymbolTable,
+) -> Result<(), Corrupt> {
+    let rows = decoder.rows()?;
+    let numbers = decoder.table(rows)?;
+    for ([frame, traits, body], calls) in numbers.zip(decoder.strings(rows)?) {
+        let before = table.code.last().map(|row| row.0);
+        let fact = CodeFact {
+            spins: traits & SPINS != 0,
+            combines: traits & COMBINES != 0,
+            calls: Some(calls).filter(|name| !name.is_empty()),
+            body: function_of(body, table)?,
+        };
+        table.code.push((after(before, frame, known)?, fact));
+    }
+    Ok(())
+}
+
+fn function_of(number: u64, table: &SymbolTable) -> Result<Option<FunctionId>, Corrupt> {
+    match number.checked_sub(1) {
+        None => Ok(None),
+        Some(id) if id < table.functions.len() as u64 => Ok(Some(FunctionId(id as u32))),
+        Some(_) => Err(Corrupt("a function")),
+    }
+}
+
+fn place(table: &SymbolTable, file: u64, line: u64) -> Result<Place, Corrupt> {
+    if file >= table.files.len() as u64 {
+        return Err(Corrupt("a source file"));
+    }
+    Ok(Place {
+        file: FileId(file as u32),
+        line: u32::try_from(line).map_err(|_| Corrupt("a line beyond 32 bits"))?,
+    })
+}
+
+fn outlined_of(number: u64, parent: String, line: u64) -> Result<Option<Outlined>, Corrupt> {
+    let Some(number) = number.checked_sub(1) else {
+        return Ok(None);
+    };
+    let line = line.checked_sub(1).map(u32::try_from).transpose();
+    Ok(Some(Outlined {
+        construct: match number >> 1 {
+            0 => Construct::Parallel,
+            1 => Construct::Task,
+            2 => Construct::Teams,
+            3 => Construct::Reduction,
+            _ => return Err(Corrupt("an unknown construct")),
+        },
+        parent: (number & 1 == 1).then_some(parent),
+        line: line.map_err(|_| Corrupt("a line beyond 32 bits"))?,
+    }))
+}

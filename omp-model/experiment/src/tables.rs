@@ -1,0 +1,432 @@
+//! The tables that a recording's rows point into: each entry stored once, named by its index.
+//!
+//! `collect` interns into them while recording and appends what is new to the experiment; a
+//! reader loads the same tables. Nothing here is resolved: addresses stay addresses.
+
+use std::hash::{Hash, Hasher};
+
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+use rustc_hash::FxHasher;
+
+use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId};
+use crate::state::State;
+
+/// A load object as mapped: the file, by path and build id.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Module {
+    /// The path as the kernel told it; `[vdso]`, `[kernel]` and the empty path for no file.
+    pub path: String,
+    /// The GNU build id in hexadecimal; empty if there is none.
+    pub build_id: String,
+    /// Which OpenMP runtime it exports the symbols of, if any.
+    pub runtime: RuntimeKind,
+}
+
+/// What a load object is to OpenMP, judged by its exported symbols, never by its name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum RuntimeKind {
+    /// Program or library code.
+    #[default]
+    None = 0,
+    /// LLVM's or Intel's runtime (`__kmpc_fork_call`).
+    Kmp = 1,
+    /// GNU's runtime (`GOMP_parallel` without `__kmpc_fork_call`).
+    Gomp = 2,
+    /// Parallax's own library in the program.
+    Collector = 3,
+}
+
+impl RuntimeKind {
+    /// The kind of a stored number.
+    pub const fn from_u8(number: u8) -> Option<RuntimeKind> {
+        match number {
+            0 => Some(RuntimeKind::None),
+            1 => Some(RuntimeKind::Kmp),
+            2 => Some(RuntimeKind::Gomp),
+            3 => Some(RuntimeKind::Collector),
+            _ => None,
+        }
+    }
+}
+
+/// An address in a load object. For a caller's frame it is the return address less one, so that
+/// it lies in the call instruction; for a leaf the instruction pointer itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Frame {
+    /// The load object.
+    pub module: ModuleId,
+    /// The link-time address in it (stated virtual memory address); absolute without a module.
+    pub address: u64,
+}
+
+/// A node of the prefix tree of machine stacks: a frame and the stack of its callers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stack {
+    /// The stack without this frame; [`StackId::EMPTY`] below the outermost frame.
+    pub callers: StackId,
+    /// The frame, or the mark of an incomplete stack at the outermost place.
+    pub entry: StackEntry,
+}
+
+/// What a node of a stack holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StackEntry {
+    /// A frame.
+    Frame(FrameId),
+    /// Outermost only: the true stack goes on, and this is why it could not be followed.
+    Cut(Cut),
+}
+
+/// Why a stack does not reach the thread's first function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Cut {
+    /// The copied piece of the stack ended before it.
+    DumpTooSmall = 0,
+    /// A function without unwind information.
+    NoUnwindInfo = 1,
+    /// A return address outside every load object.
+    NoModule = 2,
+    /// The stack's contents contradict the unwind information.
+    BadStack = 3,
+    /// More frames than the limit.
+    TooDeep = 4,
+    /// The sample has no user registers (kernel thread, or the process was gone).
+    NoUserStack = 5,
+}
+
+impl Cut {
+    /// Every reason, in the order of its number.
+    pub const ALL: [Cut; 6] = [
+        Cut::DumpTooSmall,
+        Cut::NoUnwindInfo,
+        Cut::NoModule,
+        Cut::BadStack,
+        Cut::TooDeep,
+        Cut::NoUserStack,
+    ];
+}
+
+/// An OpenMP calling context: a region, teams region or explicit task, at the place that made it,
+/// inside the context that made it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Context {
+    /// The context of the task that encountered the construct.
+    pub parent: ContextId,
+    /// What it is.
+    pub kind: ContextKind,
+    /// The machine stack at the construct, from the frame that holds the call into the runtime
+    /// outward; [`StackId::EMPTY`] if it could not be taken.
+    pub stack: StackId,
+    /// The first instruction of what the call gave the runtime to run; [`FrameId::NONE`] where no
+    /// event told.
+    pub body: FrameId,
+}
+
+/// The kinds of calling context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum ContextKind {
+    /// The root: no construct.
+    Root = 0,
+    /// A parallel region.
+    Region = 1,
+    /// A teams region.
+    Teams = 2,
+    /// An explicit task.
+    Task = 3,
+}
+
+impl ContextKind {
+    /// The kind of a stored number.
+    pub const fn from_u8(number: u8) -> Option<ContextKind> {
+        match number {
+            0 => Some(ContextKind::Root),
+            1 => Some(ContextKind::Region),
+            2 => Some(ContextKind::Teams),
+            3 => Some(ContextKind::Task),
+            _ => None,
+        }
+    }
+}
+
+/// What a thread does in OpenMP's terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Tag {
+    /// The recorded state.
+    pub state: State,
+    /// In which region or task.
+    pub context: ContextId,
+    /// The call into the runtime that waits, or that entered the critical section that the thread
+    /// is in (its return address less one), if the event said.
+    pub place: FrameId,
+}
+
+/// A process of the recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// The kernel's process id.
+    pub pid: i32,
+    /// The parent's, if it is part of the recording.
+    pub parent: Option<ProcessId>,
+    /// The command's name (`comm`), the last one seen.
+    pub name: String,
+    /// Path of the executable, the last one seen.
+    pub executable: String,
+}
+
+/// What a thread is to OpenMP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum ThreadKind {
+    /// Never seen by a runtime.
+    #[default]
+    Outside = 0,
+    /// `ompt_thread_initial`.
+    Initial = 1,
+    /// `ompt_thread_worker`.
+    Worker = 2,
+    /// `ompt_thread_other`.
+    Other = 3,
+}
+
+impl ThreadKind {
+    /// The kind of a stored number.
+    pub const fn from_u8(number: u8) -> Option<ThreadKind> {
+        match number {
+            0 => Some(ThreadKind::Outside),
+            1 => Some(ThreadKind::Initial),
+            2 => Some(ThreadKind::Worker),
+            3 => Some(ThreadKind::Other),
+            _ => None,
+        }
+    }
+}
+
+/// A thread of the recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Thread {
+    /// Its process.
+    pub process: ProcessId,
+    /// The kernel's thread id.
+    pub tid: i32,
+    /// Its birth, or the recording's start if it was older.
+    pub birth: Nanos,
+    /// Its end inside the recording; `None` while it is not known.
+    pub death: Option<Nanos>,
+    /// What it is to OpenMP.
+    pub kind: ThreadKind,
+}
+
+/// All tables. Entries are only ever added; threads and processes are also updated in place.
+#[derive(Clone, Debug)]
+pub struct Tables {
+    /// By [`ProcessId`].
+    pub processes: Vec<Process>,
+    /// By [`ThreadId`].
+    pub threads: Vec<Thread>,
+    /// By [`ModuleId`].
+    pub modules: Interner<Module>,
+    /// By [`FrameId`].
+    pub frames: Interner<Frame>,
+    /// By [`StackId`].
+    pub stacks: Interner<Stack>,
+    /// By [`ContextId`].
+    pub contexts: Interner<Context>,
+    /// By [`TagId`].
+    pub tags: Interner<Tag>,
+}
+
+impl Default for Tables {
+    /// Tables that hold just the entries with constant ids.
+    fn default() -> Self {
+        let unnamed = |path: &str| Module {
+            path: path.to_owned(),
+            build_id: String::new(),
+            runtime: RuntimeKind::None,
+        };
+        let no_frame = Frame {
+            module: ModuleId::NONE,
+            address: 0,
+        };
+        let no_stack = Stack {
+            callers: StackId::EMPTY,
+            entry: StackEntry::Frame(FrameId::NONE),
+        };
+        let root = Context {
+            parent: ContextId::ROOT,
+            kind: ContextKind::Root,
+            stack: StackId::EMPTY,
+            body: FrameId::NONE,
+        };
+        let outside = Tag {
+            state: State::Outside,
+            context: ContextId::ROOT,
+            place: FrameId::NONE,
+        };
+        Tables {
+            processes: Vec::new(),
+            threads: Vec::new(),
+            modules: Interner::with([unnamed(""), unnamed("[kernel]")]),
+            frames: Interner::with([no_frame]),
+            stacks: Interner::with([no_stack]),
+            contexts: Interner::with([root]),
+            tags: Interner::with([outside]),
+        }
+    }
+}
+
+impl Tables {
+    /// The module's id, new or known.
+    pub fn module(&mut self, module: Module) -> ModuleId {
+        ModuleId(self.modules.intern(module))
+    }
+
+    /// The frame's id, new or known.
+    pub fn frame(&mut self, frame: Frame) -> FrameId {
+        FrameId(self.frames.intern(frame))
+    }
+
+    /// The stack's id, new or known.
+    pub fn stack(&mut self, stack: Stack) -> StackId {
+        StackId(self.stacks.intern(stack))
+    }
+
+    /// The context's id, new or known.
+    pub fn context(&mut self, context: Context) -> ContextId {
+        ContextId(self.contexts.intern(context))
+    }
+
+    /// The tag's id, new or known.
+    pub fn tag(&mut self, tag: Tag) -> TagId {
+        TagId(self.tags.intern(tag))
+    }
+
+    /// The entries of a stack, leaf first.
+    pub fn walk(&self, stack: StackId) -> impl Iterator<Item = StackEntry> + '_ {
+        let mut at = stack;
+        std::iter::from_fn(move || {
+            if at == StackId::EMPTY {
+                return None;
+            }
+            let node = self.stacks.get(at.0)?;
+            at = node.callers;
+            Some(node.entry)
+        })
+    }
+}
+
+/// A table whose entries are distinct: adding a known one gives its index.
+///
+/// The index holds no entries of its own: a million stacks are kept once.
+#[derive(Clone, Debug)]
+pub struct Interner<T> {
+    rows: Vec<T>,
+    index: HashTable<u32>,
+}
+
+impl<T: Clone + Eq + Hash> Interner<T> {
+    /// A table that begins with `rows` (a repeated one counts once).
+    pub fn with<const N: usize>(rows: [T; N]) -> Self {
+        let mut table = Interner {
+            rows: Vec::new(),
+            index: HashTable::new(),
+        };
+        for row in rows {
+            table.intern(row);
+        }
+        table
+    }
+
+    /// Gives back the memory that finds known rows: for a table to which none will be added. If one
+    /// is nevertheless, all are indexed anew.
+    pub fn close(&mut self) {
+        self.rows.shrink_to_fit();
+        self.index = HashTable::new();
+    }
+
+    fn reopen(&mut self) {
+        let rows = &self.rows;
+        let hash_at = |&at: &u32| hash(&rows[at as usize]);
+        // Those that are not found yet stand last.
+        let known = self.index.len();
+        self.index.reserve(rows.len() - known, hash_at);
+        for at in known as u32..rows.len() as u32 {
+            self.index.insert_unique(hash_at(&at), at, hash_at);
+        }
+    }
+
+    /// Makes room for so many rows more.
+    pub fn reserve(&mut self, more: usize) {
+        let rows = &self.rows;
+        self.index.reserve(more, |&at| hash(&rows[at as usize]));
+        self.rows.reserve(more);
+    }
+
+    /// Adds a row that is new as its maker says, without the work to find it: rows of a file, to
+    /// which as a rule none will be added.
+    pub(crate) fn append(&mut self, row: T) {
+        self.rows.push(row);
+    }
+
+    /// The index of `row`, added if it is new.
+    pub fn intern(&mut self, row: T) -> u32 {
+        if self.index.len() < self.rows.len() {
+            self.reopen();
+        }
+        let rows = &mut self.rows;
+        let same = |&at: &u32| rows[at as usize] == row;
+        let hash_at = |&at: &u32| hash(&rows[at as usize]);
+        match self.index.entry(hash(&row), same, hash_at) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(free) => {
+                let at = rows.len() as u32;
+                free.insert(at);
+                rows.push(row);
+                at
+            }
+        }
+    }
+
+    /// The row at an index.
+    pub fn get(&self, index: u32) -> Option<&T> {
+        self.rows.get(index as usize)
+    }
+
+    /// All rows, by index.
+    pub fn rows(&self) -> &[T] {
+        &self.rows
+    }
+
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is none (tables of this crate always hold their constant entries).
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+}
+
+fn hash(row: &impl Hash) -> u64 {
+    let mut hasher = FxHasher::default();
+    row.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_table_knows_its_rows_when_more_are_added() {
+        let mut table = Interner::with([30, 10]);
+        table.close();
+        assert_eq!(table.rows(), [30, 10]);
+        assert_eq!([10, 20, 30, 20].map(|row| table.intern(row)), [1, 2, 0, 2]);
+        assert_eq!(table.rows(), [30, 10, 20]);
+    }
+}

@@ -1,0 +1,406 @@
+//! Several recordings as one: their threads side by side, their times added up, in one name
+//! space. Load objects are the same if path and build id are; functions, if they have the same
+//! symbol, so that a program that was built again keeps its rows.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::header::Header;
+use crate::ids::{ContextId, FrameId, ModuleId, ProcessId, StackId, TagId, ThreadId};
+use crate::rows::{Sample, Sum};
+use crate::symbols::{
+    CodeFact, FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Place, SymbolTable,
+};
+use crate::tables::{Context, Frame, Process, Stack, StackEntry, Tables, Tag, Thread};
+use crate::{Experiment, Samples, Sums};
+
+/// Recordings that were added up.
+#[derive(Clone, Debug)]
+pub struct Union {
+    /// All of them.
+    pub experiment: Experiment,
+    /// The symbols of all of them.
+    pub symbols: SymbolTable,
+    /// Of which recording a thread is, from 1, by its number.
+    pub origins: Vec<u32>,
+}
+
+/// Adds recordings up; the first one's header leads. Their samples and sums stay in their files.
+pub fn unite(parts: &[(&Experiment, &SymbolTable)]) -> Union {
+    let mut all = Uniting::default();
+    let numbered = (1..).zip(parts);
+    let ids: Vec<Arc<Ids>> = numbered
+        .map(|(number, (part, symbols))| Arc::new(all.add(number, &part.tables, symbols)))
+        .collect();
+    let parts_and_ids = || parts.iter().map(|part| part.0).zip(&ids);
+    macro_rules! rows {
+        ($rows:ident: $($field:ident by $map:ident),*) => {
+            parts_and_ids()
+                .flat_map(|(part, ids)| {
+                    part.$rows.iter().map(|row| {
+                        let mut row = *row;
+                        $(row.$field = ids.$map(row.$field);)*
+                        row
+                    })
+                })
+                .collect()
+        };
+    }
+    let first = parts.first().map(|part| part.0.path.clone());
+    let last = parts.iter().map(|part| part.0.last).max();
+    let experiment = Experiment {
+        path: first.unwrap_or_default(),
+        name: join(parts.iter().map(|part| part.0.name.as_str())),
+        header: united_header(parts),
+        samples: Samples::unite(parts_and_ids().map(|(part, ids)| (&part.samples, ids))),
+        sums: Sums::unite(parts_and_ids().map(|(part, ids)| (&part.sums, ids))),
+        blames: rows!(blames: thread by thread, tag by tag),
+        intervals: rows!(intervals: thread by thread, tag by tag),
+        region_sums: rows!(region_sums: thread by thread, context by context),
+        region_spans: rows!(region_spans: thread by thread, context by context),
+        region_works: rows!(region_works: thread by thread, context by context),
+        task_sums: rows!(task_sums: thread by thread, context by context),
+        task_spans: rows!(task_spans: thread by thread, context by context),
+        tables: all.tables,
+        symbols: None,
+        finished: parts.iter().all(|part| part.0.finished),
+        last: last.unwrap_or_default(),
+        warnings: Vec::new(),
+    };
+    Union {
+        experiment,
+        symbols: all.symbols,
+        origins: all.origins,
+    }
+}
+
+fn join<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// What is counted adds up; what is not is the first recording's.
+fn united_header(parts: &[(&Experiment, &SymbolTable)]) -> Header {
+    let mut headers = parts.iter().map(|part| &part.0.header);
+    let mut all = headers.next().cloned().unwrap_or_default();
+    for header in headers {
+        all.duration_ns = all.duration_ns.max(header.duration_ns);
+        all.cpus = all.cpus.max(header.cpus);
+        all.sampling.kernel_frames &= header.sampling.kernel_frames;
+        all.sampling.switches &= header.sampling.switches;
+        all.sampling.samples += header.sampling.samples;
+        all.sampling.switch_samples += header.sampling.switch_samples;
+        all.sampling.cpu_ns += header.sampling.cpu_ns;
+        all.sampling.stolen_ns += header.sampling.stolen_ns;
+        all.runtimes.extend(header.runtimes.iter().cloned());
+        for note in &header.notes {
+            if !all.notes.contains(note) {
+                all.notes.push(note.clone());
+            }
+        }
+        let (sum, more) = (&mut all.losses, &header.losses);
+        sum.samples += more.samples;
+        sum.side_band += more.side_band;
+        sum.omp_given_up += more.omp_given_up;
+        sum.omp_taken += more.omp_taken;
+        sum.omp_lost += more.omp_lost;
+        sum.omp_late += more.omp_late;
+        sum.sites_lost += more.sites_lost;
+        sum.stacks_complete += more.stacks_complete;
+        sum.stacks_later += more.stacks_later;
+        sum.stacks_remembered += more.stacks_remembered;
+        sum.stacks_joined += more.stacks_joined;
+        for (why, count) in &more.stacks_cut {
+            match sum.stacks_cut.iter_mut().find(|(known, _)| known == why) {
+                Some((_, sum)) => *sum += count,
+                None => sum.stacks_cut.push((why.clone(), *count)),
+            }
+        }
+    }
+    all
+}
+
+/// The ids of one recording in the union.
+#[derive(Debug, Default)]
+pub(crate) struct Ids {
+    first_thread: u32,
+    first_process: u32,
+    modules: Vec<ModuleId>,
+    frames: Vec<FrameId>,
+    stacks: Vec<StackId>,
+    contexts: Vec<ContextId>,
+    tags: Vec<TagId>,
+}
+
+impl Ids {
+    pub(crate) fn sample(&self, sample: Sample) -> Sample {
+        Sample {
+            thread: self.thread(sample.thread),
+            stack: self.stack(sample.stack),
+            tag: self.tag(sample.tag),
+            ..sample
+        }
+    }
+
+    pub(crate) fn sum(&self, sum: Sum) -> Sum {
+        Sum {
+            thread: self.thread(sum.thread),
+            tag: self.tag(sum.tag),
+            ..sum
+        }
+    }
+
+    pub(crate) fn thread(&self, id: ThreadId) -> ThreadId {
+        ThreadId(id.0 + self.first_thread)
+    }
+
+    fn process(&self, id: ProcessId) -> ProcessId {
+        ProcessId(id.0 + self.first_process)
+    }
+
+    fn module(&self, id: ModuleId) -> ModuleId {
+        self.modules
+            .get(id.index())
+            .copied()
+            .unwrap_or(ModuleId::NONE)
+    }
+
+    fn frame(&self, id: FrameId) -> FrameId {
+        self.frames
+            .get(id.index())
+            .copied()
+            .unwrap_or(FrameId::NONE)
+    }
+
+    fn stack(&self, id: StackId) -> StackId {
+        self.stacks
+            .get(id.index())
+            .copied()
+            .unwrap_or(StackId::EMPTY)
+    }
+
+    fn context(&self, id: ContextId) -> ContextId {
+        self.contexts
+            .get(id.index())
+            .copied()
+            .unwrap_or(ContextId::ROOT)
+    }
+
+    fn tag(&self, id: TagId) -> TagId {
+        self.tags.get(id.index()).copied().unwrap_or(TagId::OUTSIDE)
+    }
+}
+
+#[derive(Default)]
+struct Uniting {
+    tables: Tables,
+    symbols: SymbolTable,
+    origins: Vec<u32>,
+    files: FxHashMap<String, FileId>,
+    functions: FxHashMap<String, Vec<FunctionId>>,
+}
+
+impl Uniting {
+    fn add(&mut self, number: u32, tables: &Tables, symbols: &SymbolTable) -> Ids {
+        let mut ids = Ids {
+            first_thread: self.tables.threads.len() as u32,
+            first_process: self.tables.processes.len() as u32,
+            ..Ids::default()
+        };
+        for process in &tables.processes {
+            self.tables.processes.push(Process {
+                parent: process.parent.map(|parent| ids.process(parent)),
+                ..process.clone()
+            });
+        }
+        for thread in &tables.threads {
+            self.origins.push(number);
+            self.tables.threads.push(Thread {
+                process: ids.process(thread.process),
+                ..thread.clone()
+            });
+        }
+        for module in tables.modules.rows() {
+            ids.modules.push(self.tables.module(module.clone()));
+        }
+        let functions = self.frames(&mut ids, tables, symbols);
+        self.barriers(&ids, symbols);
+        self.code(&ids, symbols, &functions);
+        // A row of these tables comes after those that it points to.
+        for stack in tables.stacks.rows() {
+            let entry = match stack.entry {
+                StackEntry::Frame(frame) => StackEntry::Frame(ids.frame(frame)),
+                cut => cut,
+            };
+            let callers = ids.stack(stack.callers);
+            ids.stacks.push(self.tables.stack(Stack { callers, entry }));
+        }
+        for context in tables.contexts.rows() {
+            ids.contexts.push(self.tables.context(Context {
+                parent: ids.context(context.parent),
+                kind: context.kind,
+                stack: ids.stack(context.stack),
+                body: ids.frame(context.body),
+            }));
+        }
+        for tag in tables.tags.rows() {
+            ids.tags.push(self.tables.tag(Tag {
+                state: tag.state,
+                context: ids.context(tag.context),
+                place: ids.frame(tag.place),
+            }));
+        }
+        ids
+    }
+
+    /// Moves frames with what is known of them; the functions of the recording in the union.
+    fn frames(&mut self, ids: &mut Ids, tables: &Tables, symbols: &SymbolTable) -> Vec<FunctionId> {
+        let files: Vec<FileId> = symbols.files.iter().map(|path| self.file(path)).collect();
+        let functions = self.functions(ids, symbols, &files);
+        for (module, why) in &symbols.misses {
+            let miss = (ids.module(*module), why.clone());
+            if !self.symbols.misses.contains(&miss) {
+                self.symbols.misses.push(miss);
+            }
+        }
+        for (id, frame) in (0..).map(FrameId).zip(tables.frames.rows()) {
+            let new = self.tables.frame(Frame {
+                module: ids.module(frame.module),
+                address: frame.address,
+            });
+            ids.frames.push(new);
+            if self.symbols.frames.len() <= new.index() {
+                let frames = self.tables.frames.len();
+                self.symbols.frames.resize(frames, FrameSymbol::default());
+            }
+            let known = &mut self.symbols.frames[new.index()];
+            if known.function.is_some() {
+                continue;
+            }
+            let symbol = symbols.frame(id);
+            known.function = symbol
+                .function
+                .and_then(|id| functions.get(id.0 as usize).copied());
+            let places = symbol.places.iter().map(|at| InlinedPlace {
+                function: at.function.clone(),
+                place: moved(at.place, &files),
+            });
+            known.places = places.collect();
+        }
+        functions
+    }
+
+    /// What is known of barriers; what one recording could not tell, another may.
+    fn barriers(&mut self, ids: &Ids, symbols: &SymbolTable) {
+        let known = &mut self.symbols.barriers;
+        known.extend(
+            symbols
+                .barriers
+                .iter()
+                .map(|&(at, what)| (ids.frame(at), what)),
+        );
+        known.sort_unstable_by_key(|&(at, what)| (at, std::cmp::Reverse(what)));
+        known.dedup_by_key(|row| row.0);
+    }
+
+    /// What code tells, which is the same for all recordings of one file.
+    fn code(&mut self, ids: &Ids, symbols: &SymbolTable, functions: &[FunctionId]) {
+        let known = &mut self.symbols.code;
+        let more = symbols.code.iter().map(|(at, fact)| {
+            let body = fact.body.and_then(|id| functions.get(id.0 as usize));
+            let fact = CodeFact {
+                body: body.copied(),
+                ..fact.clone()
+            };
+            (ids.frame(*at), fact)
+        });
+        known.extend(more);
+        known.sort_by_key(|row| row.0);
+        known.dedup_by_key(|row| row.0);
+    }
+
+    fn file(&mut self, path: &str) -> FileId {
+        if let Some(&id) = self.files.get(path) {
+            return id;
+        }
+        let id = FileId(self.symbols.files.len() as u32);
+        self.symbols.files.push(path.to_owned());
+        self.files.insert(path.to_owned(), id);
+        id
+    }
+
+    /// The functions of a recording in the union. Two of one recording stay two.
+    fn functions(&mut self, ids: &Ids, symbols: &SymbolTable, files: &[FileId]) -> Vec<FunctionId> {
+        let mut taken = FxHashSet::default();
+        let mut functions = Vec::with_capacity(symbols.functions.len());
+        for function in &symbols.functions {
+            let module = ids.module(function.module);
+            let found = self.same(function, module, &taken);
+            let id = found.unwrap_or_else(|| {
+                let id = FunctionId(self.symbols.functions.len() as u32);
+                self.symbols.functions.push(Function {
+                    module,
+                    place: function.place.map(|place| moved(place, files)),
+                    ..function.clone()
+                });
+                let named = self.functions.entry(key(function).to_owned());
+                named.or_default().push(id);
+                id
+            });
+            taken.insert(id);
+            functions.push(id);
+        }
+        functions
+    }
+
+    /// The function of that symbol: at that address, in that load object, in one of its name, in
+    /// any; the first of these that there is. Without a symbol only at that very place.
+    fn same(
+        &self,
+        function: &Function,
+        module: ModuleId,
+        taken: &FxHashSet<FunctionId>,
+    ) -> Option<FunctionId> {
+        let path = |module: ModuleId| {
+            let row = self.tables.modules.get(module.0);
+            row.map_or("", |row| base_name(&row.path))
+        };
+        let candidates = self.functions.get(key(function))?;
+        let here = |id: FunctionId| {
+            let known = &self.symbols.functions[id.0 as usize];
+            (known.module, known.address) == (module, function.address)
+        };
+        let free = candidates
+            .iter()
+            .filter(|&&id| !taken.contains(&id) && (function.has_symbol() || here(id)));
+        free.copied().min_by_key(|id| {
+            let known = &self.symbols.functions[id.0 as usize];
+            (
+                !here(*id),
+                known.module != module,
+                path(known.module) != path(module),
+            )
+        })
+    }
+}
+
+/// What two recordings may call a function alike by.
+fn key(function: &Function) -> &str {
+    match function.has_symbol() {
+        true => &function.linkage,
+        false => &function.name,
+    }
+}
+
+fn moved(place: Place, files: &[FileId]) -> Place {
+    let file = files.get(place.file.0 as usize).copied();
+    Place {
+        file: file.unwrap_or(place.file),
+        ..place
+    }
+}
+
+/// The last part of a path.
+fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}

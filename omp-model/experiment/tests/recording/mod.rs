@@ -1,0 +1,537 @@
+//! Recordings made up by a seed, with the habits of real ones: two threads sampled at 1 kHz with
+//! the timer's jitter, stacks that recur, states that follow each other, sums for each region
+//! and state in every second.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use experiment::barriers::Barrier;
+use experiment::header::{FORMAT_VERSION, Header};
+use experiment::ids::*;
+use experiment::rows::*;
+use experiment::state::{Presence, State};
+use experiment::symbols::*;
+use experiment::tables::*;
+use experiment::{Batch, Writer};
+
+/// A place in the temporary folder, removed at the end.
+pub(crate) struct Folder {
+    pub(crate) path: PathBuf,
+}
+
+impl Folder {
+    pub(crate) fn new(name: &str) -> Folder {
+        let name = format!("parallax-{name}-{}.er", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let _ = fs::remove_dir_all(&path);
+        Folder { path }
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.path.file_name().unwrap().to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// xorshift64*: the tests need repeatable noise, not good noise.
+pub(crate) struct Noise(pub(crate) u64);
+
+impl Noise {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        (self.next() >> 11) % limit
+    }
+
+    /// Nearly normal with mean 0: the sum of four uniform numbers.
+    fn normal(&mut self, deviation: f64) -> f64 {
+        let sum: f64 = (0..4)
+            .map(|_| self.below(1 << 20) as f64 / f64::from(1 << 20))
+            .sum();
+        (sum - 2.0) * deviation * 3_f64.sqrt()
+    }
+
+    /// Small numbers are frequent, as places in a program are: 1/x over `0..limit`.
+    fn skewed(&mut self, limit: u64) -> u64 {
+        let uniform = self.below(1 << 30) as f64 / f64::from(1 << 30);
+        ((limit as f64 + 1.0).powf(uniform) - 1.0) as u64 % limit
+    }
+}
+
+/// A whole recording, before it is written.
+pub(crate) struct Recording {
+    pub(crate) header: Header,
+    pub(crate) tables: Tables,
+    /// The tables as they stood at each batch.
+    stages: Vec<Tables>,
+    pub(crate) samples: Vec<Vec<Sample>>,
+    pub(crate) sums: Vec<Vec<Sum>>,
+    pub(crate) blames: Vec<Vec<Blame>>,
+    pub(crate) intervals: Vec<Vec<Interval>>,
+    pub(crate) region_sums: Vec<Vec<RegionSum>>,
+    pub(crate) region_works: Vec<Vec<RegionWork>>,
+    pub(crate) region_spans: Vec<Vec<RegionSpan>>,
+    pub(crate) task_sums: Vec<Vec<TaskSum>>,
+    pub(crate) task_spans: Vec<Vec<TaskSpan>>,
+    pub(crate) symbols: SymbolTable,
+}
+
+const REGIONS: u64 = 30;
+
+const STATES: [State; 6] = [
+    State::Work,
+    State::Work,
+    State::Work,
+    State::ImplicitBarrier,
+    State::Overhead,
+    State::Critical,
+];
+
+impl Recording {
+    /// `seconds` of two threads at 1 kHz, a batch a second.
+    pub(crate) fn generate(seed: u64, seconds: u32) -> Recording {
+        Generator::new(seed).run(seconds, 1000)
+    }
+
+    /// So little that a test can go through its bytes one by one.
+    pub(crate) fn small(seed: u64) -> Recording {
+        Generator::new(seed).run(2, 10)
+    }
+
+    /// Leaves the tables alone.
+    pub(crate) fn forget_rows(&mut self) {
+        self.samples.iter_mut().for_each(Vec::clear);
+        self.sums.iter_mut().for_each(Vec::clear);
+        self.blames.iter_mut().for_each(Vec::clear);
+        self.intervals.iter_mut().for_each(Vec::clear);
+        self.region_sums.iter_mut().for_each(Vec::clear);
+        self.region_works.iter_mut().for_each(Vec::clear);
+        self.region_spans.iter_mut().for_each(Vec::clear);
+        self.task_sums.iter_mut().for_each(Vec::clear);
+        self.task_spans.iter_mut().for_each(Vec::clear);
+    }
+
+    pub(crate) fn begin(&self, path: &Path) -> Writer {
+        Writer::create(path, &self.header).unwrap()
+    }
+
+    pub(crate) fn append(&self, writer: &mut Writer, at: usize) {
+        let batch = Batch {
+            samples: &self.samples[at],
+            sums: &self.sums[at],
+            blames: &self.blames[at],
+            intervals: &self.intervals[at],
+            region_sums: &self.region_sums[at],
+            region_works: &self.region_works[at],
+            region_spans: &self.region_spans[at],
+            task_sums: &self.task_sums[at],
+            task_spans: &self.task_spans[at],
+        };
+        writer.append(&self.stages[at], &batch).unwrap();
+    }
+
+    /// Writes all of it; the length of the record file.
+    pub(crate) fn write(&self, path: &Path, symbols: bool) -> u64 {
+        let mut writer = self.begin(path);
+        for at in 0..self.samples.len() {
+            self.append(&mut writer, at);
+        }
+        if symbols {
+            writer.symbols(&self.symbols).unwrap();
+        }
+        writer.finish(&self.header).unwrap();
+        fs::metadata(path.join("records")).unwrap().len()
+    }
+}
+
+pub(crate) fn assert_same_tables(read: &Tables, written: &Tables) {
+    assert_eq!(read.processes, written.processes);
+    assert_eq!(read.threads, written.threads);
+    assert_eq!(read.modules.rows(), written.modules.rows());
+    assert_eq!(read.frames.rows(), written.frames.rows());
+    assert_eq!(read.stacks.rows(), written.stacks.rows());
+    assert_eq!(read.contexts.rows(), written.contexts.rows());
+    assert_eq!(read.tags.rows(), written.tags.rows());
+}
+
+struct Generator {
+    noise: Noise,
+    tables: Tables,
+    contexts: Vec<ContextId>,
+}
+
+impl Generator {
+    fn new(seed: u64) -> Generator {
+        let mut tables = Tables::default();
+        let program = tables.module(Module {
+            path: "/home/someone/program".to_owned(),
+            build_id: "0123456789abcdef0123456789abcdef01234567".to_owned(),
+            runtime: RuntimeKind::None,
+        });
+        tables.module(Module {
+            path: "/usr/lib/libomp.so.5".to_owned(),
+            build_id: String::new(),
+            runtime: RuntimeKind::Kmp,
+        });
+        tables.processes.push(Process {
+            pid: 4_000_000,
+            parent: None,
+            name: "collect".to_owned(),
+            executable: "/usr/bin/collect".to_owned(),
+        });
+        for tid in [4_000_000, 4_000_003] {
+            tables.threads.push(Thread {
+                process: ProcessId(0),
+                tid,
+                birth: Nanos(1_234_567),
+                death: None,
+                kind: ThreadKind::Outside,
+            });
+        }
+        let mut generator = Generator {
+            noise: Noise(seed + 1),
+            tables,
+            contexts: Vec::new(),
+        };
+        for region in 0..REGIONS {
+            let frame = generator.tables.frame(Frame {
+                module: program,
+                address: 0x40_1000 + region * 0x180,
+            });
+            let stack = generator.tables.stack(Stack {
+                callers: StackId::EMPTY,
+                entry: StackEntry::Frame(frame),
+            });
+            let context = generator.tables.context(Context {
+                parent: ContextId::ROOT,
+                kind: ContextKind::Region,
+                stack,
+                body: frame,
+            });
+            generator.contexts.push(context);
+        }
+        generator
+    }
+
+    /// One of a region's 300 stacks, some of them favourites: common prefix, a few levels of
+    /// calls, a leaf address within the innermost function.
+    /// The leaf mostly goes with a state: code of the program works, a barrier's code waits.
+    fn stack(&mut self, region: u64) -> (StackId, State) {
+        let mut stack = StackId((region + 1) as u32);
+        let mut path = Noise(region * 1000 + self.noise.skewed(300) + 1);
+        let state = match self.noise.below(10) {
+            0 => STATES[self.noise.below(6) as usize],
+            _ => STATES[path.skewed(6) as usize],
+        };
+        let depth = 1 + path.skewed(6);
+        for level in 0..depth {
+            let function = path.skewed(8);
+            let offset = match level + 1 == depth {
+                true => path.skewed(60) * 4,
+                false => 0x3c,
+            };
+            let module = ModuleId(2 + u32::from(function == 7));
+            let frame = self.tables.frame(Frame {
+                module,
+                address: 0x40_8000 + (region % 10) * 0x1000 + function * 0x140 + offset,
+            });
+            stack = self.tables.stack(Stack {
+                callers: stack,
+                entry: StackEntry::Frame(frame),
+            });
+        }
+        (stack, state)
+    }
+
+    fn tag(&mut self, region: u64, state: State) -> TagId {
+        let place = match state {
+            State::Work | State::Overhead => FrameId::NONE,
+            _ => FrameId((region % 7) as u32),
+        };
+        self.tables.tag(Tag {
+            state,
+            context: self.contexts[region as usize],
+            place,
+        })
+    }
+
+    fn run(mut self, seconds: u32, rate: u64) -> Recording {
+        let mut recording = Recording {
+            header: Header {
+                format: FORMAT_VERSION,
+                writer: "test".to_owned(),
+                command: vec!["./program".to_owned(), "-n".to_owned()],
+                duration_ns: u64::from(seconds) * 1_000_000_000,
+                exit_status: Some(0),
+                ..Header::default()
+            },
+            tables: Tables::default(),
+            stages: Vec::new(),
+            samples: Vec::new(),
+            sums: Vec::new(),
+            blames: Vec::new(),
+            intervals: Vec::new(),
+            region_sums: Vec::new(),
+            region_works: Vec::new(),
+            region_spans: Vec::new(),
+            task_sums: Vec::new(),
+            task_spans: Vec::new(),
+            symbols: SymbolTable::default(),
+        };
+        for second in 0..seconds {
+            if second == 1 {
+                self.tables.processes[0].name = "program".to_owned();
+                self.tables.threads[1].kind = ThreadKind::Worker;
+            }
+            if second + 1 == seconds {
+                self.tables.threads[1].death = Some(Nanos(u64::from(seconds) * SLICE.0));
+            }
+            recording.samples.push(self.samples(second, rate));
+            recording.sums.push(self.sums(second, rate));
+            let (sums, spans) = self.regions(second);
+            let spread = |sum: &RegionSum| RegionWork {
+                slice: sum.slice,
+                context: sum.context,
+                thread: sum.thread,
+                capacity: Nanos(2 * sum.elapsed.0),
+                longest: Nanos(sum.elapsed.0 * 7 / 8),
+                mean: Nanos(sum.elapsed.0 / 2),
+            };
+            recording
+                .region_works
+                .push(sums.iter().map(spread).collect());
+            let tasks = |sum: &RegionSum| TaskSum {
+                slice: sum.slice,
+                context: sum.context,
+                thread: sum.thread,
+                instances: sum.instances,
+                elsewhere: sum.instances / 3,
+                work: sum.elapsed,
+                least: Nanos(7),
+                most: sum.elapsed,
+                // Beyond 64 bits in one row of two.
+                squares: u128::from(sum.elapsed.0) << (64 * (sum.context.0 % 2)),
+            };
+            // Few directives are tasks.
+            let directives = sums.iter().step_by(10);
+            recording.task_sums.push(directives.map(tasks).collect());
+            let pieces = spans.iter().map(|span| TaskSpan {
+                context: span.context,
+                thread: ThreadId(1),
+                start: Nanos(span.start.0 + 1_000_300),
+                length: Nanos(2_000_900),
+                within: Within {
+                    region: 7,
+                    task: 1 << 33 | u64::from(span.team),
+                },
+            });
+            recording.task_spans.push(pieces.collect());
+            recording.region_sums.push(sums);
+            recording.region_spans.push(spans);
+            // What others waited for the first of two.
+            let owed = |sum: &Sum| Blame {
+                slice: sum.slice,
+                thread: sum.thread,
+                tag: sum.tag,
+                presence: sum.presence,
+                time: Nanos(sum.time.0 / 3),
+            };
+            let sums = &recording.sums[second as usize];
+            let blames = sums.iter().step_by(20).map(owed).collect();
+            recording.blames.push(blames);
+            recording.intervals.push(self.intervals(second));
+            recording.stages.push(self.tables.clone());
+        }
+        recording.symbols = self.symbols(rate.min(100) as u32);
+        recording.tables = self.tables;
+        recording
+    }
+
+    fn samples(&mut self, second: u32, rate: u64) -> Vec<Sample> {
+        let mut samples = Vec::new();
+        for thread in 0..2_u32 {
+            let mut region = 0;
+            for tick in 0..rate {
+                // A region lasts some ticks; a tick falls into a state of it by chance.
+                if self.noise.below(8) == 0 {
+                    region = self.noise.skewed(REGIONS);
+                }
+                let (stack, state) = self.stack(region);
+                let jitter = self.noise.normal(JITTER_NS) + 20_000.0;
+                let outlier = match self.noise.below(200) {
+                    0 => self.noise.below(900_000),
+                    _ => 0,
+                };
+                let step = SLICE.0 / rate;
+                samples.push(Sample {
+                    time: Nanos(
+                        u64::from(second) * SLICE.0 + tick * step + jitter as u64 + outlier,
+                    ),
+                    thread: ThreadId(thread),
+                    cpu: match self.noise.below(300) {
+                        0 => 1 - thread as u16,
+                        _ => thread as u16,
+                    },
+                    kind: match self.noise.below(40) {
+                        0 => SampleKind::Kernel,
+                        1 => SampleKind::Blocked,
+                        _ => SampleKind::User,
+                    },
+                    stack,
+                    tag: self.tag(region, state),
+                    within: Within {
+                        region: match region % 9 {
+                            0 => 0,
+                            _ => {
+                                let whole = u64::from(second) * 70_000 + tick * 70_000 / rate;
+                                1 + whole + self.noise.below(8)
+                            }
+                        },
+                        // One of a few tasks that were created together.
+                        task: match region % 20 {
+                            0 => 1 + u64::from(second) * 900 + tick * 900 / rate,
+                            _ => 0,
+                        },
+                    },
+                });
+            }
+        }
+        samples.sort_by_key(|sample| sample.time);
+        samples
+    }
+
+    /// Of each region, several states on each thread, on and off the CPU.
+    fn sums(&mut self, slice: u32, rate: u64) -> Vec<Sum> {
+        let mut sums = Vec::new();
+        for thread in 0..2 {
+            for region in 0..REGIONS.min(rate) {
+                for state in [
+                    State::Work,
+                    State::Overhead,
+                    State::ImplicitBarrier,
+                    State::Critical,
+                ] {
+                    let tag = self.tag(region, state);
+                    let mut presences = vec![Presence::Running];
+                    if self.noise.below(4) == 0 {
+                        presences.push(Presence::Blocked);
+                    }
+                    for presence in presences {
+                        sums.push(Sum {
+                            slice,
+                            thread: ThreadId(thread),
+                            tag,
+                            presence,
+                            time: Nanos(1 << (12 + self.noise.below(12)) | self.noise.below(4096)),
+                            count: 1 + self.noise.skewed(3000) as u32,
+                        });
+                    }
+                }
+            }
+        }
+        sums
+    }
+
+    fn intervals(&mut self, second: u32) -> Vec<Interval> {
+        let mut intervals = Vec::new();
+        for thread in 0..2 {
+            for at in 0..5 {
+                let region = self.noise.skewed(REGIONS);
+                intervals.push(Interval {
+                    thread: ThreadId(thread),
+                    start: Nanos(u64::from(second) * SLICE.0 + at * 100_000_000),
+                    length: Nanos(1_000_000 + self.noise.below(90_000) * 1_000),
+                    tag: self.tag(region, State::ImplicitBarrier),
+                    presence: Presence::Blocked,
+                    within: Within {
+                        region: 1 + u64::from(second) * 70_000 + self.noise.below(70_000),
+                        task: self.noise.below(3),
+                    },
+                });
+            }
+        }
+        intervals
+    }
+
+    fn regions(&mut self, slice: u32) -> (Vec<RegionSum>, Vec<RegionSpan>) {
+        let sums = self.contexts.iter().map(|&context| RegionSum {
+            slice,
+            context,
+            thread: ThreadId(0),
+            instances: 1 + self.noise.skewed(3000) as u32,
+            elapsed: Nanos(1 << (14 + self.noise.below(10)) | self.noise.below(4096)),
+            team: 2,
+        });
+        let spans = vec![RegionSpan {
+            context: self.contexts[3],
+            thread: ThreadId(0),
+            start: Nanos(u64::from(slice) * SLICE.0 + 1_777),
+            length: Nanos(33_000_500),
+            team: 2,
+            within: Within {
+                region: 70 * u64::from(slice) + 3,
+                task: 1,
+            },
+        }];
+        (sums.collect(), spans)
+    }
+
+    fn symbols(&mut self, functions: u32) -> SymbolTable {
+        let mut symbols = SymbolTable {
+            files: vec!["/home/someone/solver.cpp".to_owned(), "mesh.h".to_owned()],
+            misses: vec![(ModuleId(3), "its file is gone".to_owned())],
+            barriers: vec![
+                (FrameId(1), Barrier::Explicit),
+                (FrameId(2), Barrier::Unknown),
+                (FrameId(4), Barrier::Implicit),
+            ],
+            ..SymbolTable::default()
+        };
+        for function in 0..functions {
+            let name = format!("Solver<{}>::step(double*, int)", function / 3);
+            symbols.functions.push(Function {
+                module: ModuleId(2),
+                address: 0x40_8000 + u64::from(function) * 0x140,
+                size: 0x140,
+                linkage: format!("_ZN6SolverILi{}EE4stepEPdi", function / 3),
+                place: (function % 5 != 0).then_some(Place {
+                    file: FileId(function % 2),
+                    line: 10 + 17 * function,
+                }),
+                outlined: (function % 4 == 0).then(|| Outlined {
+                    construct: [Construct::Parallel, Construct::Task][function as usize / 4 % 2],
+                    parent: (function % 8 == 0).then(|| name.clone()),
+                    line: (function % 3 == 0).then_some(9),
+                }),
+                name,
+            });
+        }
+        for frame in 0..(self.tables.frames.len() as u32).min(20 * functions) {
+            let places = (0..frame % 3).map(|depth| InlinedPlace {
+                function: (frame % 4 != 0).then(|| format!("inlined_{}", frame % 11)),
+                place: Place {
+                    file: FileId(depth % 2),
+                    line: frame + depth,
+                },
+            });
+            symbols.frames.push(FrameSymbol {
+                function: (frame % 6 != 0).then_some(FunctionId(frame % functions)),
+                places: places.collect(),
+            });
+        }
+        symbols
+    }
+}
+
+/// Of the sampling timer's interrupt around its due time, on a virtual machine.
+pub(crate) const JITTER_NS: f64 = 2_500.0;

@@ -1,0 +1,116 @@
+//! Which CPUs threads ran on, as their samples say.
+
+use std::collections::BTreeMap;
+
+use crate::experiment::Samples;
+use crate::ids::ThreadId;
+use crate::rows::Sample;
+
+/// The CPUs that samples were taken on, clock samples and those at switches.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ran {
+    /// How many on each CPU.
+    pub by_cpu: BTreeMap<u16, u64>,
+    /// By thread.
+    pub by_thread: BTreeMap<ThreadId, OnCpus>,
+}
+
+/// Where one thread ran: how many samples it has on each CPU.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OnCpus(pub BTreeMap<u16, u64>);
+
+impl OnCpus {
+    /// All of them.
+    pub fn samples(&self) -> u64 {
+        self.0.values().sum()
+    }
+
+    /// The CPU that it ran on, but for a few moments: a program's first thread is bound only when
+    /// its runtime begins.
+    pub fn mostly(&self) -> Option<u16> {
+        const MOMENTS: u64 = 50;
+        let (&cpu, &most) = self.0.iter().max_by_key(|(_, samples)| **samples)?;
+        let samples = self.samples();
+        ((samples - most) * MOMENTS <= samples).then_some(cpu)
+    }
+}
+
+impl Ran {
+    /// Goes through all samples, on all CPUs.
+    pub fn of(samples: &Samples) -> Ran {
+        let mut all = Ran::default();
+        let make = |rows: &[Sample]| {
+            let mut ran = Ran::default();
+            let alike =
+                |one: &Sample, other: &Sample| (one.thread, one.cpu) == (other.thread, other.cpu);
+            for rows in rows.chunk_by(alike) {
+                ran.add(rows[0].thread, rows[0].cpu, rows.len() as u64);
+            }
+            ran
+        };
+        samples.in_order(make, |_, ran| all.join(ran));
+        all
+    }
+
+    fn add(&mut self, thread: ThreadId, cpu: u16, samples: u64) {
+        let on = self.by_thread.entry(thread).or_default();
+        *on.0.entry(cpu).or_default() += samples;
+        *self.by_cpu.entry(cpu).or_default() += samples;
+    }
+
+    fn join(&mut self, other: Ran) {
+        for (cpu, samples) in other.by_cpu {
+            *self.by_cpu.entry(cpu).or_default() += samples;
+        }
+        for (thread, on) in other.by_thread {
+            let known = self.by_thread.entry(thread).or_default();
+            for (cpu, samples) in on.0 {
+                *known.0.entry(cpu).or_default() += samples;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{Nanos, StackId, TagId};
+    use crate::rows::{SampleKind, Within};
+
+    #[test]
+    fn a_few_samples_elsewhere_are_the_time_before_a_thread_was_bound() {
+        let on = |here, there| OnCpus(BTreeMap::from([(0, here), (1, there)]));
+        assert_eq!(on(1260, 1).mostly(), Some(0));
+        assert_eq!(on(2, 98).mostly(), Some(1));
+        assert_eq!(on(3, 97).mostly(), None);
+        assert_eq!(OnCpus::default().mostly(), None);
+    }
+
+    #[test]
+    fn samples_are_counted_by_cpu_and_a_thread_on_one_alone_is_told() {
+        let sample = |at: u64, thread, cpu| Sample {
+            time: Nanos(at * 1_000_000),
+            thread: ThreadId(thread),
+            cpu,
+            kind: SampleKind::User,
+            stack: StackId(at as u32 % 300),
+            tag: TagId(at as u32 % 7),
+            within: Within::default(),
+        };
+        let frames = (0..5_u64).map(|frame| {
+            let at = frame * 1000;
+            let one = (0..400).map(move |row| sample(at + row, 0, 3));
+            let other = (0..300).map(move |row| sample(at + row, 1, (row % 2) as u16));
+            one.chain(other).collect::<Vec<_>>()
+        });
+        let ran = Ran::of(&Samples::of_frames(frames).unwrap());
+        assert_eq!(ran.by_cpu, BTreeMap::from([(0, 750), (1, 750), (3, 2000)]));
+        let one = OnCpus(BTreeMap::from([(3, 2000)]));
+        let both = OnCpus(BTreeMap::from([(0, 750), (1, 750)]));
+        assert_eq!((one.mostly(), one.samples()), (Some(3), 2000));
+        assert_eq!((both.mostly(), both.samples()), (None, 1500));
+        let threads = [(ThreadId(0), one), (ThreadId(1), both)];
+        assert_eq!(ran.by_thread, BTreeMap::from(threads));
+        assert_eq!(Ran::of(&Samples::default()), Ran::default());
+    }
+}
