@@ -2,18 +2,14 @@
 //!
 //! Pure: values in, values out. Files are touched by the `experiment` module alone.
 
-pub mod barriers;
-pub mod code;
 pub mod defaults;
-mod directives;
 pub mod experiment;
 pub mod filter;
 pub mod header;
 pub mod ids;
-pub mod kallsyms;
+pub mod linkage;
 pub mod metrics;
 pub mod omp;
-pub mod places;
 pub mod profile;
 pub mod recording;
 pub mod rewrite;
@@ -22,7 +18,6 @@ pub mod share;
 pub mod spelling;
 pub mod state;
 pub mod stream;
-pub mod symbolize;
 pub mod symbols;
 pub mod tables;
 pub mod union;

@@ -6,12 +6,13 @@ use std::io;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::code::CodeFact;
 use crate::experiment::{Experiment, Samples, Sums};
 use crate::header::Header;
 use crate::ids::{ContextId, FrameId, ModuleId, ProcessId, StackId, TagId, ThreadId};
 use crate::rows::{Sample, Sum};
-use crate::symbols::{FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Place, SymbolTable};
+use crate::symbols::{
+    CodeFact, FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Place, SymbolTable,
+};
 use crate::tables::{Context, Frame, Process, Stack, StackEntry, Tables, Tag, Thread};
 use crate::views::names::base_name;
 

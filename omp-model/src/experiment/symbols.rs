@@ -5,12 +5,10 @@ use rustc_hash::FxHashMap;
 use super::coding::{Corrupt, unzigzag, zigzag};
 use super::column::{Decoder, Encoder};
 use super::rows::{Known, optional};
-use crate::barriers::Barrier;
-use crate::code::CodeFact;
 use crate::ids::FrameId;
 use crate::symbols::{
-    Construct, FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Outlined, Place,
-    SymbolTable,
+    Barrier, CodeFact, Construct, FileId, FrameSymbol, Function, FunctionId, InlinedPlace,
+    Outlined, Place, SymbolTable,
 };
 
 /// The longest prefix of `rows` that one frame may hold, by count and by the length of their text.

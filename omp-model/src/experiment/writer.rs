@@ -18,11 +18,10 @@ use super::uses::{FirstUses, Uses};
 use super::{
     Batch, ExperimentError, HEADER, Live, RECORDS, regions, sample_tick, symbols, text_rows,
 };
-use crate::code::CodeFact;
 use crate::header::{FORMAT_VERSION, Header};
 use crate::ids::Nanos;
 use crate::rows::{RegionSpan, RegionWork, Sample};
-use crate::symbols::SymbolTable;
+use crate::symbols::{CodeFact, SymbolTable};
 use crate::tables::{Process, Tables, Thread};
 
 /// An experiment being recorded.

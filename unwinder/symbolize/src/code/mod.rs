@@ -1,0 +1,50 @@
+//! What the machine code of a program tells that neither its events nor its symbols do: which
+//! entry point of the runtime a call leads to, which loops do nothing but wait, which critical
+//! sections are of a reduction, and which function holds the directive of a nameless body.
+
+mod asked;
+mod bodies;
+mod combines;
+mod handed;
+mod instructions;
+mod spins;
+
+use std::collections::BTreeMap;
+
+use omp_model::ids::FrameId;
+use omp_model::symbols::CodeFact;
+
+use crate::symbols::Symbols;
+
+pub(crate) use asked::Asked;
+pub(crate) use bodies::{Body, bodies};
+pub(crate) use handed::Handed;
+use instructions::callee;
+pub(crate) use instructions::decode;
+use spins::Spins;
+
+/// What is known of the frames of one load object.
+pub(crate) fn facts(
+    asked: &Asked,
+    symbols: &Symbols,
+    frames: impl Iterator<Item = (FrameId, u64)>,
+) -> BTreeMap<FrameId, CodeFact> {
+    let mut spins = Spins::default();
+    let mut facts = BTreeMap::new();
+    for (frame, address) in frames {
+        let calls = match asked.is_call(frame) {
+            true => callee(symbols, address),
+            false => None,
+        };
+        let fact = CodeFact {
+            spins: spins.hold(symbols, address),
+            combines: combines::combines(symbols, address, calls.as_deref()),
+            calls,
+            body: None,
+        };
+        if fact != CodeFact::default() {
+            facts.insert(frame, fact);
+        }
+    }
+    facts
+}
