@@ -140,7 +140,7 @@ pub struct Section {
 }
 
 /// The code of the executable segments, by svma.
-pub type Code = Vec<(u64, Box<[u8]>)>;
+pub type CodeSegments = Vec<(u64, Box<[u8]>)>;
 
 impl<'a> Elf<'a> {
     /// The build id, where the linker wrote one.
@@ -186,7 +186,7 @@ impl<'a> Elf<'a> {
 
     /// The code of the executable segments.
     #[must_use]
-    pub fn code(&self) -> Code {
+    pub fn code(&self) -> CodeSegments {
         self.0
             .segments()
             .filter(|segment| is_executable(segment.flags()))

@@ -13,15 +13,15 @@ pub(crate) type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
 /// The sections that unwinding reads, with the svma of each.
 pub(crate) struct CfiSections {
-    pub(crate) eh_frame: Section,
-    pub(crate) eh_frame_hdr: Section,
-    pub(crate) debug_frame: Section,
+    pub(crate) eh_frame: SectionBytes,
+    pub(crate) eh_frame_hdr: SectionBytes,
+    pub(crate) debug_frame: SectionBytes,
     pub(crate) text: u64,
     pub(crate) got: u64,
 }
 
 /// A section that is not empty, with its svma.
-type Section = Option<(u64, Arc<[u8]>)>;
+type SectionBytes = Option<(u64, Arc<[u8]>)>;
 
 impl CfiSections {
     /// The sections of a file. `.debug_frame` counts where there is no `.eh_frame`.
@@ -52,7 +52,7 @@ impl CfiSections {
     }
 }
 
-fn section(elf: &Elf<'_>, name: &str) -> Section {
+fn section(elf: &Elf<'_>, name: &str) -> SectionBytes {
     let svma = elf.section(name)?.svma;
     Some((svma, Arc::from(elf.bytes(name)?)))
 }

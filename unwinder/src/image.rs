@@ -13,7 +13,7 @@ use crate::cfi::Cfi;
 use crate::elf::{Elf, ElfError, ElfFile, Segment};
 use crate::fde::CfiSections;
 use crate::prologue::Frame;
-use crate::symtab::SymbolTable;
+use crate::symtab::ElfSymbols;
 use crate::text::{Call, Text};
 
 const PAGE: u64 = 4096;
@@ -218,7 +218,7 @@ fn scan_symbols(elf: &Elf<'_>) -> (Vec<u64>, Vec<Range<u64>>) {
     let mut exports = Vec::new();
     let mut roots = Vec::new();
     let root = |start: u64, size: u64| start..start.saturating_add(size.max(ROOT_SIZE));
-    for table in [SymbolTable::dynsym(elf), SymbolTable::symtab(elf)]
+    for table in [ElfSymbols::dynsym(elf), ElfSymbols::symtab(elf)]
         .iter()
         .flatten()
     {

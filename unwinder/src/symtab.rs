@@ -7,7 +7,7 @@ use crate::elf::Elf;
 
 /// One `Elf64_Sym` (System V ABI, chapter 4).
 #[derive(Clone, Copy, Debug)]
-pub struct Symbol {
+pub struct ElfSymbol {
     /// The offset of the name in the string table.
     pub name: u32,
     kind: u8,
@@ -25,12 +25,12 @@ const STT_GNU_IFUNC: u8 = 10;
 const STB_LOCAL: u8 = 0;
 const STB_WEAK: u8 = 2;
 
-impl Symbol {
+impl ElfSymbol {
     fn of(raw: &[u8]) -> Self {
         let word = |at: usize| {
             u64::from_le_bytes(*raw[at..].first_chunk().expect("a symbol has 24 bytes"))
         };
-        Symbol {
+        ElfSymbol {
             name: word(0) as u32,
             kind: raw[4] & 0xf,
             binding: raw[4] >> 4,
@@ -72,7 +72,7 @@ impl Symbol {
 }
 
 /// A symbol table with its strings.
-pub struct SymbolTable {
+pub struct ElfSymbols {
     symbols: Vec<u8>,
     /// Its names, each with a NUL behind it.
     pub strings: Arc<[u8]>,
@@ -80,7 +80,7 @@ pub struct SymbolTable {
 
 const SYMBOL_SIZE: usize = 24;
 
-impl SymbolTable {
+impl ElfSymbols {
     /// The static table, `.symtab`.
     #[must_use]
     pub fn symtab(elf: &Elf<'_>) -> Option<Self> {
@@ -101,8 +101,8 @@ impl SymbolTable {
     }
 
     /// All symbols, in the order of the table.
-    pub fn iter(&self) -> impl Iterator<Item = Symbol> {
-        self.symbols.chunks_exact(SYMBOL_SIZE).map(Symbol::of)
+    pub fn iter(&self) -> impl Iterator<Item = ElfSymbol> {
+        self.symbols.chunks_exact(SYMBOL_SIZE).map(ElfSymbol::of)
     }
 
     /// The name of the symbol of that number.
@@ -112,12 +112,12 @@ impl SymbolTable {
             .symbols
             .chunks_exact(SYMBOL_SIZE)
             .nth(usize::try_from(number).ok()?)?;
-        Some(self.name(&Symbol::of(symbol)))
+        Some(self.name(&ElfSymbol::of(symbol)))
     }
 
     /// The name of a symbol of this table.
     #[must_use]
-    pub fn name(&self, symbol: &Symbol) -> &[u8] {
+    pub fn name(&self, symbol: &ElfSymbol) -> &[u8] {
         string_at(&self.strings, symbol.name)
     }
 }

@@ -2,22 +2,22 @@
 
 use std::ops::Range;
 
-use crate::elf::{Code, Elf};
+use crate::elf::{CodeSegments, Elf};
 use crate::prologue::Frame;
-use crate::symtab::SymbolTable;
+use crate::symtab::ElfSymbols;
 
 /// The executable segments, and where functions are.
 #[derive(Default)]
 pub(crate) struct Text {
-    segments: Code,
+    segments: CodeSegments,
     /// The svmas of the functions that have a symbol with a size, by their starts.
     functions: Vec<Range<u64>>,
 }
 
 impl Text {
     pub(crate) fn read(elf: &Elf<'_>) -> Text {
-        let tables = [SymbolTable::symtab(elf), SymbolTable::dynsym(elf)];
-        let symbols = tables.iter().flatten().flat_map(SymbolTable::iter);
+        let tables = [ElfSymbols::symtab(elf), ElfSymbols::dynsym(elf)];
+        let symbols = tables.iter().flatten().flat_map(ElfSymbols::iter);
         let mut functions: Vec<Range<u64>> = symbols
             .filter(|symbol| symbol.is_defined() && symbol.is_function() && symbol.size > 0)
             .map(|symbol| symbol.svma..symbol.svma.saturating_add(symbol.size))

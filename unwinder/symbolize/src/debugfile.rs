@@ -79,7 +79,7 @@ pub(crate) const DEBUG_ROOT: &str = "/usr/lib/debug";
 
 /// An ELF file, and what it says about its debug file.
 #[derive(Clone, Debug)]
-pub(crate) struct Links {
+pub(crate) struct ObjectFile {
     pub(crate) path: PathBuf,
     /// Its bytes, if it is none of the file system's.
     bytes: Option<Arc<[u8]>>,
@@ -90,7 +90,7 @@ pub(crate) struct Links {
     roots: Vec<PathBuf>,
 }
 
-impl Links {
+impl ObjectFile {
     pub(crate) fn of(
         path: &Path,
         bytes: Option<Arc<[u8]>>,
@@ -116,7 +116,10 @@ impl Links {
 
     /// Finds the debug file of a stripped file. What was found but did not fit is added to
     /// `misses`.
-    pub(crate) fn find(&self, misses: &mut Vec<SymbolsMiss>) -> Option<(PathBuf, ElfFile)> {
+    pub(crate) fn find_debug_file(
+        &self,
+        misses: &mut Vec<SymbolsMiss>,
+    ) -> Option<(PathBuf, ElfFile)> {
         let mut tried = Vec::new();
         let by_id = self
             .build_id

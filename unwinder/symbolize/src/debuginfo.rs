@@ -13,7 +13,7 @@ use gimli::{
 use omp_model::linkage::is_outlined;
 use unwinder::elf::Elf;
 
-use crate::debugfile::{Links, SymbolsMiss};
+use crate::debugfile::{ObjectFile, SymbolsMiss};
 use crate::names::MAIN_PROGRAM;
 
 type Reader = EndianArcSlice<LittleEndian>;
@@ -46,38 +46,38 @@ pub(crate) struct Row {
 
 impl DebugInfo {
     /// Reads it from the file itself, or from its separate debug file.
-    pub(crate) fn open(links: &Links) -> Result<Self, SymbolsMiss> {
+    pub(crate) fn open(object: &ObjectFile) -> Result<Self, SymbolsMiss> {
         let unusable = |error| SymbolsMiss::File {
-            path: links.path.clone(),
+            path: object.path.clone(),
             error,
         };
-        let file = links.open().map_err(unusable)?;
+        let file = object.open().map_err(unusable)?;
         let elf = file.parse().map_err(unusable)?;
         if has_debug_info(&elf) {
-            return Self::of(links, &links.path, &elf);
+            return Self::of(object, &object.path, &elf);
         }
         let mut misses = Vec::new();
-        match links.find(&mut misses) {
+        match object.find_debug_file(&mut misses) {
             Some((path, file)) => match file.parse() {
-                Ok(elf) if has_debug_info(&elf) => Self::of(links, &path, &elf),
+                Ok(elf) if has_debug_info(&elf) => Self::of(object, &path, &elf),
                 Ok(_) => Err(SymbolsMiss::NoDebugInfo { path }),
                 Err(error) => Err(SymbolsMiss::File { path, error }),
             },
             None if elf.section(".symtab").is_some() => Err(SymbolsMiss::NoDebugInfo {
-                path: links.path.clone(),
+                path: object.path.clone(),
             }),
             None => Err(misses.swap_remove(0)),
         }
     }
 
     /// Reads it from `elf`, the file at `path`.
-    fn of(links: &Links, path: &Path, elf: &Elf<'_>) -> Result<Self, SymbolsMiss> {
+    fn of(object: &ObjectFile, path: &Path, elf: &Elf<'_>) -> Result<Self, SymbolsMiss> {
         let damaged = |error: gimli::Error| SymbolsMiss::DamagedDebugInfo {
             path: path.to_owned(),
             reason: error.to_string(),
         };
         let mut dwarf = Dwarf::load(|id| section(elf, id)).map_err(damaged)?;
-        if let Some(common) = links.find_common(path, elf)? {
+        if let Some(common) = object.find_common(path, elf)? {
             let common = common.parse().map_err(|error| SymbolsMiss::File {
                 path: path.to_owned(),
                 error,

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use unwinder::elf::{Elf, ElfError, ElfFile};
-use unwinder::symtab::SymbolTable;
+use unwinder::symtab::ElfSymbols;
 
 /// What a file has of the functions that a caller knows by their names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Linked {
     fn scan(elf: &Elf<'_>, is_known: &mut dyn FnMut(&[u8]) -> bool) -> Self {
         let mut functions = Vec::new();
         let mut linked = Linked::default();
-        let tables = [SymbolTable::dynsym(elf), SymbolTable::symtab(elf)];
+        let tables = [ElfSymbols::dynsym(elf), ElfSymbols::symtab(elf)];
         for (table, dynamic) in tables.iter().zip([true, false]) {
             let Some(table) = table else { continue };
             for symbol in table.iter() {

@@ -10,7 +10,7 @@ use omp_model::symbols::{
 use rustc_hash::FxHashMap;
 
 use crate::builder::TableBuilder;
-use crate::code::{self, Asked, Body, Handed};
+use crate::code::{self, Body, BodyArguments, UserFrames};
 use crate::debuginfo::Location;
 use crate::directives::is_fortran;
 use crate::names;
@@ -171,29 +171,29 @@ impl<'a> ObjectResolver<'a> {
     }
 
     /// Reads in the machine code what it tells of frames.
-    pub(crate) fn read_code(&mut self, asked: &Asked, wanted: &[(FrameId, u64)]) {
+    pub(crate) fn read_code(&mut self, user: &UserFrames, wanted: &[(FrameId, u64)]) {
         let symbols = self.symbols;
         let frames = wanted.iter().copied();
-        let called = frames.clone().filter(|&(frame, _)| asked.is_called(frame));
+        let called = frames.clone().filter(|&(frame, _)| user.is_called(frame));
         let nameless: HashSet<u64> = called
             .filter_map(|(_, address)| symbols.code(address))
             .filter(|function| function.name.is_empty())
             .map(|function| function.start)
             .collect();
         self.bodies = code::bodies(symbols, &nameless);
-        let forks = frames.clone().filter(|&(frame, _)| asked.is_fork(frame));
-        let mut handed = Handed::new(symbols);
-        let handed: Vec<_> = forks
-            .filter_map(|(frame, address)| Some((frame, handed.at(address)?)))
+        let forks = frames.clone().filter(|&(frame, _)| user.is_fork(frame));
+        let mut arguments = BodyArguments::new(symbols);
+        let given: Vec<_> = forks
+            .filter_map(|(frame, address)| Some((frame, arguments.at(address)?)))
             .collect();
-        let mut facts = code::facts(asked, symbols, frames);
-        for (_, (function, body)) in &handed {
+        let mut facts = code::facts(user, symbols, frames);
+        for (_, (function, body)) in &given {
             if function.name.is_empty() {
                 let known = self.bodies.entry(function.start);
                 known.or_insert_with(|| body.clone());
             }
         }
-        for (frame, (function, _)) in handed {
+        for (frame, (function, _)) in given {
             facts.entry(frame).or_default().body = Some(self.function(&function));
         }
         self.builder.table.code.extend(facts);

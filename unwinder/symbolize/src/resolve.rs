@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 
 use crate::barriers;
 use crate::builder::TableBuilder;
-use crate::code::Asked;
+use crate::code::UserFrames;
 use crate::directives::{self, is_fortran};
 use crate::kallsyms::KernelFunction;
 use crate::object::ObjectResolver;
@@ -36,7 +36,7 @@ pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
     let mut builder = TableBuilder::default();
     builder.table.frames = vec![FrameSymbol::default(); frames.len()];
     let mut barriers = barrier_calls(tables);
-    let asked = Asked::of(tables);
+    let user = UserFrames::of(tables);
     for ids in
         order.chunk_by(|one, other| frames[one.index()].module == frames[other.index()].module)
     {
@@ -62,8 +62,8 @@ pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
                         }
                     }
                     let mut object = ObjectResolver::new(&mut builder, module, &row.path, &symbols);
-                    if asked.concerns(tables, row, ids) {
-                        object.read_code(&asked, &wanted);
+                    if user.concerns(tables, row, ids) {
+                        object.read_code(&user, &wanted);
                     }
                     object.resolve(&wanted)
                 }

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use omp_model::linkage::STUB;
 use unwinder::BuildId;
-use unwinder::elf::{Code, Elf, ElfError, ElfFile};
-use unwinder::symtab::{Symbol, SymbolTable, string_at};
+use unwinder::elf::{CodeSegments, Elf, ElfError, ElfFile};
+use unwinder::symtab::{ElfSymbol, ElfSymbols, string_at};
 
-use crate::debugfile::{DEBUG_ROOT, Links, SymbolsMiss};
+use crate::debugfile::{DEBUG_ROOT, ObjectFile, SymbolsMiss};
 use crate::debuginfo::{DebugInfo, Location};
 use crate::unnamed::{Target, Unnamed};
 
@@ -42,16 +42,16 @@ pub struct Symbols {
     entries: Vec<Entry>,
     strings: Vec<Arc<[u8]>>,
     misses: Vec<SymbolsMiss>,
-    links: Links,
+    object: ObjectFile,
     debug: OnceCell<Result<DebugInfo, SymbolsMiss>>,
     unnamed: OnceCell<Unnamed>,
-    machine_code: OnceCell<Code>,
+    machine_code: OnceCell<CodeSegments>,
 }
 
 impl std::fmt::Debug for Symbols {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Symbols")
-            .field("path", &self.links.path)
+            .field("path", &self.object.path)
             .field("functions", &self.entries.len())
             .field("misses", &self.misses)
             .finish_non_exhaustive()
@@ -86,17 +86,17 @@ impl Symbols {
         };
         let file = ElfFile::open(path).map_err(unusable)?;
         let elf = file.parse().map_err(unusable)?;
-        let links = Links::of(path, None, &elf, debug_roots);
+        let object = ObjectFile::of(path, None, &elf, debug_roots);
         if let Some(expected) = expected
-            && !links
+            && !object
                 .build_id
                 .as_ref()
                 .is_some_and(|found| found.same_file(expected))
         {
-            let (expected, found) = (expected.clone(), links.build_id);
+            let (expected, found) = (expected.clone(), object.build_id);
             return Err(unusable(ElfError::Replaced { expected, found }));
         }
-        Ok(Self::of(&elf, links))
+        Ok(Self::of(&elf, object))
     }
 
     /// The symbols of an ELF file held in memory, such as the vDSO.
@@ -109,22 +109,22 @@ impl Symbols {
             path: path.to_owned(),
             error,
         })?;
-        let links = Links::of(path, Some(bytes), &elf, &[PathBuf::from(DEBUG_ROOT)]);
-        Ok(Self::of(&elf, links))
+        let object = ObjectFile::of(path, Some(bytes), &elf, &[PathBuf::from(DEBUG_ROOT)]);
+        Ok(Self::of(&elf, object))
     }
 
-    fn of(elf: &Elf<'_>, links: Links) -> Self {
+    fn of(elf: &Elf<'_>, object: ObjectFile) -> Self {
         let mut misses = Vec::new();
-        let mut tables: Vec<SymbolTable> = SymbolTable::dynsym(elf).into_iter().collect();
-        match SymbolTable::symtab(elf) {
+        let mut tables: Vec<ElfSymbols> = ElfSymbols::dynsym(elf).into_iter().collect();
+        match ElfSymbols::symtab(elf) {
             Some(table) => tables.push(table),
             None => {
-                tables.extend(packed_table(elf, &links, &mut misses));
-                let found = links
-                    .find(&mut misses)
-                    .and_then(|(_, file)| SymbolTable::symtab(&file.parse().ok()?));
+                tables.extend(packed_table(elf, &object, &mut misses));
+                let found = object
+                    .find_debug_file(&mut misses)
+                    .and_then(|(_, file)| ElfSymbols::symtab(&file.parse().ok()?));
                 if found.is_none() {
-                    let path = links.path.clone();
+                    let path = object.path.clone();
                     misses.insert(0, SymbolsMiss::Stripped { path });
                 }
                 tables.extend(found);
@@ -136,7 +136,7 @@ impl Symbols {
             entries,
             strings,
             misses,
-            links,
+            object,
             debug: OnceCell::new(),
             unnamed: OnceCell::new(),
             machine_code: OnceCell::new(),
@@ -146,13 +146,13 @@ impl Symbols {
     /// The file.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.links.path
+        &self.object.path
     }
 
     /// The build id of the file.
     #[must_use]
     pub fn build_id(&self) -> Option<&BuildId> {
-        self.links.build_id.as_ref()
+        self.object.build_id.as_ref()
     }
 
     /// What was looked for and not found while opening.
@@ -249,17 +249,17 @@ impl Symbols {
 
     pub(crate) fn debug_info(&self) -> Result<&DebugInfo, &SymbolsMiss> {
         self.debug
-            .get_or_init(|| DebugInfo::open(&self.links))
+            .get_or_init(|| DebugInfo::open(&self.object))
             .as_ref()
     }
 
     pub(crate) fn unnamed(&self) -> &Unnamed {
-        self.unnamed.get_or_init(|| Unnamed::open(&self.links))
+        self.unnamed.get_or_init(|| Unnamed::open(&self.object))
     }
 
     /// Its machine code, read on first use: it is large and seldom needed.
-    pub(crate) fn machine_code(&self) -> &Code {
-        let read = || Some(self.links.open().ok()?.parse().ok()?.code());
+    pub(crate) fn machine_code(&self) -> &CodeSegments {
+        let read = || Some(self.object.open().ok()?.parse().ok()?.code());
         self.machine_code.get_or_init(|| read().unwrap_or_default())
     }
 
@@ -287,9 +287,9 @@ impl Symbols {
 /// The symbol table that distributions leave in stripped files: an xz-packed ELF file.
 fn packed_table(
     elf: &Elf<'_>,
-    links: &Links,
+    object: &ObjectFile,
     misses: &mut Vec<SymbolsMiss>,
-) -> Option<SymbolTable> {
+) -> Option<ElfSymbols> {
     /// A file that unpacks to more is not a symbol table.
     const MOST: u64 = 1 << 30;
     let packed = elf.bytes(".gnu_debugdata")?;
@@ -300,11 +300,11 @@ fn packed_table(
         .ok()
         .and_then(|_| {
             let file = ElfFile::in_memory(unpacked.into());
-            SymbolTable::symtab(&file.parse().ok()?)
+            ElfSymbols::symtab(&file.parse().ok()?)
         });
     if table.is_none() {
         misses.push(SymbolsMiss::DamagedDebugData {
-            path: links.path.clone(),
+            path: object.path.clone(),
         });
     }
     table
@@ -314,7 +314,7 @@ fn packed_table(
 /// with a size before one without, a global before a local one, the longer, the one with fewer
 /// leading underscores (`write` before `__write`), the strong before the weak, and at last the
 /// first by name.
-fn preference<'a>(symbol: &Symbol, name: &'a [u8]) -> impl Ord + use<'a> {
+fn preference<'a>(symbol: &ElfSymbol, name: &'a [u8]) -> impl Ord + use<'a> {
     let underscores = name.iter().take_while(|&&byte| byte == b'_').count();
     (
         symbol.is_function(),
@@ -329,10 +329,10 @@ fn preference<'a>(symbol: &Symbol, name: &'a [u8]) -> impl Ord + use<'a> {
 
 /// The functions of the tables, sorted. A symbol without a size ends with its section: `_init` is
 /// not the stubs of the procedure linkage table behind it.
-fn entries(tables: &[SymbolTable], code: &[Range<u64>]) -> Vec<Entry> {
-    let mut found: Vec<(u8, Symbol)> = Vec::new();
+fn entries(tables: &[ElfSymbols], code: &[Range<u64>]) -> Vec<Entry> {
+    let mut found: Vec<(u8, ElfSymbol)> = Vec::new();
     for (number, table) in (0..).zip(tables) {
-        let wanted = |symbol: &Symbol| {
+        let wanted = |symbol: &ElfSymbol| {
             symbol.is_defined()
                 && (symbol.is_function() || symbol.is_label())
                 && symbol.name != 0
@@ -340,7 +340,7 @@ fn entries(tables: &[SymbolTable], code: &[Range<u64>]) -> Vec<Entry> {
         };
         found.extend(table.iter().filter(wanted).map(|symbol| (number, symbol)));
     }
-    let name = |(table, symbol): &(u8, Symbol)| tables[usize::from(*table)].name(symbol);
+    let name = |(table, symbol): &(u8, ElfSymbol)| tables[usize::from(*table)].name(symbol);
     found.sort_by(|a, b| {
         let by_start = a.1.svma.cmp(&b.1.svma);
         by_start.then_with(|| preference(&b.1, name(b)).cmp(&preference(&a.1, name(a))))

@@ -6,9 +6,9 @@ use std::ops::Range;
 
 use unwinder::Cfi;
 use unwinder::elf::Elf;
-use unwinder::symtab::SymbolTable;
+use unwinder::symtab::ElfSymbols;
 
-use crate::debugfile::Links;
+use crate::debugfile::ObjectFile;
 
 /// Relocation types (System V ABI for AMD64, section 4.4).
 const R_X86_64_GLOB_DAT: u32 = 6;
@@ -46,17 +46,17 @@ pub(crate) struct Unnamed {
 
 impl Unnamed {
     /// What is known of the code of a file; nothing where it cannot be read (any more).
-    pub(crate) fn open(links: &Links) -> Self {
-        let file = links.open();
+    pub(crate) fn open(object: &ObjectFile) -> Self {
+        let file = object.open();
         let elf = file.as_ref().ok().and_then(|file| file.parse().ok());
-        elf.map_or_else(Self::default, |elf| Self::of(&elf, links))
+        elf.map_or_else(Self::default, |elf| Self::of(&elf, object))
     }
 
-    fn of(elf: &Elf<'_>, links: &Links) -> Self {
+    fn of(elf: &Elf<'_>, object: &ObjectFile) -> Self {
         // Objects compiled without `.eh_frame` stand beside the start files, which have one: both
         // sections count, and stripping moves the second into the debug file.
         let debug_frame = Cfi::of_debug_frame(elf).or_else(|| {
-            let (_, file) = links.find(&mut Vec::new())?;
+            let (_, file) = object.find_debug_file(&mut Vec::new())?;
             Cfi::of_debug_frame(&file.parse().ok()?)
         });
         let mut unnamed = Self {
@@ -71,7 +71,7 @@ impl Unnamed {
     /// Reads the relocations (`Elf64_Rela`) of the slots that stubs jump through. Without a
     /// dynamic symbol table there are none.
     fn read_targets(&mut self, elf: &Elf<'_>) -> Option<()> {
-        let names = SymbolTable::dynsym(elf)?;
+        let names = ElfSymbols::dynsym(elf)?;
         let tables = [".rela.dyn", ".rela.plt"].map(|name| elf.bytes(name).unwrap_or_default());
         for raw in tables.iter().flat_map(|table| table.chunks_exact(24)) {
             let word = |at: usize| {

@@ -2,10 +2,10 @@
 //! entry point of the runtime a call leads to, which loops do nothing but wait, which critical
 //! sections are of a reduction, and which function holds the directive of a nameless body.
 
-mod asked;
+mod arguments;
 mod bodies;
 mod combines;
-mod handed;
+mod frames;
 mod instructions;
 mod spins;
 
@@ -16,23 +16,23 @@ use omp_model::symbols::CodeFact;
 
 use crate::symbols::Symbols;
 
-pub(crate) use asked::Asked;
+pub(crate) use arguments::BodyArguments;
 pub(crate) use bodies::{Body, bodies};
-pub(crate) use handed::Handed;
+pub(crate) use frames::UserFrames;
 use instructions::callee;
 pub(crate) use instructions::decode;
-use spins::Spins;
+use spins::SpinLoops;
 
 /// What is known of the frames of one load object.
 pub(crate) fn facts(
-    asked: &Asked,
+    user: &UserFrames,
     symbols: &Symbols,
     frames: impl Iterator<Item = (FrameId, u64)>,
 ) -> BTreeMap<FrameId, CodeFact> {
-    let mut spins = Spins::default();
+    let mut spins = SpinLoops::default();
     let mut facts = BTreeMap::new();
     for (frame, address) in frames {
-        let calls = match asked.is_call(frame) {
+        let calls = match user.is_call(frame) {
             true => callee(symbols, address),
             false => None,
         };

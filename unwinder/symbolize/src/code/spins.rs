@@ -1,10 +1,10 @@
 //! Loops that wait for another thread: user code that spins on a flag.
 //!
 //! A loop without an effect can end only by what another thread does. It has none if it writes no
-//! memory, and if no register has a value in one turn that the next one reads: then each turn
-//! does the same, but for what it loads. That is what the compilers make of a loop around an
-//! atomic read, `flush`, or a fence. A loop with `pause` (or a call of `sched_yield`) says itself
-//! that it waits; such a loop may also count its turns, and try to take the flag by an atomic
+//! memory, and if no register has a value in one iteration that the next one reads: then each
+//! iteration does the same, but for what it loads. That is what the compilers make of a loop around
+//! an atomic read, `flush`, or a fence. A loop with `pause` (or a call of `sched_yield`) says itself
+//! that it waits; such a loop may also count its iterations, and try to take the flag by an atomic
 //! operation.
 
 use std::collections::HashMap;
@@ -20,12 +20,12 @@ const LONGEST: usize = 48;
 
 /// The loops of the functions of one load object that were looked through.
 #[derive(Default)]
-pub(super) struct Spins {
+pub(super) struct SpinLoops {
     /// By the function's first address.
     loops: HashMap<u64, Vec<Range<u64>>>,
 }
 
-impl Spins {
+impl SpinLoops {
     /// Whether an address lies in a loop that waits.
     pub(super) fn hold(&mut self, symbols: &Symbols, address: u64) -> bool {
         let Some(function) = symbols.code(address) else {
@@ -74,7 +74,9 @@ fn waiting_loops(
             continue;
         };
         let body = &code[first..=last];
-        if body.len() <= LONGEST && Turn::of(body, &mut factory, judge).is_some_and(Turn::waits) {
+        if body.len() <= LONGEST
+            && Iteration::of(body, &mut factory, judge).is_some_and(Iteration::waits)
+        {
             loops.push(head..jump.next_ip());
         }
     }
@@ -91,19 +93,19 @@ fn back_to(jump: &Instruction) -> Option<u64> {
     (branches && target <= jump.ip()).then_some(target)
 }
 
-/// What one turn of a loop does.
+/// What one iteration of a loop does.
 #[derive(Clone, Copy, Debug, Default)]
-struct Turn {
+struct Iteration {
     loads: bool,
     /// Atomic operations on memory.
     takes: bool,
     /// `pause`, or a call that lets others run.
     yields: bool,
-    /// A register or flag carries a value into the next turn.
+    /// A register or flag carries a value into the next iteration.
     carries: bool,
 }
 
-impl Turn {
+impl Iteration {
     fn waits(self) -> bool {
         if self.yields {
             return self.loads || self.takes;
@@ -116,10 +118,10 @@ impl Turn {
         body: &[Instruction],
         factory: &mut InstructionInfoFactory,
         judge: &mut dyn FnMut(&Instruction) -> Call,
-    ) -> Option<Turn> {
+    ) -> Option<Iteration> {
         let (first, last) = (body.first()?, body.last()?);
         let inside = first.next_ip()..last.next_ip();
-        let mut turn = Turn::default();
+        let mut iteration = Iteration::default();
         let mut values = Values::default();
         for (at, instruction) in body.iter().enumerate() {
             let ends = at + 1 == body.len();
@@ -132,8 +134,8 @@ impl Turn {
                 FlowControl::Call | FlowControl::IndirectCall => {
                     match judge(instruction) {
                         // What it orders are loads.
-                        Call::Fence => turn.loads = true,
-                        Call::Yield => turn.yields = true,
+                        Call::Fence => iteration.loads = true,
+                        Call::Yield => iteration.yields = true,
                         Call::Other => return None,
                     }
                     values.forget_after_call();
@@ -141,12 +143,12 @@ impl Turn {
                 }
                 _ => return None,
             }
-            turn.yields |= instruction.mnemonic() == Mnemonic::Pause;
+            iteration.yields |= instruction.mnemonic() == Mnemonic::Pause;
             values.pass(instruction, factory);
-            turn.access(instruction, factory)?;
+            iteration.access(instruction, factory)?;
         }
-        turn.carries = values.carried();
-        Some(turn)
+        iteration.carries = values.carried();
+        Some(iteration)
     }
 
     /// Notes what an instruction does to memory; `None` for a plain write.
@@ -176,7 +178,7 @@ impl Turn {
     }
 }
 
-/// The registers and flags that a turn reads before it writes them, and those that it writes.
+/// The registers and flags that an iteration reads before it writes them, and those that it writes.
 #[derive(Default)]
 struct Values {
     read: Vec<Register>,

@@ -12,7 +12,7 @@ use super::instructions::{LARGEST, decode, is_call, reached};
 use crate::symbols::{ElfFunction, Symbols};
 
 /// The bodies that calls of one load object hand over.
-pub(crate) struct Handed<'a> {
+pub(crate) struct BodyArguments<'a> {
     symbols: &'a Symbols,
     /// The function that was looked at last: calls come in the order of their addresses.
     holder: Option<Holder>,
@@ -26,9 +26,9 @@ struct Holder {
     joins: HashSet<u64>,
 }
 
-impl<'a> Handed<'a> {
+impl<'a> BodyArguments<'a> {
     pub(crate) fn new(symbols: &'a Symbols) -> Self {
-        Handed {
+        BodyArguments {
             symbols,
             holder: None,
         }
@@ -193,7 +193,7 @@ mod tests {
     const POP: [u8; 1] = [0x5d];
 
     /// What is in %rdi at the last call of code that is put together of these pieces.
-    fn handed(pieces: &[&[u8]]) -> Option<u64> {
+    fn argument(pieces: &[&[u8]]) -> Option<u64> {
         let bytes = pieces.concat();
         let function = ElfFunction {
             name: "f".to_owned(),
@@ -208,30 +208,30 @@ mod tests {
     #[test]
     fn a_body_is_told_where_it_must_be_that_one() {
         let body = Some(0x3000);
-        assert_eq!(handed(&[&SET_RDI, &CALL]), body);
+        assert_eq!(argument(&[&SET_RDI, &CALL]), body);
         // lea 0x1000(%rip),%rdi
         let lea = [0x48, 0x8d, 0x3d, 0, 0x10, 0, 0];
-        assert_eq!(handed(&[&lea, &CALL]), Some(ENTRY + 7 + 0x1000));
-        assert_eq!(handed(&[&SET_RBP, &MOVE, &CALL]), body);
+        assert_eq!(argument(&[&lea, &CALL]), Some(ENTRY + 7 + 0x1000));
+        assert_eq!(argument(&[&SET_RBP, &MOVE, &CALL]), body);
         // Kept over a call, or over a loop (jne to the move).
-        assert_eq!(handed(&[&SET_RBP, &CALL, &MOVE, &CALL]), body);
+        assert_eq!(argument(&[&SET_RBP, &CALL, &MOVE, &CALL]), body);
         let again = [0x75, 0xf6];
         let kept: [&[u8]; 6] = [&PUSH, &SET_RBP, &MOVE, &CALL, &again, &POP];
-        assert_eq!(handed(&kept), body);
+        assert_eq!(argument(&kept), body);
     }
 
     #[test]
     fn a_body_that_may_be_another_one_is_not_told() {
         // What a call leaves in a register is its own.
-        assert_eq!(handed(&[&SET_RDI, &CALL, &CALL]), None);
+        assert_eq!(argument(&[&SET_RDI, &CALL, &CALL]), None);
         // je over the setting: at the call it may be what it was.
-        assert_eq!(handed(&[&[0x74, 0x05], &SET_RDI, &CALL]), None);
+        assert_eq!(argument(&[&[0x74, 0x05], &SET_RDI, &CALL]), None);
         // Set in two places, of which neither is on the straight way.
         let over = [0x74, 0x05];
         let twice: [&[u8]; 5] = [&SET_RBP, &over, &SET_RBP, &MOVE, &CALL];
-        assert_eq!(handed(&twice), None);
+        assert_eq!(argument(&twice), None);
         // add $1,%edi
-        assert_eq!(handed(&[&SET_RDI, &[0x83, 0xc7, 1], &CALL]), None);
-        assert_eq!(handed(&[&CALL]), None);
+        assert_eq!(argument(&[&SET_RDI, &[0x83, 0xc7, 1], &CALL]), None);
+        assert_eq!(argument(&[&CALL]), None);
     }
 }

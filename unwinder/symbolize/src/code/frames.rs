@@ -6,9 +6,9 @@ use omp_model::ids::{FrameId, ModuleId};
 use omp_model::state::State;
 use omp_model::tables::{Module, RuntimeKind, StackEntry, Tables};
 
-/// The frames of user code that the stacks have, by what is asked of them.
+/// The frames of user code that the stacks have, by what they did.
 #[derive(Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct UserFrames {
     /// Frames that called the runtime, and the calls of locks and critical sections.
     calls: BTreeSet<FrameId>,
     /// Frames that the runtime called.
@@ -17,9 +17,9 @@ pub(crate) struct Asked {
     forks: BTreeSet<FrameId>,
 }
 
-impl Asked {
+impl UserFrames {
     /// Nothing for an experiment in which no OpenMP runtime is on any stack.
-    pub(crate) fn of(tables: &Tables) -> Asked {
+    pub(crate) fn of(tables: &Tables) -> UserFrames {
         let runtime = |frame: FrameId| -> Option<bool> {
             let module = tables.frames.get(frame.0)?.module;
             if module == ModuleId::NONE || module == ModuleId::KERNEL {
@@ -28,15 +28,15 @@ impl Asked {
             let row = tables.modules.get(module.0)?;
             Some(row.runtime != RuntimeKind::None)
         };
-        let mut asked = Asked::default();
+        let mut user = UserFrames::default();
         for row in tables.stacks.rows() {
             let caller = tables.stacks.get(row.callers.0);
             if let StackEntry::Frame(inner) = row.entry
                 && let Some(StackEntry::Frame(outer)) = caller.map(|caller| caller.entry)
             {
                 match (runtime(inner), runtime(outer)) {
-                    (Some(true), Some(false)) => asked.calls.insert(outer),
-                    (Some(false), Some(true)) => asked.called.insert(inner),
+                    (Some(true), Some(false)) => user.calls.insert(outer),
+                    (Some(false), Some(true)) => user.called.insert(inner),
                     _ => false,
                 };
             }
@@ -45,20 +45,19 @@ impl Asked {
             if let Some(StackEntry::Frame(fork)) = tables.walk(context.stack).next()
                 && runtime(fork) == Some(false)
             {
-                asked.forks.insert(fork);
+                user.forks.insert(fork);
             }
             if runtime(context.body) == Some(false) {
-                asked.called.insert(context.body);
+                user.called.insert(context.body);
             }
         }
         let tags = tables.tags.rows().iter();
         let locks =
             tags.filter(|tag| matches!(tag.state, State::Lock | State::NestLock | State::Critical));
         let calls = locks.map(|tag| tag.place);
-        asked
-            .calls
+        user.calls
             .extend(calls.filter(|&call| call != FrameId::NONE));
-        asked
+        user
     }
 
     /// Whether a load object's code is to be looked at: it called a runtime or was called by one,
