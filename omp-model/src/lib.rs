@@ -2,6 +2,7 @@
 //!
 //! Pure: values in, values out. Files are touched by the `experiment` module alone.
 
+pub mod barriers;
 pub mod defaults;
 pub mod experiment;
 pub mod filter;

@@ -1,9 +1,8 @@
 //! Names for addresses, resolved once (at the end of a recording, or by a reader of one that was
 //! cut short) and stored with it, so that a report opens at once and on another machine.
 
-use crate::ids::{ContextId, FrameId, ModuleId};
-use crate::state::State;
-use crate::tables::Tag;
+use crate::barriers::Barrier;
+use crate::ids::{FrameId, ModuleId};
 
 /// Row of [`SymbolTable::functions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,7 +23,8 @@ pub struct SymbolTable {
     pub frames: Vec<FrameSymbol>,
     /// Load objects whose symbols could not be had, and why in one clause.
     pub misses: Vec<(ModuleId, String)>,
-    /// The calls of [`State::Barrier`], by frame, and which kind of barrier each is.
+    /// The calls of [`State::Barrier`](crate::state::State::Barrier), by frame, and which kind of
+    /// barrier each is.
     pub barriers: Vec<(FrameId, Barrier)>,
     /// By frame, what its code tells where that is anything.
     pub code: Vec<(FrameId, CodeFact)>,
@@ -50,66 +50,6 @@ impl SymbolTable {
     pub fn function_of(&self, frame: FrameId) -> Option<(FunctionId, &Function)> {
         let id = self.frame(frame).function?;
         Some((id, self.functions.get(id.0 as usize)?))
-    }
-
-    /// What is known of the call of a barrier at a frame.
-    pub fn barrier(&self, call: FrameId) -> Barrier {
-        let found = self.barriers.binary_search_by_key(&call, |row| row.0);
-        found.map_or(Barrier::Unknown, |at| self.barriers[at].1)
-    }
-
-    /// The state of a tag, where the call tells more than its event: which kind of barrier it
-    /// is, and whether a lock was only asked for (LLVM 14 and 16 send the same event for that, and
-    /// none when it was refused).
-    pub fn state_of(&self, tag: Tag) -> State {
-        match tag.state {
-            State::Barrier => match self.barrier(tag.place) {
-                Barrier::Explicit => State::ExplicitBarrier,
-                Barrier::Implicit | Barrier::Unknown => State::ImplicitBarrier,
-            },
-            State::Lock | State::NestLock if self.is_attempt(tag.place) => match tag.context {
-                ContextId::ROOT => State::Serial,
-                _ => State::Work,
-            },
-            other => other,
-        }
-    }
-
-    /// Whether a call asks for a lock without waiting for it.
-    fn is_attempt(&self, call: FrameId) -> bool {
-        let called = self.code_of(call).and_then(|fact| fact.calls.as_deref());
-        // A static libgomp has the function under two names.
-        called.is_some_and(|name| name.starts_with("omp_test_") || name.starts_with("gomp_test_"))
-    }
-
-    /// The number of calls of a barrier of which nothing tells which kind it is.
-    pub fn undecided_barriers(&self) -> usize {
-        let unknown = |row: &&(FrameId, Barrier)| row.1 == Barrier::Unknown;
-        self.barriers.iter().filter(unknown).count()
-    }
-}
-
-/// What a call of the runtime's barrier is to the author.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Barrier {
-    /// Neither source nor line table tells; shown as implicit, of which there are more.
-    Unknown = 0,
-    /// The end of a construct.
-    Implicit = 1,
-    /// A `barrier` directive.
-    Explicit = 2,
-}
-
-impl Barrier {
-    /// The decision of a stored number.
-    pub const fn from_u8(number: u8) -> Option<Barrier> {
-        match number {
-            0 => Some(Barrier::Unknown),
-            1 => Some(Barrier::Implicit),
-            2 => Some(Barrier::Explicit),
-            _ => None,
-        }
     }
 }
 

@@ -183,11 +183,13 @@ impl Cfi {
 
     /// The row of `svma` taken apart, if it has the usual form.
     pub(crate) fn rule(&self, svma: u64, context: &mut RowContext) -> Option<Rule> {
-        let rule = |row: Row<'_>| match row.signal {
-            true => None,
-            false => Rule::of(row.table, |expression, deref| {
+        let rule = |row: Row<'_>| {
+            if row.signal {
+                return None;
+            }
+            Rule::of(row.table, |expression, deref| {
                 self.bp_slot(expression, deref)
-            }),
+            })
         };
         self.with_row(svma, context, rule)?
     }

@@ -66,9 +66,11 @@ impl ElfFile {
     /// # Errors
     /// [`ElfError::Unreadable`].
     pub fn open(path: &Path) -> Result<Self, ElfError> {
-        let open = || match std::fs::metadata(path)?.is_file() {
-            true => File::open(path),
-            false => Err(io::ErrorKind::InvalidInput.into()),
+        let open = || {
+            if !std::fs::metadata(path)?.is_file() {
+                return Err(io::ErrorKind::InvalidInput.into());
+            }
+            File::open(path)
         };
         let file = open().map_err(|error| ElfError::Unreadable(error.kind()))?;
         Ok(Self(ReadCache::new(Box::new(file))))
@@ -86,13 +88,10 @@ impl ElfFile {
     /// [`ElfError::NotElf`], [`ElfError::OtherMachine`] and [`ElfError::Damaged`].
     pub fn parse(&self) -> Result<Elf<'_>, ElfError> {
         let data = &self.0;
-        let ident = data
-            .read_bytes_at(0, 20)
-            .map_err(|()| ElfError::NotElf)
-            .and_then(|ident| match ident.starts_with(b"\x7fELF") {
-                true => Ok(ident),
-                false => Err(ElfError::NotElf),
-            })?;
+        let ident = data.read_bytes_at(0, 20).map_err(|()| ElfError::NotElf)?;
+        if !ident.starts_with(b"\x7fELF") {
+            return Err(ElfError::NotElf);
+        }
         let machine = u16::from_le_bytes([ident[18], ident[19]]);
         // EI_CLASS 2 is 64 bits, EI_DATA 1 is little-endian.
         if ident[4] != 2 || ident[5] != 1 || machine != EM_X86_64.0 {

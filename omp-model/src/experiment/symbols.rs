@@ -5,10 +5,11 @@ use rustc_hash::FxHashMap;
 use super::coding::{Corrupt, unzigzag, zigzag};
 use super::column::{Decoder, Encoder};
 use super::rows::{Known, optional};
+use crate::barriers::Barrier;
 use crate::ids::FrameId;
 use crate::symbols::{
-    Barrier, CodeFact, Construct, FileId, FrameSymbol, Function, FunctionId, InlinedPlace,
-    Outlined, Place, SymbolTable,
+    CodeFact, Construct, FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Outlined, Place,
+    SymbolTable,
 };
 
 /// The longest prefix of `rows` that one frame may hold, by count and by the length of their text.

@@ -6,7 +6,7 @@
 //! worksharing directive or of the last statement before. Where the source cannot be read, or a
 //! macro hides the directive, the line table tells: a directive's line holds nothing but the call.
 
-use omp_model::symbols::Barrier;
+use omp_model::barriers::Barrier;
 
 use crate::directives::{Directive, directive_at};
 use crate::symbols::Symbols;

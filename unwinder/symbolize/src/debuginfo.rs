@@ -221,10 +221,7 @@ fn section(elf: &Elf<'_>, id: SectionId) -> Result<Reader, gimli::Error> {
             | SectionId::DebugMacinfo
             | SectionId::DebugMacro
     );
-    let bytes = match needless {
-        true => None,
-        false => elf.bytes(id.name()),
-    };
+    let bytes = if needless { None } else { elf.bytes(id.name()) };
     Ok(Reader::new(
         Arc::from(bytes.unwrap_or_default()),
         LittleEndian,

@@ -120,10 +120,10 @@ fn read(
         places.retain(|at| (at.place.file.0 as usize) < known.files.len());
         instruction.places = places;
     }
-    match instructions.is_empty() {
-        true => Err(Missing::Code),
-        false => Ok(instructions),
+    if instructions.is_empty() {
+        return Err(Missing::Code);
     }
+    Ok(instructions)
 }
 
 /// `foo`, or `foo+0x12`.

@@ -84,10 +84,10 @@ impl<'a> ObjectResolver<'a> {
     /// machine, and where its debug information is, reading it would take most of the time that
     /// a recording's end takes.
     fn locations(&self, address: u64) -> Vec<Location> {
-        match is_c_library(self.name) {
-            true => Vec::new(),
-            false => self.symbols.locations(address),
+        if is_c_library(self.name) {
+            return Vec::new();
         }
+        self.symbols.locations(address)
     }
 
     fn function(&mut self, function: &ElfFunction) -> FunctionId {

@@ -121,8 +121,10 @@ fn of_flang(debug: &DebugInfo, function: &ElfFunction, declared: Option<u32>) ->
         .iter()
         .filter(|row| debug.locations(row.svma).len() == 1);
     let first = own.next()?;
-    match declared == Some(first.line) {
-        true => Some(own.find(|row| row.line != first.line).unwrap_or(first).line),
-        false => Some(first.line),
-    }
+    let begins = if declared == Some(first.line) {
+        own.find(|row| row.line != first.line).unwrap_or(first)
+    } else {
+        first
+    };
+    Some(begins.line)
 }

@@ -6,9 +6,10 @@
 
 use std::collections::BTreeMap;
 
+use omp_model::barriers::Barrier;
 use omp_model::ids::{FrameId, ModuleId};
 use omp_model::state::State;
-use omp_model::symbols::{Barrier, FileId, FrameSymbol, Function, FunctionId, SymbolTable};
+use omp_model::symbols::{FileId, FrameSymbol, Function, FunctionId, SymbolTable};
 use omp_model::tables::{RuntimeKind, Tables};
 use rustc_hash::FxHashMap;
 

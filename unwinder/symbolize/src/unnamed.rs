@@ -70,8 +70,10 @@ impl Unnamed {
 
     /// Reads the relocations (`Elf64_Rela`) of the slots that stubs jump through. Without a
     /// dynamic symbol table there are none.
-    fn read_targets(&mut self, elf: &Elf<'_>) -> Option<()> {
-        let names = ElfSymbols::dynsym(elf)?;
+    fn read_targets(&mut self, elf: &Elf<'_>) {
+        let Some(names) = ElfSymbols::dynsym(elf) else {
+            return;
+        };
         let tables = [".rela.dyn", ".rela.plt"].map(|name| elf.bytes(name).unwrap_or_default());
         for raw in tables.iter().flat_map(|table| table.chunks_exact(24)) {
             let word = |at: usize| {
@@ -93,7 +95,6 @@ impl Unnamed {
             };
             self.targets.insert(slot, target);
         }
-        Some(())
     }
 
     /// The bounds of the function that holds `svma`, by its FDE.

@@ -4,9 +4,9 @@
 use std::fs;
 use std::process::Command;
 
+use omp_model::barriers::Barrier;
 use omp_model::ids::{ContextId, FrameId, ModuleId};
 use omp_model::state::State;
-use omp_model::symbols::Barrier;
 use omp_model::tables::{Frame, Module, RuntimeKind, Tables, Tag};
 use symbolize::{Files, KernelFunction, SymbolSource, Symbols, resolve};
 

@@ -32,9 +32,10 @@ pub(crate) fn facts(
     let mut spins = SpinLoops::default();
     let mut facts = BTreeMap::new();
     for (frame, address) in frames {
-        let calls = match user.is_call(frame) {
-            true => callee(symbols, address),
-            false => None,
+        let calls = if user.is_call(frame) {
+            callee(symbols, address)
+        } else {
+            None
         };
         let fact = CodeFact {
             spins: spins.hold(symbols, address),
