@@ -1,10 +1,11 @@
 //! A function's instructions with their time, under the source lines that they came from.
 
-use disassembly::{Code, Listing, Missing, Row as Line};
 use omp_model::symbols::{FileId, FunctionId, InlinedPlace};
 use omp_model::views::annotated::LineTimes;
+use omp_model::views::instructions::{Listing, Row as Line};
 use omp_model::views::names::{NameStyle, base_name};
 use rustc_hash::FxHashMap;
+use symbolize::disassembly::{Code, Missing};
 
 use crate::compare::Beside;
 use crate::data::Data;
@@ -69,7 +70,7 @@ pub fn table<'a>(
     };
     let names = recording.names();
     let profile = data.profile(recording);
-    let listing = Listing::new(profile, &names, &data.request, function, code);
+    let listing = Listing::new(profile, &names, &data.request, function, &code.instructions);
     let mut rows = Vec::new();
     let mut places = Vec::new();
     let note = |rows: &mut Vec<Row>, places: &mut Vec<At>, row: Row, line: u32| {
@@ -216,7 +217,7 @@ fn sides(
         };
         let profile = data.side(recording, side);
         let names = part.names(NameStyle::default());
-        let listing = Listing::new(profile, &names, &data.request, own, code);
+        let listing = Listing::new(profile, &names, &data.request, own, &code.instructions);
         let rows = listing.rows.into_iter();
         Ok(rows
             .filter_map(|row| Some((row.address, row.times?)))

@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use omp_model::experiment::{Growing, OpenError, Warning};
 use omp_model::ids::Nanos;
-use omp_model::symbolize::{self, Files};
 use omp_model::symbols::SymbolTable;
 use omp_model::tables::Tables;
 
@@ -210,7 +209,7 @@ impl Follower {
     fn symbols(&mut self, tables: &Tables) -> SymbolTable {
         let (frames, tags) = (tables.frames.len(), tables.tags.len());
         if (self.symbols.frames.len(), self.tags) != (frames, tags) {
-            self.symbols = symbolize::resolve(tables, &mut Files::default());
+            self.symbols = symbolize::from_files(tables);
             self.tags = tags;
         }
         self.symbols.clone()

@@ -66,7 +66,8 @@ impl Recording {
     /// One sentence, if nothing of one of them can be read.
     pub fn open(paths: &[PathBuf]) -> Result<Recording, String> {
         let opened = (1..).zip(paths).map(|(number, path)| {
-            recording::Recording::open(path, number).map_err(|why| why.to_string())
+            let opened = recording::Recording::open(path, number, symbolize::from_files);
+            opened.map_err(|why| why.to_string())
         });
         let mut parts: Vec<recording::Recording> = opened.collect::<Result<_, _>>()?;
         if parts.len() == 1 {

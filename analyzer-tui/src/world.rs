@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::thread;
 
-use disassembly::Code;
 use omp_model::defaults;
 use omp_model::header::Header;
-use omp_model::places::SearchPath;
 use omp_model::profile::ViewMode;
 use omp_model::symbols::{FileId, FunctionId};
 use ratatui::crossterm::event::{self, Event};
+use symbolize::disassembly::Code;
+use symbolize::search::SearchPath;
 
 use crate::app::timeline::{Unpacked, Unpacking};
 use crate::app::{Job, Made};
@@ -224,7 +224,12 @@ pub(crate) fn read_code(
     let (search, recording) = (search.clone(), Arc::clone(recording));
     beside(move || {
         let found = search.find(&object, &recording.names);
-        let code = Code::read(&recording.names(), function, found.as_deref());
+        let code = Code::read(
+            &recording.experiment.tables,
+            &recording.symbols,
+            function,
+            found.as_deref(),
+        );
         let _ = sender.send(Happening::Code(recording, function, code));
     });
 }

@@ -4,10 +4,8 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use omp_model::kallsyms::KernelFunction;
-use omp_model::symbolize::SymbolSource;
 use omp_model::tables::Module;
-use unwinder::Symbols;
+use symbolize::{KernelFunction, SymbolSource, Symbols};
 
 /// How long there is nothing to say.
 const PATIENCE: Duration = Duration::from_secs(1);

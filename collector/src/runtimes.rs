@@ -5,7 +5,8 @@
 //! runtimes reserve for themselves.
 
 use omp_model::tables::RuntimeKind;
-use unwinder::{Image, Linked};
+use symbolize::Linked;
+use unwinder::Image;
 
 /// A runtime that a load object is, or has within.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

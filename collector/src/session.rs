@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use omp_model::experiment::{Batch, ExperimentError, Writer};
 use omp_model::header::Header;
 use omp_model::ids::Nanos;
-use omp_model::kallsyms::Cache;
-use omp_model::symbolize::{self, Files};
+use symbolize::Files;
 
 use crate::merge::Merge;
 use crate::perf::open::Rings;
@@ -238,7 +237,6 @@ impl Session {
         self.writer.header(&self.header)?;
         let files = Files {
             vdso: sys::vdso().map(Into::into),
-            kernel: Cache::of_user(),
             paths: self.merge.processes.libraries.strange_paths(),
         };
         let mut files = Watched::new(files, |path| {

@@ -1,6 +1,6 @@
 //! Where sources are looked for, and how they are annotated.
 
-use omp_model::places::SearchPath;
+use symbolize::search::SearchPath;
 
 /// Comments that annotated sources and instructions have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -47,7 +47,7 @@ impl From<recording::Recording> for Recording {
 impl Recording {
     /// Opens an experiment, the `number`-th of the session, from 1.
     pub(crate) fn open(path: &Path, number: u32) -> Result<Recording, Stop> {
-        let opened = recording::Recording::open(path, number);
+        let opened = recording::Recording::open(path, number, symbolize::from_files);
         let opened = opened.map_err(|error| Stop::Data(error.to_string()))?;
         Ok(opened.into())
     }

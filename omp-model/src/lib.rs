@@ -2,15 +2,10 @@
 //!
 //! Pure: values in, values out. Files are touched by the `experiment` module alone.
 
-pub mod barriers;
-pub mod code;
 pub mod defaults;
-mod directives;
 pub mod filter;
-pub mod kallsyms;
 pub mod metrics;
 pub mod omp;
-pub mod places;
 pub mod profile;
 pub mod ran;
 pub mod recording;
@@ -18,15 +13,14 @@ pub mod rewrite;
 pub mod share;
 pub mod spelling;
 pub mod stream;
-pub mod symbolize;
 pub mod views;
 
-pub use ::experiment::{header, ids, state, symbols, tables, union};
+pub use ::experiment::{barriers, header, ids, linkage, state, symbols, tables, union};
 
 pub mod experiment {
     //! The stored format.
-    pub use ::experiment::*;
     pub use crate::ran::{OnCpus, Ran};
+    pub use ::experiment::*;
 }
 
 pub mod rows {

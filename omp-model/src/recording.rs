@@ -16,8 +16,8 @@ use crate::profile::{Profile, ViewMode};
 use crate::rewrite::{Moment, constructs};
 use crate::rows::Sight;
 use crate::share::{self, Shares, blame};
-use crate::symbolize::{self, Files};
 use crate::symbols::SymbolTable;
+use crate::tables::Tables;
 use crate::union;
 use crate::views::names::{NameStyle, Names};
 use crate::views::notices::inferred_seconds;
@@ -47,26 +47,35 @@ pub struct Recording {
 
 impl Recording {
     /// Opens an experiment as far as it is whole: the `number`-th of those that are looked at,
-    /// from 1.
+    /// from 1. `resolve` names the addresses of one that was stored without symbols.
     ///
     /// # Errors
     /// If nothing of it can be read.
-    pub fn open(path: &Path, number: u32) -> Result<Recording, OpenError> {
-        Ok(Recording::of(Experiment::open(path)?, number))
-    }
-
-    /// Takes over an experiment that was read: the `number`-th, from 1. Without symbols of its
-    /// own, its addresses are resolved from the files of this machine.
-    pub fn of(mut experiment: Experiment, number: u32) -> Recording {
-        let warnings = experiment.warnings.iter();
-        let mut warnings: Vec<String> = warnings.map(ToString::to_string).collect();
-        let mut symbols = experiment.symbols.take().unwrap_or_else(|| {
-            warnings.push(
+    pub fn open(
+        path: &Path,
+        number: u32,
+        resolve: impl FnOnce(&Tables) -> SymbolTable,
+    ) -> Result<Recording, OpenError> {
+        let mut experiment = Experiment::open(path)?;
+        let nameless = experiment.symbols.is_none();
+        if nameless {
+            experiment.symbols = Some(resolve(&experiment.tables));
+        }
+        let mut recording = Recording::of(experiment, number);
+        if nameless {
+            recording.warnings.push(
                 "it holds no symbols: they were taken from the files as they are on this machine now"
                     .to_owned(),
             );
-            symbolize::resolve(&experiment.tables, &mut Files::default())
-        });
+        }
+        Ok(recording)
+    }
+
+    /// Takes over an experiment that was read, with its symbols: the `number`-th, from 1.
+    pub fn of(mut experiment: Experiment, number: u32) -> Recording {
+        let warnings = experiment.warnings.iter();
+        let warnings: Vec<String> = warnings.map(ToString::to_string).collect();
+        let mut symbols = experiment.symbols.take().unwrap_or_default();
         if constructs::is_unsettled(&experiment.tables) {
             let evidence = evidence(&experiment.samples);
             constructs::settle(&mut symbols, &experiment.tables, evidence);

@@ -14,9 +14,10 @@ use gimli::{
     UnwindSection, UnwindTableRow, Value, X86_64,
 };
 
+use crate::elf::Elf;
 use crate::fde::{CfiSections, Finder, Slice, debug_frame, eh_frame};
 use crate::regs::Regs;
-use crate::rule::Rule;
+use crate::rule::{Fault, Rule};
 
 pub(crate) type RowContext = UnwindContext<usize>;
 
@@ -35,17 +36,6 @@ pub(crate) enum Step {
     Unmapped,
 }
 
-/// Why a frame's caller could not be computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// The memory at this address is not known.
-    Unread(u64),
-    /// A register is needed whose value is not known.
-    UnknownRegister,
-    /// No call frame information covers the address, or it makes no sense.
-    NoRule,
-}
-
 /// What [`Cfi::evaluate`] found beside the registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Evaluated {
@@ -54,8 +44,8 @@ pub(crate) struct Evaluated {
     pub(crate) signal: bool,
 }
 
-/// The call frame information of one image.
-pub(crate) struct Cfi {
+/// The call frame information of one file.
+pub struct Cfi {
     data: Arc<[u8]>,
     is_debug_frame: bool,
     bases: BaseAddresses,
@@ -69,7 +59,19 @@ struct Row<'r> {
 }
 
 impl Cfi {
-    /// The call frame information of an image, if it has any. `sections` are changed to what
+    /// That of a file, for the bounds of its functions.
+    #[must_use]
+    pub fn of(elf: &Elf<'_>) -> Option<Self> {
+        Self::new(&mut CfiSections::of(elf))
+    }
+
+    /// That of the file's `.debug_frame` alone.
+    #[must_use]
+    pub fn of_debug_frame(elf: &Elf<'_>) -> Option<Self> {
+        Self::new(&mut CfiSections::of_debug_frame(elf))
+    }
+
+    /// The call frame information in some sections, if there is any. `sections` are changed to what
     /// framehop can trust: a header without a search table is taken out, and one that leads to
     /// empty entries is repaired.
     pub(crate) fn new(sections: &mut CfiSections) -> Option<Self> {
@@ -122,7 +124,8 @@ impl Cfi {
 
     /// The code that the FDE of `svma` covers: by convention one function, or the part of one
     /// that the compiler moved away (`.cold`).
-    pub(crate) fn bounds(&self, svma: u64) -> Option<Range<u64>> {
+    #[must_use]
+    pub fn bounds(&self, svma: u64) -> Option<Range<u64>> {
         let offset = self.finder.fde_offset(svma, &self.bases)?;
         let bounds = if self.is_debug_frame {
             fde_bounds(&debug_frame(&self.data), &self.bases, offset)
@@ -180,11 +183,13 @@ impl Cfi {
 
     /// The row of `svma` taken apart, if it has the usual form.
     pub(crate) fn rule(&self, svma: u64, context: &mut RowContext) -> Option<Rule> {
-        let rule = |row: Row<'_>| match row.signal {
-            true => None,
-            false => Rule::of(row.table, |expression, deref| {
+        let rule = |row: Row<'_>| {
+            if row.signal {
+                return None;
+            }
+            Rule::of(row.table, |expression, deref| {
                 self.bp_slot(expression, deref)
-            }),
+            })
         };
         self.with_row(svma, context, rule)?
     }

@@ -7,15 +7,54 @@ use gimli::{
     UnwindSection,
 };
 
+use crate::elf::Elf;
+
 pub(crate) type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
 /// The sections that unwinding reads, with the svma of each.
 pub(crate) struct CfiSections {
-    pub(crate) eh_frame: Option<(u64, Arc<[u8]>)>,
-    pub(crate) eh_frame_hdr: Option<(u64, Arc<[u8]>)>,
-    pub(crate) debug_frame: Option<(u64, Arc<[u8]>)>,
+    pub(crate) eh_frame: SectionBytes,
+    pub(crate) eh_frame_hdr: SectionBytes,
+    pub(crate) debug_frame: SectionBytes,
     pub(crate) text: u64,
     pub(crate) got: u64,
+}
+
+/// A section that is not empty, with its svma.
+type SectionBytes = Option<(u64, Arc<[u8]>)>;
+
+impl CfiSections {
+    /// The sections of a file. `.debug_frame` counts where there is no `.eh_frame`.
+    pub(crate) fn of(elf: &Elf<'_>) -> Self {
+        let eh_frame = section(elf, ".eh_frame");
+        let svma = |name| elf.section(name).map_or(0, |section| section.svma);
+        Self {
+            debug_frame: match eh_frame {
+                Some(_) => None,
+                None => section(elf, ".debug_frame"),
+            },
+            eh_frame,
+            eh_frame_hdr: section(elf, ".eh_frame_hdr"),
+            text: svma(".text"),
+            got: svma(".got"),
+        }
+    }
+
+    /// `.debug_frame` alone.
+    pub(crate) fn of_debug_frame(elf: &Elf<'_>) -> Self {
+        Self {
+            eh_frame: None,
+            eh_frame_hdr: None,
+            debug_frame: section(elf, ".debug_frame"),
+            text: 0,
+            got: 0,
+        }
+    }
+}
+
+fn section(elf: &Elf<'_>, name: &str) -> SectionBytes {
+    let svma = elf.section(name)?.svma;
+    Some((svma, Arc::from(elf.bytes(name)?)))
 }
 
 /// How FDEs are found in one image.

@@ -1,7 +1,7 @@
-//! Stacks from registers and stack bytes; load objects, symbols, inlined frames, source lines.
+//! Stacks from registers and stack bytes.
 //!
 //! The library is pure: it keeps no clock, starts no thread and reads no environment. Its only
-//! input beside its arguments are ELF files, which the module `file` alone opens.
+//! input beside its arguments are ELF files, which the module [`elf`] alone opens.
 //!
 //! # What the caller does
 //!
@@ -15,8 +15,6 @@
 //! 3. Turns the addresses into (load object, svma) by [`AddressSpace::locate`] **at once**, while
 //!    the mappings are those of the sample. For return addresses, all but the first, it looks up
 //!    the address minus one, which is within the call.
-//! 4. At the end, or in a report, opens [`Symbols`] for each load object and asks for functions,
-//!    lines and what is known of outlined functions; [`names`] makes names readable.
 //!
 //! # What the library does
 //!
@@ -31,40 +29,26 @@
 //! - Code without call frame information is passed by what its function's first instructions do
 //!   to the stack, or by a frame pointer, and only where a return address is found that follows a
 //!   call instruction.
-//! - Symbols come from the file's own tables, from `.gnu_debugdata`, or from a separate debug
-//!   file; each thing that was looked for and not found is a [`SymbolsMiss`]. Code without a
-//!   symbol is told apart by function all the same ([`Symbols::code`]).
 //!
 //! Addresses as the process has them are called addresses; those of the file, before it was
 //! loaded somewhere, are svmas. x86-64 is the machine that is supported.
 
 mod build_id;
 mod cfi;
-mod debugfile;
-mod debuginfo;
+pub mod elf;
 mod fde;
-mod file;
 mod image;
-mod linked;
-mod machine;
-pub mod names;
-mod outlined;
 mod prologue;
 mod regs;
 mod rule;
 mod space;
-mod symbols;
-mod symtab;
+pub mod symtab;
 mod text;
-mod unnamed;
 mod unwind;
 
 pub use build_id::BuildId;
-pub use debugfile::SymbolsMiss;
-pub use image::{Image, ImageCache, ImageError};
-pub use linked::Linked;
-pub use outlined::{Outlined, is_outlined};
+pub use cfi::Cfi;
+pub use image::{Image, ImageCache};
 pub use regs::{Register, Regs};
 pub use space::{AddressSpace, Module, ModuleIdx};
-pub use symbols::{Function, Place, Symbols};
 pub use unwind::{CutReason, Ending, MAX_FRAMES, StackBytes, StackMemory, UnwindCache};

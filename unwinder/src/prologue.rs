@@ -124,9 +124,10 @@ impl Setup {
             instruction.op1_kind(),
             OpKind::Immediate8to64 | OpKind::Immediate32to64
         );
-        match immediate {
-            true => self.grow(sign * instruction.immediate(1).cast_signed()),
-            false => self.depth = None,
+        if immediate {
+            self.grow(sign * instruction.immediate(1).cast_signed());
+        } else {
+            self.depth = None;
         }
     }
 

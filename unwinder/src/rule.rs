@@ -3,7 +3,6 @@
 
 use gimli::{CfaRule, RegisterRule, UnwindExpression, UnwindTableRow, X86_64};
 
-use crate::cfi::Fault;
 use crate::regs::{Register, Regs};
 
 /// The registers that functions save; rbp must be found, the others may stay unknown.
@@ -15,6 +14,17 @@ const SAVED: [Register; 6] = [
     Register::R14,
     Register::R15,
 ];
+
+/// Why a frame's caller could not be computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The memory at this address is not known.
+    Unread(u64),
+    /// A register is needed whose value is not known.
+    UnknownRegister,
+    /// No call frame information covers the address, or it makes no sense.
+    NoRule,
+}
 
 /// How the caller's registers are found, where the return address lies below the CFA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +84,7 @@ impl Rule {
         Some(Rule { cfa, saved })
     }
 
-    /// Replaces the registers of a frame by those of its caller, as [`crate::cfi::Cfi::evaluate`]
+    /// Replaces the registers of a frame by those of its caller, as a full evaluation
     /// does it.
     pub(crate) fn apply(
         &self,

@@ -3,20 +3,20 @@
 
 use std::sync::Arc;
 
-use object::{Object, ObjectSection, ReadRef};
-
-use crate::image::Elf64;
+use crate::elf::Elf;
 
 /// One `Elf64_Sym` (System V ABI, chapter 4).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RawSymbol {
+pub struct ElfSymbol {
     /// The offset of the name in the string table.
-    pub(crate) name: u32,
-    pub(crate) kind: u8,
-    pub(crate) binding: u8,
-    pub(crate) section: u16,
-    pub(crate) svma: u64,
-    pub(crate) size: u64,
+    pub name: u32,
+    kind: u8,
+    binding: u8,
+    section: u16,
+    /// The address of its first byte.
+    pub svma: u64,
+    /// In bytes; 0 if it does not say.
+    pub size: u64,
 }
 
 const STT_NOTYPE: u8 = 0;
@@ -25,84 +25,106 @@ const STT_GNU_IFUNC: u8 = 10;
 const STB_LOCAL: u8 = 0;
 const STB_WEAK: u8 = 2;
 
-impl RawSymbol {
-    pub(crate) fn is_defined(&self) -> bool {
+impl ElfSymbol {
+    fn of(raw: &[u8]) -> Self {
+        let word = |at: usize| {
+            u64::from_le_bytes(*raw[at..].first_chunk().expect("a symbol has 24 bytes"))
+        };
+        ElfSymbol {
+            name: word(0) as u32,
+            kind: raw[4] & 0xf,
+            binding: raw[4] >> 4,
+            section: u16::from_le_bytes([raw[6], raw[7]]),
+            svma: word(8),
+            size: word(16),
+        }
+    }
+
+    /// Whether the file itself defines it.
+    #[must_use]
+    pub fn is_defined(&self) -> bool {
         self.section != 0
     }
 
-    pub(crate) fn is_function(&self) -> bool {
+    /// Whether it is a function, or chooses one (`STT_GNU_IFUNC`).
+    #[must_use]
+    pub fn is_function(&self) -> bool {
         matches!(self.kind, STT_FUNC | STT_GNU_IFUNC)
     }
 
     /// A label without a type, as hand-written code has them.
-    pub(crate) fn is_label(&self) -> bool {
+    #[must_use]
+    pub fn is_label(&self) -> bool {
         self.kind == STT_NOTYPE
     }
 
-    pub(crate) fn is_local(&self) -> bool {
+    /// Whether other files cannot refer to it.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
         self.binding == STB_LOCAL
     }
 
-    pub(crate) fn is_weak(&self) -> bool {
+    /// Whether another definition replaces it.
+    #[must_use]
+    pub fn is_weak(&self) -> bool {
         self.binding == STB_WEAK
     }
 }
 
 /// A symbol table with its strings.
-pub(crate) struct SymbolTable {
+pub struct ElfSymbols {
     symbols: Vec<u8>,
-    pub(crate) strings: Arc<[u8]>,
+    /// Its names, each with a NUL behind it.
+    pub strings: Arc<[u8]>,
 }
 
 const SYMBOL_SIZE: usize = 24;
 
-impl SymbolTable {
+impl ElfSymbols {
     /// The static table, `.symtab`.
-    pub(crate) fn fixed<'data, R: ReadRef<'data>>(elf: &Elf64<'data, R>) -> Option<Self> {
+    #[must_use]
+    pub fn symtab(elf: &Elf<'_>) -> Option<Self> {
         Self::read(elf, ".symtab", ".strtab")
     }
 
     /// The dynamic table, `.dynsym`.
-    pub(crate) fn dynamic<'data, R: ReadRef<'data>>(elf: &Elf64<'data, R>) -> Option<Self> {
+    #[must_use]
+    pub fn dynsym(elf: &Elf<'_>) -> Option<Self> {
         Self::read(elf, ".dynsym", ".dynstr")
     }
 
-    fn read<'data, R: ReadRef<'data>>(
-        elf: &Elf64<'data, R>,
-        symbols: &str,
-        strings: &str,
-    ) -> Option<Self> {
-        let data = |name| elf.section_by_name(name)?.uncompressed_data().ok();
-        let (symbols, strings) = (data(symbols)?, data(strings)?);
-        (!symbols.is_empty()).then(|| Self {
-            symbols: symbols.into_owned(),
-            strings: Arc::from(&*strings),
+    fn read(elf: &Elf<'_>, symbols: &str, strings: &str) -> Option<Self> {
+        Some(Self {
+            symbols: elf.bytes(symbols)?.into_owned(),
+            strings: Arc::from(elf.bytes(strings).unwrap_or_default()),
         })
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = RawSymbol> {
-        self.symbols.chunks_exact(SYMBOL_SIZE).map(|raw| {
-            let word = |at: usize| {
-                u64::from_le_bytes(*raw[at..].first_chunk().expect("a symbol has 24 bytes"))
-            };
-            RawSymbol {
-                name: word(0) as u32,
-                kind: raw[4] & 0xf,
-                binding: raw[4] >> 4,
-                section: u16::from_le_bytes([raw[6], raw[7]]),
-                svma: word(8),
-                size: word(16),
-            }
-        })
+    /// All symbols, in the order of the table.
+    pub fn iter(&self) -> impl Iterator<Item = ElfSymbol> {
+        self.symbols.chunks_exact(SYMBOL_SIZE).map(ElfSymbol::of)
     }
 
-    pub(crate) fn name(&self, symbol: &RawSymbol) -> &[u8] {
+    /// The name of the symbol of that number.
+    #[must_use]
+    pub fn nth_name(&self, number: u64) -> Option<&[u8]> {
+        let symbol = self
+            .symbols
+            .chunks_exact(SYMBOL_SIZE)
+            .nth(usize::try_from(number).ok()?)?;
+        Some(self.name(&ElfSymbol::of(symbol)))
+    }
+
+    /// The name of a symbol of this table.
+    #[must_use]
+    pub fn name(&self, symbol: &ElfSymbol) -> &[u8] {
         string_at(&self.strings, symbol.name)
     }
 }
 
 /// The string at `offset`, without its NUL; empty where the offset is wrong.
-pub(crate) fn string_at(strings: &[u8], offset: u32) -> &[u8] {
+#[must_use]
+pub fn string_at(strings: &[u8], offset: u32) -> &[u8] {
     let rest = strings.get(offset as usize..).unwrap_or_default();
     &rest[..rest
         .iter()

@@ -2,25 +2,22 @@
 
 use std::ops::Range;
 
-use object::{Object, ObjectSegment, ReadRef};
-
-use crate::image::{Elf64, is_executable};
+use crate::elf::{CodeSegments, Elf};
 use crate::prologue::Frame;
-use crate::symtab::SymbolTable;
+use crate::symtab::ElfSymbols;
 
 /// The executable segments, and where functions are.
 #[derive(Default)]
 pub(crate) struct Text {
-    /// By svma.
-    segments: Vec<(u64, Box<[u8]>)>,
+    segments: CodeSegments,
     /// The svmas of the functions that have a symbol with a size, by their starts.
     functions: Vec<Range<u64>>,
 }
 
 impl Text {
-    pub(crate) fn read<'data, R: ReadRef<'data>>(elf: &Elf64<'data, R>) -> Text {
-        let tables = [SymbolTable::fixed(elf), SymbolTable::dynamic(elf)];
-        let symbols = tables.iter().flatten().flat_map(SymbolTable::iter);
+    pub(crate) fn read(elf: &Elf<'_>) -> Text {
+        let tables = [ElfSymbols::symtab(elf), ElfSymbols::dynsym(elf)];
+        let symbols = tables.iter().flatten().flat_map(ElfSymbols::iter);
         let mut functions: Vec<Range<u64>> = symbols
             .filter(|symbol| symbol.is_defined() && symbol.is_function() && symbol.size > 0)
             .map(|symbol| symbol.svma..symbol.svma.saturating_add(symbol.size))
@@ -28,7 +25,7 @@ impl Text {
         functions.sort_unstable_by_key(|range| (range.start, range.end));
         functions.dedup();
         Text {
-            segments: code(elf),
+            segments: elf.code(),
             functions,
         }
     }
@@ -63,13 +60,6 @@ pub(crate) enum Call {
     Direct(u64),
     /// Through a register or memory.
     Indirect,
-}
-
-pub(crate) fn code<'data, R: ReadRef<'data>>(elf: &Elf64<'data, R>) -> Vec<(u64, Box<[u8]>)> {
-    elf.segments()
-        .filter(|segment| is_executable(segment.flags()))
-        .filter_map(|segment| Some((segment.address(), segment.data().ok()?.into())))
-        .collect()
 }
 
 /// The call that `code` ends in, at `svma`. x86-64 calls: `E8 rel32`, and `FF /2` with every

@@ -5,9 +5,9 @@ use std::fmt;
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64};
 use framehop::{Error as FramehopError, FrameAddress, Unwinder};
 
-use crate::cfi::{Evaluated, Fault, RowContext, Step};
+use crate::cfi::{Evaluated, RowContext, Step};
 use crate::regs::Regs;
-use crate::rule::Rule;
+use crate::rule::{Fault, Rule};
 use crate::space::AddressSpace;
 
 /// Stack memory that is read when it is needed.

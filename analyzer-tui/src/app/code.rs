@@ -1,7 +1,7 @@
 //! The views of code: a function's source and its instructions, which the world reads.
 
-use disassembly::Code;
 use omp_model::symbols::{FileId, FunctionId};
+use symbolize::disassembly::Code;
 
 use super::{App, View};
 use crate::disasm;

@@ -17,12 +17,12 @@ mod view;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use disassembly::Code;
 use omp_model::ids::ThreadId;
 use omp_model::profile::ViewMode;
 use omp_model::symbols::FunctionId;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use rustc_hash::{FxHashMap, FxHashSet};
+use symbolize::disassembly::Code;
 
 use crate::data::{Data, Settings};
 use crate::disasm;

@@ -20,7 +20,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use analyzer::recording::Recording;
-use disassembly::{Code, Instruction};
 use omp_model::experiment::{Batch, Writer};
 use omp_model::header::{FORMAT_VERSION, Header, Losses, Runtime, Sampling};
 use omp_model::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
@@ -29,13 +28,14 @@ use omp_model::rows::{
 };
 use omp_model::state::{Presence, State};
 use omp_model::symbols::{
-    Construct, FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Outlined, Place,
-    SymbolTable,
+    Construct, FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Instruction, Outlined,
+    Place, SymbolTable,
 };
 use omp_model::tables::{
     Context, ContextKind, Frame, Module, Process, RuntimeKind, Stack, StackEntry, Tables, Tag,
     Thread, ThreadKind,
 };
+use symbolize::disassembly::Code;
 
 /// Nanoseconds of a millisecond.
 const MS: u64 = 1_000_000;
@@ -80,7 +80,8 @@ pub(crate) fn recording(test: &str, damage: impl FnOnce(&Path)) -> Arc<Recording
     let path = folder.path().join("omp.er");
     write(&path, Variant::First);
     damage(&path.join("records"));
-    let mut recording = omp_model::recording::Recording::open(&path, 1).unwrap();
+    let mut recording =
+        omp_model::recording::Recording::open(&path, 1, symbolize::from_files).unwrap();
     // Golden files hold no path of this machine.
     recording.name = "omp.er".to_owned();
     recording.names = vec!["omp.er".to_owned()];
@@ -117,7 +118,7 @@ pub(crate) fn code() -> Code {
         },
     };
     let plain = |line| vec![place(None, line)];
-    let lines = [
+    let instructions = [
         (0x1400, 1, "push %rbp", plain(3)),
         (0x1401, 3, "mov %rsp,%rbp", plain(3)),
         (0x1404, 8, "addsd (%rdi,%rax,8),%xmm0", plain(4)),
@@ -129,17 +130,14 @@ pub(crate) fn code() -> Code {
         ),
         (0x1410, 1, "ret", plain(7)),
     ];
-    let line = |(address, length, text, places): (u64, u64, &str, Vec<InlinedPlace>)| {
-        let text = text.to_owned();
-        let instruction = Instruction {
-            address,
-            length,
-            text,
-        };
-        (instruction, places)
+    let instruction = |(address, length, text, places): (u64, u64, &str, _)| Instruction {
+        address,
+        length,
+        text: text.to_owned(),
+        places,
     };
     Code {
-        lines: lines.into_iter().map(line).collect(),
+        instructions: instructions.into_iter().map(instruction).collect(),
         missing: None,
     }
 }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use disassembly::{Code, Listing, Missing, Row};
 use omp_model::ids::ModuleId;
 use omp_model::profile::Callee;
 use omp_model::symbols::{FunctionId, InlinedPlace};
+use omp_model::views::instructions::{Listing, Row};
 use omp_model::views::names::base_name;
 use serde_json::{Map, Value, json};
+use symbolize::disassembly::{Code, Missing};
 
 use super::lists::footer;
 use super::source::{self, Hot};
@@ -141,8 +142,14 @@ impl Report {
         let object = module.map(|module| module.path.clone()).unwrap_or_default();
         let places = &scene.settings.places;
         let found = places.search.find(&object, &scene.recording.names);
-        let code = Code::read(names, id, found.as_deref());
-        let listing = Listing::new(scene.profile(), names, &scene.request, id, &code);
+        let code = Code::read(names.tables, names.symbols, id, found.as_deref());
+        let listing = Listing::new(
+            scene.profile(),
+            names,
+            &scene.request,
+            id,
+            &code.instructions,
+        );
         let warning = code.missing.as_ref().map(|missing| match missing {
             Missing::File(why) => format!(
                 "cannot read the load object {object}: {why}; setpath, addpath or pathmap tell \

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use omp_model::metrics::{Column, Flavour, Metric, Quantity};
-use omp_model::places::ARCHIVE;
 use omp_model::profile::Callee;
 use omp_model::spelling::nearest;
 use omp_model::symbols::{FileId, FunctionId};
 use omp_model::views::annotated::{FileTimes, Happened, LineTimes, Note, file_times};
 use omp_model::views::names::{base_name, pseudo, unqualified, without_parameters};
 use serde_json::{Value, json};
+use symbolize::search::ARCHIVE;
 
 use super::compare::{self, Beside};
 use super::lists::footer;

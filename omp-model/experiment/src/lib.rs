@@ -20,6 +20,7 @@ mod column;
 mod frame;
 pub mod header;
 pub mod ids;
+pub mod linkage;
 mod reader;
 pub mod rows;
 mod samples;

@@ -23,8 +23,8 @@ pub struct SymbolTable {
     pub frames: Vec<FrameSymbol>,
     /// Load objects whose symbols could not be had, and why in one clause.
     pub misses: Vec<(ModuleId, String)>,
-    /// Of the places of [`State::Barrier`](crate::state::State::Barrier), by place, what stands
-    /// there.
+    /// The calls of [`State::Barrier`](crate::state::State::Barrier), by frame, and which kind of
+    /// barrier each is.
     pub barriers: Vec<(FrameId, Barrier)>,
     /// By frame, what its code tells where that is anything.
     pub code: Vec<(FrameId, CodeFact)>,
@@ -51,6 +51,19 @@ impl SymbolTable {
         let id = self.frame(frame).function?;
         Some((id, self.functions.get(id.0 as usize)?))
     }
+}
+
+/// What the machine code at a frame's address tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CodeFact {
+    /// It lies in a loop that does nothing but wait for another thread.
+    pub spins: bool,
+    /// It enters a critical section that a compiler made of a reduction.
+    pub combines: bool,
+    /// The linkage name of the runtime's function that it calls, of a call into a runtime.
+    pub calls: Option<String>,
+    /// The function that it gives the runtime to run as the body of a construct.
+    pub body: Option<FunctionId>,
 }
 
 /// A function, as its symbol says.
@@ -92,19 +105,6 @@ pub fn static_name(object: &str, address: u64) -> String {
         "{STATIC}{address:#x} (<{}>)",
         object.trim_matches(['<', '>'])
     )
-}
-
-/// What the code at a frame's address is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CodeFact {
-    /// It lies in a loop that does nothing but wait for another thread.
-    pub spins: bool,
-    /// It enters a critical section that a compiler made of a reduction.
-    pub combines: bool,
-    /// The linkage name of the runtime's function that it calls, of a call into a runtime.
-    pub calls: Option<String>,
-    /// The function that it gives the runtime to run as the body of a construct.
-    pub body: Option<FunctionId>,
 }
 
 /// A line of a source file.
@@ -158,4 +158,17 @@ pub struct InlinedPlace {
     pub function: Option<String>,
     /// The line.
     pub place: Place,
+}
+
+/// An instruction of a function, as a disassembler has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instruction {
+    /// Link-time address.
+    pub address: u64,
+    /// In bytes.
+    pub length: u64,
+    /// In GNU's syntax.
+    pub text: String,
+    /// Where it came from: the line, and the calls that were inlined there, innermost first.
+    pub places: Vec<InlinedPlace>,
 }

@@ -1,10 +1,10 @@
 //! What the names of functions tell: which constructs they are made of, and which are one.
 
 use rustc_hash::FxHashMap;
-use unwinder::names::STUB;
 
 use super::pools::{self, Waiting};
 use crate::ids::ModuleId;
+use crate::linkage::STUB;
 use crate::symbols::{Construct, Function, FunctionId};
 
 /// What is known of a function, whatever stack it is on.

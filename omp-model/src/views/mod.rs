@@ -12,6 +12,7 @@ pub mod compare;
 pub mod fragment;
 pub mod functions;
 pub mod indexes;
+pub mod instructions;
 pub mod lines;
 pub mod names;
 pub mod neighbours;

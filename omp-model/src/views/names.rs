@@ -1,10 +1,10 @@
 //! What rows are called.
 
 use rustc_hash::FxHashMap;
-use unwinder::names::STUB;
 
 use super::Code;
 use crate::ids::{ContextId, FrameId, ModuleId};
+use crate::linkage::{STUB, is_outlined};
 use crate::profile::{Callee, Pseudo};
 use crate::symbols::{Construct, Function, FunctionId, Outlined, STATIC, SymbolTable, static_name};
 use crate::tables::{ContextKind, Cut, RuntimeKind, StackEntry, Tables};
@@ -247,7 +247,7 @@ impl<'a> Names<'a> {
         let symbol = self.symbols.frame(call);
         if let [innermost, _, ..] = symbol.places.as_slice()
             && let Some(name) = innermost.function.as_deref()
-            && !unwinder::is_outlined(name)
+            && !is_outlined(name)
         {
             return Some(name);
         }
@@ -260,8 +260,7 @@ impl<'a> Names<'a> {
 
     /// The same, if it is a function that a person has written.
     pub(super) fn written_holder(&self, call: FrameId) -> Option<&'a str> {
-        self.holder(call)
-            .filter(|name| !unwinder::is_outlined(name))
+        self.holder(call).filter(|name| !is_outlined(name))
     }
 
     /// The line of the directive that a call into the runtime was made for. gcc gives such a call

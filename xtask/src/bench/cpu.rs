@@ -47,14 +47,7 @@ pub(super) fn spinning(bench: &mut Bench) -> Outcome {
     let floor = Some(Goal::Above(0.01, PERF.name));
     rounds(bench, "cpu", Waits::Spin, Rate::Kilohertz, &program, floor)?;
     let program = bench.application(6_000)?;
-    rounds(
-        bench,
-        "cpu",
-        Waits::Spin,
-        Rate::Hundred,
-        &program,
-        None,
-    )
+    rounds(bench, "cpu", Waits::Spin, Rate::Hundred, &program, None)
 }
 
 /// Threads that sleep while they wait: tens of thousands of context switches a second.

@@ -2,7 +2,7 @@
 //! tasks and teams.
 
 use super::*;
-use crate::code::CodeFact;
+use crate::symbols::CodeFact;
 use crate::tables::ContextKind;
 
 #[test]

@@ -1,0 +1,97 @@
+//! A function's instructions beside their time and lines.
+
+use std::collections::BTreeMap;
+
+use super::Request;
+use super::annotated::{LineTimes, PcRow, merge, pc_rows};
+use super::names::Names;
+use crate::profile::{Callee, Profile};
+use crate::symbols::{FunctionId, InlinedPlace, Instruction};
+
+/// The text of an address whose instruction cannot be shown.
+const NOT_SHOWN: &str = "(not shown)";
+
+/// A function's instructions with their time.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    /// The time of the whole profile, by the metrics asked for.
+    pub total: LineTimes,
+    /// The instructions in the order of addresses; without code, the addresses that have time.
+    pub rows: Vec<Row>,
+}
+
+/// One instruction.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Link-time address.
+    pub address: u64,
+    /// In GNU's syntax.
+    pub text: String,
+    /// Its time, if it has any, by the metrics asked for.
+    pub times: Option<LineTimes>,
+    /// Where it came from: the line, and the calls that were inlined there, innermost first.
+    pub places: Vec<InlinedPlace>,
+}
+
+impl Listing {
+    /// The time of a profile at a function's code: its instructions in the order of addresses.
+    pub fn new(
+        profile: &Profile,
+        names: &Names<'_>,
+        request: &Request,
+        function: FunctionId,
+        code: &[Instruction],
+    ) -> Listing {
+        let (total, rows) = pc_rows(profile, names, request);
+        let function = Callee::Function(function);
+        let here = rows.into_iter().filter(|row| row.callee == function);
+        Listing {
+            total: LineTimes {
+                exclusive: total.exclusive,
+                inclusive: total.inclusive,
+            },
+            rows: timed(names, code, here),
+        }
+    }
+}
+
+/// Instructions with the time of the addresses in them; without code, the addresses alone, at the
+/// lines that the recording knows.
+fn timed(names: &Names<'_>, code: &[Instruction], times: impl Iterator<Item = PcRow>) -> Vec<Row> {
+    let rows = code.iter().map(|at| {
+        let row = Row {
+            address: at.address,
+            text: at.text.clone(),
+            times: None,
+            places: at.places.clone(),
+        };
+        (at.address, row)
+    });
+    let mut rows: BTreeMap<u64, Row> = rows.collect();
+    for pc in times {
+        let Some(at) = pc.row.code else {
+            continue;
+        };
+        let address = at.address;
+        let after = code.partition_point(|at| at.address <= address);
+        let inside = after.checked_sub(1).map(|at| &code[at]);
+        let inside = inside.filter(|at| address < at.address + at.length);
+        let start = inside.map_or(address, |at| at.address);
+        let row = rows.entry(start).or_insert_with(|| Row {
+            address: start,
+            text: NOT_SHOWN.to_owned(),
+            times: None,
+            places: names.symbols.frame(pc.frame).places.clone(),
+        });
+        match &mut row.times {
+            Some(sum) => merge(sum, &pc.row),
+            none => {
+                *none = Some(LineTimes {
+                    exclusive: pc.row.exclusive,
+                    inclusive: pc.row.inclusive,
+                });
+            }
+        }
+    }
+    rows.into_values().collect()
+}

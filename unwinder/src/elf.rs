@@ -1,0 +1,291 @@
+//! ELF files: the only place of this crate that touches the file system.
+//!
+//! Sections, symbols and code leave this module as bytes and numbers, and no type of the parser
+//! does.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, Cursor, Read, Seek};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use object::elf::{EM_X86_64, PF_X, SHF_EXECINSTR};
+use object::read::ReadCache;
+use object::read::elf::ElfFile64;
+use object::{LittleEndian, Object, ObjectSection, ObjectSegment, ReadRef};
+use object::{SectionFlags, SegmentFlags};
+
+use crate::build_id::BuildId;
+
+/// Why a file cannot serve as a load object.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ElfError {
+    /// The file cannot be read: deleted, not permitted, not a regular file.
+    #[error("cannot be read: {0}")]
+    Unreadable(io::ErrorKind),
+    /// Not an ELF file.
+    #[error("is not an ELF file")]
+    NotElf,
+    /// An ELF file of another machine, word size or byte order.
+    #[error("is an ELF file for another machine (e_machine {0})")]
+    OtherMachine(u16),
+    /// An ELF file whose tables contradict each other.
+    #[error("is a damaged ELF file: {0}")]
+    Damaged(String),
+    /// The file at this path is not the one that was mapped.
+    #[error("was replaced: {}, the mapped file had {expected}", build_id_now(found.as_ref()))]
+    Replaced {
+        /// The build id of the mapped file.
+        expected: BuildId,
+        /// The build id of the file now at the path.
+        found: Option<BuildId>,
+    },
+}
+
+fn build_id_now(found: Option<&BuildId>) -> String {
+    match found {
+        Some(found) => format!("its build id is {found}"),
+        None => "it has no build id".to_owned(),
+    }
+}
+
+trait Source: Read + Seek {}
+impl<T: Read + Seek> Source for T {}
+
+type Bytes = ReadCache<Box<dyn Source>>;
+
+/// A file whose pieces are read when they are asked for, and kept until it is dropped.
+pub struct ElfFile(Bytes);
+
+impl ElfFile {
+    /// Opens a regular file. Anything else is refused without being opened: a mapped device or
+    /// pipe would block or act.
+    ///
+    /// # Errors
+    /// [`ElfError::Unreadable`].
+    pub fn open(path: &Path) -> Result<Self, ElfError> {
+        let open = || {
+            if !std::fs::metadata(path)?.is_file() {
+                return Err(io::ErrorKind::InvalidInput.into());
+            }
+            File::open(path)
+        };
+        let file = open().map_err(|error| ElfError::Unreadable(error.kind()))?;
+        Ok(Self(ReadCache::new(Box::new(file))))
+    }
+
+    /// A file in memory, such as the vDSO.
+    #[must_use]
+    pub fn in_memory(bytes: Arc<[u8]>) -> Self {
+        Self(ReadCache::new(Box::new(Cursor::new(bytes))))
+    }
+
+    /// Reads the headers.
+    ///
+    /// # Errors
+    /// [`ElfError::NotElf`], [`ElfError::OtherMachine`] and [`ElfError::Damaged`].
+    pub fn parse(&self) -> Result<Elf<'_>, ElfError> {
+        let data = &self.0;
+        let ident = data.read_bytes_at(0, 20).map_err(|()| ElfError::NotElf)?;
+        if !ident.starts_with(b"\x7fELF") {
+            return Err(ElfError::NotElf);
+        }
+        let machine = u16::from_le_bytes([ident[18], ident[19]]);
+        // EI_CLASS 2 is 64 bits, EI_DATA 1 is little-endian.
+        if ident[4] != 2 || ident[5] != 1 || machine != EM_X86_64.0 {
+            return Err(ElfError::OtherMachine(machine));
+        }
+        ElfFile64::parse(data)
+            .map(Elf)
+            .map_err(|error| ElfError::Damaged(error.to_string()))
+    }
+}
+
+/// The headers of a little-endian ELF file of 64 bits for x86-64.
+pub struct Elf<'a>(ElfFile64<'a, LittleEndian, &'a Bytes>);
+
+/// One PT_LOAD segment.
+#[derive(Clone, Debug)]
+pub struct Segment {
+    /// The address of its first byte.
+    pub svma: u64,
+    /// Where the file holds it.
+    pub offset: u64,
+    /// The bytes that the file holds.
+    pub file_size: u64,
+    /// The bytes that it has in memory.
+    pub size: u64,
+    /// Whether it is mapped executable.
+    pub executable: bool,
+}
+
+/// The header of a section.
+#[derive(Clone, Debug)]
+pub struct Section {
+    /// Its name.
+    pub name: String,
+    /// The address of its first byte; 0 for one that is not loaded.
+    pub svma: u64,
+    /// In bytes.
+    pub size: u64,
+    /// The size of one entry (`sh_entsize`), for those that are tables.
+    pub entry_size: u64,
+    /// Whether it holds instructions.
+    pub executable: bool,
+    /// Whether the file holds its bytes: a debug file has headers of sections that it left out.
+    pub has_bytes: bool,
+}
+
+/// The code of the executable segments, by svma.
+pub type CodeSegments = Vec<(u64, Box<[u8]>)>;
+
+impl<'a> Elf<'a> {
+    /// The build id, where the linker wrote one.
+    #[must_use]
+    pub fn build_id(&self) -> Option<BuildId> {
+        self.0.build_id().ok().flatten().and_then(BuildId::new)
+    }
+
+    /// `.gnu_debuglink`: the name of the debug file, and its CRC-32.
+    #[must_use]
+    pub fn debug_link(&self) -> Option<(PathBuf, u32)> {
+        let (name, crc) = self.0.gnu_debuglink().ok()??;
+        Some((path_of(name), crc))
+    }
+
+    /// `.gnu_debugaltlink`: the name and build id of the file with the debug information that
+    /// several debug files share.
+    #[must_use]
+    pub fn debug_alt_link(&self) -> Option<(PathBuf, Option<BuildId>)> {
+        let (name, id) = self.0.gnu_debugaltlink().ok()??;
+        Some((path_of(name), BuildId::new(id)))
+    }
+
+    /// The svma at which the program starts; 0 for none.
+    #[must_use]
+    pub fn entry(&self) -> u64 {
+        self.0.entry()
+    }
+
+    /// The segments that are loaded, in the order of the file.
+    pub fn segments(&self) -> impl Iterator<Item = Segment> {
+        self.0.segments().map(|segment| {
+            let (offset, file_size) = segment.file_range();
+            Segment {
+                svma: segment.address(),
+                offset,
+                file_size,
+                size: segment.size(),
+                executable: is_executable(segment.flags()),
+            }
+        })
+    }
+
+    /// The code of the executable segments.
+    #[must_use]
+    pub fn code(&self) -> CodeSegments {
+        self.0
+            .segments()
+            .filter(|segment| is_executable(segment.flags()))
+            .filter_map(|segment| Some((segment.address(), segment.data().ok()?.into())))
+            .collect()
+    }
+
+    /// The headers of all sections, in the order of the file.
+    pub fn sections(&self) -> impl Iterator<Item = Section> {
+        self.0.sections().map(|section| Section {
+            name: section.name().unwrap_or_default().to_owned(),
+            svma: section.address(),
+            size: section.size(),
+            entry_size: section.elf_section_header().sh_entsize.get(self.0.endian()),
+            executable: matches!(
+                section.flags(),
+                SectionFlags::Elf { sh_flags, .. } if sh_flags.contains(SHF_EXECINSTR)
+            ),
+            has_bytes: section.file_range().is_some_and(|(_, size)| size > 0),
+        })
+    }
+
+    /// The header of the section of that name.
+    #[must_use]
+    pub fn section(&self, name: &str) -> Option<Section> {
+        self.sections().find(|section| section.name == name)
+    }
+
+    /// The bytes of the section of that name, inflated if they are compressed. `None` if there are
+    /// none.
+    #[must_use]
+    pub fn bytes(&self, name: &str) -> Option<Cow<'a, [u8]>> {
+        let section = self.0.section_by_name(name)?;
+        let bytes = section.uncompressed_data().ok()?;
+        (!bytes.is_empty()).then_some(bytes)
+    }
+
+    /// The svma ranges of the sections of code; of a file without sections, of its segments.
+    #[must_use]
+    pub fn code_ranges(&self) -> Vec<Range<u64>> {
+        let range = |start: u64, size: u64| start..start.saturating_add(size);
+        let sections: Vec<_> = self
+            .sections()
+            .filter(|section| section.executable)
+            .map(|section| range(section.svma, section.size))
+            .collect();
+        if !sections.is_empty() {
+            return sections;
+        }
+        self.segments()
+            .filter(|segment| segment.executable)
+            .map(|segment| range(segment.svma, segment.size))
+            .collect()
+    }
+}
+
+fn is_executable(flags: SegmentFlags) -> bool {
+    matches!(flags, SegmentFlags::Elf { p_flags, .. } if p_flags.0 & PF_X.0 != 0)
+}
+
+fn path_of(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(String::from_utf8_lossy(bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_replaced_is_told_by_both_build_ids() {
+        let id = |text| BuildId::from_hex(text).expect("hexadecimal");
+        let replaced = |found| ElfError::Replaced {
+            expected: id("ab01"),
+            found,
+        };
+        assert_eq!(
+            replaced(Some(id("cd02"))).to_string(),
+            "was replaced: its build id is cd02, the mapped file had ab01"
+        );
+        assert_eq!(
+            replaced(None).to_string(),
+            "was replaced: it has no build id, the mapped file had ab01"
+        );
+    }
+
+    #[test]
+    fn what_is_no_elf_file_is_refused_with_the_reason() {
+        let parsed = |bytes: &[u8]| ElfFile::in_memory(bytes.into()).parse().err();
+        assert_eq!(parsed(b""), Some(ElfError::NotElf));
+        assert_eq!(parsed(&[b'#'; 64]), Some(ElfError::NotElf));
+        let mut arm = vec![0; 64];
+        arm[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        arm[18] = 183;
+        assert_eq!(parsed(&arm), Some(ElfError::OtherMachine(183)));
+        let unreadable = |path: &str| match ElfFile::open(Path::new(path)) {
+            Err(ElfError::Unreadable(kind)) => Some(kind),
+            _ => None,
+        };
+        let missing = unreadable("/nonexistent/file");
+        assert_eq!(missing, Some(io::ErrorKind::NotFound));
+        assert_eq!(unreadable("/"), Some(io::ErrorKind::InvalidInput));
+    }
+}

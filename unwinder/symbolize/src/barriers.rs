@@ -1,0 +1,77 @@
+//! Which calls of a runtime's barrier a program's author wrote.
+//!
+//! gcc makes one call, `GOMP_barrier`, of the `barrier` directive and of the end of a worksharing
+//! construct, and its events do not tell which ([`State::Barrier`](experiment::state::State::Barrier)). The line of the call does:
+//! an explicit barrier stands on the line of its directive, an implicit one on that of a
+//! worksharing directive or of the last statement before. Where the source cannot be read, or a
+//! macro hides the directive, the line table tells: a directive's line holds nothing but the call.
+
+use experiment::barriers::Barrier;
+
+use crate::directives::{Directive, directive_at};
+use crate::symbols::Symbols;
+
+/// Decides what the barrier is whose call, by its last byte, stands at `address`. `source` gives
+/// the text of a source file.
+pub(crate) fn decide(
+    symbols: &Symbols,
+    address: u64,
+    source: impl FnOnce(&str) -> Option<String>,
+) -> Barrier {
+    let Some((file, line)) = line_of(symbols, address) else {
+        return Barrier::Unknown;
+    };
+    let directive = source(&file).and_then(|text| directive_at(&text, line));
+    let first = || is_first(symbols, address, (&file, line));
+    match directive {
+        // gcc gives the end of a `single` the line of the statement before it: of this barrier,
+        // if that is what is there.
+        Some(Directive::Barrier) if first() => Barrier::Explicit,
+        Some(_) => Barrier::Implicit,
+        None if first() && stands_alone(symbols, address, (&file, line)) => Barrier::Explicit,
+        None => Barrier::Implicit,
+    }
+}
+
+/// Bytes of a call, by offset or through the global offset table.
+const CALL: u64 = 6;
+
+/// Bytes of a statement that does something: a call with one argument. What is shorter can be a
+/// jump and its register, which gcc gives to the line before them.
+const STATEMENT: u64 = 10;
+
+/// What a function may have in bytes to be searched whole.
+const LARGEST: u64 = 1 << 20;
+
+fn line_of(symbols: &Symbols, address: u64) -> Option<(String, u32)> {
+    let location = symbols.locations(address).into_iter().next()?;
+    Some((location.file?, location.line?))
+}
+
+fn is_on(symbols: &Symbols, address: u64, (file, line): (&str, u32)) -> bool {
+    line_of(symbols, address).is_some_and(|(f, l)| l == line && f == file)
+}
+
+/// Whether the call that ends at `address` is the first thing that its line does there.
+fn is_first(symbols: &Symbols, address: u64, line: (&str, u32)) -> bool {
+    !is_on(symbols, address.saturating_sub(CALL), line)
+}
+
+/// Whether a line has nothing but the call that ends at `address`, and no statement elsewhere in
+/// the function.
+fn stands_alone(symbols: &Symbols, address: u64, line: (&str, u32)) -> bool {
+    let Some(function) = symbols.code(address) else {
+        return false;
+    };
+    if is_on(symbols, address + 1, line) {
+        return false;
+    }
+    let mut run = 0;
+    for at in function.start..function.start + function.size.min(LARGEST) {
+        run = if is_on(symbols, at, line) { run + 1 } else { 0 };
+        if run >= STATEMENT {
+            return false;
+        }
+    }
+    true
+}

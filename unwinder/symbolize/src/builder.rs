@@ -1,0 +1,59 @@
+//! The symbol table while it is made.
+
+use experiment::symbols::{FileId, Function, FunctionId, Place, SymbolTable};
+use rustc_hash::FxHashMap;
+
+use crate::names;
+
+/// A symbol table, and what finds the rows that it has already.
+#[derive(Default)]
+pub(crate) struct TableBuilder {
+    pub(crate) table: SymbolTable,
+    files: FxHashMap<String, FileId>,
+    /// By linkage name: those of inlined functions come again and again.
+    demangled: FxHashMap<String, String>,
+}
+
+impl TableBuilder {
+    /// A table with the source files of another one, which keep their numbers.
+    pub(crate) fn with_files(files: &[String]) -> TableBuilder {
+        TableBuilder {
+            table: SymbolTable {
+                files: files.to_vec(),
+                ..SymbolTable::default()
+            },
+            files: files.iter().cloned().zip((0..).map(FileId)).collect(),
+            ..TableBuilder::default()
+        }
+    }
+
+    /// Adds a function.
+    pub(crate) fn function(&mut self, function: Function) -> FunctionId {
+        self.table.functions.push(function);
+        FunctionId(self.table.functions.len() as u32 - 1)
+    }
+
+    /// The readable form of a linkage name.
+    pub(crate) fn demangle(&mut self, linkage: &str) -> String {
+        if let Some(known) = self.demangled.get(linkage) {
+            return known.clone();
+        }
+        let name = names::demangle(linkage);
+        self.demangled.insert(linkage.to_owned(), name.clone());
+        name
+    }
+
+    /// A line of a source file.
+    pub(crate) fn line(&mut self, file: String, line: u32) -> Place {
+        let file = *self.files.entry(file).or_insert_with_key(|path| {
+            self.table.files.push(path.clone());
+            FileId(self.table.files.len() as u32 - 1)
+        });
+        Place { file, line }
+    }
+
+    /// The path of a source file.
+    pub(crate) fn path(&self, file: FileId) -> &str {
+        &self.table.files[file.0 as usize]
+    }
+}

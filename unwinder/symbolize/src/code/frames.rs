@@ -1,0 +1,95 @@
+//! Which frames' machine code is read, and for what.
+
+use std::collections::BTreeSet;
+
+use experiment::ids::{FrameId, ModuleId};
+use experiment::state::State;
+use experiment::tables::{Module, RuntimeKind, StackEntry, Tables};
+
+/// The frames of user code that the stacks have, by what they did.
+#[derive(Debug, Default)]
+pub(crate) struct UserFrames {
+    /// Frames that called the runtime, and the calls of locks and critical sections.
+    calls: BTreeSet<FrameId>,
+    /// Frames that the runtime called.
+    called: BTreeSet<FrameId>,
+    /// Frames that made a construct.
+    forks: BTreeSet<FrameId>,
+}
+
+impl UserFrames {
+    /// Nothing for an experiment in which no OpenMP runtime is on any stack.
+    pub(crate) fn of(tables: &Tables) -> UserFrames {
+        let runtime = |frame: FrameId| -> Option<bool> {
+            let module = tables.frames.get(frame.0)?.module;
+            if module == ModuleId::NONE || module == ModuleId::KERNEL {
+                return None;
+            }
+            let row = tables.modules.get(module.0)?;
+            Some(row.runtime != RuntimeKind::None)
+        };
+        let mut user = UserFrames::default();
+        for row in tables.stacks.rows() {
+            let caller = tables.stacks.get(row.callers.0);
+            if let StackEntry::Frame(inner) = row.entry
+                && let Some(StackEntry::Frame(outer)) = caller.map(|caller| caller.entry)
+            {
+                match (runtime(inner), runtime(outer)) {
+                    (Some(true), Some(false)) => user.calls.insert(outer),
+                    (Some(false), Some(true)) => user.called.insert(inner),
+                    _ => false,
+                };
+            }
+        }
+        for context in tables.contexts.rows() {
+            if let Some(StackEntry::Frame(fork)) = tables.walk(context.stack).next()
+                && runtime(fork) == Some(false)
+            {
+                user.forks.insert(fork);
+            }
+            if runtime(context.body) == Some(false) {
+                user.called.insert(context.body);
+            }
+        }
+        let tags = tables.tags.rows().iter();
+        let locks =
+            tags.filter(|tag| matches!(tag.state, State::Lock | State::NestLock | State::Critical));
+        let calls = locks.map(|tag| tag.place);
+        user.calls
+            .extend(calls.filter(|&call| call != FrameId::NONE));
+        user
+    }
+
+    /// Whether a load object's code is to be looked at: it called a runtime or was called by one,
+    /// or is a program beside one. `frames` are all of its frames.
+    pub(crate) fn concerns(&self, tables: &Tables, module: &Module, frames: &[FrameId]) -> bool {
+        let none = self.calls.is_empty() && self.called.is_empty() && self.forks.is_empty();
+        if none || module.runtime != RuntimeKind::None {
+            return false;
+        }
+        let program = tables
+            .processes
+            .iter()
+            .any(|row| row.executable == module.path);
+        let touched = |frame| {
+            let mut sets = [&self.calls, &self.called, &self.forks].into_iter();
+            sets.any(|set| set.contains(frame))
+        };
+        program || frames.iter().any(touched)
+    }
+
+    /// Whether a frame called the runtime, or asked for a lock.
+    pub(crate) fn is_call(&self, frame: FrameId) -> bool {
+        self.calls.contains(&frame)
+    }
+
+    /// Whether a frame made a construct.
+    pub(crate) fn is_fork(&self, frame: FrameId) -> bool {
+        self.forks.contains(&frame)
+    }
+
+    /// Whether the runtime called a frame's code.
+    pub(crate) fn is_called(&self, frame: FrameId) -> bool {
+        self.called.contains(&frame)
+    }
+}

@@ -1,0 +1,57 @@
+//! The instructions of a function, and what its calls lead to.
+
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
+
+use crate::symbols::Symbols;
+
+/// Functions that are longer are not looked through: 64 KiB.
+pub(super) const LARGEST: u64 = 1 << 16;
+
+/// The function that the call instruction whose last byte is at `last` leads to.
+pub(super) fn callee(symbols: &Symbols, last: u64) -> Option<String> {
+    let function = symbols.code(last)?;
+    let bytes = symbols.bytes(&function);
+    let end = usize::try_from(last.checked_sub(function.start)? + 1).ok()?;
+    // `E8 rel32` and `FF 15 rel32`: the call instructions that name their function.
+    [5, 6].into_iter().find_map(|length| {
+        let code = bytes.get(end.checked_sub(length)?..end)?;
+        let ip = last + 1 - length as u64;
+        let mut decoder = Decoder::with_ip(64, code, ip, DecoderOptions::NONE);
+        let call = decoder.decode();
+        (call.len() == length).then(|| reached(symbols, &call))?
+    })
+}
+
+/// The function that a call or jump leads to, by name.
+pub(super) fn reached(symbols: &Symbols, instruction: &Instruction) -> Option<String> {
+    let name = target(symbols, instruction)?;
+    // In a static libgomp an entry point has two names.
+    let own = name.strip_prefix("gomp_ialias_").map(str::to_owned);
+    Some(own.unwrap_or(name))
+}
+
+fn target(symbols: &Symbols, instruction: &Instruction) -> Option<String> {
+    if instruction.is_call_near() || instruction.is_jmp_short_or_near() {
+        return symbols.leads_to(instruction.near_branch_target());
+    }
+    let through_slot = instruction.is_call_near_indirect() || instruction.is_jmp_near_indirect();
+    let slot = through_slot
+        && instruction.op0_kind() == OpKind::Memory
+        && instruction.is_ip_rel_memory_operand();
+    slot.then(|| symbols.through_slot(instruction.ip_rel_memory_address()))?
+}
+
+/// Whether an instruction calls: what it leaves in registers that calls may use is its own.
+pub(super) fn is_call(instruction: &Instruction) -> bool {
+    matches!(
+        instruction.flow_control(),
+        FlowControl::Call | FlowControl::IndirectCall
+    )
+}
+
+/// The instructions of a function, in the order of their addresses.
+pub(crate) fn decode(bytes: &[u8], start: u64) -> Vec<Instruction> {
+    Decoder::with_ip(64, bytes, start, DecoderOptions::NONE)
+        .into_iter()
+        .collect()
+}

@@ -1,0 +1,51 @@
+//! What the machine code of a program tells that neither its events nor its symbols do: which
+//! entry point of the runtime a call leads to, which loops do nothing but wait, which critical
+//! sections are of a reduction, and which function holds the directive of a nameless body.
+
+mod arguments;
+mod bodies;
+mod combines;
+mod frames;
+mod instructions;
+mod spins;
+
+use std::collections::BTreeMap;
+
+use experiment::ids::FrameId;
+use experiment::symbols::CodeFact;
+
+use crate::symbols::Symbols;
+
+pub(crate) use arguments::BodyArguments;
+pub(crate) use bodies::{Body, bodies};
+pub(crate) use frames::UserFrames;
+use instructions::callee;
+pub(crate) use instructions::decode;
+use spins::SpinLoops;
+
+/// What is known of the frames of one load object.
+pub(crate) fn facts(
+    user: &UserFrames,
+    symbols: &Symbols,
+    frames: impl Iterator<Item = (FrameId, u64)>,
+) -> BTreeMap<FrameId, CodeFact> {
+    let mut spins = SpinLoops::default();
+    let mut facts = BTreeMap::new();
+    for (frame, address) in frames {
+        let calls = if user.is_call(frame) {
+            callee(symbols, address)
+        } else {
+            None
+        };
+        let fact = CodeFact {
+            spins: spins.hold(symbols, address),
+            combines: combines::combines(symbols, address, calls.as_deref()),
+            calls,
+            body: None,
+        };
+        if fact != CodeFact::default() {
+            facts.insert(frame, fact);
+        }
+    }
+    facts
+}

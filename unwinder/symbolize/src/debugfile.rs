@@ -1,0 +1,231 @@
+//! The search for separate debug files: by build id, by `.gnu_debuglink`, by `.gnu_debugaltlink`.
+//!
+//! The folders are those that GDB documents ("Debugging Information in Separate Files").
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use unwinder::BuildId;
+use unwinder::elf::{Elf, ElfError, ElfFile};
+
+/// Why a file has no symbols, no debug information, or not all of it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SymbolsMiss {
+    /// The file itself cannot be used.
+    #[error("{path} {error}", path = .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: ElfError,
+    },
+    /// The file was stripped of its symbol table; only what it exports has names.
+    #[error("{path} is stripped", path = .path.display())]
+    Stripped {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is no separate debug file.
+    #[error("no debug file for {path}", path = .path.display())]
+    NoDebugFile {
+        /// The stripped file.
+        path: PathBuf,
+        /// Where one was looked for.
+        tried: Vec<PathBuf>,
+    },
+    /// A file with the right name belongs to another build.
+    #[error("{found} belongs to another build of {path}",
+        found = .found.display(), path = .path.display())]
+    OtherBuild {
+        /// The stripped file.
+        path: PathBuf,
+        /// The file that was found.
+        found: PathBuf,
+    },
+    /// The packed symbol table (`.gnu_debugdata`) cannot be unpacked.
+    #[error("the packed symbol table of {path} is damaged", path = .path.display())]
+    DamagedDebugData {
+        /// The file that holds it.
+        path: PathBuf,
+    },
+    /// The debug information refers to a common file (`dwz`) that is not there.
+    #[error("{path} shares its debug information with {name}, which was not found",
+        path = .path.display(), name = .name.display())]
+    NoCommonFile {
+        /// The debug file.
+        path: PathBuf,
+        /// The name that it gives.
+        name: PathBuf,
+    },
+    /// There is no debug information: compiled without `-g`.
+    #[error("{path} was compiled without -g", path = .path.display())]
+    NoDebugInfo {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The debug information cannot be parsed.
+    #[error("the debug information of {path} is damaged: {reason}", path = .path.display())]
+    DamagedDebugInfo {
+        /// The file that holds it.
+        path: PathBuf,
+        /// What the parser said.
+        reason: String,
+    },
+}
+
+/// Where debug files are installed.
+pub(crate) const DEBUG_ROOT: &str = "/usr/lib/debug";
+
+/// An ELF file, and what it says about its debug file.
+#[derive(Clone, Debug)]
+pub(crate) struct ObjectFile {
+    pub(crate) path: PathBuf,
+    /// Its bytes, if it is none of the file system's.
+    bytes: Option<Arc<[u8]>>,
+    pub(crate) build_id: Option<BuildId>,
+    /// `.gnu_debuglink`: a file name and the CRC-32 of the file.
+    debug_link: Option<(PathBuf, u32)>,
+    /// The folders where debug files are installed.
+    roots: Vec<PathBuf>,
+}
+
+impl ObjectFile {
+    pub(crate) fn of(
+        path: &Path,
+        bytes: Option<Arc<[u8]>>,
+        elf: &Elf<'_>,
+        roots: &[PathBuf],
+    ) -> Self {
+        Self {
+            path: path.to_owned(),
+            bytes,
+            build_id: elf.build_id(),
+            debug_link: elf.debug_link(),
+            roots: roots.to_vec(),
+        }
+    }
+
+    /// Opens the file itself.
+    pub(crate) fn open(&self) -> Result<ElfFile, ElfError> {
+        match &self.bytes {
+            Some(bytes) => Ok(ElfFile::in_memory(bytes.clone())),
+            None => ElfFile::open(&self.path),
+        }
+    }
+
+    /// Finds the debug file of a stripped file. What was found but did not fit is added to
+    /// `misses`.
+    pub(crate) fn find_debug_file(
+        &self,
+        misses: &mut Vec<SymbolsMiss>,
+    ) -> Option<(PathBuf, ElfFile)> {
+        let mut tried = Vec::new();
+        let by_id = self
+            .build_id
+            .iter()
+            .flat_map(|id| self.roots.iter().map(|root| build_id_path(root, id)));
+        for candidate in by_id.chain(self.linked_paths()) {
+            if tried.contains(&candidate) {
+                continue;
+            }
+            if let Ok(file) = ElfFile::open(&candidate) {
+                if self.fits(&candidate, &file) {
+                    return Some((candidate, file));
+                }
+                misses.push(SymbolsMiss::OtherBuild {
+                    path: self.path.clone(),
+                    found: candidate.clone(),
+                });
+            }
+            tried.push(candidate);
+        }
+        misses.push(SymbolsMiss::NoDebugFile {
+            path: self.path.clone(),
+            tried,
+        });
+        None
+    }
+
+    /// Beside the file, in `.debug` beside it, and under each root; for the path that was mapped
+    /// and for the one without symbolic links, because `/lib` is often one for `/usr/lib`.
+    fn linked_paths(&self) -> Vec<PathBuf> {
+        let Some((name, _)) = &self.debug_link else {
+            return Vec::new();
+        };
+        let mut paths = Vec::new();
+        for path in [self.path.clone(), real(&self.path)] {
+            let Some(folder) = path.parent() else {
+                continue;
+            };
+            paths.push(folder.join(name));
+            paths.push(folder.join(".debug").join(name));
+            let below_root = folder.strip_prefix("/").unwrap_or(folder);
+            paths.extend(
+                self.roots
+                    .iter()
+                    .map(|root| root.join(below_root).join(name)),
+            );
+        }
+        paths.retain(|path| path != &self.path);
+        paths
+    }
+
+    /// Whether a debug file belongs to this file: by build id, or without one by checksum.
+    fn fits(&self, path: &Path, file: &ElfFile) -> bool {
+        let Ok(elf) = file.parse() else { return false };
+        match (&self.build_id, elf.build_id(), &self.debug_link) {
+            (Some(wanted), Some(found), _) => *wanted == found,
+            (_, _, Some((_, crc))) => {
+                std::fs::read(path).is_ok_and(|bytes| crc32fast::hash(&bytes) == *crc)
+            }
+            _ => false,
+        }
+    }
+
+    /// The file with the debug information that several debug files share, as `dwz` makes it.
+    /// `Ok(None)` when `elf` at `path` does not refer to one.
+    pub(crate) fn find_common(
+        &self,
+        path: &Path,
+        elf: &Elf<'_>,
+    ) -> Result<Option<ElfFile>, SymbolsMiss> {
+        if elf
+            .section(".gnu_debugaltlink")
+            .is_none_or(|section| section.size == 0)
+        {
+            return Ok(None);
+        }
+        let (name, id) = elf.debug_alt_link().unwrap_or_default();
+        let beside = real(path).parent().map(|folder| folder.join(&name));
+        let by_id = id
+            .iter()
+            .flat_map(|id| self.roots.iter().map(|root| build_id_path(root, id)));
+        for candidate in by_id.chain(beside) {
+            let Ok(file) = ElfFile::open(&candidate) else {
+                continue;
+            };
+            let found = file.parse().ok().and_then(|elf| elf.build_id());
+            if found.is_some() && found == id {
+                return Ok(Some(file));
+            }
+        }
+        Err(SymbolsMiss::NoCommonFile {
+            path: path.to_owned(),
+            name,
+        })
+    }
+}
+
+/// The path with its symbolic links resolved, or the path itself where that fails.
+fn real(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+fn build_id_path(root: &Path, id: &BuildId) -> PathBuf {
+    let hex = id.to_string();
+    let (first, rest) = hex.split_at(2);
+    root.join(".build-id")
+        .join(first)
+        .join(format!("{rest}.debug"))
+}

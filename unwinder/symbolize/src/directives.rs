@@ -1,0 +1,202 @@
+//! What sources tell of OpenMP's directives: which one a line has, and where a Fortran one begins.
+//!
+//! gfortran gives a construct the last line of a directive that is continued, and one whose clause
+//! is computed the line of its first statement. The source tells where the directive stands.
+
+/// What a line of source has of OpenMP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Directive {
+    /// `barrier`.
+    Barrier,
+    /// Another one.
+    Other,
+}
+
+/// The directive on a line, from 1, or on one that it continues or that continues it. C and C++
+/// continue a line by a backslash, Fortran by an ampersand.
+pub(crate) fn directive_at(text: &str, line: u32) -> Option<Directive> {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let continues = |line: &str| line.ends_with('\\') || line.ends_with('&');
+    let at = (line as usize)
+        .checked_sub(1)
+        .filter(|&at| at < lines.len())?;
+    let first = (0..at).rev().find(|&before| !continues(lines[before]));
+    let first = first.map_or(0, |before| before + 1);
+    let last = (at..lines.len()).find(|&at| !continues(lines[at]));
+    let whole = lines[first..=last.unwrap_or(lines.len() - 1)].join(" ");
+    directive(&whole.to_ascii_lowercase())
+}
+
+/// The directive in a whole line of lower case: `#pragma omp x`, `_Pragma("omp x")`,
+/// `[[omp::directive(x)]]`, `!$omp x`.
+fn directive(line: &str) -> Option<Directive> {
+    let words = words(line);
+    let mut found = None;
+    for (at, word) in words.iter().enumerate() {
+        let pragma = || {
+            matches!(
+                at.checked_sub(1).map(|at| words[at]),
+                Some("pragma" | "_pragma")
+            )
+        };
+        let attribute = || words.get(at + 1) == Some(&"directive");
+        if !(is_sentinel(word) || *word == "omp" && (pragma() || attribute())) {
+            continue;
+        }
+        let mut rest = words[at + 1..].iter();
+        let name = rest.find(|word| !is_sentinel(word) && **word != "directive");
+        if name == Some(&"barrier") {
+            return Some(Directive::Barrier);
+        }
+        found = Some(Directive::Other);
+    }
+    found
+}
+
+/// The line of the directive that a construct said to begin at `line`, from 1, has in its Fortran
+/// source: the first of the lines that it is continued over. `line` itself where no directive for a
+/// construct stands there, or right above it.
+pub(crate) fn first_line(text: &str, line: u32) -> u32 {
+    let lines: Vec<&str> = text.lines().collect();
+    found(&lines, line).unwrap_or(line)
+}
+
+fn found(lines: &[&str], line: u32) -> Option<u32> {
+    let mut at = (line as usize).checked_sub(1)?;
+    if !is_directive(lines.get(at)?) {
+        at = (0..at).rev().find(|&before| !is_remark(lines[before]))?;
+    }
+    let last = at;
+    while at > 0 && is_directive(lines[at]) && continues(lines[at - 1], lines[at]) {
+        at -= 1;
+    }
+    let makes = lines[at..=last].iter().any(|line| makes_a_body(line));
+    makes.then_some(at as u32 + 1)
+}
+
+/// Whether a source file is Fortran's, by its name.
+pub(crate) fn is_fortran(path: &str) -> bool {
+    let extension = path.rsplit_once('.').map_or("", |(_, extension)| extension);
+    extension.starts_with(['f', 'F'])
+}
+
+/// The sentinels of free and of fixed form.
+fn is_directive(line: &str) -> bool {
+    let start = line.trim_start().get(..5).unwrap_or_default();
+    ["!$omp", "c$omp", "*$omp"]
+        .iter()
+        .any(|sentinel| start.eq_ignore_ascii_case(sentinel))
+}
+
+fn is_remark(line: &str) -> bool {
+    let line = line.trim_start();
+    line.is_empty() || line.starts_with('!') && !is_directive(line)
+}
+
+/// Whether a directive's line goes on with that below: by an ampersand at its end, or in fixed form
+/// by a mark in the sixth column of the line below.
+fn continues(above: &str, below: &str) -> bool {
+    let marked = !below.starts_with([' ', '\t'])
+        && below
+            .chars()
+            .nth(5)
+            .is_some_and(|mark| !mark.is_whitespace() && mark != '0');
+    is_directive(above) && (marked || above.trim_end().ends_with('&'))
+}
+
+/// Whether a line has a word of a directive whose body is a function of its own.
+fn makes_a_body(line: &str) -> bool {
+    let line = line.to_ascii_lowercase();
+    let mut words = words(&line);
+    words.retain(|word| !is_sentinel(word));
+    let ends = words.first().is_some_and(|word| word.starts_with("end"));
+    let makes = |word: &&str| {
+        word.starts_with("parallel") || matches!(*word, "task" | "taskloop" | "teams")
+    };
+    !ends && words.iter().any(makes)
+}
+
+/// The words of a line, names and sentinels among them.
+fn words(line: &str) -> Vec<&str> {
+    let is_word = |letter: char| letter.is_ascii_alphanumeric() || "_$".contains(letter);
+    let words = line.split(|letter| !is_word(letter));
+    words.filter(|word| !word.is_empty()).collect()
+}
+
+/// Whether a word of lower case is what stands before Fortran's directives.
+fn is_sentinel(word: &str) -> bool {
+    matches!(word, "$omp" | "c$omp")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directive_that_is_continued_stands_where_it_begins() {
+        let free =
+            "x = 1\n!$omp parallel do &\n!$omp& private(i) &\n!$omp shared(x)\ndo i = 1, 9\n";
+        assert_eq!([2, 3, 4].map(|line| first_line(free, line)), [2, 2, 2]);
+        let fixed = "      x = 1\n!$omp parallel default(shared)\nC$OMP& private(i)\n      y = 1\n";
+        assert_eq!([2, 3].map(|line| first_line(fixed, line)), [2, 2]);
+        let two = "!$omp parallel\n!$omp parallel\n      y = 1\n";
+        assert_eq!([1, 2].map(|line| first_line(two, line)), [1, 2]);
+    }
+
+    #[test]
+    fn a_first_statement_stands_for_the_directive_above_it() {
+        let text = "  !$omp parallel if(n > 9) &\n  !$omp& shared(n)\n\n  ! Much.\n  call w(n)\n\
+                    \x20 call w(n)\n  !$omp end parallel\n  call w(n)\n";
+        assert_eq!(first_line(text, 5), 1);
+        for line in [0, 6, 7, 8, 99] {
+            assert_eq!(first_line(text, line), line, "{line}");
+        }
+        // No construct with a body, whatever its variables are called.
+        let text = "!$omp do private(task_id)\ndo i = 1, 9\n";
+        assert_eq!(first_line(text, 2), 2);
+    }
+
+    #[test]
+    fn the_directive_of_a_line_in_all_its_spellings() {
+        let barriers = [
+            "#pragma omp barrier",
+            "  # pragma  OMP   barrier // done",
+            "_Pragma(\"omp barrier\")",
+            "for (;;) { _Pragma( \"omp barrier\" ) }",
+            "[[omp::directive(barrier)]];",
+            "!$omp barrier",
+            "      !$OMP BARRIER",
+            "C$OMP BARRIER",
+            "*$omp barrier",
+        ];
+        for line in barriers {
+            assert_eq!(directive_at(line, 1), Some(Directive::Barrier), "{line}");
+        }
+        let others = [
+            "#pragma omp for // no barrier needed",
+            "#pragma omp single",
+            "!$omp end do",
+            "[[omp::directive(parallel for)]]",
+        ];
+        for line in others {
+            assert_eq!(directive_at(line, 1), Some(Directive::Other), "{line}");
+        }
+        for line in ["w(1);", "// an omp barrier", "BARRIER;", "#pragma once", ""] {
+            assert_eq!(directive_at(line, 1), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_directive_may_be_continued() {
+        let c = "w(1);\n#pragma omp \\\n  barrier\nw(2);\n";
+        assert_eq!(directive_at(c, 1), None);
+        assert_eq!(directive_at(c, 2), Some(Directive::Barrier));
+        assert_eq!(directive_at(c, 3), Some(Directive::Barrier));
+        assert_eq!(directive_at(c, 4), None);
+        assert_eq!(directive_at(c, 5), None);
+        assert_eq!(directive_at(c, 0), None);
+        let fortran = "call w(1)\n!$omp &\n!$omp& barrier\ncall w(2)\n";
+        assert_eq!(directive_at(fortran, 3), Some(Directive::Barrier));
+        assert_eq!(directive_at(fortran, 4), None);
+    }
+}

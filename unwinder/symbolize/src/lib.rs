@@ -1,0 +1,46 @@
+//! Names for addresses: which function, source line and OpenMP construct a code address is of.
+//!
+//! Reads ELF files, their debug information, the kernel's list of functions, source files and
+//! machine code. What it finds is a [`SymbolTable`](experiment::symbols::SymbolTable), which is
+//! stored with an experiment.
+//!
+//! - [`resolve`] names all frames of an experiment; files come from a [`SymbolSource`], as a rule
+//!   from [`Files`].
+//! - [`Symbols`] are those of one file. They come from its own tables, from `.gnu_debugdata`, or
+//!   from a separate debug file; each thing that was looked for and not found is a
+//!   [`SymbolsMiss`]. Code without a symbol is told apart by function all the same
+//!   ([`Symbols::code`]).
+//! - [`names`] makes linkage names readable.
+//! - [`Linked`] tells the code of a static library from the program that it was linked into.
+//! - [`disassembly`] has a function's instructions as text.
+//! - [`search`] finds the files that an experiment names.
+//!
+//! As in `unwinder`, an svma is an address as the file states it, before it was loaded somewhere.
+
+mod barriers;
+mod builder;
+mod code;
+mod debugfile;
+mod debuginfo;
+mod directives;
+pub mod disassembly;
+mod kallsyms;
+mod linked;
+mod machine_code;
+pub mod names;
+mod object;
+mod outlined;
+mod resolve;
+pub mod search;
+mod source;
+mod symbols;
+mod unnamed;
+
+pub use debugfile::SymbolsMiss;
+pub use debuginfo::Location;
+pub use kallsyms::KernelFunction;
+pub use linked::Linked;
+pub use outlined::Origin;
+pub use resolve::{from_files, resolve};
+pub use source::{Files, SymbolSource};
+pub use symbols::{ElfFunction, Symbols};

@@ -1,0 +1,72 @@
+//! What machine code tells that symbols do not: where a call leads, and who takes the address of a
+//! function. Both survive stripping.
+
+use std::collections::HashSet;
+
+use crate::symbols::{ElfFunction, Symbols};
+
+impl Symbols {
+    /// The bytes of a function's code, as far as the file has them.
+    #[must_use]
+    pub fn bytes(&self, function: &ElfFunction) -> &[u8] {
+        let code = self.machine_code();
+        let holding = code.iter().find_map(|(start, bytes)| {
+            let from = usize::try_from(function.start.checked_sub(*start)?).ok()?;
+            bytes.get(from..)
+        });
+        let bytes = holding.unwrap_or_default();
+        let size = usize::try_from(function.size).unwrap_or(usize::MAX);
+        &bytes[..size.min(bytes.len())]
+    }
+
+    /// The linkage name of the function that a call to `svma` reaches: the one that starts there,
+    /// or that the stub of the procedure linkage table there leads to.
+    #[must_use]
+    pub fn leads_to(&self, svma: u64) -> Option<String> {
+        // Stubs first: `_init` has no size, and would reach over those that follow it.
+        if let Some((_, target)) = self.unnamed().stub(svma) {
+            return self.name_at(target?);
+        }
+        let function = self.function(svma)?;
+        (function.start == svma).then_some(function.name)
+    }
+
+    /// The linkage name of the function whose address the loader puts into the slot at `svma`,
+    /// through which code without a procedure linkage table calls.
+    #[must_use]
+    pub fn through_slot(&self, svma: u64) -> Option<String> {
+        self.name_at(self.unnamed().slot(svma)?)
+    }
+
+    /// Where code takes the address of one of the functions that start at `targets`: (target, svma
+    /// of the byte after the instruction), by svma. By `lea target(%rip), register` or, in code
+    /// at fixed addresses, `mov $target, register` (Intel SDM volume 2).
+    ///
+    /// The bytes are searched, not decoded: that others happen to hold an address of the list is
+    /// possible, for each of them once in some billion bytes.
+    #[must_use]
+    pub fn takers(&self, targets: &HashSet<u64>) -> Vec<(u64, u64)> {
+        let mut found = Vec::new();
+        for (start, bytes) in self.machine_code() {
+            let words = bytes.windows(4).enumerate();
+            for (at, word) in words.skip(3) {
+                let word: &[u8; 4] = word.first_chunk().expect("windows of four bytes");
+                let value = i32::from_le_bytes(*word);
+                let end = start + at as u64 + 4;
+                let lea =
+                    matches!(bytes[at - 3..at], [0x48 | 0x4c, 0x8d, mode] if mode & 0xc7 == 5);
+                let target = if lea {
+                    end.wrapping_add_signed(i64::from(value))
+                } else if bytes[at - 1] & 0xf8 == 0xb8 {
+                    u64::from(value.cast_unsigned())
+                } else {
+                    continue;
+                };
+                if targets.contains(&target) {
+                    found.push((target, end));
+                }
+            }
+        }
+        found
+    }
+}

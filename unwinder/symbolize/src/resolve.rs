@@ -1,0 +1,214 @@
+//! Names and source lines for all frames of an experiment, resolved once at its end.
+//!
+//! Only what is in the tables is looked up, load object by load object and in the order of
+//! addresses, so that a large program costs what its samples touched. Files are opened by the
+//! [`SymbolSource`] alone.
+
+use std::collections::BTreeMap;
+
+use experiment::barriers::Barrier;
+use experiment::ids::{FrameId, ModuleId};
+use experiment::state::State;
+use experiment::symbols::{FileId, FrameSymbol, Function, FunctionId, SymbolTable};
+use experiment::tables::{RuntimeKind, Tables};
+use rustc_hash::FxHashMap;
+
+use crate::barriers;
+use crate::builder::TableBuilder;
+use crate::code::UserFrames;
+use crate::directives::{self, is_fortran};
+use crate::kallsyms::KernelFunction;
+use crate::object::ObjectResolver;
+use crate::source::{Files, SymbolSource};
+
+/// Resolves every frame of `tables` from the files as they are on this machine.
+pub fn from_files(tables: &Tables) -> SymbolTable {
+    resolve(tables, &mut Files::default())
+}
+
+/// Resolves every frame of `tables`.
+pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
+    let frames = tables.frames.rows();
+    let mut order: Vec<FrameId> = (0..frames.len() as u32).map(FrameId).collect();
+    order.sort_unstable_by_key(|id| {
+        let frame = frames[id.index()];
+        (frame.module, frame.address)
+    });
+    let mut builder = TableBuilder::default();
+    builder.table.frames = vec![FrameSymbol::default(); frames.len()];
+    let mut barriers = barrier_calls(tables);
+    let user = UserFrames::of(tables);
+    for ids in
+        order.chunk_by(|one, other| frames[one.index()].module == frames[other.index()].module)
+    {
+        let module = frames[ids[0].index()].module;
+        let wanted: Vec<(FrameId, u64)> = ids
+            .iter()
+            .map(|&id| (id, frames[id.index()].address))
+            .collect();
+        let missed = match (module, tables.modules.get(module.0)) {
+            (ModuleId::NONE, _) | (_, None) => None,
+            (ModuleId::KERNEL, _) => kernel(&mut builder, source, &wanted),
+            (_, Some(row)) if row.path.is_empty() => None,
+            (_, Some(row)) => match source.symbols(row) {
+                Ok(symbols) => {
+                    // Where the program left by a jump, the call is one of our own library or of
+                    // the runtime, whose lines tell nothing of the program's.
+                    if row.runtime == RuntimeKind::None {
+                        for (id, address) in &wanted {
+                            if let Some(barrier) = barriers.get_mut(id) {
+                                let text = |path: &str| source.source(path);
+                                *barrier = barriers::decide(&symbols, *address, text);
+                            }
+                        }
+                    }
+                    let mut object = ObjectResolver::new(&mut builder, module, &row.path, &symbols);
+                    if user.concerns(tables, row, ids) {
+                        object.read_code(&user, &wanted);
+                    }
+                    object.resolve(&wanted)
+                }
+                Err(why) => Some(why),
+            },
+        };
+        let missed = missed.map(|why| (module, why));
+        builder.table.misses.extend(missed);
+    }
+    let mut table = builder.table;
+    find_directives(&mut table, source);
+    table.barriers = barriers.into_iter().collect();
+    table.code.sort_unstable_by_key(|row| row.0);
+    table
+}
+
+/// Finds in the sources where the directives of Fortran's constructs begin.
+fn find_directives(table: &mut SymbolTable, source: &mut impl SymbolSource) {
+    let mut texts: FxHashMap<FileId, Option<String>> = FxHashMap::default();
+    for function in &mut table.functions {
+        let outlined = function.outlined.as_mut();
+        let Some((line, place)) = outlined
+            .and_then(|it| it.line.as_mut())
+            .zip(function.place.as_ref())
+        else {
+            continue;
+        };
+        let path = &table.files[place.file.0 as usize];
+        if !is_fortran(path) {
+            continue;
+        }
+        let text = texts
+            .entry(place.file)
+            .or_insert_with(|| source.source(path));
+        if let Some(text) = text {
+            *line = directives::first_line(text, *line);
+        }
+    }
+}
+
+/// The calls of barriers of either kind, nothing being known of them.
+fn barrier_calls(tables: &Tables) -> BTreeMap<FrameId, Barrier> {
+    let tags = tables.tags.rows().iter();
+    let undecided = tags.filter(|tag| tag.state == State::Barrier && tag.place != FrameId::NONE);
+    undecided.map(|tag| (tag.place, Barrier::Unknown)).collect()
+}
+
+/// Resolves kernel frames, whose addresses come sorted.
+fn kernel(
+    builder: &mut TableBuilder,
+    source: &mut impl SymbolSource,
+    wanted: &[(FrameId, u64)],
+) -> Option<String> {
+    let addresses: Vec<u64> = wanted.iter().map(|(_, address)| *address).collect();
+    let found = match source.kernel(&addresses) {
+        Ok(found) => found,
+        Err(why) => return Some(why),
+    };
+    let mut functions: FxHashMap<u64, FunctionId> = FxHashMap::default();
+    for ((id, _), found) in wanted.iter().zip(found) {
+        let Some(KernelFunction { start, end, name }) = found else {
+            continue;
+        };
+        let function = *functions.entry(start).or_insert_with(|| {
+            builder.function(Function {
+                module: ModuleId::KERNEL,
+                address: start,
+                size: end - start,
+                linkage: name.clone(),
+                name,
+                place: None,
+                outlined: None,
+            })
+        });
+        builder.table.frames[id.index()].function = Some(function);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use experiment::tables::{Frame, Module};
+
+    use super::*;
+    use crate::kallsyms;
+    use crate::symbols::Symbols;
+
+    struct Kernel(&'static str);
+
+    impl SymbolSource for Kernel {
+        fn symbols(&mut self, _: &Module) -> Result<Symbols, String> {
+            Err("gone".to_owned())
+        }
+
+        fn kernel(&mut self, addresses: &[u64]) -> Result<Vec<Option<KernelFunction>>, String> {
+            kallsyms::find_in(self.0.as_bytes(), addresses)
+        }
+    }
+
+    const KALLSYMS: &str = "\
+ffffffff81000000 T _stext
+ffffffff81000100 t do_idle
+ffffffff81000100 T alias_of_do_idle
+ffffffff81000200 D some_data
+ffffffff81000300 T schedule
+ffffffffc0000000 t nft_do_chain\t[nf_tables]
+";
+
+    #[test]
+    fn kernel_frames_are_named_by_kallsyms() {
+        let mut tables = Tables::default();
+        let mut frame = |address| {
+            tables.frame(Frame {
+                module: ModuleId::KERNEL,
+                address,
+            })
+        };
+        let inside = frame(0xffff_ffff_8100_0123);
+        let later = frame(0xffff_ffff_8100_02ff);
+        let in_module = frame(0xffff_ffff_c000_0010);
+        let below = frame(0x1000);
+        let table = resolve(&tables, &mut Kernel(KALLSYMS));
+        let name = |frame| Some(table.function_of(frame)?.1.name.as_str());
+        assert_eq!(name(inside), Some("alias_of_do_idle"));
+        assert_eq!(name(later), Some("alias_of_do_idle"));
+        assert_eq!(name(in_module), Some("nft_do_chain"));
+        assert_eq!(name(below), None);
+        assert_eq!(table.functions[0].size, 0x200);
+        assert_eq!(table.misses, []);
+    }
+
+    #[test]
+    fn hidden_kernel_addresses_are_a_miss_with_its_remedy() {
+        let mut tables = Tables::default();
+        tables.frame(Frame {
+            module: ModuleId::KERNEL,
+            address: 0xffff_ffff_8100_0123,
+        });
+        let hidden = "0000000000000000 T _stext\n0000000000000000 t do_idle\n";
+        let table = resolve(&tables, &mut Kernel(hidden));
+        let [(ModuleId::KERNEL, why)] = table.misses.as_slice() else {
+            panic!("{:?}", table.misses);
+        };
+        assert!(why.contains("kernel.kptr_restrict"));
+        assert_eq!(table.functions, []);
+    }
+}

@@ -1,0 +1,65 @@
+//! Where symbols and sources come from.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use experiment::tables::Module;
+use rustc_hash::FxHashMap;
+use unwinder::BuildId;
+
+use crate::kallsyms::{self, KernelFunction};
+use crate::symbols::Symbols;
+
+/// Where the symbols of load objects come from.
+pub trait SymbolSource {
+    /// The symbols of a load object that is neither the kernel nor unknown memory.
+    ///
+    /// # Errors
+    /// Why there are none, in one clause.
+    fn symbols(&mut self, module: &Module) -> Result<Symbols, String>;
+
+    /// The kernel's functions that hold the sorted addresses; asked for only if there are some.
+    ///
+    /// # Errors
+    /// Why there are none, in one clause.
+    fn kernel(&mut self, addresses: &[u64]) -> Result<Vec<Option<KernelFunction>>, String>;
+
+    /// The text of a source file, by its path in the debug information; asked for only if a
+    /// barrier or a construct of Fortran stands in it.
+    fn source(&mut self, path: &str) -> Option<String> {
+        let _ = path;
+        None
+    }
+}
+
+/// The files as they are on this machine.
+#[derive(Clone, Debug, Default)]
+pub struct Files {
+    /// The vDSO's bytes, which no file holds.
+    pub vdso: Option<Arc<[u8]>>,
+    /// The files whose paths are not the text that the tables have for them.
+    pub paths: FxHashMap<String, PathBuf>,
+}
+
+impl SymbolSource for Files {
+    fn symbols(&mut self, module: &Module) -> Result<Symbols, String> {
+        let path = self.paths.get(&module.path);
+        let path = path.map_or(Path::new(&module.path), PathBuf::as_path);
+        let opened = if module.path == "[vdso]" {
+            let bytes = self.vdso.clone().ok_or("its bytes were not kept")?;
+            Symbols::from_bytes(path, bytes)
+        } else {
+            Symbols::open(path, BuildId::from_hex(&module.build_id).as_ref())
+        };
+        opened.map_err(|miss| miss.to_string())
+    }
+
+    fn kernel(&mut self, addresses: &[u64]) -> Result<Vec<Option<KernelFunction>>, String> {
+        kallsyms::find(addresses)
+    }
+
+    fn source(&mut self, path: &str) -> Option<String> {
+        let bytes = std::fs::read(path).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}

@@ -1,0 +1,378 @@
+//! The names of functions: which one an svma is in.
+
+use std::cell::OnceCell;
+use std::io::Read;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use experiment::linkage::STUB;
+use unwinder::BuildId;
+use unwinder::elf::{CodeSegments, Elf, ElfError, ElfFile};
+use unwinder::symtab::{ElfSymbol, ElfSymbols, string_at};
+
+use crate::debugfile::{DEBUG_ROOT, ObjectFile, SymbolsMiss};
+use crate::debuginfo::{DebugInfo, Location};
+use crate::unnamed::{Target, Unnamed};
+
+/// A function of a load object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ElfFunction {
+    /// The linkage name, as the symbol table has it; `foo@plt` for a stub of the procedure linkage
+    /// table, and empty for code that [`Symbols::code`] knows by its bounds alone.
+    pub name: String,
+    /// The svma of its first byte.
+    pub start: u64,
+    /// Its length in bytes.
+    pub size: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    start: u64,
+    end: u64,
+    /// The greatest `end` of this entry and all before it.
+    reach: u64,
+    name: u32,
+    table: u8,
+}
+
+/// The symbols of one file, and its debug information once lines are asked for.
+pub struct Symbols {
+    entries: Vec<Entry>,
+    strings: Vec<Arc<[u8]>>,
+    misses: Vec<SymbolsMiss>,
+    object: ObjectFile,
+    debug: OnceCell<Result<DebugInfo, SymbolsMiss>>,
+    unnamed: OnceCell<Unnamed>,
+    machine_code: OnceCell<CodeSegments>,
+}
+
+impl std::fmt::Debug for Symbols {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Symbols")
+            .field("path", &self.object.path)
+            .field("functions", &self.entries.len())
+            .field("misses", &self.misses)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Symbols {
+    /// Opens the symbols of the file at `path`; with `expected`, only if that is its build id.
+    ///
+    /// Names come from its own tables, from `.gnu_debugdata`, and where it was stripped from a
+    /// separate debug file under `/usr/lib/debug` or beside it.
+    ///
+    /// # Errors
+    /// [`SymbolsMiss::File`] when the file cannot be read or is another build. A stripped file is
+    /// no error; what was missed is in [`Symbols::misses`].
+    pub fn open(path: &Path, expected: Option<&BuildId>) -> Result<Self, SymbolsMiss> {
+        Self::open_below(path, expected, &[PathBuf::from(DEBUG_ROOT)])
+    }
+
+    /// As [`Symbols::open`], with other folders in the place of `/usr/lib/debug`.
+    ///
+    /// # Errors
+    /// As [`Symbols::open`].
+    pub fn open_below(
+        path: &Path,
+        expected: Option<&BuildId>,
+        debug_roots: &[PathBuf],
+    ) -> Result<Self, SymbolsMiss> {
+        let unusable = |error| SymbolsMiss::File {
+            path: path.to_owned(),
+            error,
+        };
+        let file = ElfFile::open(path).map_err(unusable)?;
+        let elf = file.parse().map_err(unusable)?;
+        let object = ObjectFile::of(path, None, &elf, debug_roots);
+        if let Some(expected) = expected
+            && !object
+                .build_id
+                .as_ref()
+                .is_some_and(|found| found.same_file(expected))
+        {
+            let (expected, found) = (expected.clone(), object.build_id);
+            return Err(unusable(ElfError::Replaced { expected, found }));
+        }
+        Ok(Self::of(&elf, object))
+    }
+
+    /// The symbols of an ELF file held in memory, such as the vDSO.
+    ///
+    /// # Errors
+    /// [`SymbolsMiss::File`] when the bytes are not an ELF file for this machine.
+    pub fn from_bytes(path: &Path, bytes: Arc<[u8]>) -> Result<Self, SymbolsMiss> {
+        let file = ElfFile::in_memory(bytes.clone());
+        let elf = file.parse().map_err(|error| SymbolsMiss::File {
+            path: path.to_owned(),
+            error,
+        })?;
+        let object = ObjectFile::of(path, Some(bytes), &elf, &[PathBuf::from(DEBUG_ROOT)]);
+        Ok(Self::of(&elf, object))
+    }
+
+    fn of(elf: &Elf<'_>, object: ObjectFile) -> Self {
+        let mut misses = Vec::new();
+        let mut tables: Vec<ElfSymbols> = ElfSymbols::dynsym(elf).into_iter().collect();
+        match ElfSymbols::symtab(elf) {
+            Some(table) => tables.push(table),
+            None => {
+                tables.extend(packed_table(elf, &object, &mut misses));
+                let found = object
+                    .find_debug_file(&mut misses)
+                    .and_then(|(_, file)| ElfSymbols::symtab(&file.parse().ok()?));
+                if found.is_none() {
+                    let path = object.path.clone();
+                    misses.insert(0, SymbolsMiss::Stripped { path });
+                }
+                tables.extend(found);
+            }
+        }
+        let entries = entries(&tables, &elf.code_ranges());
+        let strings = tables.into_iter().map(|table| table.strings).collect();
+        Self {
+            entries,
+            strings,
+            misses,
+            object,
+            debug: OnceCell::new(),
+            unnamed: OnceCell::new(),
+            machine_code: OnceCell::new(),
+        }
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.object.path
+    }
+
+    /// The build id of the file.
+    #[must_use]
+    pub fn build_id(&self) -> Option<&BuildId> {
+        self.object.build_id.as_ref()
+    }
+
+    /// What was looked for and not found while opening.
+    #[must_use]
+    pub fn misses(&self) -> &[SymbolsMiss] {
+        &self.misses
+    }
+
+    /// The function that holds `svma`. `None` in the gaps, such as static functions of a stripped
+    /// file: a symbol is never stretched beyond its size. A symbol without a size, as
+    /// hand-written code has them, reaches to the next symbol.
+    #[must_use]
+    pub fn function(&self, svma: u64) -> Option<ElfFunction> {
+        let after = self.entries.partition_point(|entry| entry.start <= svma);
+        let entry = self.entries[..after]
+            .iter()
+            .rev()
+            .take_while(|entry| entry.reach > svma)
+            .find(|entry| entry.end > svma)?;
+        Some(self.as_function(entry))
+    }
+
+    /// The function that holds `svma`, as [`Symbols::function`] has it, or what else tells the
+    /// functions of a stripped file apart:
+    ///
+    /// - a stub of the procedure linkage table is `foo@plt`, after what it leads to;
+    /// - a function without a symbol has the bounds of its call frame information, and no name.
+    ///   What the compiler split off from a function (`.cold`) is one by itself.
+    #[must_use]
+    pub fn code(&self, svma: u64) -> Option<ElfFunction> {
+        if let Some(named) = self.function(svma) {
+            return Some(named);
+        }
+        let unnamed = self.unnamed();
+        let of = |name: Option<String>, range: Range<u64>| ElfFunction {
+            name: name.unwrap_or_default(),
+            start: range.start,
+            size: range.end - range.start,
+        };
+        if let Some((range, target)) = unnamed.stub(svma) {
+            let name = target.and_then(|target| self.name_at(target));
+            return Some(of(name.map(|name| name + STUB), range));
+        }
+        let bounds = unnamed.bounds(svma)?;
+        let after = self.entries.partition_point(|entry| entry.start <= svma);
+        let end = self.entries.get(after).map_or(u64::MAX, |next| next.start);
+        let end = end.min(bounds.end);
+        match after.checked_sub(1).map(|before| &self.entries[before]) {
+            // Its symbol is there, with too small a size.
+            Some(before) if before.start == bounds.start => {
+                let name = self.as_function(before).name;
+                Some(of(Some(name), bounds.start..end))
+            }
+            Some(before) => Some(of(None, bounds.start.max(before.reach)..end)),
+            None => Some(of(None, bounds.start..end)),
+        }
+    }
+
+    /// All functions, by address.
+    pub fn functions(&self) -> impl Iterator<Item = ElfFunction> {
+        self.entries.iter().map(|entry| self.as_function(entry))
+    }
+
+    /// The first function of this linkage name.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Option<ElfFunction> {
+        let entry = self
+            .entries
+            .iter()
+            .find(|entry| self.name(entry) == name.as_bytes())?;
+        Some(self.as_function(entry))
+    }
+
+    /// The code locations of the instruction at `svma`, the innermost inlined function first.
+    /// Empty without debug information.
+    #[must_use]
+    pub fn locations(&self, svma: u64) -> Vec<Location> {
+        self.debug_info()
+            .map_or_else(|_| Vec::new(), |debug| debug.locations(svma))
+    }
+
+    /// The Fortran modules and procedures around the function that holds `svma`, and that itself,
+    /// from the outermost, by their names in the source; `None` without debug information.
+    #[must_use]
+    pub fn scopes(&self, svma: u64) -> Option<Vec<String>> {
+        self.debug_info().ok()?.scopes(svma)
+    }
+
+    /// Why there are no lines, if there are none. Reads the debug information.
+    #[must_use]
+    pub fn lines_miss(&self) -> Option<&SymbolsMiss> {
+        self.debug_info().err()
+    }
+
+    pub(crate) fn debug_info(&self) -> Result<&DebugInfo, &SymbolsMiss> {
+        self.debug
+            .get_or_init(|| DebugInfo::open(&self.object))
+            .as_ref()
+    }
+
+    pub(crate) fn unnamed(&self) -> &Unnamed {
+        self.unnamed.get_or_init(|| Unnamed::open(&self.object))
+    }
+
+    /// Its machine code, read on first use: it is large and seldom needed.
+    pub(crate) fn machine_code(&self) -> &CodeSegments {
+        let read = || Some(self.object.open().ok()?.parse().ok()?.code());
+        self.machine_code.get_or_init(|| read().unwrap_or_default())
+    }
+
+    /// The linkage name of the function that a stub or slot leads to.
+    pub(crate) fn name_at(&self, target: &Target) -> Option<String> {
+        match target {
+            Target::Symbol(name) => Some(name.clone()),
+            &Target::Resolver(svma) => self.function(svma).map(|chooser| chooser.name),
+        }
+    }
+
+    fn name(&self, entry: &Entry) -> &[u8] {
+        string_at(&self.strings[usize::from(entry.table)], entry.name)
+    }
+
+    fn as_function(&self, entry: &Entry) -> ElfFunction {
+        ElfFunction {
+            name: String::from_utf8_lossy(self.name(entry)).into_owned(),
+            start: entry.start,
+            size: entry.end - entry.start,
+        }
+    }
+}
+
+/// The symbol table that distributions leave in stripped files: an xz-packed ELF file.
+fn packed_table(
+    elf: &Elf<'_>,
+    object: &ObjectFile,
+    misses: &mut Vec<SymbolsMiss>,
+) -> Option<ElfSymbols> {
+    /// A file that unpacks to more is not a symbol table.
+    const MOST: u64 = 1 << 30;
+    let packed = elf.bytes(".gnu_debugdata")?;
+    let mut unpacked = Vec::new();
+    let table = lzma_rust2::XzReader::new(&*packed, true)
+        .take(MOST)
+        .read_to_end(&mut unpacked)
+        .ok()
+        .and_then(|_| {
+            let file = ElfFile::in_memory(unpacked.into());
+            ElfSymbols::symtab(&file.parse().ok()?)
+        });
+    if table.is_none() {
+        misses.push(SymbolsMiss::DamagedDebugData {
+            path: object.path.clone(),
+        });
+    }
+    table
+}
+
+/// Which of two symbols at one address names it; the greater wins. A function before a label, one
+/// with a size before one without, a global before a local one, the longer, the one with fewer
+/// leading underscores (`write` before `__write`), the strong before the weak, and at last the
+/// first by name.
+fn preference<'a>(symbol: &ElfSymbol, name: &'a [u8]) -> impl Ord + use<'a> {
+    let underscores = name.iter().take_while(|&&byte| byte == b'_').count();
+    (
+        symbol.is_function(),
+        symbol.size > 0,
+        !symbol.is_local(),
+        symbol.size,
+        std::cmp::Reverse(underscores),
+        !symbol.is_weak(),
+        std::cmp::Reverse(name),
+    )
+}
+
+/// The functions of the tables, sorted. A symbol without a size ends with its section: `_init` is
+/// not the stubs of the procedure linkage table behind it.
+fn entries(tables: &[ElfSymbols], code: &[Range<u64>]) -> Vec<Entry> {
+    let mut found: Vec<(u8, ElfSymbol)> = Vec::new();
+    for (number, table) in (0..).zip(tables) {
+        let wanted = |symbol: &ElfSymbol| {
+            symbol.is_defined()
+                && (symbol.is_function() || symbol.is_label())
+                && symbol.name != 0
+                && code.iter().any(|range| range.contains(&symbol.svma))
+        };
+        found.extend(table.iter().filter(wanted).map(|symbol| (number, symbol)));
+    }
+    let name = |(table, symbol): &(u8, ElfSymbol)| tables[usize::from(*table)].name(symbol);
+    found.sort_by(|a, b| {
+        let by_start = a.1.svma.cmp(&b.1.svma);
+        by_start.then_with(|| preference(&b.1, name(b)).cmp(&preference(&a.1, name(a))))
+    });
+    found.dedup_by_key(|(_, symbol)| symbol.svma);
+    let mut entries: Vec<Entry> = Vec::with_capacity(found.len());
+    let mut reach = 0;
+    for (at, (table, symbol)) in found.iter().enumerate() {
+        let end = match symbol.size {
+            0 => {
+                let next = found.get(at + 1).map_or(u64::MAX, |(_, next)| next.svma);
+                let holds = |range: &&Range<u64>| range.contains(&symbol.svma);
+                next.min(
+                    code.iter()
+                        .find(holds)
+                        .map_or(symbol.svma, |range| range.end),
+                )
+            }
+            size => symbol.svma.saturating_add(size),
+        };
+        // A label inside a function, such as a loop's, does not name its part of the function.
+        if !symbol.is_function() && symbol.svma < reach {
+            continue;
+        }
+        reach = reach.max(end);
+        entries.push(Entry {
+            start: symbol.svma,
+            end,
+            reach,
+            name: symbol.name,
+            table: *table,
+        });
+    }
+    entries
+}
