@@ -2,6 +2,7 @@
 //!
 //! Pure: values in, values out. Files are touched by the `experiment` module alone.
 
+pub mod attribution;
 pub mod barriers;
 pub mod code;
 pub mod defaults;
@@ -18,7 +19,6 @@ pub mod profile;
 pub mod recording;
 pub mod rewrite;
 pub mod rows;
-pub mod share;
 pub mod spelling;
 pub mod state;
 pub mod stream;

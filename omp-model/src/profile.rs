@@ -177,7 +177,7 @@ pub struct Item {
     pub inferred: bool,
     /// How long.
     pub seconds: f64,
-    /// Seconds that other threads waited because of it ([`crate::share::blame`]).
+    /// Seconds that other threads waited because of it ([`crate::attribution`]).
     pub blame: f64,
     /// Clock samples behind it.
     pub samples: u32,

@@ -54,7 +54,7 @@ pub enum Metric {
     /// Waiting for tasks.
     Task,
     /// The others' idle and barrier time, charged to what the thread did meanwhile
-    /// ([`crate::share::blame`]): no part of its own time.
+    /// ([`crate::attribution`]): no part of its own time.
     Blame,
 }
 

@@ -265,6 +265,11 @@ impl<'a> Rewriter<'a> {
         shown
     }
 
+    /// What a thread did of which nothing but its recorded state is known.
+    pub(crate) fn shown_by_state(&self, tag: TagId, thread: ThreadKind) -> Shown {
+        self.refine(&Walk::default(), self.tag(tag), thread)
+    }
+
     /// Where time of a tag stands that no sample tells more of: at the construct itself, and in
     /// the function that called the runtime if the event said which.
     pub fn user_place(&mut self, tag: TagId, thread: ThreadKind) -> (PathId, Shown) {

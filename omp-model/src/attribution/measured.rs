@@ -1,37 +1,35 @@
 //! Measured time slice by slice, while the rows that tell of it are unpacked.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::Group;
+use super::group::Group;
 use crate::experiment::{Sums, Unpacking};
 use crate::rows::Sum;
 
 /// The measured time of a recording, to be taken in the order of slices. What is unpacked is what
 /// was written together with what is taken: a second or two of the recording, and what came late.
-pub(super) struct Timed<'a> {
+pub(super) struct Measured<'a> {
     sums: &'a Sums,
     /// The frames that are not unpacked yet, the one with the earliest slice last.
     frames: Vec<u32>,
     /// By slice.
-    unpacked: BTreeMap<u32, Vec<(Group, u64)>>,
+    unpacked: BTreeMap<u32, BTreeMap<Group, u64>>,
     unpacking: Unpacking<'a>,
 }
 
-impl<'a> Timed<'a> {
-    pub(super) fn new(sums: &'a Sums) -> Timed<'a> {
+impl<'a> Measured<'a> {
+    pub(super) fn new(sums: &'a Sums) -> Measured<'a> {
         let mut frames: Vec<u32> = (0..sums.frames().len() as u32).collect();
-        frames.sort_by_key(|&frame| {
-            let first = sums.frames()[frame as usize].first;
-            std::cmp::Reverse((first, frame))
-        });
-        let mut timed = Timed {
+        frames.sort_by_key(|&frame| Reverse((sums.frames()[frame as usize].first, frame)));
+        let mut measured = Measured {
             sums,
             frames,
             unpacked: BTreeMap::new(),
             unpacking: sums.unpacking(),
         };
-        add(&mut timed.unpacked, sums.tail());
-        timed
+        add(&mut measured.unpacked, sums.tail());
+        measured
     }
 
     /// The first slice that has time and was not taken.
@@ -39,43 +37,31 @@ impl<'a> Timed<'a> {
         let unpacked = self.unpacked.keys().next().copied();
         let frame = self.frames.last();
         let packed = frame.map(|&frame| self.sums.frames()[frame as usize].first);
-        match (unpacked, packed) {
-            (Some(unpacked), Some(packed)) => Some(unpacked.min(packed)),
-            (one, other) => one.or(other),
-        }
+        unpacked.into_iter().chain(packed).min()
     }
 
-    /// The time of the groups of a slice, in their order; none of an earlier one may be left.
-    pub(super) fn take(&mut self, slice: u32) -> Vec<(Group, u64)> {
+    /// The nanoseconds of each group of a slice; none of an earlier one may be left.
+    pub(super) fn take(&mut self, slice: u32) -> BTreeMap<Group, u64> {
         let first = |frame: u32| self.sums.frames()[frame as usize].first;
         while let Some(frame) = self.frames.pop_if(|&mut frame| first(frame) <= slice) {
             add(&mut self.unpacked, self.unpacking.frame(frame as usize));
         }
-        let mut times = self.unpacked.remove(&slice).unwrap_or_default();
-        times.sort_unstable_by_key(|&(group, _)| group);
-        times.dedup_by(|next, sum| {
-            let same = next.0 == sum.0;
-            if same {
-                sum.1 += next.1;
-            }
-            same
-        });
-        times
+        self.unpacked.remove(&slice).unwrap_or_default()
     }
 }
 
-fn add(unpacked: &mut BTreeMap<u32, Vec<(Group, u64)>>, rows: &[Sum]) {
+fn add(unpacked: &mut BTreeMap<u32, BTreeMap<Group, u64>>, rows: &[Sum]) {
     for of_slice in rows.chunk_by(|one, other| one.slice == other.slice) {
         let times = unpacked.entry(of_slice[0].slice).or_default();
-        times.extend(of_slice.iter().map(|row| {
+        for row in of_slice {
             let group = Group {
                 thread: row.thread,
                 tag: row.tag,
                 slice: row.slice,
                 presence: row.presence,
             };
-            (group, row.time.0)
-        }));
+            *times.entry(group).or_default() += row.time.0;
+        }
     }
 }
 
@@ -99,14 +85,11 @@ mod tests {
         let early = (0..40_000).map(|at| row(at / 10_000, at % 4, 1));
         let sums: Sums = early.chain([row(0, 2, 500)]).collect();
         assert!(sums.frames().len() > 1);
-        let mut timed = Timed::new(&sums);
+        let mut measured = Measured::new(&sums);
         let mut taken = Vec::new();
-        while let Some(slice) = timed.next() {
-            let times = timed.take(slice);
-            taken.push((
-                slice,
-                times.iter().map(|(_, time)| *time).collect::<Vec<_>>(),
-            ));
+        while let Some(slice) = measured.next() {
+            let times = measured.take(slice);
+            taken.push((slice, times.values().copied().collect::<Vec<_>>()));
         }
         let even = vec![2500; 4];
         let first = vec![2500, 2500, 3000, 2500];
