@@ -1,7 +1,5 @@
 //! What the recording's frames and functions are: the kernel's, the OpenMP runtime's, the user's.
 
-use std::sync::OnceLock;
-
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ids::{ContextId, FrameId, ModuleId, StackId};
@@ -11,7 +9,6 @@ use crate::tables::{Context, ContextKind, RuntimeKind, StackEntry, Tables};
 
 use super::functions::{FunctionFacts, base_name};
 use super::pools::Waiting;
-use super::runs::Runs;
 use super::walk::{Leaf, Node, Role, Walk};
 
 /// The recording's tables and symbols, with what the rewriting asks of them over and over.
@@ -30,7 +27,6 @@ pub(super) struct Facts<'a> {
     combiners: FxHashSet<FrameId>,
     /// Of outlined functions with the same absent parent, the one that stands for it.
     absent_parents: FxHashMap<(ModuleId, &'a str), FunctionId>,
-    runs: OnceLock<Runs>,
 }
 
 /// What a frame by itself is.
@@ -77,7 +73,6 @@ impl<'a> Facts<'a> {
             by_name,
             combiners: inlined_combiners(symbols),
             absent_parents,
-            runs: OnceLock::new(),
         };
         facts.functions = (0..symbols.functions.len())
             .map(|index| {
@@ -138,11 +133,6 @@ impl<'a> Facts<'a> {
                 self.mark_user(ModuleId(index as u32));
             }
         }
-    }
-
-    /// Which stacks are alike.
-    pub(super) fn runs(&self) -> &Runs {
-        self.runs.get_or_init(|| Runs::new(self))
     }
 
     fn is_entry(&self, frame: FrameId) -> bool {

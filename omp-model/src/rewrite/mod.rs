@@ -16,18 +16,13 @@ mod functions;
 mod naming;
 mod placing;
 mod pools;
-mod refined;
-mod runs;
 mod segment;
 mod shown;
 #[cfg(test)]
 mod tests;
-mod trail;
 mod walk;
 #[cfg(test)]
 pub(crate) mod world;
-
-use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
@@ -39,10 +34,7 @@ use crate::tables::{Interner, StackEntry, Tables, Tag, ThreadKind};
 
 use frames::Facts;
 use naming::Naming;
-use refined::Refined;
-use runs::Known;
 use shown::Clues;
-use trail::Trail;
 use walk::{Role, Walk};
 
 /// A measured stack with what was known of its thread at that moment.
@@ -56,28 +48,15 @@ pub struct Moment {
     pub thread: ThreadKind,
 }
 
-/// What the evidence of a whole recording told.
-#[derive(Clone, Debug)]
-pub(crate) struct Learnt(Arc<Naming>);
-
 /// Makes display stacks, each distinct moment once.
 pub struct Rewriter<'a> {
     facts: Facts<'a>,
-    naming: Arc<Naming>,
+    naming: Naming,
     paths: Interner<Path>,
     user: FxHashMap<Moment, (PathId, Shown)>,
     machine: FxHashMap<StackId, PathId>,
-    refined: OnceLock<Refined>,
-    trail: Trail,
-    /// The last moment that tells of others.
-    known: Option<Known>,
-    /// Whether the path that was placed last goes on to its leaf, frame by frame, as those of other
-    /// stacks of its run do.
-    is_whole: bool,
     /// Bodies whose homes are being placed.
     sought: Vec<FunctionId>,
-    /// Frames that are about to be put on a path, kept for their memory.
-    pending: Vec<FrameId>,
     sites: FxHashMap<ContextId, PathId>,
     /// Of constructs without a name, the one that stands for all that are called from one place.
     alike: FxHashMap<(PathId, FrameId), ContextId>,
@@ -104,71 +83,17 @@ impl<'a> Rewriter<'a> {
     ) -> Self {
         let facts = Facts::new(tables, symbols);
         let evidence: Vec<Moment> = evidence.into_iter().collect();
-        let naming = Arc::new(Naming::learn(&facts, &evidence));
-        Rewriter::with(facts, naming)
-    }
-
-    /// With what was learnt before from the same tables and symbols.
-    pub(crate) fn learnt(tables: &'a Tables, symbols: &'a SymbolTable, learnt: &Learnt) -> Self {
-        Rewriter::with(Facts::new(tables, symbols), Arc::clone(&learnt.0))
-    }
-
-    fn with(facts: Facts<'a>, naming: Arc<Naming>) -> Self {
+        let naming = Naming::learn(&facts, &evidence);
         Rewriter {
             facts,
             naming,
             paths: root(),
             user: FxHashMap::default(),
             machine: FxHashMap::default(),
-            refined: OnceLock::new(),
-            trail: Trail::default(),
-            known: None,
-            is_whole: false,
             sought: Vec::new(),
-            pending: Vec::new(),
             sites: FxHashMap::default(),
             alike: FxHashMap::default(),
         }
-    }
-
-    /// What the evidence told.
-    pub(crate) fn what_was_learnt(&self) -> Learnt {
-        Learnt(Arc::clone(&self.naming))
-    }
-
-    /// Learns from evidence, in place of what was known, and begins anew: paths made before have
-    /// no meaning any more. Returns of which tags a moment may be shown as something else now.
-    pub(crate) fn relearn(&mut self, evidence: &[Moment]) -> impl Fn(TagId) -> bool + use<'a> {
-        let before = Arc::clone(&self.naming);
-        self.naming = Arc::new(Naming::learn(&self.facts, evidence));
-        let now = Arc::clone(&self.naming);
-        let tables = self.facts.tables;
-        self.paths = root();
-        self.user.clear();
-        self.machine.clear();
-        self.refined = OnceLock::new();
-        self.trail = Trail::default();
-        self.known = None;
-        self.sites.clear();
-        self.alike.clear();
-        move |tag| {
-            let place = tables
-                .tags
-                .get(tag.0)
-                .map_or(FrameId::NONE, |tag| tag.place);
-            before.combines(place) != now.combines(place)
-        }
-    }
-
-    /// Gives back the memory that keeps what threads did.
-    pub(crate) fn forget(&mut self) {
-        self.refined = OnceLock::new();
-    }
-
-    /// Makes room for the display stacks of so many moments. In user mode those of a team's threads
-    /// are the same.
-    pub(crate) fn expect(&mut self, moments: usize) {
-        self.paths.reserve(moments / 2);
     }
 
     /// The display stacks made so far.
@@ -191,21 +116,7 @@ impl<'a> Rewriter<'a> {
         rewritten
     }
 
-    /// The same, of a moment that is asked for once.
-    pub(crate) fn rewritten(&mut self, moment: Moment) -> (PathId, Shown) {
-        if let Some(along) = self.along(moment) {
-            let known = self.known;
-            debug_assert_eq!(along, self.by_itself(moment), "of {moment:?}");
-            self.known = known;
-            return along;
-        }
-        self.by_itself(moment)
-    }
-
-    /// The same, by the moment's own stack.
-    fn by_itself(&mut self, moment: Moment) -> (PathId, Shown) {
-        self.known = None;
-        self.is_whole = false;
+    fn rewritten(&mut self, moment: Moment) -> (PathId, Shown) {
         let tag = self.tag(moment.tag);
         let mut walk = Walk::new(&self.facts, moment.stack);
         if moment.thread == ThreadKind::Initial {
@@ -226,9 +137,6 @@ impl<'a> Rewriter<'a> {
             };
             self.place(&walk, context, skewed.then_some(tag.place))
         };
-        if self.is_whole && runs::is_in_own_code(&walk.leaf, shown) {
-            self.note(moment, (path, shown));
-        }
         let special = match pool {
             Some(pool) => Some(pool.pseudo),
             None if shown == Shown::Work && self.facts.spins(&walk) => Some(Pseudo::FlushSpin),
@@ -247,22 +155,9 @@ impl<'a> Rewriter<'a> {
     }
 
     /// What the thread did: the recorded state refined by the stack. The same in both modes.
-    ///
-    /// Several threads may ask at a time.
     pub fn shown(&self, moment: Moment) -> Shown {
-        let find = || {
-            let walk = Walk::new(&self.facts, moment.stack);
-            self.refine(&walk, self.tag(moment.tag), moment.thread)
-        };
-        let runs = self.facts.runs();
-        let Some(run) = runs.of(moment.stack) else {
-            return find();
-        };
-        let stacks = self.facts.tables.stacks.len();
-        let new = || Refined::new(runs.count(), stacks);
-        let shown = self.refined.get_or_init(new).of(run, moment, find);
-        debug_assert_eq!(shown, find(), "of {moment:?}");
-        shown
+        let walk = Walk::new(&self.facts, moment.stack);
+        self.refine(&walk, self.tag(moment.tag), moment.thread)
     }
 
     /// What a thread did of which nothing but its recorded state is known.

@@ -55,8 +55,6 @@ impl Rewriter<'_> {
             Some(place) => self.stop_at(walk, split.segment.start..inner, place),
             None => split.segment.start,
         };
-        let begins = inner;
-        (path, inner) = self.trail.follow(&self.facts, walk, (path, inner), stop);
         while inner > stop {
             inner -= 1;
             if walk.nodes[inner].role != Role::Code {
@@ -69,14 +67,7 @@ impl Rewriter<'_> {
                 walk.nodes[first].frame,
             );
             inner = first;
-            self.trail.step(walk, inner, path);
         }
-        self.is_whole = stop == 0
-            && begins > 0
-            && self
-                .facts
-                .runs()
-                .holds(&self.facts, walk, (context, &split));
         path
     }
 
@@ -209,7 +200,6 @@ impl Rewriter<'_> {
             path = self.push(path, self.callee(nodes[at].frame), nodes[first].frame);
             at = first;
         }
-        self.is_whole = stop == 0;
         path
     }
 }

@@ -3,7 +3,6 @@
 mod compilers;
 mod losses;
 mod moments;
-pub(super) mod runs;
 mod stripped;
 
 use super::world::World;
