@@ -10,11 +10,11 @@ use crate::state::State;
 use crate::symbols::{Construct, FunctionId};
 use crate::tables::{ContextKind, Tag};
 
-use super::Moment;
-use super::frames::Facts;
+use super::frames::{Facts, Role};
 use super::functions::base_name;
+use super::moment::Moment;
 use super::segment::{self, Body, Split};
-use super::walk::{Role, Walk};
+use super::walk::Walk;
 
 /// What an outlined function is called from, for stacks of which no context is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,14 +104,10 @@ impl Ballot {
         let context = facts.real_context(context);
         let split = segment::split(facts, walk, context);
         if let Some(body) = body_of(facts, walk, &split) {
-            self.count(facts, context, body);
-        }
-    }
-
-    fn count(&mut self, facts: &Facts<'_>, context: ContextId, body: FunctionId) {
-        self.by_context.add(context, body, 1);
-        if let Some(site) = site_of(facts, context) {
-            self.by_site.add(site, body, 1);
+            self.by_context.add(context, body, 1);
+            if let Some(site) = site_of(facts, context) {
+                self.by_site.add(site, body, 1);
+            }
         }
     }
 

@@ -6,7 +6,11 @@ mod moments;
 mod stripped;
 
 use super::world::World;
-use super::*;
+use super::{Moment, Rewriter};
+use crate::ids::ContextId;
+use crate::profile::Shown;
+use crate::state::State;
+use crate::tables::ThreadKind;
 
 use ThreadKind::{Initial, Worker};
 
