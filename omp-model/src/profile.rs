@@ -148,6 +148,14 @@ impl Shown {
         Shown::Atomic,
         Shown::Task,
     ];
+
+    /// Whether the thread has something to do in this state: on the CPU it is then OMP Work.
+    pub const fn can_work(self) -> bool {
+        matches!(
+            self,
+            Shown::Serial | Shown::Work | Shown::Overhead | Shown::Reduction
+        )
+    }
 }
 
 /// Thread time of one kind at one display stack.

@@ -137,13 +137,13 @@ impl<'a> Causes<'a> {
         }
     }
 
-    /// What a second of each group of a slice is charged with. Of each group: what its time is to
-    /// the other threads, and all of it in nanoseconds.
+    /// What a second of each group of a slice is charged with, in their order. Of each group: what
+    /// its time is to the other threads, and all of it in nanoseconds.
     pub(super) fn charges(
         &self,
         slice: u32,
         groups: impl Iterator<Item = (Group, Roles, u64)> + Clone,
-    ) -> FxHashMap<Group, Charge> {
+    ) -> Vec<Charge> {
         let mut processes = FxHashMap::<u32, Deeds>::default();
         for (group, roles, nanos) in groups.clone() {
             let deeds = processes.entry(process(self.tables, group.thread));
@@ -163,16 +163,20 @@ impl<'a> Causes<'a> {
             self.add_rates(slice, deeds, &mut rates);
         }
         let charge = |(group, _, nanos): (Group, Roles, u64)| {
-            let deeds = processes.get(&process(self.tables, group.thread))?;
             let work = rates.get(&(group.thread, group.tag));
-            let owed = self.owed(group) * deeds.part_of_owed();
-            let charge = Charge {
-                work: work.copied().unwrap_or(0.0),
-                owed: owed * 1e9 / nanos as f64,
+            let owed = match (self.owed(group), nanos) {
+                (0.0, _) | (_, 0) => 0.0,
+                (owed, nanos) => {
+                    let deeds = &processes[&process(self.tables, group.thread)];
+                    owed * deeds.part_of_owed() * 1e9 / nanos as f64
+                }
             };
-            (nanos > 0).then_some((group, charge))
+            Charge {
+                work: work.copied().unwrap_or(0.0),
+                owed,
+            }
         };
-        groups.filter_map(charge).collect()
+        groups.map(charge).collect()
     }
 
     /// What a group is owed by those that waited for its thread, in seconds.

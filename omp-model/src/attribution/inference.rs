@@ -146,8 +146,13 @@ impl<K: Eq + Hash> Pool<K> {
             let stacks = stacks.into_iter();
             let stacks =
                 stacks.map(|((stack, kernel), count)| Sampled::plain(stack, kernel, count));
-            let candidate = Candidate::new(0, presence, false, stacks.collect());
-            candidates.entry(key).or_default().keep(candidate);
+            let candidate = Candidate {
+                slice: 0,
+                presence,
+                long: false,
+                stacks: stacks.collect(),
+            };
+            candidates.entry(key).or_default().keep(candidate.cut());
         }
         candidates
     }

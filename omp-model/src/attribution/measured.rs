@@ -14,7 +14,7 @@ pub(super) struct Measured<'a> {
     /// The frames that are not unpacked yet, the one with the earliest slice last.
     frames: Vec<u32>,
     /// By slice.
-    unpacked: BTreeMap<u32, BTreeMap<Group, u64>>,
+    unpacked: BTreeMap<u32, Vec<(Group, u64)>>,
     unpacking: Unpacking<'a>,
 }
 
@@ -40,28 +40,38 @@ impl<'a> Measured<'a> {
         unpacked.into_iter().chain(packed).min()
     }
 
-    /// The nanoseconds of each group of a slice; none of an earlier one may be left.
-    pub(super) fn take(&mut self, slice: u32) -> BTreeMap<Group, u64> {
+    /// The nanoseconds of each group of a slice, in the order of groups; none of an earlier slice
+    /// may be left.
+    pub(super) fn take(&mut self, slice: u32) -> Vec<(Group, u64)> {
         let first = |frame: u32| self.sums.frames()[frame as usize].first;
         while let Some(frame) = self.frames.pop_if(|&mut frame| first(frame) <= slice) {
             add(&mut self.unpacked, self.unpacking.frame(frame as usize));
         }
-        self.unpacked.remove(&slice).unwrap_or_default()
+        let mut times = self.unpacked.remove(&slice).unwrap_or_default();
+        times.sort_unstable_by_key(|&(group, _)| group);
+        times.dedup_by(|next, sum| {
+            let same = next.0 == sum.0;
+            if same {
+                sum.1 += next.1;
+            }
+            same
+        });
+        times
     }
 }
 
-fn add(unpacked: &mut BTreeMap<u32, BTreeMap<Group, u64>>, rows: &[Sum]) {
+fn add(unpacked: &mut BTreeMap<u32, Vec<(Group, u64)>>, rows: &[Sum]) {
     for of_slice in rows.chunk_by(|one, other| one.slice == other.slice) {
         let times = unpacked.entry(of_slice[0].slice).or_default();
-        for row in of_slice {
+        times.extend(of_slice.iter().map(|row| {
             let group = Group {
                 thread: row.thread,
                 tag: row.tag,
                 slice: row.slice,
                 presence: row.presence,
             };
-            *times.entry(group).or_default() += row.time.0;
-        }
+            (group, row.time.0)
+        }));
     }
 }
 
@@ -89,7 +99,10 @@ mod tests {
         let mut taken = Vec::new();
         while let Some(slice) = measured.next() {
             let times = measured.take(slice);
-            taken.push((slice, times.values().copied().collect::<Vec<_>>()));
+            taken.push((
+                slice,
+                times.iter().map(|(_, time)| *time).collect::<Vec<_>>(),
+            ));
         }
         let even = vec![2500; 4];
         let first = vec![2500, 2500, 3000, 2500];

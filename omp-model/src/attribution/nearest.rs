@@ -23,28 +23,21 @@ pub(super) struct Candidate {
     pub(super) presence: Presence,
     /// Whether the samples began long sleeps.
     pub(super) long: bool,
-    /// The most frequent ones, in the order of stacks.
+    /// When it is kept: the most frequent ones, in the order of stacks.
     pub(super) stacks: Vec<Sampled>,
 }
 
 impl Candidate {
-    pub(super) fn new(
-        slice: u32,
-        presence: Presence,
-        long: bool,
-        mut stacks: Vec<Sampled>,
-    ) -> Candidate {
+    /// Keeps only the most frequent stacks.
+    pub(super) fn cut(mut self) -> Candidate {
+        let stacks = &mut self.stacks;
         if stacks.len() > STACKS {
             stacks.select_nth_unstable_by_key(STACKS, |s| (Reverse(s.count), s.stack, s.kernel));
             stacks.truncate(STACKS);
         }
         stacks.sort_unstable();
-        Candidate {
-            slice,
-            presence,
-            long,
-            stacks,
-        }
+        stacks.shrink_to_fit();
+        self
     }
 }
 
@@ -71,21 +64,35 @@ struct Series {
 }
 
 impl Series {
-    fn has(&self, slice: u32) -> bool {
+    /// Takes a group's samples of a kind, if there are any.
+    fn offer(&mut self, group: Group, long: bool, stacks: &[Sampled]) {
         let last = self.last.as_ref().or(self.kept.last());
-        last.is_some_and(|last| last.slice == slice)
-    }
-
-    fn add(&mut self, candidate: Candidate) {
+        // The first group of a slice stands for all of them.
+        if last.is_some_and(|last| last.slice == group.slice) {
+            return;
+        }
+        let of_kind = |sampled: &&Sampled| (sampled.long > 0) == long;
+        if !stacks.iter().any(|sampled| of_kind(&sampled)) {
+            return;
+        }
+        let last = self.last.take();
+        let mut candidate = Candidate {
+            slice: group.slice,
+            presence: group.presence,
+            long,
+            stacks: last.map(|last| last.stacks).unwrap_or_default(),
+        };
+        candidate.stacks.clear();
+        candidate.stacks.extend(stacks.iter().filter(of_kind));
         if std::mem::take(&mut self.wanted) {
-            self.kept.push(candidate);
+            self.kept.push(candidate.cut());
         } else {
             self.last = Some(candidate);
         }
     }
 
     fn ask(&mut self) {
-        self.kept.extend(self.last.take());
+        self.kept.extend(self.last.take().map(Candidate::cut));
         self.wanted = true;
     }
 }
@@ -99,16 +106,7 @@ impl Candidates {
     /// Offers a group's samples, those that began long sleeps by themselves.
     fn offer(&mut self, group: Group, stacks: &[Sampled]) {
         for long in [false, true] {
-            let series = self.series(group.presence, long);
-            // The first group of a slice stands for all of them.
-            if series.has(group.slice) {
-                continue;
-            }
-            let of_kind = stacks.iter().filter(|sampled| (sampled.long > 0) == long);
-            let stacks: Vec<Sampled> = of_kind.copied().collect();
-            if !stacks.is_empty() {
-                series.add(Candidate::new(group.slice, group.presence, long, stacks));
-            }
+            self.series(group.presence, long).offer(group, long, stacks);
         }
     }
 

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::accumulator::{Accumulator, Sum};
+use super::accumulator::{Accumulators, Sum};
 use super::blame::{Causes, Charge, Role, Roles};
 use super::division::{Time, divide_inferred};
 use super::group::{Group, Sampled, kind_of, tag_of};
@@ -43,12 +43,27 @@ pub(super) fn run(source: &Source<'_>, samples: &Samples, slices: Slices) -> Att
     pass.finish()
 }
 
-/// A clock sample of a thread in a slice.
+/// A clock sample of a thread in a slice: tag, stack and whether the clock fired in the kernel, as
+/// one number that sorts as they do. A table of 2^31 tags does not fit any memory: the highest bit
+/// of a tag's number is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct ClockSample {
-    tag: TagId,
-    stack: StackId,
-    kernel: bool,
+struct ClockSample(u64);
+
+impl ClockSample {
+    fn of(sample: &Sight) -> ClockSample {
+        let kernel = sample.kind == SampleKind::Kernel;
+        let (tag, stack) = (u64::from(sample.tag.0), u64::from(sample.stack.0));
+        ClockSample(tag << 33 | stack << 1 | u64::from(kernel))
+    }
+
+    const fn tag(self) -> TagId {
+        TagId((self.0 >> 33) as u32)
+    }
+
+    /// So many that are alike.
+    const fn times(self, count: u32) -> Sampled {
+        Sampled::plain(StackId((self.0 >> 1) as u32), self.0 & 1 != 0, count)
+    }
 }
 
 /// The samples of one frame.
@@ -72,11 +87,7 @@ fn sort(samples: &[Sight]) -> Sorted {
         let mut clock = Vec::with_capacity(run.len());
         for sample in run {
             match sample.kind.presence() {
-                Presence::Running => clock.push(ClockSample {
-                    tag: sample.tag,
-                    stack: sample.stack,
-                    kernel: sample.kind == SampleKind::Kernel,
-                }),
+                Presence::Running => clock.push(ClockSample::of(sample)),
                 _ => sorted.switches.push(*sample),
             }
         }
@@ -101,36 +112,32 @@ impl Open {
         sampled.add(slept);
     }
 
-    /// Its groups, with their samples in the order of stacks.
-    fn groups(self, slice: u32) -> BTreeMap<Group, Vec<Sampled>> {
-        let mut groups = BTreeMap::<Group, Vec<Sampled>>::new();
+    /// Its groups in their order, with their samples in the order of stacks.
+    fn groups(self, slice: u32) -> Vec<(Group, Vec<Sampled>)> {
+        let mut groups = Vec::new();
         for (thread, mut clock) in self.clock {
             // What each frame gave is sorted.
             clock.sort();
-            for of_tag in clock.chunk_by(|one, other| one.tag == other.tag) {
+            for of_tag in clock.chunk_by(|one, other| one.tag() == other.tag()) {
                 let group = Group {
                     thread,
-                    tag: of_tag[0].tag,
+                    tag: of_tag[0].tag(),
                     slice,
                     presence: Presence::Running,
                 };
                 let alike = of_tag.chunk_by(|one, other| one == other);
-                let sampled = alike.map(|alike| {
-                    Sampled::plain(alike[0].stack, alike[0].kernel, alike.len() as u32)
-                });
-                groups.insert(group, sampled.collect());
+                let sampled = alike.map(|alike| alike[0].times(alike.len() as u32));
+                groups.push((group, sampled.collect()));
             }
         }
-        for ((group, _), sampled) in self.switches {
-            let stacks = groups.entry(Group { slice, ..group });
-            stacks.or_default().push(sampled);
+        let mut switches: Vec<_> = self.switches.into_iter().collect();
+        switches.sort_unstable_by_key(|&(key, _)| key);
+        for of_group in switches.chunk_by(|one, other| one.0.0 == other.0.0) {
+            let ((group, _), _) = of_group[0];
+            let sampled = of_group.iter().map(|&(_, sampled)| sampled);
+            groups.push((Group { slice, ..group }, sampled.collect()));
         }
-        for (_, stacks) in groups
-            .iter_mut()
-            .filter(|(group, _)| group.presence != Presence::Running)
-        {
-            stacks.sort_unstable();
-        }
+        groups.sort_by_key(|&(group, _)| group);
         groups
     }
 }
@@ -141,6 +148,8 @@ struct Closing {
     /// All of its time.
     nanos: u64,
     roles: Roles,
+    /// The number of its accumulator.
+    accumulator: u32,
     /// Its own stacks.
     parts: Vec<Part>,
     /// Its time of which its samples tell nothing, if it has any.
@@ -175,7 +184,7 @@ struct Pass<'a> {
     open: BTreeMap<u32, Open>,
     /// Slices below take no samples any more.
     closed: u32,
-    accumulator: Accumulator,
+    accumulators: Accumulators,
     nearest: Nearest,
     unsampled: Vec<Unsampled>,
     /// Those of closed slices, if each is wanted by itself.
@@ -201,7 +210,7 @@ impl<'a> Pass<'a> {
             measured: Measured::new(sums),
             open: BTreeMap::new(),
             closed: 0,
-            accumulator: Accumulator::default(),
+            accumulators: Accumulators::default(),
             nearest: Nearest::default(),
             unsampled: Vec::new(),
             shares: Vec::new(),
@@ -258,8 +267,10 @@ impl<'a> Pass<'a> {
         let open = self.open.remove(&slice).unwrap_or_default();
         let mut closing = Vec::new();
         for (group, stacks) in open.groups(slice) {
-            let nanos = times.remove(&group);
-            let nanos = nanos.unwrap_or_else(|| self.counted(group, &stacks));
+            let nanos = match times.binary_search_by_key(&group, |&(group, _)| group) {
+                Ok(at) => std::mem::take(&mut times[at].1),
+                Err(_) => self.counted(group, &stacks),
+            };
             let listed = listed(&group);
             self.nearest.offer(self.source.tables, group, &stacks);
             closing.push(self.sampled(group, Time { nanos, listed }, &stacks));
@@ -271,6 +282,7 @@ impl<'a> Pass<'a> {
                 group,
                 nanos,
                 roles: Roles::default(),
+                accumulator: 0,
                 parts: Vec::new(),
                 unsampled: Some((Wanted { group, long }, nanos)),
             });
@@ -284,9 +296,8 @@ impl<'a> Pass<'a> {
         }
         let charges = closing.iter().map(|it| (it.group, it.roles, it.nanos));
         let charges = self.causes.charges(slice, charges);
-        for closing in closing {
-            let charge = charges.get(&closing.group);
-            self.accumulate(closing, charge.copied().unwrap_or_default());
+        for (closing, charge) in closing.into_iter().zip(charges) {
+            self.accumulate(closing, charge);
         }
     }
 
@@ -309,23 +320,22 @@ impl<'a> Pass<'a> {
         let unseen = time.take_unseen(tag_of(tables, group.tag), stacks);
         let mut roles = Roles::default();
         let mut parts = Vec::with_capacity(stacks.len());
-        for (sampled, part_nanos) in stacks.iter().zip(time.divide(stacks)) {
-            let rewriter = &self.rewriter;
-            let number = self.accumulator.number(group, sampled, || {
-                let shown = rewriter.shown(Moment {
+        let number = self.accumulators.number(group);
+        let accumulator = self.accumulators.at(number);
+        for (sampled, nanos) in stacks.iter().zip(time.divide(stacks)) {
+            let (number, role) = accumulator.add_samples(group, sampled, || {
+                let shown = self.rewriter.shown(Moment {
                     stack: sampled.stack,
                     tag: group.tag,
                     thread: kind_of(tables, group.thread),
                 });
                 Role::of(group.presence, shown)
             });
-            let sum = &mut self.accumulator.sums[number as usize];
-            sum.samples += sampled.count;
-            roles.add(sum.role, part_nanos);
+            roles.add(role, nanos);
             parts.push(Part {
                 number,
                 samples: sampled.count,
-                nanos: part_nanos,
+                nanos,
             });
         }
         let wanted = Wanted { group, long: true };
@@ -333,6 +343,7 @@ impl<'a> Pass<'a> {
             group,
             nanos,
             roles,
+            accumulator: number,
             parts,
             unsampled: (unseen > 0).then_some((wanted, unseen)),
         }
@@ -348,20 +359,15 @@ impl<'a> Pass<'a> {
     }
 
     fn accumulate(&mut self, closing: Closing, charge: Charge) {
-        let group = closing.group;
-        for part in closing.parts.into_iter().filter(|_| closing.nanos > 0) {
-            let sum = &mut self.accumulator.sums[part.number as usize];
-            let blame = part.nanos as f64 / 1e9 * charge.of(sum.role);
-            sum.count += part.samples;
-            sum.nanos += part.nanos;
-            sum.blame += blame;
-            if self.slices == Slices::Apart {
-                self.shares.push(Share {
-                    count: part.samples,
-                    nanos: part.nanos,
-                    blame,
-                    ..Share::none(group, Origin::Own, sum.stack, sum.kernel)
-                });
+        if closing.nanos > 0 && !closing.parts.is_empty() {
+            let slice = closing.group.slice;
+            let accumulator = self.accumulators.at(closing.accumulator);
+            for part in closing.parts {
+                let added = accumulator.add_time(part.number, part.samples, part.nanos, charge);
+                if self.slices == Slices::Apart {
+                    let share = added.share();
+                    self.shares.push(Share { slice, ..share });
+                }
             }
         }
         if let Some((wanted, nanos)) = closing.unsampled {
@@ -379,7 +385,7 @@ impl<'a> Pass<'a> {
             self.close(slice);
         }
         let tables = self.source.tables;
-        let sums = self.accumulator.sums;
+        let sums = self.accumulators.into_sums();
         let wanted = self.unsampled.iter().map(|unsampled| unsampled.wanted);
         let inference = Inference::new(tables, self.nearest, &sums, wanted);
         let mut shares = self.shares;
