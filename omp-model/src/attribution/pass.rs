@@ -8,6 +8,7 @@
 //! thread state alone says, for its stacks are not known yet.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
@@ -112,9 +113,9 @@ impl Open {
         sampled.add(slept);
     }
 
-    /// Its groups in their order, with their samples in the order of stacks.
-    fn groups(self, slice: u32) -> Vec<(Group, Vec<Sampled>)> {
-        let mut groups = Vec::new();
+    /// Its samples by group.
+    fn groups(self, slice: u32) -> Groups {
+        let mut groups = Groups::default();
         for (thread, mut clock) in self.clock {
             // What each frame gave is sorted.
             clock.sort();
@@ -127,7 +128,7 @@ impl Open {
                 };
                 let alike = of_tag.chunk_by(|one, other| one == other);
                 let sampled = alike.map(|alike| alike[0].times(alike.len() as u32));
-                groups.push((group, sampled.collect()));
+                groups.add(group, sampled);
             }
         }
         let mut switches: Vec<_> = self.switches.into_iter().collect();
@@ -135,10 +136,31 @@ impl Open {
         for of_group in switches.chunk_by(|one, other| one.0.0 == other.0.0) {
             let ((group, _), _) = of_group[0];
             let sampled = of_group.iter().map(|&(_, sampled)| sampled);
-            groups.push((Group { slice, ..group }, sampled.collect()));
+            groups.add(Group { slice, ..group }, sampled);
         }
-        groups.sort_by_key(|&(group, _)| group);
+        groups.ranges.sort_by_key(|&(group, _)| group);
         groups
+    }
+}
+
+/// The groups of a slice that have samples, in their order.
+#[derive(Default)]
+struct Groups {
+    ranges: Vec<(Group, Range<usize>)>,
+    /// Those of each group in the order of stacks.
+    sampled: Vec<Sampled>,
+}
+
+impl Groups {
+    fn add(&mut self, group: Group, sampled: impl Iterator<Item = Sampled>) {
+        let start = self.sampled.len();
+        self.sampled.extend(sampled);
+        self.ranges.push((group, start..self.sampled.len()));
+    }
+
+    fn each(&self) -> impl Iterator<Item = (Group, &[Sampled])> {
+        let ranges = self.ranges.iter();
+        ranges.map(|(group, range)| (*group, &self.sampled[range.clone()]))
     }
 }
 
@@ -150,8 +172,8 @@ struct Closing {
     roles: Roles,
     /// The number of its accumulator.
     accumulator: u32,
-    /// Its own stacks.
-    parts: Vec<Part>,
+    /// Which parts are at its own stacks.
+    parts: Range<usize>,
     /// Its time of which its samples tell nothing, if it has any.
     unsampled: Option<(Wanted, u64)>,
 }
@@ -266,14 +288,16 @@ impl<'a> Pass<'a> {
         let mut times = self.measured.take(slice);
         let open = self.open.remove(&slice).unwrap_or_default();
         let mut closing = Vec::new();
-        for (group, stacks) in open.groups(slice) {
+        let groups = open.groups(slice);
+        let mut parts = Vec::with_capacity(groups.sampled.len());
+        for (group, stacks) in groups.each() {
             let nanos = match times.binary_search_by_key(&group, |&(group, _)| group) {
                 Ok(at) => std::mem::take(&mut times[at].1),
-                Err(_) => self.counted(group, &stacks),
+                Err(_) => self.counted(group, stacks),
             };
             let listed = listed(&group);
-            self.nearest.offer(self.source.tables, group, &stacks);
-            closing.push(self.sampled(group, Time { nanos, listed }, &stacks));
+            self.nearest.offer(self.source.tables, group, stacks);
+            closing.push(self.sampled(group, Time { nanos, listed }, stacks, &mut parts));
         }
         for (group, nanos) in times.into_iter().filter(|&(_, nanos)| nanos > 0) {
             let listed = listed(&group);
@@ -283,7 +307,7 @@ impl<'a> Pass<'a> {
                 nanos,
                 roles: Roles::default(),
                 accumulator: 0,
-                parts: Vec::new(),
+                parts: 0..0,
                 unsampled: Some((Wanted { group, long }, nanos)),
             });
         }
@@ -297,7 +321,7 @@ impl<'a> Pass<'a> {
         let charges = closing.iter().map(|it| (it.group, it.roles, it.nanos));
         let charges = self.causes.charges(slice, charges);
         for (closing, charge) in closing.into_iter().zip(charges) {
-            self.accumulate(closing, charge);
+            self.accumulate(&closing, &parts[closing.parts.clone()], charge);
         }
     }
 
@@ -313,13 +337,19 @@ impl<'a> Pass<'a> {
         (samples as f64 * period).round() as u64
     }
 
-    /// A group with samples.
-    fn sampled(&mut self, group: Group, mut time: Time, stacks: &[Sampled]) -> Closing {
+    /// A group with samples, whose parts are added to those of the others.
+    fn sampled(
+        &mut self,
+        group: Group,
+        mut time: Time,
+        stacks: &[Sampled],
+        parts: &mut Vec<Part>,
+    ) -> Closing {
         let tables = self.source.tables;
         let nanos = time.nanos;
         let unseen = time.take_unseen(tag_of(tables, group.tag), stacks);
         let mut roles = Roles::default();
-        let mut parts = Vec::with_capacity(stacks.len());
+        let start = parts.len();
         let number = self.accumulators.number(group);
         let accumulator = self.accumulators.at(number);
         for (sampled, nanos) in stacks.iter().zip(time.divide(stacks)) {
@@ -344,7 +374,7 @@ impl<'a> Pass<'a> {
             nanos,
             roles,
             accumulator: number,
-            parts,
+            parts: start..parts.len(),
             unsampled: (unseen > 0).then_some((wanted, unseen)),
         }
     }
@@ -358,11 +388,11 @@ impl<'a> Pass<'a> {
         )
     }
 
-    fn accumulate(&mut self, closing: Closing, charge: Charge) {
-        if closing.nanos > 0 && !closing.parts.is_empty() {
+    fn accumulate(&mut self, closing: &Closing, parts: &[Part], charge: Charge) {
+        if closing.nanos > 0 && !parts.is_empty() {
             let slice = closing.group.slice;
             let accumulator = self.accumulators.at(closing.accumulator);
-            for part in closing.parts {
+            for part in parts {
                 let added = accumulator.add_time(part.number, part.samples, part.nanos, charge);
                 if self.slices == Slices::Apart {
                     let share = added.share();
