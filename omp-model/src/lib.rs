@@ -2,6 +2,7 @@
 //!
 //! Pure: values in, values out. Files are touched by the `experiment` module alone.
 
+pub mod attribution;
 pub mod defaults;
 pub mod filter;
 pub mod metrics;
@@ -10,7 +11,6 @@ pub mod profile;
 pub mod ran;
 pub mod recording;
 pub mod rewrite;
-pub mod share;
 pub mod spelling;
 pub mod stream;
 pub mod views;

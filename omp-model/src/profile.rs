@@ -148,6 +148,14 @@ impl Shown {
         Shown::Atomic,
         Shown::Task,
     ];
+
+    /// Whether the thread has something to do in this state: on the CPU it is then OMP Work.
+    pub const fn can_work(self) -> bool {
+        matches!(
+            self,
+            Shown::Serial | Shown::Work | Shown::Overhead | Shown::Reduction
+        )
+    }
 }
 
 /// Thread time of one kind at one display stack.
@@ -177,7 +185,7 @@ pub struct Item {
     pub inferred: bool,
     /// How long.
     pub seconds: f64,
-    /// Seconds that other threads waited because of it ([`crate::share::blame`]).
+    /// Seconds that other threads waited because of it ([`crate::attribution`]).
     pub blame: f64,
     /// Clock samples behind it.
     pub samples: u32,

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 
 use rustc_hash::FxHashSet;
 
+use crate::attribution::{self, Attribution, Slices};
 use crate::experiment::{Experiment, OpenError, Samples};
 use crate::filter::{self, Filter, Filtered};
 use crate::ids::{StackId, TagId};
@@ -15,12 +16,10 @@ use crate::metrics::Available;
 use crate::profile::{Profile, ViewMode};
 use crate::rewrite::{Moment, constructs};
 use crate::rows::Sight;
-use crate::share::{self, Shares, blame};
 use crate::symbols::SymbolTable;
 use crate::tables::Tables;
 use crate::union;
 use crate::views::names::{NameStyle, Names};
-use crate::views::notices::inferred_seconds;
 use crate::views::overview::uses_openmp;
 
 /// An experiment, or several as one, and its profiles.
@@ -38,10 +37,9 @@ pub struct Recording {
     pub warnings: Vec<String>,
     /// Of which experiment, from 1, a thread is, by the thread's number.
     pub origins: Vec<u32>,
-    shares: OnceLock<Shares>,
+    attribution: OnceLock<Attribution>,
     profiles: [OnceLock<Profile>; 2],
     by_second: [OnceLock<Profile>; 2],
-    inferred: [OnceLock<(f64, f64)>; 2],
     available: OnceLock<Available>,
 }
 
@@ -119,36 +117,31 @@ impl Recording {
             symbols,
             warnings: Vec::new(),
             origins,
-            shares: OnceLock::new(),
+            attribution: OnceLock::new(),
             profiles: Default::default(),
             by_second: Default::default(),
-            inferred: Default::default(),
             available: OnceLock::new(),
         }
     }
 
     /// All its time on display stacks, of the whole recording. Expert mode equals user mode.
     pub fn profile(&self, mode: ViewMode) -> &Profile {
-        self.profiles[cell(mode)].get_or_init(|| self.shares().profile(&self.source(), mode))
+        let profile = || self.attribution().profile(&self.source(), mode);
+        self.profiles[cell(mode)].get_or_init(profile)
     }
 
-    /// Seconds whose place was inferred, and all seconds, without making a profile for it.
+    /// Seconds whose stack was inferred, and all seconds, without making a profile for it.
     pub fn inferred(&self, mode: ViewMode) -> (f64, f64) {
-        match self.profiles[cell(mode)].get() {
-            Some(profile) => inferred_seconds(profile),
-            None => *self.inferred[cell(mode)]
-                .get_or_init(|| Shares::inferred(&self.source(), &self.experiment.samples, mode)),
-        }
+        self.attribution().inferred(&self.source(), mode)
     }
 
-    /// The same, each second by itself: what filters on time and views by second need. It has up
+    /// The same time, each second by itself: what filters on time and views by second need. It has up
     /// to an item for each sample, so nothing else should ask for it.
     pub fn by_second(&self, mode: ViewMode) -> &Profile {
         self.by_second[cell(mode)].get_or_init(|| {
-            let samples = self.experiment.samples.iter();
-            let mut profile = share::profile(&self.source(), samples, mode);
-            blame::charge(&mut profile, &self.source());
-            profile
+            let source = self.source();
+            let samples = &self.experiment.samples;
+            Attribution::new(&source, samples, Slices::Apart).profile(&source, mode)
         })
     }
 
@@ -175,15 +168,16 @@ impl Recording {
 
     /// Every distinct thing that a thread was seen at, from which names are learnt.
     pub fn moments_seen(&self) -> &[Moment] {
-        self.shares().moments()
+        self.attribution().moments()
     }
 
-    fn shares(&self) -> &Shares {
-        self.shares
-            .get_or_init(|| Shares::folded(&self.source(), &self.experiment.samples))
+    fn attribution(&self) -> &Attribution {
+        let samples = &self.experiment.samples;
+        let attribution = || Attribution::new(&self.source(), samples, Slices::Folded);
+        self.attribution.get_or_init(attribution)
     }
 
-    fn source(&self) -> share::Recording<'_> {
+    fn source(&self) -> attribution::Source<'_> {
         let Experiment {
             tables,
             sums,
@@ -192,7 +186,7 @@ impl Recording {
             header,
             ..
         } = &self.experiment;
-        share::Recording {
+        attribution::Source {
             tables,
             symbols: &self.symbols,
             sums,

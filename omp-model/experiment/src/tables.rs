@@ -358,13 +358,6 @@ impl<T: Clone + Eq + Hash> Interner<T> {
         }
     }
 
-    /// Makes room for so many rows more.
-    pub fn reserve(&mut self, more: usize) {
-        let rows = &self.rows;
-        self.index.reserve(more, |&at| hash(&rows[at as usize]));
-        self.rows.reserve(more);
-    }
-
     /// Adds a row that is new as its maker says, without the work to find it: rows of a file, to
     /// which as a rule none will be added.
     pub(crate) fn append(&mut self, row: T) {

@@ -2,10 +2,10 @@
 
 use rustc_hash::FxHashMap;
 
-use super::Filter;
 use super::cpus::{Cpus, OfThreads, Own, cpu_of, own_of_item, own_of_sample};
-use super::moment::Moment;
-use super::weigh::{Source, Weigher, second};
+use super::expression::Filter;
+use super::moment::{Moment, second};
+use super::weigh::{Source, Weigher};
 use crate::profile::{Item, Profile};
 use crate::rows::Sample;
 use crate::state::Presence;

@@ -11,6 +11,8 @@
 mod cpu_places;
 mod cpus;
 mod eval;
+mod expression;
+mod listed;
 mod moment;
 mod parse;
 mod path;
@@ -22,46 +24,8 @@ mod weigh;
 mod words;
 
 pub use cpu_places::{CpuPlace, on_cpus};
-pub use parse::FilterError;
+pub use expression::Filter;
+pub use tokens::FilterError;
 pub use values::{Parts, values};
 pub use weigh::{Filtered, Source, apply};
 pub use words::{MSTATES, OMP_STATES, Word};
-
-use parse::Parsed;
-
-/// A checked expression.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Filter {
-    text: String,
-    parsed: Parsed,
-}
-
-impl Filter {
-    /// Checks an expression.
-    pub fn parse(text: &str) -> Result<Filter, FilterError> {
-        Ok(Filter {
-            text: text.to_owned(),
-            parsed: parse::parse(text)?,
-        })
-    }
-
-    /// As it was written.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// Whether it has a word, so that a reader can tell what the filter depends on.
-    pub fn has(&self, word: Word) -> bool {
-        self.parsed.words.contains(&word)
-    }
-
-    /// Whether its value may change within an item of time.
-    pub fn divides(&self) -> bool {
-        self.parsed.words.iter().any(|word| word.is_of_samples())
-    }
-
-    /// Keeps what both keep.
-    pub fn and(&self, other: &Filter) -> Result<Filter, FilterError> {
-        Filter::parse(&format!("({}) && ({})", self.text, other.text))
-    }
-}

@@ -4,7 +4,7 @@ use super::cpus::{NOWHERE, cpu_of};
 use super::parse::Parsed;
 use super::words::Word;
 use crate::profile::Item;
-use crate::rows::{Interval, Sample, Within};
+use crate::rows::{Interval, SLICE, Sample, Within};
 use crate::state::Presence;
 
 /// The number of an instance of which nothing is known but that there is one.
@@ -76,6 +76,13 @@ impl Moment {
             ..self
         }
     }
+}
+
+/// The slice of an item, in nanoseconds.
+pub(super) fn second(item: &Item) -> (i64, i64) {
+    let length = SLICE.0 as i64;
+    let start = i64::from(item.slice) * length;
+    (start, start + length)
 }
 
 /// Numbers of instances so that any other one makes comparisons with a filter's numbers come out

@@ -1,7 +1,7 @@
 //! From text to a checked expression. The order of operators is that of C; `IN` binds like `<`.
 
 use super::path::{PathTest, Rule};
-use super::tokens::{Kind, Token, error, tokens};
+use super::tokens::{FilterError, Kind, Token, error, tokens};
 use super::words::{Word, named_number};
 use crate::spelling::nearest;
 
@@ -10,25 +10,6 @@ const DEEPEST: usize = 128;
 
 /// How many words and signs an expression may have: a chain of operators is as deep as it is long.
 const LONGEST: usize = 4096;
-
-/// Why an expression is not one.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("at character {position} of the filter{}: {message}", place(.found))]
-pub struct FilterError {
-    /// From 1, in characters.
-    pub position: usize,
-    /// What stands there; empty at the end.
-    pub found: String,
-    /// What is wrong and how to mend it.
-    pub message: String,
-}
-
-fn place(found: &str) -> String {
-    match found {
-        "" => " (its end)".to_owned(),
-        text => format!(" (\"{text}\")"),
-    }
-}
 
 /// A checked expression and what it is about.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,11 +1,28 @@
 //! From text to tokens.
 
-use super::parse::FilterError;
-
 const OPERATORS: [&str; 23] = [
     "||", "&&", "==", "!=", "<=", ">=", "<<", ">>", "..", "|", "^", "&", "<", ">", "+", "-", "*",
     "/", "%", "!", "~", "(", ")",
 ];
+
+/// Why an expression is not one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("at character {position} of the filter{}: {message}", place(.found))]
+pub struct FilterError {
+    /// From 1, in characters.
+    pub position: usize,
+    /// What stands there; empty at the end.
+    pub found: String,
+    /// What is wrong and how to mend it.
+    pub message: String,
+}
+
+fn place(found: &str) -> String {
+    match found {
+        "" => " (its end)".to_owned(),
+        text => format!(" (\"{text}\")"),
+    }
+}
 
 /// What a token is.
 #[derive(Clone, Debug, PartialEq)]

@@ -20,12 +20,14 @@ use rustc_hash::FxHashMap;
 
 use super::cpus::{self, OfThreads, Own, own_of_item, own_of_sample};
 use super::eval::{Facts, value};
-use super::moment::{Moment, typical};
+use super::expression::Filter;
+use super::listed::Listed;
+use super::moment::{Moment, second, typical};
+use super::parse::{Binary, Node, Parsed, Unary};
 use super::words::Word;
-use super::{Filter, parse::Parsed};
-use crate::ids::{ContextId, Nanos, TagId, ThreadId};
+use crate::ids::ContextId;
 use crate::profile::{Item, Path, PathId, Profile};
-use crate::rows::{Interval, SLICE, Sample};
+use crate::rows::{Interval, Sample};
 use crate::state::Presence;
 use crate::tables::{ContextKind, Interner, Tables};
 use crate::views::names::Names;
@@ -352,8 +354,7 @@ impl<'a> Weigher<'a> {
 }
 
 /// Whether an expression changes its mind elsewhere than at the numbers that it names.
-fn computes(node: &super::parse::Node) -> bool {
-    use super::parse::{Binary, Node, Unary};
+fn computes(node: &Node) -> bool {
     match node {
         Node::Number(_) | Node::Word(_) | Node::Path(_) => false,
         Node::Among(inner, _) => !matches!(**inner, Node::Word(_)),
@@ -376,13 +377,6 @@ fn computes(node: &super::parse::Node) -> bool {
             !(compares && plain(left) && plain(right) && with_number)
         }
     }
-}
-
-/// The slice of an item, in nanoseconds.
-pub(super) fn second(item: &Item) -> (i64, i64) {
-    let length = SLICE.0 as i64;
-    let start = i64::from(item.slice) * length;
-    (start, start + length)
 }
 
 /// What the samples of an item say.
@@ -445,63 +439,4 @@ impl Votes {
             _ => vec![(cpus::NOWHERE, 1.0)],
         }
     }
-}
-
-/// Listed intervals off the CPU by thread, state and presence, in the order of time.
-struct Listed<'a> {
-    by_state: FxHashMap<(ThreadId, TagId, Presence), Vec<&'a Interval>>,
-    seconds: FxHashMap<(ThreadId, u32, TagId, Presence), f64>,
-}
-
-impl<'a> Listed<'a> {
-    fn new(intervals: &'a [Interval], profile: &Profile) -> Self {
-        let mut by_state = FxHashMap::<_, Vec<&Interval>>::default();
-        for interval in intervals {
-            if interval.presence != Presence::Running {
-                by_state
-                    .entry((interval.thread, interval.tag, interval.presence))
-                    .or_default()
-                    .push(interval);
-            }
-        }
-        for intervals in by_state.values_mut() {
-            intervals.sort_unstable_by_key(|interval| interval.start);
-        }
-        let mut seconds = FxHashMap::<_, f64>::default();
-        for item in &profile.items {
-            if item.presence != Presence::Running {
-                let key = (item.thread, item.slice, item.tag, item.presence);
-                *seconds.entry(key).or_default() += item.seconds;
-            }
-        }
-        Listed { by_state, seconds }
-    }
-
-    /// The stretches of an item's state within its second.
-    fn within(&self, item: &Item) -> impl Iterator<Item = ((i64, i64), &'a Interval)> {
-        let key = (item.thread, item.tag, item.presence);
-        let intervals = self.by_state.get(&key).map_or(&[][..], Vec::as_slice);
-        let (low, high) = second(item);
-        // Intervals of one thread and state do not overlap, so their ends ascend too.
-        let first = intervals.partition_point(|interval| (end(interval).0 as i64) <= low);
-        let inside = intervals[first..]
-            .iter()
-            .map(move |interval| {
-                let start = (interval.start.0 as i64).max(low);
-                ((start, (end(interval).0 as i64).min(high)), *interval)
-            })
-            .take_while(move |&((start, _), _)| start < high)
-            .filter(|((start, end), _)| start < end);
-        inside.collect::<Vec<_>>().into_iter()
-    }
-
-    /// Seconds of an item's state in its second, at all its stacks: what its intervals are of.
-    fn seconds_of_state(&self, item: &Item) -> f64 {
-        let key = (item.thread, item.slice, item.tag, item.presence);
-        self.seconds.get(&key).copied().unwrap_or(0.0)
-    }
-}
-
-fn end(interval: &Interval) -> Nanos {
-    Nanos(interval.start.0 + interval.length.0)
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Available, Metric};
+use super::metric::{Available, Metric};
 use crate::spelling::nearest;
 
 /// To which frames of a stack its time is counted.

@@ -1,6 +1,8 @@
 use super::*;
+use crate::header::Sampling;
 use crate::ids::{ContextId, StackId, TagId, ThreadId};
-use crate::profile::PathId;
+use crate::profile::{Item, PathId, Shown};
+use crate::state::Presence;
 
 fn every_kind_of_item() -> Vec<Item> {
     let mut items = Vec::new();
@@ -28,23 +30,22 @@ fn every_kind_of_item() -> Vec<Item> {
     items
 }
 
-fn openmp() -> Available {
+fn available(openmp: bool) -> Available {
     let sampling = Sampling {
         event: "cpu-clock".to_owned(),
         kernel_frames: true,
         switches: true,
         ..Sampling::default()
     };
-    Available::new(&sampling, true)
+    Available::new(&sampling, openmp)
+}
+
+fn openmp() -> Available {
+    available(true)
 }
 
 fn without_openmp() -> Available {
-    let metrics = openmp()
-        .metrics
-        .into_iter()
-        .filter(|metric| !metric.is_openmp())
-        .collect();
-    Available { metrics }
+    available(false)
 }
 
 fn specs(list: &str, available: &Available) -> Vec<String> {

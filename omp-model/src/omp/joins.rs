@@ -32,26 +32,6 @@ fn extends(tables: &Tables, inner: StackId, outer: StackId) -> Option<bool> {
 }
 
 impl Machine {
-    /// A worker has left the open region, and is released only after its region's join: where
-    /// the region's end may have been lost, that tells it.
-    #[cold]
-    pub(super) fn left(&mut self, slot: Slot, id: Instance) {
-        let over = match self.regions.at(slot).owner {
-            None => true,
-            Some(owner) => {
-                let owner = &self.threads[owner.index()];
-                let fork = owner.find(|entry| entry.cause == Cause::Fork(slot) && entry.id == id);
-                fork.is_none_or(|at| {
-                    let above = &owner.entries()[at..];
-                    above.iter().any(|entry| entry.cause == Cause::Lost)
-                })
-            }
-        };
-        if over {
-            self.ending.push(slot);
-        }
-    }
-
     /// Tells the threads of all regions that were found to be over.
     #[inline]
     pub(super) fn settle(&mut self, now: &mut Moment<'_>) {

@@ -5,7 +5,9 @@
 //! [`Ledger`] books the time between the moments, to the nanosecond: the sum of all rows of a
 //! thread is its lifetime.
 
+mod account;
 mod cells;
+mod events;
 mod joins;
 mod labels;
 mod ledger;
@@ -16,27 +18,10 @@ mod regions;
 mod tasks;
 mod thread;
 
-pub use ledger::{Ledger, Rows, TaskRun, TeamWork};
+pub use account::{Rows, TaskRun, TeamWork};
+pub use ledger::Ledger;
 pub use listing::LISTED_PER_SECOND;
 pub use machine::Machine;
 
 #[cfg(test)]
-mod instance_tests;
-#[cfg(test)]
-mod ledger_tests;
-#[cfg(test)]
-mod lock_tests;
-#[cfg(test)]
-mod loss_tests;
-#[cfg(test)]
-mod random_tests;
-#[cfg(test)]
-mod region_tests;
-#[cfg(test)]
-mod scene;
-#[cfg(test)]
-mod task_tests;
-#[cfg(test)]
-mod wait_tests;
-#[cfg(test)]
-mod work_tests;
+mod tests;

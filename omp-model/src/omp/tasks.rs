@@ -1,6 +1,6 @@
 //! Explicit tasks: what a thread runs on top of its implicit task, and for how long.
 
-use super::ledger::TaskRun;
+use super::account::TaskRun;
 use super::machine::{Machine, Moment};
 use super::regions::Task;
 use super::thread::{Cause, Entry, Piece};

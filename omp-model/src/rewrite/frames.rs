@@ -1,7 +1,5 @@
 //! What the recording's frames and functions are: the kernel's, the OpenMP runtime's, the user's.
 
-use std::sync::OnceLock;
-
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ids::{ContextId, FrameId, ModuleId, StackId};
@@ -11,8 +9,6 @@ use crate::tables::{Context, ContextKind, RuntimeKind, StackEntry, Tables};
 
 use super::functions::{FunctionFacts, base_name};
 use super::pools::Waiting;
-use super::runs::Runs;
-use super::walk::{Leaf, Node, Role, Walk};
 
 /// The recording's tables and symbols, with what the rewriting asks of them over and over.
 pub(super) struct Facts<'a> {
@@ -30,7 +26,18 @@ pub(super) struct Facts<'a> {
     combiners: FxHashSet<FrameId>,
     /// Of outlined functions with the same absent parent, the one that stands for it.
     absent_parents: FxHashMap<(ModuleId, &'a str), FunctionId>,
-    runs: OnceLock<Runs>,
+}
+
+/// What a frame is to a user. Kernel frames are not even looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The user's code, and library code that it called.
+    Code,
+    /// The OpenMP runtime, our own library, and whatever they called for themselves
+    /// (`sched_yield`, `malloc`, a reduction's combiner).
+    Runtime,
+    /// The first frames of a thread that the runtime started (`start_thread`, `clone3`).
+    Start,
 }
 
 /// What a frame by itself is.
@@ -77,7 +84,6 @@ impl<'a> Facts<'a> {
             by_name,
             combiners: inlined_combiners(symbols),
             absent_parents,
-            runs: OnceLock::new(),
         };
         facts.functions = (0..symbols.functions.len())
             .map(|index| {
@@ -138,11 +144,6 @@ impl<'a> Facts<'a> {
                 self.mark_user(ModuleId(index as u32));
             }
         }
-    }
-
-    /// Which stacks are alike.
-    pub(super) fn runs(&self) -> &Runs {
-        self.runs.get_or_init(|| Runs::new(self))
     }
 
     fn is_entry(&self, frame: FrameId) -> bool {
@@ -281,9 +282,10 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Whether a function is the runtime's that calls outlined functions.
-    pub(super) fn is_microtask(&self, function: FunctionId) -> bool {
-        self.functions[function.0 as usize].microtask
+    /// Whether a frame is in the runtime's function that calls outlined functions.
+    pub(super) fn is_microtask(&self, frame: FrameId) -> bool {
+        let microtask = |f: FunctionId| self.functions[f.0 as usize].microtask;
+        self.role(frame) == Some(Role::Runtime) && self.function(frame).is_some_and(microtask)
     }
 
     /// Whether a function is one that the program calls the runtime by.
@@ -313,20 +315,6 @@ impl<'a> Facts<'a> {
             (None, None) => self.module(a) == self.module(b),
             _ => false,
         }
-    }
-
-    /// Whether `nodes` begin with all the frames of `stack`: a fork point inside a task is known as
-    /// far as the runtime that runs the task, on whatever thread that is.
-    pub(super) fn leads_on(&self, nodes: &[Node], stack: StackId) -> bool {
-        let mut stack = stack;
-        let known = nodes.iter().take_while(|node| match self.top(stack) {
-            Some((frame, callers)) if frame == node.frame => {
-                stack = callers;
-                true
-            }
-            _ => false,
-        });
-        known.count() > 0 && stack == StackId::EMPTY
     }
 
     /// What a frame by itself is; `None` for no frame and for the kernel's.
@@ -377,28 +365,28 @@ impl<'a> Facts<'a> {
 
     /// Whether code called by the runtime is a construct's body, rather than a service that the
     /// runtime wants for itself.
-    pub(super) fn is_body(&self, callee: &Node, caller: &Node) -> bool {
-        let facts = callee.function.map(|f| self.functions[f.0 as usize]);
+    pub(super) fn is_body(&self, callee: FrameId, caller: FrameId) -> bool {
+        let facts = self.function(callee).map(|f| self.functions[f.0 as usize]);
         match facts.and_then(|f| f.construct) {
             Some(Construct::Reduction) => return false,
             Some(_) => return true,
             None if facts.is_some_and(|f| f.callback) => return false,
             None => {}
         }
-        if caller.microtask {
+        if self.is_microtask(caller) {
             return true;
         }
-        let own = self.runtime(self.module(caller.frame)) != RuntimeKind::Collector;
-        match caller.function {
+        let own = self.runtime(self.module(caller)) != RuntimeKind::Collector;
+        match self.function(caller) {
             // The runtimes call user code in few functions; the rest of their named ones call
             // services, also such as the program replaced or has linked in (`malloc`).
             Some(f) if own && self.is_named(f) && !self.functions[f.0 as usize].invokes => false,
-            _ => self.is_user(callee.frame),
+            _ => self.is_user(callee),
         }
     }
 
     /// Whether `inner`, called directly by `outer`, is one function with it to a user.
-    fn is_part(&self, inner: Option<FunctionId>, outer: Option<FunctionId>) -> bool {
+    pub(super) fn is_part(&self, inner: Option<FunctionId>, outer: Option<FunctionId>) -> bool {
         let (Some(inner), Some(outer)) = (inner, outer) else {
             return false;
         };
@@ -410,26 +398,6 @@ impl<'a> Facts<'a> {
             return false;
         }
         (inner.debug_part && !outer.debug_part) || (inner.plain_outlined && outer.task_entry)
-    }
-
-    /// The innermost node of the function that node `at` is the outermost part of.
-    pub(super) fn first_part(&self, walk: &Walk, at: usize) -> usize {
-        let nodes = &walk.nodes;
-        let mut first = at;
-        while first > 0
-            && nodes[first - 1].role == Role::Code
-            && self.is_part(nodes[first - 1].function, nodes[first].function)
-        {
-            first -= 1;
-        }
-        first
-    }
-
-    /// Whether the code at node `at` is the inner part of its caller's function.
-    pub(super) fn is_inner_part(&self, walk: &Walk, at: usize) -> bool {
-        walk.nodes
-            .get(at + 1)
-            .is_some_and(|outer| self.is_part(walk.nodes[at].function, outer.function))
     }
 
     /// Whether a function is called `name`, or is an outlined part of the one that is.
@@ -473,32 +441,6 @@ impl<'a> Facts<'a> {
             Some(&known) => Callee::Function(known),
             None => Callee::ParentOf(*self.absent_parents.get(&key).unwrap_or(&outlined)),
         })
-    }
-
-    /// The name of the runtime's function that a leaf's construct was entered by: as the stack has
-    /// it or, where that function left by a jump, as the call names it.
-    pub(super) fn entry(&self, leaf: &Leaf) -> Option<&'a str> {
-        let called = || self.symbols.code_of(leaf.caller?)?.calls.as_deref();
-        leaf.entry
-            .map(|function| self.linkage(function))
-            .or_else(called)
-    }
-
-    /// Whether the user's code waits for another thread by a loop of its own, or lets others run,
-    /// which nobody does who has work.
-    pub(super) fn spins(&self, walk: &Walk) -> bool {
-        let yields = |node: &Node| {
-            let name = node.function.map(|f| self.linkage(f));
-            let yields = matches!(name, Some("sched_yield" | "__sched_yield"));
-            yields && node.role == Role::Code && !self.is_user(node.frame)
-        };
-        if walk.nodes.first().is_some_and(yields) {
-            return true;
-        }
-        let own = |node: &&Node| node.role == Role::Code && self.is_user(node.frame);
-        let inner = walk.nodes.iter().find(own);
-        let fact = inner.and_then(|node| self.symbols.code_of(node.frame));
-        fact.is_some_and(|fact| fact.spins)
     }
 
     /// A function's linkage name without its version.

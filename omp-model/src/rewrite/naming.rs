@@ -5,16 +5,16 @@ use std::thread;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::ids::{ContextId, FrameId, StackId, TagId};
+use crate::ids::{ContextId, FrameId, StackId};
 use crate::state::State;
 use crate::symbols::{Construct, FunctionId};
 use crate::tables::{ContextKind, Tag};
 
-use super::Moment;
-use super::frames::Facts;
+use super::frames::{Facts, Role};
 use super::functions::base_name;
+use super::moment::Moment;
 use super::segment::{self, Body, Split};
-use super::walk::{Role, Walk};
+use super::walk::Walk;
 
 /// What an outlined function is called from, for stacks of which no context is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,16 +74,7 @@ impl Ballot {
     fn of(facts: &Facts<'_>, evidence: &[Moment]) -> Ballot {
         let mut ballot = Ballot::default();
         let mut seen: Vec<(ContextId, FrameId)> = Vec::new();
-        let runs = facts.runs();
-        let mut said = Said::default();
         for of_stack in evidence.chunk_by(|one, other| one.stack == other.stack) {
-            let run = runs.of(of_stack[0].stack);
-            if said.again(run, of_stack) {
-                let votes = said.votes.iter();
-                votes.for_each(|&(context, body)| ballot.count(facts, context, body));
-                continue;
-            }
-            said.begin(run, of_stack);
             seen.clear();
             let mut walk = None;
             for moment in of_stack {
@@ -101,13 +92,7 @@ impl Ballot {
                 }
                 ballot.learn_home(facts, walk);
                 if tag.context != ContextId::ROOT && tag.state != State::Idle {
-                    let context = facts.real_context(tag.context);
-                    let split = segment::split(facts, walk, context);
-                    said.is_of_run &= runs.holds(facts, walk, (context, &split));
-                    if let Some(body) = body_of(facts, walk, &split) {
-                        ballot.count(facts, context, body);
-                        said.votes.push((context, body));
-                    }
+                    ballot.vote(facts, tag.context, walk);
                 }
             }
         }
@@ -119,14 +104,10 @@ impl Ballot {
         let context = facts.real_context(context);
         let split = segment::split(facts, walk, context);
         if let Some(body) = body_of(facts, walk, &split) {
-            self.count(facts, context, body);
-        }
-    }
-
-    fn count(&mut self, facts: &Facts<'_>, context: ContextId, body: FunctionId) {
-        self.by_context.add(context, body, 1);
-        if let Some(site) = site_of(facts, context) {
-            self.by_site.add(site, body, 1);
+            self.by_context.add(context, body, 1);
+            if let Some(site) = site_of(facts, context) {
+                self.by_site.add(site, body, 1);
+            }
         }
     }
 
@@ -166,30 +147,6 @@ impl Ballot {
                 home.or_insert(Home::Stack(outer.stack));
             }
         }
-    }
-}
-
-/// What a stack votes for, which others of its run, seen in the same states, do too.
-#[derive(Default)]
-struct Said {
-    run: Option<u32>,
-    tags: Vec<TagId>,
-    votes: Vec<(ContextId, FunctionId)>,
-    is_of_run: bool,
-}
-
-impl Said {
-    fn begin(&mut self, run: Option<u32>, of_stack: &[Moment]) {
-        self.run = run;
-        self.tags.clear();
-        self.tags.extend(of_stack.iter().map(|moment| moment.tag));
-        self.votes.clear();
-        self.is_of_run = run.is_some();
-    }
-
-    fn again(&self, run: Option<u32>, of_stack: &[Moment]) -> bool {
-        let tags = of_stack.iter().map(|moment| &moment.tag);
-        self.is_of_run && self.run == run && tags.eq(&self.tags)
     }
 }
 
@@ -413,28 +370,5 @@ fn body_by_symbol(
     match (at_line.as_slice(), candidates.as_slice()) {
         (&[one], _) | (&[], &[one]) => Some(one),
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::rewrite::tests::runs::anything;
-
-    #[test]
-    fn stacks_of_one_run_vote_as_each_of_them_does() {
-        for seed in 1..40 {
-            let (world, moments) = anything(seed);
-            let facts = Facts::new(&world.tables, &world.symbols);
-            let together = Ballot::of(&facts, &moments);
-            let mut apart = Ballot::default();
-            for of_stack in moments.chunk_by(|one, other| one.stack == other.stack) {
-                apart.add(Ballot::of(&facts, of_stack));
-            }
-            assert_eq!(together.by_context.0, apart.by_context.0, "seed {seed}");
-            assert_eq!(together.by_site.0, apart.by_site.0, "seed {seed}");
-            assert_eq!(together.homes, apart.homes, "seed {seed}");
-            assert_eq!(together.combining, apart.combining, "seed {seed}");
-        }
     }
 }

@@ -1,15 +1,81 @@
 //! Where a stack stands in user mode: within its construct, at the place that made that, or, where
 //! no construct is known, as the stack alone tells.
 
-use super::Rewriter;
-use super::naming::Home;
-use super::segment::{self, Body};
-use super::walk::{Role, Walk};
-use crate::ids::{ContextId, FrameId, StackId};
-use crate::profile::{Callee, PathId};
-use crate::symbols::FunctionId;
+use rustc_hash::FxHashMap;
 
-impl Rewriter<'_> {
+use super::frames::{Facts, Role};
+use super::naming::{Home, Naming};
+use super::segment::{self, Body};
+use super::shown;
+use super::walk::Walk;
+use crate::ids::{ContextId, FrameId, ModuleId, StackId};
+use crate::profile::{Callee, DisplayFrame, Path, PathId, Pseudo, Shown};
+use crate::symbols::FunctionId;
+use crate::tables::Interner;
+
+/// The display stacks made so far, and what they are made by.
+pub(super) struct DisplayStacks<'a> {
+    pub(super) facts: Facts<'a>,
+    pub(super) naming: Naming,
+    pub(super) paths: Interner<Path>,
+    /// Bodies whose homes are being placed.
+    sought: Vec<FunctionId>,
+    sites: FxHashMap<ContextId, PathId>,
+    /// Of constructs without a name, the one that stands for all that are called from one place.
+    alike: FxHashMap<(PathId, FrameId), ContextId>,
+}
+
+impl<'a> DisplayStacks<'a> {
+    /// None but the root of their tree, [`PathId::EMPTY`].
+    pub(super) fn new(facts: Facts<'a>, naming: Naming) -> Self {
+        let root = Path {
+            callers: PathId::EMPTY,
+            frame: DisplayFrame {
+                callee: Callee::Static(ModuleId::NONE, 0),
+                frame: FrameId::NONE,
+            },
+        };
+        DisplayStacks {
+            facts,
+            naming,
+            paths: Interner::with([root]),
+            sought: Vec::new(),
+            sites: FxHashMap::default(),
+            alike: FxHashMap::default(),
+        }
+    }
+}
+
+impl DisplayStacks<'_> {
+    pub(super) fn push(&mut self, callers: PathId, callee: Callee, frame: FrameId) -> PathId {
+        PathId(self.paths.intern(Path {
+            callers,
+            frame: DisplayFrame { callee, frame },
+        }))
+    }
+
+    pub(super) fn with_leaf(&mut self, path: PathId, shown: Shown) -> PathId {
+        match shown::pseudo(shown) {
+            Some(pseudo) => self.push(path, Callee::Pseudo(pseudo), FrameId::NONE),
+            None => path,
+        }
+    }
+
+    /// A frame by its own symbol, parts of one outlined function by the whole one's.
+    pub(super) fn callee(&self, frame: FrameId) -> Callee {
+        match self.facts.function(frame) {
+            Some(function) => Callee::Function(self.facts.whole(function)),
+            None => self.symbolless(frame),
+        }
+    }
+
+    pub(super) fn symbolless(&self, frame: FrameId) -> Callee {
+        match self.facts.tables.frames.get(frame.0) {
+            Some(frame) => Callee::Static(frame.module, frame.address),
+            None => Callee::Pseudo(Pseudo::Unknown),
+        }
+    }
+
     /// The user-mode path of a stack in a context, without a pseudo-function. `skewed` holds the
     /// place of a wait whose stack is a moment too early or too late.
     pub(super) fn place(
@@ -39,7 +105,7 @@ impl Rewriter<'_> {
                 (self.push(base, callee, FrameId::NONE), inner)
             }
             Body::Frame(at) => {
-                let first = self.facts.first_part(walk, at);
+                let first = walk.first_part(&self.facts, at);
                 let own = walk.nodes[at].function.map(|f| self.facts.whole(f));
                 let callee = own
                     .or(name)
@@ -55,28 +121,19 @@ impl Rewriter<'_> {
             Some(place) => self.stop_at(walk, split.segment.start..inner, place),
             None => split.segment.start,
         };
-        let begins = inner;
-        (path, inner) = self.trail.follow(&self.facts, walk, (path, inner), stop);
         while inner > stop {
             inner -= 1;
             if walk.nodes[inner].role != Role::Code {
                 continue;
             }
-            let first = self.facts.first_part(walk, inner).max(stop);
+            let first = walk.first_part(&self.facts, inner).max(stop);
             path = self.push(
                 path,
                 self.callee(walk.nodes[inner].frame),
                 walk.nodes[first].frame,
             );
             inner = first;
-            self.trail.step(walk, inner, path);
         }
-        self.is_whole = stop == 0
-            && begins > 0
-            && self
-                .facts
-                .runs()
-                .holds(&self.facts, walk, (context, &split));
         path
     }
 
@@ -205,11 +262,10 @@ impl Rewriter<'_> {
                 path = self.with_parent(path, Some(outlined));
             }
             started = true;
-            let first = self.facts.first_part(walk, at).max(stop);
+            let first = walk.first_part(&self.facts, at).max(stop);
             path = self.push(path, self.callee(nodes[at].frame), nodes[first].frame);
             at = first;
         }
-        self.is_whole = stop == 0;
         path
     }
 }

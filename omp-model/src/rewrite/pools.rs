@@ -8,9 +8,6 @@
 
 use crate::profile::Pseudo;
 
-use super::frames::Facts;
-use super::walk::{Node, Role};
-
 /// A pool that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Waiting {
@@ -44,27 +41,6 @@ const POOLS: [(&str, Waiting); 3] = [
 pub(super) fn of_function(linkage: &str) -> Option<Waiting> {
     let found = POOLS.iter().find(|(name, _)| *name == linkage);
     found.map(|&(_, waiting)| waiting)
-}
-
-/// The pool that the stack's leaf waits in or for. Its frames become the runtime's: they are no
-/// code that the user called.
-pub(super) fn waiting(facts: &Facts<'_>, nodes: &mut [Node]) -> Option<Waiting> {
-    let of = |node: &Node| facts.pool(node.function?);
-    let (at, waiting) = nodes
-        .iter()
-        .enumerate()
-        .find_map(|(at, n)| Some((at, of(n)?)))?;
-    // What a pool calls in its own library, or has an OpenMP runtime do, is the work; to wait it
-    // calls the system's.
-    let module = facts.module(nodes[at].frame);
-    let works = |n: &Node| n.role == Role::Runtime || facts.module(n.frame) == module;
-    if nodes[..at].iter().any(works) {
-        return None;
-    }
-    for node in &mut nodes[..=at] {
-        node.role = Role::Runtime;
-    }
-    Some(waiting)
 }
 
 #[cfg(test)]

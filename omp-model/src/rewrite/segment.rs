@@ -6,8 +6,8 @@ use crate::ids::{ContextId, FrameId, StackId};
 use crate::symbols::Construct;
 use crate::tables::ContextKind;
 
-use super::frames::Facts;
-use super::walk::{Node, Role, Walk};
+use super::frames::{Facts, Role};
+use super::walk::{Node, Walk};
 
 /// Where the function that a compiler made of a construct is on the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(super) fn split(facts: &Facts<'_>, walk: &Walk, context: ContextId) -> Split
     for (at, node) in nodes.iter().enumerate() {
         if let Some((frame, callers)) = fork
             && facts.same_function(node.frame, frame)
-            && (node.callers == callers || (in_task && facts.leads_on(&nodes[at + 1..], callers)))
+            && (node.callers == callers || (in_task && walk.leads_on(facts, at + 1, callers)))
         {
             return cutter.at_fork(start, at, frame);
         }
@@ -81,7 +81,7 @@ pub(super) fn split(facts: &Facts<'_>, walk: &Walk, context: ContextId) -> Split
         } else if task
             && node.role == Role::Code
             && facts.construct(node.function) == Some(Construct::Task)
-            && !facts.is_inner_part(walk, at)
+            && !walk.is_inner_part(facts, at)
         {
             // An undeferred task, called by the construct's own code.
             return cutter.closed(start, at + 1);

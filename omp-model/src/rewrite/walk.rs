@@ -4,20 +4,8 @@ use crate::ids::{FrameId, StackId};
 use crate::symbols::{Construct, FunctionId};
 use crate::tables::{Cut, StackEntry};
 
-use super::frames::Facts;
-use super::pools::{self, Waiting};
-
-/// What a frame is to a user. Kernel frames are not even looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
-    /// The user's code, and library code that it called.
-    Code,
-    /// The OpenMP runtime, our own library, and whatever they called for themselves
-    /// (`sched_yield`, `malloc`, a reduction's combiner).
-    Runtime,
-    /// The first frames of a thread that the runtime started (`start_thread`, `clone3`).
-    Start,
-}
+use super::frames::{Facts, Role};
+use super::pools::Waiting;
 
 /// One frame of a stack.
 #[derive(Clone, Copy, Debug)]
@@ -89,8 +77,7 @@ impl Walk {
                             frame,
                             function,
                             role,
-                            microtask: role == Role::Runtime
-                                && function.is_some_and(|f| facts.is_microtask(f)),
+                            microtask: facts.is_microtask(frame),
                         });
                     }
                 }
@@ -99,7 +86,7 @@ impl Walk {
         }
         walk.find_roles(facts);
         walk.find_leaf(facts);
-        walk.leaf.pool = pools::waiting(facts, &mut walk.nodes);
+        walk.leaf.pool = walk.find_pool(facts);
         walk.leaf.runtime |= walk.leaf.pool.is_some();
         walk
     }
@@ -118,7 +105,9 @@ impl Walk {
                 .position(|n| n.role != Role::Code)
                 .map_or(self.nodes.len(), |length| start + length);
             let role = match self.nodes.get(end) {
-                Some(caller) if !facts.is_body(&self.nodes[end - 1], caller) => Role::Runtime,
+                Some(caller) if !facts.is_body(self.nodes[end - 1].frame, caller.frame) => {
+                    Role::Runtime
+                }
                 Some(_) => Role::Code,
                 // A stack that was cut may well have lost the user's callers.
                 None if start > 0
@@ -200,5 +189,86 @@ impl Walk {
             .get(from..)?
             .iter()
             .find(|n| n.role == Role::Code)
+    }
+
+    /// The pool that the leaf waits in or for. Its frames become the runtime's: they are no code
+    /// that the user called.
+    fn find_pool(&mut self, facts: &Facts<'_>) -> Option<Waiting> {
+        let nodes = &mut self.nodes;
+        let of = |node: &Node| facts.pool(node.function?);
+        let (at, waiting) = nodes
+            .iter()
+            .enumerate()
+            .find_map(|(at, n)| Some((at, of(n)?)))?;
+        // What a pool calls in its own library, or has an OpenMP runtime do, is the work; to wait
+        // it calls the system's.
+        let module = facts.module(nodes[at].frame);
+        let works = |n: &Node| n.role == Role::Runtime || facts.module(n.frame) == module;
+        if nodes[..at].iter().any(works) {
+            return None;
+        }
+        for node in &mut nodes[..=at] {
+            node.role = Role::Runtime;
+        }
+        Some(waiting)
+    }
+
+    /// Whether the stack from node `at` outward begins with all the frames of `stack`: a fork point
+    /// inside a task is known as far as the runtime that runs the task, on whatever thread that is.
+    pub(super) fn leads_on(&self, facts: &Facts<'_>, at: usize, stack: StackId) -> bool {
+        let mut stack = stack;
+        let known = self.nodes[at..]
+            .iter()
+            .take_while(|node| match facts.top(stack) {
+                Some((frame, callers)) if frame == node.frame => {
+                    stack = callers;
+                    true
+                }
+                _ => false,
+            });
+        known.count() > 0 && stack == StackId::EMPTY
+    }
+
+    /// The innermost node of the function that node `at` is the outermost part of.
+    pub(super) fn first_part(&self, facts: &Facts<'_>, at: usize) -> usize {
+        let mut first = at;
+        while first > 0
+            && self.nodes[first - 1].role == Role::Code
+            && self.is_inner_part(facts, first - 1)
+        {
+            first -= 1;
+        }
+        first
+    }
+
+    /// Whether the code at node `at` is the inner part of its caller's function.
+    pub(super) fn is_inner_part(&self, facts: &Facts<'_>, at: usize) -> bool {
+        let outer = self.nodes.get(at + 1);
+        outer.is_some_and(|outer| facts.is_part(self.nodes[at].function, outer.function))
+    }
+
+    /// The name of the runtime's function that the leaf's construct was entered by: as the stack
+    /// has it or, where that function left by a jump, as the call names it.
+    pub(super) fn entry<'a>(&self, facts: &Facts<'a>) -> Option<&'a str> {
+        let called = || facts.symbols.code_of(self.leaf.caller?)?.calls.as_deref();
+        let entry = self.leaf.entry.map(|function| facts.linkage(function));
+        entry.or_else(called)
+    }
+
+    /// Whether the user's code waits for another thread by a loop of its own, or lets others run,
+    /// which nobody does who has work.
+    pub(super) fn spins(&self, facts: &Facts<'_>) -> bool {
+        let yields = |node: &Node| {
+            let name = node.function.map(|f| facts.linkage(f));
+            let yields = matches!(name, Some("sched_yield" | "__sched_yield"));
+            yields && node.role == Role::Code && !facts.is_user(node.frame)
+        };
+        if self.nodes.first().is_some_and(yields) {
+            return true;
+        }
+        let own = |node: &&Node| node.role == Role::Code && facts.is_user(node.frame);
+        let inner = self.nodes.iter().find(own);
+        let fact = inner.and_then(|node| facts.symbols.code_of(node.frame));
+        fact.is_some_and(|fact| fact.spins)
     }
 }

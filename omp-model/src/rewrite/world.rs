@@ -21,7 +21,8 @@ use crate::tables::{
     ThreadKind,
 };
 
-use super::{Moment, Rewriter};
+use super::moment::Moment;
+use super::rewriter::Rewriter;
 
 const LIBC: [&str; 9] = [
     "start_thread",

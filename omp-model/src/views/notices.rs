@@ -41,7 +41,7 @@ pub enum Notice {
         /// All.
         stacks: u64,
     },
-    /// Waits for mutexes that are charged to no holder ([`crate::share::blame`]).
+    /// Waits for mutexes that are charged to no holder ([`crate::attribution`]).
     Ownerless {
         /// Of them.
         seconds: f64,

@@ -3,11 +3,14 @@
 mod compilers;
 mod losses;
 mod moments;
-pub(super) mod runs;
 mod stripped;
 
 use super::world::World;
-use super::*;
+use super::{Moment, Rewriter};
+use crate::ids::ContextId;
+use crate::profile::Shown;
+use crate::state::State;
+use crate::tables::ThreadKind;
 
 use ThreadKind::{Initial, Worker};
 

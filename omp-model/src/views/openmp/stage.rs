@@ -1,12 +1,12 @@
 //! Runs written down as intervals, from which rows and profile follow: their values are known by
 //! construction.
 
-use crate::experiment::Sums;
+use crate::attribution::{Attribution, Slices, Source};
+use crate::experiment::{Samples, Sums};
 use crate::header::Header;
 use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
 use crate::profile::{Profile, ViewMode};
 use crate::rows::{Blame, Interval, RegionSum, RegionWork, SLICE, Sum, TaskSum, Within};
-use crate::share::{self, blame};
 use crate::state::{Presence, State};
 use crate::symbols::SymbolTable;
 use crate::tables::{
@@ -181,7 +181,7 @@ impl Stage {
     /// The profile, with blame.
     pub(crate) fn profile(&self) -> Profile {
         let header = Header::default();
-        let recording = share::Recording {
+        let source = Source {
             tables: &self.tables,
             symbols: &self.symbols,
             sums: &self.sums,
@@ -189,8 +189,7 @@ impl Stage {
             intervals: &self.intervals,
             header: &header,
         };
-        let mut profile = share::profile(&recording, [], ViewMode::User);
-        blame::charge(&mut profile, &recording);
-        profile
+        let attribution = Attribution::new(&source, &Samples::default(), Slices::Apart);
+        attribution.profile(&source, ViewMode::User)
     }
 }

@@ -1,5 +1,7 @@
 //! What holds of every recording, also of such as no program could give.
 
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::rows::Blame;
 use crate::views::notices::inferred_seconds;
@@ -160,7 +162,7 @@ fn over_slices(fed: &Fed, profile: &Profile) -> BTreeMap<String, (f64, u32, f64)
 }
 
 #[test]
-fn one_pass_over_the_samples_gives_the_sums_of_all_slices() {
+fn folded_slices_are_the_sums_of_slices_apart() {
     for seed in 1..200 {
         let mut fed = arbitrary(seed);
         let mut random = Random(seed);
@@ -191,25 +193,18 @@ fn one_pass_over_the_samples_gives_the_sums_of_all_slices() {
         };
         let blames = fed.sums.iter().filter(|_| random.below(3) == 0);
         let blames: Vec<Blame> = blames.map(owed).collect();
-        let recording = Recording {
-            tables: &fed.world.tables,
-            symbols: &fed.world.symbols,
-            sums: &fed.sums,
-            blames: &blames,
-            intervals: &fed.intervals,
-            header: &fed.header,
-        };
+        let source = fed.source(&blames);
         // Times are kept to microseconds.
         let packed = fed.samples.chunks(7).map(|chunk| chunk.to_vec());
         let samples = Samples::of_frames(packed).unwrap();
         for mode in [ViewMode::User, ViewMode::Machine] {
-            let mut sliced = profile(&recording, samples.iter(), mode);
-            blame::charge(&mut sliced, &recording);
-            let streamed = Shares::folded(&recording, &samples).profile(&recording, mode);
-            let expected = over_slices(&fed, &sliced);
-            let got = over_slices(&fed, &streamed);
-            let told = Shares::inferred(&recording, &samples, mode);
-            let both = inferred_seconds(&streamed);
+            let of = |slices| Attribution::new(&source, &samples, slices);
+            let apart = of(Slices::Apart).profile(&source, mode);
+            let folded = of(Slices::Folded).profile(&source, mode);
+            let expected = over_slices(&fed, &apart);
+            let got = over_slices(&fed, &folded);
+            let told = of(Slices::Folded).inferred(&source, mode);
+            let both = inferred_seconds(&folded);
             assert!(
                 (told.0 - both.0).abs() < 1e-6,
                 "seed {seed}: {told:?} {both:?}"

@@ -142,7 +142,7 @@ fn the_sums_of_every_thread_are_its_life_for_any_stream() {
         let threads = 1 + dice.roll(5) as u32;
         let mut scene = Scene::unborn(threads);
         let sites = some_sites(&mut scene);
-        let mut rows = super::Rows::default();
+        let mut rows = crate::omp::Rows::default();
         let mut take = |scene: &mut Scene| {
             let taken = scene.ledger.take();
             rows.sums.extend(taken.sums);
@@ -231,8 +231,11 @@ fn nothing_piles_up_in_any_stream() {
         assert!(scene.machine.locks.rows() <= 64, "seed {seed}");
         // Open regions stand on a stack each; of those that ended few are remembered.
         let slots = scene.machine.regions.slots();
-        assert!(slots <= 4 * super::thread::DEEPEST + 200, "seed {seed}");
-        assert!(depth <= 4 * super::thread::DEEPEST, "seed {seed}");
+        assert!(
+            slots <= 4 * crate::omp::thread::DEEPEST + 200,
+            "seed {seed}"
+        );
+        assert!(depth <= 4 * crate::omp::thread::DEEPEST, "seed {seed}");
         assert!(scene.machine.ending.is_empty());
     }
 }
@@ -377,7 +380,7 @@ fn nobody_is_owed_more_than_was_waited_for_mutexes() {
         let mut scene = Scene::new(4);
         let sites = some_sites(&mut scene);
         let step = 10u64.pow(dice.roll(9) as u32 + 1);
-        let mut rows = super::Rows::default();
+        let mut rows = crate::omp::Rows::default();
         for _ in 0..1_000 {
             scene.time += dice.roll(step);
             let what = anything(&mut dice, &sites);

@@ -1,14 +1,15 @@
 //! Measured time slice by slice, while the rows that tell of it are unpacked.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::Group;
+use super::group::Group;
 use crate::experiment::{Sums, Unpacking};
 use crate::rows::Sum;
 
 /// The measured time of a recording, to be taken in the order of slices. What is unpacked is what
 /// was written together with what is taken: a second or two of the recording, and what came late.
-pub(super) struct Timed<'a> {
+pub(super) struct Measured<'a> {
     sums: &'a Sums,
     /// The frames that are not unpacked yet, the one with the earliest slice last.
     frames: Vec<u32>,
@@ -17,21 +18,18 @@ pub(super) struct Timed<'a> {
     unpacking: Unpacking<'a>,
 }
 
-impl<'a> Timed<'a> {
-    pub(super) fn new(sums: &'a Sums) -> Timed<'a> {
+impl<'a> Measured<'a> {
+    pub(super) fn new(sums: &'a Sums) -> Measured<'a> {
         let mut frames: Vec<u32> = (0..sums.frames().len() as u32).collect();
-        frames.sort_by_key(|&frame| {
-            let first = sums.frames()[frame as usize].first;
-            std::cmp::Reverse((first, frame))
-        });
-        let mut timed = Timed {
+        frames.sort_by_key(|&frame| Reverse((sums.frames()[frame as usize].first, frame)));
+        let mut measured = Measured {
             sums,
             frames,
             unpacked: BTreeMap::new(),
             unpacking: sums.unpacking(),
         };
-        add(&mut timed.unpacked, sums.tail());
-        timed
+        add(&mut measured.unpacked, sums.tail());
+        measured
     }
 
     /// The first slice that has time and was not taken.
@@ -39,13 +37,11 @@ impl<'a> Timed<'a> {
         let unpacked = self.unpacked.keys().next().copied();
         let frame = self.frames.last();
         let packed = frame.map(|&frame| self.sums.frames()[frame as usize].first);
-        match (unpacked, packed) {
-            (Some(unpacked), Some(packed)) => Some(unpacked.min(packed)),
-            (one, other) => one.or(other),
-        }
+        unpacked.into_iter().chain(packed).min()
     }
 
-    /// The time of the groups of a slice, in their order; none of an earlier one may be left.
+    /// The nanoseconds of each group of a slice, in the order of groups; none of an earlier slice
+    /// may be left.
     pub(super) fn take(&mut self, slice: u32) -> Vec<(Group, u64)> {
         let first = |frame: u32| self.sums.frames()[frame as usize].first;
         while let Some(frame) = self.frames.pop_if(|&mut frame| first(frame) <= slice) {
@@ -99,10 +95,10 @@ mod tests {
         let early = (0..40_000).map(|at| row(at / 10_000, at % 4, 1));
         let sums: Sums = early.chain([row(0, 2, 500)]).collect();
         assert!(sums.frames().len() > 1);
-        let mut timed = Timed::new(&sums);
+        let mut measured = Measured::new(&sums);
         let mut taken = Vec::new();
-        while let Some(slice) = timed.next() {
-            let times = timed.take(slice);
+        while let Some(slice) = measured.next() {
+            let times = measured.take(slice);
             taken.push((
                 slice,
                 times.iter().map(|(_, time)| *time).collect::<Vec<_>>(),

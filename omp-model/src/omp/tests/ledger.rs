@@ -1,8 +1,8 @@
 //! The ledger by value: slices, counts, lists, clamps.
 
 use super::scene::total;
-use super::{LISTED_PER_SECOND, Ledger, TaskRun, TeamWork};
 use crate::ids::{ContextId, Nanos, TagId, ThreadId};
+use crate::omp::{LISTED_PER_SECOND, Ledger, TaskRun, TeamWork};
 use crate::rows::{Interval, RegionWork, SLICE, Sum, TaskSum, Within};
 use crate::state::{Presence, State};
 

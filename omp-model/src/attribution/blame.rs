@@ -16,94 +16,91 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Group, Recording};
+use super::group::Group;
 use crate::ids::{TagId, ThreadId};
-use crate::profile::{Item, Profile, Shown};
-use crate::rows::{Interval, SLICE};
+use crate::profile::Shown;
+use crate::rows::{Blame, Interval, SLICE};
 use crate::state::{Presence, State};
 use crate::tables::Tables;
-
-/// A process in a slice.
-type Period = (u32, u32);
 
 /// A thread's state in a slice.
 type Doing = (ThreadId, TagId, u32);
 
-/// Sets [`crate::profile::Item::blame`] of every item. The profile must be whole: not filtered.
-pub fn charge(profile: &mut Profile, recording: &Recording<'_>) {
-    let causes = Causes::new(recording);
-    let mut periods = FxHashMap::<Period, Moment>::default();
-    let mut groups = FxHashMap::<Group, f64>::default();
-    for item in &profile.items {
-        let period = (causes.process(item.thread), item.slice);
-        let moment = periods.entry(period).or_default();
-        moment.add(
-            Role::of(item.presence, item.shown),
-            item.thread,
-            item.tag,
-            item.seconds,
-        );
-        *groups.entry(group(item)).or_default() += item.seconds;
-    }
-    for (&group, &seconds) in groups.iter().filter(|(_, seconds)| **seconds > 0.0) {
-        let period = (causes.process(group.thread), group.slice);
-        let moment = periods.entry(period).or_default();
-        moment.owed += causes.owed(group, seconds) * seconds;
-    }
-    let mut rates = FxHashMap::<Doing, f64>::default();
-    for ((_, slice), moment) in &periods {
-        for (thread, tag, rate) in causes.rates(*slice, moment) {
-            rates.insert((thread, tag, *slice), rate);
+/// What a thread does for the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// It is at work, and may be blamed.
+    Works,
+    /// It waits for them.
+    Waits,
+    /// It waits for a mutex.
+    Contends,
+}
+
+impl Role {
+    /// Of time that is shown so.
+    pub(super) fn of(presence: Presence, shown: Shown) -> Option<Role> {
+        match shown {
+            Shown::Idle | Shown::ImplicitBarrier | Shown::ExplicitBarrier => Some(Role::Waits),
+            Shown::Lock | Shown::Critical | Shown::Ordered | Shown::Atomic => Some(Role::Contends),
+            shown if presence == Presence::Running && shown.can_work() => Some(Role::Works),
+            _ => None,
         }
-    }
-    for item in &mut profile.items {
-        let works = Role::of(item.presence, item.shown) == Some(Role::Works);
-        let rate = match works {
-            true => rates.get(&(item.thread, item.tag, item.slice)),
-            false => None,
-        };
-        let group = group(item);
-        let owed = causes.owed(group, groups.get(&group).copied().unwrap_or(0.0));
-        let period = (causes.process(item.thread), item.slice);
-        let part = periods.get(&period).map_or(0.0, Moment::part_of_owed);
-        item.blame = item.seconds * (rate.copied().unwrap_or(0.0) + owed * part);
     }
 }
 
-const fn group(item: &Item) -> Group {
-    Group {
-        thread: item.thread,
-        tag: item.tag,
-        slice: item.slice,
-        presence: item.presence,
+/// Nanoseconds of each role.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Roles {
+    works: u64,
+    waits: u64,
+    contends: u64,
+}
+
+impl Roles {
+    pub(super) fn add(&mut self, role: Option<Role>, nanos: u64) {
+        match role {
+            Some(Role::Works) => self.works += nanos,
+            Some(Role::Waits) => self.waits += nanos,
+            Some(Role::Contends) => self.contends += nanos,
+            None => {}
+        }
+    }
+}
+
+/// What a second of a group's time is charged with, in seconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Charge {
+    /// Of what is work.
+    work: f64,
+    /// Of all of it: by those that waited for this thread.
+    owed: f64,
+}
+
+impl Charge {
+    pub(super) fn of(self, role: Option<Role>) -> f64 {
+        match role {
+            Some(Role::Works) => self.work + self.owed,
+            _ => self.owed,
+        }
     }
 }
 
 /// What a process's threads did in a slice, in seconds.
 #[derive(Debug, Default)]
-pub(super) struct Moment {
+struct Deeds {
     waiting: f64,
     /// For a mutex.
     contending: f64,
     /// What of that is known to be owed to a thread.
-    pub(super) owed: f64,
+    owed: f64,
     working: FxHashMap<(ThreadId, TagId), f64>,
 }
 
-impl Moment {
-    /// Adds time of a thread in a state.
-    pub(super) fn add(&mut self, role: Option<Role>, thread: ThreadId, tag: TagId, seconds: f64) {
-        match role {
-            Some(Role::Works) => *self.working.entry((thread, tag)).or_default() += seconds,
-            Some(Role::Waits) => self.waiting += seconds,
-            Some(Role::Contends) => self.contending += seconds,
-            None => {}
-        }
-    }
-
+impl Deeds {
     /// What counts of what is owed: samples may say that a thread did not wait where its events
     /// say that it did, and nobody is charged for more than there was.
-    pub(super) fn part_of_owed(&self) -> f64 {
+    fn part_of_owed(&self) -> f64 {
         match self.owed > self.contending {
             true => self.contending / self.owed,
             false => 1.0,
@@ -121,11 +118,10 @@ pub(super) struct Causes<'a> {
 }
 
 impl<'a> Causes<'a> {
-    pub(super) fn new(recording: &Recording<'a>) -> Causes<'a> {
-        let tables = recording.tables;
+    pub(super) fn new(tables: &'a Tables, blames: &[Blame], intervals: &[Interval]) -> Causes<'a> {
         let process = |thread: ThreadId| process(tables, thread);
         let mut owed = FxHashMap::<Group, u64>::default();
-        for blame in recording.blames {
+        for blame in blames {
             let group = Group {
                 thread: blame.thread,
                 tag: blame.tag,
@@ -136,62 +132,88 @@ impl<'a> Causes<'a> {
         }
         Causes {
             tables,
-            listed: Listed::sweep(tables, recording.intervals, &process),
+            listed: Listed::sweep(tables, intervals, &process),
             owed,
         }
     }
 
-    /// What a second of a group of so many seconds is owed by those that waited for its thread.
-    pub(super) fn owed(&self, group: Group, seconds: f64) -> f64 {
-        match self.owed.get(&group) {
-            Some(&nanos) if seconds > 0.0 => nanos as f64 / 1e9 / seconds,
-            _ => 0.0,
-        }
-    }
-
-    /// A thread's process, as part of a period's name.
-    pub(super) fn process(&self, thread: ThreadId) -> u32 {
-        process(self.tables, thread)
-    }
-
-    /// What a second of each thread's work in a slice is charged with.
-    pub(super) fn rates<'m>(
-        &'m self,
+    /// What a second of each group of a slice is charged with, in their order. Of each group: what
+    /// its time is to the other threads, and all of it in nanoseconds.
+    pub(super) fn charges(
+        &self,
         slice: u32,
-        moment: &'m Moment,
-    ) -> impl Iterator<Item = (ThreadId, TagId, f64)> + 'm {
-        let listed = move |sums: &FxHashMap<Doing, f64>, (thread, tag): (ThreadId, TagId)| {
+        groups: impl Iterator<Item = (Group, Roles, u64)> + Clone,
+    ) -> Vec<Charge> {
+        let mut processes = FxHashMap::<u32, Deeds>::default();
+        for (group, roles, nanos) in groups.clone() {
+            let deeds = processes.entry(process(self.tables, group.thread));
+            let deeds = deeds.or_default();
+            deeds.waiting += roles.waits as f64 / 1e9;
+            deeds.contending += roles.contends as f64 / 1e9;
+            if roles.works > 0 {
+                let working = deeds.working.entry((group.thread, group.tag));
+                *working.or_default() += roles.works as f64 / 1e9;
+            }
+            if nanos > 0 {
+                deeds.owed += self.owed(group);
+            }
+        }
+        let mut rates = FxHashMap::default();
+        for deeds in processes.values() {
+            self.add_rates(slice, deeds, &mut rates);
+        }
+        let charge = |(group, _, nanos): (Group, Roles, u64)| {
+            let work = rates.get(&(group.thread, group.tag));
+            let owed = match (self.owed(group), nanos) {
+                (0.0, _) | (_, 0) => 0.0,
+                (owed, nanos) => {
+                    let deeds = &processes[&process(self.tables, group.thread)];
+                    owed * deeds.part_of_owed() * 1e9 / nanos as f64
+                }
+            };
+            Charge {
+                work: work.copied().unwrap_or(0.0),
+                owed,
+            }
+        };
+        groups.map(charge).collect()
+    }
+
+    /// What a group is owed by those that waited for its thread, in seconds.
+    fn owed(&self, group: Group) -> f64 {
+        self.owed.get(&group).copied().unwrap_or(0) as f64 / 1e9
+    }
+
+    /// Adds what a second of each thread's work in a slice is charged with.
+    fn add_rates(&self, slice: u32, deeds: &Deeds, rates: &mut FxHashMap<(ThreadId, TagId), f64>) {
+        let listed = |sums: &FxHashMap<Doing, f64>, (thread, tag): (ThreadId, TagId)| {
             sums.get(&(thread, tag, slice)).copied().unwrap_or(0.0)
         };
-        let all = moment.waiting;
-        let working: f64 = moment.working.values().sum();
+        let all = deeds.waiting;
+        let working: f64 = deeds.working.values().sum();
         // What is listed may exceed what was measured only by rounding to ticks, or where samples
         // say otherwise than events: measured time is what the total is held to.
-        let keys = moment.working.keys();
+        let keys = deeds.working.keys();
         let exact: f64 = keys.map(|&doing| listed(&self.listed.blame, doing)).sum();
-        let unlisted: f64 = moment
+        let unlisted: f64 = deeds
             .working
             .iter()
             .map(|(&doing, seconds)| (seconds - listed(&self.listed.work, doing)).max(0.0))
             .sum();
         let scale = if exact > all { all / exact } else { 1.0 };
         let rest = all - exact * scale;
-        let ownerless = moment.contending - moment.owed * moment.part_of_owed();
-        moment
-            .working
-            .iter()
-            .filter(|(_, here)| **here > 0.0)
-            .map(move |(&doing, &here)| {
-                let known = listed(&self.listed.work, doing);
-                // A slice whose work is all listed has next to no rest.
-                let share_of_rest = match unlisted > 1e-3 * working {
-                    true => (here - known).max(0.0) / unlisted,
-                    false => here / working,
-                };
-                let direct = listed(&self.listed.blame, doing) * scale;
-                let all = direct + rest * share_of_rest + ownerless * here / working;
-                (doing.0, doing.1, all / here)
-            })
+        let ownerless = deeds.contending - deeds.owed * deeds.part_of_owed();
+        for (&doing, &here) in &deeds.working {
+            let known = listed(&self.listed.work, doing);
+            // A slice whose work is all listed has next to no rest.
+            let share_of_rest = match unlisted > 1e-3 * working {
+                true => (here - known).max(0.0) / unlisted,
+                false => here / working,
+            };
+            let direct = listed(&self.listed.blame, doing) * scale;
+            let all = direct + rest * share_of_rest + ownerless * here / working;
+            rates.insert(doing, all / here);
+        }
     }
 }
 
@@ -271,29 +293,6 @@ impl Listed {
             }
         }
         listed
-    }
-}
-
-/// What a thread does for the others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
-    /// It is at work, and may be blamed.
-    Works,
-    /// It waits for them.
-    Waits,
-    /// It waits for a mutex.
-    Contends,
-}
-
-impl Role {
-    /// Of time that is shown so.
-    pub(super) fn of(presence: Presence, shown: Shown) -> Option<Role> {
-        match shown {
-            Shown::Idle | Shown::ImplicitBarrier | Shown::ExplicitBarrier => Some(Role::Waits),
-            Shown::Lock | Shown::Critical | Shown::Ordered | Shown::Atomic => Some(Role::Contends),
-            shown if presence == Presence::Running && shown.can_work() => Some(Role::Works),
-            _ => None,
-        }
     }
 }
 

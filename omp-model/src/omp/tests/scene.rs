@@ -1,7 +1,7 @@
 //! A stage for tests: threads, directives, and what each thread does after each event.
 
-use super::{Ledger, Machine, Rows};
 use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
+use crate::omp::{Ledger, Machine, Rows};
 use crate::rows::Sum;
 use crate::state::{Presence, State};
 use crate::stream::{Event, Instance, Lock, Mutex, Sync, What};

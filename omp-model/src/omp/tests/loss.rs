@@ -212,6 +212,6 @@ fn ends_that_never_come_do_not_pile_up_without_limit() {
         scene.on(PRIMARY, parallel(id, StackId::EMPTY));
         scene.on(PRIMARY, schedule(id, false));
     }
-    assert!(scene.machine.threads[0].depth() <= super::thread::DEEPEST);
-    assert!(scene.machine.regions.slots() <= super::thread::DEEPEST + 200);
+    assert!(scene.machine.threads[0].depth() <= crate::omp::thread::DEEPEST);
+    assert!(scene.machine.regions.slots() <= crate::omp::thread::DEEPEST + 200);
 }

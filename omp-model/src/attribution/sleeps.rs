@@ -7,7 +7,7 @@
 //!
 //! Stacks are not taken at every switch, but by their number: of a thousand short sleeps and ten
 //! long ones, a hundredth of each. Long ones without a stack are therefore told by long ones that
-//! have one, and short ones by short ones ([`super::own_parts`]).
+//! have one, and short ones by short ones ([`super::division`]).
 
 use std::collections::hash_map::Entry;
 
@@ -18,7 +18,7 @@ use crate::ids::{Nanos, TagId, ThreadId};
 use crate::rows::{Interval, LONG, SLICE, Sight};
 use crate::state::Presence;
 
-use super::Group;
+use super::group::Group;
 
 /// From a stack at a switch to the switch itself: the kernel copies the stack in between, and
 /// listed times are whole microseconds, those of stacks a few of them rounded down.

@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::ids::{ContextId, StackId, ThreadId};
 use crate::tables::{RuntimeKind, StackEntry, Tables, ThreadKind};
 
-use super::{Seen, kind_of};
+use super::group::{Sampled, kind_of};
 
 /// The outermost frames of each thread that the program made itself, as far as all its samples and
 /// the fork points of its regions agree; nothing for a thread that has neither.
@@ -59,19 +59,12 @@ impl<'a> Roots<'a> {
         self.add(thread, outermost);
     }
 
-    pub(super) fn finish(mut self) -> FxHashMap<ThreadId, [Seen; 1]> {
-        let alone = |stack| Seen {
-            stack,
-            kernel: false,
-            count: 1,
-            plain: 1,
-            brief: 0,
-            long: 0,
-        };
-        self.common.retain(|_, stack| *stack != StackId::EMPTY);
+    /// The stack of each thread's frames, as if it had been sampled there once.
+    pub(super) fn finish(self) -> FxHashMap<ThreadId, [Sampled; 1]> {
         let common = self.common.into_iter();
         common
-            .map(|(thread, stack)| (thread, [alone(stack)]))
+            .filter(|(_, stack)| *stack != StackId::EMPTY)
+            .map(|(thread, stack)| (thread, [Sampled::plain(stack, false, 1)]))
             .collect()
     }
 }

@@ -5,11 +5,11 @@ mod places;
 mod sleeping;
 
 use super::*;
-use crate::ids::{FrameId, Nanos};
-
-use crate::profile::{Callee, Path, PathId, Pseudo};
+use crate::ids::{ContextId, FrameId, Nanos, TagId, ThreadId};
+use crate::profile::{Callee, Item, Path, PathId, Pseudo};
 use crate::rewrite::world::World;
-use crate::rows::{Sum, Within};
+use crate::rows::{SLICE, Sample, SampleKind, Sum, Within};
+use crate::state::{Presence, State};
 use crate::tables::{Interner, Process, Thread};
 
 const WORK: &str = "work foo.omp_outlined+12 R:__kmp_invoke_microtask R:?+1 start_thread clone3";
@@ -101,15 +101,20 @@ impl Fed {
     }
 
     fn profile(&self, mode: ViewMode) -> Profile {
-        let recording = Recording {
+        let source = self.source(&[]);
+        let samples = Samples::pack(&self.samples).unwrap();
+        Attribution::new(&source, &samples, Slices::Apart).profile(&source, mode)
+    }
+
+    fn source<'a>(&'a self, blames: &'a [Blame]) -> Source<'a> {
+        Source {
             tables: &self.world.tables,
             symbols: &self.world.symbols,
             sums: &self.sums,
-            blames: &[],
+            blames,
             intervals: &self.intervals,
             header: &self.header,
-        };
-        profile(&recording, self.samples.iter().copied(), mode)
+        }
     }
 
     fn name(&self, paths: &Interner<Path>, path: PathId) -> String {

@@ -1,0 +1,80 @@
+//! The keys of attribution: groups of time, and the samples that fell into them.
+
+use crate::ids::{StackId, TagId, ThreadId};
+use crate::rows::{SLICE, Sight};
+use crate::state::Presence;
+use crate::tables::{Tables, Tag, ThreadKind};
+
+use super::sleeps::Slept;
+
+/// Time of one thread in one thread state within a slice, on or off the CPU: what a sum measures
+/// and what samples fall into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Group {
+    pub(super) thread: ThreadId,
+    pub(super) tag: TagId,
+    pub(super) slice: u32,
+    pub(super) presence: Presence,
+}
+
+impl Group {
+    /// The group that a sample falls into by itself.
+    pub(super) fn of(sample: &Sight) -> Group {
+        Group {
+            thread: sample.thread,
+            tag: sample.tag,
+            slice: (sample.time.0 / SLICE.0) as u32,
+            presence: sample.kind.presence(),
+        }
+    }
+}
+
+/// Samples of one group with one stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Sampled {
+    pub(super) stack: StackId,
+    /// Whether the clock fired in the kernel.
+    pub(super) kernel: bool,
+    pub(super) count: u32,
+    /// Samples that stand for no time of known length.
+    pub(super) plain: u32,
+    /// Nanoseconds of the short sleeps that the others began.
+    pub(super) brief: u64,
+    /// Nanoseconds of the long ones.
+    pub(super) long: u64,
+}
+
+impl Sampled {
+    /// So many samples that stand for no time of known length.
+    pub(super) const fn plain(stack: StackId, kernel: bool, count: u32) -> Sampled {
+        Sampled {
+            stack,
+            kernel,
+            count,
+            plain: count,
+            brief: 0,
+            long: 0,
+        }
+    }
+
+    /// Adds a sample.
+    pub(super) fn add(&mut self, slept: Slept) {
+        self.count += 1;
+        match slept {
+            Slept::Unknown => self.plain += 1,
+            Slept::Brief(nanos) => self.brief += nanos,
+            Slept::Long(nanos) => self.long += nanos,
+        }
+    }
+}
+
+pub(super) fn kind_of(tables: &Tables, thread: ThreadId) -> ThreadKind {
+    tables
+        .threads
+        .get(thread.index())
+        .map_or(ThreadKind::Outside, |row| row.kind)
+}
+
+pub(super) fn tag_of(tables: &Tables, tag: TagId) -> Tag {
+    *tables.tags.get(tag.0).unwrap_or(&tables.tags.rows()[0])
+}

@@ -1,0 +1,205 @@
+//! Which groups of samples are kept for time that has none, while slices are closed.
+//!
+//! Of each series of groups only those are kept that are the nearest in time to one that has
+//! asked: what is kept grows with the groups that ask, not with the slices.
+
+use std::cmp::Reverse;
+
+use rustc_hash::FxHashMap;
+
+use super::group::{Group, Sampled, tag_of};
+use crate::ids::{ContextId, TagId, ThreadId};
+use crate::state::{Presence, State};
+use crate::tables::{Tables, Tag};
+
+/// Inferred time stands at so many stacks at most: a group without samples is short, and detail in
+/// it would be invented.
+const STACKS: usize = 8;
+
+/// A group's samples whose stacks others may take.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    pub(super) slice: u32,
+    pub(super) presence: Presence,
+    /// Whether the samples began long sleeps.
+    pub(super) long: bool,
+    /// When it is kept: the most frequent ones, in the order of stacks.
+    pub(super) stacks: Vec<Sampled>,
+}
+
+impl Candidate {
+    /// Keeps only the most frequent stacks.
+    pub(super) fn cut(mut self) -> Candidate {
+        let stacks = &mut self.stacks;
+        if stacks.len() > STACKS {
+            stacks.select_nth_unstable_by_key(STACKS, |s| (Reverse(s.count), s.stack, s.kernel));
+            stacks.truncate(STACKS);
+        }
+        stacks.sort_unstable();
+        stacks.shrink_to_fit();
+        self
+    }
+}
+
+/// Time of a group of which no samples of its own tell.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) group: Group,
+    /// Whether it is long sleeps.
+    pub(super) long: bool,
+}
+
+/// Candidates in series by presence and by whether they are of long sleeps.
+#[derive(Debug, Default)]
+pub(super) struct Candidates([Series; 2 * Presence::ALL.len()]);
+
+/// Candidates in the order of slices, one of a slice at most.
+#[derive(Debug, Default)]
+struct Series {
+    kept: Vec<Candidate>,
+    /// The last one, as long as nobody has asked for it.
+    last: Option<Candidate>,
+    /// Whether somebody has asked since the last one came: the next one may be the nearest.
+    wanted: bool,
+}
+
+impl Series {
+    /// Takes a group's samples of a kind, if there are any.
+    fn offer(&mut self, group: Group, long: bool, stacks: &[Sampled]) {
+        let last = self.last.as_ref().or(self.kept.last());
+        // The first group of a slice stands for all of them.
+        if last.is_some_and(|last| last.slice == group.slice) {
+            return;
+        }
+        let of_kind = |sampled: &&Sampled| (sampled.long > 0) == long;
+        if !stacks.iter().any(|sampled| of_kind(&sampled)) {
+            return;
+        }
+        let last = self.last.take();
+        let mut candidate = Candidate {
+            slice: group.slice,
+            presence: group.presence,
+            long,
+            stacks: last.map(|last| last.stacks).unwrap_or_default(),
+        };
+        candidate.stacks.clear();
+        candidate.stacks.extend(stacks.iter().filter(of_kind));
+        if std::mem::take(&mut self.wanted) {
+            self.kept.push(candidate.cut());
+        } else {
+            self.last = Some(candidate);
+        }
+    }
+
+    fn ask(&mut self) {
+        self.kept.extend(self.last.take().map(Candidate::cut));
+        self.wanted = true;
+    }
+}
+
+impl Candidates {
+    fn series(&mut self, presence: Presence, long: bool) -> &mut Series {
+        let kind = presence as usize + if long { Presence::ALL.len() } else { 0 };
+        &mut self.0[kind]
+    }
+
+    /// Offers a group's samples, those that began long sleeps by themselves.
+    fn offer(&mut self, group: Group, stacks: &[Sampled]) {
+        for long in [false, true] {
+            self.series(group.presence, long).offer(group, long, stacks);
+        }
+    }
+
+    /// Keeps what is nearest to a group without samples.
+    fn ask(&mut self) {
+        self.0.iter_mut().for_each(Series::ask);
+    }
+
+    /// Keeps a candidate.
+    pub(super) fn keep(&mut self, candidate: Candidate) {
+        let series = self.series(candidate.presence, candidate.long);
+        series.kept.push(candidate);
+    }
+
+    /// The nearest one kept, in time or in presence, whichever counts more for such time.
+    pub(super) fn nearest(&self, wanted: Wanted, is_wait: bool) -> Option<&Candidate> {
+        let Wanted { group, long } = wanted;
+        let nearest_in_time = self.0.iter().filter_map(|Series { kept, .. }| {
+            let after = kept.partition_point(|candidate| candidate.slice < group.slice);
+            let around = &kept[after.saturating_sub(1)..kept.len().min(after + 1)];
+            let around = around.iter();
+            around.min_by_key(|candidate| candidate.slice.abs_diff(group.slice))
+        });
+        nearest_in_time.min_by_key(|candidate| {
+            let distance = candidate.slice.abs_diff(group.slice);
+            let off_cpu = candidate.presence != Presence::Running;
+            // Where it dozed tells nothing of where it slept: that it ran there tells more.
+            let unlike = match long && off_cpu && !candidate.long {
+                true => 3,
+                false => u32::from(unlike(group.presence, candidate.presence)),
+            };
+            match is_wait {
+                true => (distance, unlike),
+                false => (unlike, distance),
+            }
+        })
+    }
+}
+
+/// How far a candidate's presence is from the wanted one.
+fn unlike(wanted: Presence, has: Presence) -> u8 {
+    use Presence::{Blocked, Running};
+    match (wanted, has) {
+        _ if wanted == has => 0,
+        // A thread loses its CPU wherever it runs.
+        (off, Running) | (Running, off) if off != Blocked => 1,
+        _ if wanted.wants_cpu() && has.wants_cpu() => 1,
+        (Blocked, Running) => 1,
+        _ => 2,
+    }
+}
+
+/// Whether time of a thread state may stand wherever its thread was seen outside of constructs.
+pub(super) fn is_outside(tag: Tag) -> bool {
+    tag.context == ContextId::ROOT && tag.state != State::Idle
+}
+
+/// The candidates of each thread.
+#[derive(Debug, Default)]
+pub(super) struct Nearest {
+    by_state: FxHashMap<(ThreadId, TagId), Candidates>,
+    /// Of all that the thread did outside of constructs.
+    outside: FxHashMap<ThreadId, Candidates>,
+}
+
+impl Nearest {
+    /// Offers a group's samples. Groups come by slice, and those that ask in a slice after those
+    /// that offer.
+    pub(super) fn offer(&mut self, tables: &Tables, group: Group, stacks: &[Sampled]) {
+        let by_state = self.by_state.entry((group.thread, group.tag)).or_default();
+        by_state.offer(group, stacks);
+        if is_outside(tag_of(tables, group.tag)) {
+            let outside = self.outside.entry(group.thread).or_default();
+            outside.offer(group, stacks);
+        }
+    }
+
+    /// Keeps what is nearest to a group without samples.
+    pub(super) fn ask(&mut self, tables: &Tables, group: Group) {
+        let by_state = self.by_state.entry((group.thread, group.tag)).or_default();
+        by_state.ask();
+        if is_outside(tag_of(tables, group.tag)) {
+            self.outside.entry(group.thread).or_default().ask();
+        }
+    }
+
+    /// The candidates of a thread's own state.
+    pub(super) fn of_state(&self, group: Group) -> Option<&Candidates> {
+        self.by_state.get(&(group.thread, group.tag))
+    }
+
+    /// Those of all that a thread did outside of constructs.
+    pub(super) fn outside(&self, thread: ThreadId) -> Option<&Candidates> {
+        self.outside.get(&thread)
+    }
+}

@@ -1,0 +1,486 @@
+//! The pass over all samples, slice by slice.
+//!
+//! A slice is *open* until no sample can fall into it any more, which the times that frames begin
+//! at tell. Then the time of its groups is divided among their own stacks, and its samples are
+//! forgotten. A group without samples waits until all samples were seen.
+//!
+//! Blame is charged as a slice is closed. Time of groups without samples counts there as what its
+//! thread state alone says, for its stacks are not known yet.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+
+use super::accumulator::{Accumulators, Sum};
+use super::blame::{Causes, Charge, Role, Roles};
+use super::division::{Time, divide_inferred};
+use super::group::{Group, Sampled, kind_of, tag_of};
+use super::inference::{Inference, idle_stacks};
+use super::measured::Measured;
+use super::nearest::{Nearest, Wanted};
+use super::share::{Origin, Share};
+use super::sleeps::{MARGIN, Sleeps, Slept};
+use super::{Attribution, Slices, Source};
+use crate::experiment::Samples;
+use crate::ids::{Nanos, StackId, TagId, ThreadId};
+use crate::rewrite::{Moment, Rewriter};
+use crate::rows::{SLICE, SampleKind, Sight};
+use crate::state::Presence;
+
+/// Goes through all samples.
+pub(super) fn run(source: &Source<'_>, samples: &Samples, slices: Slices) -> Attribution {
+    let mut pass = Pass::new(source, slices);
+    let index = samples.index();
+    // The earliest time that this frame or a later one begins at.
+    let mut begins = vec![Nanos(u64::MAX); index.len() + 1];
+    for (at, frame) in index.iter().enumerate().rev() {
+        begins[at] = begins[at + 1].min(frame.first);
+    }
+    samples.in_order(sort, |frame, sorted| {
+        pass.add(sorted);
+        pass.close_before(begins[frame + 1]);
+    });
+    pass.finish()
+}
+
+/// A clock sample of a thread in a slice: tag, stack and whether the clock fired in the kernel, as
+/// one number that sorts as they do. A table of 2^31 tags does not fit any memory: the highest bit
+/// of a tag's number is free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct ClockSample(u64);
+
+impl ClockSample {
+    fn of(sample: &Sight) -> ClockSample {
+        let kernel = sample.kind == SampleKind::Kernel;
+        let (tag, stack) = (u64::from(sample.tag.0), u64::from(sample.stack.0));
+        ClockSample(tag << 33 | stack << 1 | u64::from(kernel))
+    }
+
+    const fn tag(self) -> TagId {
+        TagId((self.0 >> 33) as u32)
+    }
+
+    /// So many that are alike.
+    const fn times(self, count: u32) -> Sampled {
+        Sampled::plain(StackId((self.0 >> 1) as u32), self.0 & 1 != 0, count)
+    }
+}
+
+/// The samples of one frame.
+struct Sorted {
+    /// Clock samples by thread and slice, each list sorted.
+    clock: Vec<(ThreadId, u32, Vec<ClockSample>)>,
+    /// Samples at switches, in their order: what each stands for hangs on when it was taken.
+    switches: Vec<Sight>,
+}
+
+/// Sorts a frame's samples, on any CPU.
+fn sort(samples: &[Sight]) -> Sorted {
+    let slice = |sample: &Sight| (sample.time.0 / SLICE.0) as u32;
+    let mut sorted = Sorted {
+        clock: Vec::new(),
+        switches: Vec::new(),
+    };
+    for run in
+        samples.chunk_by(|one, other| (one.thread, slice(one)) == (other.thread, slice(other)))
+    {
+        let mut clock = Vec::with_capacity(run.len());
+        for sample in run {
+            match sample.kind.presence() {
+                Presence::Running => clock.push(ClockSample::of(sample)),
+                _ => sorted.switches.push(*sample),
+            }
+        }
+        clock.sort_unstable();
+        sorted.clock.push((run[0].thread, slice(&run[0]), clock));
+    }
+    sorted
+}
+
+/// A slice that samples may still fall into.
+#[derive(Default)]
+struct Open {
+    clock: BTreeMap<ThreadId, Vec<ClockSample>>,
+    /// Samples at switches, and the sleeps that they began.
+    switches: FxHashMap<(Group, StackId), Sampled>,
+}
+
+impl Open {
+    fn add_switch(&mut self, group: Group, stack: StackId, slept: Slept) {
+        let sampled = self.switches.entry((group, stack));
+        let sampled = sampled.or_insert(Sampled::plain(stack, false, 0));
+        sampled.add(slept);
+    }
+
+    /// Its samples by group.
+    fn groups(self, slice: u32) -> Groups {
+        let mut groups = Groups::default();
+        for (thread, mut clock) in self.clock {
+            // What each frame gave is sorted.
+            clock.sort();
+            for of_tag in clock.chunk_by(|one, other| one.tag() == other.tag()) {
+                let group = Group {
+                    thread,
+                    tag: of_tag[0].tag(),
+                    slice,
+                    presence: Presence::Running,
+                };
+                let alike = of_tag.chunk_by(|one, other| one == other);
+                let sampled = alike.map(|alike| alike[0].times(alike.len() as u32));
+                groups.add(group, sampled);
+            }
+        }
+        let mut switches: Vec<_> = self.switches.into_iter().collect();
+        switches.sort_unstable_by_key(|&(key, _)| key);
+        for of_group in switches.chunk_by(|one, other| one.0.0 == other.0.0) {
+            let ((group, _), _) = of_group[0];
+            let sampled = of_group.iter().map(|&(_, sampled)| sampled);
+            groups.add(Group { slice, ..group }, sampled);
+        }
+        groups.ranges.sort_by_key(|&(group, _)| group);
+        groups
+    }
+}
+
+/// The groups of a slice that have samples, in their order.
+#[derive(Default)]
+struct Groups {
+    ranges: Vec<(Group, Range<usize>)>,
+    /// Those of each group in the order of stacks.
+    sampled: Vec<Sampled>,
+}
+
+impl Groups {
+    fn add(&mut self, group: Group, sampled: impl Iterator<Item = Sampled>) {
+        let start = self.sampled.len();
+        self.sampled.extend(sampled);
+        self.ranges.push((group, start..self.sampled.len()));
+    }
+
+    fn each(&self) -> impl Iterator<Item = (Group, &[Sampled])> {
+        let ranges = self.ranges.iter();
+        ranges.map(|(group, range)| (*group, &self.sampled[range.clone()]))
+    }
+}
+
+/// A group of a slice that is being closed.
+struct Closing {
+    group: Group,
+    /// All of its time.
+    nanos: u64,
+    roles: Roles,
+    /// The number of its accumulator.
+    accumulator: u32,
+    /// Which parts are at its own stacks.
+    parts: Range<usize>,
+    /// Its time of which its samples tell nothing, if it has any.
+    unsampled: Option<(Wanted, u64)>,
+}
+
+/// What a group has at one of its own stacks.
+struct Part {
+    /// The number of the sum there.
+    number: u32,
+    samples: u32,
+    nanos: u64,
+}
+
+/// Time of a group of which no samples of its own tell.
+#[derive(Clone, Copy, Debug)]
+struct Unsampled {
+    wanted: Wanted,
+    nanos: u64,
+    /// What a second of it is charged with.
+    charge: f64,
+}
+
+struct Pass<'a> {
+    source: &'a Source<'a>,
+    slices: Slices,
+    /// Only for what a thread did.
+    rewriter: Rewriter<'a>,
+    causes: Causes<'a>,
+    sleeps: Sleeps<'a>,
+    measured: Measured<'a>,
+    open: BTreeMap<u32, Open>,
+    /// Slices below take no samples any more.
+    closed: u32,
+    accumulators: Accumulators,
+    nearest: Nearest,
+    unsampled: Vec<Unsampled>,
+    /// Those of closed slices, if each is wanted by itself.
+    shares: Vec<Share>,
+}
+
+impl<'a> Pass<'a> {
+    fn new(source: &'a Source<'a>, slices: Slices) -> Pass<'a> {
+        let Source {
+            tables,
+            symbols,
+            sums,
+            blames,
+            intervals,
+            ..
+        } = *source;
+        Pass {
+            source,
+            slices,
+            rewriter: Rewriter::new(tables, symbols, []),
+            causes: Causes::new(tables, blames, intervals),
+            sleeps: Sleeps::new(intervals),
+            measured: Measured::new(sums),
+            open: BTreeMap::new(),
+            closed: 0,
+            accumulators: Accumulators::default(),
+            nearest: Nearest::default(),
+            unsampled: Vec::new(),
+            shares: Vec::new(),
+        }
+    }
+
+    /// The samples of a slice; one that is closed already, which no experiment of ours has samples
+    /// for, gives way to the first that is not.
+    fn open(&mut self, slice: u32) -> &mut Open {
+        self.open.entry(slice.max(self.closed)).or_default()
+    }
+
+    fn add(&mut self, sorted: Sorted) {
+        for (thread, slice, clock) in sorted.clock {
+            let samples = self.open(slice).clock.entry(thread).or_default();
+            samples.extend(clock);
+        }
+        for sample in sorted.switches {
+            if let Some(plain) = self.sleeps.note(sample) {
+                let group = Group::of(&plain);
+                let open = self.open(group.slice);
+                open.add_switch(group, plain.stack, Slept::Unknown);
+            }
+        }
+    }
+
+    /// Closes the slices that no sample from this moment on can fall into.
+    fn close_before(&mut self, moment: Nanos) {
+        let end = moment.0.saturating_sub(MARGIN) / SLICE.0;
+        while let Some(slice) = self.next_slice()
+            && u64::from(slice) < end
+        {
+            self.close(slice);
+        }
+    }
+
+    /// The first slice that has samples or time and is not closed.
+    fn next_slice(&self) -> Option<u32> {
+        let sampled = self.open.keys().next().copied();
+        sampled.into_iter().chain(self.measured.next()).min()
+    }
+
+    fn close(&mut self, slice: u32) {
+        let end = Nanos((u64::from(slice) + 1) * SLICE.0);
+        let open = &mut self.open;
+        self.sleeps.parts_before(end, |sample, group, slept| {
+            let open = open.entry(group.slice.max(slice)).or_default();
+            open.add_switch(group, sample.stack, slept);
+        });
+        self.closed = slice + 1;
+        let listed = self.sleeps.listed_upto(slice);
+        let listed = |group: &Group| listed.get(group).copied().unwrap_or(0);
+        let mut times = self.measured.take(slice);
+        let open = self.open.remove(&slice).unwrap_or_default();
+        let mut closing = Vec::new();
+        let groups = open.groups(slice);
+        let mut parts = Vec::with_capacity(groups.sampled.len());
+        for (group, stacks) in groups.each() {
+            let nanos = match times.binary_search_by_key(&group, |&(group, _)| group) {
+                Ok(at) => std::mem::take(&mut times[at].1),
+                Err(_) => self.counted(group, stacks),
+            };
+            let listed = listed(&group);
+            self.nearest.offer(self.source.tables, group, stacks);
+            closing.push(self.sampled(group, Time { nanos, listed }, stacks, &mut parts));
+        }
+        for (group, nanos) in times.into_iter().filter(|&(_, nanos)| nanos > 0) {
+            let listed = listed(&group);
+            let long = Time { nanos, listed }.is_long();
+            closing.push(Closing {
+                group,
+                nanos,
+                roles: Roles::default(),
+                accumulator: 0,
+                parts: 0..0,
+                unsampled: Some((Wanted { group, long }, nanos)),
+            });
+        }
+        for closing in &mut closing {
+            let Some((Wanted { group, .. }, nanos)) = closing.unsampled else {
+                continue;
+            };
+            self.nearest.ask(self.source.tables, group);
+            closing.roles.add(self.role_of_state(group), nanos);
+        }
+        let charges = closing.iter().map(|it| (it.group, it.roles, it.nanos));
+        let charges = self.causes.charges(slice, charges);
+        for (closing, charge) in closing.into_iter().zip(charges) {
+            self.accumulate(&closing, &parts[closing.parts.clone()], charge);
+        }
+    }
+
+    /// The time of a group with samples of which none was measured. Each clock sample counts its
+    /// period where no sums tell of its thread (no switch records were permitted).
+    fn counted(&self, group: Group, stacks: &[Sampled]) -> u64 {
+        let source = self.source;
+        if group.presence != Presence::Running || source.sums.threads().contains(&group.thread) {
+            return 0;
+        }
+        let samples: u64 = stacks.iter().map(|s| u64::from(s.count)).sum();
+        let period = source.header.sampling.period_us * 1000.0;
+        (samples as f64 * period).round() as u64
+    }
+
+    /// A group with samples, whose parts are added to those of the others.
+    fn sampled(
+        &mut self,
+        group: Group,
+        mut time: Time,
+        stacks: &[Sampled],
+        parts: &mut Vec<Part>,
+    ) -> Closing {
+        let tables = self.source.tables;
+        let nanos = time.nanos;
+        let unseen = time.take_unseen(tag_of(tables, group.tag), stacks);
+        let mut roles = Roles::default();
+        let start = parts.len();
+        let number = self.accumulators.number(group);
+        let accumulator = self.accumulators.at(number);
+        for (sampled, nanos) in stacks.iter().zip(time.divide(stacks)) {
+            let (number, role) = accumulator.add_samples(group, sampled, || {
+                let shown = self.rewriter.shown(Moment {
+                    stack: sampled.stack,
+                    tag: group.tag,
+                    thread: kind_of(tables, group.thread),
+                });
+                Role::of(group.presence, shown)
+            });
+            roles.add(role, nanos);
+            parts.push(Part {
+                number,
+                samples: sampled.count,
+                nanos,
+            });
+        }
+        let wanted = Wanted { group, long: true };
+        Closing {
+            group,
+            nanos,
+            roles,
+            accumulator: number,
+            parts: start..parts.len(),
+            unsampled: (unseen > 0).then_some((wanted, unseen)),
+        }
+    }
+
+    /// What time of a group without samples is to the other threads, as far as its state tells.
+    fn role_of_state(&self, group: Group) -> Option<Role> {
+        let kind = kind_of(self.source.tables, group.thread);
+        Role::of(
+            group.presence,
+            self.rewriter.shown_by_state(group.tag, kind),
+        )
+    }
+
+    fn accumulate(&mut self, closing: &Closing, parts: &[Part], charge: Charge) {
+        if closing.nanos > 0 && !parts.is_empty() {
+            let slice = closing.group.slice;
+            let accumulator = self.accumulators.at(closing.accumulator);
+            for part in parts {
+                let added = accumulator.add_time(part.number, part.samples, part.nanos, charge);
+                if self.slices == Slices::Apart {
+                    let share = added.share();
+                    self.shares.push(Share { slice, ..share });
+                }
+            }
+        }
+        if let Some((wanted, nanos)) = closing.unsampled {
+            let role = self.role_of_state(wanted.group);
+            self.unsampled.push(Unsampled {
+                wanted,
+                nanos,
+                charge: charge.of(role),
+            });
+        }
+    }
+
+    fn finish(mut self) -> Attribution {
+        while let Some(slice) = self.next_slice() {
+            self.close(slice);
+        }
+        let tables = self.source.tables;
+        let sums = self.accumulators.into_sums();
+        let wanted = self.unsampled.iter().map(|unsampled| unsampled.wanted);
+        let inference = Inference::new(tables, self.nearest, &sums, wanted);
+        let mut shares = self.shares;
+        if self.slices == Slices::Folded {
+            let told = sums.iter().filter(|sum| sum.nanos > 0 || sum.count > 0);
+            shares.extend(told.map(Sum::share));
+        }
+        shares.extend(inferred(&inference, &self.unsampled, self.slices));
+        shares.sort_unstable_by_key(Share::key);
+        let mut evidence: Vec<Moment> = sums
+            .iter()
+            .map(|sum| Moment {
+                stack: sum.stack,
+                tag: sum.tag,
+                thread: kind_of(tables, sum.thread),
+            })
+            .collect();
+        evidence.sort_unstable_by_key(|m| (m.stack, m.tag, m.thread as u8));
+        evidence.dedup();
+        Attribution {
+            shares,
+            evidence,
+            idle: idle_stacks(tables, &sums),
+        }
+    }
+}
+
+/// The time of groups without samples, at the stacks that it takes.
+fn inferred(
+    inference: &Inference<'_>,
+    all_unsampled: &[Unsampled],
+    slices: Slices,
+) -> impl Iterator<Item = Share> + use<> {
+    type Key = (Group, Origin, StackId, bool);
+    let mut sums = FxHashMap::<Key, (u64, f64)>::default();
+    for unsampled in all_unsampled {
+        let group = match slices {
+            Slices::Folded => Group {
+                slice: 0,
+                ..unsampled.wanted.group
+            },
+            Slices::Apart => unsampled.wanted.group,
+        };
+        let mut add = |origin, stack, kernel, nanos: u64| {
+            let sum = sums.entry((group, origin, stack, kernel)).or_default();
+            sum.0 += nanos;
+            sum.1 += nanos as f64 / 1e9 * unsampled.charge;
+        };
+        let (stacks, alike) = inference.stacks(unsampled.wanted);
+        let origin = match alike {
+            true => Origin::Alike,
+            false => Origin::Inferred,
+        };
+        if stacks.is_empty() {
+            add(Origin::Construct, StackId::EMPTY, false, unsampled.nanos);
+        }
+        let parts = divide_inferred(unsampled.nanos, stacks);
+        for (sampled, nanos) in stacks.iter().zip(parts) {
+            add(origin, sampled.stack, sampled.kernel, nanos);
+        }
+    }
+    sums.into_iter()
+        .map(|((group, origin, stack, kernel), (nanos, blame))| Share {
+            nanos,
+            blame,
+            ..Share::none(group, origin, stack, kernel)
+        })
+}

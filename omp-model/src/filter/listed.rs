@@ -1,0 +1,68 @@
+//! The listed intervals that time off the CPU is divided by.
+
+use rustc_hash::FxHashMap;
+
+use super::moment::second;
+use crate::ids::{Nanos, TagId, ThreadId};
+use crate::profile::{Item, Profile};
+use crate::rows::Interval;
+use crate::state::Presence;
+
+/// Listed intervals off the CPU by thread, state and presence, in the order of time.
+pub(super) struct Listed<'a> {
+    by_state: FxHashMap<(ThreadId, TagId, Presence), Vec<&'a Interval>>,
+    seconds: FxHashMap<(ThreadId, u32, TagId, Presence), f64>,
+}
+
+impl<'a> Listed<'a> {
+    pub(super) fn new(intervals: &'a [Interval], profile: &Profile) -> Self {
+        let mut by_state = FxHashMap::<_, Vec<&Interval>>::default();
+        for interval in intervals {
+            if interval.presence != Presence::Running {
+                by_state
+                    .entry((interval.thread, interval.tag, interval.presence))
+                    .or_default()
+                    .push(interval);
+            }
+        }
+        for intervals in by_state.values_mut() {
+            intervals.sort_unstable_by_key(|interval| interval.start);
+        }
+        let mut seconds = FxHashMap::<_, f64>::default();
+        for item in &profile.items {
+            if item.presence != Presence::Running {
+                let key = (item.thread, item.slice, item.tag, item.presence);
+                *seconds.entry(key).or_default() += item.seconds;
+            }
+        }
+        Listed { by_state, seconds }
+    }
+
+    /// The stretches of an item's state within its second.
+    pub(super) fn within(&self, item: &Item) -> impl Iterator<Item = ((i64, i64), &'a Interval)> {
+        let key = (item.thread, item.tag, item.presence);
+        let intervals = self.by_state.get(&key).map_or(&[][..], Vec::as_slice);
+        let (low, high) = second(item);
+        // Intervals of one thread and state do not overlap, so their ends ascend too.
+        let first = intervals.partition_point(|interval| (end(interval).0 as i64) <= low);
+        let inside = intervals[first..]
+            .iter()
+            .map(move |interval| {
+                let start = (interval.start.0 as i64).max(low);
+                ((start, (end(interval).0 as i64).min(high)), *interval)
+            })
+            .take_while(move |&((start, _), _)| start < high)
+            .filter(|((start, end), _)| start < end);
+        inside.collect::<Vec<_>>().into_iter()
+    }
+
+    /// Seconds of an item's state in its second, at all its stacks: what its intervals are of.
+    pub(super) fn seconds_of_state(&self, item: &Item) -> f64 {
+        let key = (item.thread, item.slice, item.tag, item.presence);
+        self.seconds.get(&key).copied().unwrap_or(0.0)
+    }
+}
+
+fn end(interval: &Interval) -> Nanos {
+    Nanos(interval.start.0 + interval.length.0)
+}
