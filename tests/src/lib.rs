@@ -14,7 +14,7 @@ mod report;
 mod stacks;
 mod tools;
 
-pub use cell::{Cell, Recorded, compiler, compiler_of, folder, library_folder};
+pub use cell::{Cell, Recorded, compiler, compiler_of, folder, library_folder, newest};
 pub use check::{Deviation, Verdict, check, check_by_stacks};
 pub use outcome::{Outcome, finish, watch};
 pub use report::{Node, Seconds, metrics, reports, rows, sum, value};
