@@ -279,5 +279,4 @@ fn traced_runtimes(mapped: &[Mapped]) -> Vec<String> {
 }
 
 #[cfg(test)]
-#[path = "facts_tests.rs"]
 mod tests;

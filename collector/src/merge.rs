@@ -578,5 +578,4 @@ fn thread_of(
 }
 
 #[cfg(test)]
-#[path = "merge_tests.rs"]
 mod tests;
