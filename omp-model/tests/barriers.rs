@@ -73,8 +73,8 @@ fn recorded(program: &std::path::Path, calls: &[u64], runtime: RuntimeKind) -> V
 
 #[test]
 fn barriers_of_gcc_are_told_by_their_lines() {
-    let folder = std::env::temp_dir().join(format!("parallax-barriers-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
     fs::write(folder.join("b.c"), SOURCE).unwrap();
     let program = folder.join("program");
     let build = |debug: &str| {
@@ -119,5 +119,4 @@ fn barriers_of_gcc_are_told_by_their_lines() {
             .into_iter()
             .all(|barrier| barrier == Barrier::Unknown)
     );
-    fs::remove_dir_all(&folder).unwrap();
 }
