@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::Bench;
 use super::cpu::Waits;
 use super::readers::generate;
 use super::report;
+use super::run::Bench;
 use super::tools::{COLLECT, Rate, built};
 use super::usage::measure;
 use crate::Outcome;

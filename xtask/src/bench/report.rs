@@ -5,8 +5,8 @@ use std::process::Command;
 
 use super::bounds::bound;
 use super::results::{Results, number};
-use super::said;
 use super::tools::{ALL, COLLECT};
+use crate::command::said;
 use crate::{Outcome, root};
 
 /// Where the page of the documentation begins and ends what is written here: what stands around
