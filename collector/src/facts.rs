@@ -1,15 +1,13 @@
 //! What the header says of the machine, the command and the runtimes.
 
 use omp_model::header::{FORMAT_VERSION, Header, Runtime, Sampling};
-use omp_model::tables::{self, Cut, RuntimeKind as RuntimeModule, Tables};
-use omp_ring::consumer::RuntimeView;
-use omp_ring::layout::RuntimeKind;
+use omp_model::tables::{self, Cut, RuntimeKind, Tables};
 use std::ffi::OsString;
 
 use crate::cli::Request;
 use crate::merge::{Counts, Merge};
 use crate::perf::plan::Plan;
-use crate::processes::{Mapped, Processes};
+use crate::processes::Mapped;
 use crate::silence::Cause;
 use crate::{stacks, sys};
 
@@ -105,24 +103,7 @@ pub fn update(header: &mut Header, plan: &Plan, merge: &Merge) {
         .filter(|(_, count)| *count > 0)
         .collect();
     losses.sites_lost = merge.openmp.sites_lost();
-    header.runtimes.clone_from(&merge.runtimes);
-}
-
-/// A runtime that introduced itself, with its file; `None` of a process that is none of those
-/// recorded.
-pub fn runtime(view: &RuntimeView, processes: &mut Processes, time: u64) -> Option<Runtime> {
-    let (program, _) = processes.program_at(view.pid, time)?;
-    let (path, build_id) = program.module_at(view.address)?;
-    Some(Runtime {
-        pid: view.pid,
-        path,
-        build_id,
-        version: view.version.clone(),
-        interface: match view.kind {
-            RuntimeKind::Gomp => "interposed".into(),
-            RuntimeKind::Ompt | RuntimeKind::OtherTool => "OMPT".into(),
-        },
-    })
+    header.runtimes.clone_from(&merge.introduced.runtimes);
 }
 
 /// A runtime in which samples were taken and that did not speak, and why.
@@ -182,7 +163,7 @@ fn silent_runtimes<'a>(
     let known = |path: &str| mapped.iter().any(|it| it.path == path);
     let modules = tables.modules.rows().iter();
     modules
-        .filter(|row| matches!(row.runtime, RuntimeModule::Kmp | RuntimeModule::Gomp))
+        .filter(|row| matches!(row.runtime, RuntimeKind::Kmp | RuntimeKind::Gomp))
         .filter(|row| known(&row.path) && !spoke(&row.path))
         .collect()
 }
@@ -203,7 +184,7 @@ fn silent_runtime(merge: &Merge, path: &str, listening: Result<(), &str>) -> Sil
 
 /// Why a runtime of this process was not heard.
 fn cause_in(merge: &Merge, mapped: &Mapped) -> Cause {
-    let mut others = merge.other_tools.iter();
+    let mut others = merge.introduced.other_tools.iter();
     let other = others.find(|tool| tool.pid == mapped.pid);
     match other {
         _ if merge.openmp.given_up > 0 => Cause::GivenUp,
@@ -279,5 +260,4 @@ fn traced_runtimes(mapped: &[Mapped]) -> Vec<String> {
 }
 
 #[cfg(test)]
-#[path = "facts_tests.rs"]
 mod tests;

@@ -10,7 +10,7 @@
 //! | [`processes`], [`history`] | processes, threads and what is mapped where |
 //! | [`stacks`], [`last_stack`] | unwinding and interning |
 //! | [`outer`], [`beyond`], [`deep`], [`joins`] | stacks deeper than the piece copied with their sample |
-//! | [`openmp`], [`contexts`], [`clock`] | the program's records, their calling contexts and times |
+//! | [`openmp`], [`introduced`], [`contexts`], [`clock`] | the program's records, its runtimes, their calling contexts and times |
 //! | [`merge`], [`heads`] | one stream by time |
 //! | [`on_cpu`] | time on CPUs, and what a hypervisor takes of it |
 //! | [`record`], [`session`] | the recording from start to end |
@@ -27,6 +27,7 @@ pub mod experiment;
 pub mod facts;
 pub mod heads;
 pub mod history;
+pub mod introduced;
 pub mod joins;
 pub mod last_stack;
 pub mod launch;

@@ -7,18 +7,16 @@
 
 use std::collections::VecDeque;
 
-use omp_model::header::Runtime;
 use omp_model::ids::{Nanos, ProcessId, ThreadId};
 use omp_model::omp::{Ledger, Machine, Rows};
 use omp_model::rows::{LONG, Sample, SampleKind, Within};
 use omp_model::state::Presence;
 use omp_model::stream::{Event, What};
 use omp_model::tables::{Cut, Tables};
-use omp_ring::consumer::Consumer;
-use omp_ring::layout::RuntimeKind;
 
 use crate::deep::{Completed, DeepStacks};
 use crate::heads::{Head, Heads};
+use crate::introduced::Introduced;
 use crate::on_cpu::OnCpu;
 use crate::openmp::OpenMp;
 use crate::perf::open::{Ring, Rings};
@@ -26,7 +24,7 @@ use crate::perf::parse::{self, FromSamples, FromSideBand, SideRecord};
 use crate::processes::Processes;
 use crate::sleepers::{Sleep, Sleepers};
 use crate::stacks::{Endings, Stacks};
-use crate::{clock, facts, sleepers, sys};
+use crate::{clock, sleepers, sys};
 
 /// Between a record's time and its being in its ring pass some microseconds, unless its thread
 /// is interrupted just there. Such a record comes late and is counted.
@@ -74,15 +72,6 @@ impl Counts {
     }
 }
 
-/// An OMPT tool that is served in place of our library.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OtherTool {
-    /// The process.
-    pub pid: i32,
-    /// What it is called: its file, or a name.
-    pub name: String,
-}
-
 /// Kinds of streams. At equal times the side band comes first, since it gives birth, and samples
 /// come last, since they only look.
 const SIDE_BAND: u8 = 0;
@@ -97,12 +86,8 @@ pub struct Merge {
     pub processes: Processes,
     /// OpenMP's rings.
     pub openmp: OpenMp,
-    /// OpenMP runtimes that introduced themselves.
-    pub runtimes: Vec<Runtime>,
-    /// OMPT tools of the programs' own.
-    pub other_tools: Vec<OtherTool>,
-    /// So many entries of the arena's table were looked at.
-    introduced: usize,
+    /// OpenMP runtimes, and tools in our place, that introduced themselves.
+    pub introduced: Introduced,
     /// Counts for the header.
     pub counts: Counts,
     machine: Machine,
@@ -132,9 +117,7 @@ impl Merge {
             tables: Tables::default(),
             processes,
             openmp,
-            runtimes: Vec::new(),
-            other_tools: Vec::new(),
-            introduced: 0,
+            introduced: Introduced::default(),
             counts: Counts::default(),
             machine: Machine::new(),
             ledger: Ledger::new(LONG),
@@ -200,22 +183,9 @@ impl Merge {
         }
         self.openmp.recycle(&self.processes);
         // While their processes live: later the mappings are forgotten.
-        let entries = self.openmp.arena().into_iter().flat_map(Consumer::runtimes);
-        for view in entries.skip(self.introduced) {
-            self.introduced += 1;
-            let Some(runtime) = facts::runtime(&view, &mut self.processes, self.merged_to) else {
-                continue;
-            };
-            match view.kind {
-                RuntimeKind::OtherTool => self.other_tools.push(OtherTool {
-                    pid: view.pid,
-                    name: match view.version.as_str() {
-                        "" => runtime.path,
-                        name => name.to_owned(),
-                    },
-                }),
-                RuntimeKind::Ompt | RuntimeKind::Gomp => self.runtimes.push(runtime),
-            }
+        if let Some(arena) = self.openmp.arena() {
+            self.introduced
+                .take(arena, &mut self.processes, self.merged_to);
         }
         self.processes.forget_before(cutoff.min(self.merged_to));
         most
@@ -578,5 +548,4 @@ fn thread_of(
 }
 
 #[cfg(test)]
-#[path = "merge_tests.rs"]
 mod tests;

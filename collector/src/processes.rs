@@ -582,5 +582,4 @@ fn remember<T>(numbers: &mut FxHashMap<i32, History<T>>, number: i32, since: u64
 }
 
 #[cfg(test)]
-#[path = "processes_tests.rs"]
 mod tests;

@@ -15,9 +15,9 @@ use crate::perf::open::Rings;
 use crate::perf::plan::{Plan, Situation};
 use crate::processes::{Libraries, Processes};
 use crate::say::{say, tell};
-use crate::session::Session;
+use crate::session::{self, Session};
 use crate::signals::Signals;
-use crate::sys::{self, Ended};
+use crate::sys;
 use crate::{experiment, facts, library};
 
 /// Why there is no recording.
@@ -111,23 +111,9 @@ pub fn record(request: &Request) -> Result<i32, RecordError> {
             session.ended()
         }
     };
-    Ok(ended.unwrap_or_else(|| wait(pid, &mut signals)).status())
-}
-
-/// Waits for the program, of which nothing more is recorded.
-pub(crate) fn wait(pid: i32, signals: &mut Signals) -> Ended {
-    loop {
-        let arrived = signals.wait();
-        for signal in arrived.for_program {
-            sys::send(pid, signal);
-        }
-        match sys::try_wait(pid) {
-            Ok(None) => {}
-            Ok(Some(ended)) => return ended,
-            // There is no such child, and no way to know its status.
-            Err(_) => return Ended::Exited(1),
-        }
-    }
+    Ok(ended
+        .unwrap_or_else(|| session::wait(pid, &mut signals))
+        .status())
 }
 
 /// The library and the arena by which OpenMP is listened to, or why not.

@@ -18,7 +18,7 @@ use crate::say::say;
 use crate::shortfall::Shortfall;
 use crate::signals::Signals;
 use crate::sys::{self, Ended};
-use crate::{clock, facts, record};
+use crate::{clock, facts};
 
 /// How old the header of a killed recording is at most: it is a kilobyte.
 const HEADER: Duration = Duration::from_secs(1);
@@ -88,7 +88,7 @@ impl Session {
             }
             Followed::Full(error) => {
                 self.stop(rings, &error);
-                let ended = record::wait(self.pid, signals);
+                let ended = wait(self.pid, signals);
                 self.ended = Some(ended);
                 self.header.exit_status = Some(ended.status());
                 self.writer.stop(&self.header);
@@ -146,7 +146,7 @@ impl Session {
 
     /// Writes the header anew now and then, so that a killed recording tells what it lost.
     fn refresh_header(&mut self, rings: &Rings) -> Result<(), ExperimentError> {
-        let new_runtime = self.header.runtimes.len() < self.merge.runtimes.len();
+        let new_runtime = self.header.runtimes.len() < self.merge.introduced.runtimes.len();
         if !new_runtime && self.headed.elapsed() < HEADER {
             return Ok(());
         }
@@ -271,5 +271,21 @@ impl Session {
             sys::own_cpu_seconds() - recording_cpu
         ));
         notes.iter().for_each(say);
+    }
+}
+
+/// Waits for the program, of which nothing more is recorded.
+pub(crate) fn wait(pid: i32, signals: &mut Signals) -> Ended {
+    loop {
+        let arrived = signals.wait();
+        for signal in arrived.for_program {
+            sys::send(pid, signal);
+        }
+        match sys::try_wait(pid) {
+            Ok(None) => {}
+            Ok(Some(ended)) => return ended,
+            // There is no such child, and no way to know its status.
+            Err(_) => return Ended::Exited(1),
+        }
     }
 }

@@ -1,6 +1,8 @@
-//! The manual page is the table of options: `BLESS=1` writes it anew.
+//! The manual page is the table of options: `UPDATE_EXPECT=1` writes it anew.
 
 use std::path::Path;
+
+use expect_test::expect_file;
 
 #[test]
 fn the_manual_page_is_what_the_options_say() {
@@ -14,12 +16,5 @@ fn the_manual_page_is_what_the_options_say() {
         .expect("writing to memory does not fail");
     let page = String::from_utf8(page).expect("a manual page is text");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/man/collect.1");
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, &page).expect("docs/man can be written");
-    }
-    let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        page == kept,
-        "docs/man/collect.1 is out of date: run the test with BLESS=1 and read what changed"
-    );
+    expect_file![path].assert_eq(&page);
 }

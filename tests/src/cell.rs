@@ -54,13 +54,21 @@ fn compilers() -> &'static [Compiler] {
 
 /// The newest compiler of a family.
 ///
+/// # Errors
+/// When the machine has none with OpenMP, in a sentence.
+pub fn newest(family: Family) -> Result<&'static Compiler, String> {
+    let found = compilers().iter().find(|c| c.family == family);
+    found.ok_or_else(|| {
+        format!("there is no {family:?} with OpenMP here; `cargo xtask test --all` installs it")
+    })
+}
+
+/// As [`newest`].
+///
 /// # Panics
 /// When the machine has none with OpenMP: a test without its compiler fails.
 pub fn compiler(family: Family) -> &'static Compiler {
-    let found = compilers().iter().find(|c| c.family == family);
-    found.unwrap_or_else(|| {
-        panic!("there is no {family:?} with OpenMP here; `cargo xtask test --all` installs it")
-    })
+    newest(family).unwrap_or_else(|why| panic!("{why}"))
 }
 
 /// The compiler of a family and release, if the machine has it.

@@ -2,9 +2,9 @@
 
 use fixtures::{Bounds, Region, Truth};
 
-use crate::check::{ALLOWED, SAMPLED, Verdict, WAITS, get, sum};
 use crate::report::Node;
 use crate::stacks::is_c_library;
+use crate::verdict::{ALLOWED, SAMPLED, Verdict, WAITS, get, sum};
 
 /// Functions that the paths of threads may begin with: `main` of C, of flang, and the start of the
 /// threads that fixtures make themselves.

@@ -13,10 +13,12 @@ mod outcome;
 mod report;
 mod stacks;
 mod tools;
+mod verdict;
 
-pub use cell::{Cell, Recorded, compiler, compiler_of, folder, library_folder};
-pub use check::{Deviation, Verdict, check, check_by_stacks};
+pub use cell::{Cell, Recorded, compiler, compiler_of, folder, library_folder, newest};
+pub use check::{check, check_by_stacks};
 pub use outcome::{Outcome, finish, watch};
 pub use report::{Node, Seconds, metrics, reports, rows, sum, value};
 pub use stacks::{Seen, Stacks, Window};
 pub use tools::{Tools, tools};
+pub use verdict::{Deviation, Verdict};

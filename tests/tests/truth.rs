@@ -1,15 +1,16 @@
 //! The table: each program by each compiler on each runtime, on each number of threads, with waits
-//! that spin and waits that sleep.
+//! that spin and waits that sleep. Each cell is a test of its own.
 //!
-//! A part of it runs always, by the compilers that every machine can have. The whole runs when it
-//! is asked for; `PARALLAX_TABLE` then names a part of it, by what the cells' labels contain, and
-//! their numbers are printed. A compiler or a runtime that cannot be had fails the test.
+//! A part of it runs always, by the compilers that every machine can have. The rest is ignored
+//! unless it is asked for, as ignored tests of any kind are. `--nocapture` prints the numbers of
+//! cells that pass too. A compiler or a runtime that cannot be had fails its tests.
 
-use std::sync::{Mutex, PoisonError};
+use std::process::ExitCode;
 use std::time::Instant;
 
-use end_to_end::{Cell, Verdict, check, compiler, compiler_of, library_folder};
+use end_to_end::{Cell, Verdict, check, compiler_of, newest};
 use fixtures::{CATALOGUE, Compiler, Family, Library, Runtime, WaitPolicy};
+use libtest_mimic::{Arguments, Failed, Trial};
 
 /// What runs always: each kind of waiting asleep and spinning, and each way of making a thread.
 const ALWAYS: [(&str, WaitPolicy, u32); 20] = [
@@ -57,11 +58,19 @@ const UNKNOWABLE: [Unknowable; 1] = [Unknowable {
 }];
 
 /// A compiler's programs on a runtime.
-#[derive(Clone)]
 struct Column {
     compiler: &'static Compiler,
     library: Option<&'static Library>,
 }
+
+/// The families whose newest compilers make columns on the machine's own runtime, and whether every
+/// machine can have them.
+const OWN: [(Family, bool); 4] = [
+    (Family::Clang, true),
+    (Family::Gcc, true),
+    (Family::Flang, false),
+    (Family::Gfortran, true),
+];
 
 /// Compilers and runtimes beside the newest of each family on the machine's own: each old clang on
 /// the runtime of its release, and what else programs of clang run on.
@@ -74,61 +83,83 @@ const OTHERS: [(Family, Option<u32>, &str); 6] = [
     (Family::Flang, None, "libomp-22"),
 ];
 
-/// The newest compilers of families on the runtime that the machine gives their programs.
-fn own(families: &[Family]) -> Vec<Column> {
-    let column = |&family: &Family| Column {
-        compiler: compiler(family),
-        library: None,
-    };
-    families.iter().map(column).collect()
-}
-
-/// The columns beside them.
-fn others() -> Vec<Column> {
-    let mut columns = Vec::new();
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    // Cells share the CPUs.
+    arguments.test_threads = Some(1);
+    let verbose = arguments.nocapture;
+    let mut tests = vec![
+        Trial::test(
+            "what_always_runs_is_in_the_table",
+            what_always_runs_is_in_the_table,
+        ),
+        Trial::test(
+            "what_cannot_be_known_is_explained_in_the_documents",
+            what_cannot_be_known_is_explained_in_the_documents,
+        ),
+    ];
+    for (family, common) in OWN {
+        tests.extend(trials(own(family), common, verbose));
+    }
     for (family, release, name) in OTHERS {
-        let compiler = match release {
-            Some(release) => compiler_of(family, release)
-                .unwrap_or_else(|| panic!("no {family:?} {release} to build for {name}")),
-            None => compiler(family),
-        };
-        let library = fixtures::library(name).expect("it is in the list");
-        let folder = library_folder(library).unwrap_or_else(|why| panic!("no {name}: {why}"));
-        if !compiler.loads_from(&folder) {
-            let library = Some(library);
-            columns.push(Column { compiler, library });
+        if let Some(column) = other(family, release, name).transpose() {
+            tests.extend(trials(column, false, verbose));
         }
     }
-    columns
+    libtest_mimic::run(&arguments, tests).exit_code()
 }
 
-/// Every cell of columns.
-fn cells(columns: &[Column]) -> Vec<Cell> {
-    let mut cells: Vec<Cell> = Vec::new();
-    for program in CATALOGUE
-        .iter()
-        .filter(|p| p.measured && p.name != "moments")
+/// The newest compiler of a family on the runtime that the machine gives its programs.
+fn own(family: Family) -> Result<Column, String> {
+    Ok(Column {
+        compiler: newest(family)?,
+        library: None,
+    })
+}
+
+/// A row of [`OTHERS`]; none where it is the compiler's own runtime.
+fn other(family: Family, release: Option<u32>, name: &str) -> Result<Option<Column>, String> {
+    let compiler = match release {
+        Some(release) => compiler_of(family, release)
+            .ok_or_else(|| format!("no {family:?} {release} to build for {name}"))?,
+        None => newest(family)?,
+    };
+    let library = fixtures::library(name).ok_or_else(|| format!("no runtime is called {name}"))?;
+    if library
+        .installed()
+        .is_some_and(|folder| compiler.loads_from(&folder))
     {
-        for column in columns.iter().filter(|c| c.compiler.builds(program)) {
-            for policy in [WaitPolicy::Passive, WaitPolicy::Active] {
-                for threads in [2, 4] {
-                    let fixed = program.fixed_threads || !program.openmp;
-                    if fixed && threads != program.threads && threads != 2 {
-                        continue;
-                    }
-                    let threads = if fixed { program.threads } else { threads };
-                    cells.push(Cell {
-                        program,
-                        compiler: column.compiler.clone(),
-                        library: column.library,
-                        threads,
-                        policy,
-                    });
-                }
-            }
+        return Ok(None);
+    }
+    Ok(Some(Column {
+        compiler,
+        library: Some(library),
+    }))
+}
+
+/// The cells of a column.
+fn cells(column: &Column) -> Vec<Cell> {
+    let programs = CATALOGUE.iter().filter(|program| {
+        program.measured && program.name != "moments" && column.compiler.builds(program)
+    });
+    let mut cells = Vec::new();
+    for program in programs {
+        let fixed = program.fixed_threads || !program.openmp;
+        let threads = if fixed {
+            vec![program.threads]
+        } else {
+            vec![2, 4]
+        };
+        for policy in [WaitPolicy::Passive, WaitPolicy::Active] {
+            cells.extend(threads.iter().map(|&threads| Cell {
+                program,
+                compiler: column.compiler.clone(),
+                library: column.library,
+                threads,
+                policy,
+            }));
         }
     }
-    cells.dedup_by_key(|cell| cell.label());
     cells
 }
 
@@ -167,74 +198,68 @@ fn summary(cell: &Cell, verdict: &Verdict, seconds: f64) -> String {
     format!("{mark} {label:<36} {seconds:>5.1} s, {wrong} sums and {faults} faults; {worst}")
 }
 
-#[test]
-fn the_profile_says_what_the_program_measured() {
-    let mut cells = cells(&own(&[Family::Clang, Family::Gcc, Family::Gfortran]));
-    cells.retain(runs_always);
-    assert!(cells.len() > ALWAYS.len(), "{} cells", cells.len());
-    hold(cells, false);
-}
-
-#[test]
-#[ignore = "an hour: every program by every compiler on every runtime"]
-fn the_profile_says_so_by_every_compiler_on_every_runtime() {
-    let part = std::env::var("PARALLAX_TABLE").unwrap_or_default();
-    let families = [Family::Clang, Family::Gcc, Family::Flang, Family::Gfortran];
-    let columns = [own(&families), others()].concat();
-    let mut cells = cells(&columns);
-    cells.retain(|cell| cell.label().contains(&part));
-    assert!(!cells.is_empty(), "no cell's label contains {part:?}");
-    hold(cells, !part.is_empty());
-}
-
-/// Holds the profile of each cell against its truth; prints all numbers if asked to. One test at a
-/// time: they share CPUs, and the folders of their cells.
-fn hold(cells: Vec<Cell>, verbose: bool) {
-    static ALONE: Mutex<()> = Mutex::new(());
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut lines = Vec::new();
-    let mut wrong = String::new();
-    for cell in cells {
-        let mut last = None;
-        for _ in 0..RUNS {
-            let begin = Instant::now();
-            let recorded = match cell.record() {
-                Ok(recorded) => recorded,
-                Err(sentence) => {
-                    println!("{sentence}");
-                    last = Some(sentence);
-                    continue;
-                }
-            };
-            let mut verdict = check(&cell, &recorded);
-            excuse(&cell, &mut verdict);
-            let line = summary(&cell, &verdict, begin.elapsed().as_secs_f64());
-            println!("{line}");
-            if verbose || !verdict.holds() {
-                println!("{verdict}");
-            }
-            lines.push(line);
-            if verdict.holds() {
-                recorded.discard();
-                last = None;
-                break;
-            }
-            let (label, experiment) = (cell.label(), recorded.experiment.display());
-            last = Some(format!("{label}: {experiment}\n{verdict}"));
+/// The tests of a column's cells, or one that fails where the machine lacks the column. `common`:
+/// every machine can have it, and a part of its cells is not ignored.
+fn trials(column: Result<Column, String>, common: bool, verbose: bool) -> Vec<Trial> {
+    let column = match column {
+        Ok(column) => column,
+        Err(why) => {
+            let name = why.clone();
+            return vec![Trial::test(name, || Err(why.into())).with_ignored_flag(!common)];
         }
-        if let Some(sentence) = last {
-            wrong.push_str(&sentence);
-            wrong.push('\n');
+    };
+    let trial = |cell: Cell| {
+        let ignored = !(common && runs_always(&cell));
+        Trial::test(cell.label(), move || hold(&cell, verbose)).with_ignored_flag(ignored)
+    };
+    cells(&column).into_iter().map(trial).collect()
+}
+
+/// Holds the profile of a cell against its truth; prints all numbers if asked to.
+fn hold(cell: &Cell, verbose: bool) -> Result<(), Failed> {
+    let mut last = String::new();
+    for _ in 0..RUNS {
+        let begin = Instant::now();
+        let recorded = match cell.record() {
+            Ok(recorded) => recorded,
+            Err(sentence) => {
+                last = sentence;
+                continue;
+            }
+        };
+        let mut verdict = check(cell, &recorded);
+        excuse(cell, &mut verdict);
+        let line = summary(cell, &verdict, begin.elapsed().as_secs_f64());
+        if verbose {
+            println!("\n{line}\n{verdict}");
+        }
+        if verdict.holds() {
+            recorded.discard();
+            return Ok(());
+        }
+        last = format!("{line}\n{}\n{verdict}", recorded.experiment.display());
+    }
+    Err(last.into())
+}
+
+/// Every row of the part that always runs names a program of the table.
+fn what_always_runs_is_in_the_table() -> Result<(), Failed> {
+    for (name, ..) in ALWAYS {
+        let program = fixtures::program(name).ok_or(format!("no program is called {name}"))?;
+        if !program.measured {
+            return Err(format!("{name} measures nothing").into());
         }
     }
-    assert!(wrong.is_empty(), "\n{}\n\n{wrong}", lines.join("\n"));
+    Ok(())
 }
 
-#[test]
-fn what_cannot_be_known_is_explained_in_the_documents() {
+fn what_cannot_be_known_is_explained_in_the_documents() -> Result<(), Failed> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/runtimes.md");
-    let text = std::fs::read_to_string(path).expect("the document is there");
+    let text = std::fs::read_to_string(path)?;
     for row in &UNKNOWABLE {
-        assert!(text.contains(row.noun), "{path} lacks {:?}", row.noun);
+        if !text.contains(row.noun) {
+            return Err(format!("{path} lacks {:?}", row.noun).into());
+        }
     }
+    Ok(())
 }

@@ -76,6 +76,9 @@ pub(crate) fn test(suite: Suite) -> ExitCode {
         "-D",
         "warnings",
     ])));
+    if suite == Suite::All {
+        note(dependencies());
+    }
     // The tests of programs use what stands beside them: libcollector.so too, which no test
     // program links and cargo would not build for them.
     note(run(cargo().args(["build", "--workspace"])));
@@ -101,6 +104,21 @@ fn component(name: &str, subcommand: &str) -> Outcome {
         return Ok(());
     }
     run(Command::new("rustup").args(["component", "add", name]))
+}
+
+/// Holds the dependencies against `deny.toml` by cargo-deny, which takes minutes to be built; a test
+/// checks licences and sources without it. What is known to be vulnerable is looked up where the
+/// list of it can be fetched.
+fn dependencies() -> Outcome {
+    if !works(cargo().args(["deny", "--version"])) {
+        run(cargo().args(["install", "--locked", "cargo-deny"]))?;
+    }
+    run(cargo().args(["deny", "check", "bans", "licenses", "sources"]))?;
+    if works(cargo().args(["deny", "fetch", "db"])) {
+        return run(cargo().args(["deny", "check", "--disable-fetch", "advisories"]));
+    }
+    println!("Advisories are not checked: their list cannot be fetched.");
+    Ok(())
 }
 
 /// Runs `cargo test`, passes its output on, and counts.

@@ -52,6 +52,15 @@ pub(crate) fn works(command: &mut Command) -> bool {
         .is_ok_and(|s| s.success())
 }
 
+/// What a command prints.
+pub(crate) fn said(command: &mut Command) -> Outcome<String> {
+    let output = command.output().map_err(|e| cannot_start(command, &e))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(format!("`{}`: {}", typed(command), output.status)),
+    }
+}
+
 /// The sentence for a command that could not be started.
 pub(crate) fn cannot_start(command: &Command, error: &std::io::Error) -> String {
     format!("`{}` cannot be started: {error}", typed(command))

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use fixtures::Opt;
+use tempfile::TempDir;
 
 use crate::command::run;
 use crate::{Outcome, install, packages, target};
@@ -32,14 +33,14 @@ pub(crate) fn demo() -> Outcome {
     let recorded = Recorded::new()?;
     for (what_to_see, words) in VIEWS {
         println!("\n{what_to_see}");
-        run(recorded.folder.tool("er_print").args(words))?;
+        run(tool("er_print", &recorded.folder).args(words))?;
     }
     Ok(())
 }
 
 /// The demo's program, recorded; removed at the end.
 pub(crate) struct Recorded {
-    folder: Scratch,
+    folder: TempDir,
 }
 
 impl Recorded {
@@ -49,15 +50,18 @@ impl Recorded {
         install::build_release()?;
         check_permission(&std::fs::read_to_string(PARANOID).unwrap_or_default())?;
         let program = fixtures::program("demo").expect("the catalogue has the demo");
-        let folder = Scratch::new()?;
+        let folder = tempfile::Builder::new()
+            .prefix("parallax-demo-")
+            .tempdir()
+            .map_err(|e| format!("a temporary folder cannot be made: {e}"))?;
         println!("\n$ {} -O2 -g -fopenmp demo.c -o demo -lm", compiler.name);
         let exe = fixtures::build(program, &compiler, Opt::O2, &target().join("fixtures"))
             .map_err(|e| e.to_string())?;
-        std::fs::copy(&exe, folder.path.join("demo"))
+        std::fs::copy(&exe, folder.path().join("demo"))
             .map_err(|e| format!("{} cannot be copied: {e}", exe.display()))?;
         let threads = std::thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 4));
         println!("\n$ export OMP_NUM_THREADS={threads}");
-        let mut collect = folder.tool("collect");
+        let mut collect = tool("collect", &folder);
         collect
             .args(["-O", "demo.er", "./demo"])
             .env("OMP_NUM_THREADS", threads.to_string());
@@ -69,7 +73,7 @@ impl Recorded {
 
     /// The experiment.
     pub(crate) fn experiment(&self) -> PathBuf {
-        self.folder.path.join("demo.er")
+        self.folder.path().join("demo.er")
     }
 }
 
@@ -89,32 +93,11 @@ fn check_permission(paranoid: &str) -> Outcome {
     ))
 }
 
-/// A folder of the demo's own, removed at the end.
-struct Scratch {
-    path: PathBuf,
-}
-
-impl Scratch {
-    fn new() -> Outcome<Self> {
-        let path = std::env::temp_dir().join(format!("parallax-demo-{}", std::process::id()));
-        std::fs::create_dir_all(&path)
-            .map_err(|e| format!("{} cannot be made: {e}", path.display()))?;
-        Ok(Self { path })
-    }
-
-    /// A tool of this build, to run in the folder.
-    fn tool(&self, name: &str) -> Command {
-        let mut command = Command::new(absolute(&target().join("release").join(name)));
-        command.current_dir(&self.path);
-        command
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // What is left in the folder for temporary files harms nobody.
-        let _ = std::fs::remove_dir_all(&self.path);
-    }
+/// A tool of this build, to run in a folder.
+fn tool(name: &str, folder: &TempDir) -> Command {
+    let mut command = Command::new(absolute(&target().join("release").join(name)));
+    command.current_dir(folder.path());
+    command
 }
 
 fn absolute(path: &Path) -> PathBuf {

@@ -2,16 +2,28 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use crate::command::{cargo, run};
-use crate::{Outcome, root, target};
+use crate::command::{cannot_start, cargo, run};
+use crate::{Outcome, packages, root, target};
 
-/// A file to install: from where, to where below the prefix, and whether it is executable.
+/// What a file is to those who use it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Stripped of all symbols that the dynamic linker does not need.
+    Program,
+    /// Stripped of debug information only: the library's frames stand in users' stacks, and have
+    /// names there.
+    Library,
+    Text,
+}
+
+/// A file to install: from where, and to where below the prefix.
 #[derive(Debug, PartialEq, Eq)]
 struct Item {
     from: PathBuf,
     to: PathBuf,
-    executable: bool,
+    kind: Kind,
 }
 
 /// Builds everything in release mode, without the programs that only this repository needs.
@@ -24,38 +36,47 @@ pub(crate) fn build_release() -> Outcome {
     ]))
 }
 
-/// Builds in release mode and copies what users need below `prefix`. `collect` finds the library
+/// Builds in release mode and installs what users need below `prefix`. `collect` finds the library
 /// by the place that both have below the prefix, so the folder can be moved as a whole.
-pub(crate) fn install(prefix: &Path) -> Outcome {
+///
+/// What is installed is stripped. With `debug_files`, a folder `.debug` beside each program has its
+/// debug information: there gdb, perf and the backtraces of Rust's panics look for it, wherever
+/// the prefix is.
+pub(crate) fn install(prefix: &Path, debug_files: bool) -> Outcome {
+    packages::program("objcopy", "binutils", "stripping what is installed")?;
     build_release()?;
     println!();
+    let mut bytes = 0;
     for item in items(root(), &target().join("release"))? {
         let to = prefix.join(&item.to);
-        copy(&item, &to).map_err(|e| format!("{} cannot be installed: {e}", to.display()))?;
+        let made = match item.kind {
+            Kind::Text => copy(&item.from, &to),
+            Kind::Program | Kind::Library => install_stripped(&item, &to, debug_files),
+        };
+        bytes += made.map_err(|e| format!("{} cannot be installed: {e}", to.display()))?;
         println!("{}", to.display());
     }
+    println!("{:.1} MB", bytes as f64 / 1e6);
     Ok(())
 }
 
 /// What there is to install.
 fn items(root: &Path, release: &Path) -> Outcome<Vec<Item>> {
-    let item = |from: PathBuf, to: &str, executable| Item {
+    let item = |from: PathBuf, to: &str, kind| Item {
         from,
         to: to.into(),
-        executable,
+        kind,
     };
     let mut items = vec![
-        item(release.join("collect"), "bin/collect", true),
-        item(release.join("er_print"), "bin/er_print", true),
+        item(release.join("collect"), "bin/collect", Kind::Program),
+        item(release.join("er_print"), "bin/er_print", Kind::Program),
+        item(release.join("analyzer"), "bin/analyzer", Kind::Program),
         item(
             release.join("libcollector.so"),
             "lib/parallax/libcollector.so",
-            true,
+            Kind::Library,
         ),
     ];
-    if root.join("analyzer-tui/Cargo.toml").is_file() {
-        items.push(item(release.join("analyzer"), "bin/analyzer", true));
-    }
     for page in files(&root.join("docs/man"))? {
         if page.extension().is_some_and(|e| e == "1") {
             let name = page.file_name().unwrap_or_default().to_owned();
@@ -63,14 +84,18 @@ fn items(root: &Path, release: &Path) -> Outcome<Vec<Item>> {
             items.push(Item {
                 from: page,
                 to,
-                executable: false,
+                kind: Kind::Text,
             });
         }
     }
     for name in ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"] {
         let from = root.join(name);
         if from.is_file() {
-            items.push(item(from, &format!("share/doc/parallax/{name}"), false));
+            items.push(item(
+                from,
+                &format!("share/doc/parallax/{name}"),
+                Kind::Text,
+            ));
         }
     }
     Ok(items)
@@ -89,17 +114,71 @@ fn files(folder: &Path) -> Outcome<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Copies beside the destination and renames, so that a program that runs keeps its old file.
-fn copy(item: &Item, to: &Path) -> std::io::Result<()> {
-    if let Some(folder) = to.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
+/// Where a file is made before it is renamed, so that a program that runs keeps its old file.
+fn aside(to: &Path) -> PathBuf {
     let mut aside = to.to_owned().into_os_string();
     aside.push(".new");
-    std::fs::copy(&item.from, &aside)?;
-    let mode = if item.executable { 0o755 } else { 0o644 };
+    aside.into()
+}
+
+/// Puts a file that was made [`aside`] in its place, and returns its length.
+fn finish(to: &Path, mode: u32) -> Result<u64, std::io::Error> {
+    let aside = aside(to);
     std::fs::set_permissions(&aside, PermissionsExt::from_mode(mode))?;
-    std::fs::rename(&aside, to)
+    let length = std::fs::metadata(&aside)?.len();
+    std::fs::rename(&aside, to)?;
+    Ok(length)
+}
+
+/// Copies a file and returns its length.
+fn copy(from: &Path, to: &Path) -> Result<u64, String> {
+    let copy = || {
+        if let Some(folder) = to.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        std::fs::copy(from, aside(to))?;
+        finish(to, 0o644)
+    };
+    copy().map_err(|e| e.to_string())
+}
+
+/// Copies an ELF file without what it does not need to run, and where it is asked for what was
+/// taken away. Returns their lengths.
+fn install_stripped(item: &Item, to: &Path, debug_file: bool) -> Result<u64, String> {
+    let text = |e: std::io::Error| e.to_string();
+    let folder = to.parent().ok_or("it has no folder")?;
+    let name = to.file_name().ok_or("it has no name")?;
+    std::fs::create_dir_all(folder).map_err(text)?;
+    let mut strip = Command::new("objcopy");
+    strip.arg(match item.kind {
+        Kind::Program => "--strip-all",
+        Kind::Library | Kind::Text => "--strip-debug",
+    });
+    let mut bytes = 0;
+    if debug_file {
+        let mut name = name.to_owned();
+        name.push(".debug");
+        let debug = folder.join(".debug").join(name);
+        std::fs::create_dir_all(folder.join(".debug")).map_err(text)?;
+        // By zlib, which every debugger reads.
+        objcopy(
+            Command::new("objcopy")
+                .args(["--only-keep-debug", "--compress-debug-sections=zlib"])
+                .args([&item.from, &aside(&debug)]),
+        )?;
+        bytes += finish(&debug, 0o644).map_err(text)?;
+        strip.arg("--add-gnu-debuglink").arg(&debug);
+    }
+    objcopy(strip.args([&item.from, &aside(to)]))?;
+    Ok(bytes + finish(to, 0o755).map_err(text)?)
+}
+
+fn objcopy(command: &mut Command) -> Outcome {
+    let out = command.output().map_err(|e| cannot_start(command, &e))?;
+    if out.status.success() {
+        return Ok(());
+    }
+    Err(String::from_utf8_lossy(&out.stderr).trim().to_owned())
 }
 
 #[cfg(test)]
@@ -108,7 +187,8 @@ mod tests {
 
     #[test]
     fn the_layout_is_that_of_a_prefix() {
-        let root = std::env::temp_dir().join(format!("xtask-install-{}", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
         std::fs::create_dir_all(root.join("docs/man")).unwrap();
         for name in [
             "docs/man/collect.1",
@@ -118,29 +198,49 @@ mod tests {
         ] {
             std::fs::write(root.join(name), "x").unwrap();
         }
-        let items = items(&root, Path::new("/r"));
+        let items = items(root, Path::new("/r")).unwrap();
         let copied = root.join("prefix/share/doc/parallax/README.md");
-        let installed = items.as_ref().map(|items| copy(&items[4], &copied));
-        let text = std::fs::read_to_string(&copied);
-        std::fs::remove_dir_all(&root).unwrap();
-        assert!(installed.unwrap().is_ok());
-        assert_eq!(text.unwrap(), "x");
-        let to: Vec<_> = items
-            .unwrap()
-            .into_iter()
-            .map(|i| (i.to, i.executable))
-            .collect();
+        assert_eq!(copy(&items[5].from, &copied), Ok(1));
+        assert_eq!(std::fs::read_to_string(&copied).unwrap(), "x");
+        let to: Vec<_> = items.into_iter().map(|item| (item.to, item.kind)).collect();
         let expected = [
-            ("bin/collect", true),
-            ("bin/er_print", true),
-            ("lib/parallax/libcollector.so", true),
-            ("share/man/man1/collect.1", false),
-            ("share/doc/parallax/README.md", false),
-            ("share/doc/parallax/LICENSE-MIT", false),
+            ("bin/collect", Kind::Program),
+            ("bin/er_print", Kind::Program),
+            ("bin/analyzer", Kind::Program),
+            ("lib/parallax/libcollector.so", Kind::Library),
+            ("share/man/man1/collect.1", Kind::Text),
+            ("share/doc/parallax/README.md", Kind::Text),
+            ("share/doc/parallax/LICENSE-MIT", Kind::Text),
         ];
-        assert_eq!(
-            to,
-            expected.map(|(path, executable)| (PathBuf::from(path), executable))
-        );
+        assert_eq!(to, expected.map(|(path, kind)| (PathBuf::from(path), kind)));
+    }
+
+    /// The program of this very test serves as one that has debug information.
+    #[test]
+    fn what_is_installed_is_stripped_and_finds_its_debug_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let item = Item {
+            from: std::env::current_exe().unwrap(),
+            to: "bin/program".into(),
+            kind: Kind::Program,
+        };
+        let whole = std::fs::metadata(&item.from).unwrap().len();
+        let to = folder.path().join(&item.to);
+        let stripped = install_stripped(&item, &to, false).unwrap();
+        assert!(stripped < whole / 2, "{stripped} of {whole} bytes");
+        assert!(!folder.path().join("bin/.debug").exists());
+        let listed = Command::new(&to).arg("--list").output().unwrap();
+        assert!(listed.status.success(), "it still runs");
+
+        let both = install_stripped(&item, &to, true).unwrap();
+        let debug = folder.path().join("bin/.debug/program.debug");
+        let length = |path: &Path| std::fs::metadata(path).unwrap().len();
+        assert_eq!(both, length(&to) + length(&debug));
+        let link = Command::new("objcopy")
+            .args(["--dump-section", ".gnu_debuglink=/dev/stdout"])
+            .args([&to, Path::new("/dev/null")])
+            .output()
+            .unwrap();
+        assert!(link.stdout.starts_with(b"program.debug\0"), "{link:?}");
     }
 }

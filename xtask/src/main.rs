@@ -22,7 +22,9 @@ usage: cargo xtask TASK
   test                   install what the tests need, then run every check; minutes
   test --all             the same, and the tests of hours: every compiler, faults at random
   ci                     the same as test: what .ci/run calls is what a person runs
-  install --prefix DIR   build in release mode and install under DIR
+  install --prefix DIR [--debug-files]
+                         build in release mode and install under DIR, stripped; debug information
+                         beside the programs if it is asked for
   fixtures [NAME...]     build and run the fixtures and print what they measured
   bench [GROUP...]       measure what Parallax costs beside other profilers; --help says more
   pictures [EXPERIMENT]  make docs/pictures from analyzer in a terminal, of the demo's run or another";
@@ -49,10 +51,10 @@ fn main() -> ExitCode {
         ["demo"] => demo::demo(),
         ["test" | "ci"] => return checks::test(Suite::Quick),
         ["test", "--all"] => return checks::test(Suite::All),
-        ["install", "--prefix", dir] => install::install(Path::new(dir)),
-        ["install", option] if option.starts_with("--prefix=") => {
-            install::install(Path::new(&option["--prefix=".len()..]))
-        }
+        ["install", ref words @ ..] => match install_words(words) {
+            Some((prefix, debug_files)) => install::install(prefix, debug_files),
+            None => return usage(),
+        },
         ["fixtures", ref names @ ..] => measure::fixtures(names),
         ["bench", ref words @ ..] => bench::bench(words),
         ["pictures"] => pictures::pictures(None),
@@ -61,16 +63,50 @@ fn main() -> ExitCode {
             println!("{USAGE}");
             return ExitCode::SUCCESS;
         }
-        _ => {
-            eprintln!("{USAGE}");
-            return ExitCode::from(2);
-        }
+        _ => return usage(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(sentence) => {
             eprintln!("\nxtask: {sentence}");
             ExitCode::FAILURE
+        }
+    }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("{USAGE}");
+    ExitCode::from(2)
+}
+
+/// The prefix to install under, and whether debug files are asked for.
+fn install_words<'a>(words: &[&'a str]) -> Option<(&'a Path, bool)> {
+    let (words, debug_files) = match words {
+        [words @ .., "--debug-files"] => (words, true),
+        words => (words, false),
+    };
+    let prefix = match words {
+        ["--prefix", prefix] => prefix,
+        [word] => word.strip_prefix("--prefix=")?,
+        _ => return None,
+    };
+    Some((Path::new(prefix), debug_files))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_installation_has_a_prefix_and_perhaps_debug_files() {
+        let prefix = Path::new("/opt/p");
+        for (words, read) in [
+            (&["--prefix", "/opt/p"][..], Some((prefix, false))),
+            (&["--prefix=/opt/p", "--debug-files"], Some((prefix, true))),
+            (&["--debug-files"], None),
+            (&["/opt/p"], None),
+        ] {
+            assert_eq!(install_words(words), read, "{words:?}");
         }
     }
 }

@@ -7,11 +7,7 @@ use super::{app, is_golden, press};
 
 /// Chooses the form at a place of the choice, and takes the file.
 fn written(view: &str, form: usize) -> (String, &'static str, String) {
-    let mut app = app(
-        &format!("write{}{form}", view.len() + view.as_bytes()[0] as usize),
-        80,
-        24,
-    );
+    let mut app = app(80, 24);
     press(&mut app, view);
     press(&mut app, "e");
     for _ in 0..form {

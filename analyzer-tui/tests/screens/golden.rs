@@ -47,7 +47,7 @@ int main(void)
 
 #[test]
 fn every_view_in_both_modes_at_80_by_24() {
-    let mut app = app("golden", 80, 24);
+    let mut app = app(80, 24);
     for mode in ["user", "machine"] {
         for (digit, name) in VIEWS {
             match name {
@@ -76,7 +76,7 @@ fn every_view_in_both_modes_at_80_by_24() {
 
 #[test]
 fn a_wide_screen_has_the_stack_beside_the_rows_and_names_whole() {
-    let mut app = app("wide", 160, 40);
+    let mut app = app(160, 40);
     press(&mut app, "9→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→");
     is_golden("timeline_wide.txt", &text(&app));
     press(&mut app, "2");
@@ -85,7 +85,7 @@ fn a_wide_screen_has_the_stack_beside_the_rows_and_names_whole() {
 
 #[test]
 fn tasks_stand_under_their_threads_and_threads_in_their_teams() {
-    let mut app = app("tasks", 100, 24);
+    let mut app = app(100, 24);
     press(
         &mut app,
         "9→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→ot↓",
@@ -103,7 +103,7 @@ fn after(keys: &str, app: &mut App) -> String {
 
 #[test]
 fn experiments_beside_each_other() {
-    let mut app = App::new(handmade::two("beside"), (110, 24));
+    let mut app = App::new(handmade::two(), (110, 24));
     let mut all = String::new();
     for keys in [
         "2c",
@@ -132,7 +132,7 @@ fn experiments_beside_each_other() {
 
 #[test]
 fn first_looks_and_headers_beside_each_other() {
-    let mut app = App::new(handmade::two("looks"), (100, 70));
+    let mut app = App::new(handmade::two(), (100, 70));
     let mut all = String::new();
     for keys in ["1c", "c", "c", "0"] {
         press(&mut app, keys);
@@ -143,7 +143,7 @@ fn first_looks_and_headers_beside_each_other() {
 
 #[test]
 fn without_colours_letters_tell_the_states() {
-    let mut app = app("letters", 80, 24);
+    let mut app = app(80, 24);
     press(&mut app, "9");
     is_golden(
         "timeline_letters.txt",
@@ -153,7 +153,7 @@ fn without_colours_letters_tell_the_states() {
 
 #[test]
 fn the_keys_of_every_view_are_shown() {
-    let mut app = app("keys", 80, 60);
+    let mut app = app(80, 60);
     let mut all = String::new();
     for (digit, _) in VIEWS {
         press(&mut app, &digit.to_string());

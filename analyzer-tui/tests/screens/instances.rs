@@ -4,56 +4,30 @@ use std::sync::Arc;
 
 use analyzer::app::{App, Effect, View};
 use analyzer::recording::Recording;
-use omp_model::experiment::{Batch, Writer};
-use omp_model::header::Header;
-use omp_model::ids::{ContextId, FrameId, Nanos, ProcessId, StackId, TagId, ThreadId};
+use omp_model::ids::{ContextId, Nanos, StackId, ThreadId};
 use omp_model::rows::{Interval, RegionSpan, Sample, SampleKind, Sum, Within};
 use omp_model::state::{Presence, State};
-use omp_model::tables::{Context, ContextKind, Process, Tables, Tag, Thread, ThreadKind};
+use omp_model::tables::{ContextKind, ThreadKind};
 use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use test_support::Builder;
 
-use super::handmade::Folder;
 use super::{app, is_golden, press, text};
 
 const MS: u64 = 1_000_000;
 
 /// Four threads in an outer region, in which the first and the second one fork the same inner
 /// region at the same time: the third thread is in the first one's team, the fourth in the second's.
-pub(crate) fn nested(test: &str) -> Arc<Recording> {
-    let mut tables = Tables::default();
-    tables.processes.push(Process {
-        pid: 100,
-        parent: None,
-        name: "app".to_owned(),
-        executable: "/app".to_owned(),
-    });
-    for tid in 100..104 {
-        tables.threads.push(Thread {
-            process: ProcessId(0),
-            tid,
-            birth: Nanos(0),
-            death: Some(Nanos(100 * MS)),
-            kind: match tid {
-                100 => ThreadKind::Initial,
-                _ => ThreadKind::Worker,
-            },
-        });
+pub(crate) fn nested() -> Arc<Recording> {
+    let mut make = Builder::default();
+    make.header.duration_ns = 100 * MS;
+    make.process(100, "app", "/app");
+    make.thread(100, ThreadKind::Initial);
+    for tid in 101..104 {
+        make.thread(tid, ThreadKind::Worker);
     }
-    let mut context = |parent| {
-        tables.context(Context {
-            parent,
-            kind: ContextKind::Region,
-            stack: StackId::EMPTY,
-            body: FrameId::NONE,
-        })
-    };
-    let outer = context(ContextId::ROOT);
-    let inner = context(outer);
-    let tag = tables.tag(Tag {
-        state: State::Work,
-        context: inner,
-        place: FrameId::NONE,
-    });
+    let outer = make.context(ContextId::ROOT, ContextKind::Region, StackId::EMPTY);
+    let inner = make.context(outer, ContextKind::Region, StackId::EMPTY);
+    let tag = make.tag(State::Work, inner);
     let span = |context, thread, region, (from, to)| RegionSpan {
         context,
         thread: ThreadId(thread),
@@ -91,25 +65,16 @@ pub(crate) fn nested(test: &str) -> Arc<Recording> {
         cpu: 0,
         kind: SampleKind::User,
         stack: StackId::EMPTY,
-        tag: TagId(tag.0),
+        tag,
         within: own(thread).1,
     };
-    let header = Header {
-        duration_ns: 100 * MS,
-        ..Header::default()
-    };
-    let folder = Folder::new(test);
+    make.samples.extend((0..4).map(sample));
+    make.sums.extend((0..4).map(sum));
+    make.intervals.extend((0..4).map(interval));
+    make.region_spans.extend(spans);
+    let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("nested.er");
-    let mut writer = Writer::create(&path, &header).unwrap();
-    let batch = Batch {
-        samples: &(0..4).map(sample).collect::<Vec<_>>(),
-        sums: &(0..4).map(sum).collect::<Vec<_>>(),
-        intervals: &(0..4).map(interval).collect::<Vec<_>>(),
-        region_spans: &spans,
-        ..Batch::default()
-    };
-    writer.append(&tables, &batch).unwrap();
-    writer.finish(&header).unwrap();
+    make.write(&path);
     Arc::new(Recording::open(&[path]).unwrap())
 }
 
@@ -120,7 +85,7 @@ fn seconds(app: &App) -> f64 {
 
 #[test]
 fn two_teams_of_one_nested_region_are_two_bands_and_can_be_told_apart() {
-    let mut app = App::new(nested("nested"), (110, 32));
+    let mut app = App::new(nested(), (110, 32));
     press(&mut app, "9");
     press(&mut app, &"l".repeat(30));
     press(&mut app, "i");
@@ -144,7 +109,7 @@ fn two_teams_of_one_nested_region_are_two_bands_and_can_be_told_apart() {
 
 #[test]
 fn teams_are_groups_by_instance() {
-    let mut app = App::new(nested("teams"), (110, 30));
+    let mut app = App::new(nested(), (110, 30));
     press(&mut app, "9");
     press(&mut app, &"l".repeat(30));
     press(&mut app, "t");
@@ -159,7 +124,7 @@ fn teams_are_groups_by_instance() {
 
 #[test]
 fn a_filter_by_the_selected_instance_keeps_its_time() {
-    let mut app = App::new(nested("by instance"), (110, 32));
+    let mut app = App::new(nested(), (110, 32));
     press(&mut app, "9");
     press(&mut app, &"l".repeat(30));
     // A click on the second inner team's band.
@@ -187,7 +152,7 @@ fn a_filter_by_the_selected_instance_keeps_its_time() {
 
 #[test]
 fn keys_go_round_the_instances_at_the_cursor() {
-    let mut app = app("round", 110, 26);
+    let mut app = app(110, 26);
     press(&mut app, "9j");
     // The worker runs the task from 1.2 to 1.4 s.
     app.timeline.time = 1_300 * MS;

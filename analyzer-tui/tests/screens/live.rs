@@ -7,7 +7,7 @@ use analyzer::live::{Follower, Progress};
 use omp_model::experiment::{HEADER, RECORDS};
 use omp_model::ids::Nanos;
 
-use super::handmade::{self, Folder, Variant};
+use super::handmade::{self, Variant};
 use super::{press, text};
 
 const SO_FAR: Progress = Progress {
@@ -17,7 +17,7 @@ const SO_FAR: Progress = Progress {
 
 #[test]
 fn what_is_selected_and_zoomed_stays_when_the_recording_grows() {
-    let mut app = App::new(handmade::recording("grows", |_| {}), (100, 24));
+    let mut app = App::new(handmade::recording(|_| {}), (100, 24));
     app.watch(SO_FAR, false);
     assert!(
         text(&app).contains("recording: 1.5 s, user mode"),
@@ -27,7 +27,7 @@ fn what_is_selected_and_zoomed_stays_when_the_recording_grows() {
     press(&mut app, "2/critical⏎");
     let name = |app: &App| app.table.rows[app.cursor().selected].name.clone();
     let selected = name(&app);
-    app.renew(handmade::recording("grown", |_| {}), SO_FAR);
+    app.renew(handmade::recording(|_| {}), SO_FAR);
     app.work();
     assert_eq!((app.view, name(&app)), (View::Functions, selected));
     press(&mut app, "9→→→→→→→→→→↓++");
@@ -36,7 +36,7 @@ fn what_is_selected_and_zoomed_stays_when_the_recording_grows() {
         app.timeline.time,
         app.timeline.row,
     );
-    app.renew(handmade::recording("grown2", |_| {}), SO_FAR);
+    app.renew(handmade::recording(|_| {}), SO_FAR);
     app.work();
     assert_eq!(
         (app.timeline.range.clone(), app.timeline.time),
@@ -49,7 +49,7 @@ fn what_is_selected_and_zoomed_stays_when_the_recording_grows() {
         finished: true,
         ..SO_FAR
     };
-    app.renew(handmade::recording("done", |_| {}), done);
+    app.renew(handmade::recording(|_| {}), done);
     app.work();
     assert_eq!(app.overlay, prompt, "a line that is edited is left alone");
     assert_eq!(app.live, None);
@@ -59,8 +59,8 @@ fn what_is_selected_and_zoomed_stays_when_the_recording_grows() {
 
 #[test]
 fn a_timeline_that_shows_all_goes_on_to_show_all() {
-    let two = handmade::two("longer");
-    let mut app = App::new(handmade::recording("shorter", |_| {}), (100, 24));
+    let two = handmade::two();
+    let mut app = App::new(handmade::recording(|_| {}), (100, 24));
     press(&mut app, "9");
     let end = app.timeline.range.end;
     app.renew(Arc::clone(&two), SO_FAR);
@@ -71,7 +71,7 @@ fn a_timeline_that_shows_all_goes_on_to_show_all() {
 
 #[test]
 fn leaving_asks_what_becomes_of_the_program() {
-    let mut app = App::new(handmade::recording("leaving", |_| {}), (100, 24));
+    let mut app = App::new(handmade::recording(|_| {}), (100, 24));
     app.watch(SO_FAR, true);
     assert_eq!(press(&mut app, "q"), Effect::None);
     assert!(text(&app).contains("The program is still running"));
@@ -86,7 +86,7 @@ fn leaving_asks_what_becomes_of_the_program() {
 
 #[test]
 fn a_follower_reads_up_to_the_last_whole_frame_and_ends_with_the_whole() {
-    let folder = Folder::new("follower");
+    let folder = tempfile::tempdir().unwrap();
     let whole = folder.path().join("whole.er");
     handmade::write(&whole, Variant::First);
     let records = std::fs::read(whole.join(RECORDS)).unwrap();

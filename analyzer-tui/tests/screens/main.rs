@@ -18,14 +18,15 @@ use analyzer::app::{App, Effect};
 use analyzer::args::Colours;
 use analyzer::draw::draw;
 use analyzer::draw::theme::Theme;
+use expect_test::expect_file;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// The app on a screen of a size.
-fn app(test: &str, width: u16, height: u16) -> App {
-    App::new(handmade::recording(test, |_| {}), (width, height))
+fn app(width: u16, height: u16) -> App {
+    App::new(handmade::recording(|_| {}), (width, height))
 }
 
 /// Presses keys; each character is one, `⏎` is Enter, arrows are arrows, `⌫` and `⎋` are
@@ -109,12 +110,7 @@ fn golden_path(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Holds a text against a golden file that a person has read; `BLESS=1` writes it anew.
+/// Holds a text against a golden file that a person has read; `UPDATE_EXPECT=1` writes it anew.
 fn is_golden(name: &str, text: &str) {
-    let path = golden_path(name);
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, text).unwrap();
-    }
-    let stored = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(text, stored, "{name}: write it anew with BLESS=1");
+    expect_file![golden_path(name)].assert_eq(text);
 }

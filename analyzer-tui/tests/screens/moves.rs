@@ -27,7 +27,7 @@ const REGION: &str = "foo -- OMP parallel region from line 9 [foo.omp_outlined]"
 
 #[test]
 fn a_mode_switch_keeps_the_selection_where_it_has_a_counterpart() {
-    let mut app = app("mode", 80, 24);
+    let mut app = app(80, 24);
     press(&mut app, "2/parallel⏎");
     assert_eq!(selected(&app), REGION);
     press(&mut app, "m");
@@ -50,7 +50,7 @@ fn a_mode_switch_keeps_the_selection_where_it_has_a_counterpart() {
 
 #[test]
 fn the_tree_folds_and_unfolds() {
-    let mut app = app("tree", 80, 24);
+    let mut app = app(80, 24);
     press(&mut app, "4-");
     assert_eq!(app.table.rows.len(), 1);
     press(&mut app, "→");
@@ -75,7 +75,7 @@ fn the_tree_folds_and_unfolds() {
 
 #[test]
 fn callers_lead_to_callers_and_back() {
-    let mut app = app("callers", 80, 24);
+    let mut app = app(80, 24);
     press(&mut app, "2/bar⏎⏎");
     assert_eq!((app.view, app.centre.as_str()), (View::Callers, "bar"));
     press(&mut app, "g⏎");
@@ -86,7 +86,7 @@ fn callers_lead_to_callers_and_back() {
 
 #[test]
 fn an_order_is_chosen_and_turned_round() {
-    let mut app = app("sort", 80, 24);
+    let mut app = app(80, 24);
     press(&mut app, "2s↓↓⏎");
     assert_eq!(app.table.title, "Functions by Exclusive OMP Wait Time");
     assert_eq!(app.table.rows[1].name, "<OMP implicit barrier>");
@@ -97,7 +97,7 @@ fn an_order_is_chosen_and_turned_round() {
 
 #[test]
 fn a_filter_holds_in_every_view_until_it_is_taken_off() {
-    let mut app = app("filter", 80, 24);
+    let mut app = app(80, 24);
     press(&mut app, "8↓f⏎");
     assert_eq!(app.settings.filter.as_ref().unwrap().text(), "LWPID==101");
     assert_eq!(app.table.rows.len(), 1);
@@ -116,7 +116,7 @@ fn a_filter_holds_in_every_view_until_it_is_taken_off() {
 
 #[test]
 fn a_wrong_filter_is_told_and_can_be_mended() {
-    let mut app = app("wrong", 80, 24);
+    let mut app = app(80, 24);
     press(&mut app, "1fLWPID==");
     press(&mut app, "⏎");
     assert!(text(&app).contains("at character"), "{}", text(&app));
@@ -132,7 +132,7 @@ fn a_wrong_filter_is_told_and_can_be_mended() {
 
 #[test]
 fn steps_lead_to_single_samples_and_borders() {
-    let mut app = app("steps", 80, 24);
+    let mut app = app(80, 24);
     press(&mut app, "9.");
     assert_eq!(app.timeline.time, 50_000_000, "the first sample");
     let pointed = app.pointed().unwrap();
@@ -162,7 +162,7 @@ fn steps_lead_to_single_samples_and_borders() {
 
 #[test]
 fn the_stack_at_the_cursor_is_rewritten_when_the_mode_switches() {
-    let mut app = app("stack", 160, 40);
+    let mut app = app(160, 40);
     press(&mut app, "9↓");
     // To 1.5 s, where the worker begins to wait.
     while app.timeline.time < 1_500_000_000 {
@@ -184,7 +184,7 @@ fn the_stack_at_the_cursor_is_rewritten_when_the_mode_switches() {
 
 #[test]
 fn the_slots_of_a_row_hold_its_whole_life() {
-    let mut app = app("slots", 80, 24);
+    let mut app = app(80, 24);
     press(&mut app, "9");
     for zoom in ["", "++", "+++"] {
         press(&mut app, zoom);
@@ -205,7 +205,7 @@ fn the_slots_of_a_row_hold_its_whole_life() {
 
 #[test]
 fn flames_are_zoomed_and_left_again() {
-    let mut app = app("flame", 80, 24);
+    let mut app = app(80, 24);
     press(&mut app, "5g↓↓↓⏎");
     let tree = app.data.tree(&app.recording);
     assert_eq!(tree.rows[app.tree.zoom].name, "foo");
@@ -216,7 +216,7 @@ fn flames_are_zoomed_and_left_again() {
 
 #[test]
 fn the_mouse_selects_views_rows_boxes_and_moments() {
-    let mut app = app("mouse", 80, 24);
+    let mut app = app(80, 24);
     let press_left = MouseEventKind::Down(MouseButton::Left);
     let tab = text(&app).lines().next().unwrap().find("2 F").unwrap() as u16;
     mouse(&mut app, press_left, tab, 0);
@@ -247,7 +247,7 @@ fn the_mouse_selects_views_rows_boxes_and_moments() {
 
 #[test]
 fn keys_that_no_help_lists_do_nothing_but_say_so() {
-    let mut app = app("unlisted", 80, 24);
+    let mut app = app(80, 24);
     let above = |app: &App| {
         let screen = text(app);
         let (above, hints) = screen.trim_end().rsplit_once('\n').unwrap();
@@ -269,7 +269,7 @@ fn keys_that_no_help_lists_do_nothing_but_say_so() {
 
 #[test]
 fn the_source_of_the_selected_function_is_shown_at_its_line() {
-    let mut app = app("source", 80, 24);
+    let mut app = app(80, 24);
     press(&mut app, "2/bar⏎6");
     let (file, path) = app.missing_source().unwrap();
     assert_eq!(path, "/home/ann/app/foo.c");
@@ -287,7 +287,7 @@ fn the_source_of_the_selected_function_is_shown_at_its_line() {
 
 #[test]
 fn what_is_selected_in_regions_or_on_the_timeline_is_the_function_of_other_views() {
-    let mut app = app("meant", 100, 30);
+    let mut app = app(100, 30);
     press(&mut app, "2/bar⏎");
     // A look alone changes nothing.
     press(&mut app, "7");
@@ -318,7 +318,7 @@ fn what_is_selected_in_regions_or_on_the_timeline_is_the_function_of_other_views
 
 #[test]
 fn enter_leads_on_from_regions_and_threads() {
-    let mut app = app("enter", 100, 30);
+    let mut app = app(100, 30);
     press(&mut app, "7⏎");
     assert_eq!((app.view, app.centre.as_str()), (View::Callers, REGION));
     press(&mut app, "8↓⏎");
@@ -327,7 +327,7 @@ fn enter_leads_on_from_regions_and_threads() {
 
 #[test]
 fn instructions_and_lines_lead_to_each_other() {
-    let mut app = app("instructions", 100, 24);
+    let mut app = app(100, 24);
     press(&mut app, "2/bar⏎d");
     assert!(text(&app).contains("reading /home/ann/app/app"));
     let (function, _) = app.missing_code().unwrap();
@@ -347,7 +347,7 @@ fn instructions_and_lines_lead_to_each_other() {
 
 #[test]
 fn filters_are_suggested_copied_and_their_mistakes_underlined() {
-    let mut app = app("suggest", 100, 24);
+    let mut app = app(100, 24);
     press(&mut app, "7f");
     assert!(
         text(&app).contains("all under the selected construct"),
@@ -386,7 +386,7 @@ fn filters_are_suggested_copied_and_their_mistakes_underlined() {
 
 #[test]
 fn a_box_becomes_a_filter() {
-    let mut app = app("box", 80, 24);
+    let mut app = app(80, 24);
     press(&mut app, "9......b");
     press(&mut app, "→→→→→→→→→→");
     let part = app.selection().unwrap();
@@ -406,7 +406,7 @@ fn a_box_becomes_a_filter() {
 
 #[test]
 fn a_box_is_zoomed_to_and_dropped() {
-    let mut app = app("boxzoom", 80, 24);
+    let mut app = app(80, 24);
     press(&mut app, "9......b→→→→→→→→→→");
     let part = app.selection().unwrap();
     press(&mut app, "⏎");
@@ -420,7 +420,7 @@ fn a_box_is_zoomed_to_and_dropped() {
 
 #[test]
 fn q_and_control_c_quit() {
-    let mut app = app("quit", 80, 24);
+    let mut app = app(80, 24);
     assert_eq!(press(&mut app, "q"), Effect::Quit);
     let event = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
     assert_eq!(app.key(event), Effect::Quit);
@@ -428,7 +428,7 @@ fn q_and_control_c_quit() {
 
 #[test]
 fn every_size_is_drawn_in_every_view() {
-    let mut app = app("sizes", 80, 24);
+    let mut app = app(80, 24);
     for digit in "1234567890d".chars() {
         press(&mut app, &digit.to_string());
         for (width, height) in [(1, 1), (20, 5), (21, 6), (40, 10), (80, 24), (300, 100)] {
@@ -441,7 +441,7 @@ fn every_size_is_drawn_in_every_view() {
 
 #[test]
 fn of_a_damaged_experiment_the_whole_part_is_shown_with_a_warning() {
-    let recording = handmade::recording("damaged", |records| {
+    let recording = handmade::recording(|records| {
         let bytes = std::fs::read(records).unwrap();
         std::fs::write(records, &bytes[..bytes.len() - 30]).unwrap();
     });

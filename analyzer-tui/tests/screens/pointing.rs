@@ -35,7 +35,7 @@ fn names(app: &App) -> Vec<&str> {
 
 #[test]
 fn regions_and_tasks_are_ordered_by_what_the_user_chooses() {
-    let mut app = app("order", 100, 24);
+    let mut app = app(100, 24);
     press(&mut app, "7");
     let before: Vec<String> = names(&app).iter().map(|name| (*name).to_owned()).collect();
     assert_eq!(before.len(), 2);
@@ -74,7 +74,7 @@ fn regions_and_tasks_are_ordered_by_what_the_user_chooses() {
 
 #[test]
 fn a_region_file_in_another_order_names_the_places_of_its_own_rows() {
-    let mut app = app("orderfile", 100, 24);
+    let mut app = app(100, 24);
     press(&mut app, "7");
     let lines = |app: &mut App| -> Vec<(String, Value)> {
         press(app, "e↓");
@@ -100,7 +100,7 @@ fn a_region_file_in_another_order_names_the_places_of_its_own_rows() {
 
 #[test]
 fn a_click_on_a_heading_orders_by_it_and_a_second_one_turns_it_round() {
-    let mut app = app("heading", 100, 24);
+    let mut app = app(100, 24);
     press(&mut app, "2");
     let (_, heading) = place(&app, "Excl. OMP");
     mouse(&mut app, CLICK, 30, heading);
@@ -122,7 +122,7 @@ fn a_click_on_a_heading_orders_by_it_and_a_second_one_turns_it_round() {
 
 #[test]
 fn a_click_takes_an_option_or_does_what_a_hint_says() {
-    let mut app = app("options", 80, 24);
+    let mut app = app(80, 24);
     press(&mut app, "2");
     click(&mut app, "s sort");
     assert!(matches!(app.overlay, Overlay::Choice(_)));
@@ -159,7 +159,7 @@ fn a_click_takes_an_option_or_does_what_a_hint_says() {
 
 #[test]
 fn the_cursor_leaves_the_times_of_the_axis_legible() {
-    let mut app = app("axis", 80, 24);
+    let mut app = app(80, 24);
     press(&mut app, "9");
     let axis = |app: &App| text(app).lines().nth(2).unwrap().replace('▼', "┆");
     let before = axis(&app);
@@ -181,7 +181,7 @@ fn the_cursor_leaves_the_times_of_the_axis_legible() {
 
 #[test]
 fn bands_without_room_come_in_sight_by_wheel_click_and_key() {
-    let mut app = App::new(nested("lanes"), (110, 24));
+    let mut app = App::new(nested(), (110, 24));
     press(&mut app, "9");
     press(&mut app, &"l".repeat(30));
     let bands = |app: &App| {

@@ -20,7 +20,7 @@ fn cell_of<'a>(cells: &'a Buffer, label: &str, column: u16) -> &'a Cell {
 
 #[test]
 fn a_state_has_its_familys_colour_where_it_was() {
-    let mut app = app("states", 80, 24);
+    let mut app = app(80, 24);
     press(&mut app, "9");
     // 65 columns of 2.2 s after a label of 15: 1.0 s is column 44, 1.85 s column 69.
     for colours in [Colours::Many, Colours::Sixteen] {
@@ -46,7 +46,7 @@ fn a_state_has_its_familys_colour_where_it_was() {
 
 #[test]
 fn without_colours_no_cell_has_any() {
-    let mut app = app("mono", 80, 24);
+    let mut app = app(80, 24);
     for digit in "1234567890d".chars() {
         press(&mut app, &digit.to_string());
         for overlay in ["", "?", "⎋e", "⎋f", "⎋"] {
@@ -65,7 +65,7 @@ fn without_colours_no_cell_has_any() {
 
 #[test]
 fn the_selected_row_is_reversed_and_follows_the_keys() {
-    let mut app = app("selected", 80, 24);
+    let mut app = app(80, 24);
     press(&mut app, "2↓↓");
     let cells = cells(&app, Colours::Many);
     let text = text_of(&cells);

@@ -17,7 +17,7 @@ fn key(app: &mut App, code: KeyCode) -> Effect {
 
 #[test]
 fn the_old_view_answers_keys_while_another_is_made() {
-    let mut app = app("turns", 100, 24);
+    let mut app = app(100, 24);
     press(&mut app, "2");
     key(&mut app, KeyCode::Char('4'));
     let job = app.job().unwrap();
@@ -35,7 +35,7 @@ fn the_old_view_answers_keys_while_another_is_made() {
 
 #[test]
 fn what_is_wanted_adds_up_and_what_is_no_longer_wanted_is_forgotten() {
-    let mut app = app("adds", 100, 24);
+    let mut app = app(100, 24);
     key(&mut app, KeyCode::Char('m'));
     let first = app.job().unwrap();
     key(&mut app, KeyCode::Char('m'));
@@ -60,7 +60,7 @@ fn what_is_wanted_adds_up_and_what_is_no_longer_wanted_is_forgotten() {
 
 #[test]
 fn while_samples_are_read_the_timeline_and_the_header_can_be_seen() {
-    let recording = handmade::recording("opening", |_| {});
+    let recording = handmade::recording(|_| {});
     let mut app = App::opening(Arc::clone(&recording), (100, 24));
     let first = app.job().unwrap();
     let screen = text(&app);
@@ -90,7 +90,7 @@ fn while_samples_are_read_the_timeline_and_the_header_can_be_seen() {
 
 #[test]
 fn the_timeline_answers_while_its_samples_are_unpacked() {
-    let mut app = app("unpacking", 100, 24);
+    let mut app = app(100, 24);
     key(&mut app, KeyCode::Char('9'));
     let job = app.job().unwrap();
     app.take(job.make().unwrap());
@@ -115,8 +115,8 @@ fn the_timeline_answers_while_its_samples_are_unpacked() {
 
 #[test]
 fn a_recording_that_grows_does_not_undo_what_is_wanted() {
-    let mut app = app("wanted", 100, 24);
-    let more = handmade::recording("more", |_| {});
+    let mut app = app(100, 24);
+    let more = handmade::recording(|_| {});
     let progress = Progress {
         until: Nanos(1),
         finished: false,

@@ -9,10 +9,10 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use crate::arena::Arena;
+use crate::clock::ClockSource;
 use crate::context::{Arriving, Context};
-use crate::layout::{
-    Arena, ClockSource, Control, Geometry, MAGIC, RuntimeKind, SlotHeader, SlotState, VERSION,
-};
+use crate::layout::{Control, Geometry, MAGIC, RuntimeKind, SlotHeader, SlotState, VERSION};
 use crate::record::{ContextPayload, Kind, Record, SiteId};
 use crate::shm::Ring;
 

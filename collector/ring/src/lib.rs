@@ -14,10 +14,12 @@
 //! |---|---|
 //! | [`record`] | what one record says |
 //! | [`context`] | a calling context, as a part of a stack |
+//! | [`arena`] | the mapped file, and why it could not be mapped |
 //! | [`layout`] | where everything lies in the arena; the only shared definition of it |
 //! | [`producer`] | the program's end: claim a slot, push records and contexts |
 //! | [`consumer`] | `collect`'s end: create, drain, recycle slots |
 
+pub mod arena;
 mod clock;
 pub mod consumer;
 pub mod context;
@@ -28,7 +30,8 @@ mod shm;
 
 use std::ffi::CStr;
 
-pub use layout::{Arena, ArenaError, ClockSource};
+pub use arena::{Arena, ArenaError};
+pub use clock::ClockSource;
 
 /// The environment variable that tells the library in the program where the arena is:
 /// the path of a file to map, read and write.

@@ -4,10 +4,10 @@
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use crate::arena::Arena;
+use crate::clock::ClockSource;
 use crate::context::{Head, MAX_WORDS, Word, pairs};
-use crate::layout::{
-    Arena, ClockSource, Control, MAX_RUNTIMES, RuntimeKind, SlotHeader, SlotState, VERSION_BYTES,
-};
+use crate::layout::{Control, MAX_RUNTIMES, RuntimeKind, SlotHeader, SlotState, VERSION_BYTES};
 use crate::record::{COUNT_BITS, ContextPayload, InstanceId, Kind, Record, SITE_BITS, SiteId};
 use crate::shm::{self, Ring};
 

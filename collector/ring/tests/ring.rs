@@ -440,12 +440,12 @@ fn a_runtime_introduces_itself() {
 #[test]
 fn what_is_no_arena_is_refused() {
     assert!(matches!(attach("/nonexistent"), Err(ArenaError::Io(_))));
-    let file = std::env::temp_dir().join(format!("no-arena-{}", std::process::id()));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("no-arena");
     std::fs::write(&file, vec![7u8; 1 << 16]).unwrap();
     let result = attach(file.to_str().unwrap());
     std::fs::write(&file, b"short").unwrap();
     let short = attach(file.to_str().unwrap());
-    std::fs::remove_file(&file).unwrap();
     assert!(matches!(result, Err(ArenaError::Foreign)));
     assert!(matches!(short, Err(ArenaError::Foreign)));
     assert!(

@@ -3,7 +3,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use crate::process;
+use crate::forks;
 
 /// Executable segments that are told apart; those of further ones are one with what lies between.
 const SEGMENTS: usize = 1024;
@@ -26,7 +26,7 @@ pub(crate) struct Code {
 impl Code {
     /// Reads the segments anew if objects came or went. `false` where that is not possible now.
     pub(crate) fn refresh(&mut self) -> bool {
-        process::with_loader(|| {
+        forks::with_loader(|| {
             let mut walk = Walk {
                 code: self,
                 changed: false,

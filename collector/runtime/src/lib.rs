@@ -21,17 +21,19 @@
 //! | `thread` | what front-ends call: constructs in, records out |
 //! | `context` | calling contexts, cached |
 //! | `stack`, `code` | reading the thread's own stack; what of it points into code |
-//! | `process` | the arena, the runtimes, fork |
+//! | `process`, `forks` | the arena, the runtimes, fork |
 //! | `loader`, `symbols` | what is loaded, and what it defines |
-//! | `tls`, `memory` | the thread pointer and the thread's memory |
+//! | `tls`, `pointer`, `memory` | the thread's state, where it is and its memory |
 
 mod code;
 mod context;
+mod forks;
 #[cfg(target_arch = "x86_64")]
 mod gomp;
 mod loader;
 mod memory;
 mod ompt;
+mod pointer;
 mod process;
 mod stack;
 mod symbols;

@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ops::Range;
 use std::ptr;
 
-use crate::symbols;
+use crate::symbols::{self, range_of};
 
 /// A load object.
 #[derive(Clone, Debug)]
@@ -116,20 +116,6 @@ unsafe extern "C" fn visit(
         name: info.dlpi_name,
     });
     1
-}
-
-/// The addresses of an object.
-pub(crate) fn range_of(info: &libc::dl_phdr_info) -> Range<u64> {
-    // SAFETY: the loader describes that many program headers.
-    let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize) };
-    let loaded = headers
-        .iter()
-        .filter(|header| header.p_type == libc::PT_LOAD);
-    let start = loaded.clone().map(|it| info.dlpi_addr + it.p_vaddr).min();
-    let end = loaded
-        .map(|it| info.dlpi_addr + it.p_vaddr + it.p_memsz)
-        .max();
-    start.unwrap_or(0)..end.unwrap_or(0)
 }
 
 /// Where names are looked up.

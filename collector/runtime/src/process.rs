@@ -9,13 +9,12 @@
 use std::ffi::{CStr, c_long};
 use std::ops::Range;
 use std::sync::OnceLock;
-use std::sync::atomic::{
-    AtomicI32, AtomicU32,
-    Ordering::{Relaxed, SeqCst},
-};
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
 use omp_ring::Arena;
 use omp_ring::layout::{RuntimeKind, VERSION_BYTES};
+
+use crate::{forks, pointer};
 
 /// Runtimes in one process that are told apart; a second one is rare, a fifth is a mistake.
 const MAX_RUNTIMES: usize = 4;
@@ -26,9 +25,6 @@ static RUNTIMES: [OnceLock<Runtime>; MAX_RUNTIMES] = [const { OnceLock::new() };
 static PID: AtomicI32 = AtomicI32::new(0);
 /// The process for which the runtimes were entered into the arena, likewise.
 static REGISTERED: AtomicI32 = AtomicI32::new(0);
-/// Calls of the loader that are under way, and forks that wait for them.
-static LOADER_CALLS: AtomicU32 = AtomicU32::new(0);
-static FORKS: AtomicU32 = AtomicU32::new(0);
 
 /// A runtime that is listened to.
 pub(crate) struct Runtime {
@@ -81,8 +77,8 @@ pub(crate) fn arena() -> Option<&'static Arena> {
             // never unloads while it has callbacks into it.
             unsafe {
                 libc::pthread_atfork(
-                    Some(before_fork),
-                    Some(after_fork),
+                    Some(forks::before),
+                    Some(forks::after),
                     Some(after_fork_in_child),
                 )
             };
@@ -146,34 +142,10 @@ pub(crate) fn has_tool(address: u64) -> bool {
         .any(|runtime| runtime.kind == RuntimeKind::Ompt && runtime.image.contains(&address))
 }
 
-/// Calls `ask`, which asks the loader for what is loaded; `false`, and nothing done, while the process
-/// forks: a child that is made while one of its threads holds the loader's lock never gets it back.
-pub(crate) fn with_loader(ask: impl FnOnce()) -> bool {
-    LOADER_CALLS.fetch_add(1, SeqCst);
-    let may = FORKS.load(SeqCst) == 0;
-    if may {
-        ask();
-    }
-    LOADER_CALLS.fetch_sub(1, SeqCst);
-    may
-}
-
-extern "C" fn before_fork() {
-    FORKS.fetch_add(1, SeqCst);
-    while LOADER_CALLS.load(SeqCst) != 0 {
-        // SAFETY: takes nothing and cannot fail.
-        unsafe { libc::sched_yield() };
-    }
-}
-
-extern "C" fn after_fork() {
-    FORKS.fetch_sub(1, SeqCst);
-}
-
 extern "C" fn after_fork_in_child() {
-    FORKS.store(0, SeqCst);
+    forks::reset();
     PID.store(current_pid(), Relaxed);
-    crate::tls::forget();
+    pointer::forget();
 }
 
 fn current_pid() -> i32 {
@@ -263,16 +235,5 @@ mod tests {
         assert_eq!(Some(numbers()), parse_numbers(own.as_bytes()));
         assert_eq!(parse_numbers(b"12/task/34"), Some((12, 34)));
         assert_eq!(parse_numbers(b"self"), None);
-    }
-
-    #[test]
-    fn the_loader_is_not_asked_while_the_process_forks() {
-        let mut asked = 0;
-        assert!(with_loader(|| asked += 1));
-        before_fork();
-        assert!(!with_loader(|| asked += 1));
-        after_fork();
-        assert!(with_loader(|| asked += 1));
-        assert_eq!(asked, 2);
     }
 }

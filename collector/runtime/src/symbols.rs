@@ -5,9 +5,8 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_int, c_void};
+use std::ops::Range;
 use std::ptr;
-
-use crate::loader;
 
 /// Whether any object that is loaded, this library aside, defines `name`.
 pub(crate) fn is_defined(name: &CStr) -> bool {
@@ -37,7 +36,7 @@ unsafe extern "C" fn visit(
     // SAFETY: the loader describes that many program headers.
     let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize) };
     let own: fn(&[u8]) -> u32 = gnu_hash;
-    let is_own = loader::range_of(info).contains(&(own as usize as u64));
+    let is_own = range_of(info).contains(&(own as usize as u64));
     let dynamic = headers.iter().find(|it| it.p_type == libc::PT_DYNAMIC);
     if let Some(dynamic) = dynamic
         && !is_own
@@ -52,6 +51,20 @@ unsafe extern "C" fn visit(
         };
     }
     c_int::from(search.found)
+}
+
+/// The addresses of an object.
+pub(crate) fn range_of(info: &libc::dl_phdr_info) -> Range<u64> {
+    // SAFETY: the loader describes that many program headers.
+    let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize) };
+    let loaded = headers
+        .iter()
+        .filter(|header| header.p_type == libc::PT_LOAD);
+    let start = loaded.clone().map(|it| info.dlpi_addr + it.p_vaddr).min();
+    let end = loaded
+        .map(|it| info.dlpi_addr + it.p_vaddr + it.p_memsz)
+        .max();
+    start.unwrap_or(0)..end.unwrap_or(0)
 }
 
 /// An entry of a dynamic section (System V ABI, `Elf64_Dyn`).

@@ -1,79 +1,15 @@
-//! The current thread's state: one pointer of thread-local storage.
-//!
-//! On x86-64 the pointer is addressed by the initial-exec model, one load through the thread
-//! register. Rust's own `thread_local!` in a shared library calls `__tls_get_addr`, which costs
-//! as much as the rest of an event and may allocate on a thread's first access. The price is
-//! static TLS, of which the loader keeps only a little for libraries that come late
-//! (`OMP_TOOL_LIBRARIES` is a `dlopen`); hence one pointer and no more.
+//! The current thread's state, behind its [`pointer`].
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
 
 use crate::context::Contexts;
 use crate::memory::{self, Zeroed};
+use crate::pointer;
 use crate::thread::Thread;
 
 /// The pointer of a thread for which there is no slot: not asked for again.
 const REFUSED: usize = 1;
-
-#[cfg(target_arch = "x86_64")]
-mod pointer {
-    core::arch::global_asm!(
-        ".pushsection .tbss.parallax_thread,\"awT\",@nobits",
-        ".p2align 3",
-        ".globl parallax_thread",
-        ".hidden parallax_thread",
-        ".type parallax_thread,@object",
-        ".size parallax_thread, 8",
-        "parallax_thread: .zero 8",
-        ".popsection",
-    );
-
-    #[inline(always)]
-    pub(super) fn get() -> usize {
-        let value: usize;
-        // SAFETY: loads the symbol's offset from the thread register and then the word there,
-        // which exists in every thread because the symbol lies in this library's TLS segment.
-        unsafe {
-            core::arch::asm!(
-                "mov {value}, qword ptr [rip + parallax_thread@GOTTPOFF]",
-                "mov {value}, qword ptr fs:[{value}]",
-                value = out(reg) value,
-                options(nostack, readonly, preserves_flags),
-            );
-        }
-        value
-    }
-
-    #[inline]
-    pub(super) fn set(value: usize) {
-        // SAFETY: as in `get`; the word is this thread's and no reference to it exists.
-        unsafe {
-            core::arch::asm!(
-                "mov {at}, qword ptr [rip + parallax_thread@GOTTPOFF]",
-                "mov qword ptr fs:[{at}], {value}",
-                at = out(reg) _,
-                value = in(reg) value,
-                options(nostack, preserves_flags),
-            );
-        }
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-mod pointer {
-    use std::cell::Cell;
-
-    thread_local!(static THREAD: Cell<usize> = const { Cell::new(0) });
-
-    pub(super) fn get() -> usize {
-        THREAD.get()
-    }
-
-    pub(super) fn set(value: usize) {
-        THREAD.set(value);
-    }
-}
 
 /// Calls `f` with the calling thread's state, made now if this is the thread's first event.
 /// The default of `R` where the thread could get none.
@@ -156,10 +92,4 @@ pub(crate) fn end(last: impl FnOnce(&mut Thread)) {
             memory::unmap(thread.cast::<Block>());
         }
     }
-}
-
-/// Forgets the calling thread's state without ending it: in the child of a fork it is a copy of
-/// the parent's, whose ring the parent goes on using.
-pub(crate) fn forget() {
-    pointer::set(0);
 }

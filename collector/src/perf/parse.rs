@@ -376,5 +376,4 @@ fn mapping(kind: u32, misc: u16, mut fields: Fields<'_>) -> Mapping {
 }
 
 #[cfg(test)]
-#[path = "parse_tests.rs"]
 mod tests;

@@ -1,9 +1,11 @@
 //! Reports of two hand-made experiments, held against golden files that a person has read.
-//! `BLESS=1` writes them anew.
+//! `UPDATE_EXPECT=1` writes them anew.
 
 use std::path::{Path, PathBuf};
 
-use crate::handmade::{self, Folder};
+use expect_test::expect_file;
+
+use crate::handmade;
 use crate::program::{er_print, folder};
 
 fn golden_path(name: &str) -> PathBuf {
@@ -14,23 +16,11 @@ fn golden_path(name: &str) -> PathBuf {
 
 /// Runs er_print and compares what it prints; nothing may be on stderr.
 fn check(name: &str, words: &[&str]) {
-    let folder = folder(name);
+    let folder = folder();
     let ended = er_print(folder.path(), words);
     assert_eq!(ended.stderr, "", "{words:?}");
     assert_eq!(ended.code, Some(0), "{words:?}");
-    let printed = ended.stdout;
-    let path = golden_path(name);
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, &printed).unwrap();
-        return;
-    }
-    let golden = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(
-        printed,
-        golden,
-        "{}: if this is right, run with BLESS=1",
-        path.display()
-    );
+    expect_file![golden_path(name)].assert_eq(&ended.stdout);
 }
 
 macro_rules! goldens {
@@ -217,7 +207,7 @@ goldens! {
 /// several experiments and beside each other. Those that only choose something are silent.
 #[test]
 fn json_is_one_object_a_command() {
-    let folder = folder("one-object");
+    let folder = folder();
     let help = er_print(folder.path(), &["-printmode", "json", "-help"]);
     let help: serde_json::Value = serde_json::from_str(&help.stdout).unwrap();
     let words = |row: &serde_json::Value, key: &str| row[key].as_str().unwrap().to_owned();
@@ -262,7 +252,7 @@ fn json_is_one_object_a_command() {
 /// Full precision: work and wait add up to the lifetimes, in both modes.
 #[test]
 fn json_totals_add_up_in_both_modes() {
-    let folder = Folder::new("totals");
+    let folder = tempfile::tempdir().unwrap();
     handmade::openmp(&folder.path().join("omp.er"));
     for mode in ["user", "machine"] {
         let metrics = "e.total:e.ompwork:e.ompwait:e.user:e.system:e.offcpu:e.offcpuwork";
@@ -295,7 +285,7 @@ fn json_totals_add_up_in_both_modes() {
 
 #[test]
 fn a_deep_recursion_is_shown_whole() {
-    let folder = Folder::new("deep");
+    let folder = tempfile::tempdir().unwrap();
     handmade::recursion(&folder.path().join("deep.er"));
     let words = [
         "-calltree",

@@ -4,7 +4,9 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use crate::handmade::{self, Folder};
+use tempfile::TempDir;
+
+use crate::handmade;
 
 /// What came of a command line.
 pub(crate) struct Ended {
@@ -49,8 +51,8 @@ pub(crate) fn er_print_reading(folder: &Path, words: &[&str], input: &str) -> En
 }
 
 /// A folder with every experiment made by hand.
-pub(crate) fn folder(test: &str) -> Folder {
-    let folder = Folder::new(test);
+pub(crate) fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
     handmade::openmp(&folder.path().join("omp.er"));
     handmade::plain(&folder.path().join("plain.er"));
     handmade::single(&folder.path().join("one.er"));

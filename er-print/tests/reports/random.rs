@@ -3,24 +3,9 @@
 
 use std::path::Path;
 
+use fastrand::Rng;
+
 use crate::program::{Ended, er_print, er_print_reading, folder};
-
-/// SplitMix64: a failing command line comes back with its seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % limit as u64) as usize
-    }
-
-    fn choose<'a>(&mut self, words: &[&'a str]) -> &'a str {
-        words[self.below(words.len())]
-    }
-}
 
 const COMMANDS: &[&str] = &[
     "functions",
@@ -291,16 +276,16 @@ const NOISE: &[&str] = &[
     "metrics", "sort", "limit", "e.%", "any:any", "\u{0}x", "a b", "fsingle", "script", "x",
 ];
 
-fn random_line(random: &mut Random) -> String {
-    let mut line = match random.below(3) {
+fn random_line(random: &mut Rng) -> String {
+    let mut line = match random.usize(..3) {
         0 => random_argument(random),
-        _ => random.choose(COMMANDS).to_owned(),
+        _ => choose(random, COMMANDS).to_owned(),
     };
-    match random.below(6) {
+    match random.usize(..6) {
         0 => {
             // One letter more, less or other.
-            let at = random.below(line.chars().count());
-            let noise = random.choose(NOISE);
+            let at = random.usize(..line.chars().count());
+            let noise = choose(random, NOISE);
             let letters = line.chars().enumerate();
             line = letters
                 .map(|(i, letter)| {
@@ -314,11 +299,11 @@ fn random_line(random: &mut Random) -> String {
         }
         1 => {
             line.push(' ');
-            line.push_str(random.choose(NOISE));
+            line.push_str(choose(random, NOISE));
         }
         2 => line.truncate(
             line.char_indices()
-                .nth(random.below(9))
+                .nth(random.usize(..9))
                 .map_or(line.len(), |(at, _)| at),
         ),
         _ => {}
@@ -327,45 +312,49 @@ fn random_line(random: &mut Random) -> String {
 }
 
 /// A filter: as it should be, two of them joined, or parts in no order.
-fn random_filter(random: &mut Random) -> String {
-    match random.below(4) {
-        0 => random.choose(FILTERS).to_owned(),
+fn random_filter(random: &mut Rng) -> String {
+    match random.usize(..4) {
+        0 => choose(random, FILTERS).to_owned(),
         1 => {
-            let (left, right) = (random_filter(random), random.choose(FILTERS));
-            let operator = random.choose(&["&&", "||", "==", "&", "+", "<<"]);
+            let (left, right) = (random_filter(random), choose(random, FILTERS));
+            let operator = choose(random, &["&&", "||", "==", "&", "+", "<<"]);
             format!("({left}) {operator} !({right})")
         }
         _ => {
-            let parts = (0..=random.below(6)).map(|_| random.choose(FILTER_PARTS));
+            let parts = (0..=random.usize(..6)).map(|_| choose(random, FILTER_PARTS));
             parts.collect::<Vec<_>>().join(" ")
         }
     }
 }
 
 /// A list of metrics.
-fn random_metrics(random: &mut Random) -> String {
-    let entries = (0..=random.below(4)).map(|_| {
-        let flavour = random.choose(&["e", "i", "a", "ei", "", "x"]);
-        let visibility = random.choose(&[".", "%", "+", "!", ".%", "", "?"]);
-        format!("{flavour}{visibility}{}", random.choose(METRICS))
+fn random_metrics(random: &mut Rng) -> String {
+    let entries = (0..=random.usize(..4)).map(|_| {
+        let flavour = choose(random, &["e", "i", "a", "ei", "", "x"]);
+        let visibility = choose(random, &[".", "%", "+", "!", ".%", "", "?"]);
+        format!("{flavour}{visibility}{}", choose(random, METRICS))
     });
     entries.collect::<Vec<_>>().join(":")
 }
 
 /// A command with an argument made up on the spot.
-fn random_argument(random: &mut Random) -> String {
-    match random.below(6) {
+fn random_argument(random: &mut Rng) -> String {
+    match random.usize(..6) {
         0 => format!("filters {}", random_filter(random)),
         1 => format!("indxobj_define own {}", random_filter(random)),
         2 => format!("metrics {}", random_metrics(random)),
         3 => format!("sort {}", random_metrics(random)),
-        4 => format!("check {} < {}%", random_metrics(random), random.below(120)),
+        4 => format!(
+            "check {} < {}%",
+            random_metrics(random),
+            random.usize(..120)
+        ),
         _ => format!("dmetrics {}", random_metrics(random)),
     }
 }
 
 /// Damages copies of the experiment: cut short, bytes changed, a header that is none, no header.
-fn damage(folder: &Path, random: &mut Random) {
+fn damage(folder: &Path, random: &mut Rng) {
     for number in 0..BROKEN {
         let broken = folder.join(format!("broken{number}.er"));
         let _ = std::fs::remove_dir_all(&broken);
@@ -375,22 +364,26 @@ fn damage(folder: &Path, random: &mut Random) {
             let mut bytes = std::fs::read(entry.path()).unwrap();
             let name = entry.file_name();
             match (number, name.to_str()) {
-                (0, Some("records")) => bytes.truncate(random.below(bytes.len())),
+                (0, Some("records")) => bytes.truncate(random.usize(..bytes.len())),
                 (1, Some("records")) => {
-                    for _ in 0..=random.below(8) {
-                        let at = random.below(bytes.len());
-                        bytes[at] = random.below(256) as u8;
+                    for _ in 0..=random.usize(..8) {
+                        let at = random.usize(..bytes.len());
+                        bytes[at] = random.u8(..);
                     }
                 }
-                (2, Some("records")) => bytes.rotate_left(random.below(64)),
+                (2, Some("records")) => bytes.rotate_left(random.usize(..64)),
                 (3, Some("records")) => {}
-                (3, _) if random.below(2) == 0 => continue,
-                (3, _) => bytes.truncate(random.below(bytes.len())),
+                (3, _) if random.usize(..2) == 0 => continue,
+                (3, _) => bytes.truncate(random.usize(..bytes.len())),
                 _ => {}
             }
             std::fs::write(broken.join(name), bytes).unwrap();
         }
     }
+}
+
+fn choose<'a>(random: &mut Rng, words: &[&'a str]) -> &'a str {
+    words[random.usize(..words.len())]
 }
 
 /// What may come of random commands: they work, or end with one line and status 2. A damaged
@@ -414,7 +407,7 @@ fn check_random(ended: &Ended, broken: bool, what: &str) {
 #[test]
 fn random_lines_have_every_command() {
     const APART: [&str; 3] = ["outfile", "appendfile", "script"];
-    let folder = folder("every-command");
+    let folder = folder();
     let help = er_print(folder.path(), &["-printmode", "json", "-help"]);
     let help: serde_json::Value = serde_json::from_str(&help.stdout).unwrap();
     for command in help["rows"].as_array().unwrap() {
@@ -429,17 +422,17 @@ fn random_lines_have_every_command() {
 
 #[test]
 fn random_scripts_work_or_end_with_one_line() {
-    let folder = folder("random-scripts");
+    let folder = folder();
     for seed in 0..5000 {
-        let mut random = Random(seed);
+        let mut random = Rng::with_seed(seed);
         if seed % 50 == 0 {
             damage(folder.path(), &mut random);
         }
-        let lines: Vec<String> = (0..=random.below(6))
+        let lines: Vec<String> = (0..=random.usize(..6))
             .map(|_| random_line(&mut random))
             .collect();
         let input = lines.join("\n");
-        let experiments: Vec<&str> = random.choose(EXPERIMENTS).split(' ').collect();
+        let experiments: Vec<&str> = choose(&mut random, EXPERIMENTS).split(' ').collect();
         let ended = er_print_reading(folder.path(), &experiments, &input);
         // `script x` reads a file, which is not there.
         let names_a_file = ["script", "_exp"].iter().any(|word| input.contains(word));
@@ -459,14 +452,14 @@ fn random_scripts_work_or_end_with_one_line() {
 
 #[test]
 fn random_command_lines_work_or_end_with_one_line() {
-    let folder = folder("random-lines");
+    let folder = folder();
     for seed in 0..5000 {
-        let mut random = Random(seed);
+        let mut random = Rng::with_seed(seed);
         if seed % 50 == 0 {
             damage(folder.path(), &mut random);
         }
         let mut words = Vec::new();
-        for _ in 0..=random.below(4) {
+        for _ in 0..=random.usize(..4) {
             let line = random_line(&mut random).replace('\0', "");
             let split = line.split(' ').map(str::to_owned);
             words.extend(split.enumerate().map(|(at, word)| match at {
@@ -475,7 +468,7 @@ fn random_command_lines_work_or_end_with_one_line() {
             }));
         }
         // An experiment that is not there has status 1: only the last word may be one.
-        let experiments = random.choose(EXPERIMENTS).split(' ');
+        let experiments = choose(&mut random, EXPERIMENTS).split(' ');
         words.extend(experiments.map(str::to_owned));
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let ended = er_print(folder.path(), &words);

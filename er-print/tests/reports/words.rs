@@ -6,7 +6,7 @@ use crate::program::{Ended, er_print, er_print_reading, folder};
 
 #[test]
 fn wrong_words_get_one_line_and_status_2() {
-    let folder = folder("wrong-words");
+    let folder = folder();
     let cases: [(&[&str], &str); 26] = [
         (&["-fucntions", "omp.er"], "did you mean \"functions\"?"),
         (&["-xyzzy", "omp.er"], "er_print -help lists the commands"),
@@ -105,7 +105,7 @@ fn wrong_words_get_one_line_and_status_2() {
 /// Files nearer to the user win; a mistake in one is told and passed over.
 #[test]
 fn defaults_come_from_rc_files() {
-    let folder = folder("rc");
+    let folder = folder();
     let home = folder.path().join("home");
     std::fs::create_dir(&home).unwrap();
     let own = "limit 1\ndmetrics e.total # mine\ndsort name\ntabs functions\n";
@@ -136,7 +136,7 @@ fn defaults_come_from_rc_files() {
 /// A condition that fails is no mistake: its verdict is printed, and the exit status tells.
 #[test]
 fn a_condition_that_fails_gives_status_1() {
-    let folder = folder("checks");
+    let folder = folder();
     let words = [
         "-check",
         "ompwait < 10%",
@@ -174,7 +174,7 @@ fn a_condition_that_fails_gives_status_1() {
 
 #[test]
 fn data_that_cannot_be_read_get_one_line_and_status_1() {
-    let folder = folder("wrong-data");
+    let folder = folder();
     std::fs::create_dir(folder.path().join("empty.er")).unwrap();
     std::fs::write(folder.path().join("file.er"), "text").unwrap();
     std::fs::create_dir(folder.path().join("foreign.er")).unwrap();
@@ -206,7 +206,7 @@ fn data_that_cannot_be_read_get_one_line_and_status_1() {
 
 #[test]
 fn a_truncated_experiment_is_shown_as_far_as_it_is_whole() {
-    let folder = folder("truncated");
+    let folder = folder();
     let records = folder.path().join("omp.er/records");
     let bytes = std::fs::read(&records).unwrap();
     let mut shown = 0;
@@ -249,7 +249,7 @@ fn a_truncated_experiment_is_shown_as_far_as_it_is_whole() {
 
 #[test]
 fn commands_come_from_scripts_and_standard_input_alike() {
-    let folder = folder("scripts");
+    let folder = folder();
     let commands = "# metrics first\nmetrics e.total\n\nLIM 2\n-functions\nquit\nxyzzy\n";
     std::fs::write(folder.path().join("script.txt"), commands).unwrap();
     let expected = "\
@@ -274,7 +274,7 @@ Thread sec.
 
 #[test]
 fn a_mistake_in_a_script_names_its_line() {
-    let folder = folder("script-line");
+    let folder = folder();
     std::fs::write(folder.path().join("s.txt"), "limit 3\nfunctoins\nlines\n").unwrap();
     let ended = er_print(folder.path(), &["-script", "s.txt", "omp.er"]);
     assert_eq!(ended.code, Some(2));
@@ -291,7 +291,7 @@ fn a_mistake_in_a_script_names_its_line() {
 /// A type of index object is a command, as those that are built in are.
 #[test]
 fn a_type_that_was_defined_is_a_command() {
-    let folder = folder("defined-type");
+    let folder = folder();
     let words = ["-indxobj_define", "pairs", "THRID/2", "-limit", "1"];
     let line = |last| {
         words
@@ -315,7 +315,7 @@ fn a_type_that_was_defined_is_a_command() {
 
 #[test]
 fn output_goes_to_files_and_back() {
-    let folder = folder("outfile");
+    let folder = folder();
     let words = [
         "-outfile",
         "out.txt",
@@ -343,7 +343,7 @@ fn output_goes_to_files_and_back() {
 
 #[test]
 fn a_reader_that_leaves_is_no_error() {
-    let folder = folder("pipe");
+    let folder = folder();
     let mut words = vec!["-functions"; 400];
     words.push("omp.er");
     let mut command = Command::new(env!("CARGO_BIN_EXE_er_print"));

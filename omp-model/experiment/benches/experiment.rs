@@ -5,14 +5,11 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use experiment::Experiment;
-
-#[allow(dead_code)]
-#[path = "../tests/recording/mod.rs"]
-mod recording;
+use test_support::{Recording, TempExperiment};
 
 fn main() {
-    let folder = recording::Folder::new("bench");
-    let recording = recording::Recording::generate(1, 600);
+    let folder = TempExperiment::new("bench");
+    let recording = Recording::generate(1, 600);
     let bytes = recording.write(&folder.path, true);
     let mut best = [f64::MAX; 2];
     let mut samples = 0;

@@ -12,18 +12,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use experiment::header::{FORMAT_VERSION, Header, Sampling};
-use experiment::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
+use experiment::ids::{ContextId, FrameId, ModuleId, Nanos, StackId, TagId, ThreadId};
 use experiment::rows::{SLICE, Sample, SampleKind, Sum, Within};
 use experiment::state::{Presence, State};
-use experiment::symbols::{
-    Construct, FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Outlined, Place,
-    SymbolTable,
-};
-use experiment::tables::{
-    Context, ContextKind, Frame, Module, Process, RuntimeKind, Stack, StackEntry, Tables, Tag,
-    Thread, ThreadKind,
-};
+use experiment::symbols::Construct;
+use experiment::tables::{ContextKind, RuntimeKind, ThreadKind};
 use experiment::{Batch, ExperimentError, Writer};
+use fastrand::Rng;
+use test_support::{Builder, skewed};
 
 const USAGE: &str = "usage: generate DIR [--samples N] [--threads N] [--regions N] [--stacks N] \
                      [--seed N]; numbers may end in k or M";
@@ -81,7 +77,7 @@ fn parse(words: &[String]) -> Option<(PathBuf, Shape)> {
             "--threads" => shape.threads = u32::try_from(number).ok()?.max(1),
             "--regions" => shape.regions = number.max(1),
             "--stacks" => shape.stacks = number.max(1),
-            "--seed" => shape.seed = number.max(1),
+            "--seed" => shape.seed = number,
             _ => return None,
         }
     }
@@ -118,9 +114,9 @@ fn write(directory: &Path, shape: &Shape) -> Result<u64, ExperimentError> {
         ..Header::default()
     };
     let mut writer = Writer::create(directory, &header)?;
-    let mut noise = Noise(shape.seed);
+    let mut random = Rng::with_seed(shape.seed);
     let mut left = shape.samples;
-    let mut next: Vec<u64> = (0..shape.threads).map(|_| noise.below(PERIOD)).collect();
+    let mut next: Vec<u64> = (0..shape.threads).map(|_| random.u64(..PERIOD)).collect();
     let (mut samples, mut sums) = (Vec::new(), Vec::new());
     for slice in 0..seconds as u32 {
         // Half a second a batch, as `collect` writes them.
@@ -130,8 +126,8 @@ fn write(directory: &Path, shape: &Shape) -> Result<u64, ExperimentError> {
             let upto = u64::from(slice) * SLICE.0 + half * SLICE.0 / 2;
             for (thread, next) in (0..).map(ThreadId).zip(&mut next) {
                 while *next < upto && left > 0 {
-                    samples.push(program.sample(thread, *next, &mut noise));
-                    *next += PERIOD - 2_000 + noise.below(4_000);
+                    samples.push(program.sample(thread, *next, &mut random));
+                    *next += PERIOD - 2_000 + random.u64(..4_000);
                     left -= 1;
                 }
                 if half == 2 {
@@ -143,53 +139,13 @@ fn write(directory: &Path, shape: &Shape) -> Result<u64, ExperimentError> {
                 sums: &sums,
                 ..Batch::default()
             };
-            writer.append(&program.tables, &batch)?;
+            writer.append(&program.make.tables, &batch)?;
         }
     }
-    writer.symbols(&program.symbols)?;
+    writer.symbols(&program.make.symbols)?;
     let bytes = writer.bytes();
     writer.finish(&header)?;
     Ok(bytes)
-}
-
-/// xorshift64*: repeatable noise, not good noise.
-struct Noise(u64);
-
-impl Noise {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) % limit
-    }
-}
-
-/// Numbers of which the small ones are frequent: 1/x over `0..limit`.
-struct Skewed {
-    limit: u64,
-    /// The inverse of their distribution at even steps.
-    steps: Vec<f64>,
-}
-
-impl Skewed {
-    const STEPS: u64 = 4096;
-
-    fn new(limit: u64) -> Skewed {
-        let step = |at: u64| at as f64 / Skewed::STEPS as f64;
-        let inverse = |at| (limit as f64 + 1.0).powf(step(at)) - 1.0;
-        Skewed {
-            limit,
-            steps: (0..=Skewed::STEPS).map(inverse).collect(),
-        }
-    }
-
-    fn draw(&self, noise: &mut Noise) -> u64 {
-        let uniform = noise.below(Skewed::STEPS << 20);
-        let (step, within) = ((uniform >> 20) as usize, uniform & ((1 << 20) - 1));
-        let (low, high) = (self.steps[step], self.steps[step + 1]);
-        let value = low + (high - low) * within as f64 / f64::from(1 << 20);
-        (value as u64).min(self.limit - 1)
-    }
 }
 
 /// A region of the program: its tags, and its stacks on the first thread and on the others.
@@ -201,78 +157,61 @@ struct Region {
 }
 
 struct Program {
-    tables: Tables,
-    symbols: SymbolTable,
+    make: Builder,
     regions: Vec<Region>,
     /// Of threads in one second, the time of each tag so far, in samples, by the tag's number.
     counts: Vec<Vec<u32>>,
-    /// Which of a region's stacks is seen.
-    skewed: Skewed,
     serial: (TagId, StackId),
 }
 
 impl Program {
     fn new(shape: &Shape) -> Program {
         let mut program = Program {
-            tables: Tables::default(),
-            symbols: SymbolTable {
-                files: vec!["generated.c".to_owned()],
-                frames: vec![FrameSymbol::default()],
-                ..SymbolTable::default()
-            },
+            make: Builder::new(&["./generated"], "generated.c"),
             regions: Vec::new(),
             counts: Vec::new(),
-            skewed: Skewed::new(shape.stacks.div_ceil(shape.regions)),
             serial: (TagId::OUTSIDE, StackId::EMPTY),
         };
-        program.threads(shape.threads);
-        let own = program.module("/generated", RuntimeKind::None);
-        let runtime = program.module("/libomp.so", RuntimeKind::Kmp);
-        let libc = program.module("/libc.so.6", RuntimeKind::None);
+        program.make.process(4000, "generated", "/generated");
+        for number in 0..shape.threads {
+            let kind = match number {
+                0 => ThreadKind::Initial,
+                _ => ThreadKind::Worker,
+            };
+            program.make.thread(4000 + number as i32, kind);
+        }
+        let own = program.make.module("/generated", RuntimeKind::None);
+        let runtime = program.make.module("/libomp.so", RuntimeKind::Kmp);
+        let libc = program.make.module("/libc.so.6", RuntimeKind::None);
         let start = program.code(libc, "_start", 1);
         let main = program.code(own, "main", 1);
         let clone = program.code(libc, "clone3", 1);
         let launch = program.code(runtime, "__kmp_launch_worker", 1);
         let fork = program.code(runtime, "__kmp_fork_call", 1);
         let barrier = program.code(runtime, "__kmp_join_barrier", 1);
-        let bottom = program.stack(StackId::EMPTY, start[0]);
-        let bottom = program.stack(bottom, main[0]);
-        let pool = program.stack(StackId::EMPTY, clone[0]);
-        let pool = program.stack(pool, launch[0]);
-        let serial = Tag {
-            state: State::Serial,
-            context: ContextId::ROOT,
-            place: FrameId::NONE,
-        };
-        program.serial = (program.tables.tag(serial), bottom);
+        let bottom = program.make.stack(&[main[0], start[0]]);
+        let pool = program.make.stack(&[launch[0], clone[0]]);
+        let serial = program.make.tag(State::Serial, ContextId::ROOT);
+        program.serial = (serial, bottom);
         let each = shape.stacks.div_ceil(shape.regions);
         for number in 0..shape.regions {
             let holder = program.code(own, &format!("step_{number}"), 1);
             let body = program.code(own, &format!("step_{number}.omp_outlined"), 4);
-            program.outlined(body[0], number);
-            let site = program.stack(bottom, holder[0]);
-            let context = program.tables.context(Context {
-                parent: ContextId::ROOT,
-                kind: ContextKind::Region,
-                stack: site,
-                body: FrameId::NONE,
-            });
-            let mut tag = |state| {
-                program.tables.tag(Tag {
-                    state,
-                    context,
-                    place: FrameId::NONE,
-                })
-            };
-            let (work, waits) = (tag(State::Work), tag(State::ImplicitBarrier));
-            let forked = program.stack(site, fork[0]);
+            let make = &mut program.make;
+            let parent = format!("step_{number}");
+            make.outlined(body[0], Construct::Parallel, &parent, 9);
+            let site = make.call(bottom, holder[0]);
+            let context = make.context(ContextId::ROOT, ContextKind::Region, site);
+            let work = make.tag(State::Work, context);
+            let waits = make.tag(State::ImplicitBarrier, context);
+            let forked = make.call(site, fork[0]);
             let bases = [forked, pool];
-            let waiting = bases.map(|base| program.stack(base, barrier[0]));
+            let waiting = bases.map(|base| make.call(base, barrier[0]));
             let functions: Vec<Vec<FrameId>> = (0..DEPTH)
                 .map(|level| program.code(own, &format!("kernel_{number}_{level}"), 16))
                 .collect();
             let stacks = bases.map(|base| {
-                let base = program.stack(base, body[0]);
+                let base = program.make.call(base, body[0]);
                 (0..each)
                     .map(|which| program.distinct(base, &functions, which))
                     .collect()
@@ -284,91 +223,21 @@ impl Program {
                 waiting,
             });
         }
-        program.counts = vec![vec![0; program.tables.tags.len()]; shape.threads as usize];
+        program.counts = vec![vec![0; program.make.tables.tags.len()]; shape.threads as usize];
         program
     }
 
-    fn threads(&mut self, threads: u32) {
-        self.tables.processes.push(Process {
-            pid: 4000,
-            parent: None,
-            name: "generated".to_owned(),
-            executable: "/generated".to_owned(),
-        });
-        for number in 0..threads {
-            self.tables.threads.push(Thread {
-                process: ProcessId(0),
-                tid: 4000 + number as i32,
-                birth: Nanos(0),
-                death: None,
-                kind: match number {
-                    0 => ThreadKind::Initial,
-                    _ => ThreadKind::Worker,
-                },
-            });
-        }
-    }
-
-    fn module(&mut self, path: &str, runtime: RuntimeKind) -> ModuleId {
-        self.tables.module(Module {
-            path: path.to_owned(),
-            build_id: String::new(),
-            runtime,
-        })
-    }
-
     /// A function, and the frames of so many of its instructions.
-    fn code(&mut self, module: ModuleId, name: &str, instructions: u64) -> Vec<FrameId> {
-        let id = FunctionId(self.symbols.functions.len() as u32);
-        let address = 0x1000 + 0x1000 * u64::from(id.0);
-        let line = 10 + 100 * id.0;
-        let place = |line| Place {
-            file: FileId(0),
-            line,
-        };
-        self.symbols.functions.push(Function {
-            module,
-            address,
-            size: 0x1000,
-            linkage: name.to_owned(),
-            name: name.to_owned(),
-            place: Some(place(line)),
-            outlined: None,
-        });
-        (0..instructions)
-            .map(|at| {
-                self.symbols.frames.push(FrameSymbol {
-                    function: Some(id),
-                    places: vec![InlinedPlace {
-                        function: Some(name.to_owned()),
-                        place: place(line + at as u32),
-                    }],
-                });
-                self.tables.frame(Frame {
-                    module,
-                    address: address + 0x10 * at,
-                })
-            })
+    fn code(&mut self, module: ModuleId, name: &str, instructions: u32) -> Vec<FrameId> {
+        let number = self.make.symbols.functions.len() as u32;
+        let address = 0x1000 + 0x1000 * u64::from(number);
+        let line = 10 + 100 * number;
+        let make = &mut self.make;
+        let function = make.unframed_function(module, address, 0x1000, name, Some(line));
+        let instructions = 0..instructions;
+        instructions
+            .map(|at| make.frame(function, address + 0x10 * u64::from(at), Some(line + at)))
             .collect()
-    }
-
-    fn outlined(&mut self, body: FrameId, number: u64) {
-        let function = self.symbols.frame(body).function;
-        let function = function.and_then(|id| self.symbols.functions.get_mut(id.0 as usize));
-        if let Some(function) = function {
-            function.outlined = Some(Outlined {
-                construct: Construct::Parallel,
-                parent: Some(format!("step_{number}")),
-                line: function.place.map(|place| place.line),
-            });
-        }
-    }
-
-    fn stack(&mut self, callers: StackId, frame: FrameId) -> StackId {
-        self.tables.stack(Stack {
-            callers,
-            entry: StackEntry::Frame(frame),
-        })
     }
 
     /// The `which`-th way through a region's functions: each digit of the number, to the base of
@@ -382,22 +251,25 @@ impl Program {
         }
         let mut stack = base;
         for frame in path.into_iter().rev() {
-            stack = self.stack(stack, frame);
+            stack = self.make.call(stack, frame);
         }
         stack
     }
 
     /// What a thread is seen at.
-    fn sample(&mut self, thread: ThreadId, time: u64, noise: &mut Noise) -> Sample {
+    fn sample(&mut self, thread: ThreadId, time: u64, random: &mut Rng) -> Sample {
         // Twenty milliseconds a region, so that neighbouring samples are alike.
         let region = &self.regions[(time / 20_000_000) as usize % self.regions.len()];
         let side = usize::from(thread.0 > 0);
-        let (tag, stack) = match noise.below(100) {
+        let (tag, stack) = match random.u64(..100) {
             0..10 => (region.barrier, region.waiting[side]),
             10..13 if side == 0 => self.serial,
             _ => {
                 let stacks = &region.stacks[side];
-                (region.work, stacks[self.skewed.draw(noise) as usize])
+                (
+                    region.work,
+                    stacks[skewed(random, stacks.len() as u64) as usize],
+                )
             }
         };
         self.counts[thread.index()][tag.index()] += 1;
@@ -405,7 +277,7 @@ impl Program {
             time: Nanos(time),
             thread,
             cpu: (thread.0 % 64) as u16,
-            kind: match noise.below(50) {
+            kind: match random.u64(..50) {
                 0 => SampleKind::Kernel,
                 _ => SampleKind::User,
             },
@@ -415,7 +287,7 @@ impl Program {
             within: Within {
                 region: match tag == self.serial.0 {
                     true => 0,
-                    false => 1 + time / 14_286 + noise.below(4),
+                    false => 1 + time / 14_286 + random.u64(..4),
                 },
                 task: 0,
             },

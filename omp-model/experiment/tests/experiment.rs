@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod growing;
-mod recording;
 
 use std::fs;
 
@@ -10,7 +9,7 @@ use experiment::ids::{ContextId, Nanos, StackId, TagId, ThreadId};
 use experiment::rows::{Interval, RegionSpan, Sample, SampleKind, Sum, TaskSpan, TaskSum, Within};
 use experiment::state::Presence;
 use experiment::{Batch, Experiment, OpenError, RECORDS, TICK, Warning, sample_tick};
-use recording::{Folder, Recording};
+use test_support::{Recording, TempExperiment, assert_same_tables};
 
 fn ticked(time: Nanos, tick: Nanos) -> Nanos {
     Nanos(time.0 / tick.0 * tick.0)
@@ -36,15 +35,15 @@ fn stored_by(tick: Nanos, batches: &[Vec<Sample>]) -> Vec<Sample> {
 
 #[test]
 fn a_recording_comes_back_by_value() {
-    let folder = Folder::new("by-value");
+    let folder = TempExperiment::new("by-value");
     let recording = Recording::generate(7, 5);
     recording.write(&folder.path, true);
     let read = Experiment::open(&folder.path).unwrap();
     assert_eq!(read.warnings, []);
     assert!(read.finished);
     assert_eq!(read.header, recording.header);
-    assert_eq!(read.name, folder.name());
-    recording::assert_same_tables(&read.tables, &recording.tables);
+    assert_eq!(read.name, "by-value.er");
+    assert_same_tables(&read.tables, &recording.tables);
     let samples: Vec<Sample> = read.samples.iter().collect();
     assert_eq!(samples, stored(&recording.samples));
     assert_eq!(read.samples.len(), samples.len() as u64);
@@ -87,16 +86,16 @@ fn a_recording_comes_back_by_value() {
 }
 
 /// Numbers of all widths.
-struct Numbers(recording::Noise);
+struct Numbers(fastrand::Rng);
 
 impl Numbers {
     fn any(&mut self) -> u64 {
-        let width = self.0.below(64);
-        self.0.next() >> width
+        let width = self.0.u32(..64);
+        self.0.u64(..) >> width
     }
 
     fn below(&mut self, limit: usize) -> u32 {
-        self.0.below(limit as u64) as u32
+        self.0.u32(..limit as u32)
     }
 
     /// Whole ticks, which a length can be added to.
@@ -115,10 +114,10 @@ impl Numbers {
 
 #[test]
 fn rows_of_any_numbers_come_back() {
-    let folder = Folder::new("any-numbers");
+    let folder = TempExperiment::new("any-numbers");
     let recording = Recording::generate(4, 1);
     let tables = &recording.tables;
-    let mut any = Numbers(recording::Noise(77));
+    let mut any = Numbers(fastrand::Rng::with_seed(77));
     let rows = 0..3000;
     let samples = rows.clone().map(|_| Sample {
         time: any.time(),
@@ -182,7 +181,7 @@ fn rows_of_any_numbers_come_back() {
 
 #[test]
 fn samples_are_reached_by_frame_as_by_iteration() {
-    let folder = Folder::new("by-frame");
+    let folder = TempExperiment::new("by-frame");
     let recording = Recording::generate(3, 4);
     recording.write(&folder.path, true);
     let read = Experiment::open(&folder.path).unwrap();
@@ -205,7 +204,7 @@ fn times_of_samples_are_kept_to_a_small_part_of_the_period() {
         ("tick-kilohertz", 997.0, 4_000),
         ("tick-fast", 100.0, 1_000),
     ] {
-        let folder = Folder::new(name);
+        let folder = TempExperiment::new(name);
         let mut recording = Recording::generate(5, 3);
         recording.header.sampling.period_us = period_us;
         recording.write(&folder.path, true);
@@ -230,7 +229,7 @@ fn times_of_samples_are_kept_to_a_small_part_of_the_period() {
 
 #[test]
 fn a_batch_of_more_samples_than_a_frame_holds_comes_back() {
-    let folder = Folder::new("several-frames");
+    let folder = TempExperiment::new("several-frames");
     let recording = Recording::generate(4, 2);
     let stacks = recording.tables.stacks.len() as u32;
     assert!(stacks > 100);
@@ -263,7 +262,7 @@ fn a_batch_of_more_samples_than_a_frame_holds_comes_back() {
 
 #[test]
 fn threads_and_processes_are_updated_in_place() {
-    let folder = Folder::new("updates");
+    let folder = TempExperiment::new("updates");
     let recording = Recording::generate(1, 3);
     recording.write(&folder.path, true);
     let read = Experiment::open(&folder.path).unwrap();
@@ -275,7 +274,7 @@ fn threads_and_processes_are_updated_in_place() {
 
 #[test]
 fn a_row_that_points_nowhere_is_refused_before_it_is_written() {
-    let folder = Folder::new("dangling");
+    let folder = TempExperiment::new("dangling");
     let recording = Recording::generate(1, 1);
     let mut writer = recording.begin(&folder.path);
     let before = writer.bytes();
@@ -303,7 +302,7 @@ fn a_row_that_points_nowhere_is_refused_before_it_is_written() {
 
 #[test]
 fn a_kill_at_any_byte_leaves_a_smaller_recording() {
-    let folder = Folder::new("kill");
+    let folder = TempExperiment::new("kill");
     let recording = Recording::small(2);
     recording.write(&folder.path, true);
     let records = folder.path.join(RECORDS);
@@ -344,7 +343,7 @@ fn a_kill_at_any_byte_leaves_a_smaller_recording() {
 fn a_full_disk_does_not_spoil_what_comes_after() {
     // /dev/full cannot stand in for a file that is written at an offset: a file whose end holds
     // garbage is what such a write leaves.
-    let folder = Folder::new("full");
+    let folder = TempExperiment::new("full");
     let recording = Recording::generate(9, 2);
     let mut writer = recording.begin(&folder.path);
     recording.append(&mut writer, 0);
@@ -364,7 +363,7 @@ fn a_full_disk_does_not_spoil_what_comes_after() {
 
 #[test]
 fn what_is_not_an_experiment_is_told_in_one_sentence() {
-    let folder = Folder::new("sentences");
+    let folder = TempExperiment::new("sentences");
     fs::create_dir(&folder.path).unwrap();
     let at = |name: &str| folder.path.join(name);
     let sentence = |name: &str| {
@@ -422,7 +421,7 @@ fn what_is_not_an_experiment_is_told_in_one_sentence() {
 
 #[test]
 fn an_existing_directory_is_not_overwritten() {
-    let folder = Folder::new("exists");
+    let folder = TempExperiment::new("exists");
     Recording::small(1).write(&folder.path, true);
     let refused = experiment::Writer::create(&folder.path, &Default::default());
     assert!(matches!(
@@ -438,7 +437,7 @@ fn a_sample_takes_at_most_six_bytes_beside_the_tables() {
     assert_eq!(count, 120_000);
     let each = |bytes: u64| bytes as f64 / count as f64;
     let written = |recording: &Recording, name: &str| {
-        let folder = Folder::new(name);
+        let folder = TempExperiment::new(name);
         each(recording.write(&folder.path, false))
     };
     let whole = written(&recording, "size");
@@ -459,7 +458,7 @@ fn replace(path: &std::path::Path, bytes: &[u8]) {
 
 /// Reads whatever the bytes make of a recording: anything but a panic is right, and what is read
 /// points only to rows that are there.
-fn survives(folder: &Folder, bytes: &[u8]) {
+fn survives(folder: &TempExperiment, bytes: &[u8]) {
     replace(&folder.path.join(RECORDS), bytes);
     let Ok(read) = Experiment::open(&folder.path) else {
         return;
@@ -516,26 +515,26 @@ fn mend_checksums(bytes: &mut [u8]) {
 
 #[test]
 fn no_damage_makes_the_reader_panic() {
-    let folder = Folder::new("fuzz");
+    let folder = TempExperiment::new("fuzz");
     let recording = Recording::small(5);
     recording.write(&folder.path, true);
     let whole = fs::read(folder.path.join(RECORDS)).unwrap();
-    let mut noise = recording::Noise(0x5eed);
+    let mut random = fastrand::Rng::with_seed(0x5eed);
     for case in 0..6000 {
         let mut bytes = whole.clone();
-        for _ in 0..=noise.below(4) {
-            let at = noise.below(bytes.len() as u64) as usize;
-            match noise.below(5) {
+        for _ in 0..=random.u8(..4) {
+            let at = random.usize(..bytes.len());
+            match random.u8(..5) {
                 0 => bytes.truncate(at.max(1)),
-                1 => bytes[at] = noise.next() as u8,
-                2 => bytes[at] ^= 1 << noise.below(8),
+                1 => bytes[at] = random.u8(..),
+                2 => bytes[at] ^= 1 << random.u8(..8),
                 3 => {
-                    let from = noise.below(whole.len() as u64) as usize;
-                    let length = (noise.below(200) as usize).min(whole.len() - from);
+                    let from = random.usize(..whole.len());
+                    let length = random.usize(..200).min(whole.len() - from);
                     bytes.splice(at..at, whole[from..from + length].iter().copied());
                 }
                 _ => {
-                    let end = (at + noise.below(60) as usize).min(bytes.len());
+                    let end = (at + random.usize(..60)).min(bytes.len());
                     bytes.drain(at..end);
                 }
             }
@@ -552,7 +551,7 @@ fn no_damage_makes_the_reader_panic() {
 
 #[test]
 fn a_flipped_bit_costs_what_follows_it_and_is_told() {
-    let folder = Folder::new("flip");
+    let folder = TempExperiment::new("flip");
     let recording = Recording::generate(2, 3);
     recording.write(&folder.path, true);
     let records = folder.path.join(RECORDS);

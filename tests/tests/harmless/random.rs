@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use end_to_end::{compiler, folder, tools};
+use fastrand::Rng;
 use fixtures::{Family, Opt, Run, WaitPolicy};
 
 use crate::same::section;
@@ -76,47 +77,38 @@ enum Fault {
     Crowd,
 }
 
-struct Random(u64);
+fn of<T: Copy>(random: &mut Rng, all: &[T]) -> T {
+    all[random.usize(..all.len())]
+}
 
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 16) as usize % bound
-    }
-
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len())]
-    }
-
-    fn fault(&mut self) -> Fault {
-        match self.below(13) {
+impl Fault {
+    fn random(random: &mut Rng) -> Fault {
+        match random.u8(..13) {
             0 => Fault::Kill,
             1 => Fault::Signal {
-                number: self.of(&[1, 2, 3, 10, 12, 13, 14, 15, 24, 25]),
-                group: self.below(2) == 0,
+                number: of(random, &[1, 2, 3, 10, 12, 13, 14, 15, 24, 25]),
+                group: random.bool(),
             },
             2 => Fault::Stop,
             3 => Fault::Limit {
                 what: "-v",
-                value: 500_000 + self.below(6_000_000) as u32,
+                value: 500_000 + random.u32(..6_000_000),
             },
             4 => Fault::Limit {
                 what: "-f",
-                value: 40 + self.below(3000) as u32,
+                value: 40 + random.u32(..3000),
             },
             5 => Fault::Limit {
                 what: "-n",
-                value: 40 + self.below(60) as u32,
+                value: 40 + random.u32(..60),
             },
-            6 => Fault::Stderr(self.of(&["2>&-", "2>/dev/full", "2> >(exec true)"])),
-            7 => Fault::Ignored(self.of(&["CHLD", "PIPE", "USR1 TERM", "HUP INT QUIT"])),
+            6 => Fault::Stderr(of(random, &["2>&-", "2>/dev/full", "2> >(exec true)"])),
+            7 => Fault::Ignored(of(random, &["CHLD", "PIPE", "USR1 TERM", "HUP INT QUIT"])),
             // memfd_create, process_vm_readv, fallocate, madvise, close_range, prctl of x86-64.
-            8 => Fault::Refused(self.of(&[319, 310, 285, 28, 436, 157])),
+            8 => Fault::Refused(of(random, &[319, 310, 285, 28, 436, 157])),
             9 => Fault::Noise,
             10 => Fault::Scribble,
-            11 => self.of(&[Fault::Removed, Fault::NoTool, Fault::Crowd]),
+            11 => of(random, &[Fault::Removed, Fault::NoTool, Fault::Crowd]),
             _ => Fault::None,
         }
     }
@@ -334,13 +326,7 @@ fn is_alive(pid: u32) -> bool {
 }
 
 /// Makes the fault happen after a moment, if it is one of those that do.
-fn strike(
-    fault: Fault,
-    started: &Started,
-    experiment: &Path,
-    moment: Duration,
-    random: &mut Random,
-) {
+fn strike(fault: Fault, started: &Started, experiment: &Path, moment: Duration, random: &mut Rng) {
     std::thread::sleep(moment);
     match fault {
         Fault::Kill => started.kill(9, false),
@@ -363,7 +349,7 @@ fn strike(
 }
 
 /// Writes anything anywhere into collect's memory for OpenMP events.
-fn scribble(collect: u32, random: &mut Random) {
+fn scribble(collect: u32, random: &mut Rng) {
     for entry in fs::read_dir(format!("/proc/{collect}/fd"))
         .into_iter()
         .flatten()
@@ -376,10 +362,10 @@ fn scribble(collect: u32, random: &mut Random) {
         let Ok(file) = File::options().write(true).open(entry.path()) else {
             return;
         };
-        let reach = random.of(&[4096, 1 << 16, 1 << 21, 8 << 20]);
+        let reach = of(random, &[4096, 1 << 16, 1 << 21, 8 << 20]);
         for _ in 0..2000 {
-            let at = random.below(reach) as u64;
-            let byte = random.of(&[0u8, 0xff, 0x7f, 1, 2, 3, 77]);
+            let at = random.u64(..reach);
+            let byte = of(random, &[0u8, 0xff, 0x7f, 1, 2, 3, 77]);
             let _ = file.write_at(&[byte], at);
         }
     }
@@ -391,15 +377,15 @@ fn faults_at_random() {
     let runs = std::env::var(RUNS_VARIABLE).ok();
     let runs = runs.map_or(RUNS, |runs| runs.parse().expect("a number of runs"));
     let seed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let seed = seed.unwrap().as_nanos() as u64 | 1;
+    let seed = seed.unwrap().as_nanos() as u64;
     println!("seed {seed}");
-    let mut random = Random(seed);
+    let mut random = Rng::with_seed(seed);
     let subjects = subjects();
     let mut wrong = Vec::new();
     for run in 0..runs {
-        let subject = &subjects[random.below(subjects.len())];
-        let fault = random.fault();
-        let moment = Duration::from_millis(random.below(600) as u64);
+        let subject = &subjects[random.usize(..subjects.len())];
+        let fault = Fault::random(&mut random);
+        let moment = Duration::from_millis(random.u64(..600));
         if let Err(what) = one(subject, fault, moment, &mut random) {
             let line = format!(
                 "run {run}, {}, {fault:?} after {moment:?}: {what}",
@@ -417,12 +403,7 @@ fn faults_at_random() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-fn one(
-    subject: &Subject,
-    fault: Fault,
-    moment: Duration,
-    random: &mut Random,
-) -> Result<(), String> {
+fn one(subject: &Subject, fault: Fault, moment: Duration, random: &mut Rng) -> Result<(), String> {
     let place = place("random");
     let mut words: Vec<&str> = subject.words.iter().map(String::as_str).collect();
     let mutant = place.join("mutant");
@@ -458,12 +439,12 @@ fn one(
     found
 }
 
-fn make_mutant(from: &Path, to: &Path, random: &mut Random) {
+fn make_mutant(from: &Path, to: &Path, random: &mut Rng) {
     let mut bytes = fs::read(from).unwrap();
     let part = &mut bytes[section(from, ".eh_frame")];
-    for _ in 0..1 + random.below(part.len()) {
-        let at = random.below(part.len());
-        part[at] = random.below(256) as u8;
+    for _ in 0..1 + random.usize(..part.len()) {
+        let at = random.usize(..part.len());
+        part[at] = random.u8(..);
     }
     fs::write(to, bytes).unwrap();
     fs::set_permissions(to, fs::Permissions::from_mode(0o755)).unwrap();

@@ -96,8 +96,8 @@ fn resolved(
 
 #[test]
 fn barriers_of_gcc_are_told_by_their_lines() {
-    let folder = std::env::temp_dir().join(format!("parallax-barriers-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
     fs::write(folder.join("b.c"), SOURCE).unwrap();
     let program = folder.join("program");
     let build = |debug: &str| {
@@ -140,5 +140,4 @@ fn barriers_of_gcc_are_told_by_their_lines() {
     assert!(!calls.is_empty());
     let unknown = vec![(None, Barrier::Unknown); calls.len()];
     assert_eq!(resolved(&program, &calls, RuntimeKind::None, None), unknown);
-    fs::remove_dir_all(&folder).unwrap();
 }

@@ -32,29 +32,31 @@ int main(int argc, char **argv)
 "#;
 
 struct Program {
-    folder: PathBuf,
     path: PathBuf,
+    _folder: tempfile::TempDir,
 }
 
 impl Program {
-    fn build(name: &str, flags: &[&str]) -> Program {
-        Program::build_with("gcc", name, flags)
+    fn build(flags: &[&str]) -> Program {
+        Program::build_with("gcc", flags)
     }
 
-    fn build_with(compiler: &str, name: &str, flags: &[&str]) -> Program {
-        let folder = std::env::temp_dir().join(format!("parallax-{name}-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join("fill.c"), SOURCE).unwrap();
-        let path = folder.join("program");
+    fn build_with(compiler: &str, flags: &[&str]) -> Program {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("fill.c"), SOURCE).unwrap();
+        let path = folder.path().join("program");
         let built = Command::new(compiler)
             .args(["-O2", "-fopenmp", "-o"])
             .arg(&path)
             .args(flags)
-            .arg(folder.join("fill.c"))
+            .arg(folder.path().join("fill.c"))
             .status()
             .expect("the compiler is installed where the tests run");
         assert!(built.success());
-        Program { folder, path }
+        Program {
+            path,
+            _folder: folder,
+        }
     }
 
     /// Tables with a frame at each address of the function, and those frames.
@@ -83,12 +85,6 @@ impl Program {
     }
 }
 
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
-    }
-}
-
 fn file_of(table: &SymbolTable, frame: FrameId) -> Option<&Path> {
     let place = table.frame(frame).places.first()?.place;
     Some(Path::new(&table.files[place.file.0 as usize]))
@@ -96,7 +92,7 @@ fn file_of(table: &SymbolTable, frame: FrameId) -> Option<&Path> {
 
 #[test]
 fn an_outlined_loop_has_its_parent_line_and_inlined_calls() {
-    let program = Program::build("symbols-debug", &["-g"]);
+    let program = Program::build(&["-g"]);
     let (tables, frames) = program.frames("fill._omp_fn.0");
     let table = from_files(&tables);
     assert_eq!(table.misses, []);
@@ -135,7 +131,7 @@ fn an_outlined_loop_has_its_parent_line_and_inlined_calls() {
 
 #[test]
 fn without_debug_information_the_name_still_tells_the_parent() {
-    let program = Program::build("symbols-plain", &[]);
+    let program = Program::build(&[]);
     let (tables, frames) = program.frames("fill._omp_fn.0");
     let table = from_files(&tables);
     assert_eq!(table.misses, []);
@@ -149,7 +145,7 @@ fn without_debug_information_the_name_still_tells_the_parent() {
 
 #[test]
 fn a_stripped_program_and_a_missing_one_say_so() {
-    let program = Program::build("symbols-stripped", &[]);
+    let program = Program::build(&[]);
     let (mut tables, frames) = program.frames("fill._omp_fn.0");
     let gone = tables.module(Module {
         path: "/nonexistent/library.so".to_owned(),
@@ -185,7 +181,7 @@ fn a_function_of_a_newer_clang_s_stripped_program_is_one_row_too() {
 
 /// `body` is the linkage name of the region's body.
 fn one_row_called_by_its_start(compiler: &str, body: &str) {
-    let program = Program::build_with(compiler, &format!("bounds-{compiler}"), &[]);
+    let program = Program::build_with(compiler, &[]);
     let (mut tables, in_body) = program.frames(body);
     let symbols = Symbols::open(&program.path, None).unwrap();
     let module = ModuleId(2);
@@ -224,7 +220,7 @@ fn one_row_called_by_its_start(compiler: &str, body: &str) {
 
 #[test]
 fn another_build_of_the_program_gives_no_names() {
-    let program = Program::build("symbols-replaced", &["-g"]);
+    let program = Program::build(&["-g"]);
     let (_, _) = program.frames("fill");
     let mut tables = Tables::default();
     let module = tables.module(Module {

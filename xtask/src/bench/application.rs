@@ -4,9 +4,10 @@
 use super::cpu::Waits;
 use super::recorder::told;
 use super::results::Measure;
+use super::run::Bench;
 use super::tools::{BARE, Rate};
 use super::usage::measure;
-use super::{Bench, Outcome};
+use crate::Outcome;
 
 /// OpenMP events a second, of both threads together, that the goals speak of.
 const EVENTS_A_SECOND: f64 = 1e6;

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::Bench;
 use super::results::{Goal, Measure};
+use super::run::Bench;
 use super::tools::{self, BARE, COLLECT, FLOOR, PERF, Rate, Tool};
 use super::usage::measure;
 use crate::Outcome;

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::Bench;
 use super::readers::generate;
 use super::recorder::{add, told};
 use super::results::Goal;
+use super::run::Bench;
 use super::tools::built;
 use crate::Outcome;
 

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::Bench;
 use super::cpu::Waits;
 use super::results::{Goal, Measure};
+use super::run::Bench;
 use super::tools::{BARE, COLLECT, FLOOR, HPCRUN, Rate, Tool};
 use super::usage::measure;
 use crate::Outcome;

@@ -1,7 +1,7 @@
 //! How collect's cost grows with what a program does: its OpenMP events, and its stacks' depth.
 
-use super::Bench;
 use super::recorder::{add, told};
+use super::run::Bench;
 use crate::Outcome;
 
 /// Elements of the application's loops, and its steps: the fewer elements, the more regions a

@@ -1,11 +1,8 @@
 //! `cargo xtask bench`: what Parallax costs, beside every other profiler that is here.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Instant;
 
-use crate::command::{cannot_start, run, typed};
-use crate::{Outcome, install, packages, root, target};
+use crate::{Outcome, install, target};
 
 mod application;
 mod cache;
@@ -17,12 +14,13 @@ mod readers;
 mod recorder;
 mod report;
 mod results;
+mod run;
 mod terminal;
 mod tools;
 mod usage;
 
-use results::{Measure, Results};
-use tools::{COLLECT, Tool};
+use results::Results;
+use run::Bench;
 
 /// The word for what can be measured by itself, what that is, and how it is measured.
 type Group = (&'static str, &'static str, fn(&mut Bench) -> Outcome);
@@ -92,23 +90,6 @@ struct Options {
     add: bool,
     renew: bool,
     program: Vec<String>,
-}
-
-/// A run of benchmarks.
-struct Bench {
-    /// How often each measure is taken.
-    runs: u32,
-    /// What was measured, and on what; both are written to `file` with every value.
-    results: Results,
-    facts: Vec<(String, String)>,
-    file: PathBuf,
-    program: Vec<String>,
-    /// Of the application's loops, once its pace was found.
-    elements: Option<u32>,
-    scratch: PathBuf,
-    start: Instant,
-    /// Tools that failed here, and are not started again.
-    failed: Vec<Tool>,
 }
 
 /// Measures the groups that the words name, all without any.
@@ -200,115 +181,4 @@ fn parse(words: &[&str]) -> Outcome<Options> {
         }
     }
     Ok(options)
-}
-
-impl Bench {
-    /// Adds a value to a measure, and writes it to the file at once: a run that is interrupted
-    /// loses nothing.
-    fn add(&mut self, group: &str, what: &Measure<'_>, tool: &str, value: f64) -> Outcome {
-        self.results.add(group, what, tool, value);
-        self.results.save(&self.file, &self.facts)
-    }
-
-    /// Says what was done, and how long all took so far.
-    fn progress(&self, what: &str) {
-        println!("  [{:4.0} s] {what}", self.start.elapsed().as_secs_f64());
-    }
-
-    /// What a tool's run comes to. A peer that fails is named, with its reason, among the facts,
-    /// and is not started again; `None` from then on. Parallax may not fail.
-    fn of_tool<T>(
-        &mut self,
-        tool: Tool,
-        run: impl FnOnce(&Path) -> Outcome<T>,
-    ) -> Outcome<Option<T>> {
-        if self.failed.contains(&tool) {
-            return Ok(None);
-        }
-        let reason = match run(&self.scratch) {
-            Err(reason) if tool != COLLECT => reason,
-            outcome => return outcome.map(Some),
-        };
-        println!("  {} fails and is left out: {reason}", tool.name);
-        // Where things lie on this machine is nobody's business who reads the page.
-        let scratch = self.scratch.display().to_string() + "/";
-        let reason = format!("fails: {}", reason.replace(&scratch, ""));
-        match self.facts.iter_mut().find(|(name, _)| name == tool.name) {
-            Some((_, version)) => *version = format!("{version}; {reason}"),
-            None => self.facts.push((tool.name.to_owned(), reason)),
-        }
-        self.failed.push(tool);
-        Ok(None)
-    }
-
-    /// A folder for what is recorded; everything in it may be overwritten.
-    fn folder(&self) -> &Path {
-        &self.scratch
-    }
-
-    /// The tools that are here; says which are not.
-    fn present(&self, tools: &[Tool]) -> Vec<Tool> {
-        let (here, absent): (Vec<Tool>, Vec<Tool>) =
-            tools.iter().partition(|tool| tool.path().is_some());
-        for tool in absent {
-            println!("  {} is not on this machine", tool.name);
-        }
-        here
-    }
-
-    /// An OpenMP program of `xtask/programs`, or another of the repository, built with clang.
-    fn compiled(&self, source: &str, flags: &[&str]) -> Outcome<PathBuf> {
-        let source = match source.contains('/') {
-            true => root().join(source),
-            false => root().join("xtask/programs").join(source),
-        };
-        let compiler = packages::clang("the programs to measure")?;
-        let name = source.file_stem().unwrap_or_default();
-        let program = self.scratch.join(name);
-        let mut command = Command::new(&compiler.path);
-        command.args(flags);
-        if let Some(folder) = &compiler.omp_header {
-            command.arg("-idirafter").arg(folder);
-        }
-        compile(&mut command, &source, &program)
-    }
-
-    /// Builds a program of the repository by gcc, and so for GNU's runtime; a library where the
-    /// flags say so.
-    fn compiled_by_gcc(&self, source: &str, flags: &[&str]) -> Outcome<PathBuf> {
-        let source = root().join(source);
-        let stem = source.file_stem().unwrap_or_default().to_string_lossy();
-        let program = self.scratch.join(format!("{stem}-gnu"));
-        compile(Command::new("gcc").args(flags), &source, &program)
-    }
-
-    /// A library that, preloaded, does the least at each of OpenMP's moments.
-    fn floor(&self) -> Outcome<PathBuf> {
-        self.compiled_by_gcc("collector/runtime/benches/floor.c", &["-shared", "-fPIC"])
-    }
-}
-
-/// Has an OpenMP program built by such a compiler, unless it is there already.
-fn compile(compiler: &mut Command, source: &Path, program: &Path) -> Outcome<PathBuf> {
-    if !program.is_file() {
-        compiler.args(["-O2", "-g", "-fopenmp"]).arg(source);
-        run(compiler.arg("-o").arg(program))?;
-    }
-    std::path::absolute(program).map_err(|e| e.to_string())
-}
-
-impl Drop for Bench {
-    fn drop(&mut self) {
-        // What is left of recordings is in cargo's folder, which nobody reads.
-        let _ = std::fs::remove_dir_all(&self.scratch);
-    }
-}
-
-/// What a command prints.
-fn said(command: &mut Command) -> Outcome<String> {
-    let output = command.output().map_err(|e| cannot_start(command, &e))?;
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        false => Err(format!("`{}`: {}", typed(command), output.status)),
-    }
 }

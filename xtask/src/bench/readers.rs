@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::Bench;
 use super::cache;
 use super::cpu::Waits;
 use super::results::{Goal, Measure};
+use super::run::Bench;
 use super::terminal::until_shown;
 use super::tools::{COLLECT, Rate, built};
 use super::usage::{Usage, measure};

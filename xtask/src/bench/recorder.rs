@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Instant;
 
-use super::Bench;
 use super::cpu::Waits;
 use super::results::{Goal, Measure};
+use super::run::Bench;
 use super::tools::{BARE, COLLECT, Rate, Tool};
 use super::usage::{Usage, measure, watch};
 use crate::Outcome;

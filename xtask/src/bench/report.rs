@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::results::{Results, number};
-use super::said;
 use super::tools::{ALL, COLLECT};
+use crate::command::said;
 use crate::{Outcome, root};
 
 /// The tables of the page stand between these lines.

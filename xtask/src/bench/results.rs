@@ -267,7 +267,8 @@ mod tests {
 
     #[test]
     fn rows_come_back_from_their_file_and_new_groups_replace_old_ones() {
-        let path = std::env::temp_dir().join(format!("parallax-bench-{}.json", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("benchmarks.json");
         let mut results = Results::default();
         results.add("cpu", &measure(Goal::Above(0.0, "perf -g")), "collect", 1.5);
         results.add("size", &measure(Goal::AtMost(4.0)), "collect", 3.5);
@@ -276,7 +277,6 @@ mod tests {
             .save(&path, &[("cpus".to_owned(), "2".to_owned())])
             .unwrap();
         let mut read = Results::load(&path).unwrap();
-        std::fs::remove_file(&path).unwrap();
         assert_eq!(read.rows, results.rows);
         let mut new = Results::default();
         new.add("size", &measure(Goal::AtMost(4.0)), "collect", 5.0);

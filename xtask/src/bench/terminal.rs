@@ -108,15 +108,13 @@ mod tests {
 
     #[test]
     fn a_program_is_waited_for_until_its_word_comes_and_told_to_quit() {
-        let folder = std::env::temp_dir().join(format!("parallax-pty-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = tempfile::tempdir().unwrap();
         let mut shell = Command::new("sh");
         shell.args(["-c", "stty raw; printf ready; head -c 1 >/dev/null"]);
-        let used = until_shown(&mut shell, "ready", &folder).unwrap();
+        let used = until_shown(&mut shell, "ready", folder.path()).unwrap();
         assert!(used.wall > 0.0 && used.peak_mib > 0.5);
         let mut silent = Command::new("true");
-        let error = until_shown(&mut silent, "ready", &folder).unwrap_err();
+        let error = until_shown(&mut silent, "ready", folder.path()).unwrap_err();
         assert!(error.ends_with("never showed ready"), "{error}");
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -64,7 +64,7 @@ pub(super) const BARE: Tool = Tool {
 };
 
 /// What the program is called with the least that a tool can do which knows OpenMP's moments, and
-/// without samples: [`floor`](super::Bench::floor).
+/// without samples: [`floor`](super::run::Bench::floor).
 pub(super) const FLOOR: &str = "a reading and two stores at each moment";
 
 /// Parallax.

@@ -154,22 +154,20 @@ mod tests {
 
     #[test]
     fn a_command_s_output_and_cpu_time_with_its_children_are_counted() {
-        let folder = std::env::temp_dir().join(format!("parallax-usage-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = tempfile::tempdir().unwrap();
         let mut shell = Command::new("sh");
         shell.args([
             "-c",
             "sh -c 'i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done'; echo done; echo why >&2",
         ]);
-        let used = watch(&mut shell, &folder).unwrap();
+        let used = watch(&mut shell, folder.path()).unwrap();
         assert_eq!(used.stdout, "done\n");
         assert_eq!(used.stderr, "why\n");
         assert!(used.cpu > 0.0 && used.wall > 0.0 && used.peak_mib > 0.5);
         let failed = measure(
             Command::new("sh").args(["-c", "echo no >&2; exit 3"]),
-            &folder,
+            folder.path(),
         );
         assert!(failed.unwrap_err().ends_with(": no"));
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -4,13 +4,13 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 
-use crate::recording::{self, Folder, Recording};
 use experiment::rows::Sample;
 use experiment::{Experiment, Growing, OpenError, RECORDS, Warning};
+use test_support::{Recording, TempExperiment, assert_same_tables};
 
 /// Holds two readings against each other.
 fn assert_same(grown: &Experiment, opened: &Experiment) {
-    recording::assert_same_tables(&grown.tables, &opened.tables);
+    assert_same_tables(&grown.tables, &opened.tables);
     let samples = |read: &Experiment| read.samples.iter().collect::<Vec<Sample>>();
     assert_eq!(samples(grown), samples(opened));
     assert!(grown.sums.iter().eq(opened.sums.iter()));
@@ -31,7 +31,7 @@ fn assert_same(grown: &Experiment, opened: &Experiment) {
 
 #[test]
 fn pieces_of_any_length_add_up_to_the_whole() {
-    let folder = Folder::new("growing");
+    let folder = TempExperiment::new("growing");
     Recording::generate(11, 4).write(&folder.path, true);
     let records = folder.path.join(RECORDS);
     let bytes = fs::read(&records).unwrap();
@@ -60,7 +60,7 @@ fn pieces_of_any_length_add_up_to_the_whole() {
 
 #[test]
 fn what_is_damaged_for_good_is_not_read_again() {
-    let folder = Folder::new("growing-damaged");
+    let folder = TempExperiment::new("growing-damaged");
     Recording::generate(12, 3).write(&folder.path, true);
     let records = folder.path.join(RECORDS);
     let mut bytes = fs::read(&records).unwrap();
@@ -78,7 +78,7 @@ fn what_is_damaged_for_good_is_not_read_again() {
 
 #[test]
 fn what_is_not_there_yet_can_be_told_from_what_never_will_be() {
-    let folder = Folder::new("growing-none");
+    let folder = TempExperiment::new("growing-none");
     fs::create_dir_all(&folder.path).unwrap();
     assert!(matches!(
         Growing::open(&folder.path),

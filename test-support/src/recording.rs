@@ -3,7 +3,7 @@
 //! and state in every second.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use experiment::barriers::Barrier;
 use experiment::header::{FORMAT_VERSION, Header};
@@ -13,77 +13,39 @@ use experiment::state::{Presence, State};
 use experiment::symbols::*;
 use experiment::tables::*;
 use experiment::{Batch, Writer};
+use fastrand::Rng;
 
-/// A place in the temporary folder, removed at the end.
-pub(crate) struct Folder {
-    pub(crate) path: PathBuf,
-}
+use crate::noise::{normal, skewed};
 
-impl Folder {
-    pub(crate) fn new(name: &str) -> Folder {
-        let name = format!("parallax-{name}-{}.er", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let _ = fs::remove_dir_all(&path);
-        Folder { path }
-    }
-
-    pub(crate) fn name(&self) -> String {
-        self.path.file_name().unwrap().to_str().unwrap().to_owned()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.path);
-    }
-}
-
-/// xorshift64*: the tests need repeatable noise, not good noise.
-pub(crate) struct Noise(pub(crate) u64);
-
-impl Noise {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        (self.next() >> 11) % limit
-    }
-
-    /// Nearly normal with mean 0: the sum of four uniform numbers.
-    fn normal(&mut self, deviation: f64) -> f64 {
-        let sum: f64 = (0..4)
-            .map(|_| self.below(1 << 20) as f64 / f64::from(1 << 20))
-            .sum();
-        (sum - 2.0) * deviation * 3_f64.sqrt()
-    }
-
-    /// Small numbers are frequent, as places in a program are: 1/x over `0..limit`.
-    fn skewed(&mut self, limit: u64) -> u64 {
-        let uniform = self.below(1 << 30) as f64 / f64::from(1 << 30);
-        ((limit as f64 + 1.0).powf(uniform) - 1.0) as u64 % limit
-    }
-}
-
-/// A whole recording, before it is written.
-pub(crate) struct Recording {
-    pub(crate) header: Header,
-    pub(crate) tables: Tables,
+/// A whole recording, before it is written. Each kind of rows is a list of batches.
+#[derive(Debug)]
+pub struct Recording {
+    /// What is written as the header.
+    pub header: Header,
+    /// The tables as they stand at the end.
+    pub tables: Tables,
     /// The tables as they stood at each batch.
     stages: Vec<Tables>,
-    pub(crate) samples: Vec<Vec<Sample>>,
-    pub(crate) sums: Vec<Vec<Sum>>,
-    pub(crate) blames: Vec<Vec<Blame>>,
-    pub(crate) intervals: Vec<Vec<Interval>>,
-    pub(crate) region_sums: Vec<Vec<RegionSum>>,
-    pub(crate) region_works: Vec<Vec<RegionWork>>,
-    pub(crate) region_spans: Vec<Vec<RegionSpan>>,
-    pub(crate) task_sums: Vec<Vec<TaskSum>>,
-    pub(crate) task_spans: Vec<Vec<TaskSpan>>,
-    pub(crate) symbols: SymbolTable,
+    /// By batch.
+    pub samples: Vec<Vec<Sample>>,
+    /// By batch.
+    pub sums: Vec<Vec<Sum>>,
+    /// By batch.
+    pub blames: Vec<Vec<Blame>>,
+    /// By batch.
+    pub intervals: Vec<Vec<Interval>>,
+    /// By batch.
+    pub region_sums: Vec<Vec<RegionSum>>,
+    /// By batch.
+    pub region_works: Vec<Vec<RegionWork>>,
+    /// By batch.
+    pub region_spans: Vec<Vec<RegionSpan>>,
+    /// By batch.
+    pub task_sums: Vec<Vec<TaskSum>>,
+    /// By batch.
+    pub task_spans: Vec<Vec<TaskSpan>>,
+    /// Of some frames.
+    pub symbols: SymbolTable,
 }
 
 const REGIONS: u64 = 30;
@@ -99,17 +61,19 @@ const STATES: [State; 6] = [
 
 impl Recording {
     /// `seconds` of two threads at 1 kHz, a batch a second.
-    pub(crate) fn generate(seed: u64, seconds: u32) -> Recording {
+    #[must_use]
+    pub fn generate(seed: u64, seconds: u32) -> Recording {
         Generator::new(seed).run(seconds, 1000)
     }
 
     /// So little that a test can go through its bytes one by one.
-    pub(crate) fn small(seed: u64) -> Recording {
+    #[must_use]
+    pub fn small(seed: u64) -> Recording {
         Generator::new(seed).run(2, 10)
     }
 
     /// Leaves the tables alone.
-    pub(crate) fn forget_rows(&mut self) {
+    pub fn forget_rows(&mut self) {
         self.samples.iter_mut().for_each(Vec::clear);
         self.sums.iter_mut().for_each(Vec::clear);
         self.blames.iter_mut().for_each(Vec::clear);
@@ -121,11 +85,19 @@ impl Recording {
         self.task_spans.iter_mut().for_each(Vec::clear);
     }
 
-    pub(crate) fn begin(&self, path: &Path) -> Writer {
+    /// A writer that has nothing of it yet.
+    ///
+    /// # Panics
+    /// When the experiment cannot be made.
+    pub fn begin(&self, path: &Path) -> Writer {
         Writer::create(path, &self.header).unwrap()
     }
 
-    pub(crate) fn append(&self, writer: &mut Writer, at: usize) {
+    /// Writes a batch.
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    pub fn append(&self, writer: &mut Writer, at: usize) {
         let batch = Batch {
             samples: &self.samples[at],
             sums: &self.sums[at],
@@ -140,8 +112,11 @@ impl Recording {
         writer.append(&self.stages[at], &batch).unwrap();
     }
 
-    /// Writes all of it; the length of the record file.
-    pub(crate) fn write(&self, path: &Path, symbols: bool) -> u64 {
+    /// Writes all of it and returns the length of the record file.
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    pub fn write(&self, path: &Path, symbols: bool) -> u64 {
         let mut writer = self.begin(path);
         for at in 0..self.samples.len() {
             self.append(&mut writer, at);
@@ -154,7 +129,11 @@ impl Recording {
     }
 }
 
-pub(crate) fn assert_same_tables(read: &Tables, written: &Tables) {
+/// Holds two sets of tables against each other.
+///
+/// # Panics
+/// When they differ.
+pub fn assert_same_tables(read: &Tables, written: &Tables) {
     assert_eq!(read.processes, written.processes);
     assert_eq!(read.threads, written.threads);
     assert_eq!(read.modules.rows(), written.modules.rows());
@@ -165,7 +144,7 @@ pub(crate) fn assert_same_tables(read: &Tables, written: &Tables) {
 }
 
 struct Generator {
-    noise: Noise,
+    random: Rng,
     tables: Tables,
     contexts: Vec<ContextId>,
 }
@@ -199,7 +178,7 @@ impl Generator {
             });
         }
         let mut generator = Generator {
-            noise: Noise(seed + 1),
+            random: Rng::with_seed(seed),
             tables,
             contexts: Vec::new(),
         };
@@ -228,16 +207,17 @@ impl Generator {
     /// The leaf mostly goes with a state: code of the program works, a barrier's code waits.
     fn stack(&mut self, region: u64) -> (StackId, State) {
         let mut stack = StackId((region + 1) as u32);
-        let mut path = Noise(region * 1000 + self.noise.skewed(300) + 1);
-        let state = match self.noise.below(10) {
-            0 => STATES[self.noise.below(6) as usize],
-            _ => STATES[path.skewed(6) as usize],
+        let path = region * 1000 + skewed(&mut self.random, 300);
+        let mut path = Rng::with_seed(path);
+        let state = match self.random.u64(..10) {
+            0 => STATES[self.random.u64(..6) as usize],
+            _ => STATES[skewed(&mut path, 6) as usize],
         };
-        let depth = 1 + path.skewed(6);
+        let depth = 1 + skewed(&mut path, 6);
         for level in 0..depth {
-            let function = path.skewed(8);
+            let function = skewed(&mut path, 8);
             let offset = match level + 1 == depth {
-                true => path.skewed(60) * 4,
+                true => skewed(&mut path, 60) * 4,
                 false => 0x3c,
             };
             let module = ModuleId(2 + u32::from(function == 7));
@@ -363,13 +343,13 @@ impl Generator {
             let mut region = 0;
             for tick in 0..rate {
                 // A region lasts some ticks; a tick falls into a state of it by chance.
-                if self.noise.below(8) == 0 {
-                    region = self.noise.skewed(REGIONS);
+                if self.random.u64(..8) == 0 {
+                    region = skewed(&mut self.random, REGIONS);
                 }
                 let (stack, state) = self.stack(region);
-                let jitter = self.noise.normal(JITTER_NS) + 20_000.0;
-                let outlier = match self.noise.below(200) {
-                    0 => self.noise.below(900_000),
+                let jitter = normal(&mut self.random, JITTER_NS) + 20_000.0;
+                let outlier = match self.random.u64(..200) {
+                    0 => self.random.u64(..900_000),
                     _ => 0,
                 };
                 let step = SLICE.0 / rate;
@@ -378,11 +358,11 @@ impl Generator {
                         u64::from(second) * SLICE.0 + tick * step + jitter as u64 + outlier,
                     ),
                     thread: ThreadId(thread),
-                    cpu: match self.noise.below(300) {
+                    cpu: match self.random.u64(..300) {
                         0 => 1 - thread as u16,
                         _ => thread as u16,
                     },
-                    kind: match self.noise.below(40) {
+                    kind: match self.random.u64(..40) {
                         0 => SampleKind::Kernel,
                         1 => SampleKind::Blocked,
                         _ => SampleKind::User,
@@ -394,7 +374,7 @@ impl Generator {
                             0 => 0,
                             _ => {
                                 let whole = u64::from(second) * 70_000 + tick * 70_000 / rate;
-                                1 + whole + self.noise.below(8)
+                                1 + whole + self.random.u64(..8)
                             }
                         },
                         // One of a few tasks that were created together.
@@ -423,7 +403,7 @@ impl Generator {
                 ] {
                     let tag = self.tag(region, state);
                     let mut presences = vec![Presence::Running];
-                    if self.noise.below(4) == 0 {
+                    if self.random.u64(..4) == 0 {
                         presences.push(Presence::Blocked);
                     }
                     for presence in presences {
@@ -432,8 +412,10 @@ impl Generator {
                             thread: ThreadId(thread),
                             tag,
                             presence,
-                            time: Nanos(1 << (12 + self.noise.below(12)) | self.noise.below(4096)),
-                            count: 1 + self.noise.skewed(3000) as u32,
+                            time: Nanos(
+                                1 << (12 + self.random.u64(..12)) | self.random.u64(..4096),
+                            ),
+                            count: 1 + skewed(&mut self.random, 3000) as u32,
                         });
                     }
                 }
@@ -446,16 +428,16 @@ impl Generator {
         let mut intervals = Vec::new();
         for thread in 0..2 {
             for at in 0..5 {
-                let region = self.noise.skewed(REGIONS);
+                let region = skewed(&mut self.random, REGIONS);
                 intervals.push(Interval {
                     thread: ThreadId(thread),
                     start: Nanos(u64::from(second) * SLICE.0 + at * 100_000_000),
-                    length: Nanos(1_000_000 + self.noise.below(90_000) * 1_000),
+                    length: Nanos(1_000_000 + self.random.u64(..90_000) * 1_000),
                     tag: self.tag(region, State::ImplicitBarrier),
                     presence: Presence::Blocked,
                     within: Within {
-                        region: 1 + u64::from(second) * 70_000 + self.noise.below(70_000),
-                        task: self.noise.below(3),
+                        region: 1 + u64::from(second) * 70_000 + self.random.u64(..70_000),
+                        task: self.random.u64(..3),
                     },
                 });
             }
@@ -468,8 +450,8 @@ impl Generator {
             slice,
             context,
             thread: ThreadId(0),
-            instances: 1 + self.noise.skewed(3000) as u32,
-            elapsed: Nanos(1 << (14 + self.noise.below(10)) | self.noise.below(4096)),
+            instances: 1 + skewed(&mut self.random, 3000) as u32,
+            elapsed: Nanos(1 << (14 + self.random.u64(..10)) | self.random.u64(..4096)),
             team: 2,
         });
         let spans = vec![RegionSpan {
@@ -534,4 +516,4 @@ impl Generator {
 }
 
 /// Of the sampling timer's interrupt around its due time, on a virtual machine.
-pub(crate) const JITTER_NS: f64 = 2_500.0;
+pub const JITTER_NS: f64 = 2_500.0;

@@ -1,0 +1,204 @@
+//! The arena as one end of it has it mapped.
+
+use std::ffi::CStr;
+use std::fs::File;
+use std::io;
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::clock::ClockSource;
+use crate::layout::{Geometry, Header, MAGIC, SlotHeader, VERSION, page_up};
+use crate::shm::{self, Headers, Ring};
+
+/// Why an arena could not be attached.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ArenaError {
+    /// The file could not be opened or mapped.
+    Io(io::Error),
+    /// The file is no arena.
+    Foreign,
+    /// The arena is of another version of this crate: the version found.
+    Version(u32),
+    /// The header's sizes make no sense, or do not fit the file's length in bytes.
+    Geometry(u64),
+}
+
+impl std::fmt::Display for ArenaError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ArenaError::Io(error) => write!(f, "the arena cannot be mapped: {error}"),
+            ArenaError::Foreign => write!(f, "the file is no arena"),
+            ArenaError::Version(found) => {
+                write!(
+                    f,
+                    "the arena has version {found}, this library needs {VERSION}"
+                )
+            }
+            ArenaError::Geometry(bytes) => {
+                write!(
+                    f,
+                    "the arena's sizes do not fit its length of {bytes} bytes"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for ArenaError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            ArenaError::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<io::Error> for ArenaError {
+    fn from(error: io::Error) -> Self {
+        ArenaError::Io(error)
+    }
+}
+
+/// How an end of the arena gets at the file when it maps another ring.
+#[derive(Debug)]
+enum Source {
+    /// The consumer has the file.
+    File(File),
+    /// A producer opens it anew: the program's descriptors are its own.
+    Path(ShortPath),
+}
+
+/// A path without a place in the heap.
+#[derive(Debug)]
+struct ShortPath([u8; ShortPath::BYTES]);
+
+impl ShortPath {
+    /// `/proc/PID/fd/NUMBER` has no more than 32.
+    const BYTES: usize = 64;
+
+    fn new(path: &CStr) -> Option<ShortPath> {
+        let mut bytes = [0; ShortPath::BYTES];
+        let path = path.to_bytes_with_nul();
+        bytes.get_mut(..path.len())?.copy_from_slice(path);
+        Some(ShortPath(bytes))
+    }
+
+    fn get(&self) -> &CStr {
+        CStr::from_bytes_until_nul(&self.0).unwrap_or(c"")
+    }
+}
+
+/// A mapped arena, for both ends.
+#[derive(Debug)]
+pub struct Arena {
+    headers: Headers,
+    geometry: Geometry,
+    clock: ClockSource,
+    source: Source,
+}
+
+impl Arena {
+    /// Maps the arena at `path`, made by a [`Consumer`](crate::consumer::Consumer). No file stays
+    /// open.
+    pub fn attach(path: &CStr) -> Result<Arena, ArenaError> {
+        let file = shm::open(path)?;
+        let bytes = file.bytes()?;
+        let least = page_up(size_of::<Header>() as u64);
+        if bytes < least {
+            return Err(ArenaError::Foreign);
+        }
+        let head = Headers::new(&file, least as usize)?;
+        let header = head.arena();
+        if header.magic.load(Relaxed) != MAGIC {
+            return Err(ArenaError::Foreign);
+        }
+        let version = header.version.load(Relaxed);
+        if version != VERSION {
+            return Err(ArenaError::Version(version));
+        }
+        let geometry = Geometry::new(
+            header.slots.load(Relaxed),
+            header.ring_records.load(Relaxed),
+        )
+        .filter(|geometry| geometry.bytes() == bytes)
+        .ok_or(ArenaError::Geometry(bytes))?;
+        let clock =
+            ClockSource::from_word(header.clock.load(Relaxed)).ok_or(ArenaError::Foreign)?;
+        let path = ShortPath::new(path).ok_or(ArenaError::Foreign)?;
+        Ok(Arena {
+            headers: Headers::new(&file, geometry.headers() as usize)?,
+            geometry,
+            clock,
+            source: Source::Path(path),
+        })
+    }
+
+    /// A new arena in a file of its own.
+    pub(crate) fn create(geometry: Geometry, clock: ClockSource) -> io::Result<Arena> {
+        let file = shm::memory_file(c"parallax-arena", geometry.bytes())?;
+        let arena = Arena {
+            headers: Headers::new(&file, geometry.headers() as usize)?,
+            geometry,
+            clock,
+            source: Source::File(file),
+        };
+        let header = arena.header();
+        header.version.store(VERSION, Relaxed);
+        header.clock.store(clock as u32, Relaxed);
+        header.slots.store(geometry.slots, Relaxed);
+        header.ring_records.store(geometry.ring_records, Relaxed);
+        header.magic.store(MAGIC, Relaxed);
+        Ok(arena)
+    }
+
+    /// The clock that stamps the records.
+    pub fn clock(&self) -> ClockSource {
+        self.clock
+    }
+
+    pub(crate) fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    pub(crate) fn header(&self) -> &Header {
+        self.headers.arena()
+    }
+
+    pub(crate) fn slots(&self) -> &[SlotHeader] {
+        self.headers.slots(
+            self.geometry.slots_at() as usize,
+            self.geometry.slots as usize,
+        )
+    }
+
+    /// The file, on the consumer's end.
+    pub(crate) fn file(&self) -> Option<&File> {
+        match &self.source {
+            Source::File(file) => Some(file),
+            Source::Path(_) => None,
+        }
+    }
+
+    /// Maps the ring of `slot`, which must be below the number of slots.
+    pub(crate) fn map_ring(&self, slot: u32) -> io::Result<Ring> {
+        let (at, records) = (self.geometry.ring_at(slot), self.geometry.ring_records);
+        let part = self.geometry.part_records();
+        match &self.source {
+            Source::File(file) => Ring::new(file, at, records, part),
+            Source::Path(path) => Ring::new(&shm::open(path.get())?, at, records, part),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_kept_whole_or_not_at_all() {
+        let path = ShortPath::new(c"/proc/4194304/fd/1048576").expect("it is short");
+        assert_eq!(path.get(), c"/proc/4194304/fd/1048576");
+        let long = std::ffi::CString::new(vec![b'x'; ShortPath::BYTES]).expect("no zero byte");
+        assert!(ShortPath::new(&long).is_none());
+    }
+}

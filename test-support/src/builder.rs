@@ -1,0 +1,255 @@
+//! An experiment made by hand.
+
+use std::path::Path;
+
+use experiment::header::{FORMAT_VERSION, Header, Losses, Sampling};
+use experiment::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
+use experiment::rows::{
+    Interval, RegionSpan, RegionSum, RegionWork, Sample, Sum, TaskSpan, TaskSum,
+};
+use experiment::state::State;
+use experiment::symbols::{
+    Construct, FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Outlined, Place,
+    SymbolTable,
+};
+use experiment::tables::{
+    Context, ContextKind, Frame, Module, Process, RuntimeKind, Stack, StackEntry, Tables, Tag,
+    Thread, ThreadKind,
+};
+use experiment::{Batch, Writer};
+
+/// An experiment while it is made: its tables grow by the methods, its rows are pushed.
+#[derive(Debug, Default)]
+pub struct Builder {
+    /// What is written as the header.
+    pub header: Header,
+    /// Everything that rows point to.
+    pub tables: Tables,
+    /// One row for each frame of `tables`; not written if it has none.
+    pub symbols: SymbolTable,
+    /// Rows of one batch.
+    pub samples: Vec<Sample>,
+    /// Rows of one batch.
+    pub sums: Vec<Sum>,
+    /// Rows of one batch.
+    pub intervals: Vec<Interval>,
+    /// Rows of one batch.
+    pub region_sums: Vec<RegionSum>,
+    /// Rows of one batch.
+    pub region_works: Vec<RegionWork>,
+    /// Rows of one batch.
+    pub region_spans: Vec<RegionSpan>,
+    /// Rows of one batch.
+    pub task_sums: Vec<TaskSum>,
+    /// Rows of one batch.
+    pub task_spans: Vec<TaskSpan>,
+}
+
+impl Builder {
+    /// Of a run of 2.2 s with two CPUs in `/home/ann/app`, where the sources are one file.
+    #[must_use]
+    pub fn new(command: &[&str], source: &str) -> Builder {
+        let header = Header {
+            format: FORMAT_VERSION,
+            writer: "0.1.0".to_owned(),
+            command: command.iter().map(|&word| word.to_owned()).collect(),
+            directory: "/home/ann/app".to_owned(),
+            host: "fir".to_owned(),
+            system: "Linux 6.1.0 x86_64".to_owned(),
+            cpu_model: "a processor".to_owned(),
+            cpus: 2,
+            started_unix: 1_700_000_000.0,
+            started_raw_ns: 1,
+            duration_ns: 2_200_000_000,
+            exit_status: Some(0),
+            sampling: Sampling {
+                event: "cpu-clock".to_owned(),
+                period_us: 997.0,
+                stack_bytes: 16_384,
+                kernel_frames: true,
+                switches: true,
+                switch_stacks: true,
+                samples: 2_800,
+                switch_samples: 12,
+                cpu_ns: 2_800_000_000,
+                stolen_ns: 0,
+            },
+            losses: Losses {
+                stacks_complete: 2_800,
+                ..Losses::default()
+            },
+            ..Header::default()
+        };
+        Builder {
+            header,
+            symbols: SymbolTable {
+                files: vec![source.to_owned()],
+                frames: vec![FrameSymbol::default()],
+                ..SymbolTable::default()
+            },
+            ..Builder::default()
+        }
+    }
+
+    /// A process without a parent.
+    pub fn process(&mut self, pid: i32, name: &str, executable: &str) -> ProcessId {
+        let id = ProcessId(self.tables.processes.len() as u32);
+        self.tables.processes.push(Process {
+            pid,
+            parent: None,
+            name: name.to_owned(),
+            executable: executable.to_owned(),
+        });
+        id
+    }
+
+    /// A thread of the first process that lives as long as the run.
+    pub fn thread(&mut self, tid: i32, kind: ThreadKind) -> ThreadId {
+        let id = ThreadId(self.tables.threads.len() as u32);
+        self.tables.threads.push(Thread {
+            process: ProcessId(0),
+            tid,
+            birth: Nanos(0),
+            death: Some(Nanos(self.header.duration_ns)),
+            kind,
+        });
+        id
+    }
+
+    /// A load object. Its build id is made of its path.
+    pub fn module(&mut self, path: &str, runtime: RuntimeKind) -> ModuleId {
+        self.tables.module(Module {
+            path: path.to_owned(),
+            build_id: format!("{:04x}", path.len()),
+            runtime,
+        })
+    }
+
+    /// A function of 64 bytes with one frame, eight bytes from its start, at the line.
+    pub fn function(
+        &mut self,
+        module: ModuleId,
+        address: u64,
+        name: &str,
+        line: Option<u32>,
+    ) -> FrameId {
+        let id = self.unframed_function(module, address, 0x40, name, line);
+        self.frame(id, address + 8, line)
+    }
+
+    /// A function without frames.
+    pub fn unframed_function(
+        &mut self,
+        module: ModuleId,
+        address: u64,
+        size: u64,
+        name: &str,
+        line: Option<u32>,
+    ) -> FunctionId {
+        let id = FunctionId(self.symbols.functions.len() as u32);
+        self.symbols.functions.push(Function {
+            module,
+            address,
+            size,
+            linkage: name.to_owned(),
+            name: name.to_owned(),
+            place: line.map(in_the_source),
+            outlined: None,
+        });
+        id
+    }
+
+    /// A frame of a function.
+    ///
+    /// # Panics
+    /// When the address has a frame already.
+    pub fn frame(&mut self, function: FunctionId, address: u64, line: Option<u32>) -> FrameId {
+        let module = self.symbols.functions[function.0 as usize].module;
+        let place = line.map(|line| InlinedPlace {
+            function: None,
+            place: in_the_source(line),
+        });
+        self.symbols.frames.push(FrameSymbol {
+            function: Some(function),
+            places: place.into_iter().collect(),
+        });
+        let id = self.tables.frame(Frame { module, address });
+        assert_eq!(id.index() + 1, self.symbols.frames.len(), "it is new");
+        id
+    }
+
+    /// Makes the function of a frame the body of a construct.
+    pub fn outlined(&mut self, frame: FrameId, construct: Construct, parent: &str, line: u32) {
+        let function = self.symbols.frame(frame).function.unwrap();
+        self.symbols.functions[function.0 as usize].outlined = Some(Outlined {
+            construct,
+            parent: Some(parent.to_owned()),
+            line: Some(line),
+        });
+    }
+
+    /// A stack, innermost frame first.
+    pub fn stack(&mut self, frames: &[FrameId]) -> StackId {
+        let callers = frames.iter().rev();
+        callers.fold(StackId::EMPTY, |callers, &frame| self.call(callers, frame))
+    }
+
+    /// A stack with one frame more.
+    pub fn call(&mut self, callers: StackId, frame: FrameId) -> StackId {
+        self.tables.stack(Stack {
+            callers,
+            entry: StackEntry::Frame(frame),
+        })
+    }
+
+    /// A construct that was encountered with a stack.
+    pub fn context(&mut self, parent: ContextId, kind: ContextKind, stack: StackId) -> ContextId {
+        self.tables.context(Context {
+            parent,
+            kind,
+            stack,
+            body: FrameId::NONE,
+        })
+    }
+
+    /// A thread state in a construct.
+    pub fn tag(&mut self, state: State, context: ContextId) -> TagId {
+        self.tables.tag(Tag {
+            state,
+            context,
+            place: FrameId::NONE,
+        })
+    }
+
+    /// Writes all of it, in one batch.
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    pub fn write(&self, path: &Path) {
+        let mut writer = Writer::create(path, &self.header).unwrap();
+        let batch = Batch {
+            samples: &self.samples,
+            sums: &self.sums,
+            intervals: &self.intervals,
+            region_sums: &self.region_sums,
+            region_works: &self.region_works,
+            region_spans: &self.region_spans,
+            task_sums: &self.task_sums,
+            task_spans: &self.task_spans,
+            ..Batch::default()
+        };
+        writer.append(&self.tables, &batch).unwrap();
+        if !self.symbols.frames.is_empty() {
+            writer.symbols(&self.symbols).unwrap();
+        }
+        writer.finish(&self.header).unwrap();
+    }
+}
+
+/// A line of the one source file.
+fn in_the_source(line: u32) -> Place {
+    Place {
+        file: FileId(0),
+        line,
+    }
+}

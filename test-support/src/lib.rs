@@ -1,0 +1,41 @@
+//! Experiments for tests: made by hand with [`Builder`], or by chance with [`Recording`].
+//!
+//! Unit tests of `omp-model` cannot use it: for them it is built with another `omp-model` than the
+//! one under test.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot write its experiment has failed"
+)]
+
+mod builder;
+mod noise;
+mod recording;
+
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+pub use builder::Builder;
+pub use noise::skewed;
+pub use recording::{JITTER_NS, Recording, assert_same_tables};
+
+/// A path for one experiment, in a temporary folder of its own.
+#[derive(Debug)]
+pub struct TempExperiment {
+    /// Nothing is there yet.
+    pub path: PathBuf,
+    _folder: TempDir,
+}
+
+impl TempExperiment {
+    /// The path ends in `name.er`.
+    #[must_use]
+    pub fn new(name: &str) -> TempExperiment {
+        let folder = tempfile::tempdir().unwrap();
+        TempExperiment {
+            path: folder.path().join(name).with_extension("er"),
+            _folder: folder,
+        }
+    }
+}
