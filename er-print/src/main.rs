@@ -10,9 +10,7 @@ mod fragment;
 mod json;
 #[cfg(test)]
 mod man;
-mod objects;
 mod output;
-mod places;
 mod prompt;
 mod rc;
 mod recording;

@@ -12,6 +12,7 @@
 
 use omp_model::metrics::{Column, Quantity};
 use omp_model::views::Code;
+use report::text::Layout;
 
 /// What a row offers to the columns.
 pub(crate) struct Line<'a> {
@@ -23,18 +24,6 @@ pub(crate) struct Line<'a> {
     pub(crate) lead: String,
     /// The name.
     pub(crate) name: &'a str,
-}
-
-/// How the cells of a table stand.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Layout {
-    /// Under each other.
-    #[default]
-    Aligned,
-    /// With a character between them, for other programs.
-    Delimited(char),
-    /// As HTML.
-    Html,
 }
 
 const HEADING_LINES: usize = 3;

@@ -13,8 +13,9 @@ use super::lists::footer;
 use super::source::{self, Hot};
 use crate::failure::Stop;
 use crate::json;
-use crate::session::{Compare, PrintMode, Scene, Session};
+use crate::session::{PrintMode, Scene, Session};
 use crate::text::{self, Annotated};
+use report::settings::Compare;
 
 /// The annotated instructions of a function.
 pub(crate) fn disasm(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
@@ -139,7 +140,7 @@ impl Report {
         let function = &names.symbols.functions[id.0 as usize];
         let module = names.tables.modules.get(function.module.0);
         let object = module.map(|module| module.path.clone()).unwrap_or_default();
-        let places = &scene.settings.places;
+        let places = &scene.settings.annotation;
         let found = places.search.find(&object, &scene.recording.names);
         let code = Code::read(names, id, found.as_deref());
         let listing = Listing::new(scene.profile(), names, &scene.request, id, &code);
@@ -169,7 +170,7 @@ impl Report {
     }
 
     fn text(&self, scene: &Scene<'_>) -> String {
-        let comments = scene.settings.places.instruction_comments;
+        let comments = scene.settings.annotation.instruction_comments;
         let mut sources = BTreeMap::new();
         let mut lines = Vec::new();
         let mut before: Option<&InlinedPlace> = None;

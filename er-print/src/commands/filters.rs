@@ -6,8 +6,8 @@ use omp_model::views::visibility::Visibility;
 use serde_json::{Value, json};
 
 use crate::failure::Stop;
-use crate::objects::{bare, names};
 use crate::session::{PrintMode, Session};
+use report::settings::{bare_object as bare, object_names as names};
 
 /// Keeps what an expression is true for.
 pub(crate) fn filters(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {

@@ -26,42 +26,42 @@ const TYPES: [Type; 8] = [
     Type {
         name: "Threads",
         what: "a row for each thread",
-        action: super::lists::threads,
+        action: Action::Run(super::lists::threads),
     },
     Type {
         name: "CPUs",
         what: "a row for each CPU",
-        action: cpus,
+        action: Action::Run(cpus),
     },
     Type {
         name: "Samples",
         what: "a row for each sample point; this recorder takes none",
-        action: samples,
+        action: Action::Run(samples),
     },
     Type {
         name: "Seconds",
         what: "a row for each second of the recording",
-        action: seconds,
+        action: Action::Run(seconds),
     },
     Type {
         name: "Processes",
         what: "a row for each process",
-        action: processes,
+        action: Action::Run(processes),
     },
     Type {
         name: "Experiment_IDs",
         what: "a row for each experiment",
-        action: experiments,
+        action: Action::Run(experiments),
     },
     Type {
         name: "OMP_preg",
         what: "a row for each parallel region",
-        action: openmp::regions,
+        action: Action::Run(openmp::regions),
     },
     Type {
         name: "OMP_task",
         what: "a row for each task construct",
-        action: openmp::tasks,
+        action: Action::Run(openmp::tasks),
     },
 ];
 
@@ -93,7 +93,7 @@ pub(crate) fn indxobj(session: &mut Session<'_>, arguments: &[String]) -> Result
         }
     };
     match TYPES.iter().find(|it| it.name == name) {
-        Some(known) => (known.action)(session, &[]),
+        Some(known) => known.action.take(session, &[]),
         None => defined_objects(session, name),
     }
 }

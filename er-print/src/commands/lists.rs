@@ -12,7 +12,8 @@ use super::settings::{current_sort, spec};
 use crate::failure::Stop;
 use crate::json;
 use crate::session::{PrintMode, Scene, Session};
-use crate::text::{self, Layout, Line};
+use crate::text::{self, Line};
+use report::text::Layout;
 
 /// What limits the trust in a view, under its table: nothing if nothing does.
 pub(crate) fn footer(scene: &Scene<'_>) -> String {

@@ -24,6 +24,8 @@ mod tree;
 
 use omp_model::spelling::nearest;
 
+use report::{Document, Error, Query};
+
 use crate::failure::Stop;
 use crate::session::Session;
 
@@ -31,7 +33,26 @@ pub(crate) use index::index_types;
 pub(crate) use table::COMMANDS;
 
 /// What a command does, given its checked arguments.
-pub(crate) type Action = fn(&mut Session<'_>, &[String]) -> Result<(), Stop>;
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Action {
+    /// Shows a document.
+    Show(fn(&Query<'_>, &[String]) -> Result<Document, Error>),
+    /// Works on the session.
+    Run(fn(&mut Session<'_>, &[String]) -> Result<(), Stop>),
+}
+
+impl Action {
+    /// Does it.
+    pub(crate) fn take(self, session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+        match self {
+            Action::Show(make) => {
+                let document = make(&session.query()?, arguments)?;
+                session.show(&document)
+            }
+            Action::Run(run) => run(session, arguments),
+        }
+    }
+}
 
 /// A row of the table.
 #[derive(Debug)]

@@ -26,7 +26,7 @@ pub(super) fn measured<'s>(scene: &Scene<'s>) -> (&'s Profile, Measured<'s>) {
     let recording = scene.recording;
     let experiment = &recording.experiment;
     let filter = scene.settings.filter.as_ref();
-    let (profile, _) = recording.seen(ViewMode::User, filter, &scene.settings.objects);
+    let (profile, _) = scene.source.profile_in(ViewMode::User);
     let all = Measured {
         duration: experiment.duration(),
         sums: &experiment.sums,

@@ -8,7 +8,7 @@ use super::{choose, count};
 use crate::failure::Stop;
 use crate::script as scripts;
 use crate::session::{PrintMode, Session};
-use crate::text::Layout;
+use report::text::Layout;
 
 /// Chooses the columns. The order stays if its metric is still among them.
 pub(crate) fn metrics(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {

@@ -17,9 +17,9 @@ use super::compare::{self, Beside};
 use super::lists::footer;
 use crate::failure::Stop;
 use crate::json;
-use crate::places::Comments;
 use crate::session::{PrintMode, Scene, Session};
 use crate::text::{self, Annotated};
+use report::settings::Comments;
 
 /// A file as it is found now.
 pub(crate) struct Source {
@@ -185,7 +185,7 @@ pub(super) fn find(
 pub(crate) fn read(scene: &Scene<'_>, file: FileId) -> Source {
     let files = &scene.names.symbols.files;
     let recorded = files.get(file.0 as usize).cloned().unwrap_or_default();
-    let places = &scene.settings.places;
+    let places = &scene.settings.annotation;
     let path = places.search.find(&recorded, &scene.recording.names);
     let (text, warning) = match &path {
         None => (
@@ -254,7 +254,7 @@ fn rows<'a>(scene: &Scene<'_>, source: &'a Source, times: &'a FileTimes) -> Vec<
     let hot = Hot::new(
         scene,
         times.lines.values(),
-        scene.settings.places.source_hot,
+        scene.settings.annotation.source_hot,
     );
     let row = |line: u32| {
         let times_here = times.lines.get(&line);
@@ -364,7 +364,7 @@ fn source_text(
     let mut lines = Vec::new();
     for row in rows {
         for note in row.notes {
-            if wanted(scene.settings.places.source_comments, note) {
+            if wanted(scene.settings.annotation.source_comments, note) {
                 lines.push(Annotated {
                     hot: false,
                     times: None,

@@ -1,28 +1,39 @@
 //! The table of commands, in the order of help.
 
+use report::functions::{Kind, list};
+use report::{Document, Error, Query};
+
 use super::{
     Action, Command, Group, about, check, defaults, details, disasm, experiments, filters,
-    fragment, functions, index, lists, members, openmp, places, settings, source, tree,
+    fragment, index, lists, members, openmp, places, settings, source, tree,
 };
+use crate::failure::Stop;
+use crate::session::Session;
 
-/// A command that reads the experiment.
+/// A command that shows a document of the experiments.
+const fn report(
+    group: Group,
+    name: &'static str,
+    arguments: &'static str,
+    help: &'static str,
+    make: fn(&Query<'_>, &[String]) -> Result<Document, Error>,
+) -> Command {
+    Command {
+        action: Some(Action::Show(make)),
+        ..later(group, name, arguments, help)
+    }
+    .of_experiments()
+}
+
+/// A command that works on the session and needs experiments.
 const fn view(
     group: Group,
     name: &'static str,
     arguments: &'static str,
     help: &'static str,
-    action: Action,
+    run: fn(&mut Session<'_>, &[String]) -> Result<(), Stop>,
 ) -> Command {
-    let aliases = &[];
-    Command {
-        name,
-        aliases,
-        arguments,
-        help,
-        group,
-        needs_experiment: true,
-        action: Some(action),
-    }
+    general(group, name, arguments, help, run).of_experiments()
 }
 
 /// A command that works without an experiment.
@@ -31,12 +42,21 @@ const fn general(
     name: &'static str,
     arguments: &'static str,
     help: &'static str,
-    action: Action,
+    run: fn(&mut Session<'_>, &[String]) -> Result<(), Stop>,
 ) -> Command {
-    let needs_experiment = false;
     Command {
-        needs_experiment,
-        ..view(group, name, arguments, help, action)
+        action: Some(Action::Run(run)),
+        ..later(group, name, arguments, help)
+    }
+}
+
+impl Command {
+    /// The same command, which needs experiments.
+    const fn of_experiments(self) -> Command {
+        Command {
+            needs_experiment: true,
+            ..self
+        }
     }
 }
 
@@ -70,7 +90,7 @@ const fn alias(names: &'static [&'static str], command: Command) -> Command {
 /// Every command of the language, one row a line: it is read as a table.
 #[rustfmt::skip]
 pub(crate) const COMMANDS: &[Command] = &[
-    view(Group::Functions, "functions", "", "list functions by the current metrics", functions::functions),
+    report(Group::Functions, "functions", "", "list functions by the current metrics", |query, _| list(query, Kind::Functions)),
     view(Group::Functions, "metrics", "SPEC", "choose metrics: e.%ompwork:i.%ompwait:name, default, all", settings::metrics),
     view(Group::Functions, "sort", "SPEC", "sort tables by a metric or by name; - before it turns the order round", settings::sort),
     view(Group::Functions, "fsummary", "", "show every function in detail", details::fsummary),
@@ -84,9 +104,9 @@ pub(crate) const COMMANDS: &[Command] = &[
     view(Group::Tree, "crmlast", "", "take the last function off the stack fragment", fragment::crmlast),
     alias(&["ctree"], view(Group::Tree, "calltree", "", "show the tree of calls", tree::calltree)),
 
-    view(Group::Places, "lines", "", "list source lines by the current metrics", functions::lines),
+    report(Group::Places, "lines", "", "list source lines by the current metrics", |query, _| list(query, Kind::Lines)),
     view(Group::Places, "lsummary", "", "show every line in detail", details::lsummary),
-    view(Group::Places, "pcs", "", "list instructions by the current metrics", functions::pcs),
+    report(Group::Places, "pcs", "", "list instructions by the current metrics", |query, _| list(query, Kind::Instructions)),
     view(Group::Places, "psummary", "", "show every instruction in detail", details::psummary),
     view(Group::Places, "source", "NAME [N]", "show annotated source", source::source),
     view(Group::Places, "disasm", "NAME [N]", "show annotated instructions", disasm::disasm),

@@ -12,7 +12,7 @@ use super::table::{Column, Row, Table, key};
 use super::{Beside, scaling_of_others};
 use crate::commands::openmp::measured;
 use crate::failure::Stop;
-use crate::session::Compare;
+use report::settings::Compare;
 
 /// What a column shows of a row, if it has that.
 type Get<T> = fn(&T) -> Option<f64>;

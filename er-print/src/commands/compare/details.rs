@@ -14,8 +14,9 @@ use crate::commands::details::{Facts, Of, both_flavours, labelled};
 use crate::commands::fragment::{Named, find};
 use crate::commands::functions::seconds;
 use crate::failure::Stop;
-use crate::session::{Compare, PrintMode};
+use crate::session::PrintMode;
 use crate::text;
+use report::settings::Compare;
 
 /// Every row of a list in detail.
 pub(in crate::commands) fn summary(beside: &Beside<'_>, of: Of) -> Result<String, Stop> {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::table::{Column, Row, Table};
 use super::{Beside, scaling_of_others};
 use crate::failure::Stop;
-use crate::session::Compare;
+use report::settings::Compare;
 
 /// What a list tells of a thread: its heading, and its value.
 type Tells<'a> = (&'static str, Box<dyn Fn(&ThreadRow) -> Option<f64> + 'a>);

@@ -18,14 +18,15 @@ use serde_json::{Map, Value, json};
 
 use crate::failure::Stop;
 use crate::json;
-use crate::session::{Compare, Scene, Session};
+use crate::session::{Scene, Session};
+use report::settings::Compare;
 
 pub(super) use constructs::{regions, tasks};
 pub(super) use details::{single, summary};
 pub(super) use lists::thread_list;
 pub(super) use objects::{cpus, index, objects, resources, threads};
 pub(super) use overview::overview;
-pub(super) use places::{functions, lines, pcs, source};
+pub(super) use places::source;
 pub(super) use scaling::scaling_of_others;
 pub(super) use stacks::{callers_callees, calltree, piece};
 

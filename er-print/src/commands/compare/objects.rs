@@ -14,7 +14,8 @@ use super::table::{Column, Row, Table, of_times};
 use super::{Beside, scaling_of_others};
 use crate::commands::members::{self, Resource};
 use crate::failure::Stop;
-use crate::session::{Compare, Scene};
+use crate::session::Scene;
+use report::settings::Compare;
 
 /// An index object of each experiment: its name in all of them, what JSON tells of it, its time.
 type Object = (String, Value, Box<[f64]>);

@@ -8,8 +8,9 @@ use super::table::{beside as value_beside, plain};
 use super::{Beside, scaling_of_others};
 use crate::commands::first::First;
 use crate::failure::Stop;
-use crate::session::{Compare, PrintMode};
+use crate::session::PrintMode;
 use crate::text;
+use report::settings::Compare;
 
 /// Where the time of each experiment went, with at most `count` functions.
 pub(in crate::commands) fn overview(beside: &Beside<'_>, count: usize) -> Result<String, Stop> {

@@ -2,51 +2,17 @@
 
 use omp_model::metrics::Quantity;
 use omp_model::views::annotated::{FileTimes, LineTimes, file_times};
-use omp_model::views::compare::Shared;
 use omp_model::views::compare::join::{Joined, join, order};
-use omp_model::views::{List, Request, Row as ListRow};
+use omp_model::views::{List, Row as ListRow};
 use serde_json::{Map, json};
 
-use super::scaling::{self, Of};
 use super::table::{Row, Table, of_times};
 use super::{Beside, scaling_of_others};
 use crate::commands::functions::seconds;
 use crate::commands::source::{self, Hot};
 use crate::failure::Stop;
-use crate::session::{Compare, PrintMode};
-
-/// The functions of the experiments.
-pub(in crate::commands) fn functions(beside: &Beside<'_>) -> Result<String, Stop> {
-    if beside.mode == Compare::Scaling {
-        return scaling::report(beside, Of::Functions);
-    }
-    Ok(list(
-        beside,
-        "functions",
-        "Functions",
-        |shared, side, request| shared.functions(side, request),
-    ))
-}
-
-/// The lines of the experiments.
-pub(in crate::commands) fn lines(beside: &Beside<'_>) -> Result<String, Stop> {
-    if beside.mode == Compare::Scaling {
-        return Err(scaling_of_others("lines"));
-    }
-    Ok(list(beside, "lines", "Lines", |shared, side, request| {
-        shared.lines(side, request)
-    }))
-}
-
-/// The instructions of the experiments.
-pub(in crate::commands) fn pcs(beside: &Beside<'_>) -> Result<String, Stop> {
-    if beside.mode == Compare::Scaling {
-        return Err(scaling_of_others("pcs"));
-    }
-    Ok(list(beside, "pcs", "PCs", |shared, side, request| {
-        shared.pcs(side, request)
-    }))
-}
+use crate::session::PrintMode;
+use report::settings::Compare;
 
 /// Lists joined by name, `<Total>` first.
 pub(super) fn joined(beside: &Beside<'_>, lists: Vec<List>) -> Vec<Joined<ListRow>> {
@@ -60,47 +26,6 @@ pub(super) fn joined(beside: &Beside<'_>, lists: Vec<List>) -> Vec<Joined<ListRo
         rest.sort_by(|left, right| order(request.sort, by, left, right));
     }
     rows
-}
-
-fn list(
-    beside: &Beside<'_>,
-    view: &str,
-    title: &str,
-    make: fn(&Shared<'_>, usize, &Request) -> List,
-) -> String {
-    let shared = beside.shared();
-    let request = &beside.request;
-    let lists = (0..beside.scenes.len()).map(|side| make(&shared, side, request));
-    let mut rows = joined(beside, lists.collect());
-    rows.truncate(beside.first().limited(rows.len()));
-    let quantities = beside.times();
-    let row = |joined: Joined<ListRow>| {
-        let of = |row: &Option<ListRow>| -> Vec<Option<f64>> {
-            let value = |&quantity| match row {
-                // What an experiment does not have took no time in it.
-                None => 0.0,
-                Some(row) => seconds(request, row, quantity),
-            };
-            quantities.iter().map(value).map(Some).collect()
-        };
-        Row {
-            lead: " ".to_owned(),
-            values: joined.rows.iter().map(of).collect(),
-            name: joined.name,
-            ..Row::default()
-        }
-    };
-    let rows: Vec<Row> = rows.into_iter().map(row).collect();
-    let table = Table {
-        beside,
-        view,
-        title: format!(
-            "{title} sorted by metric: {}",
-            request.sort.quantity.label()
-        ),
-        columns: of_times(&quantities),
-    };
-    table.report(&rows)
 }
 
 /// The source of a file or function, with the times of every experiment that has it. The text is
@@ -143,7 +68,7 @@ pub(in crate::commands) fn source(
     let mut lines: Vec<u32> = (1..=text.lines.len() as u32).chain(timed).collect();
     lines.sort_unstable();
     lines.dedup();
-    let share = beside.first().settings.places.source_hot;
+    let share = beside.first().settings.annotation.source_hot;
     let hot: Vec<Option<Hot>> = times
         .iter()
         .zip(&beside.scenes)

@@ -13,7 +13,8 @@ use crate::commands::fragment::Named;
 use crate::commands::functions::seconds;
 use crate::commands::tree::{leads, nested};
 use crate::failure::Stop;
-use crate::session::{Compare, PrintMode};
+use crate::session::PrintMode;
+use report::settings::Compare;
 
 /// The call trees of the experiments as one.
 pub(in crate::commands) fn calltree(beside: &Beside<'_>) -> Result<String, Stop> {

@@ -5,8 +5,9 @@ use serde_json::{Map, Value, json};
 
 use super::Beside;
 use crate::json;
-use crate::session::{Compare, PrintMode};
+use crate::session::PrintMode;
 use crate::text;
+use report::settings::Compare;
 
 /// A column: what every experiment has a value of.
 #[derive(Clone, Debug)]

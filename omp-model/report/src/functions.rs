@@ -1,0 +1,194 @@
+//! `functions`, `lines`, `pcs`: lists by the metrics in force.
+
+use omp_model::metrics::{Flavour, Quantity};
+use omp_model::views::compare::Shared;
+use omp_model::views::compare::join::{Joined, join, order};
+use omp_model::views::functions::{self, List};
+use omp_model::views::{Request, Row as ListRow, annotated, lines};
+
+use crate::document::{Block, Column, Document, Role, Row, Style, Table, Target, Value};
+use crate::error::Error;
+use crate::query::{Query, Source};
+
+/// What a list has a row for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Each function.
+    Functions,
+    /// Each source line.
+    Lines,
+    /// Each instruction.
+    Instructions,
+}
+
+impl Kind {
+    /// The command.
+    const fn view(self) -> &'static str {
+        match self {
+            Kind::Functions => "functions",
+            Kind::Lines => "lines",
+            Kind::Instructions => "pcs",
+        }
+    }
+
+    /// What a title calls them.
+    pub(crate) const fn title(self) -> &'static str {
+        match self {
+            Kind::Functions => "Functions",
+            Kind::Lines => "Lines",
+            Kind::Instructions => "PCs",
+        }
+    }
+
+    /// The list of one experiment under its own names.
+    pub fn list(self, source: &Source<'_>, request: &Request) -> List {
+        let (profile, names) = (source.profile(), source.names());
+        match self {
+            Kind::Functions => functions::functions(profile, &names, request),
+            Kind::Lines => lines::lines(profile, &names, request),
+            Kind::Instructions => annotated::pcs(profile, &names, request),
+        }
+    }
+
+    /// The same of a compared experiment, under the names that all share.
+    pub(crate) fn shared(self, shared: &Shared<'_>, side: usize, request: &Request) -> List {
+        match self {
+            Kind::Functions => shared.functions(side, request),
+            Kind::Lines => shared.lines(side, request),
+            Kind::Instructions => shared.pcs(side, request),
+        }
+    }
+}
+
+/// The list of functions, lines or instructions.
+///
+/// # Errors
+/// [`Error::Usage`] if it is asked how lines or instructions scale.
+pub fn list(query: &Query<'_>, kind: Kind) -> Result<Document, Error> {
+    query.refuse_scaling(kind.view())?;
+    let mut rows = joined(query, kind);
+    rows.truncate(query.limited(rows.len()));
+    let columns: Vec<Column> = query.columns().collect();
+    let row = |joined: Joined<ListRow>| Row {
+        values: joined
+            .rows
+            .iter()
+            .map(|row| values(query, &columns, row.as_ref()))
+            .collect(),
+        role: match joined.name == omp_model::views::TOTAL {
+            true => Role::Total,
+            false => Role::Any,
+        },
+        target: Some(Target::Function(joined.name.clone())),
+        name: joined.name,
+        ..Row::default()
+    };
+    let rows: Vec<Row> = rows.into_iter().map(row).collect();
+    let by = query.request.sort.quantity.label();
+    Ok(Document {
+        title: format!("{} sorted by metric: {by}", kind.title()),
+        blocks: vec![Block::Table(Table {
+            whole: whole(&rows),
+            ..query.table(columns.clone(), rows)
+        })],
+        ..query.document(kind.view())
+    })
+}
+
+/// The lists of all sides joined by name, `<Total>` first.
+pub(crate) fn joined(query: &Query<'_>, kind: Kind) -> Vec<Joined<ListRow>> {
+    let request = &query.request;
+    let rows =
+        |list: List| -> Vec<ListRow> { std::iter::once(list.total).chain(list.rows).collect() };
+    if !query.is_comparison() {
+        let list = rows(kind.list(&query.all, request));
+        let alone = |row: ListRow| Joined {
+            name: row.name.clone(),
+            rows: vec![Some(row)],
+        };
+        return list.into_iter().map(alone).collect();
+    }
+    let shared = query.shared();
+    let sides = 0..query.sides().len();
+    let lists = sides.map(|side| rows(kind.shared(&shared, side, request)));
+    let mut all = join(lists.collect(), |row: &ListRow| row.name.clone());
+    let by = |row: &ListRow| seconds(request, row, request.sort.quantity);
+    if let [_, rest @ ..] = all.as_mut_slice() {
+        rest.sort_by(|left, right| order(request.sort, by, left, right));
+    }
+    all
+}
+
+/// The seconds of a quantity in a row.
+pub(crate) fn seconds(request: &Request, row: &ListRow, quantity: Quantity) -> f64 {
+    let Quantity::Time(flavour, metric) = quantity else {
+        return 0.0;
+    };
+    let values = match flavour {
+        Flavour::Exclusive => &row.exclusive,
+        Flavour::Inclusive | Flavour::Attributed => &row.inclusive,
+    };
+    request.index(metric).map_or(0.0, |at| values[at])
+}
+
+/// The values of a row; what an experiment does not have took no time in it.
+fn values(query: &Query<'_>, columns: &[Column], row: Option<&ListRow>) -> Vec<Value> {
+    let code = row.and_then(|row| row.code);
+    let value = |column: &Column| match column.quantity {
+        Some(quantity @ Quantity::Time(..)) => {
+            Value::Number(row.map_or(0.0, |row| seconds(&query.request, row, quantity)))
+        }
+        Some(Quantity::Size) => Value::Count(code.map_or(0, |code| code.size)),
+        Some(Quantity::Address) => Value::Address(code),
+        Some(Quantity::Name) | None => Value::Absent,
+    };
+    columns.iter().map(value).collect()
+}
+
+/// The values of the first row, which is that of everything.
+pub(crate) fn whole(rows: &[Row]) -> Vec<f64> {
+    let first = rows.first().and_then(|row| row.values.first());
+    let values = first.map_or(&[][..], Vec::as_slice);
+    let numbers = values.iter().map(|value| value.number().unwrap_or(0.0));
+    numbers.collect()
+}
+
+impl<'a> Query<'a> {
+    /// The columns of a list: those in force, or the visible times of them where experiments are
+    /// compared, and the name.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = Column> + '_ {
+        self.shown(&self.columns)
+    }
+
+    /// The same of other columns.
+    pub(crate) fn shown<'c>(
+        &self,
+        columns: &'c [omp_model::metrics::Column],
+    ) -> impl Iterator<Item = Column> + use<'c> {
+        let is_compared = self.is_comparison();
+        let is_shown = move |column: &&omp_model::metrics::Column| {
+            let is_time = matches!(column.quantity, Quantity::Time(..));
+            !is_compared || (is_time && column.visible())
+        };
+        let name = is_compared.then(Column::name);
+        columns
+            .iter()
+            .filter(is_shown)
+            .map(|column| Column::metric(*column))
+            .chain(name)
+    }
+
+    /// A table of metrics of all sides.
+    pub(crate) fn table(&self, columns: Vec<Column>, rows: Vec<Row>) -> Table {
+        Table {
+            style: match self.is_comparison() {
+                true => Style::Right,
+                false => Style::Metrics,
+            },
+            compare: self.settings.compare,
+            columns,
+            rows,
+            ..Table::default()
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! A document as JSON: one object on one line.
+//!
+//! The form is a contract with scripts: fields may be added, none is renamed.
+
+use omp_model::profile::ViewMode;
+use serde_json::{Map, Value as Json, json};
+
+use crate::document::{Block, Column, Document, Place, Role, Row, Table, Value};
+use crate::settings::Compare;
+use crate::text::address;
+
+/// The document on one line.
+pub fn render(document: &Document) -> String {
+    let mut head = Map::new();
+    head.insert("view".to_owned(), json!(document.view));
+    if let Some(about) = &document.about {
+        head.insert("viewmode".to_owned(), json!(mode_name(about.mode)));
+        head.insert("experiments".to_owned(), json!(about.experiments));
+        if about.compare != Compare::Off {
+            head.insert("compare".to_owned(), json!(about.compare.word()));
+        }
+    }
+    head.extend(document.facts.clone());
+    let tables: Vec<&Table> = document
+        .blocks
+        .iter()
+        .filter_map(|block| match block {
+            Block::Table(table) => Some(table),
+            Block::Lines(_) => None,
+        })
+        .collect();
+    let mut rows = None;
+    if let Some(table) = tables.first() {
+        head.insert("metrics".to_owned(), metrics(table));
+        rows = Some(rows_of(&tables));
+    }
+    let mut tail = document.more.clone();
+    if document.about.is_some() {
+        tail.insert("warnings".to_owned(), json!(document.warnings));
+        tail.insert("notices".to_owned(), json!(document.notices));
+    }
+    join(&head, rows.as_deref(), &tail)
+}
+
+/// An object of fields, the rows, which are JSON already, and further fields.
+fn join(head: &Map<String, Json>, rows: Option<&str>, tail: &Map<String, Json>) -> String {
+    let mut text = json!(head).to_string();
+    text.pop();
+    if let Some(rows) = rows {
+        text.push_str(",\"rows\":");
+        text.push_str(rows);
+    }
+    if !tail.is_empty() {
+        text.push(',');
+        text.push_str(&json!(tail).to_string()[1..]);
+    } else {
+        text.push('}');
+    }
+    text.push('\n');
+    text
+}
+
+/// `[{"id":"e.ompwork","label":"Exclusive OMP Work Time","unit":"s"}]`.
+fn metrics(table: &Table) -> Json {
+    let columns = table.columns.iter();
+    let values = columns.filter(|column| column.json == Place::Values);
+    values
+        .map(|column| json!({"id": column.id, "label": column.label, "unit": column.unit.word()}))
+        .collect()
+}
+
+/// The rows of all tables: nested in `children` if they are a tree's, in `callers` and `callees`
+/// if a table is about one of its rows.
+fn rows_of(tables: &[&Table]) -> String {
+    let is_tree = |table: &&Table| table.rows.iter().any(|row| row.node.is_some());
+    let mut rows = Vec::new();
+    for table in tables {
+        if is_tree(table) {
+            return nested(table);
+        }
+        match table.rows.iter().position(|row| row.role == Role::Centre) {
+            Some(_) => rows.push(json!(neighbours(table))),
+            None => rows.extend(table.rows.iter().map(|row| json!(object(table, row)))),
+        }
+    }
+    Json::Array(rows).to_string()
+}
+
+/// A tree's rows are nested as deep as stacks are: they are written one by one, without recursion.
+fn nested(table: &Table) -> String {
+    let mut text = String::from("[");
+    let mut open = 0;
+    for row in &table.rows {
+        let depth = row.node.unwrap_or_default().depth;
+        if open > depth {
+            text.push_str(&"]}".repeat((open - depth) as usize));
+            text.push(',');
+        }
+        let object = json!(object(table, row)).to_string();
+        text.push_str(&object[..object.len() - 1]);
+        text.push_str(",\"children\":[");
+        open = depth + 1;
+    }
+    text.push_str(&"]}".repeat(open as usize));
+    text.push(']');
+    text
+}
+
+/// The row that a table is about, with those around it.
+fn neighbours(table: &Table) -> Map<String, Json> {
+    let of = |role: Role| -> Json {
+        let rows = table.rows.iter().filter(|row| row.role == role);
+        rows.map(|row| json!(object(table, row))).collect()
+    };
+    let centre = table.rows.iter().find(|row| row.role == Role::Centre);
+    let mut fields = centre.map_or_else(Map::new, |row| object(table, row));
+    fields.insert("callers".to_owned(), of(Role::Caller));
+    fields.insert("callees".to_owned(), of(Role::Callee));
+    fields
+}
+
+/// A row.
+fn object(table: &Table, row: &Row) -> Map<String, Json> {
+    let mut fields = Map::new();
+    if table.columns.iter().any(Column::is_name) {
+        fields.insert("name".to_owned(), json!(row.name));
+    }
+    let first = row.values.first().map_or(&[][..], Vec::as_slice);
+    for (at, column) in table.columns.iter().enumerate() {
+        let value = || first.get(at).map_or(Json::Null, plain);
+        match column.json {
+            Place::Nowhere => {}
+            Place::Row => drop(fields.insert(column.id.clone(), value())),
+            Place::Under(path) => insert(&mut fields, path, &column.id, value()),
+            Place::Values => {
+                fields.entry("values").or_insert_with(|| values(table, row));
+            }
+        }
+    }
+    fields
+}
+
+/// Puts a value into objects within objects.
+fn insert(fields: &mut Map<String, Json>, path: &[&str], key: &str, value: Json) {
+    let Some((first, rest)) = path.split_first() else {
+        fields.insert(key.to_owned(), value);
+        return;
+    };
+    let inner = fields.entry(*first).or_insert_with(|| json!({}));
+    if let Json::Object(inner) = inner {
+        insert(inner, rest, key, value);
+    }
+}
+
+/// The columns of `values`: an object, or one for each experiment that is compared.
+fn values(table: &Table, row: &Row) -> Json {
+    let of = |values: &Vec<Value>| -> Json {
+        let pairs = table.columns.iter().zip(values);
+        let pairs = pairs.filter(|(column, _)| column.json == Place::Values);
+        let pairs = pairs.map(|(column, value)| {
+            let value = match table.has_sides() {
+                true => json!(value.number()),
+                false => plain(value),
+            };
+            (column.id.clone(), value)
+        });
+        Json::Object(pairs.collect())
+    };
+    if table.has_sides() {
+        return row.values.iter().map(of).collect();
+    }
+    row.values.first().map_or_else(|| json!({}), of)
+}
+
+fn plain(value: &Value) -> Json {
+    match value {
+        Value::Absent => Json::Null,
+        Value::Number(number) => json!(number),
+        Value::Count(count) => json!(count),
+        Value::Text(text) => json!(text),
+        Value::Address(code) => json!(address(*code)),
+        Value::Json(value) => value.clone(),
+    }
+}
+
+/// The word of `viewmode`.
+pub const fn mode_name(mode: ViewMode) -> &'static str {
+    match mode {
+        ViewMode::User => "user",
+        ViewMode::Expert => "expert",
+        ViewMode::Machine => "machine",
+    }
+}

@@ -1,0 +1,329 @@
+//! A table as cells of text, and how they stand.
+
+use omp_model::metrics::Quantity;
+
+use super::cells::{aligned, compared, percent, rounded};
+use super::{Layout, address, escape, leads};
+use crate::document::{Column, Row, Style, Table, Unit, Value};
+use crate::settings::Compare;
+
+/// A column of cells.
+struct Cells {
+    heading: Vec<String>,
+    rows: Vec<String>,
+    is_name: bool,
+}
+
+/// The cells of a table.
+pub(super) struct Grid {
+    columns: Vec<Cells>,
+    rows: usize,
+}
+
+/// The cells of some columns of a table.
+pub(super) fn cells(table: &Table, shown: &[usize], layout: Layout) -> Grid {
+    let leads = leads(table);
+    let mut columns = Vec::new();
+    for &at in shown {
+        let column = &table.columns[at];
+        if column.is_name() {
+            let names = table.rows.iter().zip(&leads);
+            columns.push(Cells {
+                heading: name_heading(table),
+                rows: names
+                    .map(|(row, lead)| format!("{lead}{}", row.name))
+                    .collect(),
+                is_name: true,
+            });
+        } else if table.has_sides() {
+            columns.extend(sides(table, at));
+        } else if table.style == Style::Metrics {
+            columns.extend(metric(table, at, layout));
+        } else {
+            columns.push(Cells {
+                heading: column.heading.clone(),
+                rows: table
+                    .rows
+                    .iter()
+                    .map(|row| plain(row, at, column))
+                    .collect(),
+                is_name: false,
+            });
+        }
+    }
+    Grid {
+        columns,
+        rows: table.rows.len(),
+    }
+}
+
+fn name_heading(table: &Table) -> Vec<String> {
+    match table.style {
+        Style::Metrics => vec![" Name".to_owned()],
+        Style::Right if table.has_sides() => vec![String::new(), String::new(), "Name".to_owned()],
+        Style::Sparse | Style::Right | Style::Ruled => vec!["Name".to_owned()],
+    }
+}
+
+/// The value of a row for the experiment, or the first of them.
+fn value(row: &Row, at: usize) -> &Value {
+    let first = row.values.first().and_then(|values| values.get(at));
+    first.unwrap_or(&Value::Absent)
+}
+
+fn plain(row: &Row, at: usize, column: &Column) -> String {
+    match value(row, at) {
+        Value::Absent => "-".to_owned(),
+        Value::Number(number) => rounded(Some(*number), row.decimals.unwrap_or(column.decimals)),
+        Value::Count(count) => count.to_string(),
+        Value::Text(text) => text.clone(),
+        Value::Address(code) => address(*code),
+        Value::Json(value) => value.to_string(),
+    }
+}
+
+/// A column once for each experiment that is compared.
+fn sides(table: &Table, at: usize) -> Vec<Cells> {
+    let column = &table.columns[at];
+    let sides = table.rows.iter().map(|row| row.values.len()).max();
+    let of = |side: usize| {
+        let unit = match table.compare {
+            Compare::Delta if side > 0 => "delta",
+            Compare::Ratio if side > 0 => "ratio",
+            _ if column.unit == Unit::Seconds => "sec.",
+            _ => column.unit.word(),
+        };
+        let last = format!("({}) {unit}", side + 1);
+        let mut heading = column.heading.clone();
+        heading.resize(2, String::new());
+        heading.push(last.trim_end().to_owned());
+        let cell = |row: &Row| {
+            let number = |side: usize| row.values.get(side)?.get(at)?.number();
+            let decimals = row.decimals.unwrap_or(column.decimals);
+            match side {
+                0 => rounded(number(0), decimals),
+                _ => compared(table.compare, number(0), number(side), decimals),
+            }
+        };
+        Cells {
+            heading,
+            rows: table.rows.iter().map(cell).collect(),
+            is_name: false,
+        }
+    };
+    (0..sides.unwrap_or(0)).map(of).collect()
+}
+
+/// A metric as its value, its percentage, or both.
+fn metric(table: &Table, at: usize, layout: Layout) -> Vec<Cells> {
+    let column = &table.columns[at];
+    match column.quantity {
+        Some(Quantity::Time(..)) => {
+            // Other programs want one number in a cell.
+            let is_split = layout != Layout::Aligned && column.value && column.percent;
+            let mut cells = Vec::new();
+            if is_split {
+                let value = Column {
+                    percent: false,
+                    ..column.clone()
+                };
+                cells.push(times(table, at, &value));
+            }
+            let rest = Column {
+                value: column.value && !is_split,
+                ..column.clone()
+            };
+            cells.push(times(table, at, &rest));
+            cells
+        }
+        _ => vec![words(table, at)],
+    }
+}
+
+/// Cells that are no times: sizes to the right, addresses as they are.
+fn words(table: &Table, at: usize) -> Cells {
+    let column = &table.columns[at];
+    let rows = table.rows.iter().map(|row| plain(row, at, column));
+    let rows: Vec<String> = rows.collect();
+    let width = rows.iter().map(String::len).max().unwrap_or(0);
+    Cells {
+        heading: column.heading.clone(),
+        rows: rows.iter().map(|cell| format!("{cell:>width$}")).collect(),
+        is_name: false,
+    }
+}
+
+fn times(table: &Table, at: usize, column: &Column) -> Cells {
+    let whole = table.whole.get(at).copied().unwrap_or(0.0);
+    let seconds = table.rows.iter();
+    let seconds = seconds.map(|row| value(row, at).number().unwrap_or(0.0));
+    let values = aligned(seconds.clone(), column.decimals, 1);
+    let percents = aligned(seconds.map(|seconds| percent(seconds, whole)), 2, 3);
+    let line = |at: usize| column.heading.get(at).map_or("", String::as_str);
+    let (flavour, words) = (line(0), line(1));
+    let (heading, rows) = match (column.value, column.percent) {
+        (true, true) => {
+            let width = values.iter().map(String::len).max().unwrap_or(0);
+            let width = width.max(" sec.".len());
+            let (first, rest) = words.split_once(' ').unwrap_or((words, ""));
+            let pairs = values.iter().zip(&percents);
+            (
+                [
+                    format!("{flavour} {first}"),
+                    rest.to_owned(),
+                    format!("{:>width$} {:>6}", "sec.", "%"),
+                ],
+                pairs
+                    .map(|(value, percent)| format!("{value:>width$} {percent}"))
+                    .collect(),
+            )
+        }
+        (true, false) => {
+            let (most, last) = words.rsplit_once(' ').unwrap_or((words, ""));
+            let last = format!("{last} sec.").trim_start().to_owned();
+            ([flavour.to_owned(), most.to_owned(), last], values)
+        }
+        (false, _) => {
+            let unit = format!("{:>6}", "%");
+            ([flavour.to_owned(), words.to_owned(), unit], percents)
+        }
+    };
+    Cells {
+        heading: heading.into(),
+        rows,
+        is_name: false,
+    }
+}
+
+impl Cells {
+    fn line(&self, at: usize) -> &str {
+        self.heading.get(at).map_or("", String::as_str)
+    }
+
+    /// A heading on one line.
+    fn words(&self) -> String {
+        let words = self.heading.iter().flat_map(|line| line.split_whitespace());
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    /// The cell of a row without what aligns it; a name keeps its place in a tree.
+    fn bare(&self, row: usize) -> &str {
+        let cell = &self.rows[row];
+        match self.is_name {
+            true => cell.strip_prefix(' ').unwrap_or(cell),
+            false => cell.trim(),
+        }
+    }
+
+    fn width(&self) -> usize {
+        let all = self.heading.iter().chain(&self.rows);
+        all.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    }
+
+    /// Whether any cell has a value.
+    fn says_something(&self) -> bool {
+        self.rows.iter().any(|cell| !matches!(&**cell, "0." | "-"))
+    }
+
+    /// Puts the decimal points of all rows into one column.
+    fn align_points(&mut self) {
+        let point = |cell: &str| cell.find('.').unwrap_or(cell.len());
+        let before = self.rows.iter().map(|cell| point(cell)).max().unwrap_or(0);
+        let after = self.rows.iter().map(|cell| cell.len() - point(cell));
+        let after = after.max().unwrap_or(0);
+        for cell in &mut self.rows {
+            let (whole, fraction) = cell.split_at(point(cell));
+            *cell = format!("{whole:>before$}{fraction:<after$}");
+        }
+    }
+}
+
+impl Grid {
+    /// The cells under each other.
+    pub(super) fn aligned(mut self, style: Style) -> String {
+        if style == Style::Sparse {
+            let says = |cells: &Cells| cells.is_name || cells.says_something();
+            self.columns.retain(says);
+            let numbers = self.columns.iter_mut().filter(|cells| !cells.is_name);
+            numbers.for_each(Cells::align_points);
+        }
+        let height = self.columns.iter().map(|cells| cells.heading.len()).max();
+        let mut text = String::new();
+        for at in 0..height.unwrap_or(0) {
+            let any = self.columns.iter().any(|cells| !cells.line(at).is_empty());
+            // The second line of a sparse heading holds its room.
+            if any || style == Style::Sparse {
+                self.push(&mut text, style, false, |cells| cells.line(at));
+            }
+        }
+        if style == Style::Ruled {
+            let rules: Vec<String> = self
+                .columns
+                .iter()
+                .map(|cells| "=".repeat(cells.width()))
+                .collect();
+            text.push_str(&format!("{}\n", rules.join(" ").trim_end()));
+        }
+        for row in 0..self.rows {
+            self.push(&mut text, style, true, |cells| &cells.rows[row]);
+        }
+        text
+    }
+
+    /// A line of cells.
+    fn push<'a>(
+        &'a self,
+        text: &mut String,
+        style: Style,
+        is_row: bool,
+        cell: impl Fn(&'a Cells) -> &'a str,
+    ) {
+        let start = text.len();
+        let gap = if style == Style::Ruled { " " } else { "  " };
+        for cells in &self.columns {
+            let (cell, width) = (cell(cells), cells.width());
+            let padding = width - cell.chars().count();
+            let last_name = cells.is_name && matches!(style, Style::Sparse | Style::Right);
+            if last_name {
+                text.push_str(&format!(" {cell}"));
+            } else if is_row && style == Style::Right {
+                text.push_str(&format!("{:padding$}{cell}{gap}", ""));
+            } else {
+                text.push_str(&format!("{cell}{:padding$}{gap}", ""));
+            }
+        }
+        text.truncate(start + text[start..].trim_end().len());
+        text.push('\n');
+    }
+
+    /// The cells with a mark between them; a cell that holds it stands in quotation marks.
+    pub(super) fn delimited(&self, mark: char) -> String {
+        let quoted = |cell: &str| match cell.contains([mark, '"', '\n']) {
+            true => format!("\"{}\"", cell.replace('"', "\"\"")),
+            false => cell.to_owned(),
+        };
+        let line = |cells: Vec<String>| cells.join(&mark.to_string()) + "\n";
+        let heading = self.columns.iter().map(|cells| quoted(&cells.words()));
+        let mut text = line(heading.collect());
+        for row in 0..self.rows {
+            let cells = self.columns.iter().map(|cells| quoted(cells.bare(row)));
+            text.push_str(&line(cells.collect()));
+        }
+        text
+    }
+
+    /// The cells as an HTML table.
+    pub(super) fn html(&self) -> String {
+        let line = |cells: Vec<String>| format!("<tr>{}</tr>\n", cells.concat());
+        let heading = self.columns.iter();
+        let heading = heading.map(|cells| format!("<th>{}</th>", escape(&cells.words())));
+        let mut text = format!("<table>\n{}", line(heading.collect()));
+        for row in 0..self.rows {
+            let cells = self.columns.iter();
+            let cells = cells.map(|cells| format!("<td>{}</td>", escape(cells.bare(row))));
+            text.push_str(&line(cells.collect()));
+        }
+        text.push_str("</table>\n");
+        text
+    }
+}

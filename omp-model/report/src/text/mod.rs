@@ -1,0 +1,181 @@
+//! A document as text, in the manner of Sun's er_print; with a sign between cells; or as HTML.
+//!
+//! ```text
+//! Excl. OMP     Incl. OMP      Name
+//! Work          Work
+//!  sec.      %   sec.      %
+//! 2.922 100.00  2.922 100.00   <Total>
+//! ```
+
+mod cells;
+mod grid;
+
+use omp_model::views::Code;
+
+use crate::document::{Block, Document, Part, Row, Style, Table};
+use crate::settings::Compare;
+
+pub use cells::{compared, number, percent, seconds};
+
+/// How the tables of a text are laid out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// Under each other.
+    #[default]
+    Aligned,
+    /// With a character between cells, for other programs.
+    Delimited(char),
+    /// As HTML.
+    Html,
+}
+
+/// The document in a layout.
+pub fn render(document: &Document, layout: Layout) -> String {
+    let mut page = Page::new(layout);
+    if !document.title.is_empty() {
+        page.text(&format!("{}\n", document.title));
+        if let Some(about) = &document.about
+            && about.compare != Compare::Off
+        {
+            page.text(&numbered(&about.experiments));
+        }
+        page.text("\n");
+    }
+    for block in &document.blocks {
+        match block {
+            Block::Lines(lines) => {
+                for line in lines {
+                    page.text(&format!("{}\n", line.text));
+                }
+                page.text("\n");
+            }
+            Block::Table(table) => page.table(table),
+        }
+    }
+    page.text(&footer(document));
+    page.finish()
+}
+
+/// The experiments by their numbers.
+fn numbered(experiments: &[String]) -> String {
+    let lines = experiments.iter().zip(1..);
+    lines
+        .map(|(name, number)| format!("  ({number}) {name}\n"))
+        .collect()
+}
+
+/// What limits the trust in a document; nothing if nothing does.
+fn footer(document: &Document) -> String {
+    let warnings = document.warnings.iter();
+    let warnings = warnings.map(|warning| format!("Warning: {warning}\n"));
+    let notices = document.notices.iter();
+    let notices = notices.map(|notice| format!("Note: {notice}\n"));
+    let lines: String = warnings.chain(notices).collect();
+    if lines.is_empty() {
+        lines
+    } else {
+        format!("{lines}\n")
+    }
+}
+
+/// A report as it is written: text, and between it tables that may be HTML.
+struct Page {
+    layout: Layout,
+    written: String,
+    /// Text that is not written yet, because HTML keeps it together in one element.
+    pending: String,
+}
+
+impl Page {
+    fn new(layout: Layout) -> Page {
+        Page {
+            layout,
+            written: String::new(),
+            pending: String::new(),
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        self.pending.push_str(text);
+    }
+
+    fn table(&mut self, table: &Table) {
+        let whole = Part {
+            caption: String::new(),
+            columns: Vec::new(),
+        };
+        let parts = match table.parts.is_empty() {
+            true => std::slice::from_ref(&whole),
+            false => table.parts.as_slice(),
+        };
+        for part in parts {
+            if !part.caption.is_empty() {
+                self.text(&format!("{}\n\n", part.caption));
+            }
+            let cells = grid::cells(table, &columns(table, part), self.layout);
+            match self.layout {
+                Layout::Aligned => self.text(&cells.aligned(table.style)),
+                Layout::Delimited(mark) => self.text(&cells.delimited(mark)),
+                Layout::Html => {
+                    self.flush();
+                    self.written.push_str(&cells.html());
+                }
+            }
+            self.text("\n");
+        }
+    }
+
+    fn flush(&mut self) {
+        let text = std::mem::take(&mut self.pending);
+        if self.layout != Layout::Html {
+            self.written.push_str(&text);
+        } else if !text.trim().is_empty() {
+            let text = escape(text.trim_matches('\n'));
+            self.written.push_str(&format!("<pre>{text}</pre>\n"));
+        }
+    }
+
+    fn finish(mut self) -> String {
+        self.flush();
+        self.written
+    }
+}
+
+/// The columns of a part, by their position in the table.
+fn columns(table: &Table, part: &Part) -> Vec<usize> {
+    if part.columns.is_empty() {
+        let all = table.columns.iter().enumerate();
+        let visible = all.filter(|(_, column)| column.is_visible());
+        return visible.map(|(at, _)| at).collect();
+    }
+    let position = |id: &&str| table.columns.iter().position(|column| column.id == **id);
+    part.columns.iter().filter_map(position).collect()
+}
+
+/// What stands before the names of a table's rows.
+fn leads(table: &Table) -> Vec<String> {
+    let mut open: Vec<&str> = Vec::new();
+    let lead = |row: &Row| match row.node {
+        Some(node) => {
+            open.truncate(node.depth as usize);
+            let lead = format!(" {}+-", open.concat());
+            open.push(if node.last { "  " } else { "|  " });
+            lead
+        }
+        None if matches!(table.style, Style::Sparse | Style::Ruled) => String::new(),
+        None => row.lead().to_owned(),
+    };
+    table.rows.iter().map(lead).collect()
+}
+
+/// `2:0x00001139`: the number of the load object and the offset in it; 0 for what has no code.
+pub fn address(code: Option<Code>) -> String {
+    let (module, address) = code.map_or((0, 0), |code| (code.module.0, code.address));
+    format!("{module}:0x{address:08x}")
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
