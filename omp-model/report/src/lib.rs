@@ -14,6 +14,7 @@ pub mod json;
 pub mod query;
 pub mod settings;
 pub mod text;
+pub mod timeline;
 
 pub use document::Document;
 pub use error::Error;

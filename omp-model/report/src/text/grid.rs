@@ -1,6 +1,7 @@
 //! A table as cells of text, and how they stand.
 
 use omp_model::metrics::Quantity;
+use unicode_width::UnicodeWidthStr;
 
 use super::cells::{aligned, compared, percent, rounded};
 use super::{Layout, address, escape, leads};
@@ -217,7 +218,7 @@ impl Cells {
 
     fn width(&self) -> usize {
         let all = self.heading.iter().chain(&self.rows);
-        all.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        all.map(|cell| cell.width()).max().unwrap_or(0)
     }
 
     /// Whether any cell has a value.
@@ -239,6 +240,12 @@ impl Cells {
 }
 
 impl Grid {
+    /// The headings and rows of each column.
+    pub(super) fn into_columns(self) -> impl Iterator<Item = (Vec<String>, Vec<String>)> {
+        let columns = self.columns.into_iter();
+        columns.map(|cells| (cells.heading, cells.rows))
+    }
+
     /// The cells under each other.
     pub(super) fn aligned(mut self, style: Style) -> String {
         if style == Style::Sparse {
@@ -282,7 +289,7 @@ impl Grid {
         let gap = if style == Style::Ruled { " " } else { "  " };
         for cells in &self.columns {
             let (cell, width) = (cell(cells), cells.width());
-            let padding = width - cell.chars().count();
+            let padding = width - cell.width();
             let last_name = cells.is_name && matches!(style, Style::Sparse | Style::Right);
             if last_name {
                 text.push_str(&format!(" {cell}"));

@@ -8,6 +8,7 @@
 //! ```
 
 mod cells;
+mod drawn;
 mod grid;
 
 use omp_model::views::Code;
@@ -16,6 +17,7 @@ use crate::document::{Block, Document, Part, Row, Style, Table};
 use crate::settings::Compare;
 
 pub use cells::{compared, number, percent, seconds};
+pub use drawn::{Drawn, drawn};
 
 /// How the tables of a text are laid out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use omp_model::ids::{TagId, ThreadId};
 use omp_model::profile::{PathId, Profile};
 use omp_model::state::Presence;
 
-use super::ByThread;
-use crate::activity::Activity;
+use super::activity::Activity;
+use super::by_thread::ByThread;
 
 /// Time of a thread in a slice, under one tag and presence, as the views show it.
 #[derive(Clone, Copy, Debug)]

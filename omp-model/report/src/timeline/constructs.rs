@@ -5,8 +5,9 @@ use std::ops::Range;
 use omp_model::ids::{ContextId, ThreadId};
 use omp_model::rows::SLICE;
 
+use super::rows::Timeline;
 use super::slots::{column, overlap};
-use super::{Timeline, Window};
+use super::window::Window;
 
 impl Timeline {
     /// The context that most of each column's time was spent in; `None` where the thread did not

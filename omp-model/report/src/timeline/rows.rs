@@ -1,80 +1,46 @@
-//! Who did what when: the recording's rows in the order that a timeline needs them.
-//!
-//! Three sources, the most exact first. A slice of time that a column covers whole has its sums,
-//! to the nanosecond, as the views refine them by stacks. Else listed intervals are drawn where they were. What is shorter than what
-//! is listed has samples, which say what the thread did at their moments; and where there is no
-//! sample, what the slice's sums leave over after its listed intervals, in proportion.
-
-mod bands;
-mod constructs;
-mod slots;
-mod spells;
-mod window;
+//! The rows of an experiment in the order that a timeline needs them.
 
 use std::ops::Range;
 
 use omp_model::ids::{ContextId, Nanos, ProcessId, ThreadId};
 use omp_model::profile::ViewMode;
-use omp_model::rows::Interval;
-use omp_model::tables::{ContextKind, Thread};
+use omp_model::recording::Recording;
+use omp_model::rows::{Interval, Sample};
+use omp_model::tables::{ContextKind, Thread, ThreadKind};
 
-use crate::activity::Activity;
-use crate::recording::Recording;
+use super::activity::Activity;
+use super::bands::Bands;
+use super::by_thread::ByThread;
+use super::frames::{FrameOfSamples, frames};
+use super::spells::{self, Spell};
+use super::stacks::Stacks;
 
-pub use bands::{Band, Bands};
-pub(crate) use slots::column;
-pub use slots::{Place, Slot};
-use spells::Spell;
-use window::FrameOfSamples;
-pub use window::Window;
-pub(crate) use window::refined;
+/// Of more samples than this, the timeline's seconds are by recorded states alone: what stacks
+/// refine of each second would take memory for each sample.
+pub const MOST_REFINED: u64 = 4_000_000;
 
-/// The rows of a recording by thread and time.
+/// The rows of an experiment by thread and time.
 #[derive(Debug)]
 pub struct Timeline {
     /// Threads, grouped by process, in the order of their appearance.
     pub threads: Vec<ThreadId>,
     /// The end of time.
     pub end: Nanos,
-    lives: Vec<Range<u64>>,
-    activities: Vec<Activity>,
+    pub(super) lives: Vec<Range<u64>>,
+    pub(super) activities: Vec<Activity>,
     /// What each tag's context is.
-    contexts: Vec<ContextId>,
-    spells: ByThread<Spell>,
-    intervals: ByThread<Interval>,
-    regions: Bands,
-    tasks: Vec<Bands>,
-    frames: Vec<FrameOfSamples>,
-}
-
-/// Rows sorted by thread, and where each thread's begin.
-#[derive(Debug)]
-struct ByThread<T> {
-    rows: Vec<T>,
-    starts: Vec<usize>,
-}
-
-impl<T> ByThread<T> {
-    /// `rows` must be sorted by thread.
-    fn new(rows: Vec<T>, threads: usize, thread: impl Fn(&T) -> ThreadId) -> ByThread<T> {
-        let starts = (0..=threads)
-            .map(|at| rows.partition_point(|row| thread(row).index() < at))
-            .collect();
-        ByThread { rows, starts }
-    }
-
-    fn of(&self, thread: ThreadId) -> &[T] {
-        let at = thread.index();
-        match (self.starts.get(at), self.starts.get(at + 1)) {
-            (Some(&start), Some(&end)) => &self.rows[start..end],
-            _ => &[],
-        }
-    }
+    pub(super) contexts: Vec<ContextId>,
+    pub(super) spells: ByThread<Spell>,
+    pub(super) intervals: ByThread<Interval>,
+    pub(super) regions: Bands,
+    pub(super) tasks: Vec<Bands>,
+    pub(super) frames: Vec<FrameOfSamples>,
+    pub(super) kinds: Vec<ThreadKind>,
 }
 
 impl Timeline {
-    /// Sorts a recording's rows.
-    pub(crate) fn new(recording: &Recording) -> Timeline {
+    /// Sorts an experiment's rows.
+    pub fn new(recording: &Recording) -> Timeline {
         let experiment = &recording.experiment;
         let table = &experiment.tables.threads;
         let mut intervals = experiment.intervals.clone();
@@ -130,7 +96,8 @@ impl Timeline {
             intervals: ByThread::new(intervals, table.len(), |row| row.thread),
             regions: Bands::of_regions(&experiment.region_spans, depth),
             tasks: tasks.collect(),
-            frames: window::frames(recording),
+            frames: frames(&experiment.samples),
+            kinds: table.iter().map(|thread| thread.kind).collect(),
         }
     }
 
@@ -188,8 +155,23 @@ impl Timeline {
         let known = self.activities.get(tag.index());
         known.copied().unwrap_or(Activity::Unknown)
     }
-}
 
-/// Of more samples than this, the timeline's seconds are by recorded states alone: what stacks
-/// refine of each second would take memory for each sample.
-pub(crate) const MOST_REFINED: u64 = 4_000_000;
+    /// What kind of thread one is.
+    pub fn kind_of(&self, thread: ThreadId) -> ThreadKind {
+        let known = self.kinds.get(thread.index());
+        known.copied().unwrap_or(ThreadKind::Outside)
+    }
+
+    /// What a sample shows its thread to do, in every mode: its recorded state, and where stacks
+    /// of user mode tell more, what that is.
+    pub fn refined(&self, stacks: Option<&Stacks>, sample: &Sample) -> Activity {
+        let recorded = self.activity(sample.tag);
+        let Some(stacks) = stacks.filter(|_| recorded != Activity::Unknown) else {
+            return recorded;
+        };
+        let seen = stacks.sample(sample.stack, sample.tag, self.kind_of(sample.thread));
+        seen.map_or(recorded, |(path, shown)| {
+            Activity::of_leaf(stacks.leaf(path), shown)
+        })
+    }
+}

@@ -6,9 +6,10 @@ use omp_model::ids::ThreadId;
 use omp_model::rows::{Interval, SLICE, Sample};
 use omp_model::state::Presence;
 
+use super::activity::Activity;
+use super::rows::Timeline;
 use super::spells::{Spell, main_activity};
-use super::{Timeline, Window};
-use crate::activity::Activity;
+use super::window::Window;
 
 /// What a thread did in one column's range of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -134,7 +135,7 @@ fn advance<T>(rows: &[T], from: usize, before: impl Fn(&T) -> bool) -> usize {
 }
 
 /// The range of time of a column.
-pub(crate) fn column(range: &Range<u64>, columns: usize, at: usize) -> Range<u64> {
+pub fn column(range: &Range<u64>, columns: usize, at: usize) -> Range<u64> {
     let length = u128::from(range.end - range.start);
     let edge = |at: usize| range.start + (length * at as u128 / columns.max(1) as u128) as u64;
     edge(at)..edge(at + 1)

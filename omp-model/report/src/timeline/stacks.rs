@@ -1,4 +1,4 @@
-//! The display stacks of single samples and intervals, for a cursor that points at one.
+//! The display stacks of single samples and intervals, for a reader that points at one.
 
 use omp_model::ids::{StackId, TagId, ThreadId};
 use omp_model::profile::{Callee, Path, PathId, Shown, ViewMode};
@@ -6,27 +6,27 @@ use omp_model::rewrite::Rewriter;
 use omp_model::tables::{Interner, ThreadKind};
 use rustc_hash::FxHashMap;
 
-use crate::recording::Recording;
+use omp_model::recording::Recording;
 
-/// What each distinct moment of a recording looks like in one mode.
+/// What each distinct sample of an experiment looks like in one mode.
 #[derive(Debug)]
-pub struct Moments {
+pub struct Stacks {
     paths: Interner<Path>,
-    seen: FxHashMap<(StackId, TagId, ThreadKind), (PathId, Shown)>,
-    places: FxHashMap<(TagId, ThreadKind), (PathId, Shown)>,
+    samples: FxHashMap<(StackId, TagId, ThreadKind), (PathId, Shown)>,
+    constructs: FxHashMap<(TagId, ThreadKind), (PathId, Shown)>,
 }
 
-impl Moments {
-    /// Rewrites every distinct moment: no more work than a profile takes.
-    pub(crate) fn new(recording: &Recording, mode: ViewMode) -> Moments {
-        let experiment = &recording.experiment;
-        let tables = &experiment.tables;
+impl Stacks {
+    /// Rewrites every distinct sample: no more work than a profile takes.
+    pub fn new(experiment: &Recording, mode: ViewMode) -> Stacks {
+        let rows = &experiment.experiment;
+        let tables = &rows.tables;
         let kind = |thread: ThreadId| {
             let row = tables.threads.get(thread.index());
             row.map_or(ThreadKind::Outside, |thread| thread.kind)
         };
-        let seen = recording.moments_seen();
-        let mut rewriter = Rewriter::new(tables, &recording.symbols, seen.iter().copied());
+        let seen = experiment.moments_seen();
+        let mut rewriter = Rewriter::new(tables, &experiment.symbols, seen.iter().copied());
         let mut found = FxHashMap::default();
         for &moment in seen {
             let path = match mode {
@@ -35,34 +35,34 @@ impl Moments {
             };
             found.insert((moment.stack, moment.tag, moment.thread), path);
         }
-        let tags = experiment.sums.iter().map(|sum| (sum.tag, sum.thread));
-        let more = experiment.intervals.iter().map(|row| (row.tag, row.thread));
-        let mut places = FxHashMap::default();
+        let tags = rows.sums.iter().map(|sum| (sum.tag, sum.thread));
+        let more = rows.intervals.iter().map(|row| (row.tag, row.thread));
+        let mut constructs = FxHashMap::default();
         for (tag, thread) in tags.chain(more) {
             let key = (tag, kind(thread));
-            places.entry(key).or_insert_with(|| match mode {
+            constructs.entry(key).or_insert_with(|| match mode {
                 ViewMode::Machine => rewriter.machine_place(key.0, key.1),
                 ViewMode::User | ViewMode::Expert => rewriter.user_place(key.0, key.1),
             });
         }
-        Moments {
+        Stacks {
             paths: rewriter.into_paths(),
-            seen: found,
-            places,
+            samples: found,
+            constructs,
         }
     }
 
     /// The display stack of a sample, and what the thread did.
     pub fn sample(&self, stack: StackId, tag: TagId, kind: ThreadKind) -> Option<(PathId, Shown)> {
-        self.seen.get(&(stack, tag, kind)).copied()
+        self.samples.get(&(stack, tag, kind)).copied()
     }
 
-    /// The place of a tag of which no sample tells more.
-    pub fn place(&self, tag: TagId, kind: ThreadKind) -> Option<(PathId, Shown)> {
-        self.places.get(&(tag, kind)).copied()
+    /// The construct of a thread state of which no sample tells more.
+    pub fn construct(&self, tag: TagId, kind: ThreadKind) -> Option<(PathId, Shown)> {
+        self.constructs.get(&(tag, kind)).copied()
     }
 
-    /// What stands at the leaf of a display stack.
+    /// The leaf of a display stack.
     pub fn leaf(&self, path: PathId) -> Option<Callee> {
         let row = self.paths.get(path.0).filter(|_| path != PathId::EMPTY);
         row.map(|row| row.frame.callee)
