@@ -344,6 +344,21 @@ impl Column {
         })
     }
 
+    /// A fact of a row, which a text does not show and JSON has in the row.
+    pub fn word(id: &str, label: &str) -> Column {
+        Column {
+            id: id.to_owned(),
+            label: label.to_owned(),
+            unit: Unit::None,
+            heading: Vec::new(),
+            quantity: None,
+            value: true,
+            percent: false,
+            decimals: 0,
+            json: Place::Row,
+        }
+    }
+
     /// What rows are called.
     pub fn name() -> Column {
         Column::time(Quantity::Name)

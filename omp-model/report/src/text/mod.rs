@@ -14,7 +14,7 @@ use omp_model::views::Code;
 
 use crate::document::{Block, Document, Line, Part, Row, Style, Table};
 
-pub use cells::{compared, number, percent, seconds};
+pub use cells::{compared, number, percent, rounded, seconds};
 
 /// How the tables of a text are laid out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -170,6 +170,7 @@ fn leads(table: &Table) -> Vec<String> {
         None if matches!(table.style, Style::Sparse | Style::Ruled | Style::Facts(_)) => {
             String::new()
         }
+        None if table.style == Style::Right && !table.has_sides() => String::new(),
         None => row.lead().to_owned(),
     };
     table.rows.iter().map(lead).collect()
