@@ -5,10 +5,8 @@ use std::ops::Deref;
 use omp_model::views::openmp::advice::Loss;
 use omp_model::views::openmp::efficiency::Efficiency;
 use omp_model::views::openmp::first;
-use omp_model::views::openmp::regions::regions;
 use serde_json::{Map, Value, json};
 
-use super::openmp::measured;
 use crate::session::Scene;
 use crate::text;
 
@@ -29,13 +27,7 @@ impl Deref for First {
 
 impl First {
     pub(super) fn of(scene: &Scene<'_>) -> Option<First> {
-        if scene.settings.filter.is_some() {
-            return None;
-        }
-        let (profile, measured) = measured(scene);
-        let regions = regions(profile, &scene.names, &measured);
-        let cpus = scene.recording.experiment.header.cpus;
-        first::First::of(profile, &scene.names, &measured, &regions, cpus).map(First)
+        scene.source.first().map(First)
     }
 
     pub(super) fn losses_text(&self) -> String {

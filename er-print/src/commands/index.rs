@@ -5,11 +5,13 @@ use omp_model::filter::{self, Filter};
 use omp_model::metrics::{Column, Flavour, Metric, Quantity};
 use omp_model::recording::asks_when;
 use omp_model::views::indexes::{self, IndexRow, Key};
+use report::regions::regions;
+use report::tasks::tasks;
 use serde_json::{Map, Value, json};
 
+use super::Action;
 use super::compare::{self, Beside};
 use super::lists::footer;
-use super::{Action, openmp};
 use crate::failure::Stop;
 use crate::json;
 use crate::session::{PrintMode, Scene, Session};
@@ -56,12 +58,12 @@ const TYPES: [Type; 8] = [
     Type {
         name: "OMP_preg",
         what: "a row for each parallel region",
-        action: Action::Run(openmp::regions),
+        action: Action::Show(|query, _| regions(query)),
     },
     Type {
         name: "OMP_task",
         what: "a row for each task construct",
-        action: Action::Run(openmp::tasks),
+        action: Action::Show(|query, _| tasks(query)),
     },
 ];
 

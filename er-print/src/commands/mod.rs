@@ -14,8 +14,6 @@ mod functions;
 mod index;
 mod lists;
 mod members;
-mod openmp;
-mod order;
 mod places;
 mod settings;
 mod source;

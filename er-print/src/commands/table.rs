@@ -1,11 +1,13 @@
 //! The table of commands, in the order of help.
 
 use report::functions::{Kind, list};
+use report::regions::regions;
+use report::tasks::tasks;
 use report::{Document, Error, Query};
 
 use super::{
     Action, Command, Group, about, check, defaults, details, disasm, experiments, filters,
-    fragment, index, lists, members, openmp, places, settings, source, tree,
+    fragment, index, lists, members, places, settings, source, tree,
 };
 use crate::failure::Stop;
 use crate::session::Session;
@@ -128,8 +130,8 @@ pub(crate) const COMMANDS: &[Command] = &[
     view(Group::Index, "Seconds", "", "list seconds by the current metrics", index::seconds),
     view(Group::Index, "Processes", "", "list processes by the current metrics", index::processes),
     view(Group::Index, "Experiment_IDs", "", "list experiments by the current metrics", index::experiments),
-    view(Group::Index, "OMP_preg", "", "list parallel regions with what they could save, and why", openmp::regions),
-    view(Group::Index, "OMP_task", "", "list task constructs with their tasks' times", openmp::tasks),
+    report(Group::Index, "OMP_preg", "", "list parallel regions with what they could save, and why", |query, _| regions(query)),
+    report(Group::Index, "OMP_task", "", "list task constructs with their tasks' times", |query, _| tasks(query)),
 
     alias(&["exp_list"], view(Group::Lists, "experiment_list", "", "list the experiments", members::experiment_list)),
     view(Group::Lists, "sample_list", "", "list the sample points", members::sample_list),

@@ -1,8 +1,10 @@
 //! A document: what a report says, as data.
 
-use omp_model::metrics::{self, Quantity};
+use omp_model::ids::ContextId;
+use omp_model::metrics::{self, Metric, Quantity};
 use omp_model::profile::ViewMode;
 use omp_model::views::Code;
+use omp_model::views::openmp::spots::Spot;
 use serde_json::{Map, Value as Json};
 
 use crate::settings::Compare;
@@ -35,6 +37,8 @@ pub struct About {
     pub mode: ViewMode,
     /// The experiments' names.
     pub experiments: Vec<String>,
+    /// What a text calls each of them, `(1)`; empty where they are not compared.
+    pub numbers: Vec<String>,
     /// How they are shown.
     pub compare: Compare,
 }
@@ -55,6 +59,8 @@ pub struct Line {
     pub text: String,
     /// How much it matters.
     pub mark: Mark,
+    /// What a program that draws it can lead to.
+    pub target: Option<Target>,
 }
 
 /// How a line or row stands out.
@@ -86,6 +92,10 @@ pub struct Table {
     pub rows: Vec<Row>,
     /// What is 100 % of each column; shorter where no column is shown as a percentage.
     pub whole: Vec<f64>,
+    /// What a text says in place of the table if it has no row; nothing: the headings stand alone.
+    pub empty: String,
+    /// Lines under the rows.
+    pub foot: Vec<Line>,
 }
 
 /// How a text lays a table out.
@@ -100,6 +110,21 @@ pub enum Style {
     Right,
     /// One line of heading with a rule under it.
     Ruled,
+    /// Facts with their values, without heading: a row stands in by its depth, the row of
+    /// everything is left out, and each cell of a line is written as told here. The values of
+    /// several experiments have a heading and stand as in [`Style::Right`].
+    Facts(&'static [Cell]),
+}
+
+/// How a cell of facts is written; nothing where the row has no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// What stands before it.
+    pub before: &'static str,
+    /// Its least width.
+    pub width: usize,
+    /// What stands behind it.
+    pub after: &'static str,
 }
 
 /// A part of a table as a text shows it.
@@ -222,6 +247,23 @@ pub enum Role {
 pub enum Target {
     /// A function, by its name in the list of functions.
     Function(String),
+    /// A region or task.
+    Construct(Construct),
+    /// A metric.
+    Metric(Metric),
+}
+
+/// A region's or task's directive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Construct {
+    /// The word of filters that its contexts are values of.
+    pub word: &'static str,
+    /// Its contexts: one for each way that the program came to it.
+    pub contexts: Vec<ContextId>,
+    /// Where it stands in the source.
+    pub location: Spot,
+    /// What is known of it beyond the columns, on one line.
+    pub detail: String,
 }
 
 /// A value of a row.
@@ -302,6 +344,21 @@ impl Column {
         })
     }
 
+    /// A fact of a row, which a text does not show and JSON has in the row.
+    pub fn word(id: &str, label: &str) -> Column {
+        Column {
+            id: id.to_owned(),
+            label: label.to_owned(),
+            unit: Unit::None,
+            heading: Vec::new(),
+            quantity: None,
+            value: true,
+            percent: false,
+            decimals: 0,
+            json: Place::Row,
+        }
+    }
+
     /// What rows are called.
     pub fn name() -> Column {
         Column::time(Quantity::Name)
@@ -319,9 +376,14 @@ impl Column {
 }
 
 impl Table {
-    /// The values of a row as they are for one experiment.
+    /// Whether each row has values by experiment.
     pub fn has_sides(&self) -> bool {
         self.compare != Compare::Off
+    }
+
+    /// Whether it is one of facts.
+    pub fn is_facts(&self) -> bool {
+        matches!(self.style, Style::Facts(_))
     }
 }
 
@@ -341,7 +403,23 @@ impl Line {
     pub fn plain(text: impl Into<String>) -> Line {
         Line {
             text: text.into(),
-            mark: Mark::Plain,
+            ..Line::default()
+        }
+    }
+
+    /// A line that others stand under.
+    pub fn strong(text: impl Into<String>) -> Line {
+        Line {
+            mark: Mark::Strong,
+            ..Line::plain(text)
+        }
+    }
+
+    /// A warning.
+    pub fn warning(text: impl Into<String>) -> Line {
+        Line {
+            mark: Mark::Warning,
+            ..Line::plain(text)
         }
     }
 }

@@ -9,6 +9,8 @@ use omp_model::views::{Request, Row as ListRow, annotated, lines};
 use crate::document::{Block, Column, Document, Role, Row, Style, Table, Target, Value};
 use crate::error::Error;
 use crate::query::{Query, Source};
+use crate::scaling;
+use crate::settings::Compare;
 
 /// What a list has a row for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +67,9 @@ impl Kind {
 /// # Errors
 /// [`Error::Usage`] if it is asked how lines or instructions scale.
 pub fn list(query: &Query<'_>, kind: Kind) -> Result<Document, Error> {
+    if kind == Kind::Functions && query.settings.compare == Compare::Scaling {
+        return scaling::functions(query);
+    }
     query.refuse_scaling(kind.view())?;
     let mut rows = joined(query, kind);
     rows.truncate(query.limited(rows.len()));

@@ -25,13 +25,17 @@ pub fn render(document: &Document) -> String {
         .blocks
         .iter()
         .filter_map(|block| match block {
-            Block::Table(table) => Some(table),
-            Block::Lines(_) => None,
+            Block::Table(table) if has_place(table) => Some(table),
+            Block::Table(_) | Block::Lines(_) => None,
         })
         .collect();
     let mut rows = None;
     if let Some(table) = tables.first() {
-        head.insert("metrics".to_owned(), metrics(table));
+        let values = table.columns.iter().any(|it| it.json == Place::Values);
+        if values || !table.is_facts() {
+            // A document may tell its own.
+            head.entry("metrics").or_insert_with(|| metrics(table));
+        }
         rows = Some(rows_of(&tables));
     }
     let mut tail = document.more.clone();
@@ -40,6 +44,12 @@ pub fn render(document: &Document) -> String {
         tail.insert("notices".to_owned(), json!(document.notices));
     }
     join(&head, rows.as_deref(), &tail)
+}
+
+/// Whether JSON has anything of a table.
+fn has_place(table: &Table) -> bool {
+    let mut columns = table.columns.iter();
+    columns.any(|column| column.json != Place::Nowhere)
 }
 
 /// An object of fields, the rows, which are JSON already, and further fields.
@@ -72,7 +82,8 @@ fn metrics(table: &Table) -> Json {
 /// The rows of all tables: nested in `children` if they are a tree's, in `callers` and `callees`
 /// if a table is about one of its rows.
 fn rows_of(tables: &[&Table]) -> String {
-    let is_tree = |table: &&Table| table.rows.iter().any(|row| row.node.is_some());
+    let is_tree =
+        |table: &&Table| !table.is_facts() && table.rows.iter().any(|row| row.node.is_some());
     let mut rows = Vec::new();
     for table in tables {
         if is_tree(table) {
@@ -122,7 +133,9 @@ fn neighbours(table: &Table) -> Map<String, Json> {
 /// A row.
 fn object(table: &Table, row: &Row) -> Map<String, Json> {
     let mut fields = Map::new();
-    if table.columns.iter().any(Column::is_name) {
+    // A name without a place of its own is the first.
+    let is_first = |column: &Column| column.is_name() && column.json == Place::Nowhere;
+    if table.columns.iter().any(is_first) {
         fields.insert("name".to_owned(), json!(row.name));
     }
     let first = row.values.first().map_or(&[][..], Vec::as_slice);
@@ -130,6 +143,9 @@ fn object(table: &Table, row: &Row) -> Map<String, Json> {
         let value = || first.get(at).map_or(Json::Null, plain);
         match column.json {
             Place::Nowhere => {}
+            Place::Row if column.is_name() => {
+                drop(fields.insert("name".to_owned(), json!(row.name)))
+            }
             Place::Row => drop(fields.insert(column.id.clone(), value())),
             Place::Under(path) => insert(&mut fields, path, &column.id, value()),
             Place::Values => {

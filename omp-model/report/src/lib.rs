@@ -7,12 +7,17 @@
 //! A comparison is the same builder over several experiments: each row then has values by
 //! experiment.
 
+mod constructs;
 pub mod document;
 mod error;
 pub mod functions;
 pub mod json;
+mod openmp;
 pub mod query;
+pub mod regions;
+mod scaling;
 pub mod settings;
+pub mod tasks;
 pub mod text;
 pub mod timeline;
 

@@ -274,6 +274,9 @@ impl<'a> Query<'a> {
             about: Some(About {
                 mode: self.settings.mode,
                 experiments,
+                numbers: (1..=self.compared.len())
+                    .map(|it| format!("({it})"))
+                    .collect(),
                 compare: self.settings.compare,
             }),
             warnings: self.said(|side| side.experiment.warnings.clone()),

@@ -1,13 +1,11 @@
 //! Experiments side by side: what has rows in one report has the rows of all in another, joined by
 //! the names that they share.
 
-mod constructs;
 mod details;
 mod lists;
 mod objects;
 mod overview;
 mod places;
-mod scaling;
 mod stacks;
 mod table;
 
@@ -21,13 +19,11 @@ use crate::json;
 use crate::session::{Scene, Session};
 use report::settings::Compare;
 
-pub(super) use constructs::{regions, tasks};
 pub(super) use details::{single, summary};
 pub(super) use lists::thread_list;
 pub(super) use objects::{cpus, index, objects, resources, threads};
 pub(super) use overview::overview;
 pub(super) use places::source;
-pub(super) use scaling::scaling_of_others;
 pub(super) use stacks::{callers_callees, calltree, piece};
 
 /// The experiments that are compared.
@@ -166,4 +162,11 @@ impl<'s> Beside<'s> {
             &head[..head.len() - 1]
         )
     }
+}
+
+/// Why a view has no scaling.
+pub(super) fn scaling_of_others(view: &str) -> Stop {
+    Stop::Words(format!(
+        "compare scaling is for functions and OMP_preg: for {view} choose compare on, delta or ratio"
+    ))
 }

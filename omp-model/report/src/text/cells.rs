@@ -29,7 +29,7 @@ pub fn percent(part: f64, whole: f64) -> f64 {
 }
 
 /// A number that may be absent, without the rounding errors of sums.
-pub(super) fn rounded(value: Option<f64>, decimals: usize) -> String {
+pub fn rounded(value: Option<f64>, decimals: usize) -> String {
     match value {
         None => "-".to_owned(),
         // A count of none is no rounded time.

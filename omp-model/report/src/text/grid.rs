@@ -5,7 +5,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::cells::{aligned, compared, percent, rounded};
 use super::{Layout, address, escape, leads};
-use crate::document::{Column, Row, Style, Table, Unit, Value};
+use crate::document::{Cell, Column, Role, Row, Style, Table, Unit, Value};
 use crate::settings::Compare;
 
 /// A column of cells.
@@ -32,7 +32,7 @@ pub(super) fn cells(table: &Table, shown: &[usize], layout: Layout) -> Grid {
             columns.push(Cells {
                 heading: name_heading(table),
                 rows: names
-                    .map(|(row, lead)| format!("{lead}{}", row.name))
+                    .map(|(row, lead)| format!("{lead}{}", name(row, at)))
                     .collect(),
                 is_name: true,
             });
@@ -52,17 +52,34 @@ pub(super) fn cells(table: &Table, shown: &[usize], layout: Layout) -> Grid {
             });
         }
     }
+    if is_right(table.style) {
+        let height = columns.iter().map(|cells| cells.heading.len()).max();
+        let names = columns.iter_mut().filter(|cells| cells.is_name);
+        names.for_each(|cells| cells.sink(height.unwrap_or(0)));
+    }
     Grid {
         columns,
         rows: table.rows.len(),
     }
 }
 
+/// Whether numbers stand to the right and the heading of names stands lowest.
+const fn is_right(style: Style) -> bool {
+    matches!(style, Style::Right | Style::Facts(_))
+}
+
+/// What a text calls a row: the value of the column of names, where it has one.
+fn name(row: &Row, at: usize) -> &str {
+    match value(row, at) {
+        Value::Text(text) => text,
+        _ => &row.name,
+    }
+}
+
 fn name_heading(table: &Table) -> Vec<String> {
     match table.style {
         Style::Metrics => vec![" Name".to_owned()],
-        Style::Right if table.has_sides() => vec![String::new(), String::new(), "Name".to_owned()],
-        Style::Sparse | Style::Right | Style::Ruled => vec!["Name".to_owned()],
+        Style::Sparse | Style::Right | Style::Ruled | Style::Facts(_) => vec!["Name".to_owned()],
     }
 }
 
@@ -81,6 +98,39 @@ fn plain(row: &Row, at: usize, column: &Column) -> String {
         Value::Address(code) => address(*code),
         Value::Json(value) => value.to_string(),
     }
+}
+
+/// The facts of a table, each a line.
+pub(super) fn facts(table: &Table, shown: &[usize], cells: &[Cell]) -> String {
+    let leads = leads(table);
+    let rows = table.rows.iter().zip(&leads);
+    let rows = rows.filter(|(row, _)| row.role != Role::Total);
+    let line = |(row, lead): (&Row, &String)| {
+        let written = shown.iter().zip(cells).map(|(&at, cell)| {
+            let column = &table.columns[at];
+            let Cell {
+                before,
+                width,
+                after,
+            } = cell;
+            match value(row, at) {
+                _ if column.is_name() => {
+                    format!(
+                        "{before}{:<width$}{after}",
+                        format!("{lead}{}", name(row, at))
+                    )
+                }
+                Value::Absent => String::new(),
+                Value::Number(number) => {
+                    let decimals = row.decimals.unwrap_or(column.decimals);
+                    format!("{before}{number:>width$.decimals$}{after}")
+                }
+                _ => format!("{before}{:>width$}{after}", plain(row, at, column)),
+            }
+        });
+        format!("{}\n", written.collect::<String>())
+    };
+    rows.map(line).collect()
 }
 
 /// A column once for each experiment that is compared.
@@ -201,6 +251,13 @@ impl Cells {
         self.heading.get(at).map_or("", String::as_str)
     }
 
+    /// Puts the heading's lines lowest of so many.
+    fn sink(&mut self, height: usize) {
+        while self.heading.len() < height {
+            self.heading.insert(0, String::new());
+        }
+    }
+
     /// A heading on one line.
     fn words(&self) -> String {
         let words = self.heading.iter().flat_map(|line| line.split_whitespace());
@@ -290,10 +347,10 @@ impl Grid {
         for cells in &self.columns {
             let (cell, width) = (cell(cells), cells.width());
             let padding = width - cell.width();
-            let last_name = cells.is_name && matches!(style, Style::Sparse | Style::Right);
+            let last_name = cells.is_name && (style == Style::Sparse || is_right(style));
             if last_name {
                 text.push_str(&format!(" {cell}"));
-            } else if is_row && style == Style::Right {
+            } else if is_row && is_right(style) {
                 text.push_str(&format!("{:padding$}{cell}{gap}", ""));
             } else {
                 text.push_str(&format!("{cell}{:padding$}{gap}", ""));

@@ -13,10 +13,9 @@ mod grid;
 
 use omp_model::views::Code;
 
-use crate::document::{Block, Document, Part, Row, Style, Table};
-use crate::settings::Compare;
+use crate::document::{Block, Document, Line, Part, Row, Style, Table};
 
-pub use cells::{compared, number, percent, seconds};
+pub use cells::{compared, number, percent, rounded, seconds};
 pub use drawn::{Drawn, drawn};
 
 /// How the tables of a text are laid out.
@@ -36,19 +35,16 @@ pub fn render(document: &Document, layout: Layout) -> String {
     let mut page = Page::new(layout);
     if !document.title.is_empty() {
         page.text(&format!("{}\n", document.title));
-        if let Some(about) = &document.about
-            && about.compare != Compare::Off
-        {
-            page.text(&numbered(&about.experiments));
+        if let Some(about) = &document.about {
+            let named = about.numbers.iter().zip(&about.experiments);
+            named.for_each(|(number, name)| page.text(&format!("  {number} {name}\n")));
         }
         page.text("\n");
     }
     for block in &document.blocks {
         match block {
             Block::Lines(lines) => {
-                for line in lines {
-                    page.text(&format!("{}\n", line.text));
-                }
+                page.lines(lines);
                 page.text("\n");
             }
             Block::Table(table) => page.table(table),
@@ -56,14 +52,6 @@ pub fn render(document: &Document, layout: Layout) -> String {
     }
     page.text(&footer(document));
     page.finish()
-}
-
-/// The experiments by their numbers.
-fn numbered(experiments: &[String]) -> String {
-    let lines = experiments.iter().zip(1..);
-    lines
-        .map(|(name, number)| format!("  ({number}) {name}\n"))
-        .collect()
 }
 
 /// What limits the trust in a document; nothing if nothing does.
@@ -101,7 +89,17 @@ impl Page {
         self.pending.push_str(text);
     }
 
+    fn lines(&mut self, lines: &[Line]) {
+        lines
+            .iter()
+            .for_each(|line| self.text(&format!("{}\n", line.text)));
+    }
+
     fn table(&mut self, table: &Table) {
+        if table.rows.is_empty() && !table.empty.is_empty() {
+            self.text(&format!("{}\n\n", table.empty));
+            return;
+        }
         let whole = Part {
             caption: String::new(),
             columns: Vec::new(),
@@ -112,17 +110,23 @@ impl Page {
         };
         for part in parts {
             if !part.caption.is_empty() {
-                self.text(&format!("{}\n\n", part.caption));
+                let gap = if table.is_facts() { "" } else { "\n" };
+                self.text(&format!("{}\n{gap}", part.caption));
             }
-            let cells = grid::cells(table, &columns(table, part), self.layout);
-            match self.layout {
-                Layout::Aligned => self.text(&cells.aligned(table.style)),
-                Layout::Delimited(mark) => self.text(&cells.delimited(mark)),
-                Layout::Html => {
+            let shown = columns(table, part);
+            let cells = grid::cells(table, &shown, self.layout);
+            match (self.layout, table.style) {
+                (Layout::Aligned, Style::Facts(facts)) if !table.has_sides() => {
+                    self.text(&grid::facts(table, &shown, facts));
+                }
+                (Layout::Aligned, style) => self.text(&cells.aligned(style)),
+                (Layout::Delimited(mark), _) => self.text(&cells.delimited(mark)),
+                (Layout::Html, _) => {
                     self.flush();
                     self.written.push_str(&cells.html());
                 }
             }
+            self.lines(&table.foot);
             self.text("\n");
         }
     }
@@ -158,13 +162,17 @@ fn columns(table: &Table, part: &Part) -> Vec<usize> {
 fn leads(table: &Table) -> Vec<String> {
     let mut open: Vec<&str> = Vec::new();
     let lead = |row: &Row| match row.node {
+        Some(node) if table.is_facts() => "  ".repeat(node.depth as usize),
         Some(node) => {
             open.truncate(node.depth as usize);
             let lead = format!(" {}+-", open.concat());
             open.push(if node.last { "  " } else { "|  " });
             lead
         }
-        None if matches!(table.style, Style::Sparse | Style::Ruled) => String::new(),
+        None if matches!(table.style, Style::Sparse | Style::Ruled | Style::Facts(_)) => {
+            String::new()
+        }
+        None if table.style == Style::Right && !table.has_sides() => String::new(),
         None => row.lead().to_owned(),
     };
     table.rows.iter().map(lead).collect()
