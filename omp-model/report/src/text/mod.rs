@@ -47,12 +47,16 @@ pub fn render(document: &Document, layout: Layout) -> String {
                 for line in lines {
                     page.text(&format!("{}\n", line.text));
                 }
-                page.text("\n");
+                if !document.is_bare {
+                    page.text("\n");
+                }
             }
             Block::Table(table) => page.table(table),
         }
     }
-    page.text(&footer(document));
+    if !document.is_bare {
+        page.text(&footer(document));
+    }
     page.finish()
 }
 
