@@ -7,13 +7,22 @@
 //! A comparison is the same builder over several experiments: each row then has values by
 //! experiment.
 
+pub mod describe;
 pub mod document;
 mod error;
+pub mod experiments;
 pub mod functions;
+pub mod header;
+pub mod index;
 pub mod json;
+mod list;
+pub mod metrics;
+pub mod objects;
 pub mod query;
+pub mod resources;
 pub mod settings;
 pub mod text;
+pub mod threads;
 
 pub use document::Document;
 pub use error::Error;

@@ -3,8 +3,6 @@
 
 mod constructs;
 mod details;
-mod lists;
-mod objects;
 mod overview;
 mod places;
 mod scaling;
@@ -23,8 +21,6 @@ use report::settings::Compare;
 
 pub(super) use constructs::{regions, tasks};
 pub(super) use details::{single, summary};
-pub(super) use lists::thread_list;
-pub(super) use objects::{cpus, index, objects, resources, threads};
 pub(super) use overview::overview;
 pub(super) use places::source;
 pub(super) use scaling::scaling_of_others;
