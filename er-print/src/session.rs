@@ -87,8 +87,6 @@ pub(crate) struct Scene<'a> {
     pub(crate) recording: &'a Recording,
     /// The recording as the settings show it.
     pub(crate) source: Source<'a>,
-    /// Whether it shows no time, of which nothing must be said.
-    pub(crate) timeless: bool,
     /// In the current style.
     pub(crate) names: Names<'a>,
     /// Columns of lists of functions and lines.
@@ -264,7 +262,6 @@ impl<'a> Session<'a> {
         Ok(Scene {
             recording,
             source: recording.source(&settings.shown),
-            timeless: false,
             names: recording.names(settings.style),
             columns,
             request: Request { metrics, sort },
@@ -279,26 +276,13 @@ impl<'a> Scene<'a> {
         self.source.profile()
     }
 
-    /// Seconds whose place was inferred, and all seconds, of what a filter keeps.
-    pub(crate) fn inferred(&self) -> (f64, f64) {
-        self.source.inferred()
-    }
-
     /// What must be said under a view of its time.
     pub(crate) fn notices(&self) -> Vec<String> {
-        if self.timeless {
-            return Vec::new();
-        }
         self.source.notices(&self.request.metrics)
     }
 }
 
 impl Scene<'_> {
-    /// The profile with each second by itself, for views that divide time.
-    pub(crate) fn by_second(&self) -> &Profile {
-        self.source.by_second()
-    }
-
     /// With every metric that the recording has.
     pub(crate) fn with_all_metrics(mut self) -> Self {
         self.request.metrics = self.recording.available().metrics().to_vec();

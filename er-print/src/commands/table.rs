@@ -1,13 +1,19 @@
 //! The table of commands, in the order of help.
 
+use report::experiments::{experiment_list, sample_list};
 use report::functions::{Kind, list};
+use report::header::header;
+use report::metrics::{cmetric_list, indx_metric_list, metric_list};
+use report::objects::{object_list, objects as objects_without_symbols};
 use report::regions::regions;
+use report::resources::{cpu_list, sample_detail, statistics};
 use report::tasks::tasks;
-use report::{Document, Error, Query};
+use report::threads::{lwp_list, thread_list, threads};
+use report::{Document, Error, Query, index as objects};
 
 use super::{
     Action, Command, Group, about, check, defaults, details, disasm, experiments, filters,
-    fragment, index, lists, members, places, settings, source, tree,
+    fragment, index, places, program, settings, source, tree,
 };
 use crate::failure::Stop;
 use crate::session::Session;
@@ -124,21 +130,21 @@ pub(crate) const COMMANDS: &[Command] = &[
     view(Group::Index, "indxobj", "TYPE", "list index objects of a type", index::indxobj),
     general(Group::Index, "indxobj_list", "", "list the types of index objects", index::indxobj_list),
     general(Group::Index, "indxobj_define", "TYPE EXPR", "define a type of index object by a filter's expression", index::indxobj_define),
-    view(Group::Index, "Threads", "", "list threads by the current metrics", lists::threads),
-    view(Group::Index, "CPUs", "", "list CPUs by the current metrics", index::cpus),
-    view(Group::Index, "Samples", "", "list sample points by the current metrics", index::samples),
-    view(Group::Index, "Seconds", "", "list seconds by the current metrics", index::seconds),
-    view(Group::Index, "Processes", "", "list processes by the current metrics", index::processes),
-    view(Group::Index, "Experiment_IDs", "", "list experiments by the current metrics", index::experiments),
+    report(Group::Index, "Threads", "", "list threads by the current metrics", |query, _| threads(query)),
+    report(Group::Index, "CPUs", "", "list CPUs by the current metrics", |query, _| objects::cpus(query)),
+    report(Group::Index, "Samples", "", "list sample points by the current metrics", |query, _| objects::samples(query)),
+    report(Group::Index, "Seconds", "", "list seconds by the current metrics", |query, _| objects::seconds(query)),
+    report(Group::Index, "Processes", "", "list processes by the current metrics", |query, _| objects::processes(query)),
+    report(Group::Index, "Experiment_IDs", "", "list experiments by the current metrics", |query, _| objects::experiments(query)),
     report(Group::Index, "OMP_preg", "", "list parallel regions with what they could save, and why", |query, _| regions(query)),
     report(Group::Index, "OMP_task", "", "list task constructs with their tasks' times", |query, _| tasks(query)),
 
-    alias(&["exp_list"], view(Group::Lists, "experiment_list", "", "list the experiments", members::experiment_list)),
-    view(Group::Lists, "sample_list", "", "list the sample points", members::sample_list),
-    view(Group::Lists, "thread_list", "", "list the threads and their lifetimes", lists::thread_list),
-    view(Group::Lists, "lwp_list", "", "list the kernel threads", members::lwp_list),
-    view(Group::Lists, "cpu_list", "", "list the CPUs", members::cpu_list),
-    view(Group::Lists, "object_list", "", "list the load objects", lists::object_list),
+    alias(&["exp_list"], report(Group::Lists, "experiment_list", "", "list the experiments", |query, _| experiment_list(query))),
+    report(Group::Lists, "sample_list", "", "list the sample points", |query, _| sample_list(query)),
+    report(Group::Lists, "thread_list", "", "list the threads and their lifetimes", |query, _| thread_list(query)),
+    report(Group::Lists, "lwp_list", "", "list the kernel threads", |query, _| lwp_list(query)),
+    report(Group::Lists, "cpu_list", "", "list the CPUs", |query, _| cpu_list(query)),
+    report(Group::Lists, "object_list", "", "list the load objects", |query, _| object_list(query)),
 
     view(Group::Filters, "filters", "EXPR", "keep only the data for which an expression is true", filters::filters),
     general(Group::Filters, "describe", "", "list the words of filters", filters::describe),
@@ -152,9 +158,9 @@ pub(crate) const COMMANDS: &[Command] = &[
     view(Group::Filters, "object_api", "LIST", "show only the entry points of load objects", filters::object_api),
     view(Group::Filters, "objects_default", "", "show load objects as at the start", filters::objects_default),
 
-    view(Group::Metrics, "metric_list", "", "list the metrics of this experiment, and those in force", lists::metric_list),
-    alias(&["gmetric_list"], view(Group::Metrics, "cmetric_list", "", "list the metrics of callers and callees", members::cmetric_list)),
-    view(Group::Metrics, "indx_metric_list", "", "list the metrics of index objects", members::indx_metric_list),
+    report(Group::Metrics, "metric_list", "", "list the metrics of this experiment, and those in force", |query, _| metric_list(query)),
+    alias(&["gmetric_list"], report(Group::Metrics, "cmetric_list", "", "list the metrics of callers and callees", |query, _| cmetric_list(query))),
+    report(Group::Metrics, "indx_metric_list", "", "list the metrics of index objects", |query, _| indx_metric_list(query)),
 
     general(Group::Output, "outfile", "FILE", "send what follows to a file, emptied first; - is standard output", settings::outfile),
     general(Group::Output, "appendfile", "FILE", "send what follows to the end of a file", settings::appendfile),
@@ -164,17 +170,17 @@ pub(crate) const COMMANDS: &[Command] = &[
     general(Group::Output, "compare", "MODE", "set experiments side by side: on, delta, ratio; scaling shows what threads lose", experiments::compare),
     general(Group::Output, "printmode", "MODE", "print text, json or html, or a sign such as , between cells", settings::printmode),
 
-    view(Group::About, "header", "", "tell how the recording was made, and what it is short of", about::header),
+    report(Group::About, "header", "", "tell how the recording was made, and what it is short of", |query, _| header(&query.added_up())),
     view(Group::About, "overview", "", "tell where the time went", about::overview),
-    view(Group::About, "statistics", "", "show resource use", members::statistics),
-    view(Group::About, "objects", "", "list load objects without all their symbols", members::objects),
+    report(Group::About, "statistics", "", "show resource use", |query, _| statistics(query)),
+    report(Group::About, "objects", "", "list load objects without all their symbols", |query, _| objects_without_symbols(query)),
     view(Group::About, "check", "EXPR", "test a condition: ompwait < 10%, e.total(main) < 1.05 * base", check::check),
     later(Group::About, "ifreq", "", "show how often instructions ran"),
-    view(Group::About, "sample_detail", "", "show resource use by sample point", members::sample_detail),
-    general(Group::About, "procstats", "", "show what er_print itself has used", members::procstats),
+    report(Group::About, "sample_detail", "", "show resource use by sample point", |query, _| sample_detail(query)),
+    general(Group::About, "procstats", "", "show what er_print itself has used", program::procstats),
     general(Group::About, "script", "FILE", "read commands from a file", settings::script),
-    general(Group::About, "version", "", "print the version", about::version),
-    general(Group::About, "help", "", "list the commands", about::help),
+    general(Group::About, "version", "", "print the version", program::version),
+    general(Group::About, "help", "", "list the commands", program::help),
     alias(&["exit"], general(Group::About, "quit", "", "end", settings::quit)),
 
     general(Group::Experiments, "open_exp", "EXPERIMENT", "open an experiment instead of all others", experiments::open_exp),

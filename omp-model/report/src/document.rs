@@ -28,6 +28,9 @@ pub struct Document {
     pub warnings: Vec<String>,
     /// What a reader must know to trust the numbers.
     pub notices: Vec<String>,
+    /// Whether a text shows the blocks alone: no empty line after each, no warnings and notices at
+    /// the end.
+    pub is_bare: bool,
 }
 
 /// Of what a document is.
@@ -137,7 +140,7 @@ pub struct Part {
 }
 
 /// A column.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Column {
     /// Its key: that of JSON, and the word by which rows are sorted.
     pub id: String,
@@ -167,6 +170,8 @@ pub enum Place {
     Values,
     /// In the row itself, by the column's key.
     Row,
+    /// Likewise, as a list of the values of all experiments.
+    Each,
     /// In an object of the row, whose keys lead to it.
     Under(&'static [&'static str]),
     /// Nowhere.
@@ -234,6 +239,8 @@ pub enum Role {
     Any,
     /// The row of everything.
     Total,
+    /// The same where it is the sum of the others: JSON leaves that to its readers.
+    Sum,
     /// The function that the others call or are called by.
     Centre,
     /// It calls it.
@@ -276,6 +283,8 @@ pub enum Value {
     Number(f64),
     /// A whole number.
     Count(u64),
+    /// Seconds on the experiment's clock: a text shows 0 as `0.000`, for it is no absence of time.
+    Clock(f64),
     /// A word.
     Text(String),
     /// Where code begins; `None` for what has no code.
@@ -288,7 +297,7 @@ impl Value {
     /// Its number, if it is one.
     pub fn number(&self) -> Option<f64> {
         match self {
-            Value::Number(number) => Some(*number),
+            Value::Number(number) | Value::Clock(number) => Some(*number),
             Value::Count(count) => Some(*count as f64),
             _ => None,
         }
@@ -362,6 +371,14 @@ impl Column {
     /// What rows are called.
     pub fn name() -> Column {
         Column::time(Quantity::Name)
+    }
+
+    /// The name where JSON alone tells it.
+    pub fn hidden_name() -> Column {
+        Column {
+            heading: Vec::new(),
+            ..Column::name()
+        }
     }
 
     /// Whether a text shows it.

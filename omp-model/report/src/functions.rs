@@ -190,7 +190,7 @@ impl<'a> Query<'a> {
                 true => Style::Right,
                 false => Style::Metrics,
             },
-            compare: self.settings.compare,
+            compare: self.compare(),
             columns,
             rows,
             ..Table::default()

@@ -32,7 +32,7 @@ pub fn render(document: &Document) -> String {
     let mut rows = None;
     if let Some(table) = tables.first() {
         let values = table.columns.iter().any(|it| it.json == Place::Values);
-        if values || !table.is_facts() {
+        if document.about.is_some() && (values || !table.is_facts()) {
             // A document may tell its own.
             head.entry("metrics").or_insert_with(|| metrics(table));
         }
@@ -74,9 +74,12 @@ fn join(head: &Map<String, Json>, rows: Option<&str>, tail: &Map<String, Json>) 
 fn metrics(table: &Table) -> Json {
     let columns = table.columns.iter();
     let values = columns.filter(|column| column.json == Place::Values);
-    values
-        .map(|column| json!({"id": column.id, "label": column.label, "unit": column.unit.word()}))
-        .collect()
+    values.map(metric).collect()
+}
+
+/// A column as `metrics` lists it.
+pub(crate) fn metric(column: &Column) -> Json {
+    json!({"id": column.id, "label": column.label, "unit": column.unit.word()})
 }
 
 /// The rows of all tables: nested in `children` if they are a tree's, in `callers` and `callees`
@@ -91,7 +94,10 @@ fn rows_of(tables: &[&Table]) -> String {
         }
         match table.rows.iter().position(|row| row.role == Role::Centre) {
             Some(_) => rows.push(json!(neighbours(table))),
-            None => rows.extend(table.rows.iter().map(|row| json!(object(table, row)))),
+            None => {
+                let told = table.rows.iter().filter(|row| row.role != Role::Sum);
+                rows.extend(told.map(|row| json!(object(table, row))));
+            }
         }
     }
     Json::Array(rows).to_string()
@@ -147,6 +153,11 @@ fn object(table: &Table, row: &Row) -> Map<String, Json> {
                 drop(fields.insert("name".to_owned(), json!(row.name)))
             }
             Place::Row => drop(fields.insert(column.id.clone(), value())),
+            Place::Each => {
+                let sides = row.values.iter();
+                let each = sides.map(|values| values.get(at).map_or(Json::Null, plain));
+                fields.insert(column.id.clone(), each.collect());
+            }
             Place::Under(path) => insert(&mut fields, path, &column.id, value()),
             Place::Values => {
                 fields.entry("values").or_insert_with(|| values(table, row));
@@ -191,7 +202,7 @@ fn values(table: &Table, row: &Row) -> Json {
 fn plain(value: &Value) -> Json {
     match value {
         Value::Absent => Json::Null,
-        Value::Number(number) => json!(number),
+        Value::Number(number) | Value::Clock(number) => json!(number),
         Value::Count(count) => json!(count),
         Value::Text(text) => json!(text),
         Value::Address(code) => json!(address(*code)),

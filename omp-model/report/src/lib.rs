@@ -8,17 +8,26 @@
 //! experiment.
 
 mod constructs;
+pub mod describe;
 pub mod document;
 mod error;
+pub mod experiments;
 pub mod functions;
+pub mod header;
+pub mod index;
 pub mod json;
+mod list;
+pub mod metrics;
+pub mod objects;
 mod openmp;
 pub mod query;
 pub mod regions;
+pub mod resources;
 mod scaling;
 pub mod settings;
 pub mod tasks;
 pub mod text;
+pub mod threads;
 pub mod timeline;
 
 pub use document::Document;

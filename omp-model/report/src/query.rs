@@ -168,7 +168,9 @@ pub struct Query<'a> {
     pub settings: &'a Settings,
     /// The experiment, or all of them added up.
     pub all: Source<'a>,
-    /// Each experiment by itself, where they are compared; else empty.
+    /// Each experiment by itself.
+    pub each: Vec<Source<'a>>,
+    /// The same where they are compared; else empty.
     pub compared: Vec<Source<'a>>,
     /// Columns of lists of functions and lines.
     pub columns: Vec<Column>,
@@ -207,6 +209,7 @@ impl<'a> Query<'a> {
         Ok(Query {
             settings,
             all,
+            each: each.to_vec(),
             compared: if is_compared {
                 each.to_vec()
             } else {
@@ -222,6 +225,26 @@ impl<'a> Query<'a> {
     pub fn with_all_metrics(mut self) -> Self {
         self.request.metrics = self.all.experiment.available().metrics().to_vec();
         self
+    }
+
+    /// The same about all experiments added up, which are not compared.
+    pub fn added_up(&self) -> Query<'a> {
+        Query {
+            settings: self.settings,
+            all: self.all,
+            each: self.each.clone(),
+            compared: Vec::new(),
+            columns: self.columns.clone(),
+            request: self.request.clone(),
+        }
+    }
+
+    /// How experiments are compared, if they are.
+    pub fn compare(&self) -> Compare {
+        match self.is_comparison() {
+            true => self.settings.compare,
+            false => Compare::Off,
+        }
     }
 
     /// Whether experiments are compared.
@@ -277,7 +300,7 @@ impl<'a> Query<'a> {
                 numbers: (1..=self.compared.len())
                     .map(|it| format!("({it})"))
                     .collect(),
-                compare: self.settings.compare,
+                compare: self.compare(),
             }),
             warnings: self.said(|side| side.experiment.warnings.clone()),
             ..Document::default()
@@ -345,7 +368,7 @@ impl<'a> Query<'a> {
     /// # Errors
     /// [`Error::Usage`] where `compare scaling` is in force.
     pub fn refuse_scaling(&self, view: &str) -> Result<(), Error> {
-        if self.settings.compare == Compare::Scaling {
+        if self.compare() == Compare::Scaling {
             return Err(Error::Usage(format!(
                 "compare scaling is for functions and OMP_preg: for {view} choose compare on, \
                  delta or ratio"

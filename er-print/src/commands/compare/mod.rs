@@ -2,8 +2,6 @@
 //! the names that they share.
 
 mod details;
-mod lists;
-mod objects;
 mod overview;
 mod places;
 mod stacks;
@@ -20,8 +18,6 @@ use crate::session::{Scene, Session};
 use report::settings::Compare;
 
 pub(super) use details::{single, summary};
-pub(super) use lists::thread_list;
-pub(super) use objects::{cpus, index, objects, resources, threads};
 pub(super) use overview::overview;
 pub(super) use places::source;
 pub(super) use stacks::{callers_callees, calltree, piece};

@@ -38,8 +38,8 @@ pub fn drawn<'a>(
         rows: rows.cloned().collect(),
         style: table.style,
         compare: table.compare,
-        parts: Vec::new(),
         whole: table.whole.clone(),
+        ..Table::default()
     };
     let all = columns.iter().enumerate();
     let shown = all.filter(|(_, column)| column.is_visible() && !column.is_name());

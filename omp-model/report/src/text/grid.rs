@@ -3,7 +3,7 @@
 use omp_model::metrics::Quantity;
 use unicode_width::UnicodeWidthStr;
 
-use super::cells::{aligned, compared, percent, rounded};
+use super::cells::{aligned, compared, percent, rounded, seconds};
 use super::{Layout, address, escape, leads};
 use crate::document::{Cell, Column, Role, Row, Style, Table, Unit, Value};
 use crate::settings::Compare;
@@ -30,7 +30,7 @@ pub(super) fn cells(table: &Table, shown: &[usize], layout: Layout) -> Grid {
         if column.is_name() {
             let names = table.rows.iter().zip(&leads);
             columns.push(Cells {
-                heading: name_heading(table),
+                heading: name_heading(table, column),
                 rows: names
                     .map(|(row, lead)| format!("{lead}{}", name(row, at)))
                     .collect(),
@@ -76,10 +76,12 @@ fn name(row: &Row, at: usize) -> &str {
     }
 }
 
-fn name_heading(table: &Table) -> Vec<String> {
+fn name_heading(table: &Table, column: &Column) -> Vec<String> {
     match table.style {
         Style::Metrics => vec![" Name".to_owned()],
-        Style::Sparse | Style::Right | Style::Ruled | Style::Facts(_) => vec!["Name".to_owned()],
+        Style::Facts(_) => vec!["Name".to_owned()],
+        Style::Right if table.has_sides() => vec!["Name".to_owned()],
+        Style::Sparse | Style::Right | Style::Ruled => column.heading.clone(),
     }
 }
 
@@ -94,6 +96,7 @@ fn plain(row: &Row, at: usize, column: &Column) -> String {
         Value::Absent => "-".to_owned(),
         Value::Number(number) => rounded(Some(*number), row.decimals.unwrap_or(column.decimals)),
         Value::Count(count) => count.to_string(),
+        Value::Clock(reading) => seconds(*reading),
         Value::Text(text) => text.clone(),
         Value::Address(code) => address(*code),
         Value::Json(value) => value.to_string(),
@@ -206,10 +209,10 @@ fn words(table: &Table, at: usize) -> Cells {
 
 fn times(table: &Table, at: usize, column: &Column) -> Cells {
     let whole = table.whole.get(at).copied().unwrap_or(0.0);
-    let seconds = table.rows.iter();
-    let seconds = seconds.map(|row| value(row, at).number().unwrap_or(0.0));
-    let values = aligned(seconds.clone(), column.decimals, 1);
-    let percents = aligned(seconds.map(|seconds| percent(seconds, whole)), 2, 3);
+    let rows = table.rows.iter();
+    let times = rows.map(|row| value(row, at).number().unwrap_or(0.0));
+    let values = aligned(times.clone(), column.decimals, 1);
+    let percents = aligned(times.map(|time| percent(time, whole)), 2, 3);
     let line = |at: usize| column.heading.get(at).map_or("", String::as_str);
     let (flavour, words) = (line(0), line(1));
     let (heading, rows) = match (column.value, column.percent) {

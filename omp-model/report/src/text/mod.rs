@@ -45,12 +45,16 @@ pub fn render(document: &Document, layout: Layout) -> String {
         match block {
             Block::Lines(lines) => {
                 page.lines(lines);
-                page.text("\n");
+                if !document.is_bare {
+                    page.text("\n");
+                }
             }
             Block::Table(table) => page.table(table),
         }
     }
-    page.text(&footer(document));
+    if !document.is_bare {
+        page.text(&footer(document));
+    }
     page.finish()
 }
 
