@@ -2,7 +2,9 @@
 
 use omp_model::metrics::{self, Quantity};
 use omp_model::profile::ViewMode;
+use omp_model::symbols::{InlinedPlace, Place as CodeLocation};
 use omp_model::views::Code;
+use omp_model::views::annotated::Happened;
 use serde_json::{Map, Value as Json};
 
 use crate::settings::Compare;
@@ -26,6 +28,8 @@ pub struct Document {
     pub warnings: Vec<String>,
     /// What a reader must know to trust the numbers.
     pub notices: Vec<String>,
+    /// The same of further experiments, where they cannot share a table.
+    pub others: Vec<Document>,
 }
 
 /// Of what a document is.
@@ -84,8 +88,8 @@ pub struct Table {
     pub parts: Vec<Part>,
     /// The rows.
     pub rows: Vec<Row>,
-    /// What is 100 % of each column; shorter where no column is shown as a percentage.
-    pub whole: Vec<f64>,
+    /// What is 100 % of each column, by experiment; shorter where none is shown as a percentage.
+    pub whole: Vec<Vec<f64>>,
 }
 
 /// How a text lays a table out.
@@ -100,6 +104,11 @@ pub enum Style {
     Right,
     /// One line of heading with a rule under it.
     Ruled,
+    /// Each row by itself: its name, and a line for each column.
+    Records,
+    /// Lines of source or instructions with their times before them, hot ones marked. JSON tells
+    /// what is 100 %, too.
+    Annotated,
 }
 
 /// A part of a table as a text shows it.
@@ -190,6 +199,17 @@ pub struct Row {
     pub decimals: Option<usize>,
     /// What a program that draws it can lead to.
     pub target: Option<Target>,
+    /// Lines above it in a text.
+    pub notes: Vec<Note>,
+}
+
+/// A line above a row of annotated source or instructions.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Note {
+    /// The line, indented as in a text.
+    pub text: String,
+    /// What happened at the row, if the line is about that.
+    pub happened: Option<Happened>,
 }
 
 /// A row's place in a tree that is written in preorder.
@@ -222,6 +242,15 @@ pub enum Role {
 pub enum Target {
     /// A function, by its name in the list of functions.
     Function(String),
+    /// A source line.
+    Line(CodeLocation),
+    /// An instruction.
+    Instruction {
+        /// Its link-time address.
+        address: u64,
+        /// Where it came from, innermost first.
+        lines: Vec<InlinedPlace>,
+    },
 }
 
 /// A value of a row.
@@ -230,6 +259,8 @@ pub enum Value {
     /// There is none: `-` in a text, null in JSON.
     #[default]
     Absent,
+    /// The column is not of this row: nothing in a text, no field in JSON.
+    Omitted,
     /// A number with the column's unit and decimals.
     Number(f64),
     /// A whole number.
@@ -307,6 +338,30 @@ impl Column {
         Column::time(Quantity::Name)
     }
 
+    /// A field of a row that JSON alone tells.
+    pub fn fact(id: &str) -> Column {
+        Column {
+            id: id.to_owned(),
+            label: String::new(),
+            unit: Unit::None,
+            heading: Vec::new(),
+            quantity: None,
+            value: true,
+            percent: false,
+            decimals: 0,
+            json: Place::Row,
+        }
+    }
+
+    /// The same column for JSON alone.
+    #[must_use]
+    pub fn without_heading(self) -> Column {
+        Column {
+            heading: Vec::new(),
+            ..self
+        }
+    }
+
     /// Whether a text shows it.
     pub fn is_visible(&self) -> bool {
         !self.heading.is_empty() && (self.value || self.percent)
@@ -318,8 +373,18 @@ impl Column {
     }
 }
 
+impl About {
+    /// The experiments by their numbers, as a text has them.
+    pub fn numbered(&self) -> Vec<String> {
+        let lines = self.experiments.iter().zip(1..);
+        lines
+            .map(|(name, number)| format!("  ({number}) {name}"))
+            .collect()
+    }
+}
+
 impl Table {
-    /// The values of a row as they are for one experiment.
+    /// Whether its rows have values of several experiments.
     pub fn has_sides(&self) -> bool {
         self.compare != Compare::Off
     }

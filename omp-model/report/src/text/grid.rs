@@ -4,7 +4,7 @@ use omp_model::metrics::Quantity;
 
 use super::cells::{aligned, compared, percent, rounded};
 use super::{Layout, address, escape, leads};
-use crate::document::{Column, Row, Style, Table, Unit, Value};
+use crate::document::{Column, Mark, Row, Style, Table, Unit, Value};
 use crate::settings::Compare;
 
 /// A column of cells.
@@ -18,6 +18,61 @@ struct Cells {
 pub(super) struct Grid {
     columns: Vec<Cells>,
     rows: usize,
+}
+
+/// The cells of some columns of a table, with what its style adds to them: lines of source and
+/// instructions have their notes above them, and a mark before them.
+pub(super) fn whole(table: &Table, shown: &[usize], layout: Layout) -> Grid {
+    if table.style != Style::Annotated {
+        return cells(table, shown, layout);
+    }
+    let noted = Table {
+        rows: table.rows.iter().flat_map(with_notes).collect(),
+        ..table.clone()
+    };
+    let mut grid = cells(&noted, shown, layout);
+    let cells = |is_name, heading, rows| Cells {
+        heading,
+        rows,
+        is_name,
+    };
+    if !table.has_sides() {
+        let marks = noted.rows.iter().map(|row| hot(row).to_owned());
+        grid.columns
+            .insert(0, cells(false, Vec::new(), marks.collect()));
+    }
+    let names = noted.rows.iter().zip(leads(&noted));
+    let names = names.map(|(row, lead)| format!("{lead}{}", row.name));
+    grid.columns
+        .push(cells(true, name_heading(table), names.collect()));
+    grid
+}
+
+/// A row under a row for each of its notes.
+fn with_notes(row: &Row) -> Vec<Row> {
+    let omitted = vec![Value::Omitted; row.values.first().map_or(0, Vec::len)];
+    let notes = row.notes.iter().map(|note| Row {
+        name: note.text.clone(),
+        values: vec![omitted.clone(); row.values.len()],
+        ..Row::default()
+    });
+    notes.chain([row.clone()]).collect()
+}
+
+/// What marks a line as hot.
+pub(super) fn hot(row: &Row) -> &'static str {
+    match row.mark {
+        Mark::Strong => "##",
+        Mark::Plain | Mark::Warning => "  ",
+    }
+}
+
+/// How a table stands; compared lines have numbers to the right, as any other comparison.
+pub(super) fn style(table: &Table) -> Style {
+    match table.style {
+        Style::Annotated if table.has_sides() => Style::Right,
+        style => style,
+    }
 }
 
 /// The cells of some columns of a table.
@@ -37,7 +92,10 @@ pub(super) fn cells(table: &Table, shown: &[usize], layout: Layout) -> Grid {
             });
         } else if table.has_sides() {
             columns.extend(sides(table, at));
-        } else if table.style == Style::Metrics {
+        } else if matches!(
+            table.style,
+            Style::Metrics | Style::Records | Style::Annotated
+        ) {
             columns.extend(metric(table, at, layout));
         } else {
             columns.push(Cells {
@@ -58,9 +116,10 @@ pub(super) fn cells(table: &Table, shown: &[usize], layout: Layout) -> Grid {
 }
 
 fn name_heading(table: &Table) -> Vec<String> {
-    match table.style {
-        Style::Metrics => vec![" Name".to_owned()],
+    match style(table) {
+        Style::Metrics | Style::Records => vec![" Name".to_owned()],
         Style::Right if table.has_sides() => vec![String::new(), String::new(), "Name".to_owned()],
+        Style::Annotated => Vec::new(),
         Style::Sparse | Style::Right | Style::Ruled => vec!["Name".to_owned()],
     }
 }
@@ -74,6 +133,7 @@ fn value(row: &Row, at: usize) -> &Value {
 fn plain(row: &Row, at: usize, column: &Column) -> String {
     match value(row, at) {
         Value::Absent => "-".to_owned(),
+        Value::Omitted => String::new(),
         Value::Number(number) => rounded(Some(*number), row.decimals.unwrap_or(column.decimals)),
         Value::Count(count) => count.to_string(),
         Value::Text(text) => text.clone(),
@@ -98,10 +158,13 @@ fn sides(table: &Table, at: usize) -> Vec<Cells> {
         heading.resize(2, String::new());
         heading.push(last.trim_end().to_owned());
         let cell = |row: &Row| {
-            let number = |side: usize| row.values.get(side)?.get(at)?.number();
+            let value = |side: usize| row.values.get(side)?.get(at);
+            let number = |side: usize| value(side)?.number();
             let decimals = row.decimals.unwrap_or(column.decimals);
-            match side {
-                0 => rounded(number(0), decimals),
+            match (value(side), side) {
+                (Some(Value::Text(text)), _) => text.clone(),
+                (Some(Value::Omitted), _) => String::new(),
+                (_, 0) => rounded(number(0), decimals),
                 _ => compared(table.compare, number(0), number(side), decimals),
             }
         };
@@ -154,14 +217,15 @@ fn words(table: &Table, at: usize) -> Cells {
 }
 
 fn times(table: &Table, at: usize, column: &Column) -> Cells {
-    let whole = table.whole.get(at).copied().unwrap_or(0.0);
+    let whole = table.whole.first().and_then(|whole| whole.get(at));
+    let whole = whole.copied().unwrap_or(0.0);
     let seconds = table.rows.iter();
     let seconds = seconds.map(|row| value(row, at).number().unwrap_or(0.0));
     let values = aligned(seconds.clone(), column.decimals, 1);
     let percents = aligned(seconds.map(|seconds| percent(seconds, whole)), 2, 3);
     let line = |at: usize| column.heading.get(at).map_or("", String::as_str);
     let (flavour, words) = (line(0), line(1));
-    let (heading, rows) = match (column.value, column.percent) {
+    let (heading, mut rows) = match (column.value, column.percent) {
         (true, true) => {
             let width = values.iter().map(String::len).max().unwrap_or(0);
             let width = width.max(" sec.".len());
@@ -188,6 +252,13 @@ fn times(table: &Table, at: usize, column: &Column) -> Cells {
             ([flavour.to_owned(), words.to_owned(), unit], percents)
         }
     };
+    let omitted = table
+        .rows
+        .iter()
+        .map(|row| *value(row, at) == Value::Omitted);
+    for (cell, _) in rows.iter_mut().zip(omitted).filter(|(_, is)| *is) {
+        cell.clear();
+    }
     Cells {
         heading: heading.into(),
         rows,
@@ -280,8 +351,13 @@ impl Grid {
     ) {
         let start = text.len();
         let gap = if style == Style::Ruled { " " } else { "  " };
-        for cells in &self.columns {
+        for (at, cells) in self.columns.iter().enumerate() {
             let (cell, width) = (cell(cells), cells.width());
+            let gap = match style {
+                // The mark of a hot line stands by its times.
+                Style::Annotated if at == 0 => " ",
+                _ => gap,
+            };
             let padding = width - cell.chars().count();
             let last_name = cells.is_name && matches!(style, Style::Sparse | Style::Right);
             if last_name {

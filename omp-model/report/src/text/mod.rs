@@ -9,6 +9,7 @@
 
 mod cells;
 mod grid;
+mod records;
 
 use omp_model::views::Code;
 
@@ -37,7 +38,7 @@ pub fn render(document: &Document, layout: Layout) -> String {
         if let Some(about) = &document.about
             && about.compare != Compare::Off
         {
-            page.text(&numbered(&about.experiments));
+            page.text(&(about.numbered().join("\n") + "\n"));
         }
         page.text("\n");
     }
@@ -53,15 +54,8 @@ pub fn render(document: &Document, layout: Layout) -> String {
         }
     }
     page.text(&footer(document));
-    page.finish()
-}
-
-/// The experiments by their numbers.
-fn numbered(experiments: &[String]) -> String {
-    let lines = experiments.iter().zip(1..);
-    lines
-        .map(|(name, number)| format!("  ({number}) {name}\n"))
-        .collect()
+    let others = document.others.iter().map(|other| render(other, layout));
+    page.finish() + &others.collect::<String>()
 }
 
 /// What limits the trust in a document; nothing if nothing does.
@@ -112,13 +106,17 @@ impl Page {
             if !part.caption.is_empty() {
                 self.text(&format!("{}\n\n", part.caption));
             }
-            let cells = grid::cells(table, &columns(table, part), self.layout);
+            let cells = || grid::whole(table, &columns(table, part), self.layout);
             match self.layout {
-                Layout::Aligned => self.text(&cells.aligned(table.style)),
-                Layout::Delimited(mark) => self.text(&cells.delimited(mark)),
+                Layout::Aligned if table.style == Style::Records => {
+                    self.text(&records::aligned(table));
+                }
+                Layout::Aligned => self.text(&cells().aligned(grid::style(table))),
+                Layout::Delimited(mark) => self.text(&cells().delimited(mark)),
                 Layout::Html => {
+                    let html = cells().html();
                     self.flush();
-                    self.written.push_str(&cells.html());
+                    self.written.push_str(&html);
                 }
             }
             self.text("\n");
@@ -163,6 +161,10 @@ fn leads(table: &Table) -> Vec<String> {
             lead
         }
         None if matches!(table.style, Style::Sparse | Style::Ruled) => String::new(),
+        None if table.style == Style::Annotated => match table.has_sides() {
+            true => format!("{} ", grid::hot(row)),
+            false => String::new(),
+        },
         None => row.lead().to_owned(),
     };
     table.rows.iter().map(lead).collect()
