@@ -1,9 +1,11 @@
 //! A document: what a report says, as data.
 
-use omp_model::ids::ContextId;
+use omp_model::ids::{ContextId, ThreadId};
 use omp_model::metrics::{self, Metric, Quantity};
 use omp_model::profile::ViewMode;
+use omp_model::symbols::{InlinedPlace, Place as CodeLocation};
 use omp_model::views::Code;
+use omp_model::views::annotated::Happened;
 use omp_model::views::openmp::spots::Spot;
 use serde_json::{Map, Value as Json};
 
@@ -31,6 +33,8 @@ pub struct Document {
     /// Whether a text shows the blocks alone: no empty line after each, no warnings and notices at
     /// the end.
     pub is_bare: bool,
+    /// The same of further experiments, where they cannot share a table.
+    pub others: Vec<Document>,
 }
 
 /// Of what a document is.
@@ -93,8 +97,8 @@ pub struct Table {
     pub parts: Vec<Part>,
     /// The rows.
     pub rows: Vec<Row>,
-    /// What is 100 % of each column; shorter where no column is shown as a percentage.
-    pub whole: Vec<f64>,
+    /// What is 100 % of each column, by experiment; shorter where none is shown as a percentage.
+    pub whole: Vec<Vec<f64>>,
     /// What a text says in place of the table if it has no row; nothing: the headings stand alone.
     pub empty: String,
     /// Lines under the rows.
@@ -113,6 +117,11 @@ pub enum Style {
     Right,
     /// One line of heading with a rule under it.
     Ruled,
+    /// Each row by itself: its name, and a line for each column.
+    Records,
+    /// Lines of source or instructions with their times before them, hot ones marked. JSON tells
+    /// what is 100 %, too.
+    Annotated,
     /// Facts with their values, without heading: a row stands in by its depth, the row of
     /// everything is left out, and each cell of a line is written as told here. The values of
     /// several experiments have a heading and stand as in [`Style::Right`].
@@ -220,6 +229,17 @@ pub struct Row {
     pub decimals: Option<usize>,
     /// What a program that draws it can lead to.
     pub target: Option<Target>,
+    /// Lines above it in a text.
+    pub notes: Vec<Note>,
+}
+
+/// A line above a row of annotated source or instructions.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Note {
+    /// The line, indented as in a text.
+    pub text: String,
+    /// What happened at the row, if the line is about that.
+    pub happened: Option<Happened>,
 }
 
 /// A row's place in a tree that is written in preorder.
@@ -254,8 +274,19 @@ pub enum Role {
 pub enum Target {
     /// A function, by its name in the list of functions.
     Function(String),
+    /// A source line.
+    Line(CodeLocation),
+    /// An instruction.
+    Instruction {
+        /// Its link-time address.
+        address: u64,
+        /// Where it came from, innermost first.
+        lines: Vec<InlinedPlace>,
+    },
     /// A region or task.
     Construct(Construct),
+    /// A thread.
+    Thread(ThreadId),
     /// A metric.
     Metric(Metric),
 }
@@ -279,6 +310,8 @@ pub enum Value {
     /// There is none: `-` in a text, null in JSON.
     #[default]
     Absent,
+    /// The column is not of this row: nothing in a text, no field in JSON.
+    Omitted,
     /// A number with the column's unit and decimals.
     Number(f64),
     /// A whole number.
@@ -375,9 +408,25 @@ impl Column {
 
     /// The name where JSON alone tells it.
     pub fn hidden_name() -> Column {
+        Column::name().without_heading()
+    }
+
+    /// A field of a row that JSON alone tells.
+    pub fn fact(id: &str) -> Column {
+        Column {
+            id: id.to_owned(),
+            value: true,
+            json: Place::Row,
+            ..Column::default()
+        }
+    }
+
+    /// The same column for JSON alone.
+    #[must_use]
+    pub fn without_heading(self) -> Column {
         Column {
             heading: Vec::new(),
-            ..Column::name()
+            ..self
         }
     }
 
@@ -389,6 +438,16 @@ impl Column {
     /// Whether it is the name.
     pub fn is_name(&self) -> bool {
         self.quantity == Some(Quantity::Name)
+    }
+}
+
+impl About {
+    /// The experiments by their numbers, as a text has them.
+    pub fn numbered(&self) -> Vec<String> {
+        let lines = self.experiments.iter().zip(1..);
+        lines
+            .map(|(name, number)| format!("  ({number}) {name}"))
+            .collect()
     }
 }
 

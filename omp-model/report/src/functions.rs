@@ -4,7 +4,7 @@ use omp_model::metrics::{Flavour, Quantity};
 use omp_model::views::compare::Shared;
 use omp_model::views::compare::join::{Joined, join, order};
 use omp_model::views::functions::{self, List};
-use omp_model::views::{Request, Row as ListRow, annotated, lines};
+use omp_model::views::{Code, Request, Row as ListRow, annotated, lines};
 
 use crate::document::{Block, Column, Document, Role, Row, Style, Table, Target, Value};
 use crate::error::Error;
@@ -139,10 +139,19 @@ pub(crate) fn seconds(request: &Request, row: &ListRow, quantity: Quantity) -> f
 /// The values of a row; what an experiment does not have took no time in it.
 fn values(query: &Query<'_>, columns: &[Column], row: Option<&ListRow>) -> Vec<Value> {
     let code = row.and_then(|row| row.code);
+    quantities(columns, code, |quantity| {
+        Value::Number(row.map_or(0.0, |row| seconds(&query.request, row, quantity)))
+    })
+}
+
+/// The values of columns of quantities; `time` gives those of times.
+pub(crate) fn quantities(
+    columns: &[Column],
+    code: Option<Code>,
+    time: impl Fn(Quantity) -> Value,
+) -> Vec<Value> {
     let value = |column: &Column| match column.quantity {
-        Some(quantity @ Quantity::Time(..)) => {
-            Value::Number(row.map_or(0.0, |row| seconds(&query.request, row, quantity)))
-        }
+        Some(quantity @ Quantity::Time(..)) => time(quantity),
         Some(Quantity::Size) => Value::Count(code.map_or(0, |code| code.size)),
         Some(Quantity::Address) => Value::Address(code),
         Some(Quantity::Name) | None => Value::Absent,
@@ -150,12 +159,14 @@ fn values(query: &Query<'_>, columns: &[Column], row: Option<&ListRow>) -> Vec<V
     columns.iter().map(value).collect()
 }
 
-/// The values of the first row, which is that of everything.
-pub(crate) fn whole(rows: &[Row]) -> Vec<f64> {
-    let first = rows.first().and_then(|row| row.values.first());
-    let values = first.map_or(&[][..], Vec::as_slice);
-    let numbers = values.iter().map(|value| value.number().unwrap_or(0.0));
-    numbers.collect()
+/// The values of the first row, which is that of everything, by experiment.
+pub(crate) fn whole(rows: &[Row]) -> Vec<Vec<f64>> {
+    let first = rows.first().map_or(&[][..], |row| &row.values);
+    let numbers = |values: &Vec<Value>| {
+        let numbers = values.iter().map(|value| value.number().unwrap_or(0.0));
+        numbers.collect()
+    };
+    first.iter().map(numbers).collect()
 }
 
 impl<'a> Query<'a> {

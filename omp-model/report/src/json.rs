@@ -5,12 +5,22 @@
 use omp_model::profile::ViewMode;
 use serde_json::{Map, Value as Json, json};
 
-use crate::document::{Block, Column, Document, Place, Role, Row, Table, Value};
+use crate::document::{Block, Column, Document, Place, Role, Row, Style, Table, Value};
 use crate::settings::Compare;
 use crate::text::address;
 
 /// The document on one line.
 pub fn render(document: &Document) -> String {
+    let mut tail = Map::new();
+    if document.about.is_some() {
+        tail.insert("warnings".to_owned(), json!(document.warnings));
+        tail.insert("notices".to_owned(), json!(document.notices));
+    }
+    object_of(document, tail) + "\n"
+}
+
+/// The document as an object that ends with some fields.
+fn object_of(document: &Document, tail: Map<String, Json>) -> String {
     let mut head = Map::new();
     head.insert("view".to_owned(), json!(document.view));
     if let Some(about) = &document.about {
@@ -36,14 +46,21 @@ pub fn render(document: &Document) -> String {
             // A document may tell its own.
             head.entry("metrics").or_insert_with(|| metrics(table));
         }
+        if let (Style::Annotated, Some(whole)) = (table.style, table.whole.first()) {
+            head.insert("total".to_owned(), total(table, whole));
+        }
         rows = Some(rows_of(&tables));
     }
-    let mut tail = document.more.clone();
-    if document.about.is_some() {
-        tail.insert("warnings".to_owned(), json!(document.warnings));
-        tail.insert("notices".to_owned(), json!(document.notices));
-    }
-    join(&head, rows.as_deref(), &tail)
+    let others: Vec<String> = document
+        .others
+        .iter()
+        .map(|other| object_of(other, Map::new()))
+        .collect();
+    let others = (!others.is_empty()).then(|| format!("[{}]", others.join(",")));
+    let mut more = document.more.clone();
+    more.extend(tail);
+    let arrays = [("rows", rows), ("others", others)];
+    join(&head, &arrays, &more)
 }
 
 /// Whether JSON has anything of a table.
@@ -52,13 +69,18 @@ fn has_place(table: &Table) -> bool {
     columns.any(|column| column.json != Place::Nowhere)
 }
 
-/// An object of fields, the rows, which are JSON already, and further fields.
-fn join(head: &Map<String, Json>, rows: Option<&str>, tail: &Map<String, Json>) -> String {
+/// An object of fields, arrays that are JSON already, and further fields.
+fn join(
+    head: &Map<String, Json>,
+    arrays: &[(&str, Option<String>)],
+    tail: &Map<String, Json>,
+) -> String {
     let mut text = json!(head).to_string();
     text.pop();
-    if let Some(rows) = rows {
-        text.push_str(",\"rows\":");
-        text.push_str(rows);
+    for (key, array) in arrays {
+        if let Some(array) = array {
+            text.push_str(&format!(",\"{key}\":{array}"));
+        }
     }
     if !tail.is_empty() {
         text.push(',');
@@ -66,8 +88,15 @@ fn join(head: &Map<String, Json>, rows: Option<&str>, tail: &Map<String, Json>) 
     } else {
         text.push('}');
     }
-    text.push('\n');
     text
+}
+
+/// What is 100 % of each of the columns of `values`.
+fn total(table: &Table, whole: &[f64]) -> Json {
+    let columns = table.columns.iter().zip(whole);
+    let values = columns.filter(|(column, _)| column.json == Place::Values);
+    let pairs = values.map(|(column, whole)| (column.id.clone(), json!(whole)));
+    Json::Object(pairs.collect())
 }
 
 /// `[{"id":"e.ompwork","label":"Exclusive OMP Work Time","unit":"s"}]`.
@@ -152,6 +181,7 @@ fn object(table: &Table, row: &Row) -> Map<String, Json> {
             Place::Row if column.is_name() => {
                 drop(fields.insert("name".to_owned(), json!(row.name)))
             }
+            Place::Row | Place::Under(_) if first.get(at) == Some(&Value::Omitted) => {}
             Place::Row => drop(fields.insert(column.id.clone(), value())),
             Place::Each => {
                 let sides = row.values.iter();
@@ -179,11 +209,13 @@ fn insert(fields: &mut Map<String, Json>, path: &[&str], key: &str, value: Json)
     }
 }
 
-/// The columns of `values`: an object, or one for each experiment that is compared.
+/// The columns of `values`: an object, or one for each experiment that is compared; null where
+/// all are left out.
 fn values(table: &Table, row: &Row) -> Json {
     let of = |values: &Vec<Value>| -> Json {
         let pairs = table.columns.iter().zip(values);
-        let pairs = pairs.filter(|(column, _)| column.json == Place::Values);
+        let pairs = pairs
+            .filter(|(column, value)| column.json == Place::Values && **value != Value::Omitted);
         let pairs = pairs.map(|(column, value)| {
             let value = match table.has_sides() {
                 true => json!(value.number()),
@@ -191,7 +223,11 @@ fn values(table: &Table, row: &Row) -> Json {
             };
             (column.id.clone(), value)
         });
-        Json::Object(pairs.collect())
+        let object: Map<String, Json> = pairs.collect();
+        match object.is_empty() {
+            true => Json::Null,
+            false => Json::Object(object),
+        }
     };
     if table.has_sides() {
         return row.values.iter().map(of).collect();
@@ -201,7 +237,7 @@ fn values(table: &Table, row: &Row) -> Json {
 
 fn plain(value: &Value) -> Json {
     match value {
-        Value::Absent => Json::Null,
+        Value::Absent | Value::Omitted => Json::Null,
         Value::Number(number) | Value::Clock(number) => json!(number),
         Value::Count(count) => json!(count),
         Value::Text(text) => json!(text),

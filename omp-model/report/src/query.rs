@@ -163,6 +163,7 @@ const fn index(mode: ViewMode) -> usize {
 }
 
 /// What a document is asked about.
+#[derive(Clone)]
 pub struct Query<'a> {
     /// What the user chose.
     pub settings: &'a Settings,

@@ -5,7 +5,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::cells::{aligned, compared, percent, rounded, seconds};
 use super::{Layout, address, escape, leads};
-use crate::document::{Cell, Column, Role, Row, Style, Table, Unit, Value};
+use crate::document::{Cell, Column, Mark, Role, Row, Style, Table, Unit, Value};
 use crate::settings::Compare;
 
 /// A column of cells.
@@ -21,6 +21,61 @@ pub(super) struct Grid {
     rows: usize,
 }
 
+/// The cells of some columns of a table, with what its style adds to them: lines of source and
+/// instructions have their notes above them, and a mark before them.
+pub(super) fn whole(table: &Table, shown: &[usize], layout: Layout) -> Grid {
+    if table.style != Style::Annotated {
+        return cells(table, shown, layout);
+    }
+    let noted = Table {
+        rows: table.rows.iter().flat_map(with_notes).collect(),
+        ..table.clone()
+    };
+    let mut grid = cells(&noted, shown, layout);
+    let cells = |is_name, heading, rows| Cells {
+        heading,
+        rows,
+        is_name,
+    };
+    if !table.has_sides() {
+        let marks = noted.rows.iter().map(|row| hot(row).to_owned());
+        grid.columns
+            .insert(0, cells(false, Vec::new(), marks.collect()));
+    }
+    let names = noted.rows.iter().zip(leads(&noted));
+    let names = names.map(|(row, lead)| format!("{lead}{}", row.name));
+    grid.columns
+        .push(cells(true, name_heading(table, None), names.collect()));
+    grid
+}
+
+/// A row under a row for each of its notes.
+fn with_notes(row: &Row) -> Vec<Row> {
+    let omitted = vec![Value::Omitted; row.values.first().map_or(0, Vec::len)];
+    let notes = row.notes.iter().map(|note| Row {
+        name: note.text.clone(),
+        values: vec![omitted.clone(); row.values.len()],
+        ..Row::default()
+    });
+    notes.chain([row.clone()]).collect()
+}
+
+/// What marks a line as hot.
+pub(super) fn hot(row: &Row) -> &'static str {
+    match row.mark {
+        Mark::Strong => "##",
+        Mark::Plain | Mark::Warning => "  ",
+    }
+}
+
+/// How a table stands; compared lines have numbers to the right, as any other comparison.
+pub(super) fn style(table: &Table) -> Style {
+    match table.style {
+        Style::Annotated if table.has_sides() => Style::Right,
+        style => style,
+    }
+}
+
 /// The cells of some columns of a table.
 pub(super) fn cells(table: &Table, shown: &[usize], layout: Layout) -> Grid {
     let leads = leads(table);
@@ -30,7 +85,7 @@ pub(super) fn cells(table: &Table, shown: &[usize], layout: Layout) -> Grid {
         if column.is_name() {
             let names = table.rows.iter().zip(&leads);
             columns.push(Cells {
-                heading: name_heading(table, column),
+                heading: name_heading(table, Some(column)),
                 rows: names
                     .map(|(row, lead)| format!("{lead}{}", name(row, at)))
                     .collect(),
@@ -38,7 +93,10 @@ pub(super) fn cells(table: &Table, shown: &[usize], layout: Layout) -> Grid {
             });
         } else if table.has_sides() {
             columns.extend(sides(table, at));
-        } else if table.style == Style::Metrics {
+        } else if matches!(
+            table.style,
+            Style::Metrics | Style::Records | Style::Annotated
+        ) {
             columns.extend(metric(table, at, layout));
         } else {
             columns.push(Cells {
@@ -76,12 +134,14 @@ fn name(row: &Row, at: usize) -> &str {
     }
 }
 
-fn name_heading(table: &Table, column: &Column) -> Vec<String> {
-    match table.style {
-        Style::Metrics => vec![" Name".to_owned()],
-        Style::Facts(_) => vec!["Name".to_owned()],
-        Style::Right if table.has_sides() => vec!["Name".to_owned()],
-        Style::Sparse | Style::Right | Style::Ruled => column.heading.clone(),
+/// The heading of names; `column` is theirs, if they have one of their own.
+fn name_heading(table: &Table, column: Option<&Column>) -> Vec<String> {
+    match (style(table), column) {
+        (Style::Metrics | Style::Records, _) => vec![" Name".to_owned()],
+        (Style::Annotated, _) => Vec::new(),
+        (Style::Facts(_), _) | (_, None) => vec!["Name".to_owned()],
+        (Style::Right, _) if table.has_sides() => vec!["Name".to_owned()],
+        (Style::Sparse | Style::Right | Style::Ruled, Some(column)) => column.heading.clone(),
     }
 }
 
@@ -94,6 +154,7 @@ fn value(row: &Row, at: usize) -> &Value {
 fn plain(row: &Row, at: usize, column: &Column) -> String {
     match value(row, at) {
         Value::Absent => "-".to_owned(),
+        Value::Omitted => String::new(),
         Value::Number(number) => rounded(Some(*number), row.decimals.unwrap_or(column.decimals)),
         Value::Count(count) => count.to_string(),
         Value::Clock(reading) => seconds(*reading),
@@ -152,10 +213,13 @@ fn sides(table: &Table, at: usize) -> Vec<Cells> {
         heading.resize(2, String::new());
         heading.push(last.trim_end().to_owned());
         let cell = |row: &Row| {
-            let number = |side: usize| row.values.get(side)?.get(at)?.number();
+            let value = |side: usize| row.values.get(side)?.get(at);
+            let number = |side: usize| value(side)?.number();
             let decimals = row.decimals.unwrap_or(column.decimals);
-            match side {
-                0 => rounded(number(0), decimals),
+            match (value(side), side) {
+                (Some(Value::Text(text)), _) => text.clone(),
+                (Some(Value::Omitted), _) => String::new(),
+                (_, 0) => rounded(number(0), decimals),
                 _ => compared(table.compare, number(0), number(side), decimals),
             }
         };
@@ -208,14 +272,15 @@ fn words(table: &Table, at: usize) -> Cells {
 }
 
 fn times(table: &Table, at: usize, column: &Column) -> Cells {
-    let whole = table.whole.get(at).copied().unwrap_or(0.0);
+    let whole = table.whole.first().and_then(|whole| whole.get(at));
+    let whole = whole.copied().unwrap_or(0.0);
     let rows = table.rows.iter();
     let times = rows.map(|row| value(row, at).number().unwrap_or(0.0));
     let values = aligned(times.clone(), column.decimals, 1);
     let percents = aligned(times.map(|time| percent(time, whole)), 2, 3);
     let line = |at: usize| column.heading.get(at).map_or("", String::as_str);
     let (flavour, words) = (line(0), line(1));
-    let (heading, rows) = match (column.value, column.percent) {
+    let (heading, mut rows) = match (column.value, column.percent) {
         (true, true) => {
             let width = values.iter().map(String::len).max().unwrap_or(0);
             let width = width.max(" sec.".len());
@@ -242,6 +307,13 @@ fn times(table: &Table, at: usize, column: &Column) -> Cells {
             ([flavour.to_owned(), words.to_owned(), unit], percents)
         }
     };
+    let omitted = table
+        .rows
+        .iter()
+        .map(|row| *value(row, at) == Value::Omitted);
+    for (cell, _) in rows.iter_mut().zip(omitted).filter(|(_, is)| *is) {
+        cell.clear();
+    }
     Cells {
         heading: heading.into(),
         rows,
@@ -347,8 +419,13 @@ impl Grid {
     ) {
         let start = text.len();
         let gap = if style == Style::Ruled { " " } else { "  " };
-        for cells in &self.columns {
+        for (at, cells) in self.columns.iter().enumerate() {
             let (cell, width) = (cell(cells), cells.width());
+            let gap = match style {
+                // The mark of a hot line stands by its times.
+                Style::Annotated if at == 0 => " ",
+                _ => gap,
+            };
             let padding = width - cell.width();
             let last_name = cells.is_name && (style == Style::Sparse || is_right(style));
             if last_name {

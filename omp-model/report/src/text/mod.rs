@@ -10,6 +10,7 @@
 mod cells;
 mod drawn;
 mod grid;
+mod records;
 
 use omp_model::views::Code;
 
@@ -55,7 +56,8 @@ pub fn render(document: &Document, layout: Layout) -> String {
     if !document.is_bare {
         page.text(&footer(document));
     }
-    page.finish()
+    let others = document.others.iter().map(|other| render(other, layout));
+    page.finish() + &others.collect::<String>()
 }
 
 /// What limits the trust in a document; nothing if nothing does.
@@ -118,16 +120,18 @@ impl Page {
                 self.text(&format!("{}\n{gap}", part.caption));
             }
             let shown = columns(table, part);
-            let cells = grid::cells(table, &shown, self.layout);
+            let cells = || grid::whole(table, &shown, self.layout);
             match (self.layout, table.style) {
                 (Layout::Aligned, Style::Facts(facts)) if !table.has_sides() => {
                     self.text(&grid::facts(table, &shown, facts));
                 }
-                (Layout::Aligned, style) => self.text(&cells.aligned(style)),
-                (Layout::Delimited(mark), _) => self.text(&cells.delimited(mark)),
+                (Layout::Aligned, Style::Records) => self.text(&records::aligned(table)),
+                (Layout::Aligned, _) => self.text(&cells().aligned(grid::style(table))),
+                (Layout::Delimited(mark), _) => self.text(&cells().delimited(mark)),
                 (Layout::Html, _) => {
+                    let html = cells().html();
                     self.flush();
-                    self.written.push_str(&cells.html());
+                    self.written.push_str(&html);
                 }
             }
             self.lines(&table.foot);
@@ -177,6 +181,10 @@ fn leads(table: &Table) -> Vec<String> {
             String::new()
         }
         None if table.style == Style::Right && !table.has_sides() => String::new(),
+        None if table.style == Style::Annotated => match table.has_sides() {
+            true => format!("{} ", grid::hot(row)),
+            false => String::new(),
+        },
         None => row.lead().to_owned(),
     };
     table.rows.iter().map(lead).collect()
