@@ -1,17 +1,9 @@
-//! `header`, `overview`, `version`, `help`.
+//! `header`, `version`, `help`.
 
-use omp_model::experiment::Ran;
 use omp_model::header::Header;
-use omp_model::metrics::Flavour;
-use omp_model::metrics::{Metric, Quantity};
-use omp_model::views::overview::{Overview, overview as sum_up};
-use omp_model::views::threads::kind_name;
-use omp_model::views::warnings::warnings;
-use serde_json::{Map, Value, json};
+use report::run::calendar;
+use serde_json::{Value, json};
 
-use super::compare::{self, Beside};
-use super::first::First;
-use super::lists::footer;
 use super::{COMMANDS, Command, Group};
 use crate::failure::Stop;
 use crate::json;
@@ -159,20 +151,6 @@ fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// What the recorder noted, and what spinning cost.
-fn remarks(scene: &Scene<'_>) -> impl Iterator<Item = String> {
-    let experiment = &scene.recording.experiment;
-    let ran = Ran::of(&experiment.samples);
-    let spins = warnings(
-        &experiment.tables,
-        &experiment.sums,
-        &ran,
-        &experiment.header,
-    );
-    let spins: Vec<String> = spins.iter().map(ToString::to_string).collect();
-    experiment.header.notes.iter().cloned().chain(spins)
-}
-
 fn header_text(scene: &Scene<'_>) -> String {
     let header = &scene.recording.experiment.header;
     let mut lines = vec![format!("Experiment: {}", scene.recording.name)];
@@ -184,7 +162,13 @@ fn header_text(scene: &Scene<'_>) -> String {
                 .map(|warning| format!("*** Warning: {warning}")),
         ),
     }
-    lines.extend(remarks(scene).map(|note| format!("*** Note: {note}")));
+    lines.extend(
+        scene
+            .source
+            .remarks()
+            .iter()
+            .map(|note| format!("*** Note: {note}")),
+    );
     lines.extend(
         header
             .comments
@@ -357,173 +341,5 @@ fn place_lines(scene: &Scene<'_>, lines: &mut Vec<String>) {
     lines.push(format!("Load objects short of symbols: {}", misses.len()));
     for (module, why) in misses {
         lines.push(format!("  {}: {why}", scene.names.object_name(*module)));
-    }
-}
-
-/// Seconds since 1970 as a date and time in UTC (Howard Hinnant's civil_from_days).
-fn calendar(unix: f64) -> String {
-    let seconds = unix.max(0.0) as i64;
-    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 {
-        from_march + 3
-    } else {
-        from_march - 9
-    };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
-}
-
-/// How many functions an overview shows.
-const LARGEST: usize = 10;
-
-/// Tells where the time went.
-pub(crate) fn overview(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
-    let report = if let Some(beside) = Beside::of(session)? {
-        compare::overview(&beside, session.scene()?.limited(LARGEST))?
-    } else {
-        let scene = session.scene()?;
-        let available = scene.recording.available();
-        let limit = scene.limited(LARGEST);
-        let overview = sum_up(scene.profile(), &scene.names, available, limit);
-        match scene.settings.print {
-            PrintMode::Text => overview_text(&scene, &overview),
-            PrintMode::Json => overview_json(&scene, &overview),
-        }
-    };
-    session.print(&report)
-}
-
-fn overview_json(scene: &Scene<'_>, overview: &Overview) -> String {
-    let header = &scene.recording.experiment.header;
-    let times = |seconds: &dyn Fn(usize) -> f64| -> Value {
-        let quantity = |metric| Quantity::Time(Flavour::Exclusive, metric).id();
-        let entries = overview.times.iter().enumerate();
-        entries
-            .map(|(at, &(metric, _))| (quantity(metric), json!(seconds(at))))
-            .collect::<Map<_, _>>()
-            .into()
-    };
-    let quantities: Vec<Quantity> = overview
-        .times
-        .iter()
-        .map(|&(metric, _)| Quantity::Time(Flavour::Exclusive, metric))
-        .collect();
-    let all = std::iter::once(&overview.largest.total).chain(&overview.largest.rows);
-    let rows: Vec<Value> = all
-        .map(|row| json!({"name": row.name, "values": times(&|at| row.exclusive[at])}))
-        .collect();
-    let threads: Map<_, _> = overview
-        .threads
-        .iter()
-        .map(|&(kind, count)| (kind_name(kind).to_owned(), json!(count)))
-        .collect();
-    let mut object = json::envelope(scene, "overview");
-    object.insert("command".to_owned(), json!(header.command));
-    object.insert(
-        "duration".to_owned(),
-        json!(header.duration_ns as f64 / 1e9),
-    );
-    object.insert("processes".to_owned(), json!(overview.processes));
-    object.insert("threads".to_owned(), Value::Object(threads));
-    object.insert(
-        "metrics".to_owned(),
-        quantities.into_iter().map(json::metric).collect(),
-    );
-    object.insert("rows".to_owned(), json!(rows));
-    object.extend(
-        First::of(scene)
-            .map(|first| first.json())
-            .unwrap_or_default(),
-    );
-    let remarks: Vec<String> = remarks(scene).collect();
-    if !remarks.is_empty() {
-        object.insert("warnings".to_owned(), json!(remarks));
-    }
-    json::finish(scene, object)
-}
-
-fn overview_text(scene: &Scene<'_>, overview: &Overview) -> String {
-    let header = &scene.recording.experiment.header;
-    let kinds: Vec<String> = overview
-        .threads
-        .iter()
-        .map(|&(kind, count)| format!("{count} {}", kind_name(kind)))
-        .collect();
-    let count: usize = overview.threads.iter().map(|(_, count)| count).sum();
-    let duration = header.duration_ns as f64 / 1e9;
-    let first = First::of(scene);
-    let mut report = first.as_ref().map_or_else(String::new, |first| {
-        format!("{}\n{}", first.losses_text(), first.budget_text())
-    });
-    let remarks: Vec<String> = remarks(scene).map(|note| format!("  {note}\n")).collect();
-    if !remarks.is_empty() {
-        report.push_str(&format!("Warnings\n{}\n", remarks.concat()));
-    }
-    report.push_str(&format!(
-        "Experiment: {}\n  Target: '{}'\n  Host: {} ({} CPUs)\n  Start: {}\n  Duration: {} \
-         seconds\n  Processes: {}\n  Threads: {count} ({})\n\nTime of all threads\n",
-        scene.recording.name,
-        header.command.join(" "),
-        header.host,
-        header.cpus,
-        calendar(header.started_unix),
-        text::seconds(duration),
-        overview.processes,
-        kinds.join(", ")
-    ));
-    let total = overview.time(Metric::Total);
-    for &(metric, seconds) in &overview.times {
-        // Wait states that never came say nothing; the metrics that partition the time always do.
-        // Blame is the others' time again.
-        if metric == Metric::Blame || (seconds == 0.0 && metric.is_openmp()) {
-            continue;
-        }
-        let name = format!("{}{}", indent(metric), metric.words());
-        report.push_str(&format!(
-            "  {name:<26}{:>12}{:>8.2}%\n",
-            text::seconds(seconds),
-            text::percent(seconds, total)
-        ));
-    }
-    if let Some(first) = &first {
-        report.push_str(&format!("\n{}", first.efficiency_text()));
-    }
-    report.push_str("\nFunctions with most thread time (seconds, % of all)\n");
-    for row in &overview.largest.rows {
-        let at = overview
-            .times
-            .iter()
-            .position(|(metric, _)| *metric == Metric::Total);
-        let seconds = at.map_or(0.0, |at| row.exclusive[at]);
-        report.push_str(&format!(
-            "  {:>10}{:>8.2}%  {}\n",
-            text::seconds(seconds),
-            text::percent(seconds, total),
-            row.name
-        ));
-    }
-    let footer = footer(scene);
-    if footer.is_empty() {
-        report
-    } else {
-        format!("{report}\n{footer}")
-    }
-}
-
-/// A part stands under its whole.
-const fn indent(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Total => "",
-        Metric::TotalCpu | Metric::OffCpu | Metric::OmpWork | Metric::OmpWait => "  ",
-        _ => "    ",
     }
 }

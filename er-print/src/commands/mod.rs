@@ -8,7 +8,6 @@ mod details;
 mod disasm;
 pub(crate) mod experiments;
 mod filters;
-mod first;
 mod fragment;
 mod functions;
 mod index;

@@ -1,6 +1,7 @@
 //! The table of commands, in the order of help.
 
 use report::functions::{Kind, list};
+use report::overview::overview;
 use report::regions::regions;
 use report::tasks::tasks;
 use report::{Document, Error, Query};
@@ -165,7 +166,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     general(Group::Output, "printmode", "MODE", "print text, json or html, or a sign such as , between cells", settings::printmode),
 
     view(Group::About, "header", "", "tell how the recording was made, and what it is short of", about::header),
-    view(Group::About, "overview", "", "tell where the time went", about::overview),
+    report(Group::About, "overview", "", "tell where the time went", |query, _| overview(query)),
     view(Group::About, "statistics", "", "show resource use", members::statistics),
     view(Group::About, "objects", "", "list load objects without all their symbols", members::objects),
     view(Group::About, "check", "EXPR", "test a condition: ompwait < 10%, e.total(main) < 1.05 * base", check::check),

@@ -7,14 +7,18 @@
 //! A comparison is the same builder over several experiments: each row then has values by
 //! experiment.
 
+mod advice;
 mod constructs;
 pub mod document;
 mod error;
+mod facts;
 pub mod functions;
 pub mod json;
 mod openmp;
+pub mod overview;
 pub mod query;
 pub mod regions;
+pub mod run;
 mod scaling;
 pub mod settings;
 pub mod tasks;

@@ -4,7 +4,6 @@
 mod details;
 mod lists;
 mod objects;
-mod overview;
 mod places;
 mod stacks;
 mod table;
@@ -22,7 +21,6 @@ use report::settings::Compare;
 pub(super) use details::{single, summary};
 pub(super) use lists::thread_list;
 pub(super) use objects::{cpus, index, objects, resources, threads};
-pub(super) use overview::overview;
 pub(super) use places::source;
 pub(super) use stacks::{callers_callees, calltree, piece};
 
