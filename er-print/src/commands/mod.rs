@@ -1,6 +1,5 @@
 //! The commands: one table, from which parsing, help and the manual page are made.
 
-mod about;
 mod check;
 mod compare;
 mod defaults;
@@ -8,7 +7,6 @@ mod details;
 mod disasm;
 pub(crate) mod experiments;
 mod filters;
-mod first;
 mod fragment;
 mod functions;
 mod index;

@@ -5,6 +5,7 @@ use report::functions::{Kind, list};
 use report::header::header;
 use report::metrics::{cmetric_list, indx_metric_list, metric_list};
 use report::objects::{object_list, objects as objects_without_symbols};
+use report::overview::overview;
 use report::regions::regions;
 use report::resources::{cpu_list, sample_detail, statistics};
 use report::tasks::tasks;
@@ -12,8 +13,8 @@ use report::threads::{lwp_list, thread_list, threads};
 use report::{Document, Error, Query, index as objects};
 
 use super::{
-    Action, Command, Group, about, check, defaults, details, disasm, experiments, filters,
-    fragment, index, places, program, settings, source, tree,
+    Action, Command, Group, check, defaults, details, disasm, experiments, filters, fragment,
+    index, places, program, settings, source, tree,
 };
 use crate::failure::Stop;
 use crate::session::Session;
@@ -171,7 +172,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     general(Group::Output, "printmode", "MODE", "print text, json or html, or a sign such as , between cells", settings::printmode),
 
     report(Group::About, "header", "", "tell how the recording was made, and what it is short of", |query, _| header(&query.added_up())),
-    view(Group::About, "overview", "", "tell where the time went", about::overview),
+    report(Group::About, "overview", "", "tell where the time went", |query, _| overview(query)),
     report(Group::About, "statistics", "", "show resource use", |query, _| statistics(query)),
     report(Group::About, "objects", "", "list load objects without all their symbols", |query, _| objects_without_symbols(query)),
     view(Group::About, "check", "EXPR", "test a condition: ompwait < 10%, e.total(main) < 1.05 * base", check::check),

@@ -139,6 +139,26 @@ pub struct Cell {
     pub after: &'static str,
 }
 
+impl Cell {
+    /// A cell at the left, filled up to a width.
+    pub const fn left(before: &'static str, width: usize) -> Cell {
+        Cell {
+            before,
+            width,
+            after: "",
+        }
+    }
+
+    /// A cell of a width at the right, and its unit.
+    pub const fn right(width: usize, after: &'static str) -> Cell {
+        Cell {
+            before: "",
+            width,
+            after,
+        }
+    }
+}
+
 /// A part of a table as a text shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
@@ -464,6 +484,15 @@ impl Table {
 }
 
 impl Row {
+    /// A row that stands in so far.
+    pub fn at(depth: u32, name: impl Into<String>) -> Row {
+        Row {
+            name: name.into(),
+            node: Some(Node { depth, last: false }),
+            ..Row::default()
+        }
+    }
+
     /// What a text has before its name, outside of trees.
     pub fn lead(&self) -> &'static str {
         if self.is_starred || self.role == Role::Centre {

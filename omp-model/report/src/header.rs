@@ -1,14 +1,13 @@
 //! How an experiment was recorded, and what it is short of.
 
-use omp_model::experiment::Ran;
 use omp_model::header::Header;
 use omp_model::ids::Nanos;
-use omp_model::views::warnings::warnings;
 use serde_json::{Map, Value as Json, json};
 
 use crate::document::{Block, Document, Line, Mark};
 use crate::error::Error;
 use crate::query::{Query, Source};
+use crate::run::calendar;
 use crate::text::{percent, seconds};
 
 /// What is known of each side: a block of lines, which a text shows as they are.
@@ -42,16 +41,6 @@ pub fn duration(header: &Header, last: Option<Nanos>) -> String {
         ),
         (whole, _) => format!("{} seconds", seconds(Nanos(whole).seconds())),
     }
-}
-
-/// What the recorder noted, and what spinning cost.
-pub fn remarks(source: &Source<'_>) -> Vec<String> {
-    let experiment = &source.experiment.experiment;
-    let ran = Ran::of(&experiment.samples);
-    let header = &experiment.header;
-    let spins = warnings(&experiment.tables, &experiment.sums, &ran, header);
-    let notes = header.notes.iter().cloned();
-    notes.chain(spins.iter().map(ToString::to_string)).collect()
 }
 
 /// Samples for each second of CPU time.
@@ -115,7 +104,7 @@ fn state(source: &Source<'_>) -> Vec<Line> {
     }
     let warnings = experiment.warnings.iter();
     lines.extend(warnings.map(|text| Line::warning(format!("*** Warning: {text}"))));
-    let remarks = remarks(source).into_iter();
+    let remarks = source.remarks().into_iter();
     lines.extend(remarks.map(|text| Line::warning(format!("*** Note: {text}"))));
     let comments = experiment.experiment.header.comments.iter();
     lines.extend(comments.map(|comment| Line::plain(format!("Comment: {comment}"))));
@@ -340,26 +329,4 @@ fn lossy(text: String, lost: u64) -> Line {
 /// A count in words: `1 sample`, `2 samples`.
 fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
-}
-
-/// Seconds since 1970 as a date and time in UTC (Howard Hinnant's civil_from_days).
-pub fn calendar(unix: f64) -> String {
-    let seconds = unix.max(0.0) as i64;
-    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 {
-        from_march + 3
-    } else {
-        from_march - 9
-    };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
 }

@@ -7,11 +7,13 @@
 //! A comparison is the same builder over several experiments: each row then has values by
 //! experiment.
 
+mod advice;
 mod constructs;
 pub mod describe;
 pub mod document;
 mod error;
 pub mod experiments;
+mod facts;
 pub mod functions;
 pub mod header;
 pub mod index;
@@ -20,9 +22,11 @@ mod list;
 pub mod metrics;
 pub mod objects;
 mod openmp;
+pub mod overview;
 pub mod query;
 pub mod regions;
 pub mod resources;
+pub mod run;
 mod scaling;
 pub mod settings;
 pub mod tasks;

@@ -132,11 +132,11 @@ fn parts() -> Vec<Part> {
 fn fields<'a>(query: &Query<'a>, rows: &List<RegionRow>) -> Vec<Shown<'a>> {
     let is_comparison = query.is_comparison();
     let is_filtered = query.settings.filter.is_some();
-    // Instances are counted without a filter alone. An experiment that saw none end has no value
-    // that could be compared.
-    let counted = move |row: &RegionRow, value: Value| {
+    // Instances are counted without a filter alone. Where none was counted there is nothing to
+    // compare.
+    let counted = move |has_any: bool, value: Value| {
         let is_known = match is_comparison {
-            true => row.instances > 0,
+            true => has_any,
             false => !is_filtered,
         };
         if is_known { value } else { Value::Absent }
@@ -156,15 +156,15 @@ fn fields<'a>(query: &Query<'a>, rows: &List<RegionRow>) -> Vec<Shown<'a>> {
     fields.extend(contexts("region"));
     fields.extend([
         Shown::new("instances", "Instances", move |row| {
-            counted(row, Value::Count(row.instances))
+            counted(row.instances > 0, Value::Count(row.instances))
         })
         .heading(["Instances", ""]),
         Shown::new("threads", "Threads", move |row| {
-            counted(row, Value::Count(u64::from(row.threads)))
+            counted(row.threads > 0, Value::Count(u64::from(row.threads)))
         })
         .heading(["Threads", ""]),
         Shown::new("load_balance", "Load Balance", move |row| {
-            counted(row, Value::Number(row.load_balance()))
+            counted(row.instances > 0, Value::Number(row.load_balance()))
         })
         .heading(["Load", "balance"])
         .decimals(2),

@@ -2,7 +2,6 @@
 //! the names that they share.
 
 mod details;
-mod overview;
 mod places;
 mod stacks;
 mod table;
@@ -18,7 +17,6 @@ use crate::session::{Scene, Session};
 use report::settings::Compare;
 
 pub(super) use details::{single, summary};
-pub(super) use overview::overview;
 pub(super) use places::source;
 pub(super) use stacks::{callers_callees, calltree, piece};
 
