@@ -2,7 +2,6 @@
 
 use omp_model::metrics::{self, Quantity};
 use omp_model::profile::ViewMode;
-use omp_model::symbols::{InlinedPlace, Place as CodeLocation};
 use omp_model::views::Code;
 use omp_model::views::annotated::Happened;
 use serde_json::{Map, Value as Json};
@@ -248,9 +247,20 @@ pub enum Target {
     Instruction {
         /// Its link-time address.
         address: u64,
-        /// Where it came from, innermost first.
-        lines: Vec<InlinedPlace>,
+        /// Where it came from: the line, and the calls that were inlined there, innermost first.
+        locations: Vec<CodeLocation>,
     },
+}
+
+/// A line of a source file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodeLocation {
+    /// The function that it was written in, if that is known.
+    pub function: Option<String>,
+    /// The path as it was recorded, if it was.
+    pub file: Option<String>,
+    /// From 1.
+    pub line: u32,
 }
 
 /// A value of a row.
@@ -402,6 +412,14 @@ impl Row {
 }
 
 impl Line {
+    /// A warning.
+    pub fn warning(why: impl std::fmt::Display) -> Line {
+        Line {
+            text: format!("Warning: {why}"),
+            mark: Mark::Warning,
+        }
+    }
+
     /// A line like any other.
     pub fn plain(text: impl Into<String>) -> Line {
         Line {

@@ -7,12 +7,22 @@
 //! A comparison is the same builder over several experiments: each row then has values by
 //! experiment.
 
+mod annotated;
+pub mod calltree;
+pub mod details;
+pub mod disasm;
 pub mod document;
 mod error;
+mod facts;
+pub mod find;
+pub mod fragment;
 pub mod functions;
 pub mod json;
+pub mod neighbours;
 pub mod query;
 pub mod settings;
+pub mod source;
+pub mod sources;
 pub mod text;
 
 pub use document::Document;

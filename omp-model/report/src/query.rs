@@ -169,7 +169,9 @@ pub struct Query<'a> {
     pub settings: &'a Settings,
     /// The experiment, or all of them added up.
     pub all: Source<'a>,
-    /// Each experiment by itself, where they are compared; else empty.
+    /// Each experiment by itself.
+    pub each: Vec<Source<'a>>,
+    /// The same where they are compared; else empty.
     pub compared: Vec<Source<'a>>,
     /// Columns of lists of functions and lines.
     pub columns: Vec<Column>,
@@ -208,6 +210,7 @@ impl<'a> Query<'a> {
         Ok(Query {
             settings,
             all,
+            each: each.to_vec(),
             compared: if is_compared {
                 each.to_vec()
             } else {

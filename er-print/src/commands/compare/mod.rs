@@ -2,13 +2,10 @@
 //! the names that they share.
 
 mod constructs;
-mod details;
 mod lists;
 mod objects;
 mod overview;
-mod places;
 mod scaling;
-mod stacks;
 mod table;
 
 use omp_model::metrics::{Metric, Quantity};
@@ -22,13 +19,10 @@ use crate::session::{Scene, Session};
 use report::settings::Compare;
 
 pub(super) use constructs::{regions, tasks};
-pub(super) use details::{single, summary};
 pub(super) use lists::thread_list;
 pub(super) use objects::{cpus, index, objects, resources, threads};
 pub(super) use overview::overview;
-pub(super) use places::source;
 pub(super) use scaling::scaling_of_others;
-pub(super) use stacks::{callers_callees, calltree, piece};
 
 /// The experiments that are compared.
 pub(super) struct Beside<'s> {
@@ -66,12 +60,6 @@ impl<'s> Beside<'s> {
         }))
     }
 
-    /// With every metric that the experiments have.
-    pub(super) fn with_all_metrics(mut self) -> Self {
-        self.request.metrics.clone_from(&self.available);
-        self
-    }
-
     /// What every command that compares has of [`Scene`]: the first experiment's.
     fn first(&self) -> &Scene<'s> {
         &self.scenes[0]
@@ -86,16 +74,7 @@ impl<'s> Beside<'s> {
         Shared::new(&sides)
     }
 
-    /// The times among the visible columns.
-    fn times(&self) -> Vec<Quantity> {
-        let visible = self.first().columns.iter().filter(|it| it.visible());
-        visible
-            .map(|column| column.quantity)
-            .filter(|quantity| matches!(quantity, Quantity::Time(..)))
-            .collect()
-    }
-
-    /// The same of views of attributed times.
+    /// The visible times, as views of attributed times have them.
     fn attributed(&self) -> Vec<Quantity> {
         let columns = self.first().attributed();
         let visible = columns.iter().filter(|it| it.visible());
