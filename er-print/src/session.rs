@@ -9,13 +9,13 @@ use omp_model::profile::Profile;
 use omp_model::views::Request;
 use omp_model::views::names::Names;
 
+use report::find::Named;
 use report::query::Source;
 use report::settings::Objects;
 use report::text::Layout;
 use report::{Document, Query};
 
 use crate::failure::Stop;
-use crate::fragment::Fragment;
 use crate::output::Output;
 use crate::recording::Recording;
 use crate::text::{self, Line};
@@ -46,8 +46,9 @@ pub(crate) struct Settings {
     pub(crate) index_types: Vec<(String, Filter)>,
     /// What `thread_select` and its like have set.
     pub(crate) selected: Vec<(Word, Filter)>,
-    /// The stack fragment of `cprepend` and its like.
-    pub(crate) fragment: Fragment,
+    /// The stack fragment of `cprepend` and its like: functions that call each other directly,
+    /// callers first.
+    pub(crate) fragment: Vec<Named>,
     /// `dmetrics`: columns to start with.
     pub(crate) default_metrics: Option<String>,
     /// `dsort`: the order to start with.
@@ -283,12 +284,6 @@ impl<'a> Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// With every metric that the recording has.
-    pub(crate) fn with_all_metrics(mut self) -> Self {
-        self.request.metrics = self.recording.available().metrics().to_vec();
-        self
-    }
-
     /// A table in the current layout.
     pub(crate) fn table(&self, columns: &[Column], lines: &[Line<'_>]) -> String {
         text::table_in(self.settings.layout, columns, lines)
@@ -322,18 +317,6 @@ impl Scene<'_> {
             }
         }
         columns
-    }
-
-    /// The current order as a call tree or a list of callers has it.
-    pub(crate) fn attributed_sort(&self) -> SortKey {
-        let quantity = match self.request.sort.quantity {
-            Quantity::Time(_, metric) => Quantity::Time(Flavour::Attributed, metric),
-            other => other,
-        };
-        SortKey {
-            quantity,
-            ..self.request.sort
-        }
     }
 
     /// Where a metric stands in the values of a view.

@@ -3,8 +3,6 @@
 mod check;
 mod compare;
 mod defaults;
-mod details;
-mod disasm;
 pub(crate) mod experiments;
 mod filters;
 mod fragment;
@@ -14,12 +12,11 @@ mod lists;
 mod places;
 mod program;
 mod settings;
-mod source;
 mod table;
-mod tree;
 
 use omp_model::spelling::nearest;
 
+use report::find::Named;
 use report::{Document, Error, Query};
 
 use crate::failure::Stop;
@@ -252,10 +249,19 @@ fn choose<T: Copy>(command: &str, word: &str, choices: &[(&str, T)]) -> Result<T
     }
 }
 
+/// A name and, if there is a second argument, which of that name.
+fn named(command: &str, arguments: &[String]) -> Result<Named, Error> {
+    let number = arguments.get(1).map(|word| count(command, word));
+    Ok(Named {
+        name: arguments[0].clone(),
+        number: number.transpose()?,
+    })
+}
+
 /// An argument that counts.
-fn count(command: &str, word: &str) -> Result<usize, Stop> {
+fn count(command: &str, word: &str) -> Result<usize, Error> {
     word.parse().map_err(|_| {
-        Stop::Words(format!(
+        Error::Usage(format!(
             "{command} takes a whole number from 0, not \"{word}\""
         ))
     })

@@ -1,20 +1,24 @@
 //! The table of commands, in the order of help.
 
+use report::calltree::calltree;
+use report::disasm::disasm;
 use report::experiments::{experiment_list, sample_list};
 use report::functions::{Kind, list};
 use report::header::header;
 use report::metrics::{cmetric_list, indx_metric_list, metric_list};
+use report::neighbours::callers_callees;
 use report::objects::{object_list, objects as objects_without_symbols};
 use report::overview::overview;
 use report::regions::regions;
 use report::resources::{cpu_list, sample_detail, statistics};
+use report::source::source;
 use report::tasks::tasks;
 use report::threads::{lwp_list, thread_list, threads};
-use report::{Document, Error, Query, index as objects};
+use report::{Document, Error, Query, details, index as objects};
 
 use super::{
-    Action, Command, Group, check, defaults, details, disasm, experiments, filters, fragment,
-    index, places, program, settings, source, tree,
+    Action, Command, Group, check, defaults, experiments, filters, fragment, index, named, places,
+    program, settings,
 };
 use crate::failure::Stop;
 use crate::session::Session;
@@ -102,23 +106,23 @@ pub(crate) const COMMANDS: &[Command] = &[
     report(Group::Functions, "functions", "", "list functions by the current metrics", |query, _| list(query, Kind::Functions)),
     view(Group::Functions, "metrics", "SPEC", "choose metrics: e.%ompwork:i.%ompwait:name, default, all", settings::metrics),
     view(Group::Functions, "sort", "SPEC", "sort tables by a metric or by name; - before it turns the order round", settings::sort),
-    view(Group::Functions, "fsummary", "", "show every function in detail", details::fsummary),
-    view(Group::Functions, "fsingle", "NAME [N]", "show one function in detail, the N-th of that name", details::fsingle),
+    report(Group::Functions, "fsummary", "", "show every function in detail", |query, _| details::summary(query, Kind::Functions)),
+    report(Group::Functions, "fsingle", "NAME [N]", "show one function in detail, the N-th of that name", |query, words| details::single(query, &named("fsingle", words)?)),
 
-    alias(&["gprof"], view(Group::Tree, "callers-callees", "", "show each function between its callers and callees", tree::callers_callees)),
+    alias(&["gprof"], report(Group::Tree, "callers-callees", "", "show each function between its callers and callees", |query, _| callers_callees(query))),
     view(Group::Tree, "csingle", "NAME [N]", "show callers and callees of one function", fragment::csingle),
     view(Group::Tree, "cprepend", "NAME [N]", "put a function before the stack fragment", fragment::cprepend),
     view(Group::Tree, "cappend", "NAME [N]", "put a function behind the stack fragment", fragment::cappend),
     view(Group::Tree, "crmfirst", "", "take the first function off the stack fragment", fragment::crmfirst),
     view(Group::Tree, "crmlast", "", "take the last function off the stack fragment", fragment::crmlast),
-    alias(&["ctree"], view(Group::Tree, "calltree", "", "show the tree of calls", tree::calltree)),
+    alias(&["ctree"], report(Group::Tree, "calltree", "", "show the tree of calls", |query, _| calltree(query))),
 
     report(Group::Places, "lines", "", "list source lines by the current metrics", |query, _| list(query, Kind::Lines)),
-    view(Group::Places, "lsummary", "", "show every line in detail", details::lsummary),
+    report(Group::Places, "lsummary", "", "show every line in detail", |query, _| details::summary(query, Kind::Lines)),
     report(Group::Places, "pcs", "", "list instructions by the current metrics", |query, _| list(query, Kind::Instructions)),
-    view(Group::Places, "psummary", "", "show every instruction in detail", details::psummary),
-    view(Group::Places, "source", "NAME [N]", "show annotated source", source::source),
-    view(Group::Places, "disasm", "NAME [N]", "show annotated instructions", disasm::disasm),
+    report(Group::Places, "psummary", "", "show every instruction in detail", |query, _| details::summary(query, Kind::Instructions)),
+    report(Group::Places, "source", "NAME [N]", "show annotated source", |query, words| source(query, &named("source", words)?)),
+    report(Group::Places, "disasm", "NAME [N]", "show annotated instructions", |query, words| disasm(query, &named("disasm", words)?)),
     general(Group::Places, "sthresh", "PERCENT", "mark source lines from this share on", places::sthresh),
     general(Group::Places, "dthresh", "PERCENT", "mark instructions from this share on", places::dthresh),
     general(Group::Places, "setpath", "PATHS", "set where sources are looked for", places::setpath),

@@ -3,7 +3,6 @@
 use omp_model::ids::{ContextId, ThreadId};
 use omp_model::metrics::{self, Metric, Quantity};
 use omp_model::profile::ViewMode;
-use omp_model::symbols::{InlinedPlace, Place as CodeLocation};
 use omp_model::views::Code;
 use omp_model::views::annotated::Happened;
 use omp_model::views::openmp::spots::Spot;
@@ -300,8 +299,8 @@ pub enum Target {
     Instruction {
         /// Its link-time address.
         address: u64,
-        /// Where it came from, innermost first.
-        lines: Vec<InlinedPlace>,
+        /// Where it came from: the line, and the calls that were inlined there, innermost first.
+        locations: Vec<CodeLocation>,
     },
     /// A region or task.
     Construct(Construct),
@@ -322,6 +321,17 @@ pub struct Construct {
     pub location: Spot,
     /// What is known of it beyond the columns, on one line.
     pub detail: String,
+}
+
+/// A line of a source file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodeLocation {
+    /// The function that it was written in, if that is known.
+    pub function: Option<String>,
+    /// The path as it was recorded, if it was.
+    pub file: Option<String>,
+    /// From 1.
+    pub line: u32,
 }
 
 /// A value of a row.

@@ -1,6 +1,6 @@
 //! `functions`, `lines`, `pcs`: lists by the metrics in force.
 
-use omp_model::metrics::{Flavour, Quantity};
+use omp_model::metrics::{Flavour, Metric, Quantity};
 use omp_model::views::compare::Shared;
 use omp_model::views::compare::join::{Joined, join, order};
 use omp_model::views::functions::{self, List};
@@ -105,23 +105,36 @@ pub(crate) fn joined(query: &Query<'_>, kind: Kind) -> Vec<Joined<ListRow>> {
     let request = &query.request;
     let rows =
         |list: List| -> Vec<ListRow> { std::iter::once(list.total).chain(list.rows).collect() };
+    let name = |row: &ListRow| row.name.clone();
     if !query.is_comparison() {
-        let list = rows(kind.list(&query.all, request));
-        let alone = |row: ListRow| Joined {
-            name: row.name.clone(),
-            rows: vec![Some(row)],
-        };
-        return list.into_iter().map(alone).collect();
+        return join_sides(query, vec![rows(kind.list(&query.all, request))], name);
     }
     let shared = query.shared();
     let sides = 0..query.sides().len();
     let lists = sides.map(|side| rows(kind.shared(&shared, side, request)));
-    let mut all = join(lists.collect(), |row: &ListRow| row.name.clone());
+    let mut all = join_sides(query, lists.collect(), name);
     let by = |row: &ListRow| seconds(request, row, request.sort.quantity);
     if let [_, rest @ ..] = all.as_mut_slice() {
         rest.sort_by(|left, right| order(request.sort, by, left, right));
     }
     all
+}
+
+/// The rows of compared experiments joined by name; those of one stay as they are, since several
+/// of its rows may have one name.
+pub(crate) fn join_sides<T>(
+    query: &Query<'_>,
+    sides: Vec<Vec<T>>,
+    name: impl Fn(&T) -> String,
+) -> Vec<Joined<T>> {
+    if query.is_comparison() {
+        return join(sides, name);
+    }
+    let alone = |row: T| Joined {
+        name: name(&row),
+        rows: vec![Some(row)],
+    };
+    sides.into_iter().flatten().map(alone).collect()
 }
 
 /// The seconds of a quantity in a row.
@@ -139,22 +152,23 @@ pub(crate) fn seconds(request: &Request, row: &ListRow, quantity: Quantity) -> f
 /// The values of a row; what an experiment does not have took no time in it.
 fn values(query: &Query<'_>, columns: &[Column], row: Option<&ListRow>) -> Vec<Value> {
     let code = row.and_then(|row| row.code);
-    quantities(columns, code, |quantity| {
+    quantities(columns, code, |flavour, metric| {
+        let quantity = Quantity::Time(flavour, metric);
         Value::Number(row.map_or(0.0, |row| seconds(&query.request, row, quantity)))
     })
 }
 
-/// The values of columns of quantities; `time` gives those of times.
+/// The values of columns of quantities; `time` gives those of times. Other columns are left out.
 pub(crate) fn quantities(
     columns: &[Column],
     code: Option<Code>,
-    time: impl Fn(Quantity) -> Value,
+    time: impl Fn(Flavour, Metric) -> Value,
 ) -> Vec<Value> {
     let value = |column: &Column| match column.quantity {
-        Some(quantity @ Quantity::Time(..)) => time(quantity),
+        Some(Quantity::Time(flavour, metric)) => time(flavour, metric),
         Some(Quantity::Size) => Value::Count(code.map_or(0, |code| code.size)),
         Some(Quantity::Address) => Value::Address(code),
-        Some(Quantity::Name) | None => Value::Absent,
+        Some(Quantity::Name) | None => Value::Omitted,
     };
     columns.iter().map(value).collect()
 }

@@ -8,20 +8,28 @@
 //! experiment.
 
 mod advice;
+mod annotated;
+pub mod calltree;
 mod constructs;
 pub mod describe;
+pub mod details;
+pub mod disasm;
 pub mod document;
 mod error;
 pub mod experiments;
 mod facts;
+pub mod find;
+pub mod fragment;
 pub mod functions;
 pub mod header;
 pub mod index;
 pub mod json;
 mod list;
 pub mod metrics;
+pub mod neighbours;
 pub mod objects;
 mod openmp;
+mod origin;
 pub mod overview;
 pub mod query;
 pub mod regions;
@@ -29,6 +37,8 @@ pub mod resources;
 pub mod run;
 mod scaling;
 pub mod settings;
+pub mod source;
+pub mod sources;
 pub mod tasks;
 pub mod text;
 pub mod threads;

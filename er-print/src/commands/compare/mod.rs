@@ -1,9 +1,6 @@
 //! Experiments side by side: what has rows in one report has the rows of all in another, joined by
 //! the names that they share.
 
-mod details;
-mod places;
-mod stacks;
 mod table;
 
 use omp_model::metrics::{Metric, Quantity};
@@ -15,10 +12,6 @@ use crate::failure::Stop;
 use crate::json;
 use crate::session::{Scene, Session};
 use report::settings::Compare;
-
-pub(super) use details::{single, summary};
-pub(super) use places::source;
-pub(super) use stacks::{callers_callees, calltree, piece};
 
 /// The experiments that are compared.
 pub(super) struct Beside<'s> {
@@ -56,12 +49,6 @@ impl<'s> Beside<'s> {
         }))
     }
 
-    /// With every metric that the experiments have.
-    pub(super) fn with_all_metrics(mut self) -> Self {
-        self.request.metrics.clone_from(&self.available);
-        self
-    }
-
     /// What every command that compares has of [`Scene`]: the first experiment's.
     fn first(&self) -> &Scene<'s> {
         &self.scenes[0]
@@ -76,16 +63,7 @@ impl<'s> Beside<'s> {
         Shared::new(&sides)
     }
 
-    /// The times among the visible columns.
-    fn times(&self) -> Vec<Quantity> {
-        let visible = self.first().columns.iter().filter(|it| it.visible());
-        visible
-            .map(|column| column.quantity)
-            .filter(|quantity| matches!(quantity, Quantity::Time(..)))
-            .collect()
-    }
-
-    /// The same of views of attributed times.
+    /// The visible times, as views of attributed times have them.
     fn attributed(&self) -> Vec<Quantity> {
         let columns = self.first().attributed();
         let visible = columns.iter().filter(|it| it.visible());
