@@ -10,12 +10,12 @@ use omp_model::views::openmp::efficiency::{Efficiency, Run};
 use omp_model::views::openmp::first::First;
 use omp_model::views::threads::kind_name;
 
-use crate::activity::Activity;
 use crate::compare::{self, Beside};
 use crate::data::Data;
 use crate::recording::Recording;
 use crate::report::{Mark, Row, Table};
-use crate::timeline::MOST_REFINED;
+use report::timeline::Activity;
+use report::timeline::MOST_REFINED;
 
 /// Cells of a bar that is 100 %.
 const BAR: f64 = 24.0;

@@ -16,13 +16,13 @@ use omp_model::views::openmp::tasks::TaskRow;
 use omp_model::views::threads::{kind_name, threads};
 use omp_model::views::{Request, Row as FunctionRow};
 
-use crate::activity::Activity;
 use crate::data::Data;
 use crate::recording::Recording;
 use crate::regions::Directives;
 use crate::report::{Column, Mark, Row, Table, Value};
 use crate::tables;
 use crate::tree::Tree;
+use report::timeline::Activity;
 
 pub use about::{experiments, overview};
 

@@ -26,8 +26,8 @@ use crate::regions::{self, Directives};
 use crate::report::Table;
 use crate::source::{self, Side, Times};
 use crate::tables;
-use crate::timeline::MOST_REFINED;
 use crate::tree::Tree;
+use report::timeline::MOST_REFINED;
 
 /// How many functions the overview shows.
 pub(crate) const LARGEST: usize = 10;

@@ -5,7 +5,6 @@
 //! [`world`] and [`live`] to files and programs. What is shown comes from `omp_model::views`, as in `er_print`.
 
 pub mod about;
-pub mod activity;
 pub mod app;
 pub mod args;
 pub mod change;
@@ -17,7 +16,6 @@ pub mod export;
 pub mod flame;
 pub mod layout;
 pub mod live;
-pub mod moments;
 pub mod output;
 pub mod recording;
 pub mod regions;
@@ -25,6 +23,5 @@ pub mod report;
 pub mod source;
 pub mod tables;
 pub mod terminal;
-pub mod timeline;
 pub mod tree;
 pub mod world;

@@ -5,19 +5,18 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use omp_model::experiment::{Experiment, Ran};
-use omp_model::ids::{ContextId, ThreadId};
+use omp_model::ids::ContextId;
 use omp_model::metrics::Metric;
 use omp_model::profile::{Callee, ViewMode};
 use omp_model::recording;
 use omp_model::symbols::FunctionId;
-use omp_model::tables::ThreadKind;
 use omp_model::views::names::{NameStyle, Names};
 use omp_model::views::warnings::warnings;
 use rustc_hash::FxHashMap;
 
-use crate::moments::Moments;
 use crate::regions::Directives;
-use crate::timeline::{MOST_REFINED, Timeline};
+use report::timeline::Stacks;
+use report::timeline::{MOST_REFINED, Timeline};
 
 /// An experiment, or several as one, and its derived forms, each made when it is first asked for.
 /// Shared between the thread that draws and the one that works ahead.
@@ -27,8 +26,8 @@ pub struct Recording {
     /// Each experiment by itself, if there are several.
     parts: Vec<recording::Recording>,
     metric_sets: OnceLock<Vec<String>>,
-    user_moments: OnceLock<Moments>,
-    machine_moments: OnceLock<Moments>,
+    user_moments: OnceLock<Stacks>,
+    machine_moments: OnceLock<Stacks>,
     timeline: OnceLock<Timeline>,
     directives: OnceLock<Directives>,
     remarks: OnceLock<Vec<String>>,
@@ -91,23 +90,17 @@ impl Recording {
     }
 
     /// The display stacks of its single samples and intervals.
-    pub fn moments(&self, mode: ViewMode) -> &Moments {
+    pub fn moments(&self, mode: ViewMode) -> &Stacks {
         let cell = match mode {
             ViewMode::User | ViewMode::Expert => &self.user_moments,
             ViewMode::Machine => &self.machine_moments,
         };
-        cell.get_or_init(|| Moments::new(self, mode))
-    }
-
-    /// What kind of thread one is.
-    pub(crate) fn kind_of(&self, thread: ThreadId) -> ThreadKind {
-        let row = self.experiment.tables.threads.get(thread.index());
-        row.map_or(ThreadKind::Outside, |row| row.kind)
+        cell.get_or_init(|| Stacks::new(&self.whole, mode))
     }
 
     /// Who did what when.
     pub fn timeline(&self) -> &Timeline {
-        self.timeline.get_or_init(|| Timeline::new(self))
+        self.timeline.get_or_init(|| Timeline::new(&self.whole))
     }
 
     /// Whether [`Recording::moments`] are made.
@@ -116,7 +109,7 @@ impl Recording {
     }
 
     /// The display stacks of single samples, if they are made.
-    pub fn known_moments(&self, mode: ViewMode) -> Option<&Moments> {
+    pub fn known_moments(&self, mode: ViewMode) -> Option<&Stacks> {
         match mode {
             ViewMode::User | ViewMode::Expert => self.user_moments.get(),
             ViewMode::Machine => self.machine_moments.get(),

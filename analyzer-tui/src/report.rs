@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use omp_model::metrics::Quantity;
 
-use crate::activity::Activity;
+use report::timeline::Activity;
 
 /// A table.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -9,12 +9,12 @@ use omp_model::views::annotated::{FileTimes, Happened, LineTimes};
 use omp_model::views::names::{base_name, pseudo};
 use rustc_hash::FxHashMap;
 
-use crate::activity::Activity;
 use crate::compare::Beside;
 use crate::data::Data;
 use crate::recording::Recording;
 use crate::report::{Mark, Part, Row, Table};
 use crate::tables;
+use report::timeline::Activity;
 
 /// The part of the largest time of a line from which on a line is hot.
 const HOT: f64 = 0.75;

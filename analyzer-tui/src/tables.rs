@@ -6,12 +6,12 @@ use omp_model::views::neighbours::{Neighbour, Neighbours};
 use omp_model::views::threads::kind_name;
 use omp_model::views::{Code, Row as FunctionRow};
 
-use crate::activity::Activity;
 use crate::compare::{self, Beside};
 use crate::data::Data;
 use crate::recording::Recording;
 use crate::report::{Column, Mark, Row, Table, Value};
 use crate::tree::Tree;
+use report::timeline::Activity;
 
 /// A mode's word.
 pub const fn mode_name(mode: ViewMode) -> &'static str {

@@ -114,7 +114,7 @@ fn run_steps(invocation: &Invocation, session: &mut Session<'_>) -> Result<(), S
     }
     for step in &invocation.steps {
         let action = step.command.check(&step.arguments)?;
-        action(session, &step.arguments)?;
+        action.take(session, &step.arguments)?;
     }
     Ok(())
 }

@@ -286,7 +286,7 @@ mod tests {
                 let mut session = Session::new(Vec::new(), &mut output);
                 let arguments = [word.to_owned()];
                 let action = command.check(&arguments).unwrap();
-                let done = action(&mut session, &arguments);
+                let done = action.take(&mut session, &arguments);
                 // Descendants are always in their ancestor's experiment: "off" says so.
                 assert!(
                     done.is_ok() || (command.name, word) == ("en_desc", "off"),

@@ -49,6 +49,15 @@ impl fmt::Display for Stop {
     }
 }
 
+impl From<report::Error> for Stop {
+    fn from(error: report::Error) -> Stop {
+        match error {
+            report::Error::Usage(message) => Stop::Words(message),
+            report::Error::Data(message) => Stop::Data(message),
+        }
+    }
+}
+
 impl From<io::Error> for Stop {
     fn from(error: io::Error) -> Stop {
         match error.kind() {

@@ -2,13 +2,11 @@
 //!
 //! The form is a contract with scripts: fields may be added, none is renamed.
 
-use omp_model::metrics::{Column, Quantity};
+use omp_model::metrics::Quantity;
 use omp_model::profile::ViewMode;
-use omp_model::views::Code;
 use serde_json::{Map, Value, json};
 
 use crate::session::Scene;
-use crate::text;
 
 /// The fields that every report begins with.
 pub(crate) fn envelope(scene: &Scene<'_>, view: &str) -> Map<String, Value> {
@@ -61,33 +59,6 @@ pub(crate) fn metric(quantity: Quantity) -> Value {
         Quantity::Address | Quantity::Name => "",
     };
     json!({"id": quantity.id(), "label": quantity.label(), "unit": unit})
-}
-
-/// The columns that become values: all but the name, hidden ones too.
-pub(crate) fn quantities(columns: &[Column]) -> Vec<Quantity> {
-    let quantities = columns.iter().map(|column| column.quantity);
-    quantities
-        .filter(|quantity| *quantity != Quantity::Name)
-        .collect()
-}
-
-/// The values of a row; `time` gives the seconds of a quantity.
-pub(crate) fn values(
-    quantities: &[Quantity],
-    code: Option<Code>,
-    time: impl Fn(Quantity) -> f64,
-) -> Value {
-    let value = |quantity: Quantity| match quantity {
-        Quantity::Time(..) => json!(time(quantity)),
-        Quantity::Size => json!(code.map_or(0, |code| code.size)),
-        Quantity::Address => json!(text::address(code)),
-        Quantity::Name => Value::Null,
-    };
-    quantities
-        .iter()
-        .map(|&quantity| (quantity.id(), value(quantity)))
-        .collect::<Map<_, _>>()
-        .into()
 }
 
 /// The word of `viewmode`.

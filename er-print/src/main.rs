@@ -6,13 +6,10 @@ mod complete;
 #[cfg(test)]
 mod completions;
 mod failure;
-mod fragment;
 mod json;
 #[cfg(test)]
 mod man;
-mod objects;
 mod output;
-mod places;
 mod prompt;
 mod rc;
 mod recording;

@@ -56,5 +56,5 @@ fn one_line(session: &mut Session<'_>, line: &str) -> Result<(), Stop> {
         )));
     }
     let action = command.check(arguments)?;
-    action(session, arguments)
+    action.take(session, arguments)
 }

@@ -32,7 +32,7 @@ pub(crate) fn run_line(session: &mut Session<'_>, line: &str) -> Result<(), Stop
     {
         let arguments = [unquoted(rest.trim()).to_owned()];
         let action = command.check(&arguments)?;
-        return action(session, &arguments);
+        return action.take(session, &arguments);
     }
     let words = words(line).map_err(|why| Stop::Words(why.to_string()))?;
     let Some((name, arguments)) = words.split_first() else {
@@ -50,7 +50,7 @@ pub(crate) fn run_line(session: &mut Session<'_>, line: &str) -> Result<(), Stop
         found => (found?, arguments.to_vec()),
     };
     let action = command.check(&arguments)?;
-    action(session, &arguments)
+    action.take(session, &arguments)
 }
 
 /// Runs a file of commands, up to the first that fails; its message names the line.

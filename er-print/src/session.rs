@@ -1,21 +1,24 @@
 //! What commands work on: the recordings, the settings, the output.
 
 use std::cell::OnceCell;
+use std::ops::{Deref, DerefMut};
 
 use omp_model::filter::{Filter, Word};
 use omp_model::metrics::{Column, Flavour, Metric, Quantity, SortKey};
-use omp_model::profile::{Profile, ViewMode};
+use omp_model::profile::Profile;
 use omp_model::views::Request;
-use omp_model::views::names::{NameStyle, Names};
-use omp_model::views::notices::{inferred_seconds, notices, ownerless};
+use omp_model::views::names::Names;
+
+use report::find::Named;
+use report::query::Source;
+use report::settings::Objects;
+use report::text::Layout;
+use report::{Document, Query};
 
 use crate::failure::Stop;
-use crate::fragment::Fragment;
-use crate::objects::Objects;
 use crate::output::Output;
-use crate::places::Places;
 use crate::recording::Recording;
-use crate::text::{self, Layout, Line};
+use crate::text::{self, Line};
 
 /// How tables are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,57 +33,40 @@ pub(crate) enum PrintMode {
 /// What commands set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
-    /// Columns; `None`: the recording's default.
-    pub(crate) columns: Option<Vec<Column>>,
-    /// Order; `None`: the columns' own.
-    pub(crate) sort: Option<SortKey>,
-    /// At most so many rows; 0: all.
-    pub(crate) limit: usize,
-    /// How functions are called.
-    pub(crate) style: NameStyle,
-    /// The viewpoint.
-    pub(crate) mode: ViewMode,
+    /// What builders of reports obey. Its filter is [`Settings::written`] and
+    /// [`Settings::selected`] together.
+    pub(crate) shown: report::Settings,
     /// Text or JSON.
     pub(crate) print: PrintMode,
     /// How tables of a text stand.
     pub(crate) layout: Layout,
-    /// Which part of the time reports are about: [`Settings::written`] and
-    /// [`Settings::selected`] together.
-    pub(crate) filter: Option<Filter>,
     /// What `filters` has set.
     pub(crate) written: Option<Filter>,
     /// The types of index object that `indxobj_define` has made: a name and its expression.
     pub(crate) index_types: Vec<(String, Filter)>,
     /// What `thread_select` and its like have set.
     pub(crate) selected: Vec<(Word, Filter)>,
-    /// Which load objects are shown in full.
-    pub(crate) objects: Objects,
-    /// How several experiments are set beside each other.
-    pub(crate) compare: Compare,
-    /// How sources and instructions are annotated.
-    pub(crate) places: Places,
-    /// The stack fragment of `cprepend` and its like.
-    pub(crate) fragment: Fragment,
+    /// The stack fragment of `cprepend` and its like: functions that call each other directly,
+    /// callers first.
+    pub(crate) fragment: Vec<Named>,
     /// `dmetrics`: columns to start with.
     pub(crate) default_metrics: Option<String>,
     /// `dsort`: the order to start with.
     pub(crate) default_sort: Option<String>,
 }
 
-/// How several experiments are shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Compare {
-    /// Added up.
-    #[default]
-    Off,
-    /// Values side by side.
-    On,
-    /// The first's values, and how far the others differ.
-    Delta,
-    /// The first's values, and what the others are of them.
-    Ratio,
-    /// By number of threads, with what is lost against ideal scaling.
-    Scaling,
+impl Deref for Settings {
+    type Target = report::Settings;
+
+    fn deref(&self) -> &report::Settings {
+        &self.shown
+    }
+}
+
+impl DerefMut for Settings {
+    fn deref_mut(&mut self) -> &mut report::Settings {
+        &mut self.shown
+    }
 }
 
 /// A run of commands.
@@ -100,8 +86,8 @@ pub(crate) struct Session<'a> {
 pub(crate) struct Scene<'a> {
     /// The recording.
     pub(crate) recording: &'a Recording,
-    /// Whether it shows no time, of which nothing must be said.
-    pub(crate) timeless: bool,
+    /// The recording as the settings show it.
+    pub(crate) source: Source<'a>,
     /// In the current style.
     pub(crate) names: Names<'a>,
     /// Columns of lists of functions and lines.
@@ -217,6 +203,33 @@ impl<'a> Session<'a> {
         })
     }
 
+    /// What a report is asked about.
+    pub(crate) fn query(&self) -> Result<Query<'_>, Stop> {
+        let settings = &self.settings.shown;
+        let each: Vec<Source<'_>> = self
+            .recordings
+            .iter()
+            .map(|it| it.source(settings))
+            .collect();
+        let all = self.recording()?.source(settings);
+        Ok(Query::new(
+            settings,
+            all,
+            &each,
+            self.columns()?,
+            self.sort_key()?,
+        )?)
+    }
+
+    /// Prints a document in the form in force.
+    pub(crate) fn show(&mut self, document: &Document) -> Result<(), Stop> {
+        let report = match self.settings.print {
+            PrintMode::Text => report::text::render(document, self.settings.layout),
+            PrintMode::Json => report::json::render(document),
+        };
+        self.output.print(&report)
+    }
+
     /// All that a view needs.
     pub(crate) fn scene(&self) -> Result<Scene<'_>, Stop> {
         self.scene_of(self.recording()?)
@@ -241,7 +254,7 @@ impl<'a> Session<'a> {
         }
         Ok(Scene {
             recording,
-            timeless: false,
+            source: recording.source(&settings.shown),
             names: recording.names(settings.style),
             columns,
             request: Request { metrics, sort },
@@ -253,78 +266,16 @@ impl<'a> Session<'a> {
 impl<'a> Scene<'a> {
     /// The time in the current mode.
     pub(crate) fn profile(&self) -> &'a Profile {
-        self.seen().0
-    }
-
-    /// The same, and how many seconds of it are estimated.
-    fn seen(&self) -> (&'a Profile, f64) {
-        let Settings {
-            mode,
-            filter,
-            objects,
-            ..
-        } = self.settings;
-        self.recording.seen(*mode, filter.as_ref(), objects)
-    }
-
-    /// Seconds whose place was inferred, and all seconds, of what a filter keeps.
-    pub(crate) fn inferred(&self) -> (f64, f64) {
-        match self.settings.filter {
-            None => self.recording.inferred(self.settings.mode),
-            Some(_) => inferred_seconds(self.profile()),
-        }
+        self.source.profile()
     }
 
     /// What must be said under a view of its time.
     pub(crate) fn notices(&self) -> Vec<String> {
-        if self.timeless {
-            return Vec::new();
-        }
-        let header = &self.recording.experiment.header;
-        let mut said: Vec<String> = notices(header, self.inferred())
-            .iter()
-            .map(ToString::to_string)
-            .collect();
-        if self.request.metrics.contains(&Metric::Blame) {
-            let whole = self.recording.profile(self.settings.mode);
-            let ownerless = ownerless(whole, &self.recording.experiment.blames);
-            said.extend(ownerless.iter().map(ToString::to_string));
-        }
-        if let Some(filter) = &self.settings.filter {
-            let estimated = self.seen().1;
-            let estimated = match estimated > 0.0 {
-                true => format!(
-                    "; {estimated:.3} s of what is shown are estimated, because the filter \
-                     divides seconds or asks for the CPU"
-                ),
-                false => String::new(),
-            };
-            let text = filter.text();
-            said.push(format!("only what the filter keeps ({text}){estimated}"));
-        }
-        said
+        self.source.notices(&self.request.metrics)
     }
 }
 
 impl Scene<'_> {
-    /// The profile with each second by itself, for views that divide time.
-    pub(crate) fn by_second(&self) -> &Profile {
-        let Settings {
-            mode,
-            filter,
-            objects,
-            ..
-        } = self.settings;
-        self.recording
-            .seen_by_second(*mode, filter.as_ref(), objects)
-    }
-
-    /// With every metric that the recording has.
-    pub(crate) fn with_all_metrics(mut self) -> Self {
-        self.request.metrics = self.recording.available().metrics().to_vec();
-        self
-    }
-
     /// A table in the current layout.
     pub(crate) fn table(&self, columns: &[Column], lines: &[Line<'_>]) -> String {
         text::table_in(self.settings.layout, columns, lines)
@@ -358,18 +309,6 @@ impl Scene<'_> {
             }
         }
         columns
-    }
-
-    /// The current order as a call tree or a list of callers has it.
-    pub(crate) fn attributed_sort(&self) -> SortKey {
-        let quantity = match self.request.sort.quantity {
-            Quantity::Time(_, metric) => Quantity::Time(Flavour::Attributed, metric),
-            other => other,
-        };
-        SortKey {
-            quantity,
-            ..self.request.sort
-        }
     }
 
     /// Where a metric stands in the values of a view.

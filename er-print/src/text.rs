@@ -12,6 +12,7 @@
 
 use omp_model::metrics::{Column, Quantity};
 use omp_model::views::Code;
+use report::text::Layout;
 
 /// What a row offers to the columns.
 pub(crate) struct Line<'a> {
@@ -23,18 +24,6 @@ pub(crate) struct Line<'a> {
     pub(crate) lead: String,
     /// The name.
     pub(crate) name: &'a str,
-}
-
-/// How the cells of a table stand.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Layout {
-    /// Under each other.
-    #[default]
-    Aligned,
-    /// With a character between them, for other programs.
-    Delimited(char),
-    /// As HTML.
-    Html,
 }
 
 const HEADING_LINES: usize = 3;
@@ -255,62 +244,6 @@ fn time_cells(column: &Column, times: &[(f64, f64)]) -> Cells {
             rows: percents,
         },
     }
-}
-
-/// A line of annotated source or instructions.
-pub(crate) struct Annotated {
-    /// Whether it is hot.
-    pub(crate) hot: bool,
-    /// Seconds and what is 100 % for each time of the columns; nothing for a line without time.
-    pub(crate) times: Option<Vec<(f64, f64)>>,
-    /// What stands right of the times.
-    pub(crate) text: String,
-}
-
-/// Lines with their times before them; hot ones begin with `##`.
-pub(crate) fn annotated(columns: &[Column], lines: &[Annotated]) -> String {
-    let timed = lines.iter().filter(|line| line.times.is_some());
-    let timed: Vec<Line<'_>> = timed
-        .map(|line| Line {
-            times: line.times.clone().unwrap_or_default(),
-            code: None,
-            lead: String::new(),
-            name: "",
-        })
-        .collect();
-    let times: Vec<Column> = columns
-        .iter()
-        .filter(|column| matches!(column.quantity, Quantity::Time(..)))
-        .copied()
-        .collect();
-    let table = table_in(Layout::Aligned, &times, &timed);
-    let mut table = table.lines();
-    let headings = times.iter().any(Column::visible);
-    let all: Vec<&str> = table.by_ref().collect();
-    let head = all.len() - timed.len().min(all.len());
-    let width = all
-        .iter()
-        .map(|line| line.chars().count())
-        .max()
-        .unwrap_or(0);
-    let mut text = String::new();
-    if headings {
-        for line in &all[..head] {
-            text.push_str(&format!("   {line}\n"));
-        }
-    }
-    let mut rows = all[head..].iter();
-    for line in lines {
-        let cells = match line.times {
-            Some(_) => rows.next().copied().unwrap_or(""),
-            None => "",
-        };
-        let mark = if line.hot { "##" } else { "  " };
-        let row = format!("{mark} {cells:<width$}  {}", line.text);
-        text.push_str(row.trim_end());
-        text.push('\n');
-    }
-    text
 }
 
 fn size_cells(lines: &[Line<'_>]) -> Cells {

@@ -6,10 +6,10 @@ use omp_model::views::overview::overview as sum_up;
 
 use super::Beside;
 use crate::about::{Section, fact, sections, strong, warned};
-use crate::activity::Activity;
 use crate::data::LARGEST;
 use crate::recording::remarks;
 use crate::report::{Column, Row, Table};
+use report::timeline::Activity;
 
 /// Where the time of each experiment went.
 pub fn overview(beside: &Beside<'_>) -> Table {

@@ -9,11 +9,11 @@ use rustc_hash::FxHasher;
 
 use super::theme::Theme;
 use super::{fit_name, put};
-use crate::activity::Activity;
 use crate::app::App;
 use crate::change::Change;
 use crate::compare::Beside;
 use crate::flame::{change, flames, sides};
+use report::timeline::Activity;
 
 /// Draws the boxes below the graph's root.
 pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {

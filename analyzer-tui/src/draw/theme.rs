@@ -7,9 +7,9 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-use crate::activity::{Activity, Family};
 use crate::args::Colours;
 use crate::change::Change;
+use report::timeline::{Activity, Family};
 
 /// The styles of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

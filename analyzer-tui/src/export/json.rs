@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::activity::Activity;
 use crate::app::{App, View};
 use crate::report::{Part, Row, Table, Value as Cell};
 use crate::tables::{self, mode_name};
+use report::timeline::Activity;
 
 pub(super) fn report(app: &App) -> String {
     let mut object = Map::new();

@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use omp_model::state::Presence;
 
-use crate::activity::Activity;
 use crate::app::App;
 use crate::compare::Beside;
 use crate::draw::fit_name;
 use crate::draw::theme::{web_change, web_colour};
 use crate::flame::{change, flames, sides};
 use crate::tables::mode_name;
+use report::timeline::Activity;
 
 /// Width of a picture, in pixels of no particular size.
 const WIDTH: f64 = 1200.0;

@@ -1,9 +1,9 @@
 //! Views as text, rows and names whole.
 
-use crate::activity::Activity;
 use crate::app::{App, View};
 use crate::draw::{timeline_facts, timeline_stack};
 use crate::tables::{self, mode_name};
+use report::timeline::Activity;
 
 pub(super) fn report(app: &App) -> String {
     let mode = mode_name(app.settings.mode);

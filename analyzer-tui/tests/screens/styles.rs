@@ -1,10 +1,10 @@
 //! Colours, and their absence.
 
-use analyzer::activity::Activity;
 use analyzer::args::Colours;
 use analyzer::draw::theme::Theme;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
+use report::timeline::Activity;
 
 use super::{app, cells, press, text_of};
 

@@ -5,9 +5,9 @@ use omp_model::metrics::{Flavour, Metric, Quantity, SortKey};
 use omp_model::views::compare::Shared;
 use omp_model::views::functions as view;
 use omp_model::views::{Request, Row};
+use report::find::{self, Named};
 use serde_json::json;
 
-use super::details::choose;
 use super::functions::seconds;
 use crate::failure::Stop;
 use crate::recording::Recording;
@@ -221,7 +221,13 @@ impl<'s> Measure<'s> {
         let list = view::functions(scene.profile(), &scene.names, &request);
         let row = match &check.function {
             None => None,
-            Some(name) => Some(choose(&scene, &list, name, None)?.clone()),
+            Some(name) => {
+                let named = Named {
+                    name: name.clone(),
+                    number: None,
+                };
+                Some(find::function(&scene.names, &list, &named)?.clone())
+            }
         };
         Ok(Measure {
             scene,

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use crate::failure::Stop;
 use crate::recording::Recording;
-use crate::session::{Compare, Session};
+use crate::session::Session;
+use report::settings::Compare;
 
 /// Opens an experiment instead of all others.
 pub(crate) fn open_exp(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {

@@ -3,11 +3,10 @@
 use omp_model::filter::{Filter, Word};
 use omp_model::spelling::nearest;
 use omp_model::views::visibility::Visibility;
-use serde_json::{Value, json};
 
 use crate::failure::Stop;
-use crate::objects::{bare, names};
-use crate::session::{PrintMode, Session};
+use crate::session::Session;
+use report::settings::{bare_object as bare, object_names as names};
 
 /// Keeps what an expression is true for.
 pub(crate) fn filters(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
@@ -83,62 +82,10 @@ fn combine(session: &mut Session<'_>) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Words that are no numbers, and how they are used.
-const STACK_WORDS: [(&str, &str); 5] = [
-    (
-        "LEAF",
-        "the function where the time was spent: LEAF==\"foo\", LEAF IN (\"foo\", \"bar\")",
-    ),
-    ("STACK", "its callers and itself: \"foo\" IN STACK"),
-    (
-        "IN",
-        "all of them: (\"foo\", \"bar\") IN STACK; a number in ranges: THRID IN (1, 3-5)",
-    ),
-    (
-        "SOME IN",
-        "at least one of them: (\"foo\", \"bar\") SOME IN STACK",
-    ),
-    (
-        "ORDERED IN",
-        "all of them, callers first: (\"main\", \"bar\") ORDERED IN STACK",
-    ),
-];
-
 /// Lists the words of filters.
 pub(crate) fn describe(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
-    let current = session.settings.filter.as_ref().map(Filter::text);
-    let report = match session.settings.print {
-        PrintMode::Json => {
-            let number = |word: Word| {
-                let names: Vec<&str> = word.names().iter().map(|(name, _)| *name).collect();
-                json!({"name": word.name(), "kind": "number", "help": word.help(), "values": names})
-            };
-            let stack = |(name, help): (&str, &str)| json!({"name": name, "kind": "stack", "help": help, "values": []});
-            let rows = Word::ALL.into_iter().map(number);
-            let rows: Vec<Value> = rows.chain(STACK_WORDS.into_iter().map(stack)).collect();
-            let report = json!({"view": "describe", "filter": current, "rows": rows});
-            format!("{report}\n")
-        }
-        PrintMode::Text => describe_text(current),
-    };
-    session.print(&report)
-}
-
-fn describe_text(current: Option<&str>) -> String {
-    let mut text = format!("Current filter: {}\n\nNumbers\n", current.unwrap_or("none"));
-    for word in Word::ALL {
-        text.push_str(&format!("    {:<12}{}\n", word.name(), word.help()));
-        let names: Vec<&str> = word.names().iter().map(|(name, _)| *name).collect();
-        for names in names.chunks(6) {
-            text.push_str(&format!("    {:<12}  {}\n", "", names.join(" ")));
-        }
-    }
-    text.push_str("\nStacks; a name may be in any form, and * in it stands for anything\n");
-    for (word, help) in STACK_WORDS {
-        text.push_str(&format!("    {word:<12}{help}\n"));
-    }
-    text.push_str("\nOperators, as in C: ! ~ - * / % + - << >> < <= > >= == != & ^ | && || ( )\n");
-    text
+    let document = report::describe::describe(&session.settings);
+    session.show(&document)
 }
 
 /// Shows functions of some load objects only.

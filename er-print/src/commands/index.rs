@@ -1,84 +1,40 @@
-//! Index objects: `CPUs`, `Seconds`, `Processes`, `Experiment_IDs`, `Samples`, and `indxobj`, which
-//! takes any of them by name.
+//! `indxobj` and the types of index objects that it lists.
 
-use omp_model::filter::{self, Filter};
-use omp_model::metrics::{Column, Flavour, Metric, Quantity};
-use omp_model::recording::asks_when;
-use omp_model::views::indexes::{self, IndexRow, Key};
+use omp_model::filter::Filter;
+use report::Document;
+use report::document::{Block, Line};
+use report::index::defined;
 use serde_json::{Map, Value, json};
 
-use super::compare::{self, Beside};
-use super::lists::footer;
-use super::{Action, openmp};
 use crate::failure::Stop;
-use crate::json;
-use crate::session::{PrintMode, Scene, Session};
-use crate::text::{self, Line};
+use crate::session::Session;
 
-/// A type of index object.
-struct Type {
-    name: &'static str,
-    what: &'static str,
-    action: Action,
-}
-
-const TYPES: [Type; 8] = [
-    Type {
-        name: "Threads",
-        what: "a row for each thread",
-        action: super::lists::threads,
-    },
-    Type {
-        name: "CPUs",
-        what: "a row for each CPU",
-        action: cpus,
-    },
-    Type {
-        name: "Samples",
-        what: "a row for each sample point; this recorder takes none",
-        action: samples,
-    },
-    Type {
-        name: "Seconds",
-        what: "a row for each second of the recording",
-        action: seconds,
-    },
-    Type {
-        name: "Processes",
-        what: "a row for each process",
-        action: processes,
-    },
-    Type {
-        name: "Experiment_IDs",
-        what: "a row for each experiment",
-        action: experiments,
-    },
-    Type {
-        name: "OMP_preg",
-        what: "a row for each parallel region",
-        action: openmp::regions,
-    },
-    Type {
-        name: "OMP_task",
-        what: "a row for each task construct",
-        action: openmp::tasks,
-    },
+/// The types that are built in, each shown by the command of its name, and what their rows are.
+const TYPES: [(&str, &str); 8] = [
+    ("Threads", "a row for each thread"),
+    ("CPUs", "a row for each CPU"),
+    (
+        "Samples",
+        "a row for each sample point; this recorder takes none",
+    ),
+    ("Seconds", "a row for each second of the recording"),
+    ("Processes", "a row for each process"),
+    ("Experiment_IDs", "a row for each experiment"),
+    ("OMP_preg", "a row for each parallel region"),
+    ("OMP_task", "a row for each task construct"),
 ];
 
 /// The names of the types that are built in.
 pub(crate) fn index_types() -> impl Iterator<Item = &'static str> {
-    TYPES.iter().map(|it| it.name)
+    TYPES.iter().map(|(name, _)| *name)
 }
 
 /// Lists index objects of a type.
 pub(crate) fn indxobj(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let word = arguments[0].to_lowercase();
     let defined = &session.settings.index_types;
-    let known = TYPES.iter().map(|it| it.name);
-    let names: Vec<String> = known
-        .chain(defined.iter().map(|(name, _)| name.as_str()))
-        .map(str::to_owned)
-        .collect();
+    let defined = defined.iter().map(|(name, _)| name.clone());
+    let names: Vec<String> = index_types().map(str::to_owned).chain(defined).collect();
     let fits = |name: &&String| !word.is_empty() && name.to_lowercase().starts_with(&word);
     let exact = names.iter().find(|name| name.to_lowercase() == word);
     let found: Vec<&String> = names.iter().filter(fits).collect();
@@ -92,8 +48,8 @@ pub(crate) fn indxobj(session: &mut Session<'_>, arguments: &[String]) -> Result
             )));
         }
     };
-    match TYPES.iter().find(|it| it.name == name) {
-        Some(known) => (known.action)(session, &[]),
+    match index_types().find(|known| known == name) {
+        Some(known) => super::find(known)?.check(&[])?.take(session, &[]),
         None => defined_objects(session, name),
     }
 }
@@ -101,21 +57,12 @@ pub(crate) fn indxobj(session: &mut Session<'_>, arguments: &[String]) -> Result
 /// Time by the values of a user's expression.
 fn defined_objects(session: &mut Session<'_>, name: &str) -> Result<(), Stop> {
     let types = &session.settings.index_types;
-    let expression = types.iter().find(|(known, _)| known == name);
-    let Some((_, expression)) = expression.cloned() else {
+    let found = types.iter().find(|(known, _)| known == name);
+    let Some((_, expression)) = found else {
         return Err(Stop::Words(format!("indxobj has no type \"{name}\"")));
     };
-    let title = format!("{name}: values of {}", expression.text());
-    print(session, name, &title, |scene, metrics| {
-        let source = scene.recording.facts(&scene.names);
-        let samples = scene.recording.experiment.samples.iter();
-        let profile = match asks_when(&expression) {
-            true => scene.by_second(),
-            false => scene.profile(),
-        };
-        let values = filter::values(&expression, profile, &source, samples);
-        indexes::defined(profile, &values, metrics)
-    })
+    let document = defined(&session.query()?, name, expression)?;
+    session.show(&document)
 }
 
 /// Defines a type of index object.
@@ -129,7 +76,7 @@ pub(crate) fn indxobj_define(session: &mut Session<'_>, arguments: &[String]) ->
             "indxobj_define takes a name of letters, digits and _, not \"{name}\""
         )));
     }
-    if TYPES.iter().any(|it| it.name.eq_ignore_ascii_case(name)) {
+    if index_types().any(|known| known.eq_ignore_ascii_case(name)) {
         return Err(Stop::Words(format!(
             "indxobj_define cannot change {name}, which is built in: choose another name"
         )));
@@ -144,156 +91,20 @@ pub(crate) fn indxobj_define(session: &mut Session<'_>, arguments: &[String]) ->
 
 /// Lists the types of index objects.
 pub(crate) fn indxobj_list(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
-    let known = TYPES.iter().map(|it| (it.name, it.what.to_owned()));
+    let known = TYPES.iter().map(|(name, what)| (*name, (*what).to_owned()));
     let defined = session.settings.index_types.iter();
     let defined = defined.map(|(name, it)| (name.as_str(), format!("values of {}", it.text())));
     let types: Vec<(&str, String)> = known.chain(defined).collect();
-    let report = match session.settings.print {
-        PrintMode::Text => {
-            let width = types.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-            let line = |(name, what): &(&str, String)| format!("    {name:<width$}  {what}\n");
-            let lines: String = types.iter().map(line).collect();
-            format!("Types of index objects\n\n{lines}\n")
-        }
-        PrintMode::Json => {
-            let row = |(name, what): &(&str, String)| json!({"name": name, "help": what});
-            let rows: Vec<Value> = types.iter().map(row).collect();
-            format!("{}\n", json!({"view": "indxobj_list", "rows": rows}))
-        }
-    };
-    session.print(&report)
-}
-
-/// Time by CPU.
-pub(crate) fn cpus(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
-    print(session, "CPUs", "CPUs by number", |scene, metrics| {
-        let profile = scene.by_second();
-        let source = scene.recording.facts(&scene.names);
-        let filter = scene.settings.filter.as_ref().map(|it| (it, &source));
-        let samples = scene.recording.experiment.samples.iter();
-        let places = filter::on_cpus(profile, filter, samples);
-        indexes::cpus(profile, &places, metrics)
+    let width = types.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let mut lines = vec![Line::plain("Types of index objects"), Line::default()];
+    let line = |(name, what): &(&str, String)| Line::plain(format!("    {name:<width$}  {what}"));
+    lines.extend(types.iter().map(line));
+    let row = |(name, what): &(&str, String)| json!({"name": name, "help": what});
+    let rows: Value = types.iter().map(row).collect();
+    session.show(&Document {
+        view: "indxobj_list".to_owned(),
+        facts: Map::from_iter([("rows".to_owned(), rows)]),
+        blocks: vec![Block::Lines(lines)],
+        ..Document::default()
     })
-}
-
-/// Time by second.
-pub(crate) fn seconds(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
-    let title = "Seconds since the recording began";
-    print(session, "Seconds", title, |scene, metrics| {
-        indexes::seconds(scene.by_second(), metrics)
-    })
-}
-
-/// Time by process.
-pub(crate) fn processes(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
-    let title = "Processes by number";
-    print(session, "Processes", title, |scene, metrics| {
-        indexes::processes(scene.profile(), scene.names.tables, metrics)
-    })
-}
-
-/// Time by experiment.
-pub(crate) fn experiments(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
-    let title = "Experiments in the order of their names";
-    print(session, "Experiment_IDs", title, |scene, metrics| {
-        indexes::experiments(scene.profile(), &scene.recording.origins, metrics)
-    })
-}
-
-/// Time by sample point.
-pub(crate) fn samples(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
-    let title = "Sample points: none is recorded, all of a run is the first one's";
-    print(session, "Samples", title, |scene, metrics| {
-        indexes::samples(scene.profile(), metrics)
-    })
-}
-
-fn print(
-    session: &mut Session<'_>,
-    view: &str,
-    title: &str,
-    rows: impl Fn(&Scene<'_>, &[Metric]) -> Vec<IndexRow>,
-) -> Result<(), Stop> {
-    // Experiments beside each other need no rows for experiments.
-    let beside = match view {
-        "Experiment_IDs" => None,
-        _ => Beside::of(session)?,
-    };
-    let report = if let Some(beside) = beside {
-        compare::index(&beside, (view, title), &rows)?
-    } else {
-        let scene = session.scene()?;
-        let rows = rows(&scene, &scene.request.metrics);
-        match scene.settings.print {
-            PrintMode::Text => index_text(&scene, title, &rows),
-            PrintMode::Json => index_json(&scene, view, &rows),
-        }
-    };
-    session.print(&report)
-}
-
-fn index_text(scene: &Scene<'_>, title: &str, rows: &[IndexRow]) -> String {
-    let columns: Vec<Column> = scene
-        .attributed()
-        .into_iter()
-        .filter_map(|column| match column.quantity {
-            Quantity::Time(_, metric) => Some(Column {
-                quantity: Quantity::Time(Flavour::Exclusive, metric),
-                ..column
-            }),
-            Quantity::Name => Some(column),
-            Quantity::Size | Quantity::Address => None,
-        })
-        .collect();
-    let total = |at: usize| rows.iter().map(|row| row.seconds[at]).sum::<f64>();
-    let times = |values: &dyn Fn(usize) -> f64| -> Vec<(f64, f64)> {
-        let indices = columns.iter().filter_map(|column| match column.quantity {
-            Quantity::Time(_, metric) => scene.index(metric),
-            _ => None,
-        });
-        indices.map(|at| (values(at), total(at))).collect()
-    };
-    let shown = &rows[..scene.limited(rows.len())];
-    let names: Vec<String> = shown.iter().map(|row| row.key.name()).collect();
-    let line = |times, name| Line {
-        times,
-        code: None,
-        lead: " ".to_owned(),
-        name,
-    };
-    let mut lines = vec![line(times(&total), omp_model::views::TOTAL)];
-    for (row, name) in shown.iter().zip(&names) {
-        lines.push(line(times(&|at| row.seconds[at]), name));
-    }
-    let table = text::table_in(scene.settings.layout, &columns, &lines);
-    format!("{title}\n\n{table}\n{}", footer(scene))
-}
-
-fn index_json(scene: &Scene<'_>, view: &str, rows: &[IndexRow]) -> String {
-    let metrics = &scene.request.metrics;
-    let quantities: Vec<Quantity> = metrics
-        .iter()
-        .map(|&metric| Quantity::Time(Flavour::Exclusive, metric))
-        .collect();
-    let shown = &rows[..scene.limited(rows.len())];
-    let rows = shown.iter().map(|row| {
-        let values = quantities.iter().zip(row.seconds.iter());
-        let values: Map<_, _> = values
-            .map(|(quantity, &seconds)| (quantity.id(), json!(seconds)))
-            .collect();
-        let mut object = Map::new();
-        object.insert("name".to_owned(), json!(row.key.name()));
-        let field = match row.key {
-            Key::Cpu(_) | Key::UnknownCpu | Key::OffCpu => "cpu",
-            Key::Sample(_) => "sample",
-            Key::Second(_) => "second",
-            Key::Process(_) => "pid",
-            Key::Experiment(_) => "experiment",
-            Key::Value(_) => "value",
-        };
-        object.insert(field.to_owned(), json!(row.key.number()));
-        object.insert("values".to_owned(), Value::Object(values));
-        Value::Object(object)
-    });
-    json::report(scene, view, &quantities, rows.collect())
 }

@@ -1,28 +1,23 @@
 //! The commands: one table, from which parsing, help and the manual page are made.
 
-mod about;
 mod check;
 mod compare;
 mod defaults;
-mod details;
-mod disasm;
 pub(crate) mod experiments;
 mod filters;
-mod first;
 mod fragment;
 mod functions;
 mod index;
 mod lists;
-mod members;
-mod openmp;
-mod order;
 mod places;
+mod program;
 mod settings;
-mod source;
 mod table;
-mod tree;
 
 use omp_model::spelling::nearest;
+
+use report::find::Named;
+use report::{Document, Error, Query};
 
 use crate::failure::Stop;
 use crate::session::Session;
@@ -31,7 +26,26 @@ pub(crate) use index::index_types;
 pub(crate) use table::COMMANDS;
 
 /// What a command does, given its checked arguments.
-pub(crate) type Action = fn(&mut Session<'_>, &[String]) -> Result<(), Stop>;
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Action {
+    /// Shows a document.
+    Show(fn(&Query<'_>, &[String]) -> Result<Document, Error>),
+    /// Works on the session.
+    Run(fn(&mut Session<'_>, &[String]) -> Result<(), Stop>),
+}
+
+impl Action {
+    /// Does it.
+    pub(crate) fn take(self, session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+        match self {
+            Action::Show(make) => {
+                let document = make(&session.query()?, arguments)?;
+                session.show(&document)
+            }
+            Action::Run(run) => run(session, arguments),
+        }
+    }
+}
 
 /// A row of the table.
 #[derive(Debug)]
@@ -235,10 +249,19 @@ fn choose<T: Copy>(command: &str, word: &str, choices: &[(&str, T)]) -> Result<T
     }
 }
 
+/// A name and, if there is a second argument, which of that name.
+fn named(command: &str, arguments: &[String]) -> Result<Named, Error> {
+    let number = arguments.get(1).map(|word| count(command, word));
+    Ok(Named {
+        name: arguments[0].clone(),
+        number: number.transpose()?,
+    })
+}
+
 /// An argument that counts.
-fn count(command: &str, word: &str) -> Result<usize, Stop> {
+fn count(command: &str, word: &str) -> Result<usize, Error> {
     word.parse().map_err(|_| {
-        Stop::Words(format!(
+        Error::Usage(format!(
             "{command} takes a whole number from 0, not \"{word}\""
         ))
     })

@@ -2,18 +2,18 @@
 
 use super::choose;
 use crate::failure::Stop;
-use crate::places::Comments;
 use crate::session::Session;
+use report::settings::Comments;
 
 /// Lines from this share on are hot.
 pub(crate) fn sthresh(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
-    session.settings.places.source_hot = percent("sthresh", &arguments[0])?;
+    session.settings.annotation.source_hot = percent("sthresh", &arguments[0])?;
     Ok(())
 }
 
 /// Instructions from this share on are hot.
 pub(crate) fn dthresh(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
-    session.settings.places.instruction_hot = percent("dthresh", &arguments[0])?;
+    session.settings.annotation.instruction_hot = percent("dthresh", &arguments[0])?;
     Ok(())
 }
 
@@ -29,13 +29,13 @@ fn percent(command: &str, word: &str) -> Result<f64, Stop> {
 
 /// Sets the search path.
 pub(crate) fn setpath(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
-    session.settings.places.search.set(&arguments[0]);
+    session.settings.annotation.search.set(&arguments[0]);
     Ok(())
 }
 
 /// Adds to the search path.
 pub(crate) fn addpath(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
-    session.settings.places.search.add(&arguments[0]);
+    session.settings.annotation.search.add(&arguments[0]);
     Ok(())
 }
 
@@ -46,28 +46,28 @@ pub(crate) fn pathmap(session: &mut Session<'_>, arguments: &[String]) -> Result
             "pathmap takes the beginning of a path and what replaces it: the beginning is empty",
         ));
     }
-    let search = &mut session.settings.places.search;
+    let search = &mut session.settings.annotation.search;
     search.map(&arguments[0], &arguments[1]);
     Ok(())
 }
 
 /// Comments of sources.
 pub(crate) fn scc(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
-    session.settings.places.source_comments = comments("scc", &arguments[0])?;
+    session.settings.annotation.source_comments = comments("scc", &arguments[0])?;
     Ok(())
 }
 
 /// Comments of instructions.
 pub(crate) fn dcc(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
-    session.settings.places.instruction_comments = comments("dcc", &arguments[0])?;
+    session.settings.annotation.instruction_comments = comments("dcc", &arguments[0])?;
     Ok(())
 }
 
 /// Comments of both.
 pub(crate) fn cc(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let comments = comments("cc", &arguments[0])?;
-    session.settings.places.source_comments = comments;
-    session.settings.places.instruction_comments = comments;
+    session.settings.annotation.source_comments = comments;
+    session.settings.annotation.instruction_comments = comments;
     Ok(())
 }
 

@@ -8,7 +8,8 @@ use super::{choose, count};
 use crate::failure::Stop;
 use crate::script as scripts;
 use crate::session::{PrintMode, Session};
-use crate::text::Layout;
+use report::metrics::{current_sort, spec};
+use report::text::Layout;
 
 /// Chooses the columns. The order stays if its metric is still among them.
 pub(crate) fn metrics(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
@@ -44,29 +45,7 @@ fn tell(session: &mut Session<'_>, list: bool) -> Result<(), Stop> {
         session.print(&line)?;
     }
     let line = current_sort(session.sort_key()?, &session.columns()?);
-    session.print(&line)
-}
-
-/// A list of columns as it would be typed.
-pub(crate) fn spec(columns: &[Column]) -> String {
-    columns
-        .iter()
-        .map(Column::to_string)
-        .collect::<Vec<_>>()
-        .join(":")
-}
-
-/// `Current Sort Metric: Exclusive OMP Work Time ( e.%ompwork )`.
-pub(crate) fn current_sort(key: SortKey, columns: &[Column]) -> String {
-    let column = columns
-        .iter()
-        .find(|column| column.quantity == key.quantity);
-    let typed = column.map_or_else(|| key.quantity.id(), Column::to_string);
-    let sign = if key.reversed { "-" } else { "" };
-    format!(
-        "Current Sort Metric: {} ( {sign}{typed} )\n",
-        key.quantity.label()
-    )
+    session.print(&format!("{line}\n"))
 }
 
 /// Limits the rows.

@@ -1,28 +1,52 @@
 //! The table of commands, in the order of help.
 
-use super::{
-    Action, Command, Group, about, check, defaults, details, disasm, experiments, filters,
-    fragment, functions, index, lists, members, openmp, places, settings, source, tree,
-};
+use report::calltree::calltree;
+use report::disasm::disasm;
+use report::experiments::{experiment_list, sample_list};
+use report::functions::{Kind, list};
+use report::header::header;
+use report::metrics::{cmetric_list, indx_metric_list, metric_list};
+use report::neighbours::callers_callees;
+use report::objects::{object_list, objects as objects_without_symbols};
+use report::overview::overview;
+use report::regions::regions;
+use report::resources::{cpu_list, sample_detail, statistics};
+use report::source::source;
+use report::tasks::tasks;
+use report::threads::{lwp_list, thread_list, threads};
+use report::{Document, Error, Query, details, index as objects};
 
-/// A command that reads the experiment.
+use super::{
+    Action, Command, Group, check, defaults, experiments, filters, fragment, index, named, places,
+    program, settings,
+};
+use crate::failure::Stop;
+use crate::session::Session;
+
+/// A command that shows a document of the experiments.
+const fn report(
+    group: Group,
+    name: &'static str,
+    arguments: &'static str,
+    help: &'static str,
+    make: fn(&Query<'_>, &[String]) -> Result<Document, Error>,
+) -> Command {
+    Command {
+        action: Some(Action::Show(make)),
+        ..later(group, name, arguments, help)
+    }
+    .of_experiments()
+}
+
+/// A command that works on the session and needs experiments.
 const fn view(
     group: Group,
     name: &'static str,
     arguments: &'static str,
     help: &'static str,
-    action: Action,
+    run: fn(&mut Session<'_>, &[String]) -> Result<(), Stop>,
 ) -> Command {
-    let aliases = &[];
-    Command {
-        name,
-        aliases,
-        arguments,
-        help,
-        group,
-        needs_experiment: true,
-        action: Some(action),
-    }
+    general(group, name, arguments, help, run).of_experiments()
 }
 
 /// A command that works without an experiment.
@@ -31,12 +55,21 @@ const fn general(
     name: &'static str,
     arguments: &'static str,
     help: &'static str,
-    action: Action,
+    run: fn(&mut Session<'_>, &[String]) -> Result<(), Stop>,
 ) -> Command {
-    let needs_experiment = false;
     Command {
-        needs_experiment,
-        ..view(group, name, arguments, help, action)
+        action: Some(Action::Run(run)),
+        ..later(group, name, arguments, help)
+    }
+}
+
+impl Command {
+    /// The same command, which needs experiments.
+    const fn of_experiments(self) -> Command {
+        Command {
+            needs_experiment: true,
+            ..self
+        }
     }
 }
 
@@ -70,26 +103,26 @@ const fn alias(names: &'static [&'static str], command: Command) -> Command {
 /// Every command of the language, one row a line: it is read as a table.
 #[rustfmt::skip]
 pub(crate) const COMMANDS: &[Command] = &[
-    view(Group::Functions, "functions", "", "list functions by the current metrics", functions::functions),
+    report(Group::Functions, "functions", "", "list functions by the current metrics", |query, _| list(query, Kind::Functions)),
     view(Group::Functions, "metrics", "SPEC", "choose metrics: e.%ompwork:i.%ompwait:name, default, all", settings::metrics),
     view(Group::Functions, "sort", "SPEC", "sort tables by a metric or by name; - before it turns the order round", settings::sort),
-    view(Group::Functions, "fsummary", "", "show every function in detail", details::fsummary),
-    view(Group::Functions, "fsingle", "NAME [N]", "show one function in detail, the N-th of that name", details::fsingle),
+    report(Group::Functions, "fsummary", "", "show every function in detail", |query, _| details::summary(query, Kind::Functions)),
+    report(Group::Functions, "fsingle", "NAME [N]", "show one function in detail, the N-th of that name", |query, words| details::single(query, &named("fsingle", words)?)),
 
-    alias(&["gprof"], view(Group::Tree, "callers-callees", "", "show each function between its callers and callees", tree::callers_callees)),
+    alias(&["gprof"], report(Group::Tree, "callers-callees", "", "show each function between its callers and callees", |query, _| callers_callees(query))),
     view(Group::Tree, "csingle", "NAME [N]", "show callers and callees of one function", fragment::csingle),
     view(Group::Tree, "cprepend", "NAME [N]", "put a function before the stack fragment", fragment::cprepend),
     view(Group::Tree, "cappend", "NAME [N]", "put a function behind the stack fragment", fragment::cappend),
     view(Group::Tree, "crmfirst", "", "take the first function off the stack fragment", fragment::crmfirst),
     view(Group::Tree, "crmlast", "", "take the last function off the stack fragment", fragment::crmlast),
-    alias(&["ctree"], view(Group::Tree, "calltree", "", "show the tree of calls", tree::calltree)),
+    alias(&["ctree"], report(Group::Tree, "calltree", "", "show the tree of calls", |query, _| calltree(query))),
 
-    view(Group::Places, "lines", "", "list source lines by the current metrics", functions::lines),
-    view(Group::Places, "lsummary", "", "show every line in detail", details::lsummary),
-    view(Group::Places, "pcs", "", "list instructions by the current metrics", functions::pcs),
-    view(Group::Places, "psummary", "", "show every instruction in detail", details::psummary),
-    view(Group::Places, "source", "NAME [N]", "show annotated source", source::source),
-    view(Group::Places, "disasm", "NAME [N]", "show annotated instructions", disasm::disasm),
+    report(Group::Places, "lines", "", "list source lines by the current metrics", |query, _| list(query, Kind::Lines)),
+    report(Group::Places, "lsummary", "", "show every line in detail", |query, _| details::summary(query, Kind::Lines)),
+    report(Group::Places, "pcs", "", "list instructions by the current metrics", |query, _| list(query, Kind::Instructions)),
+    report(Group::Places, "psummary", "", "show every instruction in detail", |query, _| details::summary(query, Kind::Instructions)),
+    report(Group::Places, "source", "NAME [N]", "show annotated source", |query, words| source(query, &named("source", words)?)),
+    report(Group::Places, "disasm", "NAME [N]", "show annotated instructions", |query, words| disasm(query, &named("disasm", words)?)),
     general(Group::Places, "sthresh", "PERCENT", "mark source lines from this share on", places::sthresh),
     general(Group::Places, "dthresh", "PERCENT", "mark instructions from this share on", places::dthresh),
     general(Group::Places, "setpath", "PATHS", "set where sources are looked for", places::setpath),
@@ -102,21 +135,21 @@ pub(crate) const COMMANDS: &[Command] = &[
     view(Group::Index, "indxobj", "TYPE", "list index objects of a type", index::indxobj),
     general(Group::Index, "indxobj_list", "", "list the types of index objects", index::indxobj_list),
     general(Group::Index, "indxobj_define", "TYPE EXPR", "define a type of index object by a filter's expression", index::indxobj_define),
-    view(Group::Index, "Threads", "", "list threads by the current metrics", lists::threads),
-    view(Group::Index, "CPUs", "", "list CPUs by the current metrics", index::cpus),
-    view(Group::Index, "Samples", "", "list sample points by the current metrics", index::samples),
-    view(Group::Index, "Seconds", "", "list seconds by the current metrics", index::seconds),
-    view(Group::Index, "Processes", "", "list processes by the current metrics", index::processes),
-    view(Group::Index, "Experiment_IDs", "", "list experiments by the current metrics", index::experiments),
-    view(Group::Index, "OMP_preg", "", "list parallel regions with what they could save, and why", openmp::regions),
-    view(Group::Index, "OMP_task", "", "list task constructs with their tasks' times", openmp::tasks),
+    report(Group::Index, "Threads", "", "list threads by the current metrics", |query, _| threads(query)),
+    report(Group::Index, "CPUs", "", "list CPUs by the current metrics", |query, _| objects::cpus(query)),
+    report(Group::Index, "Samples", "", "list sample points by the current metrics", |query, _| objects::samples(query)),
+    report(Group::Index, "Seconds", "", "list seconds by the current metrics", |query, _| objects::seconds(query)),
+    report(Group::Index, "Processes", "", "list processes by the current metrics", |query, _| objects::processes(query)),
+    report(Group::Index, "Experiment_IDs", "", "list experiments by the current metrics", |query, _| objects::experiments(query)),
+    report(Group::Index, "OMP_preg", "", "list parallel regions with what they could save, and why", |query, _| regions(query)),
+    report(Group::Index, "OMP_task", "", "list task constructs with their tasks' times", |query, _| tasks(query)),
 
-    alias(&["exp_list"], view(Group::Lists, "experiment_list", "", "list the experiments", members::experiment_list)),
-    view(Group::Lists, "sample_list", "", "list the sample points", members::sample_list),
-    view(Group::Lists, "thread_list", "", "list the threads and their lifetimes", lists::thread_list),
-    view(Group::Lists, "lwp_list", "", "list the kernel threads", members::lwp_list),
-    view(Group::Lists, "cpu_list", "", "list the CPUs", members::cpu_list),
-    view(Group::Lists, "object_list", "", "list the load objects", lists::object_list),
+    alias(&["exp_list"], report(Group::Lists, "experiment_list", "", "list the experiments", |query, _| experiment_list(query))),
+    report(Group::Lists, "sample_list", "", "list the sample points", |query, _| sample_list(query)),
+    report(Group::Lists, "thread_list", "", "list the threads and their lifetimes", |query, _| thread_list(query)),
+    report(Group::Lists, "lwp_list", "", "list the kernel threads", |query, _| lwp_list(query)),
+    report(Group::Lists, "cpu_list", "", "list the CPUs", |query, _| cpu_list(query)),
+    report(Group::Lists, "object_list", "", "list the load objects", |query, _| object_list(query)),
 
     view(Group::Filters, "filters", "EXPR", "keep only the data for which an expression is true", filters::filters),
     general(Group::Filters, "describe", "", "list the words of filters", filters::describe),
@@ -130,9 +163,9 @@ pub(crate) const COMMANDS: &[Command] = &[
     view(Group::Filters, "object_api", "LIST", "show only the entry points of load objects", filters::object_api),
     view(Group::Filters, "objects_default", "", "show load objects as at the start", filters::objects_default),
 
-    view(Group::Metrics, "metric_list", "", "list the metrics of this experiment, and those in force", lists::metric_list),
-    alias(&["gmetric_list"], view(Group::Metrics, "cmetric_list", "", "list the metrics of callers and callees", members::cmetric_list)),
-    view(Group::Metrics, "indx_metric_list", "", "list the metrics of index objects", members::indx_metric_list),
+    report(Group::Metrics, "metric_list", "", "list the metrics of this experiment, and those in force", |query, _| metric_list(query)),
+    alias(&["gmetric_list"], report(Group::Metrics, "cmetric_list", "", "list the metrics of callers and callees", |query, _| cmetric_list(query))),
+    report(Group::Metrics, "indx_metric_list", "", "list the metrics of index objects", |query, _| indx_metric_list(query)),
 
     general(Group::Output, "outfile", "FILE", "send what follows to a file, emptied first; - is standard output", settings::outfile),
     general(Group::Output, "appendfile", "FILE", "send what follows to the end of a file", settings::appendfile),
@@ -142,17 +175,17 @@ pub(crate) const COMMANDS: &[Command] = &[
     general(Group::Output, "compare", "MODE", "set experiments side by side: on, delta, ratio; scaling shows what threads lose", experiments::compare),
     general(Group::Output, "printmode", "MODE", "print text, json or html, or a sign such as , between cells", settings::printmode),
 
-    view(Group::About, "header", "", "tell how the recording was made, and what it is short of", about::header),
-    view(Group::About, "overview", "", "tell where the time went", about::overview),
-    view(Group::About, "statistics", "", "show resource use", members::statistics),
-    view(Group::About, "objects", "", "list load objects without all their symbols", members::objects),
+    report(Group::About, "header", "", "tell how the recording was made, and what it is short of", |query, _| header(&query.added_up())),
+    report(Group::About, "overview", "", "tell where the time went", |query, _| overview(query)),
+    report(Group::About, "statistics", "", "show resource use", |query, _| statistics(query)),
+    report(Group::About, "objects", "", "list load objects without all their symbols", |query, _| objects_without_symbols(query)),
     view(Group::About, "check", "EXPR", "test a condition: ompwait < 10%, e.total(main) < 1.05 * base", check::check),
     later(Group::About, "ifreq", "", "show how often instructions ran"),
-    view(Group::About, "sample_detail", "", "show resource use by sample point", members::sample_detail),
-    general(Group::About, "procstats", "", "show what er_print itself has used", members::procstats),
+    report(Group::About, "sample_detail", "", "show resource use by sample point", |query, _| sample_detail(query)),
+    general(Group::About, "procstats", "", "show what er_print itself has used", program::procstats),
     general(Group::About, "script", "FILE", "read commands from a file", settings::script),
-    general(Group::About, "version", "", "print the version", about::version),
-    general(Group::About, "help", "", "list the commands", about::help),
+    general(Group::About, "version", "", "print the version", program::version),
+    general(Group::About, "help", "", "list the commands", program::help),
     alias(&["exit"], general(Group::About, "quit", "", "end", settings::quit)),
 
     general(Group::Experiments, "open_exp", "EXPERIMENT", "open an experiment instead of all others", experiments::open_exp),

@@ -5,7 +5,7 @@ use omp_model::rows::{Interval, Within};
 use omp_model::tables::ContextKind;
 
 use super::App;
-use crate::timeline::Band;
+use report::timeline::Band;
 
 impl App {
     /// The instance that is selected, while the cursor is in its time.

@@ -16,10 +16,10 @@ use omp_model::rows::{Interval, Sample};
 use omp_model::views::threads::kind_name;
 
 use super::App;
-use crate::activity::Activity;
 use crate::layout::{self, TimelineParts};
 use crate::recording::Recording;
-use crate::timeline::{Band, Window};
+use report::timeline::Activity;
+use report::timeline::{Band, Window};
 
 pub use order::{Group, Grouping, Order};
 pub use part::Selection;
@@ -252,7 +252,7 @@ impl App {
     /// What a sample shows its thread to do: the same in every mode.
     pub fn refined(&self, sample: &Sample) -> Activity {
         let moments = self.recording.known_moments(ViewMode::User);
-        crate::timeline::refined(&self.recording, moments, sample)
+        self.recording.timeline().refined(moments, sample)
     }
 
     /// The column that a moment is drawn in.
@@ -264,7 +264,7 @@ impl App {
         let part = u128::from(time - range.start) * columns as u128;
         let at = (part / u128::from(range.end - range.start)) as usize;
         // A column begins at a whole nanosecond, rounded down.
-        let next = crate::timeline::column(range, columns, at + 1).start;
+        let next = report::timeline::column(range, columns, at + 1).start;
         Some(if at + 1 < columns && time >= next {
             at + 1
         } else {
@@ -289,7 +289,7 @@ impl App {
         let (time, columns) = (self.timeline.time, self.timeline_parts().columns());
         let interval = timeline.interval(thread, Nanos(time)).copied();
         let column = self.column_of(time).map_or(time..time + 1, |at| {
-            crate::timeline::column(&self.timeline.range, columns, at)
+            report::timeline::column(&self.timeline.range, columns, at)
         });
         let within = match &interval {
             Some(row) => row.start.0..row.start.0 + row.length.0,
@@ -304,11 +304,11 @@ impl App {
         let sample = near
             .min_by_key(|sample| sample.time.0.abs_diff(time))
             .copied();
-        let kind = self.recording.kind_of(thread);
+        let kind = timeline.kind_of(thread);
         let moments = self.recording.known_moments(self.settings.mode);
         let stack = moments.and_then(|moments| match (&sample, &interval) {
             (Some(sample), _) => moments.sample(sample.stack, sample.tag, kind),
-            (None, Some(row)) => moments.place(row.tag, kind),
+            (None, Some(row)) => moments.construct(row.tag, kind),
             (None, None) => None,
         });
         let tasks = timeline.tasks(thread).map(|tasks| tasks.at(time));

@@ -27,7 +27,7 @@ impl App {
                 let at = self.column_of(self.timeline.time).unwrap_or(0);
                 let step = (self.timeline.length() / columns as u64).max(1);
                 let middle = |column: usize| {
-                    let part = crate::timeline::column(&self.timeline.range, columns, column);
+                    let part = report::timeline::column(&self.timeline.range, columns, column);
                     part.start + (part.end - part.start) / 2
                 };
                 let time = match motion {
@@ -252,7 +252,7 @@ impl App {
         if usize::from(at) >= columns {
             return None;
         }
-        let part = crate::timeline::column(&self.timeline.range, columns, usize::from(at));
+        let part = report::timeline::column(&self.timeline.range, columns, usize::from(at));
         Some(part.start + (part.end - part.start) / 2)
     }
 

@@ -7,8 +7,8 @@ use omp_model::views::threads::kind_name;
 use rustc_hash::FxHashMap;
 
 use super::super::App;
-use crate::activity::Activity;
 use crate::compare::Beside;
+use report::timeline::Activity;
 
 /// By what threads stand together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -174,7 +174,7 @@ impl App {
                 // Between samples: what the column under the cursor holds most of.
                 let columns = self.timeline_parts().columns().max(1);
                 let at = self.column_of(time)?;
-                let part = crate::timeline::column(&self.timeline.range, columns, at);
+                let part = report::timeline::column(&self.timeline.range, columns, at);
                 timeline.contexts(thread, &part, 1, window)[0]
             }),
         };

@@ -34,7 +34,7 @@ impl App {
     fn whole_column(&self, time: u64) -> Range<u64> {
         let columns = self.timeline_parts().columns();
         match self.column_of(time) {
-            Some(at) => crate::timeline::column(&self.timeline.range, columns, at),
+            Some(at) => report::timeline::column(&self.timeline.range, columns, at),
             None => time..time + 1,
         }
     }

@@ -7,7 +7,7 @@ use omp_model::ids::{ContextId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::super::App;
-use crate::timeline::Slot;
+use report::timeline::Slot;
 
 /// Rows that were made of one range of time, cut into one number of columns.
 #[derive(Debug, Default)]

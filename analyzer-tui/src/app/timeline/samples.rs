@@ -5,10 +5,12 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use omp_model::profile::ViewMode;
+
 use super::super::{App, View};
 use super::{Picture, TimelineState};
 use crate::recording::Recording;
-use crate::timeline::Window;
+use report::timeline::Window;
 
 /// Of what samples are wanted.
 #[derive(Debug, Default)]
@@ -41,7 +43,9 @@ impl Unpacking {
     /// Unpacks them; `None` if others are wanted by now.
     pub fn unpack(self) -> Option<Unpacked> {
         let is_wanted = || self.newest.load(Ordering::Relaxed) == self.number;
-        let window = Window::unpack(&self.recording, &self.range, is_wanted)?;
+        let timeline = self.recording.timeline();
+        let stacks = self.recording.known_moments(ViewMode::User);
+        let window = Window::unpack(&self.recording, (timeline, stacks), &self.range, is_wanted)?;
         Some(Unpacked {
             number: self.number,
             window,
@@ -66,8 +70,9 @@ impl TimelineState {
 impl App {
     /// Wants the samples of the time in sight, if they are not there.
     pub(super) fn want_samples(&mut self) {
+        let has_stacks = self.recording.known_moments(ViewMode::User).is_some();
         let state = &mut self.timeline;
-        if state.window.suffices(&self.recording, &state.range) {
+        if state.window.suffices(has_stacks, &state.range) {
             return state.no_longer_wanted();
         }
         if state.wanted.range.as_ref() != Some(&state.range) {

@@ -11,7 +11,7 @@ use super::super::theme::Theme;
 use super::super::{fit_name, from, put};
 use crate::app::App;
 use crate::layout::TimelineParts;
-use crate::timeline::Band;
+use report::timeline::Band;
 
 /// From this width on the beginning of a name tells something.
 const LEGIBLE: usize = 8;

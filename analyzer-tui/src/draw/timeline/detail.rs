@@ -9,10 +9,10 @@ use ratatui::style::Style;
 use super::super::theme::Theme;
 use super::super::{fit, fit_name, from, put, wrap};
 use super::duration;
-use crate::activity::Activity;
 use crate::app::App;
 use crate::app::timeline::Pointed;
-use crate::timeline::Band;
+use report::timeline::Activity;
+use report::timeline::Band;
 
 /// Draws what is known of the moment under the cursor, and its callstack.
 pub(super) fn draw(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {

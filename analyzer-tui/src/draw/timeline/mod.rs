@@ -10,10 +10,10 @@ use ratatui::style::{Modifier, Style};
 
 use super::theme::Theme;
 use super::{fit, from, put};
-use crate::activity::Activity;
 use crate::app::App;
 use crate::app::timeline::{Line, SecondLine};
 use crate::layout::TimelineParts;
+use report::timeline::Activity;
 
 pub(crate) use detail::{facts, stack};
 
@@ -144,7 +144,7 @@ fn axis(app: &App, theme: &Theme, parts: &TimelineParts, cells: &mut Buffer) {
         if at + APART > columns && at > 0 {
             break;
         }
-        let time = crate::timeline::column(range, columns, at).start;
+        let time = report::timeline::column(range, columns, at).start;
         let place = from(parts.axis, parts.label + at as u16);
         put(
             cells,

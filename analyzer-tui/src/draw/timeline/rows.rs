@@ -6,9 +6,9 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
 use super::super::theme::Theme;
-use crate::activity::Activity;
 use crate::args::Colours;
-use crate::timeline::{Place, Slot};
+use report::timeline::Activity;
+use report::timeline::{Place, Slot};
 
 /// Eighths of a cell, for the part of a column's time that a thread was on a CPU.
 const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

@@ -1,14 +1,6 @@
 //! Experiments side by side: what has rows in one report has the rows of all in another, joined by
 //! the names that they share.
 
-mod constructs;
-mod details;
-mod lists;
-mod objects;
-mod overview;
-mod places;
-mod scaling;
-mod stacks;
 mod table;
 
 use omp_model::metrics::{Metric, Quantity};
@@ -18,16 +10,8 @@ use serde_json::{Map, Value, json};
 
 use crate::failure::Stop;
 use crate::json;
-use crate::session::{Compare, Scene, Session};
-
-pub(super) use constructs::{regions, tasks};
-pub(super) use details::{single, summary};
-pub(super) use lists::thread_list;
-pub(super) use objects::{cpus, index, objects, resources, threads};
-pub(super) use overview::overview;
-pub(super) use places::{functions, lines, pcs, source};
-pub(super) use scaling::scaling_of_others;
-pub(super) use stacks::{callers_callees, calltree, piece};
+use crate::session::{Scene, Session};
+use report::settings::Compare;
 
 /// The experiments that are compared.
 pub(super) struct Beside<'s> {
@@ -65,12 +49,6 @@ impl<'s> Beside<'s> {
         }))
     }
 
-    /// With every metric that the experiments have.
-    pub(super) fn with_all_metrics(mut self) -> Self {
-        self.request.metrics.clone_from(&self.available);
-        self
-    }
-
     /// What every command that compares has of [`Scene`]: the first experiment's.
     fn first(&self) -> &Scene<'s> {
         &self.scenes[0]
@@ -85,16 +63,7 @@ impl<'s> Beside<'s> {
         Shared::new(&sides)
     }
 
-    /// The times among the visible columns.
-    fn times(&self) -> Vec<Quantity> {
-        let visible = self.first().columns.iter().filter(|it| it.visible());
-        visible
-            .map(|column| column.quantity)
-            .filter(|quantity| matches!(quantity, Quantity::Time(..)))
-            .collect()
-    }
-
-    /// The same of views of attributed times.
+    /// The visible times, as views of attributed times have them.
     fn attributed(&self) -> Vec<Quantity> {
         let columns = self.first().attributed();
         let visible = columns.iter().filter(|it| it.visible());
@@ -165,4 +134,11 @@ impl<'s> Beside<'s> {
             &head[..head.len() - 1]
         )
     }
+}
+
+/// Why a view has no scaling.
+pub(super) fn scaling_of_others(view: &str) -> Stop {
+    Stop::Words(format!(
+        "compare scaling is for functions and OMP_preg: for {view} choose compare on, delta or ratio"
+    ))
 }

@@ -4,9 +4,9 @@ use omp_model::metrics::Quantity;
 use serde_json::{Map, Value, json};
 
 use super::Beside;
-use crate::json;
-use crate::session::{Compare, PrintMode};
+use crate::session::PrintMode;
 use crate::text;
+use report::settings::Compare;
 
 /// A column: what every experiment has a value of.
 #[derive(Clone, Debug)]
@@ -186,14 +186,6 @@ impl Table<'_> {
 /// The columns of times.
 pub(super) fn of_times(quantities: &[Quantity]) -> Vec<Column> {
     quantities.iter().copied().map(Column::of).collect()
-}
-
-/// What a metric's key is, for a column that is no list's.
-pub(super) fn key(quantity: Quantity) -> String {
-    json::metric(quantity)["id"]
-        .as_str()
-        .unwrap_or_default()
-        .to_owned()
 }
 
 /// A value by itself.

@@ -1,0 +1,214 @@
+//! What `overview` begins with: what to do first, what became of the wall time, and how well the
+//! threads were used.
+
+use omp_model::views::openmp::advice::Loss;
+use omp_model::views::openmp::efficiency::Efficiency;
+use omp_model::views::openmp::first::First;
+use omp_model::views::openmp::spots::Spot;
+use serde_json::{Map, Value as Json, json};
+
+use crate::constructs::location_fields;
+use crate::document::{Cell, Column, Line, Row, Table, Target, Unit, Value};
+use crate::facts::{self, number};
+use crate::text;
+
+/// How many losses an overview tells.
+const LARGEST: usize = 3;
+
+/// What to do first, each sentence a line.
+pub(crate) fn losses(first: &First) -> Vec<Line> {
+    let mut lines = vec![Line::strong("What to do first")];
+    lines.extend(
+        first
+            .before()
+            .map(|text| Line::warning(format!("  {text}"))),
+    );
+    if first.losses.is_empty() {
+        lines.push(Line::plain(format!("  {}", First::nothing())));
+    }
+    for (number, loss) in (1..).zip(first.losses.iter().take(LARGEST)) {
+        let mut text = format!(
+            "  {number}. {}: {} s of {} s ({:.1} %) lost to {}: {}",
+            loss.spot.short(),
+            text::seconds(loss.seconds),
+            text::seconds(first.run.wall),
+            100.0 * loss.share,
+            loss.reason.words(),
+            loss.finding,
+        );
+        if let Some(hint) = first.hint(loss) {
+            text.push_str(&format!("; {hint}"));
+        }
+        lines.push(Line {
+            target: loss.spot.function.clone().map(Target::Function),
+            ..Line::plain(text)
+        });
+    }
+    lines
+}
+
+/// What became of the wall time; nothing for several processes, which do not share it.
+pub(crate) fn budget(first: &First) -> Option<Table> {
+    const CELLS: [Cell; 3] = [
+        Cell::left("  ", 28),
+        Cell::right(10, " s"),
+        Cell::right(8, " %"),
+    ];
+    first.budget?;
+    let caption = format!(
+        "Where {} s on {} threads went",
+        text::seconds(first.run.wall),
+        first.run.threads
+    );
+    let parts = first.parts().into_iter();
+    let rows = parts.map(|(words, seconds, percent)| Row {
+        name: words.to_owned(),
+        values: vec![vec![
+            Value::Absent,
+            Value::Number(seconds),
+            Value::Number(percent),
+        ]],
+        ..Row::default()
+    });
+    let columns = vec![
+        Column::name(),
+        number("seconds", "Wall Time", Unit::Seconds, 3),
+        number("share", "Share, percent", Unit::None, 1),
+    ];
+    Some(facts::table(&CELLS, caption, columns, rows.collect()))
+}
+
+/// How well the threads were used: the efficiency and the loss in percent, under it serial code.
+pub(crate) fn efficiency(first: &First) -> Table {
+    const CELLS: [Cell; 3] = [
+        Cell::left("  ", 50),
+        Cell::right(8, " %"),
+        Cell {
+            before: "   loses ",
+            width: 6,
+            after: " %",
+        },
+    ];
+    let caption = format!(
+        "Efficiency of {} threads over {} s (each line loses what the lines under it lose)",
+        first.run.threads,
+        text::seconds(first.run.wall)
+    );
+    let mut rows = Vec::new();
+    describe(&first.run.efficiency, 0, &mut rows);
+    let columns = vec![
+        Column::name(),
+        number("efficiency", "Efficiency, percent", Unit::None, 2),
+        number("loss", "Loss, percent", Unit::None, 2),
+    ];
+    Table {
+        foot: vec![Line::plain(serial(first))],
+        ..facts::table(&CELLS, caption, columns, rows)
+    }
+}
+
+fn describe(efficiency: &Efficiency, depth: u32, rows: &mut Vec<Row>) {
+    rows.push(Row {
+        values: vec![vec![
+            Value::Absent,
+            Value::Number(100.0 * efficiency.value()),
+            Value::Number(100.0 * efficiency.loss),
+        ]],
+        ..Row::at(depth, efficiency.label)
+    });
+    for child in &efficiency.children {
+        describe(child, depth + 1, rows);
+    }
+}
+
+fn serial(first: &First) -> String {
+    let serial = first.run.serial;
+    let mut text = format!(
+        "Serial time: {} s of {} s",
+        text::seconds(serial.seconds),
+        text::seconds(serial.wall)
+    );
+    if serial.seconds > 0.0 {
+        text.push_str(&format!(
+            "; by Amdahl's law, with twice the threads at most {:.2} times as fast as now, with \
+             any number {:.2} times",
+            serial.bound(2.0),
+            serial.limit()
+        ));
+    }
+    text
+}
+
+/// What JSON tells of it.
+pub(crate) fn json(first: &First) -> Map<String, Json> {
+    let (all, ready) = first.ready;
+    let budget = first.budget.map(|budget| {
+        let parts = budget.parts().into_iter();
+        let parts = parts.map(|(_, id, seconds)| (id.to_owned(), json!(seconds)));
+        Json::Object(parts.collect())
+    });
+    let losses: Vec<Json> = first.losses.iter().map(|it| loss(first, it)).collect();
+    let spins = first.spins.as_ref().map(|spins| {
+        let mut object = Map::new();
+        object.insert("seconds".to_owned(), json!(spins.seconds));
+        object.insert("of".to_owned(), json!(spins.all));
+        place(&mut object, &spins.spot);
+        object
+    });
+    let serial = first.run.serial;
+    let serial = json!({
+        "seconds": serial.seconds,
+        "on_cpu": serial.useful,
+        "wall": serial.wall,
+        "threads": serial.threads,
+        "amdahl_twice_the_threads": serial.bound(2.0),
+        // JSON has no infinity: null.
+        "amdahl_limit": serial.limit(),
+    });
+    let fields = [
+        (
+            "ready_without_cpu",
+            json!({"seconds": ready, "of": all, "cpus": first.cpus}),
+        ),
+        ("flush_spin", json!(spins)),
+        ("wall_time", json!(budget)),
+        ("losses", json!(losses)),
+        ("efficiency", node(&first.run.efficiency)),
+        ("serial", serial),
+    ];
+    let fields = fields.into_iter();
+    fields.map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+fn loss(first: &First, loss: &Loss) -> Json {
+    let mut object = Map::new();
+    place(&mut object, &loss.spot);
+    let without = first.run.serial.without(loss.seconds);
+    let fields = [
+        ("reason", json!(loss.reason.id())),
+        ("seconds", json!(loss.seconds)),
+        ("share", json!(loss.share)),
+        ("speedup_without", json!(without)),
+        ("finding", json!(loss.finding)),
+        ("hint", json!(loss.hint)),
+    ];
+    let fields = fields.into_iter();
+    object.extend(fields.map(|(key, value)| (key.to_owned(), value)));
+    Json::Object(object)
+}
+
+fn place(object: &mut Map<String, Json>, location: &Spot) {
+    object.insert("place".to_owned(), json!(location.short()));
+    location_fields(object, location);
+}
+
+fn node(efficiency: &Efficiency) -> Json {
+    let children: Vec<Json> = efficiency.children.iter().map(node).collect();
+    json!({
+        "id": efficiency.id,
+        "label": efficiency.label,
+        "efficiency": efficiency.value(),
+        "loss": efficiency.loss,
+        "children": children,
+    })
+}

@@ -1,0 +1,113 @@
+//! `calltree`: the tree of calls from `<Total>` down.
+//!
+//! It is what a flame graph is drawn from, too: each row has its depth, its function and, by
+//! experiment, the attributed seconds of every metric asked for.
+
+use omp_model::metrics::{Flavour, Metric, Quantity};
+use omp_model::views::calltree::{self, TreeRow};
+use omp_model::views::compare::join::{self, Branch, Joined};
+
+use crate::document::{Block, Column, Document, Node, Place, Role, Row, Table, Target, Value};
+use crate::error::Error;
+use crate::functions::{quantities, whole};
+use crate::query::Query;
+
+/// The call tree.
+///
+/// # Errors
+/// [`Error::Usage`] if it is asked how it scales.
+pub fn calltree(query: &Query<'_>) -> Result<Document, Error> {
+    query.refuse_scaling("calltree")?;
+    let mut branches = branches(query);
+    branches.truncate(query.limited(branches.len()));
+    let columns = columns(query);
+    let rows: Vec<Row> = branches
+        .into_iter()
+        .map(|branch| row(query, &columns, branch))
+        .collect();
+    let by = query.attributed_sort().quantity.label();
+    Ok(Document {
+        title: format!("Functions Call Tree. Metric: {by}"),
+        blocks: vec![Block::Table(Table {
+            whole: whole(&rows),
+            ..query.table(columns, rows)
+        })],
+        ..query.document("calltree")
+    })
+}
+
+/// The nodes in preorder, with what each experiment has there.
+fn branches(query: &Query<'_>) -> Vec<Branch> {
+    let request = &query.request;
+    if query.is_comparison() {
+        return join::calltree(&query.shared(), request);
+    }
+    let source = &query.all;
+    let rows = calltree::calltree(source.profile(), &source.names(), request);
+    let branch = |row: TreeRow| Branch {
+        depth: row.depth,
+        last: row.last,
+        joined: Joined {
+            name: row.name.clone(),
+            rows: vec![Some(row)],
+        },
+    };
+    rows.into_iter().map(branch).collect()
+}
+
+/// The attributed times, and for JSON the others. At a node inclusive and attributed time are the
+/// same; each has its key, so that a script finds the metric that it knows from the list of
+/// functions.
+fn columns(query: &Query<'_>) -> Vec<Column> {
+    let attributed = query.attributed();
+    let of = |column: Column| match column.quantity {
+        Some(Quantity::Time(_, metric)) if !query.is_comparison() => {
+            let other = |flavour| Column::time(Quantity::Time(flavour, metric)).without_heading();
+            vec![column, other(Flavour::Exclusive), other(Flavour::Inclusive)]
+        }
+        _ => vec![column],
+    };
+    let mut columns: Vec<Column> = query.shown(&attributed).flat_map(of).collect();
+    for &metric in &query.request.metrics {
+        let quantity = Quantity::Time(Flavour::Attributed, metric);
+        if columns.iter().all(|it| it.quantity != Some(quantity)) {
+            columns.push(Column {
+                json: Place::Nowhere,
+                ..Column::time(quantity).without_heading()
+            });
+        }
+    }
+    columns
+}
+
+fn row(query: &Query<'_>, columns: &[Column], branch: Branch) -> Row {
+    let Joined { name, rows } = branch.joined;
+    let seconds = |row: &TreeRow, flavour: Flavour, metric: Metric| {
+        let at = query.request.index(metric);
+        at.map_or(0.0, |at| match flavour {
+            Flavour::Exclusive => row.exclusive[at],
+            Flavour::Inclusive | Flavour::Attributed => row.attributed[at],
+        })
+    };
+    let values = |row: &Option<TreeRow>| {
+        let code = row.as_ref().and_then(|row| row.code);
+        quantities(columns, code, |flavour, metric| {
+            let row = row.as_ref();
+            Value::Number(row.map_or(0.0, |row| seconds(row, flavour, metric)))
+        })
+    };
+    Row {
+        values: rows.iter().map(values).collect(),
+        node: Some(Node {
+            depth: branch.depth,
+            last: branch.last,
+        }),
+        role: match branch.depth {
+            0 => Role::Total,
+            _ => Role::Any,
+        },
+        target: Some(Target::Function(name.clone())),
+        name,
+        ..Row::default()
+    }
+}

@@ -1,0 +1,405 @@
+//! What lists of regions and lists of tasks have in common. Columns of the same key mean the same
+//! in both, so that a program may show both in one list: `kind`, `instances`, the times.
+
+use omp_model::ids::ContextId;
+use omp_model::metrics::{Flavour, Metric, Quantity, SortKey};
+use omp_model::views::compare::Shared;
+use omp_model::views::compare::join::{Joined, join_adding};
+use omp_model::views::openmp::gain::REGION_METRICS;
+use omp_model::views::openmp::spots::Spot;
+use serde_json::{Map, Value as Json, json};
+
+use crate::document::{self, Column, Place, Row, Style, Table, Target, Unit, Value};
+use crate::query::{Query, Source};
+
+/// A row of a list of constructs.
+pub(crate) trait Construct: Sized {
+    /// The word of filters that contexts are values of.
+    const WORD: &'static str;
+
+    /// Every one of an experiment, in the order of the list.
+    fn all(source: &Source<'_>) -> Vec<Self>;
+
+    /// What it is called.
+    fn name(&self) -> &str;
+
+    /// The name that compared experiments share.
+    fn shared_name(&self, shared: &Shared<'_>, side: usize) -> String;
+
+    /// Where it stands in the source.
+    fn location(&self) -> &Spot;
+
+    /// One for each way that the program came to it.
+    fn contexts(&self) -> &[ContextId];
+
+    /// Its seconds by [`REGION_METRICS`]; nothing for a flavour that such rows do not have.
+    fn seconds(&self, flavour: Flavour) -> Option<&[f64]>;
+
+    /// What is known of it beyond the columns.
+    fn detail(&self) -> String;
+
+    /// Adds another directive's row.
+    fn absorb(&mut self, other: Self);
+}
+
+/// A column, and what a construct has in it.
+pub(crate) struct Field<'a, T> {
+    pub(crate) column: Column,
+    value: Box<dyn Fn(&T) -> Value + 'a>,
+}
+
+impl<'a, T> Field<'a, T> {
+    /// A fact that JSON has in the row and a text does not show.
+    pub(crate) fn new(id: &str, label: &str, value: impl Fn(&T) -> Value + 'a) -> Field<'a, T> {
+        Field {
+            column: Column::word(id, label),
+            value: Box::new(value),
+        }
+    }
+
+    /// The same with the lines of a heading.
+    pub(crate) fn heading(mut self, heading: [&str; 2]) -> Self {
+        self.column.heading = heading.map(str::to_owned).into();
+        self
+    }
+
+    /// The same, a number with so many decimals.
+    pub(crate) fn decimals(mut self, decimals: usize) -> Self {
+        self.column.decimals = decimals;
+        self
+    }
+
+    /// The same, a time.
+    pub(crate) fn seconds(mut self) -> Self {
+        self.column.unit = Unit::Seconds;
+        self.decimals(3)
+    }
+
+    /// The same with another place in JSON.
+    pub(crate) fn json(mut self, place: Place) -> Self {
+        self.column.json = place;
+        self
+    }
+}
+
+/// Constructs under their names, by experiment where they are compared.
+pub(crate) type List<T> = Vec<Joined<T>>;
+
+/// The constructs of the query, and what they are sorted by; nothing for their own order, which a
+/// comparison always has.
+pub(crate) fn list<T: Construct>(query: &Query<'_>) -> (List<T>, Option<String>) {
+    let mut rows = all(query);
+    let by = match query.is_comparison() {
+        true => None,
+        false => sort(&mut rows, query.settings.sort),
+    };
+    rows.truncate(query.limited(rows.len()));
+    (rows, by)
+}
+
+/// Every construct of the query.
+fn all<T: Construct>(query: &Query<'_>) -> List<T> {
+    if !query.is_comparison() {
+        let alone = |row: T| Joined {
+            name: row.name().to_owned(),
+            rows: vec![Some(row)],
+        };
+        return T::all(&query.all).into_iter().map(alone).collect();
+    }
+    let shared = query.shared();
+    let named = |(side, source): (usize, &Source<'_>)| -> Vec<(String, T)> {
+        let rows = T::all(source).into_iter();
+        rows.map(|row| (row.shared_name(&shared, side), row))
+            .collect()
+    };
+    let joined = join_adding(
+        query.compared.iter().enumerate().map(named).collect(),
+        |(name, _)| name.clone(),
+        |(_, row), (_, other)| row.absorb(other),
+    );
+    let bare = |row: Option<(String, T)>| row.map(|(_, row)| row);
+    let joined = joined.into_iter().map(|it| Joined {
+        name: it.name,
+        rows: it.rows.into_iter().map(bare).collect(),
+    });
+    joined.collect()
+}
+
+/// Puts rows in the order that was asked for, alike ones as they stood: largest first, names from
+/// A to Z. What it is by; nothing where rows have no such value, and keep their order.
+fn sort<T: Construct>(rows: &mut [Joined<T>], key: Option<SortKey>) -> Option<String> {
+    let key = key?;
+    let turned = |order: std::cmp::Ordering| if key.reversed { order.reverse() } else { order };
+    match key.quantity {
+        Quantity::Name => rows.sort_by(|left, right| turned(left.name.cmp(&right.name))),
+        Quantity::Time(flavour, metric) => {
+            let at = REGION_METRICS.iter().position(|&known| known == metric)?;
+            let value = |row: &Joined<T>| Some(row.rows[0].as_ref()?.seconds(flavour)?[at]);
+            if rows.iter().any(|row| value(row).is_none()) {
+                return None;
+            }
+            let value = |row: &Joined<T>| value(row).unwrap_or(0.0);
+            rows.sort_by(|left, right| turned(value(right).total_cmp(&value(left))));
+        }
+        Quantity::Size | Quantity::Address => return None,
+    }
+    Some(key.quantity.label())
+}
+
+/// The table of constructs. A comparison has the columns of these keys alone.
+pub(crate) fn table<T: Construct>(
+    query: &Query<'_>,
+    mut fields: Vec<Field<'_, T>>,
+    compared: &[&str],
+    rows: &List<T>,
+) -> Table {
+    let is_comparison = query.is_comparison();
+    if is_comparison {
+        let place = |field: &Field<'_, T>| compared.iter().position(|id| *id == field.column.id);
+        fields.retain(|field| place(field).is_some());
+        fields.sort_by_key(place);
+        let columns = fields.iter_mut().map(|field| &mut field.column);
+        columns.for_each(compare);
+    }
+    fields.push(Field {
+        column: Column::name(),
+        value: Box::new(move |row| match is_comparison {
+            true => Value::Absent,
+            false => Value::Text(located(row)),
+        }),
+    });
+    let of = |row: &Option<T>| -> Vec<Value> {
+        let value = |field: &Field<'_, T>| match row {
+            Some(row) => (field.value)(row),
+            None => Value::Absent,
+        };
+        fields.iter().map(value).collect()
+    };
+    let row = |joined: &Joined<T>| Row {
+        name: joined.name.clone(),
+        values: joined.rows.iter().map(of).collect(),
+        target: joined.rows[0]
+            .as_ref()
+            .filter(|_| !is_comparison)
+            .map(target),
+        ..Row::default()
+    };
+    Table {
+        style: match is_comparison {
+            true => Style::Right,
+            false => Style::Sparse,
+        },
+        compare: query.settings.compare,
+        rows: rows.iter().map(row).collect(),
+        columns: fields.into_iter().map(|field| field.column).collect(),
+        ..Table::default()
+    }
+}
+
+/// Makes a column one of several experiments: the last line of its heading is the experiment's,
+/// with the unit.
+fn compare(column: &mut Column) {
+    if column.json != Place::Nowhere {
+        column.json = Place::Values;
+    }
+    column
+        .heading
+        .retain(|line| !line.is_empty() && line != "sec.");
+    if column.heading.len() == 1 {
+        column.heading.insert(0, String::new());
+    }
+}
+
+/// `foo -- OMP parallel region from line 9 [foo.omp_outlined], foo.c:9`.
+pub(crate) fn located<T: Construct>(row: &T) -> String {
+    let location = row.location();
+    match (&location.file, location.line) {
+        (Some(_), Some(_)) => format!("{}, {}", row.name(), location.short()),
+        _ => row.name().to_owned(),
+    }
+}
+
+fn target<T: Construct>(row: &T) -> Target {
+    Target::Construct(document::Construct {
+        word: T::WORD,
+        contexts: row.contexts().to_vec(),
+        location: row.location().clone(),
+        detail: format!("{}  {}", row.location().short(), row.detail())
+            .trim_end()
+            .to_owned(),
+    })
+}
+
+/// Where a construct stands, as JSON has it.
+pub(crate) fn location<'a, T: Construct>() -> [Field<'a, T>; 3] {
+    [
+        Field::new("function", "Function", |row: &T| {
+            let function = row.location().function.clone();
+            function.map_or(Value::Absent, Value::Text)
+        }),
+        Field::new("file", "File", |row: &T| {
+            let file = row.location().file.clone();
+            file.map_or(Value::Absent, Value::Text)
+        }),
+        Field::new("line", "Line", |row: &T| {
+            Value::counted(row.location().line.map(u64::from))
+        }),
+    ]
+}
+
+/// The same as fields of an object.
+pub(crate) fn location_fields(object: &mut Map<String, Json>, location: &Spot) {
+    object.insert("function".to_owned(), json!(location.function));
+    object.insert("file".to_owned(), json!(location.file));
+    object.insert("line".to_owned(), json!(location.line));
+}
+
+/// How many contexts of a construct a text tells; JSON has all.
+const LONGEST: usize = 3;
+
+/// The numbers that a filter knows a construct's contexts by: all for JSON, the first few for a
+/// text.
+pub(crate) fn contexts<'a, T: Construct>(id: &str) -> [Field<'a, T>; 2] {
+    let numbers = |row: &T| -> Vec<u32> { row.contexts().iter().map(|it| it.0).collect() };
+    let text = move |row: &T| {
+        let numbers = numbers(row);
+        let shown: Vec<String> = numbers
+            .iter()
+            .take(LONGEST)
+            .map(ToString::to_string)
+            .collect();
+        let more = if numbers.len() > LONGEST { ",..." } else { "" };
+        Value::Text(shown.join(",") + more)
+    };
+    [
+        Field::new(id, "Contexts", move |row| Value::Json(json!(numbers(row)))),
+        Field::new(T::WORD, "Contexts", text)
+            .heading([T::WORD, ""])
+            .json(Place::Nowhere),
+    ]
+}
+
+/// The times of [`REGION_METRICS`] in these flavours.
+pub(crate) fn times<'a, T: Construct>(
+    flavours: &'static [Flavour],
+) -> impl Iterator<Item = Field<'a, T>> {
+    let metrics = REGION_METRICS.into_iter().enumerate();
+    metrics.flat_map(|(at, metric)| {
+        flavours.iter().map(move |&flavour| {
+            let column = Column::time(Quantity::Time(flavour, metric));
+            Field {
+                column,
+                value: Box::new(move |row: &T| {
+                    Value::known(row.seconds(flavour).map(|seconds| seconds[at]))
+                }),
+            }
+            .heading(heading(metric))
+        })
+    })
+}
+
+const fn heading(metric: Metric) -> [&'static str; 2] {
+    match metric {
+        Metric::OmpWork => ["OMP Work", "sec."],
+        Metric::OmpWait => ["OMP Wait", "sec."],
+        Metric::OffCpuWork => ["Off CPU", "sec."],
+        Metric::Overhead => ["of it", "overhead"],
+        Metric::Reduction => ["of it", "reduction"],
+        Metric::ImplicitBarrier => ["Implicit", "barrier"],
+        Metric::ExplicitBarrier => ["Explicit", "barrier"],
+        Metric::Lock => ["Lock", "sec."],
+        Metric::Critical => ["Critical", "sec."],
+        Metric::Ordered => ["Ordered", "sec."],
+        Metric::Atomic => ["Atomic", "sec."],
+        Metric::Task => ["Tasks", "sec."],
+        _ => ["Total", "sec."],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Waiting {
+        name: &'static str,
+        seconds: Vec<f64>,
+    }
+
+    impl Construct for Waiting {
+        const WORD: &'static str = "";
+
+        fn all(_: &Source<'_>) -> Vec<Self> {
+            Vec::new()
+        }
+
+        fn name(&self) -> &str {
+            self.name
+        }
+
+        fn shared_name(&self, _: &Shared<'_>, _: usize) -> String {
+            self.name.to_owned()
+        }
+
+        fn location(&self) -> &Spot {
+            const {
+                &Spot {
+                    file: None,
+                    line: None,
+                    function: None,
+                }
+            }
+        }
+
+        fn contexts(&self) -> &[ContextId] {
+            &[]
+        }
+
+        fn seconds(&self, flavour: Flavour) -> Option<&[f64]> {
+            (flavour == Flavour::Exclusive).then_some(&self.seconds)
+        }
+
+        fn detail(&self) -> String {
+            String::new()
+        }
+
+        fn absorb(&mut self, _: Self) {}
+    }
+
+    /// The names of three constructs in the order of a key, and what they are then sorted by.
+    fn order(key: Option<SortKey>) -> (String, String) {
+        let waits = [("b", 1.0), ("c", 3.0), ("a", 1.0)];
+        let mut rows = waits.map(|(name, seconds)| {
+            let of = |metric| match metric {
+                Metric::OmpWait => seconds,
+                _ => 0.0,
+            };
+            let seconds = REGION_METRICS.map(of).to_vec();
+            Joined {
+                name: name.to_owned(),
+                rows: vec![Some(Waiting { name, seconds })],
+            }
+        });
+        let by = sort(&mut rows, key);
+        let names = rows.map(|row| row.name);
+        (names.concat(), by.unwrap_or_default())
+    }
+
+    #[test]
+    fn rows_are_as_asked_for_or_stay_as_they_are() {
+        let order = |quantity, reversed| order(Some(SortKey { quantity, reversed }));
+        let wait = |flavour| Quantity::Time(flavour, Metric::OmpWait);
+        let words = "Exclusive OMP Wait Time";
+        let exclusive = wait(Flavour::Exclusive);
+        assert_eq!(
+            order(exclusive, false),
+            ("cba".to_owned(), words.to_owned())
+        );
+        assert_eq!(order(exclusive, true), ("bac".to_owned(), words.to_owned()));
+        let names = order(Quantity::Name, false);
+        assert_eq!(names, ("abc".to_owned(), "Name".to_owned()));
+        let unknown = ("bca".to_owned(), String::new());
+        assert_eq!(order(wait(Flavour::Inclusive), false), unknown);
+        assert_eq!(order(Quantity::Size, false), unknown);
+        assert_eq!(super::tests::order(None), unknown);
+    }
+}

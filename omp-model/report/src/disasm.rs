@@ -1,0 +1,294 @@
+//! `disasm`: the instructions of a function with their time.
+
+use std::collections::HashMap;
+
+use omp_model::profile::Callee;
+use omp_model::symbols::{FileId, FunctionId, InlinedPlace};
+use omp_model::views::instructions::{Listing, Row as Instruction};
+use omp_model::views::names::base_name;
+use serde_json::{Map, Value as Json, json};
+use symbolize::disassembly::{Code, Missing};
+
+use crate::annotated::{Hot, mark, times, values, warning};
+use crate::document::{
+    About, Block, CodeLocation, Column, Document, Line, Note, Row, Style, Table, Target, Value,
+};
+use crate::error::Error;
+use crate::find::{self, Named};
+use crate::query::{Query, Source};
+use crate::sources::SourceFile;
+
+/// The annotated instructions of a function.
+///
+/// # Errors
+/// [`Error::Usage`] if it is not found.
+pub fn disasm(query: &Query<'_>, named: &Named) -> Result<Document, Error> {
+    let each = in_each(query, named)?;
+    let documents = each
+        .into_iter()
+        .map(|(source, function)| Annotated::new(query, source, function).document());
+    let mut documents: Vec<Document> = documents.collect();
+    let others = documents.split_off(1);
+    let first = documents.pop().unwrap_or_default();
+    Ok(Document { others, ..first })
+}
+
+/// The function in all experiments together; in each by itself if its load object was built anew
+/// between them, or if they are compared: instructions of two builds have nothing in common.
+fn in_each<'a>(query: &Query<'a>, named: &Named) -> Result<Vec<(Source<'a>, FunctionId)>, Error> {
+    let together = || Ok(vec![(query.all, find::code(&query.all.names(), named)?)]);
+    if query.each.len() < 2 {
+        return together();
+    }
+    let (mut each, mut why) = (Vec::new(), None);
+    for source in &query.each {
+        match find::code(&source.names(), named) {
+            Ok(function) => each.push((*source, function)),
+            Err(error) => {
+                why.get_or_insert(error);
+            }
+        }
+    }
+    if let (true, Some(why)) = (each.is_empty(), why) {
+        return Err(why);
+    }
+    let builds: Vec<_> = each.iter().map(|at| build(&at.0, at.1)).collect();
+    let is_one_build = builds.windows(2).all(|pair| pair[0] == pair[1]);
+    match is_one_build && !query.is_comparison() {
+        true => together(),
+        false => Ok(each),
+    }
+}
+
+/// What tells the build of a function's load object.
+fn build(source: &Source<'_>, function: FunctionId) -> Option<String> {
+    let names = source.names();
+    let function = &names.symbols.functions[function.0 as usize];
+    let module = names.tables.modules.get(function.module.0)?;
+    Some(match module.build_id.as_str() {
+        "" => module.path.clone(),
+        id => id.to_owned(),
+    })
+}
+
+/// A function's instructions, and what is said of them.
+struct Annotated<'q, 'a> {
+    query: &'q Query<'a>,
+    source: Source<'a>,
+    function: FunctionId,
+    /// The load object, and where it was found.
+    object: String,
+    found: Option<String>,
+    warning: Option<String>,
+    listing: Listing,
+    columns: Vec<Column>,
+}
+
+impl<'q, 'a> Annotated<'q, 'a> {
+    fn new(query: &'q Query<'a>, source: Source<'a>, id: FunctionId) -> Annotated<'q, 'a> {
+        let names = source.names();
+        let function = &names.symbols.functions[id.0 as usize];
+        let module = names.tables.modules.get(function.module.0);
+        let object = module.map(|module| module.path.clone()).unwrap_or_default();
+        let search = &source.settings.annotation.search;
+        let found = search.find(&object, &source.experiment.names);
+        let code = Code::read(names.tables, names.symbols, id, found.as_deref());
+        let found = found.map(|path| path.display().to_string());
+        let warning = code.missing.as_ref().map(|missing| match missing {
+            Missing::File(why) => format!(
+                "cannot read the load object {object}: {why}; setpath, addpath or pathmap tell \
+                 where it is"
+            ),
+            missing => format!("{} {missing}", found.as_deref().unwrap_or(&object)),
+        });
+        Annotated {
+            query,
+            source,
+            function: id,
+            object,
+            found,
+            warning,
+            listing: Listing::new(
+                source.profile(),
+                &names,
+                &query.request,
+                id,
+                &code.instructions,
+            ),
+            columns: columns(query),
+        }
+    }
+
+    fn document(&self) -> Document {
+        let name = self.source.names().name(Callee::Function(self.function));
+        let facts = [
+            ("function", json!(name)),
+            ("object", json!(self.object)),
+            ("found", json!(self.found)),
+            ("warning", json!(self.warning)),
+        ];
+        let facts = facts.map(|(key, value)| (key.to_owned(), value));
+        let experiment = self.source.experiment;
+        let whole = values(self.query, &self.columns, &self.listing.total);
+        let whole = whole.iter().map(|value| value.number().unwrap_or(0.0));
+        let table = Table {
+            style: Style::Annotated,
+            whole: vec![whole.collect()],
+            columns: self.columns.clone(),
+            rows: self.rows(),
+            ..Table::default()
+        };
+        Document {
+            view: "disasm".to_owned(),
+            about: Some(About {
+                mode: self.query.settings.mode,
+                experiments: experiment.names.clone(),
+                ..About::default()
+            }),
+            facts: facts.into_iter().collect(),
+            blocks: vec![Block::Lines(self.head(&name)), Block::Table(table)],
+            warnings: experiment.warnings.clone(),
+            notices: self.source.notices(&self.query.request.metrics),
+            ..Document::default()
+        }
+    }
+
+    /// The function, and whether its load object is the one that ran.
+    fn head(&self, name: &str) -> Vec<Line> {
+        let function = &self.source.names().symbols.functions[self.function.0 as usize];
+        let (module, start) = (function.module.0, function.address);
+        let found = self.found.as_deref().unwrap_or("(not found)");
+        let mut lines = vec![
+            Line::strong(format!("Function: {name}")),
+            Line::plain(format!(
+                "Load Object: {} ({module}:0x{start:08x})",
+                self.object
+            )),
+            Line::plain(format!("Found as: {found}")),
+        ];
+        lines.extend(self.warning.iter().map(warning));
+        lines
+    }
+
+    fn rows(&self) -> Vec<Row> {
+        let times = self
+            .listing
+            .rows
+            .iter()
+            .filter_map(|row| row.times.as_ref());
+        let share = self.query.settings.annotation.instruction_hot;
+        let hot = Hot::new(self.query, times, share);
+        let mut sources = HashMap::new();
+        let mut before: Option<&InlinedPlace> = None;
+        let mut rows = Vec::new();
+        for instruction in &self.listing.rows {
+            let at = instruction.places.first();
+            let mut row = self.row(instruction, &hot);
+            if at.is_some() && at != before {
+                row.notes = self.notes(&mut sources, instruction);
+                before = at;
+            }
+            rows.push(row);
+        }
+        rows
+    }
+
+    fn row(&self, instruction: &Instruction, hot: &Hot) -> Row {
+        let Instruction {
+            address,
+            text,
+            times,
+            places,
+        } = instruction;
+        let is_hot = times.as_ref().is_some_and(|times| hot.is(times));
+        let locations: Vec<CodeLocation> = places.iter().map(|at| self.location(at)).collect();
+        let times = match times {
+            Some(times) => values(self.query, &self.columns, times),
+            None => vec![Value::Omitted; self.columns.len()],
+        };
+        let value = |(column, time): (&Column, Value)| match (column.quantity, column.id.as_str()) {
+            (Some(_), _) => time,
+            (None, "address") => Value::Count(*address),
+            (None, "hot") => Value::Json(json!(is_hot)),
+            (None, "places") => Value::Json(locations.iter().map(place).collect()),
+            (None, _) => Value::Text(text.clone()),
+        };
+        let line = places.first().map(|at| at.place.line.to_string());
+        let line = line.as_deref().unwrap_or("?");
+        Row {
+            name: format!("    [{line:>4}] {address:>8x}:  {text}"),
+            mark: mark(is_hot),
+            values: vec![self.columns.iter().zip(times).map(value).collect()],
+            target: Some(Target::Instruction {
+                address: *address,
+                locations,
+            }),
+            ..Row::default()
+        }
+    }
+
+    /// The source line from which an instruction came, and into what it was inlined.
+    fn notes(
+        &self,
+        sources: &mut HashMap<FileId, SourceFile>,
+        instruction: &Instruction,
+    ) -> Vec<Note> {
+        let comments = self.query.settings.annotation.instruction_comments;
+        let mut notes = Vec::new();
+        let mut note = |text| {
+            notes.push(Note {
+                text,
+                happened: None,
+            });
+        };
+        if let (Some(at), true) = (instruction.places.first(), comments.source) {
+            let source = sources
+                .entry(at.place.file)
+                .or_insert_with(|| SourceFile::read(&self.source, at.place.file));
+            let line = at.place.line;
+            note(format!("{line:>4}. {}", source.line(line)));
+        }
+        if instruction.places.len() > 1 && comments.inlined {
+            note(format!("      <{}>", self.inlined(&instruction.places)));
+        }
+        notes
+    }
+
+    /// `bar, inlined at foo.c:12`.
+    fn inlined(&self, places: &[InlinedPlace]) -> String {
+        let chain = places.windows(2).map(|pair| {
+            let name = pair[0].function.as_deref().unwrap_or("?");
+            let at = self.location(&pair[1]);
+            let file = at.file.as_deref().map_or("?", base_name);
+            format!("{name}, inlined at {file}:{}", at.line)
+        });
+        chain.collect::<Vec<_>>().join("; ")
+    }
+
+    fn location(&self, at: &InlinedPlace) -> CodeLocation {
+        let files = &self.source.experiment.symbols.files;
+        CodeLocation {
+            function: at.function.clone(),
+            file: files.get(at.place.file.0 as usize).cloned(),
+            line: at.place.line,
+        }
+    }
+}
+
+/// The times, and what JSON tells of an instruction.
+fn columns(query: &Query<'_>) -> Vec<Column> {
+    let before = ["address", "text", "hot"].map(Column::fact).into_iter();
+    let times = times(query.columns.iter().map(|column| Column::metric(*column)));
+    let before = before.chain(times);
+    before.chain([Column::fact("places")]).collect()
+}
+
+fn place(at: &CodeLocation) -> Json {
+    let fields = [
+        ("function", json!(at.function)),
+        ("file", json!(at.file)),
+        ("line", json!(at.line)),
+    ];
+    let fields = fields.map(|(key, value)| (key.to_owned(), value));
+    Json::Object(Map::from_iter(fields))
+}

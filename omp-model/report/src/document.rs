@@ -1,0 +1,540 @@
+//! A document: what a report says, as data.
+
+use omp_model::ids::{ContextId, ThreadId};
+use omp_model::metrics::{self, Metric, Quantity};
+use omp_model::profile::ViewMode;
+use omp_model::views::Code;
+use omp_model::views::annotated::Happened;
+use omp_model::views::openmp::spots::Spot;
+use serde_json::{Map, Value as Json};
+
+use crate::settings::Compare;
+
+/// A report before it is drawn.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Document {
+    /// The command that shows it: `view` in JSON.
+    pub view: String,
+    /// The lines above the first block.
+    pub title: String,
+    /// Of what it is; `None` for reports that need no experiment.
+    pub about: Option<About>,
+    /// What JSON tells before the rows, beside [`Document::about`].
+    pub facts: Map<String, Json>,
+    /// What it shows, in order.
+    pub blocks: Vec<Block>,
+    /// What JSON tells after the rows.
+    pub more: Map<String, Json>,
+    /// What is not as it should be with the experiment's files.
+    pub warnings: Vec<String>,
+    /// What a reader must know to trust the numbers.
+    pub notices: Vec<String>,
+    /// Whether a text shows the blocks alone: no empty line after each, no warnings and notices at
+    /// the end.
+    pub is_bare: bool,
+    /// The same of further experiments, where they cannot share a table.
+    pub others: Vec<Document>,
+}
+
+/// Of what a document is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct About {
+    /// The viewpoint.
+    pub mode: ViewMode,
+    /// The experiments' names.
+    pub experiments: Vec<String>,
+    /// What a text calls each of them, `(1)`; empty where they are not compared.
+    pub numbers: Vec<String>,
+    /// How they are shown.
+    pub compare: Compare,
+}
+
+/// A part of a document.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Block {
+    /// Rows and columns.
+    Table(Table),
+    /// Lines of text.
+    Lines(Vec<Line>),
+}
+
+/// A line of text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Line {
+    /// The line, indented as in a text.
+    pub text: String,
+    /// How much it matters.
+    pub mark: Mark,
+    /// What a program that draws it can lead to.
+    pub target: Option<Target>,
+}
+
+/// How a line or row stands out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mark {
+    /// As any other.
+    #[default]
+    Plain,
+    /// A heading, the row that others are about, or a hot line.
+    Strong,
+    /// A warning.
+    Warning,
+}
+
+/// Rows and columns. Everything that a form tells of a row is a column of it: a text shows those
+/// with a heading, JSON those with a key.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// How a text lays it out.
+    pub style: Style,
+    /// How the values of several experiments are shown; [`Compare::Off`]: each row has one set.
+    pub compare: Compare,
+    /// The columns, in the order of JSON.
+    pub columns: Vec<Column>,
+    /// What a text shows, each part a table of its own with columns in this order; empty: one
+    /// table of all columns with a heading.
+    pub parts: Vec<Part>,
+    /// The rows.
+    pub rows: Vec<Row>,
+    /// What is 100 % of each column, by experiment; shorter where none is shown as a percentage.
+    pub whole: Vec<Vec<f64>>,
+    /// What a text says in place of the table if it has no row; nothing: the headings stand alone.
+    pub empty: String,
+    /// Lines under the rows.
+    pub foot: Vec<Line>,
+}
+
+/// How a text lays a table out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Style {
+    /// Three lines of heading, numbers with their points under each other.
+    #[default]
+    Metrics,
+    /// Two lines of heading; columns that have a value in no row are left out.
+    Sparse,
+    /// Numbers to the right, the name last.
+    Right,
+    /// One line of heading with a rule under it.
+    Ruled,
+    /// Each row by itself: its name, and a line for each column.
+    Records,
+    /// Lines of source or instructions with their times before them, hot ones marked. JSON tells
+    /// what is 100 %, too.
+    Annotated,
+    /// Facts with their values, without heading: a row stands in by its depth, the row of
+    /// everything is left out, and each cell of a line is written as told here. The values of
+    /// several experiments have a heading and stand as in [`Style::Right`].
+    Facts(&'static [Cell]),
+}
+
+/// How a cell of facts is written; nothing where the row has no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// What stands before it.
+    pub before: &'static str,
+    /// Its least width.
+    pub width: usize,
+    /// What stands behind it.
+    pub after: &'static str,
+}
+
+impl Cell {
+    /// A cell at the left, filled up to a width.
+    pub const fn left(before: &'static str, width: usize) -> Cell {
+        Cell {
+            before,
+            width,
+            after: "",
+        }
+    }
+
+    /// A cell of a width at the right, and its unit.
+    pub const fn right(width: usize, after: &'static str) -> Cell {
+        Cell {
+            before: "",
+            width,
+            after,
+        }
+    }
+}
+
+/// A part of a table as a text shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// The line above it; may be empty.
+    pub caption: String,
+    /// The keys of its columns.
+    pub columns: Vec<&'static str>,
+}
+
+/// A column.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Column {
+    /// Its key: that of JSON, and the word by which rows are sorted.
+    pub id: String,
+    /// The full name.
+    pub label: String,
+    /// The unit of its numbers.
+    pub unit: Unit,
+    /// The heading's lines; none: a text does not show it.
+    pub heading: Vec<String>,
+    /// What it sorts by, if it is a quantity of the command language.
+    pub quantity: Option<Quantity>,
+    /// Whether its value is shown.
+    pub value: bool,
+    /// Whether its percentage of [`Table::whole`] is shown.
+    pub percent: bool,
+    /// Decimals of its numbers in a text.
+    pub decimals: usize,
+    /// Where JSON has it.
+    pub json: Place,
+}
+
+/// Where JSON has a column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Place {
+    /// In `values`.
+    #[default]
+    Values,
+    /// In the row itself, by the column's key.
+    Row,
+    /// Likewise, as a list of the values of all experiments.
+    Each,
+    /// In an object of the row, whose keys lead to it.
+    Under(&'static [&'static str]),
+    /// Nowhere.
+    Nowhere,
+}
+
+/// The unit of a column's numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unit {
+    /// Counts, ratios, words.
+    #[default]
+    None,
+    /// Seconds.
+    Seconds,
+    /// Bytes.
+    Bytes,
+}
+
+impl Unit {
+    /// `s`, `B`, or nothing.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Unit::None => "",
+            Unit::Seconds => "s",
+            Unit::Bytes => "B",
+        }
+    }
+}
+
+/// A row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Row {
+    /// What it is called.
+    pub name: String,
+    /// Its depth in a tree; `None` in a list.
+    pub node: Option<Node>,
+    /// What it is to the row that its table is about.
+    pub role: Role,
+    /// Whether its name has a star before it.
+    pub is_starred: bool,
+    /// How much it matters.
+    pub mark: Mark,
+    /// Its values: by experiment, then by column.
+    pub values: Vec<Vec<Value>>,
+    /// Decimals in a text where they are not the column's.
+    pub decimals: Option<usize>,
+    /// What a program that draws it can lead to.
+    pub target: Option<Target>,
+    /// Lines above it in a text.
+    pub notes: Vec<Note>,
+}
+
+/// A line above a row of annotated source or instructions.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Note {
+    /// The line, indented as in a text.
+    pub text: String,
+    /// What happened at the row, if the line is about that.
+    pub happened: Option<Happened>,
+}
+
+/// A row's place in a tree that is written in preorder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Node {
+    /// The root is at 0.
+    pub depth: u32,
+    /// Whether it is the last of its siblings.
+    pub last: bool,
+}
+
+/// What a row is to the one that its table is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// One of many.
+    #[default]
+    Any,
+    /// The row of everything.
+    Total,
+    /// The same where it is the sum of the others: JSON leaves that to its readers.
+    Sum,
+    /// The function that the others call or are called by.
+    Centre,
+    /// It calls it.
+    Caller,
+    /// It is called by it.
+    Callee,
+}
+
+/// What a row is about.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Target {
+    /// A function, by its name in the list of functions.
+    Function(String),
+    /// A source line.
+    Line(CodeLocation),
+    /// An instruction.
+    Instruction {
+        /// Its link-time address.
+        address: u64,
+        /// Where it came from: the line, and the calls that were inlined there, innermost first.
+        locations: Vec<CodeLocation>,
+    },
+    /// A region or task.
+    Construct(Construct),
+    /// A thread.
+    Thread(ThreadId),
+    /// A metric.
+    Metric(Metric),
+}
+
+/// A region's or task's directive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Construct {
+    /// The word of filters that its contexts are values of.
+    pub word: &'static str,
+    /// Its contexts: one for each way that the program came to it.
+    pub contexts: Vec<ContextId>,
+    /// Where it stands in the source.
+    pub location: Spot,
+    /// What is known of it beyond the columns, on one line.
+    pub detail: String,
+}
+
+/// A line of a source file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodeLocation {
+    /// The function that it was written in, if that is known.
+    pub function: Option<String>,
+    /// The path as it was recorded, if it was.
+    pub file: Option<String>,
+    /// From 1.
+    pub line: u32,
+}
+
+/// A value of a row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Value {
+    /// There is none: `-` in a text, null in JSON.
+    #[default]
+    Absent,
+    /// The column is not of this row: nothing in a text, no field in JSON.
+    Omitted,
+    /// A number with the column's unit and decimals.
+    Number(f64),
+    /// A whole number.
+    Count(u64),
+    /// Seconds on the experiment's clock: a text shows 0 as `0.000`, for it is no absence of time.
+    Clock(f64),
+    /// A word.
+    Text(String),
+    /// Where code begins; `None` for what has no code.
+    Address(Option<Code>),
+    /// What JSON alone tells.
+    Json(Json),
+}
+
+impl Value {
+    /// Its number, if it is one.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Value::Number(number) | Value::Clock(number) => Some(*number),
+            Value::Count(count) => Some(*count as f64),
+            _ => None,
+        }
+    }
+
+    /// A number, or nothing.
+    pub fn known(number: Option<f64>) -> Value {
+        number.map_or(Value::Absent, Value::Number)
+    }
+
+    /// A count, or nothing.
+    pub fn counted(count: Option<u64>) -> Value {
+        count.map_or(Value::Absent, Value::Count)
+    }
+}
+
+impl Column {
+    /// A quantity of the command language, shown as the user chose.
+    pub fn metric(column: metrics::Column) -> Column {
+        let quantity = column.quantity;
+        let heading = match quantity {
+            Quantity::Time(flavour, metric) => vec![flavour.heading(), metric.words()],
+            Quantity::Size => vec!["Size"],
+            Quantity::Address => vec!["PC Addr."],
+            Quantity::Name => vec!["Name"],
+        };
+        Column {
+            id: quantity.id(),
+            label: quantity.label(),
+            unit: match quantity {
+                Quantity::Time(..) => Unit::Seconds,
+                Quantity::Size => Unit::Bytes,
+                Quantity::Address | Quantity::Name => Unit::None,
+            },
+            heading: heading.into_iter().map(str::to_owned).collect(),
+            quantity: Some(quantity),
+            value: column.value,
+            percent: column.percent,
+            decimals: 3,
+            json: match quantity {
+                Quantity::Name => Place::Nowhere,
+                _ => Place::Values,
+            },
+        }
+    }
+
+    /// A time of the command language, shown as a value.
+    pub fn time(quantity: Quantity) -> Column {
+        Column::metric(metrics::Column {
+            quantity,
+            value: true,
+            percent: false,
+        })
+    }
+
+    /// A fact of a row, which a text does not show and JSON has in the row.
+    pub fn word(id: &str, label: &str) -> Column {
+        Column {
+            id: id.to_owned(),
+            label: label.to_owned(),
+            unit: Unit::None,
+            heading: Vec::new(),
+            quantity: None,
+            value: true,
+            percent: false,
+            decimals: 0,
+            json: Place::Row,
+        }
+    }
+
+    /// What rows are called.
+    pub fn name() -> Column {
+        Column::time(Quantity::Name)
+    }
+
+    /// The name where JSON alone tells it.
+    pub fn hidden_name() -> Column {
+        Column::name().without_heading()
+    }
+
+    /// A field of a row that JSON alone tells.
+    pub fn fact(id: &str) -> Column {
+        Column {
+            id: id.to_owned(),
+            value: true,
+            json: Place::Row,
+            ..Column::default()
+        }
+    }
+
+    /// The same column for JSON alone.
+    #[must_use]
+    pub fn without_heading(self) -> Column {
+        Column {
+            heading: Vec::new(),
+            ..self
+        }
+    }
+
+    /// Whether a text shows it.
+    pub fn is_visible(&self) -> bool {
+        !self.heading.is_empty() && (self.value || self.percent)
+    }
+
+    /// Whether it is the name.
+    pub fn is_name(&self) -> bool {
+        self.quantity == Some(Quantity::Name)
+    }
+}
+
+impl About {
+    /// The experiments by their numbers, as a text has them.
+    pub fn numbered(&self) -> Vec<String> {
+        let lines = self.experiments.iter().zip(1..);
+        lines
+            .map(|(name, number)| format!("  ({number}) {name}"))
+            .collect()
+    }
+}
+
+impl Table {
+    /// Whether each row has values by experiment.
+    pub fn has_sides(&self) -> bool {
+        self.compare != Compare::Off
+    }
+
+    /// Whether it is one of facts.
+    pub fn is_facts(&self) -> bool {
+        matches!(self.style, Style::Facts(_))
+    }
+}
+
+impl Row {
+    /// A row that stands in so far.
+    pub fn at(depth: u32, name: impl Into<String>) -> Row {
+        Row {
+            name: name.into(),
+            node: Some(Node { depth, last: false }),
+            ..Row::default()
+        }
+    }
+
+    /// What a text has before its name, outside of trees.
+    pub fn lead(&self) -> &'static str {
+        if self.is_starred || self.role == Role::Centre {
+            "*"
+        } else {
+            " "
+        }
+    }
+}
+
+impl Line {
+    /// A line like any other.
+    pub fn plain(text: impl Into<String>) -> Line {
+        Line {
+            text: text.into(),
+            ..Line::default()
+        }
+    }
+
+    /// A line that others stand under.
+    pub fn strong(text: impl Into<String>) -> Line {
+        Line {
+            mark: Mark::Strong,
+            ..Line::plain(text)
+        }
+    }
+
+    /// A warning.
+    pub fn warning(text: impl Into<String>) -> Line {
+        Line {
+            mark: Mark::Warning,
+            ..Line::plain(text)
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The experiments, and their sample points. A filter on time changes nothing of them.
+
+use omp_model::recording::Recording;
+
+use crate::document::{Document, Value};
+use crate::error::Error;
+use crate::list::{self, Field};
+use crate::query::{Query, Source};
+use crate::threads::kernel_number;
+
+/// An experiment and its number, from 1.
+#[derive(Clone, Copy)]
+struct Numbered<'a> {
+    number: u64,
+    experiment: &'a Recording,
+}
+
+impl Numbered<'_> {
+    fn pid(&self) -> Value {
+        let first = self.experiment.experiment.tables.processes.first();
+        first.map_or(Value::Absent, |first| kernel_number(first.pid))
+    }
+
+    fn seconds(&self) -> Value {
+        Value::Clock(self.experiment.experiment.duration().seconds())
+    }
+
+    fn command(&self) -> Value {
+        Value::Text(self.experiment.experiment.header.command.join(" "))
+    }
+
+    fn is_finished(&self) -> Value {
+        Value::Json(self.experiment.experiment.finished.into())
+    }
+}
+
+/// The experiments, one by one.
+///
+/// # Errors
+/// None.
+pub fn experiment_list(query: &Query<'_>) -> Result<Document, Error> {
+    let query = query.added_up();
+    let fields = vec![
+        Field::fact("number", "ID", |it: &Numbered<'_>| Value::Count(it.number)),
+        Field::fact("pid", "PID", Numbered::pid),
+        Field::fact("duration", "Seconds", Numbered::seconds),
+        Field::name("Experiment"),
+        Field::fact("command", "Command", Numbered::command),
+        Field::told("finished", Numbered::is_finished),
+    ];
+    let numbered = (1..).zip(&query.each).map(|(number, source)| Numbered {
+        number,
+        experiment: source.experiment,
+    });
+    let numbered: Vec<Numbered<'_>> = numbered.collect();
+    let name = |it: &Numbered<'_>| it.experiment.name.clone();
+    let joined = list::joined(&query, |_| numbered.clone(), name);
+    let rows = list::rows(&joined, &fields);
+    let table = list::table(&query, fields, rows);
+    let base = query.document_without_time("experiment_list");
+    Ok(list::titled(base, "", table))
+}
+
+/// The sample points: none is recorded, so that all of a run is the interval of the first.
+///
+/// # Errors
+/// None.
+pub fn sample_list(query: &Query<'_>) -> Result<Document, Error> {
+    let query = query.added_up();
+    let fields = vec![
+        Field::fact("sample", "Sample", |_: &f64| Value::Count(1)),
+        Field::fact("start", "Start", |_| Value::Clock(0.0)),
+        Field::fact("end", "End", |end| Value::Clock(*end)),
+        Field::name("Label"),
+    ];
+    let end = |source: &Source<'_>| vec![source.experiment.experiment.duration().seconds()];
+    let joined = list::joined(&query, end, |_| "whole run".to_owned());
+    let rows = list::rows(&joined, &fields);
+    let table = list::table(&query, fields, rows);
+    let base = query.document_without_time("sample_list");
+    Ok(list::titled(base, "", table))
+}

@@ -1,0 +1,34 @@
+//! Tables of facts.
+
+use crate::document::{Cell, Column, Part, Place, Row, Style, Table, Unit};
+
+/// Facts under a line that says what they are. JSON has none of the columns of [`number`] and of
+/// names.
+pub(crate) fn table(
+    cells: &'static [Cell],
+    caption: String,
+    columns: Vec<Column>,
+    rows: Vec<Row>,
+) -> Table {
+    Table {
+        style: Style::Facts(cells),
+        columns,
+        parts: vec![Part {
+            caption,
+            columns: Vec::new(),
+        }],
+        rows,
+        ..Table::default()
+    }
+}
+
+/// A column of a text alone.
+pub(crate) fn number(id: &str, label: &str, unit: Unit, decimals: usize) -> Column {
+    Column {
+        heading: vec![label.to_owned()],
+        unit,
+        decimals,
+        json: Place::Nowhere,
+        ..Column::word(id, label)
+    }
+}

@@ -1,0 +1,151 @@
+//! `csingle` and its like: a stack fragment, which is functions that call each other directly,
+//! between its callers and callees.
+
+use omp_model::metrics::{Metric, Quantity};
+use omp_model::views::fragment::{Piece, Shown, piece};
+use serde_json::{Map, Value as Json, json};
+
+use crate::document::{Block, Column, Document, Role, Row, Table, Target, Value};
+use crate::error::Error;
+use crate::find::{self, Named};
+use crate::functions::{Kind, quantities};
+use crate::neighbours::edges;
+use crate::query::Query;
+use crate::text::address;
+
+/// A stack fragment, callers first, as a command shows it.
+///
+/// # Errors
+/// [`Error::Usage`] if a function is not found, or it is asked how they scale.
+pub fn fragment(query: &Query<'_>, view: &str, functions: &[Named]) -> Result<Document, Error> {
+    query.refuse_scaling(view)?;
+    let (functions, pieces) = find(query, functions)?;
+    let columns = columns(query);
+    let (callers, callees) = pieces
+        .iter()
+        .map(|piece| (piece.callers.clone(), piece.callees.clone()))
+        .unzip();
+    let mut rows = edges(query, &columns, Role::Caller, callers);
+    for (at, function) in functions.iter().enumerate() {
+        let is_last = at + 1 == functions.len();
+        rows.push(Row {
+            role: match is_last {
+                true => Role::Centre,
+                false => Role::Any,
+            },
+            is_starred: true,
+            values: match is_last {
+                true => last(query, &columns, &functions, &pieces),
+                // Time passes through the others without being spent there.
+                false => {
+                    let passed = quantities(&columns, function.1, |_, _| Value::Number(0.0));
+                    vec![passed; pieces.len()]
+                }
+            },
+            target: Some(Target::Function(function.0.clone())),
+            name: function.0.clone(),
+            ..Row::default()
+        });
+    }
+    rows.extend(edges(query, &columns, Role::Callee, callees));
+    let whole = pieces.first().map(|piece| {
+        let of = |column: &Column| match column.quantity {
+            Some(Quantity::Time(_, metric)) => spent(query, &piece.whole, metric),
+            _ => 0.0,
+        };
+        columns.iter().map(of).collect()
+    });
+    let by = query.attributed_sort().quantity.label();
+    Ok(Document {
+        title: format!("Callers and callees sorted by metric: {by}"),
+        blocks: vec![Block::Table(Table {
+            whole: whole.into_iter().collect(),
+            ..query.table(columns, rows)
+        })],
+        ..query.document(view)
+    })
+}
+
+/// The functions as lists show them, and the fragment in each side's stacks.
+fn find(query: &Query<'_>, functions: &[Named]) -> Result<(Vec<Shown>, Vec<Piece>), Error> {
+    let request = &query.request;
+    if query.is_comparison() {
+        let shared = query.shared();
+        let names = functions
+            .iter()
+            .map(|function| find::shared(query, &shared, function));
+        let names = names.collect::<Result<Vec<String>, Error>>()?;
+        let sides = 0..query.sides().len();
+        let pieces = sides.map(|side| shared.piece(side, request, &names));
+        let pieces = pieces.collect();
+        return Ok((names.into_iter().map(|name| (name, None)).collect(), pieces));
+    }
+    let (profile, names) = (query.all.profile(), query.all.names());
+    let list = Kind::Functions.list(&query.all, request);
+    let shown = functions.iter().map(|function| {
+        let row = find::function(&names, &list, function)?;
+        Ok((row.name.clone(), row.code))
+    });
+    let shown = shown.collect::<Result<Vec<Shown>, Error>>()?;
+    let piece = piece(profile, &names, request, &shown);
+    Ok((shown, vec![piece]))
+}
+
+/// The attributed times, and what JSON tells of the whole fragment in the row of its last function.
+fn columns(query: &Query<'_>) -> Vec<Column> {
+    let attributed = query.attributed();
+    let mut columns: Vec<Column> = query.shown(&attributed).collect();
+    let first = match query.is_comparison() {
+        true => columns.len(),
+        false => 0,
+    };
+    columns.insert(first, Column::fact("fragment"));
+    columns.push(Column::fact("whole"));
+    columns
+}
+
+fn spent(query: &Query<'_>, seconds: &[f64], metric: Metric) -> f64 {
+    query.request.index(metric).map_or(0.0, |at| seconds[at])
+}
+
+/// The values of the last function.
+fn last(
+    query: &Query<'_>,
+    columns: &[Column],
+    functions: &[Shown],
+    pieces: &[Piece],
+) -> Vec<Vec<Value>> {
+    let names: Json = functions.iter().map(|(name, _)| json!(name)).collect();
+    let wholes = pieces.iter().map(|piece| whole(query, columns, piece));
+    let whole: Json = match query.is_comparison() {
+        true => wholes.collect(),
+        false => wholes.collect::<Vec<Json>>().pop().unwrap_or_default(),
+    };
+    let code = functions.last().and_then(|last| last.1);
+    let values = |piece: &Piece| {
+        let own = quantities(columns, code, |_, metric| {
+            Value::Number(spent(query, &piece.own, metric))
+        });
+        let value = |(column, own): (&Column, Value)| match column.id.as_str() {
+            "fragment" => Value::Json(names.clone()),
+            "whole" => Value::Json(whole.clone()),
+            _ => own,
+        };
+        columns.iter().zip(own).map(value).collect()
+    };
+    pieces.iter().map(values).collect()
+}
+
+/// The times of all stacks that hold the fragment, as JSON.
+fn whole(query: &Query<'_>, columns: &[Column], piece: &Piece) -> Json {
+    let value = |column: &Column| match column.quantity? {
+        Quantity::Time(_, metric) => Some(json!(spent(query, &piece.whole, metric))),
+        Quantity::Size => Some(json!(0)),
+        Quantity::Address => Some(json!(address(None))),
+        Quantity::Name => None,
+    };
+    let values = columns
+        .iter()
+        .filter_map(|column| Some((column.id.clone(), value(column)?)));
+    Json::Object(values.collect::<Map<_, _>>())
+}

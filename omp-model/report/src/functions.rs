@@ -1,0 +1,224 @@
+//! `functions`, `lines`, `pcs`: lists by the metrics in force.
+
+use omp_model::metrics::{Flavour, Metric, Quantity};
+use omp_model::views::compare::Shared;
+use omp_model::views::compare::join::{Joined, join, order};
+use omp_model::views::functions::{self, List};
+use omp_model::views::{Code, Request, Row as ListRow, annotated, lines};
+
+use crate::document::{Block, Column, Document, Role, Row, Style, Table, Target, Value};
+use crate::error::Error;
+use crate::query::{Query, Source};
+use crate::scaling;
+use crate::settings::Compare;
+
+/// What a list has a row for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Each function.
+    Functions,
+    /// Each source line.
+    Lines,
+    /// Each instruction.
+    Instructions,
+}
+
+impl Kind {
+    /// The command.
+    const fn view(self) -> &'static str {
+        match self {
+            Kind::Functions => "functions",
+            Kind::Lines => "lines",
+            Kind::Instructions => "pcs",
+        }
+    }
+
+    /// What a title calls them.
+    pub(crate) const fn title(self) -> &'static str {
+        match self {
+            Kind::Functions => "Functions",
+            Kind::Lines => "Lines",
+            Kind::Instructions => "PCs",
+        }
+    }
+
+    /// The list of one experiment under its own names.
+    pub fn list(self, source: &Source<'_>, request: &Request) -> List {
+        let (profile, names) = (source.profile(), source.names());
+        match self {
+            Kind::Functions => functions::functions(profile, &names, request),
+            Kind::Lines => lines::lines(profile, &names, request),
+            Kind::Instructions => annotated::pcs(profile, &names, request),
+        }
+    }
+
+    /// The same of a compared experiment, under the names that all share.
+    pub(crate) fn shared(self, shared: &Shared<'_>, side: usize, request: &Request) -> List {
+        match self {
+            Kind::Functions => shared.functions(side, request),
+            Kind::Lines => shared.lines(side, request),
+            Kind::Instructions => shared.pcs(side, request),
+        }
+    }
+}
+
+/// The list of functions, lines or instructions.
+///
+/// # Errors
+/// [`Error::Usage`] if it is asked how lines or instructions scale.
+pub fn list(query: &Query<'_>, kind: Kind) -> Result<Document, Error> {
+    if kind == Kind::Functions && query.settings.compare == Compare::Scaling {
+        return scaling::functions(query);
+    }
+    query.refuse_scaling(kind.view())?;
+    let mut rows = joined(query, kind);
+    rows.truncate(query.limited(rows.len()));
+    let columns: Vec<Column> = query.columns().collect();
+    let row = |joined: Joined<ListRow>| Row {
+        values: joined
+            .rows
+            .iter()
+            .map(|row| values(query, &columns, row.as_ref()))
+            .collect(),
+        role: match joined.name == omp_model::views::TOTAL {
+            true => Role::Total,
+            false => Role::Any,
+        },
+        target: Some(Target::Function(joined.name.clone())),
+        name: joined.name,
+        ..Row::default()
+    };
+    let rows: Vec<Row> = rows.into_iter().map(row).collect();
+    let by = query.request.sort.quantity.label();
+    Ok(Document {
+        title: format!("{} sorted by metric: {by}", kind.title()),
+        blocks: vec![Block::Table(Table {
+            whole: whole(&rows),
+            ..query.table(columns.clone(), rows)
+        })],
+        ..query.document(kind.view())
+    })
+}
+
+/// The lists of all sides joined by name, `<Total>` first.
+pub(crate) fn joined(query: &Query<'_>, kind: Kind) -> Vec<Joined<ListRow>> {
+    let request = &query.request;
+    let rows =
+        |list: List| -> Vec<ListRow> { std::iter::once(list.total).chain(list.rows).collect() };
+    let name = |row: &ListRow| row.name.clone();
+    if !query.is_comparison() {
+        return join_sides(query, vec![rows(kind.list(&query.all, request))], name);
+    }
+    let shared = query.shared();
+    let sides = 0..query.sides().len();
+    let lists = sides.map(|side| rows(kind.shared(&shared, side, request)));
+    let mut all = join_sides(query, lists.collect(), name);
+    let by = |row: &ListRow| seconds(request, row, request.sort.quantity);
+    if let [_, rest @ ..] = all.as_mut_slice() {
+        rest.sort_by(|left, right| order(request.sort, by, left, right));
+    }
+    all
+}
+
+/// The rows of compared experiments joined by name; those of one stay as they are, since several
+/// of its rows may have one name.
+pub(crate) fn join_sides<T>(
+    query: &Query<'_>,
+    sides: Vec<Vec<T>>,
+    name: impl Fn(&T) -> String,
+) -> Vec<Joined<T>> {
+    if query.is_comparison() {
+        return join(sides, name);
+    }
+    let alone = |row: T| Joined {
+        name: name(&row),
+        rows: vec![Some(row)],
+    };
+    sides.into_iter().flatten().map(alone).collect()
+}
+
+/// The seconds of a quantity in a row.
+pub(crate) fn seconds(request: &Request, row: &ListRow, quantity: Quantity) -> f64 {
+    let Quantity::Time(flavour, metric) = quantity else {
+        return 0.0;
+    };
+    let values = match flavour {
+        Flavour::Exclusive => &row.exclusive,
+        Flavour::Inclusive | Flavour::Attributed => &row.inclusive,
+    };
+    request.index(metric).map_or(0.0, |at| values[at])
+}
+
+/// The values of a row; what an experiment does not have took no time in it.
+fn values(query: &Query<'_>, columns: &[Column], row: Option<&ListRow>) -> Vec<Value> {
+    let code = row.and_then(|row| row.code);
+    quantities(columns, code, |flavour, metric| {
+        let quantity = Quantity::Time(flavour, metric);
+        Value::Number(row.map_or(0.0, |row| seconds(&query.request, row, quantity)))
+    })
+}
+
+/// The values of columns of quantities; `time` gives those of times. Other columns are left out.
+pub(crate) fn quantities(
+    columns: &[Column],
+    code: Option<Code>,
+    time: impl Fn(Flavour, Metric) -> Value,
+) -> Vec<Value> {
+    let value = |column: &Column| match column.quantity {
+        Some(Quantity::Time(flavour, metric)) => time(flavour, metric),
+        Some(Quantity::Size) => Value::Count(code.map_or(0, |code| code.size)),
+        Some(Quantity::Address) => Value::Address(code),
+        Some(Quantity::Name) | None => Value::Omitted,
+    };
+    columns.iter().map(value).collect()
+}
+
+/// The values of the first row, which is that of everything, by experiment.
+pub(crate) fn whole(rows: &[Row]) -> Vec<Vec<f64>> {
+    let first = rows.first().map_or(&[][..], |row| &row.values);
+    let numbers = |values: &Vec<Value>| {
+        let numbers = values.iter().map(|value| value.number().unwrap_or(0.0));
+        numbers.collect()
+    };
+    first.iter().map(numbers).collect()
+}
+
+impl<'a> Query<'a> {
+    /// The columns of a list: those in force, or the visible times of them where experiments are
+    /// compared, and the name.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = Column> + '_ {
+        self.shown(&self.columns)
+    }
+
+    /// The same of other columns.
+    pub(crate) fn shown<'c>(
+        &self,
+        columns: &'c [omp_model::metrics::Column],
+    ) -> impl Iterator<Item = Column> + use<'c> {
+        let is_compared = self.is_comparison();
+        let is_shown = move |column: &&omp_model::metrics::Column| {
+            let is_time = matches!(column.quantity, Quantity::Time(..));
+            !is_compared || (is_time && column.visible())
+        };
+        let name = is_compared.then(Column::name);
+        columns
+            .iter()
+            .filter(is_shown)
+            .map(|column| Column::metric(*column))
+            .chain(name)
+    }
+
+    /// A table of metrics of all sides.
+    pub(crate) fn table(&self, columns: Vec<Column>, rows: Vec<Row>) -> Table {
+        Table {
+            style: match self.is_comparison() {
+                true => Style::Right,
+                false => Style::Metrics,
+            },
+            compare: self.compare(),
+            columns,
+            rows,
+            ..Table::default()
+        }
+    }
+}

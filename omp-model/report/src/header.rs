@@ -1,0 +1,332 @@
+//! How an experiment was recorded, and what it is short of.
+
+use omp_model::header::Header;
+use omp_model::ids::Nanos;
+use serde_json::{Map, Value as Json, json};
+
+use crate::document::{Block, Document, Line, Mark};
+use crate::error::Error;
+use crate::query::{Query, Source};
+use crate::run::calendar;
+use crate::text::{percent, seconds};
+
+/// What is known of each side: a block of lines, which a text shows as they are.
+///
+/// # Errors
+/// [`Error::Data`] if the header cannot be told as JSON.
+pub fn header(query: &Query<'_>) -> Result<Document, Error> {
+    let header = serde_json::to_value(&query.all.experiment.experiment.header);
+    let header = header.map_err(|error| Error::Data(error.to_string()))?;
+    let sides = query.sides().iter();
+    Ok(Document {
+        facts: Map::from_iter([
+            ("header".to_owned(), header),
+            ("derived".to_owned(), derived(&query.all)),
+        ]),
+        blocks: sides.map(|side| Block::Lines(lines(side))).collect(),
+        is_bare: true,
+        ..query.document("header")
+    })
+}
+
+/// How long an experiment was recorded, in words. While it goes on its header does not know, nor
+/// ever if the recording program was killed: then it is up to `last`, the time of the last record,
+/// where that was read.
+pub fn duration(header: &Header, last: Option<Nanos>) -> String {
+    match (header.duration_ns, last) {
+        (0, None) => "not known before it is read (it was not finished)".to_owned(),
+        (0, Some(last)) => format!(
+            "{} seconds up to the last record (it was not finished)",
+            seconds(last.seconds())
+        ),
+        (whole, _) => format!("{} seconds", seconds(Nanos(whole).seconds())),
+    }
+}
+
+/// Samples for each second of CPU time.
+struct Rates {
+    asked: f64,
+    achieved: f64,
+}
+
+impl Rates {
+    fn of(header: &Header) -> Rates {
+        let sampling = &header.sampling;
+        let ratio = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
+        Rates {
+            asked: ratio(1e6, sampling.period_us),
+            achieved: ratio(sampling.samples as f64, sampling.cpu_ns as f64 / 1e9),
+        }
+    }
+}
+
+/// What is no field of the header.
+fn derived(source: &Source<'_>) -> Json {
+    let rates = Rates::of(&source.experiment.experiment.header);
+    let (inferred, total) = source.inferred();
+    let names = source.names();
+    let misses = names.symbols.misses.iter();
+    let missing: Vec<Json> = misses
+        .map(|(module, why)| json!({"object": names.object_name(*module), "why": why}))
+        .collect();
+    json!({
+        "rate_asked_hz": rates.asked,
+        "rate_achieved_hz": rates.achieved,
+        "thread_seconds": total,
+        "inferred_seconds": inferred,
+        "symbols_missing": missing,
+        "barriers_undecided": names.symbols.undecided_barriers(),
+    })
+}
+
+/// All that is known, an empty line after each part.
+fn lines(source: &Source<'_>) -> Vec<Line> {
+    let header = &source.experiment.experiment.header;
+    let parts = [
+        state(source),
+        target(source),
+        sampling(header),
+        openmp(source),
+        attribution(source),
+    ];
+    let parts = parts.into_iter();
+    parts
+        .flat_map(|part| part.into_iter().chain([Line::default()]))
+        .collect()
+}
+
+/// What is not as it should be.
+fn state(source: &Source<'_>) -> Vec<Line> {
+    let experiment = source.experiment;
+    let mut lines = vec![Line::strong(format!("Experiment: {}", experiment.name))];
+    if experiment.warnings.is_empty() {
+        lines.push(Line::plain("No errors"));
+    }
+    let warnings = experiment.warnings.iter();
+    lines.extend(warnings.map(|text| Line::warning(format!("*** Warning: {text}"))));
+    let remarks = source.remarks().into_iter();
+    lines.extend(remarks.map(|text| Line::warning(format!("*** Note: {text}"))));
+    let comments = experiment.experiment.header.comments.iter();
+    lines.extend(comments.map(|comment| Line::plain(format!("Comment: {comment}"))));
+    lines
+}
+
+/// The program, the machine, and how it went.
+fn target(source: &Source<'_>) -> Vec<Line> {
+    let experiment = &source.experiment.experiment;
+    let header = &experiment.header;
+    let mut lines = vec![Line::plain(format!(
+        "Target command: '{}'",
+        header.command.join(" ")
+    ))];
+    let processes = experiment.tables.processes.iter();
+    lines.extend(processes.map(|process| {
+        Line::plain(format!(
+            "Process pid {}: {}",
+            process.pid, process.executable
+        ))
+    }));
+    lines.extend([
+        Line::plain(format!("Current working directory: {}", header.directory)),
+        Line::plain(format!(
+            "Recorded by Parallax {}; experiment format {}",
+            header.writer, header.format
+        )),
+        Line::plain(format!("Host '{}', OS '{}'", header.host, header.system)),
+        Line::plain(format!("  {} CPUs, {}", header.cpus, header.cpu_model)),
+    ]);
+    let environment = header.environment.iter();
+    lines.extend(environment.map(|(name, value)| Line::plain(format!("  {name}={value}"))));
+    lines.push(Line::plain(format!(
+        "Experiment started {}",
+        calendar(header.started_unix)
+    )));
+    lines.push(Line {
+        text: format!(
+            "Data Collection Duration: {}",
+            duration(header, Some(experiment.last))
+        ),
+        mark: match header.duration_ns {
+            0 => Mark::Warning,
+            _ => Mark::Plain,
+        },
+        target: None,
+    });
+    lines.push(match header.exit_status {
+        Some(status) => Line::plain(format!("Exit status: {status}")),
+        None => Line::warning(
+            "Exit status: not known; the recording ended before the target did".to_owned(),
+        ),
+    });
+    lines
+}
+
+/// The samples and their stacks.
+fn sampling(header: &Header) -> Vec<Line> {
+    let mut lines = Vec::new();
+    match header.sampling.event.is_empty() {
+        true => lines.push(Line::plain("Clock sampling: off")),
+        false => clock(header, &mut lines),
+    }
+    let sampling = &header.sampling;
+    let permitted = |what: &str, is: bool| match is {
+        true => Line::plain(format!("  {what}: yes")),
+        false => Line::warning(format!("  {what}: not permitted")),
+    };
+    lines.push(permitted("Kernel frames", sampling.kernel_frames));
+    lines.push(permitted("Context switches", sampling.switches));
+    let taken = counted(sampling.switch_samples, "stack", "stacks");
+    lines.push(match sampling.switch_stacks {
+        true => Line::plain(format!("  Stacks at context switches: {taken} taken")),
+        false => permitted("Stacks at context switches", false),
+    });
+    let losses = &header.losses;
+    let lost = format!(
+        "  Lost: {}, {}",
+        counted(losses.samples, "sample", "samples"),
+        counted(losses.side_band, "side-band record", "side-band records")
+    );
+    lines.push(lossy(lost, losses.samples + losses.side_band));
+    stacks(header, &mut lines);
+    lines
+}
+
+/// The clock that took the samples.
+fn clock(header: &Header, lines: &mut Vec<Line>) {
+    let sampling = &header.sampling;
+    let rates = Rates::of(header);
+    lines.push(Line::plain(format!(
+        "Clock sampling: event {}, every {} microseconds",
+        sampling.event, sampling.period_us
+    )));
+    lines.push(Line::plain(format!(
+        "  Rate: {:.1} samples per CPU second asked, {:.1} achieved ({} in {} CPU seconds)",
+        rates.asked,
+        rates.achieved,
+        counted(sampling.samples, "sample", "samples"),
+        seconds(Nanos(sampling.cpu_ns).seconds())
+    )));
+    if sampling.stolen_ns > 0 {
+        lines.push(Line::warning(format!(
+            "  A hypervisor took CPUs away for {} seconds by the kernel's account: that is waiting \
+             for a CPU, spread evenly over each process's time",
+            seconds(Nanos(sampling.stolen_ns).seconds())
+        )));
+    }
+    lines.push(Line::plain(format!(
+        "  Bytes of stack copied at a sample: {}",
+        sampling.stack_bytes
+    )));
+}
+
+/// How many stacks are whole, how they became so, and why others are not.
+fn stacks(header: &Header, lines: &mut Vec<Line>) {
+    let losses = &header.losses;
+    let cut: u64 = losses.stacks_cut.iter().map(|(_, count)| count).sum();
+    let all = losses.stacks_complete + cut;
+    let share = percent(losses.stacks_complete as f64, all as f64);
+    let complete = losses.stacks_complete;
+    let told = format!("  Stacks: {complete} complete ({share:.2} %), {cut} cut");
+    lines.push(lossy(told, cut));
+    let completions = [
+        (
+            losses.stacks_later,
+            "their outer frames were read a moment later",
+        ),
+        (
+            losses.stacks_remembered,
+            "their outer frames are inferred from other samples",
+        ),
+        (
+            losses.stacks_joined,
+            "completed by their region's fork point",
+        ),
+    ];
+    let completions = completions.iter().filter(|(count, _)| *count > 0);
+    lines.extend(completions.map(|(count, how)| {
+        Line::plain(format!("    {count} deeper than the copied piece: {how}"))
+    }));
+    let reasons = losses.stacks_cut.iter();
+    lines.extend(reasons.map(|(why, count)| Line::warning(format!("    {count} cut: {why}"))));
+}
+
+/// The runtimes and their records.
+fn openmp(source: &Source<'_>) -> Vec<Line> {
+    let header = &source.experiment.experiment.header;
+    let mut lines = Vec::new();
+    if header.runtimes.is_empty() {
+        lines.push(Line::plain("OpenMP: no runtime spoke to the recorder"));
+    }
+    let known = |text: &str| match text {
+        "" => "unknown".to_owned(),
+        text => text.to_owned(),
+    };
+    for runtime in &header.runtimes {
+        lines.extend([
+            Line::plain(format!(
+                "OpenMP runtime of process {}: {}",
+                runtime.pid,
+                known(&runtime.path)
+            )),
+            Line::plain(format!("  Version: {}", known(&runtime.version))),
+            Line::plain(format!("  Build id: {}", known(&runtime.build_id))),
+            Line::plain(format!("  Events by: {}", known(&runtime.interface))),
+        ]);
+    }
+    let losses = &header.losses;
+    let records = format!(
+        "  OpenMP records: {} taken, {} lost, {} late",
+        losses.omp_taken, losses.omp_lost, losses.omp_late
+    );
+    lines.push(lossy(records, losses.omp_lost));
+    let contexts = losses.sites_lost;
+    let untaken = format!("  Calling contexts not taken: {contexts}");
+    lines.push(lossy(untaken, contexts));
+    // Of a runtime that does not say which barriers are explicit, where neither source nor lines
+    // tell.
+    let symbols = &source.experiment.symbols;
+    let all = symbols.barriers.len();
+    match symbols.undecided_barriers() {
+        0 => {}
+        count => lines.push(Line::warning(format!(
+            "Barriers: of {all} places, {count} may be explicit and are shown as implicit \
+             (compile with -g to tell)"
+        ))),
+    }
+    lines
+}
+
+/// How much of the time is attributed without a sample, and which names are missing.
+fn attribution(source: &Source<'_>) -> Vec<Line> {
+    let (inferred, total) = source.inferred();
+    let names = source.names();
+    let misses = &names.symbols.misses;
+    let mut lines = vec![
+        Line::plain(format!("Thread time: {} seconds", seconds(total))),
+        Line::plain(format!(
+            "  Without a sample of its own (place inferred): {} seconds ({:.2} %)",
+            seconds(inferred),
+            percent(inferred, total)
+        )),
+        Line::plain(format!("Load objects short of symbols: {}", misses.len())),
+    ];
+    lines.extend(
+        misses
+            .iter()
+            .map(|(module, why)| Line::warning(format!("  {}: {why}", names.object_name(*module)))),
+    );
+    lines
+}
+
+/// A line that warns of losses if there are any.
+fn lossy(text: String, lost: u64) -> Line {
+    match lost {
+        0 => Line::plain(text),
+        _ => Line::warning(text),
+    }
+}
+
+/// A count in words: `1 sample`, `2 samples`.
+fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}

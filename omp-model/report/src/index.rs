@@ -1,0 +1,262 @@
+//! Index objects: time by CPU, second, process, experiment, sample point, or the values of an
+//! expression.
+
+use omp_model::filter::{self, Filter};
+use omp_model::metrics::{self, Flavour, Metric, Quantity};
+use omp_model::recording::asks_when;
+use omp_model::views::compare::join::Joined;
+use omp_model::views::indexes::{self, IndexRow, Key};
+use omp_model::views::{Seconds, TOTAL};
+use serde_json::json;
+
+use crate::document::{Block, Column, Document, Place, Role, Row, Table, Value};
+use crate::error::Error;
+use crate::functions::whole;
+use crate::list::by_name;
+use crate::query::{Query, Source};
+
+/// What a report on index objects is called.
+pub(crate) struct Head<'h> {
+    pub(crate) view: &'h str,
+    pub(crate) title: &'h str,
+    /// What JSON tells of an object, in the order of [`Object::facts`].
+    pub(crate) facts: &'h [&'h str],
+}
+
+/// An index object and its time.
+pub(crate) struct Object {
+    /// Its name: in a comparison the one that all experiments share.
+    pub(crate) name: String,
+    /// What JSON tells of it in a report of one experiment.
+    pub(crate) facts: Vec<Value>,
+    /// What JSON tells of it in a comparison.
+    pub(crate) number: Value,
+    /// Its time by the metrics of the request.
+    pub(crate) seconds: Seconds,
+}
+
+/// Time by CPU.
+///
+/// # Errors
+/// [`Error::Usage`] if it is asked how CPUs scale.
+pub fn cpus(query: &Query<'_>) -> Result<Document, Error> {
+    let head = head("CPUs", "CPUs by number", &["cpu"]);
+    keyed(query, &head, |source, metrics| {
+        let (profile, names) = (source.by_second(), source.names());
+        let facts = source.experiment.facts(&names);
+        let filter = source.settings.filter.as_ref().map(|it| (it, &facts));
+        let samples = source.experiment.experiment.samples.iter();
+        let places = filter::on_cpus(profile, filter, samples);
+        indexes::cpus(profile, &places, metrics)
+    })
+}
+
+/// Time by second.
+///
+/// # Errors
+/// [`Error::Usage`] if it is asked how seconds scale.
+pub fn seconds(query: &Query<'_>) -> Result<Document, Error> {
+    let head = head("Seconds", "Seconds since the recording began", &["second"]);
+    keyed(query, &head, |source, metrics| {
+        indexes::seconds(source.by_second(), metrics)
+    })
+}
+
+/// Time by process.
+///
+/// # Errors
+/// [`Error::Usage`] if it is asked how processes scale.
+pub fn processes(query: &Query<'_>) -> Result<Document, Error> {
+    let head = head("Processes", "Processes by number", &["pid"]);
+    keyed(query, &head, |source, metrics| {
+        let tables = &source.experiment.experiment.tables;
+        indexes::processes(source.profile(), tables, metrics)
+    })
+}
+
+/// Time by experiment. There is nothing to compare by.
+///
+/// # Errors
+/// None.
+pub fn experiments(query: &Query<'_>) -> Result<Document, Error> {
+    let title = "Experiments in the order of their names";
+    let head = head("Experiment_IDs", title, &["experiment"]);
+    keyed(&query.added_up(), &head, |source, metrics| {
+        indexes::experiments(source.profile(), &source.experiment.origins, metrics)
+    })
+}
+
+/// Time by sample point.
+///
+/// # Errors
+/// [`Error::Usage`] if it is asked how sample points scale.
+pub fn samples(query: &Query<'_>) -> Result<Document, Error> {
+    let title = "Sample points: none is recorded, all of a run is the first one's";
+    let head = head("Samples", title, &["sample"]);
+    keyed(query, &head, |source, metrics| {
+        indexes::samples(source.profile(), metrics)
+    })
+}
+
+/// Time by the values of a user's expression.
+///
+/// # Errors
+/// [`Error::Usage`] if it is asked how they scale.
+pub fn defined(query: &Query<'_>, name: &str, expression: &Filter) -> Result<Document, Error> {
+    let title = format!("{name}: values of {}", expression.text());
+    keyed(query, &head(name, &title, &["value"]), |source, metrics| {
+        let names = source.names();
+        let facts = source.experiment.facts(&names);
+        let samples = source.experiment.experiment.samples.iter();
+        let profile = match asks_when(expression) {
+            true => source.by_second(),
+            false => source.profile(),
+        };
+        let values = filter::values(expression, profile, &facts, samples);
+        indexes::defined(profile, &values, metrics)
+    })
+}
+
+const fn head<'h>(view: &'h str, title: &'h str, facts: &'h [&'h str]) -> Head<'h> {
+    Head { view, title, facts }
+}
+
+/// A report on objects that are known by a key. Processes have other numbers in every run: a
+/// comparison matches them by their order.
+fn keyed(
+    query: &Query<'_>,
+    head: &Head<'_>,
+    rows: impl Fn(&Source<'_>, &[Metric]) -> Vec<IndexRow>,
+) -> Result<Document, Error> {
+    let object = |(at, row): (usize, IndexRow)| {
+        let number = Value::Json(json!(row.key.number()));
+        Object {
+            name: match row.key {
+                Key::Process(_) if query.is_comparison() => format!("Process {}", at + 1),
+                key => key.name(),
+            },
+            facts: vec![number.clone()],
+            number,
+            seconds: row.seconds,
+        }
+    };
+    document(query, head, |source, metrics| {
+        let rows = rows(source, metrics).into_iter().enumerate();
+        rows.map(object).collect()
+    })
+}
+
+/// A report on index objects of each side, with their sum above them.
+pub(crate) fn document(
+    query: &Query<'_>,
+    head: &Head<'_>,
+    objects: impl Fn(&Source<'_>, &[Metric]) -> Vec<Object>,
+) -> Result<Document, Error> {
+    query.refuse_scaling(head.view)?;
+    let metrics = &query.request.metrics;
+    let side = |source| {
+        let objects = objects(source, metrics);
+        let sum = |at| objects.iter().map(|object| object.seconds[at]).sum();
+        let total = Object {
+            name: TOTAL.to_owned(),
+            facts: Vec::new(),
+            number: Value::Absent,
+            seconds: (0..metrics.len()).map(sum).collect(),
+        };
+        std::iter::once(total).chain(objects).collect()
+    };
+    let sides: Vec<Vec<Object>> = query.sides().iter().map(side).collect();
+    let mut joined = by_name(query, sides, |object: &Object| object.name.clone());
+    joined.truncate(query.limited(joined.len() - 1) + 1);
+    let facts = match query.is_comparison() {
+        true => vec![told("numbers", Place::Each)],
+        false => head.facts.iter().map(|id| told(id, Place::Row)).collect(),
+    };
+    let times: Vec<Column> = query.shown(&query.exclusive()).collect();
+    let row = |(at, joined): (usize, Joined<Object>)| {
+        let sides = joined.rows.iter();
+        let values = sides.map(|object| values(query, facts.len(), &times, object.as_ref()));
+        Row {
+            role: match at {
+                0 if query.is_comparison() => Role::Total,
+                0 => Role::Sum,
+                _ => Role::Any,
+            },
+            values: values.collect(),
+            name: joined.name,
+            ..Row::default()
+        }
+    };
+    let rows: Vec<Row> = joined.into_iter().enumerate().map(row).collect();
+    Ok(Document {
+        title: head.title.to_owned(),
+        blocks: vec![Block::Table(Table {
+            whole: whole(&rows),
+            ..query.table(facts.iter().chain(&times).cloned().collect(), rows)
+        })],
+        ..query.document(head.view)
+    })
+}
+
+/// A fact that JSON alone tells.
+fn told(id: &str, json: Place) -> Column {
+    Column {
+        id: id.to_owned(),
+        json,
+        ..Column::default()
+    }
+}
+
+/// The facts and the times of an object; what an experiment does not have took no time in it.
+fn values(
+    query: &Query<'_>,
+    facts: usize,
+    times: &[Column],
+    object: Option<&Object>,
+) -> Vec<Value> {
+    let time = |column: &Column| match column.quantity {
+        Some(Quantity::Time(_, metric)) => {
+            let at = query.request.index(metric);
+            let seconds = object.zip(at).map(|(object, at)| object.seconds[at]);
+            Value::Number(seconds.unwrap_or(0.0))
+        }
+        _ => Value::Absent,
+    };
+    let mut values = match object {
+        Some(object) if query.is_comparison() => vec![object.number.clone()],
+        Some(object) => object.facts.clone(),
+        None => Vec::new(),
+    };
+    values.resize(facts, Value::Absent);
+    values.extend(times.iter().map(time));
+    values
+}
+
+impl Query<'_> {
+    /// Each metric of the columns and of the order once, exclusive, and the name.
+    fn exclusive(&self) -> Vec<metrics::Column> {
+        let exclusive = |metric| Quantity::Time(Flavour::Exclusive, metric);
+        let columns = self.attributed().into_iter();
+        let mut columns: Vec<metrics::Column> = columns
+            .filter_map(|column| match column.quantity {
+                Quantity::Time(_, metric) => Some(metrics::Column {
+                    quantity: exclusive(metric),
+                    ..column
+                }),
+                Quantity::Name => Some(column),
+                Quantity::Size | Quantity::Address => None,
+            })
+            .collect();
+        for &metric in &self.request.metrics {
+            let quantity = exclusive(metric);
+            if !columns.iter().any(|column| column.quantity == quantity) {
+                columns.push(metrics::Column {
+                    quantity,
+                    value: false,
+                    percent: false,
+                });
+            }
+        }
+        columns
+    }
+}

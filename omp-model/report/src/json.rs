@@ -1,0 +1,256 @@
+//! A document as JSON: one object on one line.
+//!
+//! The form is a contract with scripts: fields may be added, none is renamed.
+
+use omp_model::profile::ViewMode;
+use serde_json::{Map, Value as Json, json};
+
+use crate::document::{Block, Column, Document, Place, Role, Row, Style, Table, Value};
+use crate::settings::Compare;
+use crate::text::address;
+
+/// The document on one line.
+pub fn render(document: &Document) -> String {
+    let mut tail = Map::new();
+    if document.about.is_some() {
+        tail.insert("warnings".to_owned(), json!(document.warnings));
+        tail.insert("notices".to_owned(), json!(document.notices));
+    }
+    object_of(document, tail) + "\n"
+}
+
+/// The document as an object that ends with some fields.
+fn object_of(document: &Document, tail: Map<String, Json>) -> String {
+    let mut head = Map::new();
+    head.insert("view".to_owned(), json!(document.view));
+    if let Some(about) = &document.about {
+        head.insert("viewmode".to_owned(), json!(mode_name(about.mode)));
+        head.insert("experiments".to_owned(), json!(about.experiments));
+        if about.compare != Compare::Off {
+            head.insert("compare".to_owned(), json!(about.compare.word()));
+        }
+    }
+    head.extend(document.facts.clone());
+    let tables: Vec<&Table> = document
+        .blocks
+        .iter()
+        .filter_map(|block| match block {
+            Block::Table(table) if has_place(table) => Some(table),
+            Block::Table(_) | Block::Lines(_) => None,
+        })
+        .collect();
+    let mut rows = None;
+    if let Some(table) = tables.first() {
+        let values = table.columns.iter().any(|it| it.json == Place::Values);
+        if document.about.is_some() && (values || !table.is_facts()) {
+            // A document may tell its own.
+            head.entry("metrics").or_insert_with(|| metrics(table));
+        }
+        if let (Style::Annotated, Some(whole)) = (table.style, table.whole.first()) {
+            head.insert("total".to_owned(), total(table, whole));
+        }
+        rows = Some(rows_of(&tables));
+    }
+    let others: Vec<String> = document
+        .others
+        .iter()
+        .map(|other| object_of(other, Map::new()))
+        .collect();
+    let others = (!others.is_empty()).then(|| format!("[{}]", others.join(",")));
+    let mut more = document.more.clone();
+    more.extend(tail);
+    let arrays = [("rows", rows), ("others", others)];
+    join(&head, &arrays, &more)
+}
+
+/// Whether JSON has anything of a table.
+fn has_place(table: &Table) -> bool {
+    let mut columns = table.columns.iter();
+    columns.any(|column| column.json != Place::Nowhere)
+}
+
+/// An object of fields, arrays that are JSON already, and further fields.
+fn join(
+    head: &Map<String, Json>,
+    arrays: &[(&str, Option<String>)],
+    tail: &Map<String, Json>,
+) -> String {
+    let mut text = json!(head).to_string();
+    text.pop();
+    for (key, array) in arrays {
+        if let Some(array) = array {
+            text.push_str(&format!(",\"{key}\":{array}"));
+        }
+    }
+    if !tail.is_empty() {
+        text.push(',');
+        text.push_str(&json!(tail).to_string()[1..]);
+    } else {
+        text.push('}');
+    }
+    text
+}
+
+/// What is 100 % of each of the columns of `values`.
+fn total(table: &Table, whole: &[f64]) -> Json {
+    let columns = table.columns.iter().zip(whole);
+    let values = columns.filter(|(column, _)| column.json == Place::Values);
+    let pairs = values.map(|(column, whole)| (column.id.clone(), json!(whole)));
+    Json::Object(pairs.collect())
+}
+
+/// `[{"id":"e.ompwork","label":"Exclusive OMP Work Time","unit":"s"}]`.
+fn metrics(table: &Table) -> Json {
+    let columns = table.columns.iter();
+    let values = columns.filter(|column| column.json == Place::Values);
+    values.map(metric).collect()
+}
+
+/// A column as `metrics` lists it.
+pub(crate) fn metric(column: &Column) -> Json {
+    json!({"id": column.id, "label": column.label, "unit": column.unit.word()})
+}
+
+/// The rows of all tables: nested in `children` if they are a tree's, in `callers` and `callees`
+/// if a table is about one of its rows.
+fn rows_of(tables: &[&Table]) -> String {
+    let is_tree =
+        |table: &&Table| !table.is_facts() && table.rows.iter().any(|row| row.node.is_some());
+    let mut rows = Vec::new();
+    for table in tables {
+        if is_tree(table) {
+            return nested(table);
+        }
+        match table.rows.iter().position(|row| row.role == Role::Centre) {
+            Some(_) => rows.push(json!(neighbours(table))),
+            None => {
+                let told = table.rows.iter().filter(|row| row.role != Role::Sum);
+                rows.extend(told.map(|row| json!(object(table, row))));
+            }
+        }
+    }
+    Json::Array(rows).to_string()
+}
+
+/// A tree's rows are nested as deep as stacks are: they are written one by one, without recursion.
+fn nested(table: &Table) -> String {
+    let mut text = String::from("[");
+    let mut open = 0;
+    for row in &table.rows {
+        let depth = row.node.unwrap_or_default().depth;
+        if open > depth {
+            text.push_str(&"]}".repeat((open - depth) as usize));
+            text.push(',');
+        }
+        let object = json!(object(table, row)).to_string();
+        text.push_str(&object[..object.len() - 1]);
+        text.push_str(",\"children\":[");
+        open = depth + 1;
+    }
+    text.push_str(&"]}".repeat(open as usize));
+    text.push(']');
+    text
+}
+
+/// The row that a table is about, with those around it.
+fn neighbours(table: &Table) -> Map<String, Json> {
+    let of = |role: Role| -> Json {
+        let rows = table.rows.iter().filter(|row| row.role == role);
+        rows.map(|row| json!(object(table, row))).collect()
+    };
+    let centre = table.rows.iter().find(|row| row.role == Role::Centre);
+    let mut fields = centre.map_or_else(Map::new, |row| object(table, row));
+    fields.insert("callers".to_owned(), of(Role::Caller));
+    fields.insert("callees".to_owned(), of(Role::Callee));
+    fields
+}
+
+/// A row.
+fn object(table: &Table, row: &Row) -> Map<String, Json> {
+    let mut fields = Map::new();
+    // A name without a place of its own is the first.
+    let is_first = |column: &Column| column.is_name() && column.json == Place::Nowhere;
+    if table.columns.iter().any(is_first) {
+        fields.insert("name".to_owned(), json!(row.name));
+    }
+    let first = row.values.first().map_or(&[][..], Vec::as_slice);
+    for (at, column) in table.columns.iter().enumerate() {
+        let value = || first.get(at).map_or(Json::Null, plain);
+        match column.json {
+            Place::Nowhere => {}
+            Place::Row if column.is_name() => {
+                drop(fields.insert("name".to_owned(), json!(row.name)))
+            }
+            Place::Row | Place::Under(_) if first.get(at) == Some(&Value::Omitted) => {}
+            Place::Row => drop(fields.insert(column.id.clone(), value())),
+            Place::Each => {
+                let sides = row.values.iter();
+                let each = sides.map(|values| values.get(at).map_or(Json::Null, plain));
+                fields.insert(column.id.clone(), each.collect());
+            }
+            Place::Under(path) => insert(&mut fields, path, &column.id, value()),
+            Place::Values => {
+                fields.entry("values").or_insert_with(|| values(table, row));
+            }
+        }
+    }
+    fields
+}
+
+/// Puts a value into objects within objects.
+fn insert(fields: &mut Map<String, Json>, path: &[&str], key: &str, value: Json) {
+    let Some((first, rest)) = path.split_first() else {
+        fields.insert(key.to_owned(), value);
+        return;
+    };
+    let inner = fields.entry(*first).or_insert_with(|| json!({}));
+    if let Json::Object(inner) = inner {
+        insert(inner, rest, key, value);
+    }
+}
+
+/// The columns of `values`: an object, or one for each experiment that is compared; null where
+/// all are left out.
+fn values(table: &Table, row: &Row) -> Json {
+    let of = |values: &Vec<Value>| -> Json {
+        let pairs = table.columns.iter().zip(values);
+        let pairs = pairs
+            .filter(|(column, value)| column.json == Place::Values && **value != Value::Omitted);
+        let pairs = pairs.map(|(column, value)| {
+            let value = match table.has_sides() {
+                true => json!(value.number()),
+                false => plain(value),
+            };
+            (column.id.clone(), value)
+        });
+        let object: Map<String, Json> = pairs.collect();
+        match object.is_empty() {
+            true => Json::Null,
+            false => Json::Object(object),
+        }
+    };
+    if table.has_sides() {
+        return row.values.iter().map(of).collect();
+    }
+    row.values.first().map_or_else(|| json!({}), of)
+}
+
+fn plain(value: &Value) -> Json {
+    match value {
+        Value::Absent | Value::Omitted => Json::Null,
+        Value::Number(number) | Value::Clock(number) => json!(number),
+        Value::Count(count) => json!(count),
+        Value::Text(text) => json!(text),
+        Value::Address(code) => json!(address(*code)),
+        Value::Json(value) => value.clone(),
+    }
+}
+
+/// The word of `viewmode`.
+pub const fn mode_name(mode: ViewMode) -> &'static str {
+    match mode {
+        ViewMode::User => "user",
+        ViewMode::Expert => "expert",
+        ViewMode::Machine => "machine",
+    }
+}

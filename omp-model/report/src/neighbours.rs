@@ -1,0 +1,165 @@
+//! `callers-callees`: each function between its callers and callees.
+
+use omp_model::metrics::{Flavour, Quantity};
+use omp_model::views::compare::join::{Joined, order};
+use omp_model::views::neighbours::{self, Neighbour, Neighbours};
+
+use crate::document::{Block, Column, Document, Place, Role, Row, Table, Target, Value};
+use crate::error::Error;
+use crate::functions::{join_sides, quantities, seconds};
+use crate::query::Query;
+
+/// Each function between its callers and callees.
+///
+/// # Errors
+/// [`Error::Usage`] if it is asked how they scale.
+pub fn callers_callees(query: &Query<'_>) -> Result<Document, Error> {
+    query.refuse_scaling("callers-callees")?;
+    let mut blocks = joined(query);
+    blocks.truncate(query.limited(blocks.len()));
+    let columns = columns(query);
+    let blocks = blocks.into_iter().map(|block| {
+        Block::Table(Table {
+            whole: vec![whole(query, &columns, &block)],
+            ..query.table(columns.clone(), rows(query, &columns, block))
+        })
+    });
+    Ok(Document {
+        title: format!(
+            "Functions sorted by metric: {}\nCallers and callees sorted by metric: {}",
+            query.request.sort.quantity.label(),
+            query.attributed_sort().quantity.label()
+        ),
+        blocks: blocks.collect(),
+        ..query.document("callers-callees")
+    })
+}
+
+/// The blocks of all sides joined by name, that of `<Total>` first.
+fn joined(query: &Query<'_>) -> Vec<Joined<Neighbours>> {
+    let request = &query.request;
+    let sides = match query.is_comparison() {
+        true => {
+            let shared = query.shared();
+            let sides = 0..query.sides().len();
+            sides
+                .map(|side| shared.callers_callees(side, request))
+                .collect()
+        }
+        false => {
+            let (profile, names) = (query.all.profile(), query.all.names());
+            vec![neighbours::callers_callees(profile, &names, request)]
+        }
+    };
+    let mut blocks = join_sides(query, sides, |block: &Neighbours| block.row.name.clone());
+    let by = |block: &Neighbours| seconds(request, &block.row, request.sort.quantity);
+    if let ([_, rest @ ..], true) = (blocks.as_mut_slice(), query.is_comparison()) {
+        rest.sort_by(|left, right| order(request.sort, by, left, right));
+    }
+    blocks
+}
+
+/// The attributed times; before them, for JSON, the columns of lists, of which callers and callees
+/// have no times.
+fn columns(query: &Query<'_>) -> Vec<Column> {
+    let attributed = query.attributed();
+    let attributed: Vec<Column> = query.shown(&attributed).collect();
+    if query.is_comparison() {
+        return attributed;
+    }
+    let own = query.columns().filter(|column| !column.is_name());
+    let own: Vec<Column> = own.map(Column::without_heading).collect();
+    let told = |column: &Column| own.iter().any(|known| known.id == column.id);
+    let attributed = attributed.into_iter().map(|column| Column {
+        json: match told(&column) {
+            true => Place::Nowhere,
+            false => column.json,
+        },
+        ..column
+    });
+    let attributed: Vec<Column> = attributed.collect();
+    own.into_iter().chain(attributed).collect()
+}
+
+/// The function's inclusive times are what its callers and callees have parts of.
+fn whole(query: &Query<'_>, columns: &[Column], block: &Joined<Neighbours>) -> Vec<f64> {
+    let inclusive = |column: &Column| match (column.quantity, block.rows.first()) {
+        (Some(Quantity::Time(_, metric)), Some(Some(block))) => {
+            let inclusive = Quantity::Time(Flavour::Inclusive, metric);
+            seconds(&query.request, &block.row, inclusive)
+        }
+        _ => 0.0,
+    };
+    columns.iter().map(inclusive).collect()
+}
+
+/// Its callers, the function, its callees.
+fn rows(query: &Query<'_>, columns: &[Column], block: Joined<Neighbours>) -> Vec<Row> {
+    let own = |block: &Option<Neighbours>| {
+        let row = block.as_ref().map(|block| &block.row);
+        quantities(columns, row.and_then(|row| row.code), |flavour, metric| {
+            // What is attributed to the function itself is what it spends at the leaf.
+            let flavour = match flavour {
+                Flavour::Attributed => Flavour::Exclusive,
+                other => other,
+            };
+            let quantity = Quantity::Time(flavour, metric);
+            let seconds = row.map_or(0.0, |row| seconds(&query.request, row, quantity));
+            Value::Number(seconds)
+        })
+    };
+    let centre = Row {
+        role: Role::Centre,
+        values: block.rows.iter().map(own).collect(),
+        target: Some(Target::Function(block.name.clone())),
+        name: block.name,
+        ..Row::default()
+    };
+    let (callers, callees): (Vec<_>, Vec<_>) = block
+        .rows
+        .into_iter()
+        .map(|block| block.map_or_else(Default::default, |it| (it.callers, it.callees)))
+        .unzip();
+    let mut rows = edges(query, columns, Role::Caller, callers);
+    rows.push(centre);
+    rows.extend(edges(query, columns, Role::Callee, callees));
+    rows
+}
+
+/// The callers or callees that each side has.
+pub(crate) fn edges(
+    query: &Query<'_>,
+    columns: &[Column],
+    role: Role,
+    sides: Vec<Vec<Neighbour>>,
+) -> Vec<Row> {
+    let request = &query.request;
+    let seconds = |edge: &Neighbour, metric| {
+        let at = request.index(metric);
+        at.map_or(0.0, |at| edge.attributed[at])
+    };
+    let mut edges = join_sides(query, sides, |edge: &Neighbour| edge.name.clone());
+    if query.is_comparison() {
+        let by = |edge: &Neighbour| match request.sort.quantity {
+            Quantity::Time(_, metric) => seconds(edge, metric),
+            _ => 0.0,
+        };
+        edges.sort_by(|left, right| order(request.sort, by, left, right));
+    }
+    let values = |edge: &Option<Neighbour>| {
+        let edge = edge.as_ref();
+        let code = edge.and_then(|edge| edge.code);
+        quantities(columns, code, |flavour, metric| match flavour {
+            Flavour::Attributed => Value::Number(edge.map_or(0.0, |edge| seconds(edge, metric))),
+            Flavour::Exclusive | Flavour::Inclusive => Value::Omitted,
+        })
+    };
+    let row = |edge: Joined<Neighbour>| Row {
+        role,
+        values: edge.rows.iter().map(values).collect(),
+        target: Some(Target::Function(edge.name.clone())),
+        name: edge.name,
+        ..Row::default()
+    };
+    edges.into_iter().map(row).collect()
+}

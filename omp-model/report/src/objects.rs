@@ -1,0 +1,186 @@
+//! Load objects: all of them, and those without all their symbols.
+
+use omp_model::ids::ModuleId;
+use omp_model::tables::RuntimeKind;
+use omp_model::views::compare::join::{Joined, join_adding};
+use omp_model::views::objects::{ObjectRow, objects as object_rows};
+use serde_json::json;
+
+use crate::document::{Column, Document, Part, Place, Table, Value};
+use crate::error::Error;
+use crate::list::{self, Field};
+use crate::query::{Query, Source};
+use crate::settings::bare_object;
+
+/// A load object and its name.
+struct Object {
+    name: String,
+    row: ObjectRow,
+}
+
+impl Object {
+    /// `<libc.so.6>`.
+    fn bracketed(&self) -> String {
+        format!("<{}>", bare_object(&self.name))
+    }
+
+    /// Its path, or its name where it has none, and what is missing.
+    fn found(&self) -> String {
+        let path = match self.row.path.as_str() {
+            "" => &self.name,
+            path => path,
+        };
+        match &self.row.missing {
+            Some(why) => format!("{path} (no symbols: {why})"),
+            None => path.to_owned(),
+        }
+    }
+}
+
+fn objects_of(source: &Source<'_>) -> Vec<Object> {
+    let names = source.names();
+    let rows = object_rows(names.tables, names.symbols).into_iter();
+    rows.map(|row| Object {
+        name: names.object_name(row.module).to_owned(),
+        row,
+    })
+    .collect()
+}
+
+/// Every load object.
+///
+/// # Errors
+/// [`Error::Usage`] if it is asked how they scale.
+pub fn object_list(query: &Query<'_>) -> Result<Document, Error> {
+    query.refuse_scaling("object_list")?;
+    if query.is_comparison() {
+        return Ok(compared(query));
+    }
+    let text = |text: &str| Value::Text(text.to_owned());
+    let fields = vec![
+        Field::hidden_name(),
+        Field::shown("object", "Load Object", |object: &Object| {
+            Value::Text(object.bracketed())
+        }),
+        Field::fact("index", "Index", |object: &Object| {
+            Value::Count(object.row.module.0.into())
+        }),
+        Field::told("path", |object: &Object| text(&object.row.path)),
+        Field::told("build_id", |object: &Object| text(&object.row.build_id)),
+        Field::fact("runtime", "OpenMP", |object: &Object| {
+            runtime_name(object.row.runtime).map_or(Value::Absent, text)
+        }),
+        Field::fact("functions", "Functions", |object: &Object| {
+            Value::Count(object.row.functions as u64)
+        }),
+        Field::told("missing", |object: &Object| {
+            object.row.missing.as_deref().map_or(Value::Absent, text)
+        }),
+        Field::shown("found", "Path", |object: &Object| {
+            Value::Text(object.found())
+        }),
+    ];
+    let joined = list::joined(query, objects_of, |object| object.name.clone());
+    let rows = list::rows(&joined, &fields);
+    let table = Table {
+        parts: vec![Part {
+            caption: String::new(),
+            columns: vec!["object", "index", "functions", "runtime", "found"],
+        }],
+        ..list::table(query, fields, rows)
+    };
+    Ok(list::titled(query.document("object_list"), "", table))
+}
+
+/// Load objects of compared experiments, by their names: in which they are, and how many of their
+/// functions are known.
+fn compared(query: &Query<'_>) -> Document {
+    let sides = query.sides().iter().map(objects_of).collect();
+    let mut joined = join_adding(sides, Object::bracketed, |object, other| {
+        object.row.functions += other.row.functions;
+    });
+    joined.truncate(query.limited(joined.len()));
+    let functions = |object: &Object| Value::Number(object.row.functions as f64);
+    let mut functions = Field::number("functions", "Functions", functions);
+    functions.column.decimals = 0;
+    let fields = vec![functions, Field::name("Name")];
+    let mut rows = list::rows(&joined, &fields);
+    for (row, joined) in rows.iter_mut().zip(&joined) {
+        let is_same = is_same_build(joined);
+        row.is_starred = !is_same;
+        for values in &mut row.values {
+            values.insert(0, Value::Json(json!(is_same)));
+        }
+    }
+    let mut table = list::table(query, fields, rows);
+    table.columns.insert(
+        0,
+        Column {
+            id: "same_build".to_owned(),
+            json: Place::Row,
+            ..Column::default()
+        },
+    );
+    let title = "Load objects and their functions; * has other builds";
+    list::titled(query.document("object_list"), title, table)
+}
+
+/// Whether an object is the same file in all experiments that have it.
+fn is_same_build(joined: &Joined<Object>) -> bool {
+    let mut ids = joined.rows.iter().flatten().map(|it| &it.row.build_id);
+    let first = ids.next();
+    ids.all(|id| Some(id) == first)
+}
+
+const fn runtime_name(runtime: RuntimeKind) -> Option<&'static str> {
+    match runtime {
+        RuntimeKind::None => None,
+        RuntimeKind::Kmp => Some("LLVM"),
+        RuntimeKind::Gomp => Some("GNU"),
+        RuntimeKind::Collector => Some("Parallax"),
+    }
+}
+
+/// A load object without all its symbols.
+struct Miss {
+    name: String,
+    why: String,
+    path: String,
+}
+
+fn misses_of(source: &Source<'_>) -> Vec<Miss> {
+    let names = source.names();
+    let misses = names.symbols.misses.iter();
+    let miss = |(module, why): &(ModuleId, String)| Miss {
+        name: names.object_name(*module).to_owned(),
+        why: why.clone(),
+        path: match names.tables.modules.get(module.0) {
+            Some(row) => row.path.clone(),
+            None => String::new(),
+        },
+    };
+    misses.map(miss).collect()
+}
+
+/// Load objects whose symbols are missing, of all experiments added up.
+///
+/// # Errors
+/// None.
+pub fn objects(query: &Query<'_>) -> Result<Document, Error> {
+    let query = query.added_up();
+    let fields = vec![
+        Field::hidden_name(),
+        Field::shown("object", "Load Object", |miss: &Miss| {
+            Value::Text(format!("<{}>", miss.name))
+        }),
+        Field::fact("why", "What is missing", |miss: &Miss| {
+            Value::Text(miss.why.clone())
+        }),
+        Field::fact("path", "Path", |miss: &Miss| Value::Text(miss.path.clone())),
+    ];
+    let joined = list::joined(&query, misses_of, |miss| miss.name.clone());
+    let rows = list::rows(&joined, &fields);
+    let table = list::table(&query, fields, rows);
+    let base = query.document_without_time("objects");
+    Ok(list::titled(base, "", table))
+}

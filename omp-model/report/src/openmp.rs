@@ -1,0 +1,47 @@
+//! What the views of OpenMP are computed from, under the filter in force.
+
+use omp_model::profile::{Profile, ViewMode};
+use omp_model::views::openmp::Measured;
+use omp_model::views::openmp::first::First;
+use omp_model::views::openmp::regions::regions;
+
+use crate::query::Source;
+
+impl<'a> Source<'a> {
+    /// The time and the instances of constructs.
+    ///
+    /// They are about directives, which machine mode does not show: they are the same in all
+    /// modes. A filter leaves time, but no instances, which are counted for whole seconds.
+    pub fn measured(&self) -> (&'a Profile, Measured<'a>) {
+        let experiment = &self.experiment.experiment;
+        let (profile, _) = self.profile_in(ViewMode::User);
+        let all = Measured {
+            duration: experiment.duration(),
+            sums: &experiment.sums,
+            region_sums: &experiment.region_sums,
+            region_works: &experiment.region_works,
+            task_sums: &experiment.task_sums,
+        };
+        let some = Measured {
+            region_sums: &[],
+            region_works: &[],
+            task_sums: &[],
+            ..all
+        };
+        let is_filtered = self.settings.filter.is_some();
+        (profile, if is_filtered { some } else { all })
+    }
+
+    /// The losses of a run and its efficiencies; `None` without OpenMP, or under a filter, which
+    /// leaves no whole run.
+    pub fn first(&self) -> Option<First> {
+        if self.settings.filter.is_some() {
+            return None;
+        }
+        let (profile, measured) = self.measured();
+        let names = self.names();
+        let regions = regions(profile, &names, &measured);
+        let cpus = self.experiment.experiment.header.cpus;
+        First::of(profile, &names, &measured, &regions, cpus)
+    }
+}

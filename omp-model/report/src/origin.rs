@@ -1,0 +1,130 @@
+//! Where rows of lists come from: code, source, load object, symbol.
+
+use std::collections::HashMap;
+
+use omp_model::ids::{FrameId, ModuleId};
+use omp_model::profile::Callee;
+use omp_model::symbols::Place;
+use omp_model::tables::Frame;
+use omp_model::views::Row;
+use omp_model::views::names::{NameForm, NameStyle, Names};
+use serde_json::{Value as Json, json};
+
+use crate::find::symbol;
+use crate::functions::Kind;
+use crate::query::Source;
+use crate::text::address;
+
+/// What is known of the rows of a list.
+pub(crate) struct Facts<'a> {
+    names: Names<'a>,
+    /// Of instructions: their lines.
+    lines: Option<HashMap<(ModuleId, u64), Place>>,
+}
+
+/// What is known of a row.
+pub(crate) struct Origin {
+    /// In bytes; symbols of assembly tell none.
+    size: Option<u64>,
+    address: Option<String>,
+    file: Option<String>,
+    line: Option<u32>,
+    object: Option<String>,
+    mangled: Option<String>,
+}
+
+impl<'a> Facts<'a> {
+    pub(crate) fn new(source: &Source<'a>, kind: Kind) -> Facts<'a> {
+        let names = source.names();
+        let lines = || {
+            let frames = (0..).map(FrameId).zip(names.tables.frames.rows());
+            let line = |(id, frame): (FrameId, &Frame)| {
+                let place = names.symbols.frame(id).places.first()?.place;
+                Some(((frame.module, frame.address), place))
+            };
+            frames.filter_map(line).collect()
+        };
+        Facts {
+            names,
+            lines: (kind == Kind::Instructions).then(lines),
+        }
+    }
+
+    /// Where a row comes from.
+    pub(crate) fn of(&self, row: &Row) -> Origin {
+        let function = symbol(&self.names, row).map(|(_, function)| function);
+        let code = row.code;
+        let place = match &self.lines {
+            Some(lines) => code.and_then(|code| lines.get(&(code.module, code.address)).copied()),
+            None => function.and_then(|function| function.place),
+        };
+        let file = place.and_then(|place| self.names.symbols.files.get(place.file.0 as usize));
+        let object = code.and_then(|code| self.names.tables.modules.get(code.module.0));
+        let mangled = function.filter(|function| function.has_symbol());
+        Origin {
+            size: code.map(|code| code.size).filter(|&size| size > 0),
+            address: code.map(|code| address(Some(code))),
+            file: file.cloned(),
+            line: place.map(|place| place.line),
+            object: object.map(|object| object.path.clone()),
+            mangled: mangled.map(|function| function.linkage.clone()),
+        }
+    }
+
+    /// The whole name of a row's function, whatever lists show.
+    pub(crate) fn long_name(&self, row: &Row) -> String {
+        let style = NameStyle {
+            form: NameForm::Long,
+            soname: false,
+        };
+        let names = Names {
+            style,
+            ..self.names
+        };
+        match symbol(&names, row) {
+            Some((id, _)) => names.name(Callee::Function(id)),
+            None => row.name.clone(),
+        }
+    }
+}
+
+impl Origin {
+    /// The keys of [`Origin::json`].
+    pub(crate) const KEYS: [&'static str; 6] =
+        ["size", "address", "file", "line", "object", "mangled"];
+
+    /// The headings of [`Origin::words`].
+    pub(crate) const LABELS: [&'static str; 5] = [
+        "Size",
+        "PC Address",
+        "Source File",
+        "Load Object",
+        "Mangled Name",
+    ];
+
+    /// Values by [`Origin::KEYS`]; null for what is not known.
+    pub(crate) fn json(&self) -> [Json; 6] {
+        [
+            json!(self.size),
+            json!(self.address),
+            json!(self.file),
+            json!(self.line),
+            json!(self.object),
+            json!(self.mangled),
+        ]
+    }
+
+    /// Words by [`Origin::LABELS`]; nothing for what has no code.
+    pub(crate) fn words(&self) -> Option<[String; 5]> {
+        let address = self.address.clone()?;
+        let source = self.file.as_ref().zip(self.line);
+        let known = |word: Option<String>| word.unwrap_or_else(|| "(unknown)".to_owned());
+        Some([
+            known(self.size.map(|size| size.to_string())),
+            address,
+            known(source.map(|(file, line)| format!("{file}:{line}"))),
+            known(self.object.clone()),
+            known(self.mangled.clone()),
+        ])
+    }
+}

@@ -1,0 +1,320 @@
+//! `overview`: where the time went, and what to do first.
+
+use omp_model::metrics::{Flavour, Metric, Quantity};
+use omp_model::views::Row as ListRow;
+use omp_model::views::compare::join::Joined;
+use omp_model::views::compare::overview::{self as compared, Fact, Side, Unit as FactUnit};
+use omp_model::views::openmp::first::First;
+use omp_model::views::overview::{self as view, Overview};
+use omp_model::views::threads::kind_name;
+use serde_json::{Map, Value as Json, json};
+
+use crate::advice;
+use crate::document::{Block, Cell, Column, Document, Line, Place, Role, Row, Table, Target};
+use crate::document::{Unit, Value};
+use crate::error::Error;
+use crate::facts::{self, number};
+use crate::query::{Query, Source};
+use crate::run::calendar;
+use crate::text;
+
+/// How many functions an overview shows.
+const LARGEST: usize = 10;
+
+/// Where the time went.
+///
+/// # Errors
+/// [`Error::Usage`] if it is asked how that scales.
+pub fn overview(query: &Query<'_>) -> Result<Document, Error> {
+    query.refuse_scaling("overview")?;
+    Ok(match query.is_comparison() {
+        true => comparison(query),
+        false => alone(query),
+    })
+}
+
+/// What is known of one experiment.
+struct Look {
+    duration: f64,
+    overview: Overview,
+    first: Option<First>,
+}
+
+impl Look {
+    fn at(source: &Source<'_>, functions: usize) -> Look {
+        let available = source.experiment.available();
+        Look {
+            duration: source.experiment.experiment.header.duration_ns as f64 / 1e9,
+            overview: view::overview(source.profile(), &source.names(), available, functions),
+            first: source.first(),
+        }
+    }
+}
+
+fn alone(query: &Query<'_>) -> Document {
+    let source = &query.all;
+    let look = Look::at(source, query.limited(LARGEST));
+    let mut blocks = Vec::new();
+    if let Some(first) = &look.first {
+        blocks.push(Block::Lines(advice::losses(first)));
+        blocks.extend(advice::budget(first).map(Block::Table));
+    }
+    let remarks = source.remarks();
+    if !remarks.is_empty() {
+        let remarks = remarks.iter();
+        let remarks = remarks.map(|text| Line::warning(format!("  {text}")));
+        let lines = std::iter::once(Line::strong("Warnings")).chain(remarks);
+        blocks.push(Block::Lines(lines.collect()));
+    }
+    blocks.push(Block::Table(experiment(source, &look)));
+    blocks.push(Block::Table(times(&look.overview)));
+    blocks.extend(
+        look.first
+            .as_ref()
+            .map(advice::efficiency)
+            .map(Block::Table),
+    );
+    blocks.push(Block::Table(functions(&look.overview)));
+    Document {
+        facts: head(source, &look),
+        blocks,
+        more: look.first.as_ref().map(advice::json).unwrap_or_default(),
+        ..query.document("overview")
+    }
+}
+
+/// What JSON tells before the functions.
+fn head(source: &Source<'_>, look: &Look) -> Map<String, Json> {
+    let threads = look.overview.threads.iter();
+    let threads: Map<_, _> = threads
+        .map(|&(kind, count)| (kind_name(kind).to_owned(), json!(count)))
+        .collect();
+    let header = &source.experiment.experiment.header;
+    let fields = [
+        ("command", json!(header.command)),
+        ("duration", json!(look.duration)),
+        ("processes", json!(look.overview.processes)),
+        ("threads", Json::Object(threads)),
+    ];
+    let fields = fields.into_iter();
+    fields.map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+/// What was run, where and when.
+fn experiment(source: &Source<'_>, look: &Look) -> Table {
+    const CELLS: [Cell; 2] = [
+        Cell {
+            before: "  ",
+            width: 0,
+            after: ": ",
+        },
+        Cell::right(0, ""),
+    ];
+    let header = &source.experiment.experiment.header;
+    let kinds = look.overview.threads.iter();
+    let kinds: Vec<String> = kinds
+        .map(|&(kind, count)| format!("{count} {}", kind_name(kind)))
+        .collect();
+    let threads: usize = look.overview.threads.iter().map(|(_, count)| count).sum();
+    let facts = [
+        ("Target", format!("'{}'", header.command.join(" "))),
+        ("Host", format!("{} ({} CPUs)", header.host, header.cpus)),
+        ("Start", calendar(header.started_unix)),
+        (
+            "Duration",
+            format!("{} seconds", text::seconds(look.duration)),
+        ),
+        ("Processes", look.overview.processes.to_string()),
+        ("Threads", format!("{threads} ({})", kinds.join(", "))),
+    ];
+    let rows = facts.map(|(name, fact)| Row {
+        name: name.to_owned(),
+        values: vec![vec![Value::Absent, Value::Text(fact)]],
+        ..Row::default()
+    });
+    let columns = vec![Column::name(), number("fact", "Fact", Unit::None, 0)];
+    let caption = format!("Experiment: {}", source.experiment.name);
+    facts::table(&CELLS, caption, columns, rows.into())
+}
+
+/// What became of the time of all threads.
+fn times(overview: &Overview) -> Table {
+    const CELLS: [Cell; 3] = [
+        Cell::left("  ", 26),
+        Cell::right(12, ""),
+        Cell::right(8, "%"),
+    ];
+    let total = overview.time(Metric::Total);
+    // Wait states that never came say nothing; the metrics that partition the time always do.
+    // Blame is the others' time again.
+    let says = |&&(metric, seconds): &&(Metric, f64)| {
+        metric != Metric::Blame && (seconds != 0.0 || !metric.is_openmp())
+    };
+    let rows = overview.times.iter().filter(says);
+    let rows = rows.map(|&(metric, seconds)| Row {
+        values: vec![vec![
+            Value::Absent,
+            Value::Number(seconds),
+            Value::Number(text::percent(seconds, total)),
+        ]],
+        target: Some(Target::Metric(metric)),
+        ..Row::at(depth(metric), metric.words())
+    });
+    let columns = vec![
+        Column::name(),
+        number("seconds", "Thread Time", Unit::Seconds, 3),
+        number("share", "Share, percent", Unit::None, 2),
+    ];
+    let caption = "Time of all threads".to_owned();
+    facts::table(&CELLS, caption, columns, rows.collect())
+}
+
+/// A part stands under its whole.
+const fn depth(metric: Metric) -> u32 {
+    match metric {
+        Metric::Total => 0,
+        Metric::TotalCpu | Metric::OffCpu | Metric::OmpWork | Metric::OmpWait => 1,
+        _ => 2,
+    }
+}
+
+/// The functions with most thread time, under the row of all, which JSON has too.
+fn functions(overview: &Overview) -> Table {
+    const CELLS: [Cell; 3] = [
+        Cell::right(12, ""),
+        Cell::right(8, "%"),
+        Cell::left("  ", 0),
+    ];
+    let total = overview.time(Metric::Total);
+    let at = overview.times.iter();
+    let at = at.clone().position(|(metric, _)| *metric == Metric::Total);
+    let values = |row: &ListRow| {
+        let seconds = at.map_or(0.0, |at| row.exclusive[at]);
+        let shown = [
+            Value::Number(seconds),
+            Value::Number(text::percent(seconds, total)),
+            Value::Absent,
+        ];
+        let metrics = row.exclusive.iter().copied().map(Value::Number);
+        shown.into_iter().chain(metrics).collect()
+    };
+    let row = |row: &ListRow, role| Row {
+        name: row.name.clone(),
+        role,
+        values: vec![values(row)],
+        target: Some(Target::Function(row.name.clone())),
+        ..Row::default()
+    };
+    let all = std::iter::once(row(&overview.largest.total, Role::Total));
+    let rows = overview.largest.rows.iter();
+    let rows = all.chain(rows.map(|it| row(it, Role::Any))).collect();
+    let metrics = overview.times.iter().map(|&(metric, _)| Column {
+        heading: Vec::new(),
+        ..Column::time(Quantity::Time(Flavour::Exclusive, metric))
+    });
+    let shown = [
+        number("seconds", "Thread Time", Unit::Seconds, 3),
+        number("share", "Share, percent", Unit::None, 2),
+        Column::name(),
+    ];
+    let columns = shown.into_iter().chain(metrics).collect();
+    let caption = "Functions with most thread time (seconds, % of all)".to_owned();
+    facts::table(&CELLS, caption, columns, rows)
+}
+
+/// The facts of each experiment.
+fn comparison(query: &Query<'_>) -> Document {
+    let count = query.limited(LARGEST);
+    let looks = query.compared.iter().map(|it| Look::at(it, count));
+    let looks: Vec<Look> = looks.collect();
+    let sides: Vec<Side<'_>> = looks
+        .iter()
+        .map(|look| Side {
+            duration: look.duration,
+            overview: &look.overview,
+            first: look.first.as_ref(),
+        })
+        .collect();
+    let blocks = compared::blocks(&sides).into_iter();
+    let mut tables: Vec<Table> = blocks
+        .map(|block| {
+            let facts = block.facts.into_iter();
+            let rows = facts.map(|fact| compared_fact(block.id, fact));
+            compared_table(query, block.title, rows.collect())
+        })
+        .collect();
+    let largest = compared::largest(&query.shared(), count).into_iter();
+    tables.push(compared_table(
+        query,
+        "Functions with most thread time, seconds",
+        largest.map(compared_function).collect(),
+    ));
+    Document {
+        title: "Overview".to_owned(),
+        blocks: tables.into_iter().map(Block::Table).collect(),
+        ..query.document("overview")
+    }
+}
+
+fn compared_table(query: &Query<'_>, caption: &str, rows: Vec<Row>) -> Table {
+    let columns = vec![
+        Column::word("block", "Block"),
+        Column::word("id", "Key"),
+        Column {
+            // The number of the experiment is all its heading.
+            heading: vec![String::new()],
+            ..number("value", "Value", Unit::None, 3)
+        },
+        Column {
+            json: Place::Row,
+            ..Column::name()
+        },
+        Column::word("unit", "Unit"),
+        Column::word("values", "Values"),
+    ];
+    Table {
+        compare: query.settings.compare,
+        ..facts::table(&[], caption.to_owned(), columns, rows)
+    }
+}
+
+fn compared_fact(block: &str, fact: Fact) -> Row {
+    let id = Value::Text(fact.id);
+    Row {
+        values: compared_values(block, id, fact.unit, &fact.values),
+        decimals: Some(fact.unit.decimals()),
+        ..Row::at(fact.depth as u32, fact.label)
+    }
+}
+
+fn compared_function(joined: Joined<ListRow>) -> Row {
+    let rows = joined.rows.iter();
+    // What an experiment does not have took no time in it.
+    let seconds = rows.map(|row| Some(row.as_ref().map_or(0.0, |row| row.exclusive[0])));
+    let seconds: Vec<Option<f64>> = seconds.collect();
+    Row {
+        values: compared_values("functions", Value::Absent, FactUnit::Seconds, &seconds),
+        target: Some(Target::Function(joined.name.clone())),
+        ..Row::at(0, joined.name)
+    }
+}
+
+/// By experiment; what all share stands in each.
+fn compared_values(
+    block: &str,
+    id: Value,
+    unit: FactUnit,
+    values: &[Option<f64>],
+) -> Vec<Vec<Value>> {
+    let of = |value: &Option<f64>| {
+        vec![
+            Value::Text(block.to_owned()),
+            id.clone(),
+            Value::known(*value),
+            Value::Absent,
+            Value::Text(unit.word().to_owned()),
+            Value::Json(json!(values)),
+        ]
+    };
+    values.iter().map(of).collect()
+}

@@ -1,0 +1,380 @@
+//! What a document is asked about: experiments as the settings show them.
+
+use std::sync::OnceLock;
+
+use omp_model::filter::{Filter, Filtered};
+use omp_model::metrics::{Column, Flavour, Metric, Quantity, SortKey};
+use omp_model::profile::{Profile, ViewMode};
+use omp_model::recording::Recording;
+use omp_model::views::Request;
+use omp_model::views::compare::Shared;
+use omp_model::views::names::{NameStyle, Names};
+use omp_model::views::notices::{inferred_seconds, notices, ownerless};
+use omp_model::views::visibility;
+
+use crate::document::{About, Document};
+use crate::error::Error;
+use crate::settings::{Compare, Objects, Settings};
+
+/// What filters and hidden load objects leave of an experiment, each part made when it is first
+/// asked for. It belongs to one filter and one choice of objects: a new choice needs a new subset.
+#[derive(Debug, Default)]
+pub struct Subset {
+    whole: [OnceLock<Part>; 2],
+    by_second: [OnceLock<Part>; 2],
+}
+
+#[derive(Debug)]
+struct Part {
+    profile: Profile,
+    /// Seconds that a filter on time or CPU kept by an estimate.
+    estimated: f64,
+}
+
+/// One experiment, or several added up, as the settings show it.
+#[derive(Clone, Copy)]
+pub struct Source<'a> {
+    /// The experiment.
+    pub experiment: &'a Recording,
+    /// What the settings leave of it.
+    pub subset: &'a Subset,
+    /// What the user chose.
+    pub settings: &'a Settings,
+}
+
+impl<'a> Source<'a> {
+    /// Names in the chosen style.
+    pub fn names(&self) -> Names<'a> {
+        self.experiment.names(self.settings.style)
+    }
+
+    /// The time in the chosen mode.
+    pub fn profile(&self) -> &'a Profile {
+        self.profile_in(self.settings.mode).0
+    }
+
+    /// The time in a mode, and how many seconds of it are estimated.
+    pub fn profile_in(&self, mode: ViewMode) -> (&'a Profile, f64) {
+        let Settings {
+            filter, objects, ..
+        } = self.settings;
+        if filter.is_none() && objects.is_default() {
+            return (self.experiment.profile(mode), 0.0);
+        }
+        let part = self.subset.whole[index(mode)].get_or_init(|| match filter {
+            Some(filter) => self.hide(self.experiment.filtered(mode, filter)),
+            None => visible(self.experiment, self.experiment.profile(mode), objects),
+        });
+        (&part.profile, part.estimated)
+    }
+
+    /// The time with each second by itself, for views that divide time.
+    pub fn by_second(&self) -> &'a Profile {
+        let Settings {
+            mode,
+            filter,
+            objects,
+            ..
+        } = self.settings;
+        if filter.is_none() && objects.is_default() {
+            return self.experiment.by_second(*mode);
+        }
+        let part = self.subset.by_second[index(*mode)].get_or_init(|| match filter {
+            Some(filter) => self.hide(self.experiment.filtered_by_second(*mode, filter)),
+            None => visible(self.experiment, self.experiment.by_second(*mode), objects),
+        });
+        &part.profile
+    }
+
+    /// What hidden objects leave of what a filter kept.
+    fn hide(&self, kept: Filtered) -> Part {
+        let Filtered {
+            profile, estimated, ..
+        } = kept;
+        let objects = &self.settings.objects;
+        if objects.is_default() {
+            return Part { profile, estimated };
+        }
+        Part {
+            estimated,
+            ..visible(self.experiment, &profile, objects)
+        }
+    }
+
+    /// Inferred seconds, and all seconds, of what a filter keeps.
+    pub fn inferred(&self) -> (f64, f64) {
+        match self.settings.filter {
+            None => self.experiment.inferred(self.settings.mode),
+            Some(_) => inferred_seconds(self.profile()),
+        }
+    }
+
+    /// What must be said under a document of its time.
+    pub fn notices(&self, metrics: &[Metric]) -> Vec<String> {
+        let header = &self.experiment.experiment.header;
+        let mut said: Vec<String> = notices(header, self.inferred())
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        if metrics.contains(&Metric::Blame) {
+            let whole = self.experiment.profile(self.settings.mode);
+            let ownerless = ownerless(whole, &self.experiment.experiment.blames);
+            said.extend(ownerless.iter().map(ToString::to_string));
+        }
+        said.extend(
+            self.settings
+                .filter
+                .as_ref()
+                .map(|filter| self.kept(filter)),
+        );
+        said
+    }
+
+    /// What a filter leaves, in words.
+    fn kept(&self, filter: &Filter) -> String {
+        let estimated = self.profile_in(self.settings.mode).1;
+        let mut words = format!("only what the filter keeps ({})", filter.text());
+        if estimated > 0.0 {
+            words.push_str(&format!(
+                "; {estimated:.3} s of what is shown are estimated, because the filter divides \
+                 seconds or asks for the CPU"
+            ));
+        }
+        words
+    }
+}
+
+/// What hidden objects leave of a profile.
+fn visible(experiment: &Recording, profile: &Profile, objects: &Objects) -> Part {
+    let names = experiment.names(NameStyle::default());
+    let visible = |module| objects.visibility(names.object_name(module));
+    Part {
+        profile: visibility::apply(profile, &names, visible),
+        estimated: 0.0,
+    }
+}
+
+/// Where what is made for a mode is kept.
+const fn index(mode: ViewMode) -> usize {
+    match mode {
+        ViewMode::User | ViewMode::Expert => 0,
+        ViewMode::Machine => 1,
+    }
+}
+
+/// What a document is asked about.
+#[derive(Clone)]
+pub struct Query<'a> {
+    /// What the user chose.
+    pub settings: &'a Settings,
+    /// The experiment, or all of them added up.
+    pub all: Source<'a>,
+    /// Each experiment by itself.
+    pub each: Vec<Source<'a>>,
+    /// The same where they are compared; else empty.
+    pub compared: Vec<Source<'a>>,
+    /// Columns of lists of functions and lines.
+    pub columns: Vec<Column>,
+    /// The metrics of the columns and of the order, and that order.
+    pub request: Request,
+}
+
+impl<'a> Query<'a> {
+    /// A query under settings. `all` is the one experiment, or all of them added up; `each` has
+    /// them one by one, and is looked at where they are compared.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if a comparison is asked of fewer than two experiments.
+    pub fn new(
+        settings: &'a Settings,
+        all: Source<'a>,
+        each: &[Source<'a>],
+        columns: Vec<Column>,
+        sort: SortKey,
+    ) -> Result<Query<'a>, Error> {
+        if settings.compare != Compare::Off && each.len() < 2 {
+            return Err(Error::usage(
+                "compare needs two experiments or more: name them last, or compare off",
+            ));
+        }
+        let mut metrics = Vec::new();
+        let shown = columns.iter().map(|column| column.quantity);
+        for quantity in shown.chain([sort.quantity]) {
+            if let Quantity::Time(_, metric) = quantity
+                && !metrics.contains(&metric)
+            {
+                metrics.push(metric);
+            }
+        }
+        let is_compared = settings.compare != Compare::Off;
+        Ok(Query {
+            settings,
+            all,
+            each: each.to_vec(),
+            compared: if is_compared {
+                each.to_vec()
+            } else {
+                Vec::new()
+            },
+            columns,
+            request: Request { metrics, sort },
+        })
+    }
+
+    /// The same with every metric that the experiments have.
+    #[must_use]
+    pub fn with_all_metrics(mut self) -> Self {
+        self.request.metrics = self.all.experiment.available().metrics().to_vec();
+        self
+    }
+
+    /// The same about all experiments added up, which are not compared.
+    pub fn added_up(&self) -> Query<'a> {
+        Query {
+            settings: self.settings,
+            all: self.all,
+            each: self.each.clone(),
+            compared: Vec::new(),
+            columns: self.columns.clone(),
+            request: self.request.clone(),
+        }
+    }
+
+    /// How experiments are compared, if they are.
+    pub fn compare(&self) -> Compare {
+        match self.is_comparison() {
+            true => self.settings.compare,
+            false => Compare::Off,
+        }
+    }
+
+    /// Whether experiments are compared.
+    pub fn is_comparison(&self) -> bool {
+        !self.compared.is_empty()
+    }
+
+    /// What rows have values of: the experiments that are compared, or the one.
+    pub fn sides(&self) -> &[Source<'a>] {
+        if self.is_comparison() {
+            &self.compared
+        } else {
+            std::slice::from_ref(&self.all)
+        }
+    }
+
+    /// The names that compared experiments share.
+    pub fn shared(&self) -> Shared<'a> {
+        let sides: Vec<_> = self
+            .sides()
+            .iter()
+            .map(|side| (side.profile(), side.names()))
+            .collect();
+        Shared::new(&sides)
+    }
+
+    /// A document without blocks: its head, and what must be said under it.
+    pub fn document(&self, view: &str) -> Document {
+        let warnings = self.said(|side| side.experiment.warnings.clone());
+        let notices = self.said(|side| side.notices(&self.request.metrics));
+        Document {
+            warnings,
+            notices,
+            ..self.document_without_time(view)
+        }
+    }
+
+    /// The same of a report that shows no time, under which nothing must be said of it.
+    pub fn document_without_time(&self, view: &str) -> Document {
+        let experiments = match self.is_comparison() {
+            true => self
+                .compared
+                .iter()
+                .map(|side| side.experiment.name.clone())
+                .collect(),
+            false => self.all.experiment.names.clone(),
+        };
+        Document {
+            view: view.to_owned(),
+            about: Some(About {
+                mode: self.settings.mode,
+                experiments,
+                numbers: (1..=self.compared.len())
+                    .map(|it| format!("({it})"))
+                    .collect(),
+                compare: self.compare(),
+            }),
+            warnings: self.said(|side| side.experiment.warnings.clone()),
+            ..Document::default()
+        }
+    }
+
+    /// What must be said, with the number of its experiment where they are compared.
+    fn said(&self, of: impl Fn(&Source<'a>) -> Vec<String>) -> Vec<String> {
+        if !self.is_comparison() {
+            return of(&self.all);
+        }
+        let numbered = self.compared.iter().zip(1..);
+        numbered
+            .flat_map(|(side, number)| {
+                let said = of(side).into_iter();
+                said.map(move |text| format!("({number}) {text}"))
+            })
+            .collect()
+    }
+
+    /// How many of `rows` rows the limit leaves.
+    pub fn limited(&self, rows: usize) -> usize {
+        match self.settings.limit {
+            0 => rows,
+            limit => rows.min(limit),
+        }
+    }
+
+    /// Each metric of the columns once, attributed: the columns of a call tree.
+    pub fn attributed(&self) -> Vec<Column> {
+        let mut columns: Vec<Column> = Vec::new();
+        for column in &self.columns {
+            let quantity = match column.quantity {
+                Quantity::Time(_, metric) => Quantity::Time(Flavour::Attributed, metric),
+                other => other,
+            };
+            match columns.iter_mut().find(|known| known.quantity == quantity) {
+                Some(known) => {
+                    known.value |= column.value;
+                    known.percent |= column.percent;
+                }
+                None => columns.push(Column {
+                    quantity,
+                    ..*column
+                }),
+            }
+        }
+        columns
+    }
+
+    /// The order as a call tree or a list of callers has it.
+    pub fn attributed_sort(&self) -> SortKey {
+        let quantity = match self.request.sort.quantity {
+            Quantity::Time(_, metric) => Quantity::Time(Flavour::Attributed, metric),
+            other => other,
+        };
+        SortKey {
+            quantity,
+            ..self.request.sort
+        }
+    }
+
+    /// The error of a view that does not scale.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] where `compare scaling` is in force.
+    pub fn refuse_scaling(&self, view: &str) -> Result<(), Error> {
+        if self.compare() == Compare::Scaling {
+            return Err(Error::Usage(format!(
+                "compare scaling is for functions and OMP_preg: for {view} choose compare on, \
+                 delta or ratio"
+            )));
+        }
+        Ok(())
+    }
+}

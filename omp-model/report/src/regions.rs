@@ -1,0 +1,324 @@
+//! `OMP_preg`: parallel regions, what they could save, and why.
+
+use omp_model::ids::{ContextId, ThreadId};
+use omp_model::metrics::{Flavour, Metric};
+use omp_model::views::compare::Shared;
+use omp_model::views::compare::scaling::region_name;
+use omp_model::views::openmp::gain::{Cause, Gain};
+use omp_model::views::openmp::regions::{self as view, RegionRow};
+use omp_model::views::openmp::spots::Spot;
+use serde_json::{Map, Value as Json, json};
+
+use crate::constructs::{Construct, Field, List, contexts, list, location, table, times};
+use crate::document::{Block, Document, Part, Place, Table, Value};
+use crate::error::Error;
+use crate::query::{Query, Source};
+use crate::scaling;
+use crate::settings::Compare;
+
+/// A cause is shown from so many seconds on.
+const SHOWN: f64 = 5e-4;
+
+/// A column of regions.
+type Shown<'a> = Field<'a, RegionRow>;
+
+/// The parallel regions.
+///
+/// # Errors
+/// [`Error::Usage`] if it is asked how they scale on one number of threads.
+pub fn regions(query: &Query<'_>) -> Result<Document, Error> {
+    if query.settings.compare == Compare::Scaling {
+        return scaling::regions(query);
+    }
+    let (rows, by) = list::<RegionRow>(query);
+    let by = match by {
+        Some(metric) => format!("metric: {metric}"),
+        None if query.is_comparison() => "potential gain".to_owned(),
+        None => "potential gain: wall time that even work without waits would save".to_owned(),
+    };
+    let mut compared = COMPARED.to_vec();
+    compared.extend(Cause::ALL.map(Cause::id));
+    let table = table(query, fields(query, &rows), &compared, &rows);
+    Ok(Document {
+        title: format!("Parallel regions sorted by {by}"),
+        blocks: vec![Block::Table(Table {
+            parts: match query.is_comparison() {
+                true => compared_parts(&rows),
+                false => parts(),
+            },
+            empty: "No parallel region".to_owned(),
+            ..table
+        })],
+        ..query.document("OMP_preg")
+    })
+}
+
+/// The columns of a comparison, before the causes.
+const COMPARED: [&str; 8] = [
+    "kind",
+    "gain",
+    "elapsed",
+    "instances",
+    "threads",
+    "load_balance",
+    "e.ompwork",
+    "e.ompwait",
+];
+
+fn compared_parts(rows: &List<RegionRow>) -> Vec<Part> {
+    let part = |columns: &[&'static str]| Part {
+        caption: String::new(),
+        columns: columns.iter().copied().chain(["name"]).collect(),
+    };
+    // The causes that no region has would only make the table wide.
+    let is_shown = |cause: &Cause| {
+        let mut rows = rows.iter().flat_map(|it| it.rows.iter().flatten());
+        rows.any(|row| row.own.part(*cause) >= SHOWN)
+    };
+    let causes: Vec<&str> = Cause::ALL
+        .into_iter()
+        .filter(is_shown)
+        .map(Cause::id)
+        .collect();
+    let all = [part(&COMPARED[1..]), part(&causes)];
+    all.into_iter()
+        .filter(|part| part.columns.len() > 1)
+        .collect()
+}
+
+fn parts() -> Vec<Part> {
+    let part = |caption: &str, columns: &[&'static str]| Part {
+        caption: caption.to_owned(),
+        columns: columns.iter().copied().chain(["name"]).collect(),
+    };
+    vec![
+        part(
+            "",
+            &[
+                "gain",
+                "i.gain",
+                "elapsed",
+                "i.elapsed",
+                "instances",
+                "threads",
+                "load_balance",
+                "e.ompwork",
+                "e.ompwait",
+                "level",
+                RegionRow::WORD,
+            ],
+        ),
+        part("The gain by its causes", &Cause::ALL.map(Cause::id)),
+        part(
+            "Time of all threads in the region itself",
+            &[
+                "work",
+                "e.ompovhd",
+                "e.omprduc",
+                "e.ompibar",
+                "e.ompebar",
+                "e.omplkwt",
+                "e.ompctwt",
+                "e.ompodwt",
+                "e.ompatwt",
+                "e.omptskwt",
+                "e.offcpuwork",
+            ],
+        ),
+    ]
+}
+
+/// Everything that is told of a region, in the order of JSON.
+fn fields<'a>(query: &Query<'a>, rows: &List<RegionRow>) -> Vec<Shown<'a>> {
+    let is_comparison = query.is_comparison();
+    let is_filtered = query.settings.filter.is_some();
+    // Instances are counted without a filter alone. Where none was counted there is nothing to
+    // compare.
+    let counted = move |has_any: bool, value: Value| {
+        let is_known = match is_comparison {
+            true => has_any,
+            false => !is_filtered,
+        };
+        if is_known { value } else { Value::Absent }
+    };
+    let regions = || rows.iter().flat_map(|it| it.rows.iter().flatten());
+    let is_nested = regions().any(|row| row.nesting > 1);
+    let nested = move |value: Value| if is_nested { value } else { Value::Absent };
+    let threads = &query.all.names().tables.threads;
+    let tid = move |thread: ThreadId| threads.get(thread.index()).map(|it| it.tid);
+    let mut fields: Vec<Shown<'a>> = location().into();
+    fields.extend([
+        Shown::new("teams", "Teams Region", |row| Value::Json(json!(row.teams))),
+        Shown::new("nesting", "Level", |row| {
+            Value::Count(u64::from(row.nesting))
+        }),
+    ]);
+    fields.extend(contexts("region"));
+    fields.extend([
+        Shown::new("instances", "Instances", move |row| {
+            counted(row.instances > 0, Value::Count(row.instances))
+        })
+        .heading(["Instances", ""]),
+        Shown::new("threads", "Threads", move |row| {
+            counted(row.threads > 0, Value::Count(u64::from(row.threads)))
+        })
+        .heading(["Threads", ""]),
+        Shown::new("load_balance", "Load Balance", move |row| {
+            counted(row.instances > 0, Value::Number(row.load_balance()))
+        })
+        .heading(["Load", "balance"])
+        .decimals(2),
+        Shown::new("preempted", "Ready Without a CPU", |row| {
+            Value::Number(row.ready[Cause::OffCpu as usize])
+        })
+        .seconds(),
+        Shown::new("longest_work", "Longest Work", |row| {
+            Value::known(row.spread.map(|it| it.longest))
+        })
+        .seconds(),
+        Shown::new("mean_work", "Mean Work", |row| {
+            Value::known(row.spread.map(|it| it.mean))
+        })
+        .seconds(),
+        Shown::new("elapsed", "Elapsed Time", |row| {
+            Value::Number(row.own.elapsed)
+        })
+        .heading(["Elapsed", "sec."])
+        .seconds()
+        .json(Place::Under(&["exclusive"])),
+        Shown::new("gain", "Potential Gain", |row| {
+            Value::Number(row.own.total())
+        })
+        .heading(["Gain", "sec."])
+        .seconds()
+        .json(Place::Under(&["exclusive"])),
+    ]);
+    fields.extend(Cause::ALL.map(|cause| {
+        let label = format!("Gain Lost to {}", cause.words());
+        Shown::new(cause.id(), &label, move |row| {
+            Value::Number(row.own.part(cause))
+        })
+        .heading(match is_comparison {
+            true => ["of gain", cause.id()],
+            false => [heading(cause), "sec."],
+        })
+        .seconds()
+        .json(Place::Under(&["exclusive", "parts"]))
+    }));
+    fields.extend([
+        Shown::new("inclusive", "With Nested Regions", |row| {
+            Value::Json(gain(&row.whole))
+        }),
+        Shown::new("work_by_thread", "Work by Thread", move |row| {
+            let threads = row.work.iter();
+            let of = |&(thread, seconds)| json!({"tid": tid(thread), "seconds": seconds});
+            Value::Json(threads.map(of).collect())
+        }),
+    ]);
+    fields.extend(times(&[Flavour::Exclusive, Flavour::Inclusive]));
+    let shown: [Shown<'a>; 5] = [
+        Shown::new("kind", "Kind", |row| Value::Text(kind(row))).heading(["Kind", ""]),
+        Shown::new("i.gain", "Inclusive Potential Gain", move |row| {
+            nested(Value::Number(row.whole.total()))
+        })
+        .heading(["Incl.", "gain"])
+        .seconds(),
+        Shown::new("i.elapsed", "Inclusive Elapsed Time", move |row| {
+            nested(Value::Number(row.whole.elapsed))
+        })
+        .heading(["Incl.", "elapsed"])
+        .seconds(),
+        Shown::new("level", "Level", move |row| {
+            nested(Value::Count(u64::from(row.nesting)))
+        })
+        .heading(["Level", ""]),
+        Shown::new("work", "OMP Work Time", |row| {
+            Value::Number(row.time(Metric::OmpWork))
+        })
+        .heading(["Work", "sec."])
+        .seconds(),
+    ];
+    fields.extend(shown.map(|field| field.json(Place::Nowhere)));
+    fields
+}
+
+/// What kind of region it is.
+fn kind(row: &RegionRow) -> String {
+    match (row.teams, row.nesting) {
+        (true, _) => "teams".to_owned(),
+        (false, 1) => "region".to_owned(),
+        (false, level) => format!("level {level}"),
+    }
+}
+
+/// A heading for the gain that a cause takes.
+const fn heading(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Imbalance => "Imbalance",
+        Cause::Lock => "Locks",
+        Cause::Ordered => "Ordered",
+        Cause::Scheduling => "Scheduling",
+        Cause::Reduction => "Reduction",
+        Cause::Atomic => "Atomics",
+        Cause::Tasks => "Tasks",
+        Cause::OffCpu => "Off CPU",
+    }
+}
+
+fn gain(gain: &Gain) -> Json {
+    let parts: Map<_, _> = Cause::ALL
+        .into_iter()
+        .map(|cause| (cause.id().to_owned(), json!(gain.part(cause))))
+        .collect();
+    json!({"elapsed": gain.elapsed, "gain": gain.total(), "parts": parts})
+}
+
+impl Construct for RegionRow {
+    const WORD: &'static str = "REGION";
+
+    fn all(source: &Source<'_>) -> Vec<RegionRow> {
+        let (profile, measured) = source.measured();
+        view::regions(profile, &source.names(), &measured)
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn shared_name(&self, shared: &Shared<'_>, side: usize) -> String {
+        region_name(shared, side, self)
+    }
+
+    fn location(&self) -> &Spot {
+        &self.spot
+    }
+
+    fn contexts(&self) -> &[ContextId] {
+        &self.contexts
+    }
+
+    fn seconds(&self, flavour: Flavour) -> Option<&[f64]> {
+        match flavour {
+            Flavour::Exclusive => Some(&self.exclusive),
+            Flavour::Inclusive => Some(&self.inclusive),
+            Flavour::Attributed => None,
+        }
+    }
+
+    /// What it could save, by cause.
+    fn detail(&self) -> String {
+        let causes = Cause::ALL.into_iter();
+        let causes = causes.filter(|&cause| self.own.part(cause) > SHOWN);
+        let causes: Vec<String> = causes
+            .map(|cause| format!("{} {:.3} s", cause.words(), self.own.part(cause)))
+            .collect();
+        match causes.is_empty() {
+            true => "nothing to save".to_owned(),
+            false => format!("to save: {}", causes.join(", ")),
+        }
+    }
+
+    fn absorb(&mut self, other: RegionRow) {
+        RegionRow::absorb(self, other);
+    }
+}

@@ -1,0 +1,178 @@
+//! `functions` and `OMP_preg` under `compare scaling`: what a program loses as its threads grow.
+
+use omp_model::metrics::{Flavour, Metric, Quantity};
+use omp_model::views::compare::Shared;
+use omp_model::views::compare::scaling::{self, Part, ScalingRow};
+use omp_model::views::openmp::regions;
+use serde_json::{Map, Value as Json, json};
+
+use crate::document::{About, Block, Column, Document, Place, Row, Style, Table, Unit, Value};
+use crate::error::Error;
+use crate::query::{Query, Source};
+
+/// Below this a loss differs from another only by the order of the terms of its costs.
+const NOTHING: f64 = 5e-7;
+
+/// The losses of functions, inclusively, against the run on fewest threads.
+///
+/// # Errors
+/// [`Error::Usage`] if all runs have as many threads.
+pub(crate) fn functions(query: &Query<'_>) -> Result<Document, Error> {
+    let runs = Runs::of(query)?;
+    let mut document = runs.document(query, "functions", Flavour::Inclusive, |shared| {
+        scaling::functions(shared, &runs.threads)
+    });
+    document.title = format!(
+        "Functions by thread time lost against {}, inclusive",
+        counted(runs.threads[0])
+    );
+    Ok(document)
+}
+
+/// The same of regions, those inside left out.
+///
+/// # Errors
+/// [`Error::Usage`] if all runs have as many threads.
+pub(crate) fn regions(query: &Query<'_>) -> Result<Document, Error> {
+    let runs = Runs::of(query)?;
+    let mut document = runs.document(query, "OMP_preg", Flavour::Exclusive, |shared| {
+        let regions = runs.sources.iter().map(|source| {
+            let (profile, measured) = source.measured();
+            regions::regions(profile, &source.names(), &measured)
+        });
+        scaling::regions(shared, &runs.threads, &regions.collect::<Vec<_>>())
+    });
+    document.title = format!(
+        "Parallel regions by thread time lost against {}",
+        counted(runs.threads[0])
+    );
+    Ok(document)
+}
+
+/// The experiments in the order of their threads.
+struct Runs<'a> {
+    threads: Vec<u32>,
+    sources: Vec<Source<'a>>,
+}
+
+impl<'a> Runs<'a> {
+    fn of(query: &Query<'a>) -> Result<Runs<'a>, Error> {
+        let threads_of = |source: &Source<'_>| {
+            let experiment = &source.experiment.experiment;
+            scaling::threads(&experiment.region_sums, &experiment.tables)
+        };
+        let sources = query.compared.iter();
+        let mut by_threads: Vec<(u32, Source<'a>)> = sources
+            .map(|source| (threads_of(source), *source))
+            .collect();
+        by_threads.sort_by_key(|(threads, _)| *threads);
+        let (threads, sources): (Vec<u32>, Vec<Source<'a>>) = by_threads.into_iter().unzip();
+        if threads.first() == threads.last() {
+            return Err(Error::Usage(format!(
+                "compare scaling needs runs on different numbers of threads: all have {}",
+                threads[0]
+            )));
+        }
+        Ok(Runs { threads, sources })
+    }
+
+    /// The document of the rows that `make` finds, without a title.
+    fn document(
+        &self,
+        query: &Query<'_>,
+        view: &str,
+        flavour: Flavour,
+        make: impl FnOnce(&Shared<'_>) -> Vec<ScalingRow>,
+    ) -> Document {
+        let sides: Vec<_> = self
+            .sources
+            .iter()
+            .map(|source| (source.measured().0, source.names()))
+            .collect();
+        let mut rows = make(&Shared::new(&sides));
+        rows.truncate(query.limited(rows.len()));
+        let metric = Column::time(Quantity::Time(flavour, Metric::Total));
+        let metric = json!({"id": metric.id, "label": metric.label, "unit": metric.unit.word()});
+        let mut facts = Map::new();
+        facts.insert("threads".to_owned(), json!(self.threads));
+        facts.insert("metrics".to_owned(), json!([metric]));
+        let names = self.sources.iter();
+        Document {
+            about: Some(About {
+                mode: query.settings.mode,
+                experiments: names.map(|it| it.experiment.name.clone()).collect(),
+                numbers: self
+                    .threads
+                    .iter()
+                    .map(|&threads| format!("{}:", counted(threads)))
+                    .collect(),
+                compare: query.settings.compare,
+            }),
+            facts,
+            blocks: vec![Block::Table(Table {
+                style: Style::Right,
+                columns: self.columns(),
+                rows: rows.into_iter().map(|row| self.row(row)).collect(),
+                ..Table::default()
+            })],
+            ..query.document(view)
+        }
+    }
+
+    /// The loss on each number of threads and its parts, as a text has them; the name; and all
+    /// losses as JSON has them.
+    fn columns(&self) -> Vec<Column> {
+        let words = ["Loss", "Wait", "Serial", "Overhead", "Extra work"];
+        let runs = self.threads.iter().skip(1);
+        let losses = runs.flat_map(|&threads| {
+            let column = move |words: &str| Column {
+                heading: vec![counted(threads), words.to_owned(), "sec.".to_owned()],
+                unit: Unit::Seconds,
+                decimals: 3,
+                json: Place::Nowhere,
+                ..Column::word(
+                    &format!("{}.{threads}", words.to_lowercase()),
+                    &format!("{words}, {}", counted(threads)),
+                )
+            };
+            words.map(column)
+        });
+        let all = Column::word("losses", "Losses");
+        losses.chain([Column::name(), all]).collect()
+    }
+
+    fn row(&self, row: ScalingRow) -> Row {
+        let losses: Vec<_> = (1..self.threads.len()).map(|run| row.loss(run)).collect();
+        let object = |loss: &scaling::Cost| {
+            let mut fields = Map::new();
+            fields.insert("loss".to_owned(), json!(loss.iter().sum::<f64>()));
+            for part in Part::ALL {
+                fields.insert(part.id().to_owned(), json!(loss[part as usize]));
+            }
+            Json::Object(fields)
+        };
+        let all: Json = losses.iter().map(object).collect();
+        let numbers = losses.iter().flat_map(|loss| {
+            let whole = loss.iter().sum();
+            std::iter::once(whole).chain(*loss)
+        });
+        let seconds = |value: f64| match value.abs() < NOTHING {
+            true => Value::Number(0.0),
+            false => Value::Number(value),
+        };
+        Row {
+            values: vec![
+                numbers
+                    .map(seconds)
+                    .chain([Value::Absent, Value::Json(all)])
+                    .collect(),
+            ],
+            name: row.name,
+            ..Row::default()
+        }
+    }
+}
+
+fn counted(threads: u32) -> String {
+    format!("{threads} thread{}", if threads == 1 { "" } else { "s" })
+}

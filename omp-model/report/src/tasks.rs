@@ -1,0 +1,220 @@
+//! `OMP_task`: task constructs with their tasks' times.
+
+use omp_model::ids::ContextId;
+use omp_model::metrics::Flavour;
+use omp_model::views::compare::Shared;
+use omp_model::views::openmp::spots::Spot;
+use omp_model::views::openmp::tasks::{self as view, Runs, TaskRow};
+use serde_json::{Map, Value as Json, json};
+
+use crate::constructs::{
+    Construct, Field, contexts, list, located, location, location_fields, table, times,
+};
+use crate::document::{Block, Document, Line, Part, Place, Table, Value};
+use crate::error::Error;
+use crate::query::{Query, Source};
+use crate::text;
+
+/// How many creators and waits of a task a text tells; JSON has all.
+const LONGEST: usize = 3;
+
+/// A column of tasks.
+type Shown<'a> = Field<'a, TaskRow>;
+
+/// The task constructs.
+///
+/// # Errors
+/// [`Error::Usage`] if it is asked how they scale.
+pub fn tasks(query: &Query<'_>) -> Result<Document, Error> {
+    query.refuse_scaling("OMP_task")?;
+    let (rows, by) = list::<TaskRow>(query);
+    let by = match by {
+        Some(metric) => format!("metric: {metric}"),
+        None => "their time".to_owned(),
+    };
+    let table = table(query, fields(), &COMPARED, &rows);
+    let columns = match query.is_comparison() {
+        true => &COMPARED[1..],
+        false => &COLUMNS,
+    };
+    let mut blocks = vec![Block::Table(Table {
+        parts: vec![Part {
+            caption: String::new(),
+            columns: columns.iter().copied().chain(["name"]).collect(),
+        }],
+        empty: "No explicit task".to_owned(),
+        ..table
+    })];
+    if !query.is_comparison() && !rows.is_empty() {
+        let rows = rows.iter().flat_map(|it| it.rows.iter().flatten());
+        blocks.push(Block::Lines(rows.flat_map(around).collect()));
+    }
+    Ok(Document {
+        title: format!("Tasks sorted by {by}"),
+        blocks,
+        ..query.document("OMP_task")
+    })
+}
+
+/// The columns of a comparison.
+const COMPARED: [&str; 7] = [
+    "kind",
+    "e.ompwork",
+    "e.ompwait",
+    "instances",
+    "mean",
+    "deviation",
+    "elsewhere",
+];
+
+/// The columns of a text.
+const COLUMNS: [&str; 9] = [
+    "e.ompwork",
+    "e.ompwait",
+    "instances",
+    "mean_us",
+    "deviation_us",
+    "least_us",
+    "most_us",
+    "elsewhere",
+    TaskRow::WORD,
+];
+
+/// Who created the tasks, and where they were waited for.
+fn around(row: &TaskRow) -> Vec<Line> {
+    let created = row.created.iter().take(LONGEST);
+    let created = created.map(|(creator, count)| match count {
+        0 => format!("    created in {creator}"),
+        count => format!("    created in {creator} ({count})"),
+    });
+    let waited = row.waited.iter().take(LONGEST).map(|waited| {
+        format!(
+            "    waited for at {} ({}, {} sec.)",
+            waited.spot.short(),
+            waited.kind,
+            text::rounded(Some(waited.seconds), 3)
+        )
+    });
+    let name = std::iter::once(located(row));
+    name.chain(created).chain(waited).map(Line::plain).collect()
+}
+
+/// Everything that is told of a task, in the order of JSON.
+fn fields<'a>() -> Vec<Shown<'a>> {
+    let mut fields: Vec<Shown<'a>> = location().into();
+    fields.extend(contexts("task"));
+    fields.extend([
+        count("instances", "Instances", |runs| runs.instances).heading(["Instances", ""]),
+        count("elsewhere", "By Another Thread", |runs| runs.elsewhere)
+            .heading(["By another", "thread"]),
+        time("work", "Work", "Work", |runs| runs.work),
+        time("mean", "Mean Time", "Mean", Runs::mean),
+        time(
+            "deviation",
+            "Standard Deviation",
+            "Deviation",
+            Runs::deviation,
+        ),
+        time("least", "Shortest Time", "Least", |runs| runs.least),
+        time("most", "Longest Time", "Most", |runs| runs.most),
+        Shown::new("created", "Created", |row| {
+            let created = row.created.iter();
+            let of = |(name, count): &(String, u64)| json!({"name": name, "instances": count});
+            Value::Json(created.map(of).collect())
+        }),
+        Shown::new("waited", "Waited For", |row| {
+            Value::Json(row.waited.iter().map(waited).collect())
+        }),
+    ]);
+    fields.extend(times(&[Flavour::Exclusive]));
+    let shown: [Shown<'a>; 5] = [
+        Shown::new("kind", "Kind", |_| Value::Text("task".to_owned())).heading(["Kind", ""]),
+        micros("mean_us", "Mean", Runs::mean),
+        micros("deviation_us", "Deviation", Runs::deviation),
+        micros("least_us", "Least", |runs| runs.least),
+        micros("most_us", "Most", |runs| runs.most),
+    ];
+    fields.extend(shown.map(|field| field.json(Place::Nowhere)));
+    fields
+}
+
+fn count<'a>(id: &str, label: &str, value: fn(&Runs) -> u64) -> Shown<'a> {
+    Shown::new(id, label, move |row| {
+        Value::counted(row.runs.as_ref().map(value))
+    })
+}
+
+/// A time that is shorter than a text of seconds usually tells.
+fn time<'a>(id: &str, label: &str, heading: &str, value: fn(&Runs) -> f64) -> Shown<'a> {
+    let seconds = move |row: &TaskRow| Value::known(row.runs.as_ref().map(value));
+    Shown::new(id, label, seconds)
+        .heading([heading, "sec."])
+        .seconds()
+        .decimals(9)
+}
+
+/// The same in microseconds, for a text.
+fn micros<'a>(id: &str, heading: &str, value: fn(&Runs) -> f64) -> Shown<'a> {
+    let micros = move |runs: &Runs| 1e6 * value(runs);
+    Shown::new(id, heading, move |row| {
+        Value::known(row.runs.as_ref().map(micros))
+    })
+    .heading([heading, "us"])
+    .decimals(1)
+}
+
+fn waited(waited: &view::Waited) -> Json {
+    let mut object = Map::new();
+    location_fields(&mut object, &waited.spot);
+    object.insert("kind".to_owned(), json!(waited.kind));
+    object.insert("seconds".to_owned(), json!(waited.seconds));
+    Json::Object(object)
+}
+
+impl Construct for TaskRow {
+    const WORD: &'static str = "TASK";
+
+    fn all(source: &Source<'_>) -> Vec<TaskRow> {
+        let (profile, measured) = source.measured();
+        view::tasks(profile, &source.names(), &measured)
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn shared_name(&self, shared: &Shared<'_>, side: usize) -> String {
+        shared.name_of(side, &self.name).to_owned()
+    }
+
+    fn location(&self) -> &Spot {
+        &self.spot
+    }
+
+    fn contexts(&self) -> &[ContextId] {
+        &self.contexts
+    }
+
+    fn seconds(&self, flavour: Flavour) -> Option<&[f64]> {
+        (flavour == Flavour::Exclusive).then_some(&self.seconds)
+    }
+
+    /// Its sizes.
+    fn detail(&self) -> String {
+        let sizes = |runs: &Runs| {
+            format!(
+                "work {:.3} s, mean {:.3} ms, from {:.3} to {:.3} ms, {} by another thread",
+                runs.work,
+                1e3 * runs.mean(),
+                1e3 * runs.least,
+                1e3 * runs.most,
+                runs.elsewhere
+            )
+        };
+        self.runs.as_ref().map_or_else(String::new, sizes)
+    }
+
+    fn absorb(&mut self, other: TaskRow) {
+        TaskRow::absorb(self, other);
+    }
+}

@@ -1,0 +1,473 @@
+//! A table as cells of text, and how they stand.
+
+use omp_model::metrics::Quantity;
+use unicode_width::UnicodeWidthStr;
+
+use super::cells::{aligned, compared, percent, rounded, seconds};
+use super::{Layout, address, escape, leads};
+use crate::document::{Cell, Column, Mark, Role, Row, Style, Table, Unit, Value};
+use crate::settings::Compare;
+
+/// A column of cells.
+struct Cells {
+    heading: Vec<String>,
+    rows: Vec<String>,
+    is_name: bool,
+}
+
+/// The cells of a table.
+pub(super) struct Grid {
+    columns: Vec<Cells>,
+    rows: usize,
+}
+
+/// The cells of some columns of a table, with what its style adds to them: lines of source and
+/// instructions have their notes above them, and a mark before them.
+pub(super) fn whole(table: &Table, shown: &[usize], layout: Layout) -> Grid {
+    if table.style != Style::Annotated {
+        return cells(table, shown, layout);
+    }
+    let noted = Table {
+        rows: table.rows.iter().flat_map(with_notes).collect(),
+        ..table.clone()
+    };
+    let mut grid = cells(&noted, shown, layout);
+    let cells = |is_name, heading, rows| Cells {
+        heading,
+        rows,
+        is_name,
+    };
+    if !table.has_sides() {
+        let marks = noted.rows.iter().map(|row| hot(row).to_owned());
+        grid.columns
+            .insert(0, cells(false, Vec::new(), marks.collect()));
+    }
+    let names = noted.rows.iter().zip(leads(&noted));
+    let names = names.map(|(row, lead)| format!("{lead}{}", row.name));
+    grid.columns
+        .push(cells(true, name_heading(table, None), names.collect()));
+    grid
+}
+
+/// A row under a row for each of its notes.
+fn with_notes(row: &Row) -> Vec<Row> {
+    let omitted = vec![Value::Omitted; row.values.first().map_or(0, Vec::len)];
+    let notes = row.notes.iter().map(|note| Row {
+        name: note.text.clone(),
+        values: vec![omitted.clone(); row.values.len()],
+        ..Row::default()
+    });
+    notes.chain([row.clone()]).collect()
+}
+
+/// What marks a line as hot.
+pub(super) fn hot(row: &Row) -> &'static str {
+    match row.mark {
+        Mark::Strong => "##",
+        Mark::Plain | Mark::Warning => "  ",
+    }
+}
+
+/// How a table stands; compared lines have numbers to the right, as any other comparison.
+pub(super) fn style(table: &Table) -> Style {
+    match table.style {
+        Style::Annotated if table.has_sides() => Style::Right,
+        style => style,
+    }
+}
+
+/// The cells of some columns of a table.
+pub(super) fn cells(table: &Table, shown: &[usize], layout: Layout) -> Grid {
+    let leads = leads(table);
+    let mut columns = Vec::new();
+    for &at in shown {
+        let column = &table.columns[at];
+        if column.is_name() {
+            let names = table.rows.iter().zip(&leads);
+            columns.push(Cells {
+                heading: name_heading(table, Some(column)),
+                rows: names
+                    .map(|(row, lead)| format!("{lead}{}", name(row, at)))
+                    .collect(),
+                is_name: true,
+            });
+        } else if table.has_sides() {
+            columns.extend(sides(table, at));
+        } else if matches!(
+            table.style,
+            Style::Metrics | Style::Records | Style::Annotated
+        ) {
+            columns.extend(metric(table, at, layout));
+        } else {
+            columns.push(Cells {
+                heading: column.heading.clone(),
+                rows: table
+                    .rows
+                    .iter()
+                    .map(|row| plain(row, at, column))
+                    .collect(),
+                is_name: false,
+            });
+        }
+    }
+    if is_right(table.style) {
+        let height = columns.iter().map(|cells| cells.heading.len()).max();
+        let names = columns.iter_mut().filter(|cells| cells.is_name);
+        names.for_each(|cells| cells.sink(height.unwrap_or(0)));
+    }
+    Grid {
+        columns,
+        rows: table.rows.len(),
+    }
+}
+
+/// Whether numbers stand to the right and the heading of names stands lowest.
+const fn is_right(style: Style) -> bool {
+    matches!(style, Style::Right | Style::Facts(_))
+}
+
+/// What a text calls a row: the value of the column of names, where it has one.
+fn name(row: &Row, at: usize) -> &str {
+    match value(row, at) {
+        Value::Text(text) => text,
+        _ => &row.name,
+    }
+}
+
+/// The heading of names; `column` is theirs, if they have one of their own.
+fn name_heading(table: &Table, column: Option<&Column>) -> Vec<String> {
+    match (style(table), column) {
+        (Style::Metrics | Style::Records, _) => vec![" Name".to_owned()],
+        (Style::Annotated, _) => Vec::new(),
+        (Style::Facts(_), _) | (_, None) => vec!["Name".to_owned()],
+        (Style::Right, _) if table.has_sides() => vec!["Name".to_owned()],
+        (Style::Sparse | Style::Right | Style::Ruled, Some(column)) => column.heading.clone(),
+    }
+}
+
+/// The value of a row for the experiment, or the first of them.
+fn value(row: &Row, at: usize) -> &Value {
+    let first = row.values.first().and_then(|values| values.get(at));
+    first.unwrap_or(&Value::Absent)
+}
+
+fn plain(row: &Row, at: usize, column: &Column) -> String {
+    match value(row, at) {
+        Value::Absent => "-".to_owned(),
+        Value::Omitted => String::new(),
+        Value::Number(number) => rounded(Some(*number), row.decimals.unwrap_or(column.decimals)),
+        Value::Count(count) => count.to_string(),
+        Value::Clock(reading) => seconds(*reading),
+        Value::Text(text) => text.clone(),
+        Value::Address(code) => address(*code),
+        Value::Json(value) => value.to_string(),
+    }
+}
+
+/// The facts of a table, each a line.
+pub(super) fn facts(table: &Table, shown: &[usize], cells: &[Cell]) -> String {
+    let leads = leads(table);
+    let rows = table.rows.iter().zip(&leads);
+    let rows = rows.filter(|(row, _)| row.role != Role::Total);
+    let line = |(row, lead): (&Row, &String)| {
+        let written = shown.iter().zip(cells).map(|(&at, cell)| {
+            let column = &table.columns[at];
+            let Cell {
+                before,
+                width,
+                after,
+            } = cell;
+            match value(row, at) {
+                _ if column.is_name() => {
+                    format!(
+                        "{before}{:<width$}{after}",
+                        format!("{lead}{}", name(row, at))
+                    )
+                }
+                Value::Absent => String::new(),
+                Value::Number(number) => {
+                    let decimals = row.decimals.unwrap_or(column.decimals);
+                    format!("{before}{number:>width$.decimals$}{after}")
+                }
+                _ => format!("{before}{:>width$}{after}", plain(row, at, column)),
+            }
+        });
+        format!("{}\n", written.collect::<String>())
+    };
+    rows.map(line).collect()
+}
+
+/// A column once for each experiment that is compared.
+fn sides(table: &Table, at: usize) -> Vec<Cells> {
+    let column = &table.columns[at];
+    let sides = table.rows.iter().map(|row| row.values.len()).max();
+    let of = |side: usize| {
+        let unit = match table.compare {
+            Compare::Delta if side > 0 => "delta",
+            Compare::Ratio if side > 0 => "ratio",
+            _ if column.unit == Unit::Seconds => "sec.",
+            _ => column.unit.word(),
+        };
+        let last = format!("({}) {unit}", side + 1);
+        let mut heading = column.heading.clone();
+        heading.resize(2, String::new());
+        heading.push(last.trim_end().to_owned());
+        let cell = |row: &Row| {
+            let value = |side: usize| row.values.get(side)?.get(at);
+            let number = |side: usize| value(side)?.number();
+            let decimals = row.decimals.unwrap_or(column.decimals);
+            match (value(side), side) {
+                (Some(Value::Text(text)), _) => text.clone(),
+                (Some(Value::Omitted), _) => String::new(),
+                (_, 0) => rounded(number(0), decimals),
+                _ => compared(table.compare, number(0), number(side), decimals),
+            }
+        };
+        Cells {
+            heading,
+            rows: table.rows.iter().map(cell).collect(),
+            is_name: false,
+        }
+    };
+    (0..sides.unwrap_or(0)).map(of).collect()
+}
+
+/// A metric as its value, its percentage, or both.
+fn metric(table: &Table, at: usize, layout: Layout) -> Vec<Cells> {
+    let column = &table.columns[at];
+    match column.quantity {
+        Some(Quantity::Time(..)) => {
+            // Other programs want one number in a cell.
+            let is_split = layout != Layout::Aligned && column.value && column.percent;
+            let mut cells = Vec::new();
+            if is_split {
+                let value = Column {
+                    percent: false,
+                    ..column.clone()
+                };
+                cells.push(times(table, at, &value));
+            }
+            let rest = Column {
+                value: column.value && !is_split,
+                ..column.clone()
+            };
+            cells.push(times(table, at, &rest));
+            cells
+        }
+        _ => vec![words(table, at)],
+    }
+}
+
+/// Cells that are no times: sizes to the right, addresses as they are.
+fn words(table: &Table, at: usize) -> Cells {
+    let column = &table.columns[at];
+    let rows = table.rows.iter().map(|row| plain(row, at, column));
+    let rows: Vec<String> = rows.collect();
+    let width = rows.iter().map(String::len).max().unwrap_or(0);
+    Cells {
+        heading: column.heading.clone(),
+        rows: rows.iter().map(|cell| format!("{cell:>width$}")).collect(),
+        is_name: false,
+    }
+}
+
+fn times(table: &Table, at: usize, column: &Column) -> Cells {
+    let whole = table.whole.first().and_then(|whole| whole.get(at));
+    let whole = whole.copied().unwrap_or(0.0);
+    let rows = table.rows.iter();
+    let times = rows.map(|row| value(row, at).number().unwrap_or(0.0));
+    let values = aligned(times.clone(), column.decimals, 1);
+    let percents = aligned(times.map(|time| percent(time, whole)), 2, 3);
+    let line = |at: usize| column.heading.get(at).map_or("", String::as_str);
+    let (flavour, words) = (line(0), line(1));
+    let (heading, mut rows) = match (column.value, column.percent) {
+        (true, true) => {
+            let width = values.iter().map(String::len).max().unwrap_or(0);
+            let width = width.max(" sec.".len());
+            let (first, rest) = words.split_once(' ').unwrap_or((words, ""));
+            let pairs = values.iter().zip(&percents);
+            (
+                [
+                    format!("{flavour} {first}"),
+                    rest.to_owned(),
+                    format!("{:>width$} {:>6}", "sec.", "%"),
+                ],
+                pairs
+                    .map(|(value, percent)| format!("{value:>width$} {percent}"))
+                    .collect(),
+            )
+        }
+        (true, false) => {
+            let (most, last) = words.rsplit_once(' ').unwrap_or((words, ""));
+            let last = format!("{last} sec.").trim_start().to_owned();
+            ([flavour.to_owned(), most.to_owned(), last], values)
+        }
+        (false, _) => {
+            let unit = format!("{:>6}", "%");
+            ([flavour.to_owned(), words.to_owned(), unit], percents)
+        }
+    };
+    let omitted = table
+        .rows
+        .iter()
+        .map(|row| *value(row, at) == Value::Omitted);
+    for (cell, _) in rows.iter_mut().zip(omitted).filter(|(_, is)| *is) {
+        cell.clear();
+    }
+    Cells {
+        heading: heading.into(),
+        rows,
+        is_name: false,
+    }
+}
+
+impl Cells {
+    fn line(&self, at: usize) -> &str {
+        self.heading.get(at).map_or("", String::as_str)
+    }
+
+    /// Puts the heading's lines lowest of so many.
+    fn sink(&mut self, height: usize) {
+        while self.heading.len() < height {
+            self.heading.insert(0, String::new());
+        }
+    }
+
+    /// A heading on one line.
+    fn words(&self) -> String {
+        let words = self.heading.iter().flat_map(|line| line.split_whitespace());
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    /// The cell of a row without what aligns it; a name keeps its place in a tree.
+    fn bare(&self, row: usize) -> &str {
+        let cell = &self.rows[row];
+        match self.is_name {
+            true => cell.strip_prefix(' ').unwrap_or(cell),
+            false => cell.trim(),
+        }
+    }
+
+    fn width(&self) -> usize {
+        let all = self.heading.iter().chain(&self.rows);
+        all.map(|cell| cell.width()).max().unwrap_or(0)
+    }
+
+    /// Whether any cell has a value.
+    fn says_something(&self) -> bool {
+        self.rows.iter().any(|cell| !matches!(&**cell, "0." | "-"))
+    }
+
+    /// Puts the decimal points of all rows into one column.
+    fn align_points(&mut self) {
+        let point = |cell: &str| cell.find('.').unwrap_or(cell.len());
+        let before = self.rows.iter().map(|cell| point(cell)).max().unwrap_or(0);
+        let after = self.rows.iter().map(|cell| cell.len() - point(cell));
+        let after = after.max().unwrap_or(0);
+        for cell in &mut self.rows {
+            let (whole, fraction) = cell.split_at(point(cell));
+            *cell = format!("{whole:>before$}{fraction:<after$}");
+        }
+    }
+}
+
+impl Grid {
+    /// The headings and rows of each column.
+    pub(super) fn into_columns(self) -> impl Iterator<Item = (Vec<String>, Vec<String>)> {
+        let columns = self.columns.into_iter();
+        columns.map(|cells| (cells.heading, cells.rows))
+    }
+
+    /// The cells under each other.
+    pub(super) fn aligned(mut self, style: Style) -> String {
+        if style == Style::Sparse {
+            let says = |cells: &Cells| cells.is_name || cells.says_something();
+            self.columns.retain(says);
+            let numbers = self.columns.iter_mut().filter(|cells| !cells.is_name);
+            numbers.for_each(Cells::align_points);
+        }
+        let height = self.columns.iter().map(|cells| cells.heading.len()).max();
+        let mut text = String::new();
+        for at in 0..height.unwrap_or(0) {
+            let any = self.columns.iter().any(|cells| !cells.line(at).is_empty());
+            // The second line of a sparse heading holds its room.
+            if any || style == Style::Sparse {
+                self.push(&mut text, style, false, |cells| cells.line(at));
+            }
+        }
+        if style == Style::Ruled {
+            let rules: Vec<String> = self
+                .columns
+                .iter()
+                .map(|cells| "=".repeat(cells.width()))
+                .collect();
+            text.push_str(&format!("{}\n", rules.join(" ").trim_end()));
+        }
+        for row in 0..self.rows {
+            self.push(&mut text, style, true, |cells| &cells.rows[row]);
+        }
+        text
+    }
+
+    /// A line of cells.
+    fn push<'a>(
+        &'a self,
+        text: &mut String,
+        style: Style,
+        is_row: bool,
+        cell: impl Fn(&'a Cells) -> &'a str,
+    ) {
+        let start = text.len();
+        let gap = if style == Style::Ruled { " " } else { "  " };
+        for (at, cells) in self.columns.iter().enumerate() {
+            let (cell, width) = (cell(cells), cells.width());
+            let gap = match style {
+                // The mark of a hot line stands by its times.
+                Style::Annotated if at == 0 => " ",
+                _ => gap,
+            };
+            let padding = width - cell.width();
+            let last_name = cells.is_name && (style == Style::Sparse || is_right(style));
+            if last_name {
+                text.push_str(&format!(" {cell}"));
+            } else if is_row && is_right(style) {
+                text.push_str(&format!("{:padding$}{cell}{gap}", ""));
+            } else {
+                text.push_str(&format!("{cell}{:padding$}{gap}", ""));
+            }
+        }
+        text.truncate(start + text[start..].trim_end().len());
+        text.push('\n');
+    }
+
+    /// The cells with a mark between them; a cell that holds it stands in quotation marks.
+    pub(super) fn delimited(&self, mark: char) -> String {
+        let quoted = |cell: &str| match cell.contains([mark, '"', '\n']) {
+            true => format!("\"{}\"", cell.replace('"', "\"\"")),
+            false => cell.to_owned(),
+        };
+        let line = |cells: Vec<String>| cells.join(&mark.to_string()) + "\n";
+        let heading = self.columns.iter().map(|cells| quoted(&cells.words()));
+        let mut text = line(heading.collect());
+        for row in 0..self.rows {
+            let cells = self.columns.iter().map(|cells| quoted(cells.bare(row)));
+            text.push_str(&line(cells.collect()));
+        }
+        text
+    }
+
+    /// The cells as an HTML table.
+    pub(super) fn html(&self) -> String {
+        let line = |cells: Vec<String>| format!("<tr>{}</tr>\n", cells.concat());
+        let heading = self.columns.iter();
+        let heading = heading.map(|cells| format!("<th>{}</th>", escape(&cells.words())));
+        let mut text = format!("<table>\n{}", line(heading.collect()));
+        for row in 0..self.rows {
+            let cells = self.columns.iter();
+            let cells = cells.map(|cells| format!("<td>{}</td>", escape(cells.bare(row))));
+            text.push_str(&line(cells.collect()));
+        }
+        text.push_str("</table>\n");
+        text
+    }
+}

@@ -1,0 +1,230 @@
+//! Threads: with their lifetimes, as the kernel knows them, and by the metrics in force.
+
+use std::collections::BTreeMap;
+
+use omp_model::ids::Nanos;
+use omp_model::metrics::{Flavour, Metric, Quantity};
+use omp_model::views::compare::join::Joined;
+use omp_model::views::threads::{ThreadRow, kind_name, threads as thread_rows};
+
+use crate::document::{Column, Document, Place, Value};
+use crate::error::Error;
+use crate::index::{self, Head, Object};
+use crate::list::{self, Field};
+use crate::query::{Query, Source};
+
+const TITLE: &str = "Threads in the order of their appearance";
+
+/// The metrics that a text of `thread_list` shows, of those that there are.
+const SHOWN: [Metric; 4] = [
+    Metric::Total,
+    Metric::TotalCpu,
+    Metric::OmpWork,
+    Metric::OmpWait,
+];
+
+/// A thread.
+struct Thread {
+    row: ThreadRow,
+    /// Its kind and how many of that kind came before it: the same in runs that are alike.
+    shared_name: String,
+    /// The number of its experiment.
+    experiment: u32,
+}
+
+impl Thread {
+    fn name(&self) -> String {
+        format!("Process {}, Thread {}", self.row.pid, self.row.tid)
+    }
+
+    fn number(&self) -> Value {
+        Value::Count(u64::from(self.row.thread.0) + 1)
+    }
+
+    fn pid(&self) -> Value {
+        kernel_number(self.row.pid)
+    }
+
+    fn tid(&self) -> Value {
+        kernel_number(self.row.tid)
+    }
+
+    fn kind(&self) -> Value {
+        Value::Text(kind_name(self.row.kind).to_owned())
+    }
+
+    fn start(&self) -> Value {
+        Value::Clock(self.row.birth.seconds())
+    }
+
+    fn end(&self) -> Value {
+        let end = self.row.death.map(Nanos::seconds);
+        end.map_or(Value::Absent, Value::Clock)
+    }
+}
+
+/// The number of a process or thread; the kernel has none below 0.
+pub(crate) fn kernel_number(number: i32) -> Value {
+    Value::counted(u64::try_from(number).ok())
+}
+
+/// The threads of a source in the order of their appearance.
+fn threads_of(source: &Source<'_>, metrics: &[Metric]) -> Vec<Thread> {
+    let tables = &source.experiment.experiment.tables;
+    let rows = thread_rows(source.profile(), tables, metrics);
+    let mut counts = BTreeMap::<&str, u32>::new();
+    let thread = |row: ThreadRow| {
+        let kind = kind_name(row.kind);
+        let count = counts.entry(kind).or_default();
+        *count += 1;
+        let origin = source.experiment.origins.get(row.thread.index());
+        Thread {
+            shared_name: format!("Thread {count} ({kind})"),
+            experiment: origin.copied().unwrap_or(1),
+            row,
+        }
+    };
+    rows.into_iter().map(thread).collect()
+}
+
+/// Threads by the metrics in force.
+///
+/// # Errors
+/// [`Error::Usage`] if it is asked how threads scale.
+pub fn threads(query: &Query<'_>) -> Result<Document, Error> {
+    let head = Head {
+        view: "Threads",
+        title: TITLE,
+        facts: &["thread", "pid", "tid", "kind", "start", "end"],
+    };
+    let object = |thread: Thread| Object {
+        name: match query.is_comparison() {
+            true => thread.shared_name.clone(),
+            false => thread.name(),
+        },
+        facts: vec![
+            thread.number(),
+            thread.pid(),
+            thread.tid(),
+            thread.kind(),
+            thread.start(),
+            thread.end(),
+        ],
+        number: thread.tid(),
+        seconds: thread.row.seconds,
+    };
+    index::document(query, &head, |source, metrics| {
+        let threads = threads_of(source, metrics).into_iter();
+        threads.map(object).collect()
+    })
+}
+
+/// Threads with their lifetimes.
+///
+/// # Errors
+/// [`Error::Usage`] if it is asked how threads scale.
+pub fn thread_list(query: &Query<'_>) -> Result<Document, Error> {
+    let available = query.all.experiment.available();
+    if query.is_comparison() {
+        let shown: Vec<Metric> = SHOWN.into_iter().filter(|it| available.has(*it)).collect();
+        return compared(query, "thread_list", &shown);
+    }
+    let metrics = available.metrics();
+    let mut fields = vec![
+        Field::hidden_name(),
+        Field::fact("thread", "THRID", Thread::number),
+        Field::fact("pid", "PID", Thread::pid),
+        Field::fact("tid", "TID", Thread::tid),
+        Field::fact("kind", "Kind", Thread::kind),
+        Field::fact("start", "Start", Thread::start),
+        Field::fact("end", "End", Thread::end),
+    ];
+    fields.extend(metrics.iter().enumerate().map(|(at, &metric)| {
+        let mut column = time(metric);
+        if !SHOWN.contains(&metric) {
+            column.heading.clear();
+        }
+        seconds(column, at)
+    }));
+    let joined = list::joined(query, |source| threads_of(source, metrics), Thread::name);
+    Ok(document(query, "thread_list", &joined, fields))
+}
+
+/// The kernel's threads.
+///
+/// # Errors
+/// [`Error::Usage`] if it is asked how they scale.
+pub fn lwp_list(query: &Query<'_>) -> Result<Document, Error> {
+    let metrics = [Metric::Total];
+    if query.is_comparison() {
+        return compared(query, "lwp_list", &metrics);
+    }
+    let total = Column {
+        json: Place::Under(&["values"]),
+        ..time(Metric::Total)
+    };
+    let fields = vec![
+        Field::hidden_name(),
+        Field::fact("lwp", "LWP", Thread::tid),
+        Field::fact("pid", "PID", Thread::pid),
+        Field::fact("experiment", "EXPID", |thread: &Thread| {
+            Value::Count(thread.experiment.into())
+        }),
+        Field::fact("thread", "THRID", Thread::number),
+        Field::fact("kind", "Kind", Thread::kind),
+        seconds(total, 0),
+    ];
+    let name = |thread: &Thread| format!("LWP {}", thread.row.tid);
+    let joined = list::joined(query, |source| threads_of(source, &metrics), name);
+    Ok(document(query, "lwp_list", &joined, fields))
+}
+
+/// From when to when each thread of compared experiments lived, and its time.
+fn compared(query: &Query<'_>, view: &str, metrics: &[Metric]) -> Result<Document, Error> {
+    query.refuse_scaling(view)?;
+    let mut fields = vec![
+        Field::each("numbers", Thread::tid),
+        Field::each("pids", Thread::pid),
+        Field::each("threads", Thread::number),
+        Field::seconds("start", "Start", Thread::start),
+        Field::seconds("end", "End", Thread::end),
+    ];
+    fields.extend(metrics.iter().enumerate().map(|(at, &metric)| {
+        let column = time(metric);
+        let label = column.heading.concat();
+        seconds(Column { label, ..column }, at)
+    }));
+    fields.push(Field::name("Name"));
+    let threads = |source: &Source<'_>| threads_of(source, metrics);
+    let joined = list::joined(query, threads, |thread| thread.shared_name.clone());
+    Ok(document(query, view, &joined, fields))
+}
+
+/// A list of threads.
+fn document(
+    query: &Query<'_>,
+    view: &str,
+    threads: &[Joined<Thread>],
+    fields: Vec<Field<'_, Thread>>,
+) -> Document {
+    let rows = list::rows(threads, &fields);
+    let table = list::table(query, fields, rows);
+    list::titled(query.document(view), TITLE, table)
+}
+
+/// The seconds of the metric that is the `at`-th of those asked for.
+fn seconds<'f>(column: Column, at: usize) -> Field<'f, Thread> {
+    Field::of(column, move |thread: &Thread| {
+        Value::Number(thread.row.seconds[at])
+    })
+}
+
+/// A metric under a heading of one line: `OMP Work s`.
+fn time(metric: Metric) -> Column {
+    let words = metric.words();
+    let words = words.strip_prefix("Total ").unwrap_or(words);
+    Column {
+        heading: vec![format!("{words} s")],
+        ..Column::time(Quantity::Time(Flavour::Exclusive, metric))
+    }
+}

@@ -1,0 +1,83 @@
+//! The display stacks of single samples and intervals, for a reader that points at one.
+
+use omp_model::ids::{StackId, TagId, ThreadId};
+use omp_model::profile::{Callee, Path, PathId, Shown, ViewMode};
+use omp_model::rewrite::Rewriter;
+use omp_model::tables::{Interner, ThreadKind};
+use rustc_hash::FxHashMap;
+
+use omp_model::recording::Recording;
+
+/// What each distinct sample of an experiment looks like in one mode.
+#[derive(Debug)]
+pub struct Stacks {
+    paths: Interner<Path>,
+    samples: FxHashMap<(StackId, TagId, ThreadKind), (PathId, Shown)>,
+    constructs: FxHashMap<(TagId, ThreadKind), (PathId, Shown)>,
+}
+
+impl Stacks {
+    /// Rewrites every distinct sample: no more work than a profile takes.
+    pub fn new(experiment: &Recording, mode: ViewMode) -> Stacks {
+        let rows = &experiment.experiment;
+        let tables = &rows.tables;
+        let kind = |thread: ThreadId| {
+            let row = tables.threads.get(thread.index());
+            row.map_or(ThreadKind::Outside, |thread| thread.kind)
+        };
+        let seen = experiment.moments_seen();
+        let mut rewriter = Rewriter::new(tables, &experiment.symbols, seen.iter().copied());
+        let mut found = FxHashMap::default();
+        for &moment in seen {
+            let path = match mode {
+                ViewMode::Machine => rewriter.machine(moment),
+                ViewMode::User | ViewMode::Expert => rewriter.user(moment),
+            };
+            found.insert((moment.stack, moment.tag, moment.thread), path);
+        }
+        let tags = rows.sums.iter().map(|sum| (sum.tag, sum.thread));
+        let more = rows.intervals.iter().map(|row| (row.tag, row.thread));
+        let mut constructs = FxHashMap::default();
+        for (tag, thread) in tags.chain(more) {
+            let key = (tag, kind(thread));
+            constructs.entry(key).or_insert_with(|| match mode {
+                ViewMode::Machine => rewriter.machine_place(key.0, key.1),
+                ViewMode::User | ViewMode::Expert => rewriter.user_place(key.0, key.1),
+            });
+        }
+        Stacks {
+            paths: rewriter.into_paths(),
+            samples: found,
+            constructs,
+        }
+    }
+
+    /// The display stack of a sample, and what the thread did.
+    pub fn sample(&self, stack: StackId, tag: TagId, kind: ThreadKind) -> Option<(PathId, Shown)> {
+        self.samples.get(&(stack, tag, kind)).copied()
+    }
+
+    /// The construct of a thread state of which no sample tells more.
+    pub fn construct(&self, tag: TagId, kind: ThreadKind) -> Option<(PathId, Shown)> {
+        self.constructs.get(&(tag, kind)).copied()
+    }
+
+    /// The leaf of a display stack.
+    pub fn leaf(&self, path: PathId) -> Option<Callee> {
+        let row = self.paths.get(path.0).filter(|_| path != PathId::EMPTY);
+        row.map(|row| row.frame.callee)
+    }
+
+    /// The frames of a display stack, leaf first.
+    pub fn walk(&self, path: PathId) -> impl Iterator<Item = Path> + '_ {
+        let mut at = path;
+        std::iter::from_fn(move || {
+            if at == PathId::EMPTY {
+                return None;
+            }
+            let row = *self.paths.get(at.0)?;
+            at = row.callers;
+            Some(row)
+        })
+    }
+}

@@ -1,0 +1,113 @@
+//! The samples of a range of time, unpacked. A large experiment has a million of them in a second.
+
+use std::ops::Range;
+
+use omp_model::ids::ThreadId;
+use omp_model::rows::Sample;
+use rustc_hash::FxHashMap;
+
+use super::activity::Activity;
+use super::frames::FrameOfSamples;
+use super::rows::Timeline;
+use super::stacks::Stacks;
+use omp_model::recording::Recording;
+
+/// So many samples are unpacked for a window; a wider one is drawn from intervals and sums, which
+/// a column of it is long enough for.
+const MOST_SAMPLES: u64 = 1_000_000;
+
+/// The samples of a range of time.
+#[derive(Debug, Default)]
+pub struct Window {
+    range: Range<u64>,
+    by_thread: FxHashMap<ThreadId, Seen>,
+    refined: bool,
+    /// Whether the samples were too many to unpack.
+    pub skipped: bool,
+}
+
+/// The samples of a thread by time, and what each shows the thread to do.
+#[derive(Debug, Default)]
+struct Seen {
+    samples: Vec<Sample>,
+    activities: Vec<Activity>,
+}
+
+impl Window {
+    /// Unpacks the samples of a range, and as many on both sides of it, so that a step does not
+    /// unpack them all again; `None` if `is_wanted` says so meanwhile.
+    pub fn unpack(
+        experiment: &Recording,
+        (timeline, stacks): (&Timeline, Option<&Stacks>),
+        range: &Range<u64>,
+        is_wanted: impl Fn() -> bool,
+    ) -> Option<Window> {
+        let length = range.end - range.start;
+        let wide = range.start.saturating_sub(length)..range.end + length;
+        let within = |range: &Range<u64>| -> Vec<FrameOfSamples> {
+            let all = timeline.frames.iter();
+            all.filter(|frame| frame.first < range.end && frame.last >= range.start)
+                .copied()
+                .collect()
+        };
+        let fit = |frames: &[FrameOfSamples]| {
+            frames.iter().map(|frame| frame.count).sum::<u64>() <= MOST_SAMPLES
+        };
+        let (range, frames) = match within(&wide) {
+            frames if fit(&frames) => (wide, frames),
+            _ => (range.clone(), within(range)),
+        };
+        let mut window = Window {
+            refined: stacks.is_some(),
+            skipped: !fit(&frames),
+            range,
+            ..Window::default()
+        };
+        if window.skipped {
+            return Some(window);
+        }
+        let mut rows = Vec::new();
+        for frame in frames {
+            if !is_wanted() {
+                return None;
+            }
+            experiment.experiment.samples.frame(frame.frame, &mut rows);
+            for sample in &rows {
+                if window.range.contains(&sample.time.0) {
+                    let own = window.by_thread.entry(sample.thread).or_default();
+                    own.samples.push(*sample);
+                }
+            }
+        }
+        for seen in window.by_thread.values_mut() {
+            seen.samples.sort_by_key(|sample| sample.time);
+            let shown = seen.samples.iter();
+            seen.activities = shown
+                .map(|sample| timeline.refined(stacks, sample))
+                .collect();
+        }
+        Some(window)
+    }
+
+    /// Of one thread, by time.
+    pub fn of(&self, thread: ThreadId) -> &[Sample] {
+        let seen = self.by_thread.get(&thread);
+        seen.map_or(&[], |seen| seen.samples.as_slice())
+    }
+
+    /// What each of these samples shows the thread to do.
+    pub(super) fn activities(&self, thread: ThreadId) -> &[Activity] {
+        let seen = self.by_thread.get(&thread);
+        seen.map_or(&[], |seen| seen.activities.as_slice())
+    }
+
+    /// Whether it holds all samples of a range, and, if `has_stacks`, what stacks tell of them.
+    pub fn suffices(&self, has_stacks: bool, range: &Range<u64>) -> bool {
+        let covers = match self.skipped {
+            // A smaller range may have fewer samples.
+            true => self.range == *range,
+            false => self.range.start <= range.start && range.end <= self.range.end,
+        };
+        covers && (self.refined || !has_stacks)
+    }
+}
