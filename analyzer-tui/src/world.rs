@@ -13,6 +13,7 @@ use omp_model::header::Header;
 use omp_model::profile::ViewMode;
 use omp_model::symbols::{FileId, FunctionId};
 use ratatui::crossterm::event::{self, Event};
+use report::header::duration;
 use symbolize::disassembly::Code;
 use symbolize::search::SearchPath;
 
@@ -246,14 +247,13 @@ pub(crate) fn announce(experiments: &[PathBuf], recorded: bool) -> String {
         let header = std::fs::read(path.join(omp_model::experiment::HEADER)).ok();
         let header = header.and_then(|bytes| serde_json::from_slice::<Header>(&bytes).ok());
         if let Some(header) = header {
-            let seconds = header.duration_ns as f64 / 1e9;
             text.push_str(&format!(
-                "\n  Command    {}\n  Host       {} ({} CPUs)\n  Recording  {seconds:.3} s, {} \
-                 samples\n\n",
+                "\n  Command    {}\n  Host       {} ({} CPUs)\n  Samples    {}\n  Duration   {}\n\n",
                 header.command.join(" "),
                 header.host,
                 header.cpus,
-                header.sampling.samples
+                header.sampling.samples,
+                duration(&header, None)
             ));
         }
     }
@@ -355,6 +355,31 @@ mod tests {
         assert_eq!(write("two"), "wrote a-2.txt");
         assert_eq!(write("two"), "a-2.txt has just that already");
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 2);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// The header file of a recording whose program was killed says 0, and must not be believed.
+    #[test]
+    fn the_first_screen_shows_no_duration_of_0_s() {
+        let folder = std::env::temp_dir().join(format!("parallax-announce-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let announced = |duration_ns: u64| {
+            let header = Header {
+                command: vec!["./app".to_owned()],
+                duration_ns,
+                ..Header::default()
+            };
+            let path = folder.join(omp_model::experiment::HEADER);
+            std::fs::write(path, serde_json::to_vec(&header).unwrap()).unwrap();
+            let text = announce(std::slice::from_ref(&folder), false);
+            let line = text.lines().find(|line| line.contains("Duration"));
+            line.unwrap().trim().to_owned()
+        };
+        assert_eq!(announced(2_200_000_000), "Duration   2.200 seconds");
+        assert_eq!(
+            announced(0),
+            "Duration   not known before it is read (it was not finished)"
+        );
         std::fs::remove_dir_all(&folder).unwrap();
     }
 

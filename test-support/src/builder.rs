@@ -226,6 +226,18 @@ impl Builder {
     /// # Panics
     /// When it cannot be written.
     pub fn write(&self, path: &Path) {
+        let mut writer = self.write_unfinished(path);
+        if !self.symbols.frames.is_empty() {
+            writer.symbols(&self.symbols).unwrap();
+        }
+        writer.finish(&self.header).unwrap();
+    }
+
+    /// Writes what a recorder that is killed leaves: the header of its start, and the rows.
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    pub fn write_unfinished(&self, path: &Path) -> Writer {
         let mut writer = Writer::create(path, &self.header).unwrap();
         let batch = Batch {
             samples: &self.samples,
@@ -239,10 +251,7 @@ impl Builder {
             ..Batch::default()
         };
         writer.append(&self.tables, &batch).unwrap();
-        if !self.symbols.frames.is_empty() {
-            writer.symbols(&self.symbols).unwrap();
-        }
-        writer.finish(&self.header).unwrap();
+        writer
     }
 }
 

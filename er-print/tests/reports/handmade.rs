@@ -318,3 +318,19 @@ pub(crate) fn source(folder: &Path) {
     let file = std::fs::File::options().append(true).open(&path).unwrap();
     file.set_modified(old).unwrap();
 }
+
+/// Writes what is there of an experiment whose recording program was killed: samples of every
+/// millisecond up to the last at 1.499 s, and the header of the start.
+pub(crate) fn killed(path: &Path) {
+    let mut make = builder("plain");
+    make.header.duration_ns = 0;
+    make.header.exit_status = None;
+    let app = make.module("/home/ann/app/plain", RuntimeKind::None);
+    let main = make.function(app, 0x1000, "main", Some(30));
+    let thread = make.thread(100, ThreadKind::Outside);
+    let stack = make.stack(&[main]);
+    let samples = [(stack, SampleKind::User, 1500)];
+    let state = (TagId::OUTSIDE, Presence::Running);
+    time(&mut make, thread, state, 1500, &samples);
+    make.write_unfinished(path);
+}
