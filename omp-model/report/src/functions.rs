@@ -125,7 +125,7 @@ pub(crate) fn joined(query: &Query<'_>, kind: Kind) -> Vec<Joined<ListRow>> {
 }
 
 /// The seconds of a quantity in a row.
-pub(crate) fn seconds(request: &Request, row: &ListRow, quantity: Quantity) -> f64 {
+pub fn seconds(request: &Request, row: &ListRow, quantity: Quantity) -> f64 {
     let Quantity::Time(flavour, metric) = quantity else {
         return 0.0;
     };

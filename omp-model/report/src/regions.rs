@@ -112,7 +112,7 @@ fn parts() -> Vec<Part> {
         part(
             "Time of all threads in the region itself",
             &[
-                "work",
+                "own_work",
                 "e.ompovhd",
                 "e.omprduc",
                 "e.ompibar",
@@ -232,7 +232,7 @@ fn fields<'a>(query: &Query<'a>, rows: &List<RegionRow>) -> Vec<Shown<'a>> {
             nested(Value::Count(u64::from(row.nesting)))
         })
         .heading(["Level", ""]),
-        Shown::new("work", "OMP Work Time", |row| {
+        Shown::new("own_work", "OMP Work Time", |row| {
             Value::Number(row.time(Metric::OmpWork))
         })
         .heading(["Work", "sec."])
