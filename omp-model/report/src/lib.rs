@@ -11,7 +11,6 @@ mod advice;
 mod constructs;
 pub mod document;
 mod error;
-mod facts;
 pub mod functions;
 pub mod json;
 mod openmp;
@@ -21,6 +20,7 @@ pub mod regions;
 pub mod run;
 mod scaling;
 pub mod settings;
+mod shares;
 pub mod tasks;
 pub mod text;
 
