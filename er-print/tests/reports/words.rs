@@ -251,7 +251,7 @@ fn a_truncated_experiment_is_shown_as_far_as_it_is_whole() {
 /// The header of a killed recording says 0 s: how long it is, its records tell.
 #[test]
 fn a_killed_recording_has_the_duration_of_its_records() {
-    let folder = folder("killed");
+    let folder = folder();
     handmade::killed(&folder.path().join("killed.er"));
     let ended = er_print(folder.path(), &["-header", "-experiment_list", "killed.er"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
