@@ -3,76 +3,21 @@
 use omp_model::metrics::Quantity;
 
 use super::cells::{aligned, compared, percent, rounded};
-use super::{Layout, address, escape, leads};
-use crate::document::{Column, Mark, Row, Style, Table, Unit, Value};
+use super::{Layout, address, annotated, escape, leads};
+use crate::document::{Column, Row, Style, Table, Unit, Value};
 use crate::settings::Compare;
 
 /// A column of cells.
-struct Cells {
-    heading: Vec<String>,
-    rows: Vec<String>,
-    is_name: bool,
+pub(super) struct Cells {
+    pub(super) heading: Vec<String>,
+    pub(super) rows: Vec<String>,
+    pub(super) is_name: bool,
 }
 
 /// The cells of a table.
 pub(super) struct Grid {
     columns: Vec<Cells>,
     rows: usize,
-}
-
-/// The cells of some columns of a table, with what its style adds to them: lines of source and
-/// instructions have their notes above them, and a mark before them.
-pub(super) fn whole(table: &Table, shown: &[usize], layout: Layout) -> Grid {
-    if table.style != Style::Annotated {
-        return cells(table, shown, layout);
-    }
-    let noted = Table {
-        rows: table.rows.iter().flat_map(with_notes).collect(),
-        ..table.clone()
-    };
-    let mut grid = cells(&noted, shown, layout);
-    let cells = |is_name, heading, rows| Cells {
-        heading,
-        rows,
-        is_name,
-    };
-    if !table.has_sides() {
-        let marks = noted.rows.iter().map(|row| hot(row).to_owned());
-        grid.columns
-            .insert(0, cells(false, Vec::new(), marks.collect()));
-    }
-    let names = noted.rows.iter().zip(leads(&noted));
-    let names = names.map(|(row, lead)| format!("{lead}{}", row.name));
-    grid.columns
-        .push(cells(true, name_heading(table), names.collect()));
-    grid
-}
-
-/// A row under a row for each of its notes.
-fn with_notes(row: &Row) -> Vec<Row> {
-    let omitted = vec![Value::Omitted; row.values.first().map_or(0, Vec::len)];
-    let notes = row.notes.iter().map(|note| Row {
-        name: note.text.clone(),
-        values: vec![omitted.clone(); row.values.len()],
-        ..Row::default()
-    });
-    notes.chain([row.clone()]).collect()
-}
-
-/// What marks a line as hot.
-pub(super) fn hot(row: &Row) -> &'static str {
-    match row.mark {
-        Mark::Strong => "##",
-        Mark::Plain | Mark::Warning => "  ",
-    }
-}
-
-/// How a table stands; compared lines have numbers to the right, as any other comparison.
-pub(super) fn style(table: &Table) -> Style {
-    match table.style {
-        Style::Annotated if table.has_sides() => Style::Right,
-        style => style,
-    }
 }
 
 /// The cells of some columns of a table.
@@ -115,12 +60,11 @@ pub(super) fn cells(table: &Table, shown: &[usize], layout: Layout) -> Grid {
     }
 }
 
-fn name_heading(table: &Table) -> Vec<String> {
-    match style(table) {
+pub(super) fn name_heading(table: &Table) -> Vec<String> {
+    match annotated::style(table) {
         Style::Metrics | Style::Records => vec![" Name".to_owned()],
         Style::Right if table.has_sides() => vec![String::new(), String::new(), "Name".to_owned()],
-        Style::Annotated => Vec::new(),
-        Style::Sparse | Style::Right | Style::Ruled => vec!["Name".to_owned()],
+        Style::Sparse | Style::Right | Style::Ruled | Style::Annotated => vec!["Name".to_owned()],
     }
 }
 
@@ -310,6 +254,11 @@ impl Cells {
 }
 
 impl Grid {
+    /// Puts a column before others, or behind them all.
+    pub(super) fn insert(&mut self, at: usize, cells: Cells) {
+        self.columns.insert(at.min(self.columns.len()), cells);
+    }
+
     /// The cells under each other.
     pub(super) fn aligned(mut self, style: Style) -> String {
         if style == Style::Sparse {

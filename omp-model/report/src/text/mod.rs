@@ -7,6 +7,7 @@
 //! 2.922 100.00  2.922 100.00   <Total>
 //! ```
 
+mod annotated;
 mod cells;
 mod grid;
 mod records;
@@ -106,12 +107,18 @@ impl Page {
             if !part.caption.is_empty() {
                 self.text(&format!("{}\n\n", part.caption));
             }
-            let cells = || grid::whole(table, &columns(table, part), self.layout);
+            let cells = || {
+                let make = match table.style {
+                    Style::Annotated => annotated::cells,
+                    _ => grid::cells,
+                };
+                make(table, &columns(table, part), self.layout)
+            };
             match self.layout {
                 Layout::Aligned if table.style == Style::Records => {
                     self.text(&records::aligned(table));
                 }
-                Layout::Aligned => self.text(&cells().aligned(grid::style(table))),
+                Layout::Aligned => self.text(&cells().aligned(annotated::style(table))),
                 Layout::Delimited(mark) => self.text(&cells().delimited(mark)),
                 Layout::Html => {
                     let html = cells().html();
@@ -162,7 +169,7 @@ fn leads(table: &Table) -> Vec<String> {
         }
         None if matches!(table.style, Style::Sparse | Style::Ruled) => String::new(),
         None if table.style == Style::Annotated => match table.has_sides() {
-            true => format!("{} ", grid::hot(row)),
+            true => format!("{} ", annotated::mark(row)),
             false => String::new(),
         },
         None => row.lead().to_owned(),
