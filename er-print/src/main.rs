@@ -6,7 +6,6 @@ mod complete;
 #[cfg(test)]
 mod completions;
 mod failure;
-mod json;
 #[cfg(test)]
 mod man;
 mod output;
@@ -15,7 +14,6 @@ mod rc;
 mod recording;
 mod script;
 mod session;
-mod text;
 
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,7 @@
 use omp_model::metrics::{Flavour, Metric, Quantity, SortKey};
 use omp_model::views::compare::Shared;
 use omp_model::views::{Request, Row};
+use report::Document;
 use report::find::{self, Named};
 use report::functions::{Kind, seconds};
 use report::query::Source;
@@ -12,7 +13,7 @@ use serde_json::json;
 
 use crate::failure::Stop;
 use crate::recording::Recording;
-use crate::session::{PrintMode, Session};
+use crate::session::Session;
 
 /// What a value is held against.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -137,7 +138,7 @@ fn limit(text: &str) -> Option<Limit> {
 /// Prints a verdict; a condition that fails makes the exit status 1 at the end.
 pub(crate) fn check(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let check = Check::parse(&arguments[0])?;
-    let (passed, report) = {
+    let (passed, document) = {
         let [first, others @ ..] = session.recordings() else {
             return Err(Stop::words(
                 "check needs an experiment: name its directory last",
@@ -161,31 +162,30 @@ pub(crate) fn check(session: &mut Session<'_>, arguments: &[String]) -> Result<(
             }
         };
         let passed = check.holds(value, limit);
-        let report = match session.settings.print {
-            PrintMode::Json => {
-                let verdict = json!({
-                    "view": "check",
-                    "check": arguments[0],
-                    "passed": passed,
-                    "value": value,
-                    "limit": limit,
-                    "total": total,
-                });
-                format!("{verdict}\n")
-            }
-            PrintMode::Text => format!(
-                "{} {}: {} s ({:.2} % of all), limit {} s\n",
-                if passed { "PASS" } else { "FAIL" },
-                arguments[0],
-                text::seconds(value),
-                text::percent(value, total),
-                text::seconds(limit)
-            ),
+        let line = format!(
+            "{} {}: {} s ({:.2} % of all), limit {} s",
+            if passed { "PASS" } else { "FAIL" },
+            arguments[0],
+            text::seconds(value),
+            text::percent(value, total),
+            text::seconds(limit)
+        );
+        let facts = [
+            ("check", json!(arguments[0])),
+            ("passed", json!(passed)),
+            ("value", json!(value)),
+            ("limit", json!(limit)),
+            ("total", json!(total)),
+        ];
+        let facts = facts.map(|(key, fact)| (key.to_owned(), fact));
+        let document = Document {
+            facts: facts.into_iter().collect(),
+            ..Document::of_lines("check", vec![line])
         };
-        (passed, report)
+        (passed, document)
     };
     session.failed_checks += u32::from(!passed);
-    session.print(&report)
+    session.show(&document)
 }
 
 /// What a condition asks of an experiment.
@@ -204,7 +204,7 @@ impl<'s> Measure<'s> {
         recording: &'s Recording,
         check: &Check,
     ) -> Result<Measure<'s>, Stop> {
-        let scene = session.scene_of(recording)?;
+        let source = recording.source(&session.settings);
         let key = SortKey::parse(&check.metric, recording.available())
             .map_err(|error| Stop::Words(error.to_string()))?;
         let quantity = key.quantity;
@@ -218,7 +218,7 @@ impl<'s> Measure<'s> {
             metrics: vec![metric, Metric::Total],
             sort: key,
         };
-        let list = Kind::Functions.list(&scene.source, &request);
+        let list = Kind::Functions.list(&source, &request);
         let row = match &check.function {
             None => None,
             Some(name) => {
@@ -226,11 +226,11 @@ impl<'s> Measure<'s> {
                     name: name.clone(),
                     number: None,
                 };
-                Some(find::function(&scene.names, &list, &named)?.clone())
+                Some(find::function(&source.names(), &list, &named)?.clone())
             }
         };
         Ok(Measure {
-            source: scene.source,
+            source,
             request,
             quantity,
             total: list.total,

@@ -3,13 +3,14 @@
 use omp_model::metrics::{Column, SortKey};
 use omp_model::profile::ViewMode;
 use omp_model::views::names::NameForm;
+use report::Document;
+use report::metrics::{current_sort, spec};
+use report::text::Layout;
 
 use super::{choose, count};
 use crate::failure::Stop;
 use crate::script as scripts;
 use crate::session::{PrintMode, Session};
-use report::metrics::{current_sort, spec};
-use report::text::Layout;
 
 /// Chooses the columns. The order stays if its metric is still among them.
 pub(crate) fn metrics(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
@@ -40,12 +41,12 @@ fn tell(session: &mut Session<'_>, list: bool) -> Result<(), Stop> {
     if session.settings.print == PrintMode::Json {
         return Ok(());
     }
+    let mut lines = Vec::new();
     if list {
-        let line = format!("Current metrics: {}\n", spec(&session.columns()?));
-        session.print(&line)?;
+        lines.push(format!("Current metrics: {}", spec(&session.columns()?)));
     }
-    let line = current_sort(session.sort_key()?, &session.columns()?);
-    session.print(&format!("{line}\n"))
+    lines.push(current_sort(session.sort_key()?, &session.columns()?));
+    session.show(&Document::of_lines("metrics", lines))
 }
 
 /// Limits the rows.

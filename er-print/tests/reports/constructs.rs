@@ -9,14 +9,13 @@ use report::regions::regions;
 use report::tasks::tasks;
 use report::{Error, Settings};
 
-use crate::handmade::{self, Folder};
+use crate::program::folder;
 
 /// The table of a document over the hand-made experiment with OpenMP.
-fn table(name: &str, make: fn(&Query<'_>) -> Result<Document, Error>) -> Table {
-    let folder = Folder::new(name);
+fn table(make: fn(&Query<'_>) -> Result<Document, Error>) -> Table {
+    let folder = folder();
     let path = folder.path().join("omp.er");
-    handmade::openmp(&path);
-    let experiment = Recording::open(&path, 1).unwrap();
+    let experiment = Recording::open(&path, 1, symbolize::from_files).unwrap();
     let (settings, subset) = (Settings::default(), Subset::default());
     let source = Source {
         experiment: &experiment,
@@ -39,7 +38,7 @@ fn a_construct_leads_to_its_contexts_and_its_directive() {
         Some(Target::Construct(construct)) => construct.clone(),
         other => panic!("{other:?}"),
     };
-    let region = target(&table("target-of-region", regions));
+    let region = target(&table(regions));
     assert_eq!(region.word, "REGION");
     assert_eq!(region.contexts, [ContextId(1)]);
     assert_eq!(region.location.line, Some(9));
@@ -48,7 +47,7 @@ fn a_construct_leads_to_its_contexts_and_its_directive() {
         "foo.c:9  to save: imbalance 0.450 s, locks and critical sections 0.150 s, threads off \
          the CPU 0.050 s"
     );
-    let task = target(&table("target-of-task", tasks));
+    let task = target(&table(tasks));
     assert_eq!(task.word, "TASK");
     assert_eq!(task.contexts, [ContextId(2)]);
     assert_eq!(task.location.line, Some(4));
@@ -61,10 +60,7 @@ fn a_construct_leads_to_its_contexts_and_its_directive() {
 /// A program may show both in one list: what has one key in both is the same.
 #[test]
 fn regions_and_tasks_share_their_columns() {
-    let (regions, tasks) = (
-        table("columns-of-regions", regions),
-        table("columns-of-tasks", tasks),
-    );
+    let (regions, tasks) = (table(regions), table(tasks));
     let form = |column: &Column| (column.label.clone(), column.unit, column.heading.clone());
     let mut shared = Vec::new();
     for column in &regions.columns {

@@ -481,6 +481,18 @@ impl About {
     }
 }
 
+impl Document {
+    /// Lines alone.
+    pub fn of_lines(view: &str, lines: Vec<String>) -> Document {
+        Document {
+            view: view.to_owned(),
+            blocks: vec![Block::Lines(lines.into_iter().map(Line::plain).collect())],
+            is_bare: true,
+            ..Document::default()
+        }
+    }
+}
+
 impl Table {
     /// Whether each row has values by experiment.
     pub fn has_sides(&self) -> bool {
