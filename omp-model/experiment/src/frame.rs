@@ -12,6 +12,8 @@
 
 use std::ops::Range;
 
+use crate::numbered::numbered;
+
 /// What the record file begins with.
 const MAGIC: &[u8; 8] = b"PARALLAX";
 
@@ -24,49 +26,32 @@ pub(crate) const FRAME_MARK: usize = 10;
 /// A reader that does not know the frame's kind may go on without it: no kind of this version.
 const SKIPPABLE: u8 = 1;
 
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $kind:ident = $number:literal,)*) => {
-        /// The kinds of frame of this version.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[repr(u8)]
-        pub(crate) enum Kind {
-            $($(#[$doc])* $kind = $number,)*
-        }
-
-        impl Kind {
-            fn from_u8(number: u8) -> Option<Kind> {
-                match number {
-                    $($number => Some(Kind::$kind),)*
-                    _ => None,
-                }
-            }
-        }
-    };
-}
-
-kinds! {
-    /// The header as JSON; the last one counts.
-    Header = 1,
-    Modules = 2,
-    Frames = 3,
-    Stacks = 4,
-    Contexts = 5,
-    Tags = 6,
-    Processes = 7,
-    Threads = 8,
-    Samples = 9,
-    Sums = 10,
-    Blames = 11,
-    Intervals = 12,
-    RegionSums = 13,
-    RegionWorks = 14,
-    RegionSpans = 15,
-    TaskSums = 16,
-    TaskSpans = 17,
-    /// A whole symbol table; the last one counts.
-    Symbols = 18,
-    /// The recording is whole.
-    End = 19,
+numbered! {
+    /// The kinds of frame of this version.
+    pub(crate) enum Kind {
+        /// The header as JSON; the last one counts.
+        Header = 1,
+        Modules = 2,
+        Frames = 3,
+        Stacks = 4,
+        Contexts = 5,
+        Tags = 6,
+        Processes = 7,
+        Threads = 8,
+        Samples = 9,
+        Sums = 10,
+        Blames = 11,
+        Intervals = 12,
+        RegionSums = 13,
+        RegionWorks = 14,
+        RegionSpans = 15,
+        TaskSums = 16,
+        TaskSpans = 17,
+        /// A whole symbol table; the last one counts.
+        Symbols = 18,
+        /// The recording is whole.
+        End = 19,
+    }
 }
 
 /// The mark at the start of a record file.

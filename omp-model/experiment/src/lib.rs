@@ -20,6 +20,7 @@ mod column;
 mod frame;
 pub mod header;
 pub mod ids;
+mod numbered;
 mod reader;
 pub mod rows;
 mod samples;
@@ -275,7 +276,7 @@ pub enum Warning {
 }
 
 /// A recording, read.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Experiment {
     /// The directory, as it was named.
     pub path: PathBuf,

@@ -73,7 +73,7 @@ pub(crate) fn encode(encoder: &mut Encoder, samples: &[Sample], tick: Nanos) -> 
 
 impl SampleFrame {
     /// Reads of a payload only what tells the number of its rows and when they begin.
-    pub(crate) fn of(payload: &[u8], range: Range<u64>) -> Result<SampleFrame, Corrupt> {
+    fn of(payload: &[u8], range: Range<u64>) -> Result<SampleFrame, Corrupt> {
         let head = Head::decode(&mut Decoder::of(payload))?;
         Ok(SampleFrame {
             source: 0,
@@ -126,14 +126,30 @@ impl Samples {
             let frame = SampleFrame::of(&bytes[start as usize..], start..bytes.len() as u64);
             frames.push(frame.map_err(|Corrupt(what)| std::io::Error::other(what))?);
         }
-        Ok(Samples::of_file(Store::Memory(bytes), frames, Known::ANY))
+        Ok(Samples {
+            sources: vec![Source::new(Store::Memory(bytes), Known::ANY)],
+            frames,
+        })
     }
 
-    /// Of a record file, and where in it lie the samples.
-    pub(crate) fn of_file(store: Store, frames: Vec<SampleFrame>, known: Known) -> Samples {
+    /// Of a record file.
+    pub(crate) fn of_file(store: Store) -> Samples {
         Samples {
-            sources: vec![Source::new(store, known)],
-            frames,
+            sources: vec![Source::new(store, Known::default())],
+            frames: Vec::new(),
+        }
+    }
+
+    /// Adds a frame of the record file.
+    pub(crate) fn add_frame(&mut self, payload: &[u8], range: Range<u64>) -> Result<(), Corrupt> {
+        self.frames.push(SampleFrame::of(payload, range)?);
+        Ok(())
+    }
+
+    /// What the samples of the record file may point to from now on.
+    pub(crate) fn may_point_to(&mut self, known: Known) {
+        for source in &mut self.sources {
+            source.known = known;
         }
     }
 
@@ -164,10 +180,6 @@ impl Samples {
                 None => return all,
             }
         }
-    }
-
-    pub(crate) fn into_frames(self) -> Vec<SampleFrame> {
-        self.frames
     }
 
     /// How many samples there are.
