@@ -68,7 +68,7 @@ pub(super) fn samples(bench: &mut Bench) -> Outcome {
     let minute = bench.application((60.0 * rate) as u32)?;
     let with = told(bench, &minute, &[])?;
     let bytes = bytes_of(&bench.folder().join("collect.er")) as f64;
-    let (name, goal) = ("bytes a sample, all told, on a run of a minute", 4.0);
+    let (name, goal) = ("bytes a sample, all told, on a run of a minute", 6.0);
     let goal = Some(Goal::AtMost(goal));
     add(bench, "samples", (name, "bytes"), goal, bytes / with.stacks)
 }
