@@ -102,26 +102,14 @@ pub(crate) enum Found {
     Damaged,
 }
 
-impl Found {
-    /// The same for bytes that begin at an offset of the file.
-    pub(crate) fn moved(self, by: u64) -> Found {
-        match self {
-            Found::Frame(kind, range) => Found::Frame(kind, range.start + by..range.end + by),
-            Found::Skippable(kind, end) => Found::Skippable(kind, end + by),
-            other => other,
-        }
-    }
-}
-
 /// How long the frame is that begins with these bytes, its mark included; `None` if they are too
 /// few to tell.
 pub(crate) fn length_at(bytes: &[u8]) -> Option<u64> {
     Some(FRAME_MARK as u64 + u64::from(u32_at(bytes, 2)?))
 }
 
-/// The frame at `offset`, which lies before the end of `bytes`.
-pub(crate) fn frame_at(bytes: &[u8], offset: usize) -> Found {
-    let frame = &bytes[offset..];
+/// The frame that begins with these bytes, which stand at `offset` of a file.
+pub(crate) fn frame_at(frame: &[u8], offset: u64) -> Found {
     let (Some(&kind), Some(&flags), Some(length), Some(sum)) = (
         frame.first(),
         frame.get(1),
@@ -139,7 +127,7 @@ pub(crate) fn frame_at(bytes: &[u8], offset: usize) -> Found {
     if got.finalize() != sum {
         return Found::Damaged;
     }
-    let start = (offset + FRAME_MARK) as u64;
+    let start = offset + FRAME_MARK as u64;
     let end = start + payload.len() as u64;
     match Kind::from_u8(kind) {
         Some(kind) if flags & !SKIPPABLE == 0 => Found::Frame(kind, start..end),
@@ -159,12 +147,12 @@ mod tests {
         assert_eq!(file_version(&file[..15]), None);
         push_frame(&mut file, Kind::Tags, b"payload");
         let whole = Found::Frame(Kind::Tags, 26..33);
-        assert_eq!(frame_at(&file, 16), whole);
+        assert_eq!(frame_at(&file[16..], 16), whole);
         for end in 17..33 {
-            assert_eq!(frame_at(&file[..end], 16), Found::Cut);
+            assert_eq!(frame_at(&file[16..end], 16), Found::Cut);
         }
         file[30] ^= 1;
-        assert_eq!(frame_at(&file, 16), Found::Damaged);
+        assert_eq!(frame_at(&file[16..], 16), Found::Damaged);
         file[30] ^= 1;
         file[12] ^= 1;
         assert_eq!(file_version(&file), None);

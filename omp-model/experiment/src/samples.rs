@@ -38,20 +38,11 @@ pub struct SampleFrame {
 }
 
 /// What a frame of samples begins with, not packed: how many they are, and when the first is.
-struct Head {
-    rows: usize,
-    first: Nanos,
-}
-
-impl Head {
-    fn decode(decoder: &mut Decoder<'_>) -> Result<Head, Corrupt> {
-        let rows = usize::try_from(decoder.number()?).ok();
-        let rows = rows.filter(|&rows| rows <= MAX_ROWS);
-        Ok(Head {
-            rows: rows.ok_or(Corrupt("more samples than a frame can hold"))?,
-            first: nanos(decoder.number()?)?,
-        })
-    }
+fn head(decoder: &mut Decoder<'_>) -> Result<(usize, Nanos), Corrupt> {
+    let rows = usize::try_from(decoder.number()?).ok();
+    let rows = rows.filter(|&rows| rows <= MAX_ROWS);
+    let rows = rows.ok_or(Corrupt("more samples than a frame can hold"))?;
+    Ok((rows, nanos(decoder.number()?)?))
 }
 
 /// The payload of a frame of at most [`MAX_ROWS`] samples; times are kept to whole ticks.
@@ -74,12 +65,12 @@ pub(crate) fn encode(encoder: &mut Encoder, samples: &[Sample], tick: Nanos) -> 
 impl SampleFrame {
     /// Reads of a payload only what tells the number of its rows and when they begin.
     fn of(payload: &[u8], range: Range<u64>) -> Result<SampleFrame, Corrupt> {
-        let head = Head::decode(&mut Decoder::of(payload))?;
+        let (rows, first) = head(&mut Decoder::of(payload))?;
         Ok(SampleFrame {
             source: 0,
             range,
-            rows: head.rows as u32,
-            first: head.first,
+            rows: rows as u32,
+            first,
         })
     }
 }
@@ -92,9 +83,9 @@ fn decode(
     out: &mut Vec<Sample>,
 ) -> Result<(), Corrupt> {
     let mut outer = Decoder::of(payload);
-    let head = Head::decode(&mut outer)?;
+    let (rows, begin) = head(&mut outer)?;
     let mut decoder = scratch.unpack(outer.rest())?;
-    out.reserve(head.rows);
+    out.reserve(rows);
     stored::decode(&mut decoder, 0, &source.known, |sample: Sample| {
         let own = source.ids.iter();
         out.push(own.fold(sample, |sample, ids| ids.sample(sample)));
@@ -102,7 +93,7 @@ fn decode(
     })?;
     decoder.finish()?;
     let first = out.iter().map(|sample| sample.time).min();
-    match (out.len(), first.unwrap_or_default()) == (head.rows, head.first) {
+    match (out.len(), first.unwrap_or_default()) == (rows, begin) {
         true => Ok(()),
         false => Err(Corrupt("other samples than their frame says")),
     }
