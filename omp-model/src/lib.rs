@@ -1,6 +1,6 @@
 //! The model of Parallax: what a recording holds, and how it is read as its author wrote it.
 //!
-//! Pure: values in, values out. Files are touched by the `experiment` module alone.
+//! Pure: values in, values out. Experiments are read by the `experiment` crate.
 
 pub mod attribution;
 pub mod defaults;

@@ -4,31 +4,20 @@
 //! construct, and its events do not tell which ([`State::Barrier`]).
 
 use crate::ids::{ContextId, FrameId};
+use crate::numbered::numbered;
 use crate::state::State;
 use crate::symbols::SymbolTable;
 use crate::tables::Tag;
 
-/// What a call of the runtime's barrier is to the author.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Barrier {
-    /// Neither source nor line table tells; shown as implicit, of which there are more.
-    Unknown = 0,
-    /// The end of a construct.
-    Implicit = 1,
-    /// A `barrier` directive.
-    Explicit = 2,
-}
-
-impl Barrier {
-    /// The decision of a stored number.
-    pub const fn from_u8(number: u8) -> Option<Barrier> {
-        match number {
-            0 => Some(Barrier::Unknown),
-            1 => Some(Barrier::Implicit),
-            2 => Some(Barrier::Explicit),
-            _ => None,
-        }
+numbered! {
+    /// What a call of the runtime's barrier is to the author.
+    pub enum Barrier {
+        /// Neither source nor line table tells; shown as implicit, of which there are more.
+        Unknown = 0,
+        /// The end of a construct.
+        Implicit = 1,
+        /// A `barrier` directive.
+        Explicit = 2,
     }
 }
 

@@ -12,6 +12,8 @@
 
 use std::ops::Range;
 
+use crate::numbered::numbered;
+
 /// What the record file begins with.
 const MAGIC: &[u8; 8] = b"PARALLAX";
 
@@ -24,49 +26,32 @@ pub(crate) const FRAME_MARK: usize = 10;
 /// A reader that does not know the frame's kind may go on without it: no kind of this version.
 const SKIPPABLE: u8 = 1;
 
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $kind:ident = $number:literal,)*) => {
-        /// The kinds of frame of this version.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[repr(u8)]
-        pub(crate) enum Kind {
-            $($(#[$doc])* $kind = $number,)*
-        }
-
-        impl Kind {
-            fn from_u8(number: u8) -> Option<Kind> {
-                match number {
-                    $($number => Some(Kind::$kind),)*
-                    _ => None,
-                }
-            }
-        }
-    };
-}
-
-kinds! {
-    /// The header as JSON; the last one counts.
-    Header = 1,
-    Modules = 2,
-    Frames = 3,
-    Stacks = 4,
-    Contexts = 5,
-    Tags = 6,
-    Processes = 7,
-    Threads = 8,
-    Samples = 9,
-    Sums = 10,
-    Blames = 11,
-    Intervals = 12,
-    RegionSums = 13,
-    RegionWorks = 14,
-    RegionSpans = 15,
-    TaskSums = 16,
-    TaskSpans = 17,
-    /// A whole symbol table; the last one counts.
-    Symbols = 18,
-    /// The recording is whole.
-    End = 19,
+numbered! {
+    /// The kinds of frame of this version.
+    pub(crate) enum Kind {
+        /// The header as JSON; the last one counts.
+        Header = 1,
+        Modules = 2,
+        Frames = 3,
+        Stacks = 4,
+        Contexts = 5,
+        Tags = 6,
+        Processes = 7,
+        Threads = 8,
+        Samples = 9,
+        Sums = 10,
+        Blames = 11,
+        Intervals = 12,
+        RegionSums = 13,
+        RegionWorks = 14,
+        RegionSpans = 15,
+        TaskSums = 16,
+        TaskSpans = 17,
+        /// A whole symbol table; the last one counts.
+        Symbols = 18,
+        /// The recording is whole.
+        End = 19,
+    }
 }
 
 /// The mark at the start of a record file.
@@ -117,26 +102,14 @@ pub(crate) enum Found {
     Damaged,
 }
 
-impl Found {
-    /// The same for bytes that begin at an offset of the file.
-    pub(crate) fn moved(self, by: u64) -> Found {
-        match self {
-            Found::Frame(kind, range) => Found::Frame(kind, range.start + by..range.end + by),
-            Found::Skippable(kind, end) => Found::Skippable(kind, end + by),
-            other => other,
-        }
-    }
-}
-
 /// How long the frame is that begins with these bytes, its mark included; `None` if they are too
 /// few to tell.
 pub(crate) fn length_at(bytes: &[u8]) -> Option<u64> {
     Some(FRAME_MARK as u64 + u64::from(u32_at(bytes, 2)?))
 }
 
-/// The frame at `offset`, which lies before the end of `bytes`.
-pub(crate) fn frame_at(bytes: &[u8], offset: usize) -> Found {
-    let frame = &bytes[offset..];
+/// The frame that begins with these bytes, which stand at `offset` of a file.
+pub(crate) fn frame_at(frame: &[u8], offset: u64) -> Found {
     let (Some(&kind), Some(&flags), Some(length), Some(sum)) = (
         frame.first(),
         frame.get(1),
@@ -154,7 +127,7 @@ pub(crate) fn frame_at(bytes: &[u8], offset: usize) -> Found {
     if got.finalize() != sum {
         return Found::Damaged;
     }
-    let start = (offset + FRAME_MARK) as u64;
+    let start = offset + FRAME_MARK as u64;
     let end = start + payload.len() as u64;
     match Kind::from_u8(kind) {
         Some(kind) if flags & !SKIPPABLE == 0 => Found::Frame(kind, start..end),
@@ -174,12 +147,12 @@ mod tests {
         assert_eq!(file_version(&file[..15]), None);
         push_frame(&mut file, Kind::Tags, b"payload");
         let whole = Found::Frame(Kind::Tags, 26..33);
-        assert_eq!(frame_at(&file, 16), whole);
+        assert_eq!(frame_at(&file[16..], 16), whole);
         for end in 17..33 {
-            assert_eq!(frame_at(&file[..end], 16), Found::Cut);
+            assert_eq!(frame_at(&file[16..end], 16), Found::Cut);
         }
         file[30] ^= 1;
-        assert_eq!(frame_at(&file, 16), Found::Damaged);
+        assert_eq!(frame_at(&file[16..], 16), Found::Damaged);
         file[30] ^= 1;
         file[12] ^= 1;
         assert_eq!(file_version(&file), None);

@@ -21,6 +21,7 @@ mod frame;
 pub mod header;
 pub mod ids;
 pub mod linkage;
+mod numbered;
 mod reader;
 pub mod rows;
 mod samples;
@@ -276,7 +277,7 @@ pub enum Warning {
 }
 
 /// A recording, read.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Experiment {
     /// The directory, as it was named.
     pub path: PathBuf,

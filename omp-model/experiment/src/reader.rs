@@ -9,12 +9,10 @@ use crate::column::{Corrupt, Decoder, Scratch};
 use crate::frame::{self, FILE_MARK, Found, Kind};
 use crate::header::{FORMAT_VERSION, Header};
 use crate::ids::Nanos;
-use crate::rows::{Blame, Interval, RegionSpan, RegionSum, RegionWork, SLICE, TaskSpan, TaskSum};
-use crate::samples::SampleFrame;
+use crate::rows::{Interval, RegionSpan, SLICE, TaskSpan};
 use crate::store::Reading;
 use crate::stored::{self, Known, ThreadRow};
-use crate::symbols::SymbolTable;
-use crate::tables::{Interner, Tables};
+use crate::tables::Interner;
 use crate::{
     Experiment, HEADER, OpenError, RECORDS, Samples, Sums, Warning, symbol_rows, text_rows,
 };
@@ -23,21 +21,15 @@ pub(crate) fn open(path: &Path) -> Result<Experiment, OpenError> {
     let mut growing = Growing::open(path)?;
     growing.read()?;
     let warnings = growing.warnings();
-    let Growing {
-        path,
-        file,
-        mut contents,
-        ..
-    } = growing;
-    contents.tables.stacks.close();
-    contents.tables.frames.close();
-    Ok(experiment(path, &file, contents, warnings))
+    let tables = &mut growing.contents.experiment.tables;
+    tables.stacks.close();
+    tables.frames.close();
+    Ok(growing.contents.finish(warnings))
 }
 
 /// An experiment that may be longer at the next look: of what is there already nothing is read
 /// twice.
 pub struct Growing {
-    path: PathBuf,
     file: Reading,
     /// Up to where the frames are read.
     offset: u64,
@@ -51,7 +43,7 @@ impl std::fmt::Debug for Growing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut shown = f.debug_struct("Growing");
         shown
-            .field("path", &self.path)
+            .field("path", &self.contents.experiment.path)
             .field("offset", &self.offset);
         shown.finish_non_exhaustive()
     }
@@ -97,11 +89,11 @@ impl Growing {
             }
             Some(_) => {}
         }
+        let file = file.unseen();
         Ok(Growing {
-            path: path.to_owned(),
-            file: file.unseen(),
+            contents: Contents::of(path, &file),
+            file,
             offset: FILE_MARK as u64,
-            contents: Contents::default(),
             skipped: Skipped([0; 256]),
             stop: None,
         })
@@ -113,8 +105,9 @@ impl Growing {
     /// # Errors
     /// If the file cannot be read.
     pub fn read(&mut self) -> Result<bool, OpenError> {
+        let path = self.contents.experiment.path.join(RECORDS);
         let refused = |cause| OpenError::Io {
-            path: self.path.join(RECORDS),
+            path: path.clone(),
             cause,
         };
         let grown = self.file.look().map_err(refused)?;
@@ -127,18 +120,13 @@ impl Growing {
             .contents
             .frames(&mut self.file, &mut self.offset, &mut self.skipped);
         self.stop = stop.map_err(refused)?;
-        self.contents.finish(&self.file);
+        self.contents.look_at_the_last();
         Ok(self.offset > before)
     }
 
     /// All that was read so far.
     pub fn experiment(&self) -> Experiment {
-        experiment(
-            self.path.clone(),
-            &self.file,
-            self.contents.clone(),
-            self.warnings(),
-        )
+        self.contents.clone().finish(self.warnings())
     }
 
     fn warnings(&self) -> Vec<Warning> {
@@ -151,50 +139,6 @@ impl Skipped {
     fn warnings(&self) -> impl Iterator<Item = Warning> {
         let kinds = (0_u8..=255).zip(self.0).filter(|&(_, count)| count > 0);
         kinds.map(|(kind, count)| Warning::Skipped { kind, count })
-    }
-}
-
-fn experiment(
-    path: PathBuf,
-    file: &Reading,
-    reading: Contents,
-    mut warnings: Vec<Warning>,
-) -> Experiment {
-    let beside = || serde_json::from_slice::<Header>(&fs::read(path.join(HEADER)).ok()?).ok();
-    // Where the records could not be gone on with, the other file has the last word.
-    let last = (!reading.finished).then(beside).flatten();
-    let last = last.filter(|header| header.stopped.is_some());
-    let header = last.or(reading.header).or_else(beside);
-    let seconds = reading.last.0 / SLICE.0;
-    let stopped = header.as_ref().and_then(|header| header.stopped.clone());
-    match stopped {
-        Some(why) => warnings.push(Warning::Stopped { seconds, why }),
-        None if !reading.finished => warnings.push(Warning::Unfinished { seconds }),
-        None => {}
-    }
-    let header = header.unwrap_or_else(|| {
-        warnings.push(Warning::NoHeader);
-        Header::default()
-    });
-    let known = Known::of(&reading.tables);
-    Experiment {
-        name: name_of(&path),
-        path,
-        header,
-        tables: reading.tables,
-        samples: Samples::of_file(file.store(), reading.sample_frames, known),
-        sums: reading.sums.of_file(file.store(), known),
-        blames: reading.blames,
-        intervals: reading.intervals,
-        region_sums: reading.region_sums,
-        region_works: reading.region_works,
-        region_spans: reading.region_spans,
-        task_sums: reading.task_sums,
-        task_spans: reading.task_spans,
-        symbols: reading.symbols,
-        finished: reading.finished,
-        last: reading.last,
-        warnings,
     }
 }
 
@@ -231,25 +175,51 @@ fn record_file(path: &Path) -> Result<File, OpenError> {
 }
 
 /// What has been read so far.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct Contents {
+    experiment: Experiment,
+    /// The last one among the records.
     header: Option<Header>,
-    tables: Tables,
-    sample_frames: Vec<SampleFrame>,
-    sums: Sums,
-    blames: Vec<Blame>,
-    intervals: Vec<Interval>,
-    region_sums: Vec<RegionSum>,
-    region_works: Vec<RegionWork>,
-    region_spans: Vec<RegionSpan>,
-    task_sums: Vec<TaskSum>,
-    task_spans: Vec<TaskSpan>,
-    symbols: Option<SymbolTable>,
-    finished: bool,
-    last: Nanos,
 }
 
 impl Contents {
+    fn of(path: &Path, file: &Reading) -> Contents {
+        Contents {
+            experiment: Experiment {
+                name: name_of(path),
+                path: path.to_owned(),
+                samples: Samples::of_file(file.store()),
+                sums: Sums::of_file(file.store()),
+                ..Experiment::default()
+            },
+            header: None,
+        }
+    }
+
+    /// The experiment, with the header that has the last word.
+    fn finish(self, mut warnings: Vec<Warning>) -> Experiment {
+        let mut experiment = self.experiment;
+        let path = experiment.path.join(HEADER);
+        let beside = || serde_json::from_slice::<Header>(&fs::read(&path).ok()?).ok();
+        // Where the records could not be gone on with, the other file has it.
+        let last = (!experiment.finished).then(beside).flatten();
+        let last = last.filter(|header| header.stopped.is_some());
+        let header = last.or(self.header).or_else(beside);
+        let seconds = experiment.last.0 / SLICE.0;
+        let stopped = header.as_ref().and_then(|header| header.stopped.clone());
+        match stopped {
+            Some(why) => warnings.push(Warning::Stopped { seconds, why }),
+            None if !experiment.finished => warnings.push(Warning::Unfinished { seconds }),
+            None => {}
+        }
+        if header.is_none() {
+            warnings.push(Warning::NoHeader);
+        }
+        experiment.header = header.unwrap_or_default();
+        experiment.warnings = warnings;
+        experiment
+    }
+
     /// Reads from `offset` on, and moves it, up to the first frame that is not whole; says what
     /// was in the way.
     fn frames(
@@ -311,12 +281,12 @@ impl Contents {
     }
 
     /// What only the last samples can tell: they are unpacked when they are looked at.
-    fn finish(&mut self, file: &Reading) {
-        let known = Known::of(&self.tables);
-        let frames = std::mem::take(&mut self.sample_frames);
-        let samples = Samples::of_file(file.store(), frames, known);
-        self.last = self.last.max(samples.last());
-        self.sample_frames = samples.into_frames();
+    fn look_at_the_last(&mut self) {
+        let known = Known::of(&self.experiment.tables);
+        self.experiment.samples.may_point_to(known);
+        self.experiment.sums.may_point_to(known);
+        let last = self.experiment.samples.last();
+        self.experiment.last = self.experiment.last.max(last);
     }
 
     fn frame(
@@ -327,26 +297,29 @@ impl Contents {
         scratch: &mut Scratch,
     ) -> Result<(), Corrupt> {
         match kind {
-            Kind::Samples => {
-                self.sample_frames.push(SampleFrame::of(payload, range)?);
-                return Ok(());
-            }
+            Kind::Samples => return self.experiment.samples.add_frame(payload, range),
             Kind::End => {
-                self.finished = true;
+                self.experiment.finished = true;
                 return Decoder::of(payload).finish();
             }
             _ => {}
         }
-        let known = Known::of(&self.tables);
+        let known = Known::of(&self.experiment.tables);
         let mut decoder = scratch.unpack(payload)?;
         match kind {
             Kind::Sums => {
                 decoder.number()?;
-                let slice = self.sums.add_frame(&mut decoder, range, &known)?;
-                self.last = self.last.max(Nanos(u64::from(slice) * SLICE.0));
+                let slice = self
+                    .experiment
+                    .sums
+                    .add_frame(&mut decoder, range, &known)?;
+                let last = &mut self.experiment.last;
+                *last = (*last).max(Nanos(u64::from(slice) * SLICE.0));
             }
             Kind::Header => self.header(&mut decoder)?,
-            Kind::Symbols => self.symbols = Some(symbol_rows::decode(&mut decoder, &known)?),
+            Kind::Symbols => {
+                self.experiment.symbols = Some(symbol_rows::decode(&mut decoder, &known)?);
+            }
             _ => self.rows(kind, &mut decoder, &known)?,
         }
         decoder.finish()
@@ -368,57 +341,60 @@ impl Contents {
         known: &Known,
     ) -> Result<(), Corrupt> {
         let first = decoder.number()?;
-        let tables = &mut self.tables;
-        let last = &mut self.last;
+        let read = &mut self.experiment;
         match kind {
             Kind::Modules => {
                 expect_first(first, known.modules)?;
-                text_rows::decode_modules(decoder, |row| add(&mut tables.modules, row))
+                text_rows::decode_modules(decoder, |row| add(&mut read.tables.modules, row))
             }
             Kind::Frames => {
                 expect_first(first, known.frames)?;
-                stored::decode(decoder, first, known, |row| add(&mut tables.frames, row))
+                stored::decode(decoder, first, known, |row| {
+                    add(&mut read.tables.frames, row)
+                })
             }
             Kind::Stacks => {
                 expect_first(first, known.stacks)?;
                 stored::decode(decoder, first, known, |row| {
                     // One that is there twice would do no harm, and to find it takes longer than to
                     // read all of them.
-                    tables.stacks.append(row);
+                    read.tables.stacks.append(row);
                     Ok(())
                 })
             }
             Kind::Contexts => {
                 expect_first(first, known.contexts)?;
-                stored::decode(decoder, first, known, |row| add(&mut tables.contexts, row))
+                stored::decode(decoder, first, known, |row| {
+                    add(&mut read.tables.contexts, row)
+                })
             }
             Kind::Tags => {
                 expect_first(first, known.tags)?;
-                stored::decode(decoder, first, known, |row| add(&mut tables.tags, row))
+                stored::decode(decoder, first, known, |row| add(&mut read.tables.tags, row))
             }
-            Kind::Processes => {
-                text_rows::decode_processes(decoder, |id, row| put(&mut tables.processes, id, row))
-            }
-            Kind::Threads => stored::decode(decoder, first, known, |ThreadRow(id, row)| {
-                put(&mut tables.threads, u64::from(id), row)
+            Kind::Processes => text_rows::decode_processes(decoder, |id, row| {
+                put(&mut read.tables.processes, id, row)
             }),
-            Kind::Blames => stored::append(decoder, known, &mut self.blames),
+            Kind::Threads => stored::decode(decoder, first, known, |ThreadRow(id, row)| {
+                put(&mut read.tables.threads, u64::from(id), row)
+            }),
+            Kind::Blames => stored::append(decoder, known, &mut read.blames),
             Kind::Intervals => stored::decode(decoder, first, known, |row: Interval| {
-                *last = (*last).max(end_of(row.start, row.length)?);
-                self.intervals.push(row);
+                read.last = read.last.max(end_of(row.start, row.length)?);
+                read.intervals.push(row);
                 Ok(())
             }),
-            Kind::RegionSums => stored::append(decoder, known, &mut self.region_sums),
-            Kind::RegionWorks => stored::append(decoder, known, &mut self.region_works),
-            Kind::TaskSums => stored::append(decoder, known, &mut self.task_sums),
+            Kind::RegionSums => stored::append(decoder, known, &mut read.region_sums),
+            Kind::RegionWorks => stored::append(decoder, known, &mut read.region_works),
+            Kind::TaskSums => stored::append(decoder, known, &mut read.task_sums),
             Kind::RegionSpans => stored::decode(decoder, first, known, |row: RegionSpan| {
-                *last = (*last).max(end_of(row.start, row.length)?);
-                self.region_spans.push(row);
+                read.last = read.last.max(end_of(row.start, row.length)?);
+                read.region_spans.push(row);
                 Ok(())
             }),
             Kind::TaskSpans => stored::decode(decoder, first, known, |row: TaskSpan| {
-                *last = (*last).max(end_of(row.start, row.length)?);
-                self.task_spans.push(row);
+                read.last = read.last.max(end_of(row.start, row.length)?);
+                read.task_spans.push(row);
                 Ok(())
             }),
             _ => Err(Corrupt("not a kind of rows")),

@@ -1,6 +1,7 @@
 //! The rows of a recording: samples, sums of time, listed intervals, and counts of what was lost.
 
 use crate::ids::{ContextId, Nanos, StackId, TagId, ThreadId};
+use crate::numbered::numbered;
 use crate::state::Presence;
 
 /// Length of a slice of time: sums are kept for each, so that a filter on time and a timeline
@@ -18,32 +19,21 @@ pub struct Within {
     pub task: u64,
 }
 
-/// What made a sample.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum SampleKind {
-    /// The clock (or counter) fired in user code.
-    User = 0,
-    /// It fired in the kernel, on behalf of the user code below.
-    Kernel = 1,
-    /// The thread left its CPU by preemption.
-    Preempted = 2,
-    /// The thread left its CPU to wait.
-    Blocked = 3,
+numbered! {
+    /// What made a sample.
+    pub enum SampleKind {
+        /// The clock (or counter) fired in user code.
+        User = 0,
+        /// It fired in the kernel, on behalf of the user code below.
+        Kernel = 1,
+        /// The thread left its CPU by preemption.
+        Preempted = 2,
+        /// The thread left its CPU to wait.
+        Blocked = 3,
+    }
 }
 
 impl SampleKind {
-    /// The kind of a stored number.
-    pub const fn from_u8(number: u8) -> Option<SampleKind> {
-        match number {
-            0 => Some(SampleKind::User),
-            1 => Some(SampleKind::Kernel),
-            2 => Some(SampleKind::Preempted),
-            3 => Some(SampleKind::Blocked),
-            _ => None,
-        }
-    }
-
     /// Where the kernel had the thread during the time that such a sample stands for.
     pub const fn presence(self) -> Presence {
         match self {

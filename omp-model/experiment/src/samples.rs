@@ -38,20 +38,11 @@ pub struct SampleFrame {
 }
 
 /// What a frame of samples begins with, not packed: how many they are, and when the first is.
-struct Head {
-    rows: usize,
-    first: Nanos,
-}
-
-impl Head {
-    fn decode(decoder: &mut Decoder<'_>) -> Result<Head, Corrupt> {
-        let rows = usize::try_from(decoder.number()?).ok();
-        let rows = rows.filter(|&rows| rows <= MAX_ROWS);
-        Ok(Head {
-            rows: rows.ok_or(Corrupt("more samples than a frame can hold"))?,
-            first: nanos(decoder.number()?)?,
-        })
-    }
+fn head(decoder: &mut Decoder<'_>) -> Result<(usize, Nanos), Corrupt> {
+    let rows = usize::try_from(decoder.number()?).ok();
+    let rows = rows.filter(|&rows| rows <= MAX_ROWS);
+    let rows = rows.ok_or(Corrupt("more samples than a frame can hold"))?;
+    Ok((rows, nanos(decoder.number()?)?))
 }
 
 /// The payload of a frame of at most [`MAX_ROWS`] samples; times are kept to whole ticks.
@@ -73,13 +64,13 @@ pub(crate) fn encode(encoder: &mut Encoder, samples: &[Sample], tick: Nanos) -> 
 
 impl SampleFrame {
     /// Reads of a payload only what tells the number of its rows and when they begin.
-    pub(crate) fn of(payload: &[u8], range: Range<u64>) -> Result<SampleFrame, Corrupt> {
-        let head = Head::decode(&mut Decoder::of(payload))?;
+    fn of(payload: &[u8], range: Range<u64>) -> Result<SampleFrame, Corrupt> {
+        let (rows, first) = head(&mut Decoder::of(payload))?;
         Ok(SampleFrame {
             source: 0,
             range,
-            rows: head.rows as u32,
-            first: head.first,
+            rows: rows as u32,
+            first,
         })
     }
 }
@@ -92,9 +83,9 @@ fn decode(
     out: &mut Vec<Sample>,
 ) -> Result<(), Corrupt> {
     let mut outer = Decoder::of(payload);
-    let head = Head::decode(&mut outer)?;
+    let (rows, begin) = head(&mut outer)?;
     let mut decoder = scratch.unpack(outer.rest())?;
-    out.reserve(head.rows);
+    out.reserve(rows);
     stored::decode(&mut decoder, 0, &source.known, |sample: Sample| {
         let own = source.ids.iter();
         out.push(own.fold(sample, |sample, ids| ids.sample(sample)));
@@ -102,7 +93,7 @@ fn decode(
     })?;
     decoder.finish()?;
     let first = out.iter().map(|sample| sample.time).min();
-    match (out.len(), first.unwrap_or_default()) == (head.rows, head.first) {
+    match (out.len(), first.unwrap_or_default()) == (rows, begin) {
         true => Ok(()),
         false => Err(Corrupt("other samples than their frame says")),
     }
@@ -126,14 +117,30 @@ impl Samples {
             let frame = SampleFrame::of(&bytes[start as usize..], start..bytes.len() as u64);
             frames.push(frame.map_err(|Corrupt(what)| std::io::Error::other(what))?);
         }
-        Ok(Samples::of_file(Store::Memory(bytes), frames, Known::ANY))
+        Ok(Samples {
+            sources: vec![Source::new(Store::Memory(bytes), Known::ANY)],
+            frames,
+        })
     }
 
-    /// Of a record file, and where in it lie the samples.
-    pub(crate) fn of_file(store: Store, frames: Vec<SampleFrame>, known: Known) -> Samples {
+    /// Of a record file.
+    pub(crate) fn of_file(store: Store) -> Samples {
         Samples {
-            sources: vec![Source::new(store, known)],
-            frames,
+            sources: vec![Source::new(store, Known::default())],
+            frames: Vec::new(),
+        }
+    }
+
+    /// Adds a frame of the record file.
+    pub(crate) fn add_frame(&mut self, payload: &[u8], range: Range<u64>) -> Result<(), Corrupt> {
+        self.frames.push(SampleFrame::of(payload, range)?);
+        Ok(())
+    }
+
+    /// What the samples of the record file may point to from now on.
+    pub(crate) fn may_point_to(&mut self, known: Known) {
+        for source in &mut self.sources {
+            source.known = known;
         }
     }
 
@@ -164,10 +171,6 @@ impl Samples {
                 None => return all,
             }
         }
-    }
-
-    pub(crate) fn into_frames(self) -> Vec<SampleFrame> {
-        self.frames
     }
 
     /// How many samples there are.

@@ -4,81 +4,58 @@
 //! whose leaf lies in the runtime turns work into overhead, and so on; that refinement is the
 //! reader's (`rewrite`), so that it can improve for old experiments.
 
-/// The recorded state of a thread at a moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum State {
-    /// No OpenMP event has come from this thread yet.
-    Outside = 0,
-    /// The initial thread outside regions.
-    Serial = 1,
-    /// User code of a region or explicit task.
-    Work = 2,
-    /// Inside the runtime by the events' word: forking, joining.
-    Overhead = 3,
-    /// Between the reduction callbacks' begin and end.
-    Reduction = 4,
-    /// A join barrier or the barrier at the end of a worksharing construct.
-    ImplicitBarrier = 5,
-    /// A `barrier` construct.
-    ExplicitBarrier = 6,
-    /// The runtime's own barrier, `ompt_sync_region_barrier_implementation`: of a reduction when
-    /// called by `__kmpc_reduce*`, else an implicit barrier.
-    ImplementationBarrier = 7,
-    /// A worker between regions.
-    Idle = 8,
-    /// Waiting for a lock.
-    Lock = 9,
-    /// Waiting for a nestable lock.
-    NestLock = 10,
-    /// Waiting to enter a critical section.
-    Critical = 11,
-    /// Waiting in `ordered`.
-    Ordered = 12,
-    /// Waiting in an atomic that is built on a lock.
-    Atomic = 13,
-    /// In a `taskwait` construct.
-    TaskWait = 14,
-    /// At the end of a `taskgroup` (and of `taskloop`).
-    TaskGroup = 15,
-    /// In the barrier at the end of a `teams` region.
-    TeamsBarrier = 16,
-    /// Records of this thread were lost: only its samples' stacks can tell.
-    Unknown = 17,
-    /// A barrier whose event does not say whether it is explicit (`GOMP_barrier`): the reader
-    /// decides by its place ([`crate::symbols::SymbolTable::state_of`]).
-    Barrier = 18,
+use crate::numbered::numbered;
+
+numbered! {
+    /// The recorded state of a thread at a moment.
+    pub enum State {
+        /// No OpenMP event has come from this thread yet.
+        Outside = 0,
+        /// The initial thread outside regions.
+        Serial = 1,
+        /// User code of a region or explicit task.
+        Work = 2,
+        /// Inside the runtime by the events' word: forking, joining.
+        Overhead = 3,
+        /// Between the reduction callbacks' begin and end.
+        Reduction = 4,
+        /// A join barrier or the barrier at the end of a worksharing construct.
+        ImplicitBarrier = 5,
+        /// A `barrier` construct.
+        ExplicitBarrier = 6,
+        /// The runtime's own barrier, `ompt_sync_region_barrier_implementation`: of a reduction when
+        /// called by `__kmpc_reduce*`, else an implicit barrier.
+        ImplementationBarrier = 7,
+        /// A worker between regions.
+        Idle = 8,
+        /// Waiting for a lock.
+        Lock = 9,
+        /// Waiting for a nestable lock.
+        NestLock = 10,
+        /// Waiting to enter a critical section.
+        Critical = 11,
+        /// Waiting in `ordered`.
+        Ordered = 12,
+        /// Waiting in an atomic that is built on a lock.
+        Atomic = 13,
+        /// In a `taskwait` construct.
+        TaskWait = 14,
+        /// At the end of a `taskgroup` (and of `taskloop`).
+        TaskGroup = 15,
+        /// In the barrier at the end of a `teams` region.
+        TeamsBarrier = 16,
+        /// Records of this thread were lost: only its samples' stacks can tell.
+        Unknown = 17,
+        /// A barrier whose event does not say whether it is explicit (`GOMP_barrier`): the reader
+        /// decides by its place ([`crate::symbols::SymbolTable::state_of`]).
+        Barrier = 18,
+    }
 }
 
 /// Every state, in the order of its number.
-pub const STATES: [State; 19] = [
-    State::Outside,
-    State::Serial,
-    State::Work,
-    State::Overhead,
-    State::Reduction,
-    State::ImplicitBarrier,
-    State::ExplicitBarrier,
-    State::ImplementationBarrier,
-    State::Idle,
-    State::Lock,
-    State::NestLock,
-    State::Critical,
-    State::Ordered,
-    State::Atomic,
-    State::TaskWait,
-    State::TaskGroup,
-    State::TeamsBarrier,
-    State::Unknown,
-    State::Barrier,
-];
+pub const STATES: [State; State::ALL.len()] = State::ALL;
 
 impl State {
-    /// The state of a stored number, `None` for one that no version has written.
-    pub fn from_u8(number: u8) -> Option<State> {
-        STATES.get(number as usize).copied()
-    }
-
     /// Whether the thread cannot go on: all of this time is OMP Wait, on or off the CPU.
     pub const fn is_wait(self) -> bool {
         !matches!(
@@ -93,41 +70,22 @@ impl State {
     }
 }
 
-/// Where the kernel had the thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Presence {
-    /// On a CPU.
-    Running = 0,
-    /// Switched out while it wanted to run.
-    Preempted = 1,
-    /// Switched out waiting for something: asleep.
-    Blocked = 2,
-    /// On a CPU by the guest's reckoning, which a hypervisor had taken away: known of a
-    /// process, and spread evenly over the time on CPUs of its threads in about a second.
-    Stolen = 3,
+numbered! {
+    /// Where the kernel had the thread.
+    pub enum Presence {
+        /// On a CPU.
+        Running = 0,
+        /// Switched out while it wanted to run.
+        Preempted = 1,
+        /// Switched out waiting for something: asleep.
+        Blocked = 2,
+        /// On a CPU by the guest's reckoning, which a hypervisor had taken away: known of a
+        /// process, and spread evenly over the time on CPUs of its threads in about a second.
+        Stolen = 3,
+    }
 }
 
 impl Presence {
-    /// All of them, by their numbers.
-    pub const ALL: [Presence; 4] = [
-        Presence::Running,
-        Presence::Preempted,
-        Presence::Blocked,
-        Presence::Stolen,
-    ];
-
-    /// The presence of a stored number.
-    pub const fn from_u8(number: u8) -> Option<Presence> {
-        match number {
-            0 => Some(Presence::Running),
-            1 => Some(Presence::Preempted),
-            2 => Some(Presence::Blocked),
-            3 => Some(Presence::Stolen),
-            _ => None,
-        }
-    }
-
     /// Ready to run, and without a CPU: another thread or another machine had it.
     pub const fn wants_cpu(self) -> bool {
         matches!(self, Presence::Preempted | Presence::Stolen)

@@ -84,9 +84,9 @@ pub(crate) struct Reading {
 
 /// A frame: what stands in its place, and its payload.
 pub(crate) struct Framed<'a> {
-    /// What it is. Its ranges are of the file.
+    /// What it is.
     pub(crate) found: Found,
-    /// Its payload; nothing unless it is a frame of a known kind.
+    /// Its payload, if it is whole.
     pub(crate) payload: &'a [u8],
 }
 
@@ -144,14 +144,9 @@ impl Reading {
         let mark = self.at(offset, frame::FRAME_MARK as u64)?;
         let length = frame::length_at(mark).unwrap_or(0);
         let bytes = self.at(offset, length)?;
-        let found = frame::frame_at(bytes, 0);
-        let payload = match &found {
-            Found::Frame(_, range) => &bytes[range.start as usize..range.end as usize],
-            _ => &[],
-        };
         Ok(Framed {
-            found: found.moved(offset),
-            payload,
+            found: frame::frame_at(bytes, offset),
+            payload: bytes.get(frame::FRAME_MARK..).unwrap_or(&[]),
         })
     }
 

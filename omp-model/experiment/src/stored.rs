@@ -106,6 +106,7 @@ macro_rules! enums {
 
 enums! {
     ContextKind: "an unknown context",
+    Cut: "an unknown reason of a cut stack",
     Presence: "an unknown presence",
     SampleKind: "an unknown kind of sample",
     State: "an unknown state",
@@ -397,12 +398,7 @@ impl Row<2> for Stack {
             callers: StackId(earlier(index, back, "a stack is its own caller")?),
             entry: match entry & 1 {
                 0 => StackEntry::Frame(known.id(entry >> 1)?),
-                _ => StackEntry::Cut(
-                    *usize::try_from(entry >> 1)
-                        .ok()
-                        .and_then(|number| Cut::ALL.get(number))
-                        .ok_or(Corrupt("an unknown reason of a cut stack"))?,
-                ),
+                _ => StackEntry::Cut(known.id(entry >> 1)?),
             },
         })
     }

@@ -72,11 +72,18 @@ impl Sums {
         Ok(last)
     }
 
-    /// The same rows, of which it is known now where they lie and what they may point to.
-    pub(crate) fn of_file(self, store: Store, known: Known) -> Sums {
+    /// Of a record file.
+    pub(crate) fn of_file(store: Store) -> Sums {
         Sums {
-            sources: vec![Source::new(store, known)],
-            ..self
+            sources: vec![Source::new(store, Known::default())],
+            ..Sums::default()
+        }
+    }
+
+    /// What the rows of the record file may point to from now on.
+    pub(crate) fn may_point_to(&mut self, known: Known) {
+        for source in &mut self.sources {
+            source.known = known;
         }
     }
 

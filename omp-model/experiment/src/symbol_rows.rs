@@ -217,13 +217,8 @@ fn outlined_of(number: u64, parent: String, line: u64) -> Result<Option<Outlined
     };
     let line = line.checked_sub(1).map(u32::try_from).transpose();
     Ok(Some(Outlined {
-        construct: match number >> 1 {
-            0 => Construct::Parallel,
-            1 => Construct::Task,
-            2 => Construct::Teams,
-            3 => Construct::Reduction,
-            _ => return Err(Corrupt("an unknown construct")),
-        },
+        construct: Construct::from_u8(narrow(number >> 1)?)
+            .ok_or(Corrupt("an unknown construct"))?,
         parent: (number & 1 == 1).then_some(parent),
         line: line.map_err(|_| Corrupt("a line beyond 32 bits"))?,
     }))

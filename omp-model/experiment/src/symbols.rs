@@ -3,6 +3,7 @@
 
 use crate::barriers::Barrier;
 use crate::ids::{FrameId, ModuleId};
+use crate::numbered::numbered;
 
 /// Row of [`SymbolTable::functions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -128,18 +129,18 @@ pub struct Outlined {
     pub line: Option<u32>,
 }
 
-/// The constructs that compilers outline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Construct {
-    /// `parallel`, alone or combined.
-    Parallel = 0,
-    /// `task`, `taskloop`.
-    Task = 1,
-    /// `teams`.
-    Teams = 2,
-    /// A reduction's combiner.
-    Reduction = 3,
+numbered! {
+    /// The constructs that compilers outline.
+    pub enum Construct {
+        /// `parallel`, alone or combined.
+        Parallel = 0,
+        /// `task`, `taskloop`.
+        Task = 1,
+        /// `teams`.
+        Teams = 2,
+        /// A reduction's combiner.
+        Reduction = 3,
+    }
 }
 
 /// What is known of one frame.

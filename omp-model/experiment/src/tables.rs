@@ -10,6 +10,7 @@ use hashbrown::hash_table::Entry;
 use rustc_hash::FxHasher;
 
 use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId};
+use crate::numbered::numbered;
 use crate::state::State;
 
 /// A load object as mapped: the file, by path and build id.
@@ -23,31 +24,19 @@ pub struct Module {
     pub runtime: RuntimeKind,
 }
 
-/// What a load object is to OpenMP, judged by its exported symbols, never by its name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum RuntimeKind {
-    /// Program or library code.
-    #[default]
-    None = 0,
-    /// LLVM's or Intel's runtime (`__kmpc_fork_call`).
-    Kmp = 1,
-    /// GNU's runtime (`GOMP_parallel` without `__kmpc_fork_call`).
-    Gomp = 2,
-    /// Parallax's own library in the program.
-    Collector = 3,
-}
-
-impl RuntimeKind {
-    /// The kind of a stored number.
-    pub const fn from_u8(number: u8) -> Option<RuntimeKind> {
-        match number {
-            0 => Some(RuntimeKind::None),
-            1 => Some(RuntimeKind::Kmp),
-            2 => Some(RuntimeKind::Gomp),
-            3 => Some(RuntimeKind::Collector),
-            _ => None,
-        }
+numbered! {
+    /// What a load object is to OpenMP, judged by its exported symbols, never by its name.
+    #[derive(Default)]
+    pub enum RuntimeKind {
+        /// Program or library code.
+        #[default]
+        None = 0,
+        /// LLVM's or Intel's runtime (`__kmpc_fork_call`).
+        Kmp = 1,
+        /// GNU's runtime (`GOMP_parallel` without `__kmpc_fork_call`).
+        Gomp = 2,
+        /// Parallax's own library in the program.
+        Collector = 3,
     }
 }
 
@@ -79,34 +68,22 @@ pub enum StackEntry {
     Cut(Cut),
 }
 
-/// Why a stack does not reach the thread's first function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Cut {
-    /// The copied piece of the stack ended before it.
-    DumpTooSmall = 0,
-    /// A function without unwind information.
-    NoUnwindInfo = 1,
-    /// A return address outside every load object.
-    NoModule = 2,
-    /// The stack's contents contradict the unwind information.
-    BadStack = 3,
-    /// More frames than the limit.
-    TooDeep = 4,
-    /// The sample has no user registers (kernel thread, or the process was gone).
-    NoUserStack = 5,
-}
-
-impl Cut {
-    /// Every reason, in the order of its number.
-    pub const ALL: [Cut; 6] = [
-        Cut::DumpTooSmall,
-        Cut::NoUnwindInfo,
-        Cut::NoModule,
-        Cut::BadStack,
-        Cut::TooDeep,
-        Cut::NoUserStack,
-    ];
+numbered! {
+    /// Why a stack does not reach the thread's first function.
+    pub enum Cut {
+        /// The copied piece of the stack ended before it.
+        DumpTooSmall = 0,
+        /// A function without unwind information.
+        NoUnwindInfo = 1,
+        /// A return address outside every load object.
+        NoModule = 2,
+        /// The stack's contents contradict the unwind information.
+        BadStack = 3,
+        /// More frames than the limit.
+        TooDeep = 4,
+        /// The sample has no user registers (kernel thread, or the process was gone).
+        NoUserStack = 5,
+    }
 }
 
 /// An OpenMP calling context: a region, teams region or explicit task, at the place that made it,
@@ -125,30 +102,17 @@ pub struct Context {
     pub body: FrameId,
 }
 
-/// The kinds of calling context.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum ContextKind {
-    /// The root: no construct.
-    Root = 0,
-    /// A parallel region.
-    Region = 1,
-    /// A teams region.
-    Teams = 2,
-    /// An explicit task.
-    Task = 3,
-}
-
-impl ContextKind {
-    /// The kind of a stored number.
-    pub const fn from_u8(number: u8) -> Option<ContextKind> {
-        match number {
-            0 => Some(ContextKind::Root),
-            1 => Some(ContextKind::Region),
-            2 => Some(ContextKind::Teams),
-            3 => Some(ContextKind::Task),
-            _ => None,
-        }
+numbered! {
+    /// The kinds of calling context.
+    pub enum ContextKind {
+        /// The root: no construct.
+        Root = 0,
+        /// A parallel region.
+        Region = 1,
+        /// A teams region.
+        Teams = 2,
+        /// An explicit task.
+        Task = 3,
     }
 }
 
@@ -177,31 +141,19 @@ pub struct Process {
     pub executable: String,
 }
 
-/// What a thread is to OpenMP.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum ThreadKind {
-    /// Never seen by a runtime.
-    #[default]
-    Outside = 0,
-    /// `ompt_thread_initial`.
-    Initial = 1,
-    /// `ompt_thread_worker`.
-    Worker = 2,
-    /// `ompt_thread_other`.
-    Other = 3,
-}
-
-impl ThreadKind {
-    /// The kind of a stored number.
-    pub const fn from_u8(number: u8) -> Option<ThreadKind> {
-        match number {
-            0 => Some(ThreadKind::Outside),
-            1 => Some(ThreadKind::Initial),
-            2 => Some(ThreadKind::Worker),
-            3 => Some(ThreadKind::Other),
-            _ => None,
-        }
+numbered! {
+    /// What a thread is to OpenMP.
+    #[derive(Default)]
+    pub enum ThreadKind {
+        /// Never seen by a runtime.
+        #[default]
+        Outside = 0,
+        /// `ompt_thread_initial`.
+        Initial = 1,
+        /// `ompt_thread_worker`.
+        Worker = 2,
+        /// `ompt_thread_other`.
+        Other = 3,
     }
 }
 

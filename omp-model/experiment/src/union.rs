@@ -159,36 +159,29 @@ impl Ids {
     }
 
     fn module(&self, id: ModuleId) -> ModuleId {
-        self.modules
-            .get(id.index())
-            .copied()
-            .unwrap_or(ModuleId::NONE)
+        row(&self.modules, id.index(), ModuleId::NONE)
     }
 
     fn frame(&self, id: FrameId) -> FrameId {
-        self.frames
-            .get(id.index())
-            .copied()
-            .unwrap_or(FrameId::NONE)
+        row(&self.frames, id.index(), FrameId::NONE)
     }
 
     fn stack(&self, id: StackId) -> StackId {
-        self.stacks
-            .get(id.index())
-            .copied()
-            .unwrap_or(StackId::EMPTY)
+        row(&self.stacks, id.index(), StackId::EMPTY)
     }
 
     fn context(&self, id: ContextId) -> ContextId {
-        self.contexts
-            .get(id.index())
-            .copied()
-            .unwrap_or(ContextId::ROOT)
+        row(&self.contexts, id.index(), ContextId::ROOT)
     }
 
     fn tag(&self, id: TagId) -> TagId {
-        self.tags.get(id.index()).copied().unwrap_or(TagId::OUTSIDE)
+        row(&self.tags, id.index(), TagId::OUTSIDE)
     }
+}
+
+/// What stands in a row; a table that was cut may lack it.
+fn row<T: Copy>(rows: &[T], at: usize, none: T) -> T {
+    rows.get(at).copied().unwrap_or(none)
 }
 
 #[derive(Default)]

@@ -209,39 +209,50 @@ impl Writer {
     }
 
     fn push_rows(&mut self, batch: &Batch<'_>, known: &Known) -> Result<(), Corrupt> {
-        let mut sums = batch.sums.to_vec();
-        sums.sort_by_key(|sum| (sum.thread, sum.slice, sum.tag, sum.presence));
-        self.push_table(Kind::Sums, &sums, 0, known)?;
-        let mut blames = batch.blames.to_vec();
-        blames.sort_by_key(|blame| (blame.thread, blame.slice, blame.tag, blame.presence));
-        self.push_table(Kind::Blames, &blames, 0, known)?;
-        let mut intervals = batch.intervals.to_vec();
-        for row in &mut intervals {
+        self.push_sorted(Kind::Sums, batch.sums, known, |row| {
+            (row.thread, row.slice, row.tag, row.presence)
+        })?;
+        self.push_sorted(Kind::Blames, batch.blames, known, |row| {
+            (row.thread, row.slice, row.tag, row.presence)
+        })?;
+        self.push_sorted(Kind::Intervals, batch.intervals, known, |row| {
             (row.start, row.length) = in_ticks(row.start, row.length);
-        }
-        intervals.sort_by_key(|interval| (interval.thread, interval.start));
-        self.push_table(Kind::Intervals, &intervals, 0, known)?;
-        let mut region_sums = batch.region_sums.to_vec();
-        region_sums.sort_by_key(|sum| (sum.thread, sum.slice, sum.context));
-        self.push_table(Kind::RegionSums, &region_sums, 0, known)?;
-        let mut region_spans = batch.region_spans.to_vec();
-        for row in &mut region_spans {
+            (row.thread, row.start)
+        })?;
+        self.push_sorted(Kind::RegionSums, batch.region_sums, known, |row| {
+            (row.thread, row.slice, row.context)
+        })?;
+        self.push_sorted(Kind::RegionSpans, batch.region_spans, known, |row| {
             (row.start, row.length) = in_ticks(row.start, row.length);
-        }
-        region_spans.sort_by_key(|span| (span.thread, span.start));
-        self.push_table(Kind::RegionSpans, &region_spans, 0, known)?;
-        let mut region_works = batch.region_works.to_vec();
-        region_works.sort_by_key(|work| (work.thread, work.slice, work.context));
-        self.push_table(Kind::RegionWorks, &region_works, 0, known)?;
-        let mut task_sums = batch.task_sums.to_vec();
-        task_sums.sort_by_key(|sum| (sum.thread, sum.slice, sum.context));
-        self.push_table(Kind::TaskSums, &task_sums, 0, known)?;
-        let mut task_spans = batch.task_spans.to_vec();
-        for row in &mut task_spans {
+            (row.thread, row.start)
+        })?;
+        self.push_sorted(Kind::RegionWorks, batch.region_works, known, |row| {
+            (row.thread, row.slice, row.context)
+        })?;
+        self.push_sorted(Kind::TaskSums, batch.task_sums, known, |row| {
+            (row.thread, row.slice, row.context)
+        })?;
+        self.push_sorted(Kind::TaskSpans, batch.task_spans, known, |row| {
             (row.start, row.length) = in_ticks(row.start, row.length);
+            (row.thread, row.start)
+        })
+    }
+
+    /// Rows in the order of what `key` says of each, which may change it before it is written.
+    fn push_sorted<R: Row<N> + Copy, K: Ord, const N: usize>(
+        &mut self,
+        kind: Kind,
+        rows: &[R],
+        known: &Known,
+        mut key: impl FnMut(&mut R) -> K,
+    ) -> Result<(), Corrupt> {
+        let mut keyed: Vec<(K, R)> = Vec::with_capacity(rows.len());
+        for mut row in rows.iter().copied() {
+            keyed.push((key(&mut row), row));
         }
-        task_spans.sort_by_key(|span| (span.thread, span.start));
-        self.push_table(Kind::TaskSpans, &task_spans, 0, known)
+        keyed.sort_by(|one, other| one.0.cmp(&other.0));
+        let rows: Vec<R> = keyed.into_iter().map(|(_, row)| row).collect();
+        self.push_table(kind, &rows, 0, known)
     }
 
     /// The rows from `had` on.

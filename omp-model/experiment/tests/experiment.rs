@@ -8,6 +8,9 @@ use std::fs;
 use experiment::ids::{ContextId, Nanos, StackId, TagId, ThreadId};
 use experiment::rows::{Interval, RegionSpan, Sample, SampleKind, Sum, TaskSpan, TaskSum, Within};
 use experiment::state::Presence;
+use experiment::symbols::SymbolTable;
+use experiment::tables::{StackEntry, Tag};
+use experiment::union::unite;
 use experiment::{Batch, Experiment, OpenError, RECORDS, TICK, Warning, sample_tick};
 use test_support::{Recording, TempExperiment, assert_same_tables};
 
@@ -258,6 +261,78 @@ fn a_batch_of_more_samples_than_a_frame_holds_comes_back() {
     let (first, last) = samples.split_at(1 << 18);
     let frames = [first, last, first, last].map(<[Sample]>::to_vec);
     assert_eq!(read.samples.iter().collect::<Vec<_>>(), stored(&frames));
+}
+
+/// What a sample shows, whatever the ids of its experiment are.
+fn shown(experiment: &Experiment, sample: &Sample) -> (Sample, Vec<(String, u64)>, Tag) {
+    let tables = &experiment.tables;
+    let frames = tables.walk(sample.stack).map(|entry| {
+        let StackEntry::Frame(frame) = entry else {
+            panic!("the generator cuts no stack");
+        };
+        let frame = tables.frames.get(frame.0).unwrap();
+        let module = tables.modules.get(frame.module.0).unwrap();
+        (module.path.clone(), frame.address)
+    });
+    let without_ids = Sample {
+        thread: ThreadId(0),
+        stack: StackId::EMPTY,
+        tag: TagId::OUTSIDE,
+        ..*sample
+    };
+    let tag = *tables.tags.get(sample.tag.0).unwrap();
+    let tag = Tag {
+        context: ContextId::ROOT,
+        ..tag
+    };
+    (without_ids, frames.collect(), tag)
+}
+
+#[test]
+fn several_experiments_are_read_as_one_from_their_files() {
+    let folders = [Folder::new("one-of-two"), Folder::new("other-of-two")];
+    let opened = folders.iter().zip([7, 8]).map(|(folder, seed)| {
+        Recording::generate(seed, 3).write(&folder.path, true);
+        Experiment::open(&folder.path).unwrap()
+    });
+    let parts: Vec<Experiment> = opened.collect();
+    let none = SymbolTable::default();
+    let sources: Vec<_> = parts.iter().map(|part| (part, &none)).collect();
+    let union = unite(&sources);
+    let whole = &union.experiment;
+    assert_eq!(union.origins, [1, 1, 2, 2]);
+    // Both begin at once, and so do their seconds.
+    let begins = || whole.samples.index().iter().map(|frame| frame.first);
+    assert_eq!(begins().count(), 6);
+    assert!(begins().is_sorted());
+    for (number, part) in (0..).zip(&parts) {
+        let own = |thread: ThreadId| thread.index() / 2 == number;
+        let among = whole.samples.iter().filter(|sample| own(sample.thread));
+        let alone = part.samples.iter();
+        assert!(
+            among
+                .map(|sample| (sample.thread.index() % 2, shown(whole, &sample)))
+                .eq(alone.map(|sample| (sample.thread.index(), shown(part, &sample))))
+        );
+        let among = whole.sums.iter().filter(|sum| own(sum.thread));
+        let alone = part.sums.iter();
+        assert!(
+            among
+                .map(|sum| (sum.slice, sum.time, sum.count))
+                .eq(alone.map(|sum| (sum.slice, sum.time, sum.count)))
+        );
+    }
+    // One of several may itself be several.
+    let nested = unite(&[(&parts[0], &none), (whole, &none)]).experiment;
+    let last = nested
+        .samples
+        .iter()
+        .filter(|sample| sample.thread.index() / 2 == 2);
+    let alone = parts[1].samples.iter();
+    assert!(
+        last.map(|sample| shown(&nested, &sample))
+            .eq(alone.map(|sample| shown(&parts[1], &sample)))
+    );
 }
 
 #[test]
