@@ -25,7 +25,7 @@ impl Moments {
             let row = tables.threads.get(thread.index());
             row.map_or(ThreadKind::Outside, |thread| thread.kind)
         };
-        let seen = recording.moments_seen();
+        let seen = recording.sampled_stacks();
         let mut rewriter = Rewriter::new(tables, &recording.symbols, seen.iter().copied());
         let mut found = FxHashMap::default();
         for &moment in seen {

@@ -14,7 +14,7 @@ use crate::filter::{self, Filter, Filtered};
 use crate::ids::{StackId, TagId};
 use crate::metrics::Available;
 use crate::profile::{Profile, ViewMode};
-use crate::rewrite::{Moment, constructs};
+use crate::rewrite::{SampledStack, constructs};
 use crate::rows::Sight;
 use crate::symbolize::{self, Files};
 use crate::symbols::SymbolTable;
@@ -143,9 +143,10 @@ impl Recording {
 
     /// The part of its time that a filter keeps.
     pub fn filtered(&self, mode: ViewMode, filter: &Filter) -> Filtered {
-        let mut kept = match asks_when(filter) {
-            true => self.filtered_by_second(mode, filter),
-            false => self.kept(self.profile(mode), filter),
+        let mut kept = if asks_when(filter) {
+            self.filtered_by_second(mode, filter)
+        } else {
+            self.kept(self.profile(mode), filter)
         };
         kept.profile.fold();
         kept
@@ -163,8 +164,8 @@ impl Recording {
     }
 
     /// Every distinct thing that a thread was seen at, from which names are learnt.
-    pub fn moments_seen(&self) -> &[Moment] {
-        self.attribution().moments()
+    pub fn sampled_stacks(&self) -> &[SampledStack] {
+        self.attribution().sampled_stacks()
     }
 
     fn attribution(&self) -> &Attribution {

@@ -18,7 +18,7 @@ use crate::ids::{Nanos, TagId, ThreadId};
 use crate::rows::{Interval, LONG, SLICE, Sight};
 use crate::state::Presence;
 
-use super::group::Group;
+use super::group::{Group, Slept};
 
 /// From a stack at a switch to the switch itself: the kernel copies the stack in between, and
 /// listed times are whole microseconds, those of stacks a few of them rounded down.
@@ -27,17 +27,6 @@ const AFTER: u64 = 2_000;
 
 /// How long after a moment samples may come that tell of a sleep which began before it.
 pub(super) const MARGIN: u64 = BEFORE + AFTER;
-
-/// What a sample at a switch stands for, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Slept {
-    /// Not known.
-    Unknown,
-    /// A part of a short sleep.
-    Brief(u64),
-    /// A part of a long one.
-    Long(u64),
-}
 
 /// The listed times off the CPU, and the samples that they began with.
 pub(super) struct Sleeps<'a> {
