@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use omp_model::header::Runtime;
 use omp_model::ids::{Nanos, ProcessId, ThreadId};
-use omp_model::omp::{Ledger, Machine, Rows};
+use omp_model::omp::{Machine, Rows, TimeAccounting};
 use omp_model::rows::{LONG, Sample, SampleKind, Within};
 use omp_model::state::Presence;
 use omp_model::stream::{Event, What};
@@ -106,7 +106,7 @@ pub struct Merge {
     /// Counts for the header.
     pub counts: Counts,
     machine: Machine,
-    ledger: Ledger,
+    ledger: TimeAccounting,
     stacks: Stacks,
     deep: DeepStacks,
     start: u64,
@@ -137,7 +137,7 @@ impl Merge {
             introduced: 0,
             counts: Counts::default(),
             machine: Machine::new(),
-            ledger: Ledger::new(LONG),
+            ledger: TimeAccounting::new(LONG),
             stacks: Stacks::default(),
             deep: DeepStacks::default(),
             start,

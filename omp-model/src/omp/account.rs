@@ -8,7 +8,7 @@ use crate::rows::{
 };
 use crate::state::Presence;
 
-/// What a [`Ledger`](super::Ledger) has accounted for since it was last asked.
+/// What a [`TimeAccounting`](super::TimeAccounting) has accounted for since it was last asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
     /// Thread time; one key may come several times, to be added up.

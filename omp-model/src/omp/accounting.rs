@@ -15,9 +15,9 @@ use crate::state::{Presence, State};
 /// those that a stack stands for, of which there are no more than stacks.
 ///
 /// Times may run backwards within a thread by what merging could not order: such a moment is
-/// taken to be the latest one known of that thread, and counted in [`Ledger::late`].
+/// taken to be the latest one known of that thread, and counted in [`TimeAccounting::late`].
 #[derive(Debug)]
-pub struct Ledger {
+pub struct TimeAccounting {
     accounts: Vec<Account>,
     /// Threads that are born and not dead, in no order.
     alive: Vec<ThreadId>,
@@ -35,11 +35,11 @@ fn living(accounts: &mut [Account], thread: ThreadId) -> Option<&mut Account> {
     (account.life == Life::Alive).then_some(account)
 }
 
-impl Ledger {
-    /// A ledger that lists intervals, region instances and pieces of tasks from `least` on (1 ms
+impl TimeAccounting {
+    /// A accounting that lists intervals, region instances and pieces of tasks from `least` on (1 ms
     /// is good for a timeline), and only longer ones while those would be too many.
     pub fn new(least: Nanos) -> Self {
-        Ledger {
+        TimeAccounting {
             accounts: Vec::new(),
             alive: Vec::new(),
             intervals: Listing::new(least),
@@ -267,7 +267,7 @@ impl Ledger {
 
     /// Accounts for the running intervals up to `now`, before which no event will come any more, and
     /// makes the rows of every slice that is over. Call it about once a slice: if the recording
-    /// dies, [`Ledger::take`]'s rows so far tell all but the last slice.
+    /// dies, [`TimeAccounting::take`]'s rows so far tell all but the last slice.
     ///
     /// An interval that runs for longer than a slice is listed in pieces, so that the list, too,
     /// is short of no more than that.
@@ -306,7 +306,7 @@ impl Ledger {
     }
 
     /// The rows made since the last call: of slices that were over at the last
-    /// [`Ledger::advance`], of threads that ended, and all after [`Ledger::finish`].
+    /// [`TimeAccounting::advance`], of threads that ended, and all after [`TimeAccounting::finish`].
     pub fn take(&mut self) -> Rows {
         std::mem::take(&mut self.rows)
     }

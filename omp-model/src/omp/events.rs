@@ -4,7 +4,7 @@
 //! 19), bent to what runtimes really send: ends may come late, without their region, or not at
 //! all, so that every end pops to its match and nothing is asserted.
 
-use super::accounting::Ledger;
+use super::accounting::TimeAccounting;
 use super::joins::is_fork;
 use super::locks::{LockId, LockSlot};
 use super::machine::{Machine, Step};
@@ -23,7 +23,7 @@ impl Machine {
     /// The thread's row in the tables gets its kind, and its birth and death as they are accounted for.
     /// A thread without [`What::Birth`] is born, running, at its first event; after its
     /// [`What::Exit`] its events are ignored.
-    pub fn apply(&mut self, tables: &mut Tables, accounting: &mut Ledger, event: &Event) {
+    pub fn apply(&mut self, tables: &mut Tables, accounting: &mut TimeAccounting, event: &Event) {
         let thread = event.thread;
         if self.threads.len() <= thread.index() {
             self.threads.resize_with(thread.index() + 1, Stack::default);

@@ -2,14 +2,14 @@
 //!
 //! A thread that waits for a mutex waits for the thread that holds it, and so for whom that thread
 //! waits for in turn. So each thread has *dependents*: all that wait for it, at first or second
-//! hand. While it is at work the [`Ledger`] adds up their waiting time beside its own.
+//! hand. While it is at work the [`TimeAccounting`] adds up their waiting time beside its own.
 //!
 //! When a mutex is given back, those that wait for it go on waiting until one of them has it. That
 //! is the time that handing over takes, and is charged to where the thread was that gave it back.
 
 use rustc_hash::FxHashMap;
 
-use super::accounting::Ledger;
+use super::accounting::TimeAccounting;
 use crate::ids::{Nanos, ProcessId, TagId, ThreadId};
 use crate::stream::{Lock, Mutex};
 
@@ -33,7 +33,7 @@ impl LockSlot {
 
 /// Where waiting for mutexes is accounted for, and when.
 pub(super) struct AccountingNow<'a> {
-    pub(super) accounting: &'a mut Ledger,
+    pub(super) accounting: &'a mut TimeAccounting,
     pub(super) time: Nanos,
 }
 

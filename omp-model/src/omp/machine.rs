@@ -1,7 +1,7 @@
 //! The OpenMP state machine: what it knows, and the steps that it is made of.
 
 use super::account::TeamWork;
-use super::accounting::Ledger;
+use super::accounting::TimeAccounting;
 use super::labels::Labels;
 use super::locks::{AccountingNow, Locks};
 use super::regions::{Member, Region, Regions, Slot, Tasks};
@@ -35,7 +35,7 @@ pub struct Machine {
 /// Where an event happens, and where its consequences are written.
 pub(super) struct Step<'a> {
     pub(super) tables: &'a mut Tables,
-    pub(super) accounting: &'a mut Ledger,
+    pub(super) accounting: &'a mut TimeAccounting,
     pub(super) time: Nanos,
     pub(super) thread: ThreadId,
 }
