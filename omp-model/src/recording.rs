@@ -131,8 +131,8 @@ impl Recording {
         self.attribution().inferred(&self.source(), mode)
     }
 
-    /// The same time, each second by itself: what filters on time and views by second need. It has up
-    /// to an item for each sample, so nothing else should ask for it.
+    /// The same time, each second by itself: what filters on time and views by second need. It has
+    /// up to an item for each sample, so nothing else should ask for it.
     pub fn by_second(&self, mode: ViewMode) -> &Profile {
         self.by_second[cell(mode)].get_or_init(|| {
             let source = self.source();

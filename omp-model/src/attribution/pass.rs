@@ -25,6 +25,7 @@ use super::sleeps::{MARGIN, Sleeps};
 use super::source::{Slices, Source};
 use crate::experiment::Samples;
 use crate::ids::{Nanos, StackId};
+use crate::profile::Shown;
 use crate::rewrite::{Rewriter, SampledStack};
 use crate::rows::SLICE;
 use crate::state::Presence;
@@ -92,6 +93,8 @@ struct Pass<'a> {
     slices: Slices,
     /// Only for what a thread did.
     rewriter: Rewriter<'a>,
+    /// What threads did at the stacks that it was asked for: those of a team share most of theirs.
+    shown: FxHashMap<SampledStack, Shown>,
     causes: Causes<'a>,
     sleeps: Sleeps<'a>,
     measured: Measured<'a>,
@@ -119,6 +122,7 @@ impl<'a> Pass<'a> {
             source,
             slices,
             rewriter: Rewriter::new(tables, symbols, []),
+            shown: FxHashMap::default(),
             causes: Causes::new(tables, blames, intervals),
             sleeps: Sleeps::new(intervals),
             measured: Measured::new(sums),
@@ -249,12 +253,14 @@ impl<'a> Pass<'a> {
         let accumulator = self.accumulators.at(of_state);
         for (sampled, nanos) in stacks.iter().zip(time.divide(stacks)) {
             let (number, role) = accumulator.add_samples(group, sampled, || {
-                let shown = self.rewriter.shown(SampledStack {
+                let stack = SampledStack {
                     stack: sampled.stack,
                     tag: group.tag,
                     thread: kind_of(tables, group.thread),
-                });
-                Role::of(group.presence, shown)
+                };
+                let shown = self.shown.entry(stack);
+                let shown = shown.or_insert_with(|| self.rewriter.shown(stack));
+                Role::of(group.presence, *shown)
             });
             roles.add(role, nanos);
             parts.push(Part {

@@ -7,7 +7,7 @@
 //!
 //! Stacks are not taken at every switch, but by their number: of a thousand short sleeps and ten
 //! long ones, a hundredth of each. Long ones without a stack are therefore told by long ones that
-//! have one, and short ones by short ones ([`super::division`]).
+//! have one, and short ones by short ones ([`super::division::Time::divide`]).
 
 use std::collections::hash_map::Entry;
 
@@ -59,8 +59,8 @@ impl<'a> Sleeps<'a> {
         }
     }
 
-    /// All time of long listed sleeps of each group of the slices up to this one that were not asked for before,
-    /// in nanoseconds.
+    /// The nanoseconds of long listed sleeps of each group, in the slices up to this one that were
+    /// not asked for before.
     pub(super) fn listed_upto(&mut self, slice: u32) -> FxHashMap<Group, u64> {
         let end = (u64::from(slice) + 1).saturating_mul(SLICE.0);
         for (&thread, list) in &self.listed {
