@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use omp_model::ids::{Nanos, ProcessId, ThreadId};
-use omp_model::omp::{Ledger, Machine, Rows};
+use omp_model::omp::{Machine, Rows, TimeAccounting};
 use omp_model::rows::{LONG, Sample, SampleKind, Within};
 use omp_model::state::Presence;
 use omp_model::stream::{Event, What};
@@ -91,7 +91,7 @@ pub struct Merge {
     /// Counts for the header.
     pub counts: Counts,
     machine: Machine,
-    ledger: Ledger,
+    ledger: TimeAccounting,
     stacks: Stacks,
     deep: DeepStacks,
     start: u64,
@@ -120,7 +120,7 @@ impl Merge {
             introduced: Introduced::default(),
             counts: Counts::default(),
             machine: Machine::new(),
-            ledger: Ledger::new(LONG),
+            ledger: TimeAccounting::new(LONG),
             stacks: Stacks::default(),
             deep: DeepStacks::default(),
             start,

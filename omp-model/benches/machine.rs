@@ -1,4 +1,4 @@
-//! What one event costs in the state machine and the ledger, in nanoseconds, on a stream shaped
+//! What one event costs in the state machine and the accounting, in nanoseconds, on a stream shaped
 //! like LULESH's: many short regions, a join barrier each, some critical sections and switches.
 //!
 //! `cargo bench -p omp-model --bench machine`
@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use omp_model::ids::{FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
-use omp_model::omp::{Ledger, Machine};
+use omp_model::omp::{Machine, TimeAccounting};
 use omp_model::state::Presence;
 use omp_model::stream::{Event, Instance, Lock, Mutex, Sync, What};
 use omp_model::tables::{Frame, Process, Stack, StackEntry, Tables, Thread, ThreadKind};
@@ -127,7 +127,7 @@ const CHUNK: usize = 10_000;
 fn measure(threads: u32, switches: bool) {
     let (mut tables, sites) = tables(threads);
     let mut machine = Machine::new();
-    let mut ledger = Ledger::new(Nanos(1_000_000));
+    let mut accounting = TimeAccounting::new(Nanos(1_000_000));
     let mut stream = Stream {
         events: Vec::new(),
         time: 0,
@@ -142,11 +142,11 @@ fn measure(threads: u32, switches: bool) {
         }
         let start = Instant::now();
         for event in &stream.events {
-            machine.apply(&mut tables, &mut ledger, event);
+            machine.apply(&mut tables, &mut accounting, event);
         }
-        ledger.advance(Nanos(stream.time));
+        accounting.advance(Nanos(stream.time));
         let elapsed = start.elapsed().as_secs_f64() * 1e9;
-        let taken = ledger.take();
+        let taken = accounting.take();
         rows += taken.sums.len() + taken.region_sums.len();
         listed += taken.intervals.len() + taken.region_spans.len();
         events += stream.events.len();

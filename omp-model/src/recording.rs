@@ -14,7 +14,7 @@ use crate::filter::{self, Filter, Filtered};
 use crate::ids::{StackId, TagId};
 use crate::metrics::Available;
 use crate::profile::{Profile, ViewMode};
-use crate::rewrite::{Moment, constructs};
+use crate::rewrite::{SampledStack, constructs};
 use crate::rows::Sight;
 use crate::symbols::SymbolTable;
 use crate::tables::Tables;
@@ -135,8 +135,8 @@ impl Recording {
         self.attribution().inferred(&self.source(), mode)
     }
 
-    /// The same time, each second by itself: what filters on time and views by second need. It has up
-    /// to an item for each sample, so nothing else should ask for it.
+    /// The same time, each second by itself: what filters on time and views by second need. It has
+    /// up to an item for each sample, so nothing else should ask for it.
     pub fn by_second(&self, mode: ViewMode) -> &Profile {
         self.by_second[cell(mode)].get_or_init(|| {
             let source = self.source();
@@ -147,9 +147,10 @@ impl Recording {
 
     /// The part of its time that a filter keeps.
     pub fn filtered(&self, mode: ViewMode, filter: &Filter) -> Filtered {
-        let mut kept = match asks_when(filter) {
-            true => self.filtered_by_second(mode, filter),
-            false => self.kept(self.profile(mode), filter),
+        let mut kept = if asks_when(filter) {
+            self.filtered_by_second(mode, filter)
+        } else {
+            self.kept(self.profile(mode), filter)
         };
         kept.profile.fold();
         kept
@@ -167,8 +168,8 @@ impl Recording {
     }
 
     /// Every distinct thing that a thread was seen at, from which names are learnt.
-    pub fn moments_seen(&self) -> &[Moment] {
-        self.attribution().moments()
+    pub fn sampled_stacks(&self) -> &[SampledStack] {
+        self.attribution().sampled_stacks()
     }
 
     fn attribution(&self) -> &Attribution {

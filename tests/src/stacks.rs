@@ -5,7 +5,7 @@ use std::path::Path;
 use omp_model::experiment::Experiment;
 use omp_model::ids::{ModuleId, StackId, ThreadId};
 use omp_model::profile::PathId;
-use omp_model::rewrite::{Moment, Rewriter};
+use omp_model::rewrite::{Rewriter, SampledStack};
 use omp_model::rows::{Interval, Sample};
 use omp_model::state::{Presence, State};
 use omp_model::symbols::SymbolTable;
@@ -63,7 +63,7 @@ impl Stacks {
         let row = &tables.threads[thread.index()];
         let samples = self.experiment.samples.iter();
         let samples: Vec<Sample> = samples.filter(|s| s.thread == thread).collect();
-        let evidence = self.experiment.samples.iter().map(|s| Moment {
+        let evidence = self.experiment.samples.iter().map(|s| SampledStack {
             stack: s.stack,
             tag: s.tag,
             thread: tables.threads[s.thread.index()].kind,
@@ -111,8 +111,8 @@ impl Stacks {
         seen
     }
 
-    fn moment(&self, row: &Thread, sample: &Sample) -> Moment {
-        Moment {
+    fn moment(&self, row: &Thread, sample: &Sample) -> SampledStack {
+        SampledStack {
             stack: sample.stack,
             tag: sample.tag,
             thread: row.kind,

@@ -86,6 +86,15 @@ impl Charge {
     }
 }
 
+/// What a thread did in a slice: the time of one group.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deed {
+    pub(super) group: Group,
+    /// All of its time.
+    pub(super) nanos: u64,
+    pub(super) roles: Roles,
+}
+
 /// What a process's threads did in a slice, in seconds.
 #[derive(Debug, Default)]
 struct Deeds {
@@ -101,9 +110,10 @@ impl Deeds {
     /// What counts of what is owed: samples may say that a thread did not wait where its events
     /// say that it did, and nobody is charged for more than there was.
     fn part_of_owed(&self) -> f64 {
-        match self.owed > self.contending {
-            true => self.contending / self.owed,
-            false => 1.0,
+        if self.owed > self.contending {
+            self.contending / self.owed
+        } else {
+            1.0
         }
     }
 }
@@ -137,15 +147,19 @@ impl<'a> Causes<'a> {
         }
     }
 
-    /// What a second of each group of a slice is charged with, in their order. Of each group: what
-    /// its time is to the other threads, and all of it in nanoseconds.
+    /// What a second of each group of a slice is charged with, in their order.
     pub(super) fn charges(
         &self,
         slice: u32,
-        groups: impl Iterator<Item = (Group, Roles, u64)> + Clone,
+        groups: impl Iterator<Item = Deed> + Clone,
     ) -> Vec<Charge> {
         let mut processes = FxHashMap::<u32, Deeds>::default();
-        for (group, roles, nanos) in groups.clone() {
+        for Deed {
+            group,
+            nanos,
+            roles,
+        } in groups.clone()
+        {
             let deeds = processes.entry(process(self.tables, group.thread));
             let deeds = deeds.or_default();
             deeds.waiting += roles.waits as f64 / 1e9;
@@ -162,7 +176,7 @@ impl<'a> Causes<'a> {
         for deeds in processes.values() {
             self.add_rates(slice, deeds, &mut rates);
         }
-        let charge = |(group, _, nanos): (Group, Roles, u64)| {
+        let charge = |Deed { group, nanos, .. }| {
             let work = rates.get(&(group.thread, group.tag));
             let owed = match (self.owed(group), nanos) {
                 (0.0, _) | (_, 0) => 0.0,
@@ -206,9 +220,10 @@ impl<'a> Causes<'a> {
         for (&doing, &here) in &deeds.working {
             let known = listed(&self.listed.work, doing);
             // A slice whose work is all listed has next to no rest.
-            let share_of_rest = match unlisted > 1e-3 * working {
-                true => (here - known).max(0.0) / unlisted,
-                false => here / working,
+            let share_of_rest = if unlisted > 1e-3 * working {
+                (here - known).max(0.0) / unlisted
+            } else {
+                here / working
             };
             let direct = listed(&self.listed.blame, doing) * scale;
             let all = direct + rest * share_of_rest + ownerless * here / working;

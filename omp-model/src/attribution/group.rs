@@ -5,8 +5,6 @@ use crate::rows::{SLICE, Sight};
 use crate::state::Presence;
 use crate::tables::{Tables, Tag, ThreadKind};
 
-use super::sleeps::Slept;
-
 /// Time of one thread in one thread state within a slice, on or off the CPU: what a sum measures
 /// and what samples fall into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,6 +25,17 @@ impl Group {
             presence: sample.kind.presence(),
         }
     }
+}
+
+/// What a sample at a switch stands for, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Slept {
+    /// Not known.
+    Unknown,
+    /// A part of a short sleep.
+    Brief(u64),
+    /// A part of a long one.
+    Long(u64),
 }
 
 /// Samples of one group with one stack.

@@ -16,92 +16,62 @@ mod group;
 mod inference;
 mod measured;
 mod nearest;
+mod open;
 mod pass;
 mod roots;
 mod share;
 mod sleeps;
+mod source;
 #[cfg(test)]
 mod tests;
 
-use rustc_hash::FxHashMap;
-
-use crate::experiment::{Samples, Sums};
-use crate::header::Header;
-use crate::ids::StackId;
+use crate::experiment::Samples;
 use crate::profile::{Profile, Shown, ViewMode};
-use crate::rewrite::{Moment, Rewriter};
-use crate::rows::{Blame, Interval};
-use crate::symbols::SymbolTable;
-use crate::tables::{Tables, ThreadKind};
+use crate::rewrite::{Rewriter, SampledStack};
 
 use group::{kind_of, tag_of};
+use pass::Attributed;
 use share::{Origin, Share};
 
-/// What time is attributed from, besides samples.
-#[derive(Clone, Copy, Debug)]
-pub struct Source<'a> {
-    /// The tables that all rows point to.
-    pub tables: &'a Tables,
-    /// Names for addresses.
-    pub symbols: &'a SymbolTable,
-    /// Measured time.
-    pub sums: &'a Sums,
-    /// Waiting time that is known to be owed to a thread.
-    pub blames: &'a [Blame],
-    /// Long intervals, listed one by one.
-    pub intervals: &'a [Interval],
-    /// How it was recorded.
-    pub header: &'a Header,
-}
-
-/// What becomes of the slices of time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Slices {
-    /// They are summed up: what is kept grows with distinct stacks alone.
-    Folded,
-    /// Each stays by itself, with as many shares as it shows distinct stacks: there may be nearly
-    /// as many as there are samples.
-    Apart,
-}
+pub use source::{Slices, Source};
 
 /// All thread time of a recording, attributed to measured stacks.
 #[derive(Debug)]
-pub struct Attribution {
-    shares: Vec<Share>,
-    evidence: Vec<Moment>,
-    /// The stack that idle threads of a kind are usually seen at.
-    idle: FxHashMap<ThreadKind, StackId>,
-}
+pub struct Attribution(Attributed);
 
 impl Attribution {
     /// One pass over the samples, which are unpacked on all CPUs.
     pub fn new(source: &Source<'_>, samples: &Samples, slices: Slices) -> Attribution {
-        pass::run(source, samples, slices)
+        Attribution(pass::run(source, samples, slices))
     }
 
-    /// Every distinct moment that was seen, in the order of stacks.
-    pub fn moments(&self) -> &[Moment] {
-        &self.evidence
+    /// Every distinct stack that was sampled in a state, in the order of stacks.
+    pub fn sampled_stacks(&self) -> &[SampledStack] {
+        &self.0.evidence
     }
 
     /// Seconds whose stack is inferred in a mode, and all seconds.
     pub fn inferred(&self, source: &Source<'_>, mode: ViewMode) -> (f64, f64) {
         let inferred = |share: &&Share| share.is_inferred(tag_of(source.tables, share.tag), mode);
-        let inferred = self.shares.iter().filter(inferred);
+        let inferred = self.0.shares.iter().filter(inferred);
         let seconds = |nanos: u64| nanos as f64 / 1e9;
         (
             seconds(inferred.map(|share| share.nanos).sum()),
-            seconds(self.shares.iter().map(|share| share.nanos).sum()),
+            seconds(self.0.shares.iter().map(|share| share.nanos).sum()),
         )
     }
 
     /// The shares over the display stacks of a mode. `source` is the one that they were made from.
     pub fn profile(&self, source: &Source<'_>, mode: ViewMode) -> Profile {
         let tables = source.tables;
-        let mut rewriter = Rewriter::new(tables, source.symbols, self.moments().iter().copied());
+        let mut rewriter = Rewriter::new(
+            tables,
+            source.symbols,
+            self.sampled_stacks().iter().copied(),
+        );
         let mut place = |share: &Share| {
             let thread = kind_of(tables, share.thread);
-            let moment = |stack| Moment {
+            let moment = |stack| SampledStack {
                 stack,
                 tag: share.tag,
                 thread,
@@ -109,7 +79,7 @@ impl Attribution {
             match (mode, share.origin) {
                 (ViewMode::Machine, Origin::Construct) => {
                     let (path, shown) = rewriter.machine_place(share.tag, thread);
-                    match self.idle.get(&thread) {
+                    match self.0.idle.get(&thread) {
                         Some(&stack) if shown == Shown::Idle => {
                             (rewriter.machine(moment(stack)).0, shown)
                         }
@@ -121,7 +91,7 @@ impl Attribution {
                 _ => rewriter.user(moment(share.stack)),
             }
         };
-        let items = self.shares.iter().map(|share| {
+        let items = self.0.shares.iter().map(|share| {
             let tag = tag_of(tables, share.tag);
             share.item(tag, mode, place(share))
         });

@@ -134,13 +134,15 @@ impl Candidates {
             let distance = candidate.slice.abs_diff(group.slice);
             let off_cpu = candidate.presence != Presence::Running;
             // Where it dozed tells nothing of where it slept: that it ran there tells more.
-            let unlike = match long && off_cpu && !candidate.long {
-                true => 3,
-                false => u32::from(unlike(group.presence, candidate.presence)),
+            let unlike = if long && off_cpu && !candidate.long {
+                3
+            } else {
+                u32::from(unlike(group.presence, candidate.presence))
             };
-            match is_wait {
-                true => (distance, unlike),
-                false => (unlike, distance),
+            if is_wait {
+                (distance, unlike)
+            } else {
+                (unlike, distance)
             }
         })
     }

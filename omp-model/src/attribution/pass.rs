@@ -13,23 +13,36 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use super::accumulator::{Accumulators, Sum};
-use super::blame::{Causes, Charge, Role, Roles};
+use super::blame::{Causes, Charge, Deed, Role, Roles};
 use super::division::{Time, divide_inferred};
-use super::group::{Group, Sampled, kind_of, tag_of};
+use super::group::{Group, Sampled, Slept, kind_of, tag_of};
 use super::inference::{Inference, idle_stacks};
 use super::measured::Measured;
 use super::nearest::{Nearest, Wanted};
+use super::open::{Open, Sorted, sort};
 use super::share::{Origin, Share};
-use super::sleeps::{MARGIN, Sleeps, Slept};
-use super::{Attribution, Slices, Source};
+use super::sleeps::{MARGIN, Sleeps};
+use super::source::{Slices, Source};
 use crate::experiment::Samples;
-use crate::ids::{Nanos, StackId, TagId, ThreadId};
-use crate::rewrite::{Moment, Rewriter};
-use crate::rows::{SLICE, SampleKind, Sight};
+use crate::ids::{Nanos, StackId};
+use crate::profile::Shown;
+use crate::rewrite::{Rewriter, SampledStack};
+use crate::rows::SLICE;
 use crate::state::Presence;
+use crate::tables::ThreadKind;
+
+/// All thread time, attributed.
+#[derive(Debug)]
+pub(super) struct Attributed {
+    pub(super) shares: Vec<Share>,
+    /// Every distinct stack that was sampled in a state, in the order of stacks.
+    pub(super) evidence: Vec<SampledStack>,
+    /// The stack that idle threads of a kind are usually seen at.
+    pub(super) idle: FxHashMap<ThreadKind, StackId>,
+}
 
 /// Goes through all samples.
-pub(super) fn run(source: &Source<'_>, samples: &Samples, slices: Slices) -> Attribution {
+pub(super) fn run(source: &Source<'_>, samples: &Samples, slices: Slices) -> Attributed {
     let mut pass = Pass::new(source, slices);
     let index = samples.index();
     // The earliest time that this frame or a later one begins at.
@@ -42,126 +55,6 @@ pub(super) fn run(source: &Source<'_>, samples: &Samples, slices: Slices) -> Att
         pass.close_before(begins[frame + 1]);
     });
     pass.finish()
-}
-
-/// A clock sample of a thread in a slice: tag, stack and whether the clock fired in the kernel, as
-/// one number that sorts as they do. A table of 2^31 tags does not fit any memory: the highest bit
-/// of a tag's number is free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct ClockSample(u64);
-
-impl ClockSample {
-    fn of(sample: &Sight) -> ClockSample {
-        let kernel = sample.kind == SampleKind::Kernel;
-        let (tag, stack) = (u64::from(sample.tag.0), u64::from(sample.stack.0));
-        ClockSample(tag << 33 | stack << 1 | u64::from(kernel))
-    }
-
-    const fn tag(self) -> TagId {
-        TagId((self.0 >> 33) as u32)
-    }
-
-    /// So many that are alike.
-    const fn times(self, count: u32) -> Sampled {
-        Sampled::plain(StackId((self.0 >> 1) as u32), self.0 & 1 != 0, count)
-    }
-}
-
-/// The samples of one frame.
-struct Sorted {
-    /// Clock samples by thread and slice, each list sorted.
-    clock: Vec<(ThreadId, u32, Vec<ClockSample>)>,
-    /// Samples at switches, in their order: what each stands for hangs on when it was taken.
-    switches: Vec<Sight>,
-}
-
-/// Sorts a frame's samples, on any CPU.
-fn sort(samples: &[Sight]) -> Sorted {
-    let slice = |sample: &Sight| (sample.time.0 / SLICE.0) as u32;
-    let mut sorted = Sorted {
-        clock: Vec::new(),
-        switches: Vec::new(),
-    };
-    for run in
-        samples.chunk_by(|one, other| (one.thread, slice(one)) == (other.thread, slice(other)))
-    {
-        let mut clock = Vec::with_capacity(run.len());
-        for sample in run {
-            match sample.kind.presence() {
-                Presence::Running => clock.push(ClockSample::of(sample)),
-                _ => sorted.switches.push(*sample),
-            }
-        }
-        clock.sort_unstable();
-        sorted.clock.push((run[0].thread, slice(&run[0]), clock));
-    }
-    sorted
-}
-
-/// A slice that samples may still fall into.
-#[derive(Default)]
-struct Open {
-    clock: BTreeMap<ThreadId, Vec<ClockSample>>,
-    /// Samples at switches, and the sleeps that they began.
-    switches: FxHashMap<(Group, StackId), Sampled>,
-}
-
-impl Open {
-    fn add_switch(&mut self, group: Group, stack: StackId, slept: Slept) {
-        let sampled = self.switches.entry((group, stack));
-        let sampled = sampled.or_insert(Sampled::plain(stack, false, 0));
-        sampled.add(slept);
-    }
-
-    /// Its samples by group.
-    fn groups(self, slice: u32) -> Groups {
-        let mut groups = Groups::default();
-        for (thread, mut clock) in self.clock {
-            // What each frame gave is sorted.
-            clock.sort();
-            for of_tag in clock.chunk_by(|one, other| one.tag() == other.tag()) {
-                let group = Group {
-                    thread,
-                    tag: of_tag[0].tag(),
-                    slice,
-                    presence: Presence::Running,
-                };
-                let alike = of_tag.chunk_by(|one, other| one == other);
-                let sampled = alike.map(|alike| alike[0].times(alike.len() as u32));
-                groups.add(group, sampled);
-            }
-        }
-        let mut switches: Vec<_> = self.switches.into_iter().collect();
-        switches.sort_unstable_by_key(|&(key, _)| key);
-        for of_group in switches.chunk_by(|one, other| one.0.0 == other.0.0) {
-            let ((group, _), _) = of_group[0];
-            let sampled = of_group.iter().map(|&(_, sampled)| sampled);
-            groups.add(Group { slice, ..group }, sampled);
-        }
-        groups.ranges.sort_by_key(|&(group, _)| group);
-        groups
-    }
-}
-
-/// The groups of a slice that have samples, in their order.
-#[derive(Default)]
-struct Groups {
-    ranges: Vec<(Group, Range<usize>)>,
-    /// Those of each group in the order of stacks.
-    sampled: Vec<Sampled>,
-}
-
-impl Groups {
-    fn add(&mut self, group: Group, sampled: impl Iterator<Item = Sampled>) {
-        let start = self.sampled.len();
-        self.sampled.extend(sampled);
-        self.ranges.push((group, start..self.sampled.len()));
-    }
-
-    fn each(&self) -> impl Iterator<Item = (Group, &[Sampled])> {
-        let ranges = self.ranges.iter();
-        ranges.map(|(group, range)| (*group, &self.sampled[range.clone()]))
-    }
 }
 
 /// A group of a slice that is being closed.
@@ -200,6 +93,8 @@ struct Pass<'a> {
     slices: Slices,
     /// Only for what a thread did.
     rewriter: Rewriter<'a>,
+    /// What threads did at the stacks that it was asked for: those of a team share most of theirs.
+    shown: FxHashMap<SampledStack, Shown>,
     causes: Causes<'a>,
     sleeps: Sleeps<'a>,
     measured: Measured<'a>,
@@ -227,6 +122,7 @@ impl<'a> Pass<'a> {
             source,
             slices,
             rewriter: Rewriter::new(tables, symbols, []),
+            shown: FxHashMap::default(),
             causes: Causes::new(tables, blames, intervals),
             sleeps: Sleeps::new(intervals),
             measured: Measured::new(sums),
@@ -247,8 +143,7 @@ impl<'a> Pass<'a> {
 
     fn add(&mut self, sorted: Sorted) {
         for (thread, slice, clock) in sorted.clock {
-            let samples = self.open(slice).clock.entry(thread).or_default();
-            samples.extend(clock);
+            self.open(slice).add_clock(thread, clock);
         }
         for sample in sorted.switches {
             if let Some(plain) = self.sleeps.note(sample) {
@@ -318,8 +213,12 @@ impl<'a> Pass<'a> {
             self.nearest.ask(self.source.tables, group);
             closing.roles.add(self.role_of_state(group), nanos);
         }
-        let charges = closing.iter().map(|it| (it.group, it.roles, it.nanos));
-        let charges = self.causes.charges(slice, charges);
+        let deeds = closing.iter().map(|closing| Deed {
+            group: closing.group,
+            nanos: closing.nanos,
+            roles: closing.roles,
+        });
+        let charges = self.causes.charges(slice, deeds);
         for (closing, charge) in closing.into_iter().zip(charges) {
             self.accumulate(&closing, &parts[closing.parts.clone()], charge);
         }
@@ -350,16 +249,18 @@ impl<'a> Pass<'a> {
         let unseen = time.take_unseen(tag_of(tables, group.tag), stacks);
         let mut roles = Roles::default();
         let start = parts.len();
-        let number = self.accumulators.number(group);
-        let accumulator = self.accumulators.at(number);
+        let of_state = self.accumulators.number(group);
+        let accumulator = self.accumulators.at(of_state);
         for (sampled, nanos) in stacks.iter().zip(time.divide(stacks)) {
             let (number, role) = accumulator.add_samples(group, sampled, || {
-                let shown = self.rewriter.shown(Moment {
+                let stack = SampledStack {
                     stack: sampled.stack,
                     tag: group.tag,
                     thread: kind_of(tables, group.thread),
-                });
-                Role::of(group.presence, shown)
+                };
+                let shown = self.shown.entry(stack);
+                let shown = shown.or_insert_with(|| self.rewriter.shown(stack));
+                Role::of(group.presence, *shown)
             });
             roles.add(role, nanos);
             parts.push(Part {
@@ -373,7 +274,7 @@ impl<'a> Pass<'a> {
             group,
             nanos,
             roles,
-            accumulator: number,
+            accumulator: of_state,
             parts: start..parts.len(),
             unsampled: (unseen > 0).then_some((wanted, unseen)),
         }
@@ -410,7 +311,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    fn finish(mut self) -> Attribution {
+    fn finish(mut self) -> Attributed {
         while let Some(slice) = self.next_slice() {
             self.close(slice);
         }
@@ -425,9 +326,9 @@ impl<'a> Pass<'a> {
         }
         shares.extend(inferred(&inference, &self.unsampled, self.slices));
         shares.sort_unstable_by_key(Share::key);
-        let mut evidence: Vec<Moment> = sums
+        let mut evidence: Vec<SampledStack> = sums
             .iter()
-            .map(|sum| Moment {
+            .map(|sum| SampledStack {
                 stack: sum.stack,
                 tag: sum.tag,
                 thread: kind_of(tables, sum.thread),
@@ -435,7 +336,7 @@ impl<'a> Pass<'a> {
             .collect();
         evidence.sort_unstable_by_key(|m| (m.stack, m.tag, m.thread as u8));
         evidence.dedup();
-        Attribution {
+        Attributed {
             shares,
             evidence,
             idle: idle_stacks(tables, &sums),
@@ -465,9 +366,10 @@ fn inferred(
             sum.1 += nanos as f64 / 1e9 * unsampled.charge;
         };
         let (stacks, alike) = inference.stacks(unsampled.wanted);
-        let origin = match alike {
-            true => Origin::Alike,
-            false => Origin::Inferred,
+        let origin = if alike {
+            Origin::Alike
+        } else {
+            Origin::Inferred
         };
         if stacks.is_empty() {
             add(Origin::Construct, StackId::EMPTY, false, unsampled.nanos);

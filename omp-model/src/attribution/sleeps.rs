@@ -7,7 +7,7 @@
 //!
 //! Stacks are not taken at every switch, but by their number: of a thousand short sleeps and ten
 //! long ones, a hundredth of each. Long ones without a stack are therefore told by long ones that
-//! have one, and short ones by short ones ([`super::division`]).
+//! have one, and short ones by short ones ([`super::division::Time::divide`]).
 
 use std::collections::hash_map::Entry;
 
@@ -18,7 +18,7 @@ use crate::ids::{Nanos, TagId, ThreadId};
 use crate::rows::{Interval, LONG, SLICE, Sight};
 use crate::state::Presence;
 
-use super::group::Group;
+use super::group::{Group, Slept};
 
 /// From a stack at a switch to the switch itself: the kernel copies the stack in between, and
 /// listed times are whole microseconds, those of stacks a few of them rounded down.
@@ -27,17 +27,6 @@ const AFTER: u64 = 2_000;
 
 /// How long after a moment samples may come that tell of a sleep which began before it.
 pub(super) const MARGIN: u64 = BEFORE + AFTER;
-
-/// What a sample at a switch stands for, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Slept {
-    /// Not known.
-    Unknown,
-    /// A part of a short sleep.
-    Brief(u64),
-    /// A part of a long one.
-    Long(u64),
-}
 
 /// The listed times off the CPU, and the samples that they began with.
 pub(super) struct Sleeps<'a> {
@@ -70,8 +59,8 @@ impl<'a> Sleeps<'a> {
         }
     }
 
-    /// All time of long listed sleeps of each group of the slices up to this one that were not asked for before,
-    /// in nanoseconds.
+    /// The nanoseconds of long listed sleeps of each group, in the slices up to this one that were
+    /// not asked for before.
     pub(super) fn listed_upto(&mut self, slice: u32) -> FxHashMap<Group, u64> {
         let end = (u64::from(slice) + 1).saturating_mul(SLICE.0);
         for (&thread, list) in &self.listed {

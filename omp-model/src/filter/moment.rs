@@ -97,8 +97,5 @@ pub(super) fn typical(parsed: &Parsed, word: Word) -> Vec<i64> {
     let mut all: Vec<i64> = near.chain([1, i64::MAX]).filter(|&at| at >= 1).collect();
     all.sort_unstable();
     all.dedup();
-    match all.len() > MOST {
-        true => Vec::new(),
-        false => all,
-    }
+    if all.len() > MOST { Vec::new() } else { all }
 }

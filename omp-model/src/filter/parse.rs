@@ -282,9 +282,10 @@ impl Parser {
             _ => return Err(error(&token, "a text is compared with LEAF or a state")),
         };
         let test = self.path(Rule::Leaf, names);
-        Ok(match equal {
-            true => test,
-            false => Node::Unary(Unary::Not, Box::new(test)),
+        Ok(if equal {
+            test
+        } else {
+            Node::Unary(Unary::Not, Box::new(test))
         })
     }
 

@@ -217,9 +217,10 @@ impl Available {
             return "e.%ompwork:i.%ompwork:e.%ompwait:i.%ompwait:name".to_owned();
         }
         let mut spec = "e.%total:i.%total".to_owned();
-        let on_cpu = match self.has(Metric::System) {
-            true => [Metric::User, Metric::System].as_slice(),
-            false => &[Metric::TotalCpu],
+        let on_cpu = if self.has(Metric::System) {
+            [Metric::User, Metric::System].as_slice()
+        } else {
+            &[Metric::TotalCpu]
         };
         for part in on_cpu.iter().chain(&[Metric::OffCpu]) {
             if self.has(*part) {

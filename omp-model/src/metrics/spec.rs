@@ -110,11 +110,11 @@ impl Column {
                 let known = columns
                     .iter()
                     .any(|known| known.quantity == column.quantity);
-                match known {
-                    false => columns.push(column),
+                if !known {
+                    columns.push(column);
+                } else if !names_all(word) {
                     // `e.all:i.all` means size and address once.
-                    true if names_all(word) => {}
-                    true => return Err(MetricSpecError::Twice(column.quantity.id())),
+                    return Err(MetricSpecError::Twice(column.quantity.id()));
                 }
             }
         }

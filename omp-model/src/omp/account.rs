@@ -8,7 +8,7 @@ use crate::rows::{
 };
 use crate::state::Presence;
 
-/// What a [`Ledger`](super::Ledger) has booked since it was last asked.
+/// What a [`TimeAccounting`](super::TimeAccounting) has accounted for since it was last asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
     /// Thread time; one key may come several times, to be added up.
@@ -81,7 +81,7 @@ struct Completed {
     squares: u128,
 }
 
-/// One thread's book.
+/// The time of one thread.
 #[derive(Debug, Default)]
 pub(super) struct Account {
     pub(super) life: Life,
@@ -94,12 +94,12 @@ pub(super) struct Account {
     pub(super) answers: bool,
     /// How many threads wait for this one to give a mutex back.
     pub(super) dependents: u32,
-    /// Nanoseconds of useful work on a CPU, booked so far.
+    /// Nanoseconds of useful work on a CPU so far.
     pub(super) worked: u64,
     /// Where in `alive` it stands.
     pub(super) place: u32,
     /// Everything before is in the cells.
-    pub(super) booked: u64,
+    pub(super) accounted: u64,
     /// Where the running interval began.
     pub(super) since: u64,
     /// From where the running interval is not yet listed.
@@ -144,7 +144,7 @@ impl Account {
         self.life = Life::Alive;
         self.presence = presence as u8;
         self.place = place;
-        self.booked = time.0;
+        self.accounted = time.0;
         self.since = time.0;
         self.unlisted = time.0;
         // A slice holds the time after its beginning, up to and including its end.
@@ -199,7 +199,7 @@ impl Account {
         (tag, presence, doing): (u32, u8, Doing),
         (rows, listing): (&mut Rows, &mut Listing),
     ) -> bool {
-        let end = time.max(self.booked);
+        let end = time.max(self.accounted);
         if end != self.since {
             self.close(thread, end, rows, listing);
         }
@@ -211,7 +211,7 @@ impl Account {
     }
 
     /// Ends the running interval at `end`, which is after its beginning and not before what is
-    /// booked.
+    /// accounted for.
     #[inline]
     pub(super) fn close(
         &mut self,
@@ -221,7 +221,7 @@ impl Account {
         listing: &mut Listing,
     ) {
         if end > self.border {
-            self.book(thread, end, rows);
+            self.advance(thread, end, rows);
         }
         self.spend(end).intervals += 1;
         self.list(thread, end, rows, listing);
@@ -233,8 +233,8 @@ impl Account {
     /// Adds the running interval's time up to `time`, which is in the open slice, to its sum.
     #[inline]
     fn spend(&mut self, time: u64) -> &mut Spent {
-        let more = time - self.booked;
-        self.booked = time;
+        let more = time - self.accounted;
+        self.accounted = time;
         self.worked += self.useful_part(more);
         if self.dependents > 0 && self.answers {
             let key = key(self.tag, self.presence);
@@ -255,12 +255,12 @@ impl Account {
     /// Adds the running interval's time up to `time` to its sum, turning over slices; the
     /// interval goes on.
     #[inline(never)]
-    pub(super) fn book(&mut self, thread: ThreadId, time: u64, rows: &mut Rows) {
-        if time <= self.booked {
+    pub(super) fn advance(&mut self, thread: ThreadId, time: u64, rows: &mut Rows) {
+        if time <= self.accounted {
             return;
         }
         while self.border < time {
-            if self.border > self.booked {
+            if self.border > self.accounted {
                 self.spend(self.border);
             }
             self.turn(thread, rows);

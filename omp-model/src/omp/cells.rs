@@ -1,4 +1,4 @@
-//! Sums by key for one thread and one slice of time: the innermost loop of the ledger.
+//! Sums by key for one thread and one slice of time: the innermost loop of time accounting.
 
 /// What was added up under one key.
 #[derive(Clone, Copy, Debug)]

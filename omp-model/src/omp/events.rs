@@ -4,10 +4,10 @@
 //! 19), bent to what runtimes really send: ends may come late, without their region, or not at
 //! all, so that every end pops to its match and nothing is asserted.
 
+use super::accounting::TimeAccounting;
 use super::joins::is_fork;
-use super::ledger::Ledger;
 use super::locks::{LockId, LockSlot};
-use super::machine::{Machine, Moment};
+use super::machine::{Machine, Step};
 use super::regions::{Member, Slot};
 use super::thread::{Cause, DEEPEST, Entry, Stack, is_barrier, may_join, waiting};
 use crate::ids::{ContextId, FrameId, ProcessId, TagId, ThreadId};
@@ -17,44 +17,44 @@ use crate::stream::{Event, Instance, Lock, Mutex, Site, Sync, What};
 use crate::tables::{Context, ContextKind, Tables, ThreadKind};
 
 impl Machine {
-    /// One event. `tables` and `ledger` must be the same at each call: contexts and tags are
-    /// added to the tables, time is booked in the ledger.
+    /// One event. `tables` and `accounting` must be the same at each call: contexts and tags are
+    /// added to the tables.
     ///
-    /// The thread's row in the tables gets its kind, and its birth and death as they are booked.
+    /// The thread's row in the tables gets its kind, and its birth and death as they are accounted for.
     /// A thread without [`What::Birth`] is born, running, at its first event; after its
     /// [`What::Exit`] its events are ignored.
-    pub fn apply(&mut self, tables: &mut Tables, ledger: &mut Ledger, event: &Event) {
+    pub fn apply(&mut self, tables: &mut Tables, accounting: &mut TimeAccounting, event: &Event) {
         let thread = event.thread;
         if self.threads.len() <= thread.index() {
             self.threads.resize_with(thread.index() + 1, Stack::default);
         }
-        let now = &mut Moment {
+        let now = &mut Step {
             tables,
-            ledger,
+            accounting,
             time: event.time,
             thread,
         };
-        if !now.ledger.is_alive(thread) && !now.birth(event.what) {
+        if !now.accounting.is_alive(thread) && !now.birth(event.what) {
             return;
         }
         match event.what {
             What::Birth(presence) | What::SwitchOut(presence) => {
-                now.ledger.presence(thread, now.time, presence);
+                now.accounting.presence(thread, now.time, presence);
             }
-            What::SwitchIn => now.ledger.presence(thread, now.time, Presence::Running),
+            What::SwitchIn => now.accounting.presence(thread, now.time, Presence::Running),
             What::Exit => self.exit(now),
             _ => self.openmp(now, event.what),
         }
     }
 
-    fn openmp(&mut self, now: &mut Moment<'_>, what: What) {
+    fn openmp(&mut self, now: &mut Step<'_>, what: What) {
         let thread = now.thread;
         let stack = &mut self.threads[thread.index()];
         // Acquired or not (a nest lock re-acquired, a failed test): the thread is past waiting.
         let mut waited = TagId::OUTSIDE;
         if stack.top().cause == Cause::Mutex {
             waited = stack.pop().tag;
-            self.locks.wait_is_over(&mut now.book(), thread);
+            self.locks.wait_is_over(&mut now.accounting_now(), thread);
         }
         match what {
             What::ThreadBegin(kind) => self.thread_begin(now, kind),
@@ -62,7 +62,7 @@ impl Machine {
             // over when the region is, or with the thread.
             What::ThreadEnd if matches!(stack.top().cause, Cause::Sync(Sync::BarrierParallel)) => {}
             What::ThreadEnd => {
-                self.locks.forget(&mut now.book(), thread);
+                self.locks.forget(&mut now.accounting_now(), thread);
                 self.unwind(now.thread, 1);
             }
             What::ParallelBegin {
@@ -87,7 +87,7 @@ impl Machine {
                 stack.drop_waits();
                 self.push(now, Cause::Mutex, kind.state(), place);
                 let slot = self.lock(now, kind, lock);
-                self.locks.wait(&mut now.book(), thread, slot);
+                self.locks.wait(&mut now.accounting_now(), thread, slot);
             }
             What::ReductionBegin { place } => {
                 if stack.top().cause == Cause::Reduction {
@@ -113,7 +113,7 @@ impl Machine {
             What::Birth(_) | What::Exit | What::SwitchOut(_) | What::SwitchIn => {}
         }
         if self.threads[now.thread.index()].depth() > DEEPEST {
-            self.locks.forget(&mut now.book(), thread);
+            self.locks.forget(&mut now.accounting_now(), thread);
             self.unwind(now.thread, 1);
             self.push(now, Cause::Lost, State::Unknown, FrameId::NONE);
         }
@@ -121,7 +121,7 @@ impl Machine {
         now.tell(now.thread, self.threads[now.thread.index()].top());
     }
 
-    fn lock(&mut self, now: &Moment<'_>, kind: Mutex, lock: Lock) -> LockSlot {
+    fn lock(&mut self, now: &Step<'_>, kind: Mutex, lock: Lock) -> LockSlot {
         if lock == Lock::NONE {
             return LockSlot::NONE;
         }
@@ -137,10 +137,10 @@ impl Machine {
     /// The thread has the mutex that it has waited for as `waited` says. It goes on as before; the
     /// place tells a reader what it does while others may wait for it, and whether that is user
     /// code or, where compilers make reductions of critical sections, combining.
-    fn hold(&mut self, now: &mut Moment<'_>, waited: TagId, (kind, lock): (Mutex, Lock)) {
+    fn hold(&mut self, now: &mut Step<'_>, waited: TagId, (kind, lock): (Mutex, Lock)) {
         let thread = now.thread;
         let slot = self.lock(now, kind, lock);
-        self.locks.hold(&mut now.book(), thread, slot);
+        self.locks.hold(&mut now.accounting_now(), thread, slot);
         // An atomic operation is over before anything else happens, and of some mutexes no end
         // comes.
         let ends = match kind {
@@ -158,11 +158,12 @@ impl Machine {
         self.push(now, Cause::Held(slot), state, place);
     }
 
-    fn release(&mut self, now: &mut Moment<'_>, kind: Mutex, lock: Lock) {
+    fn release(&mut self, now: &mut Step<'_>, kind: Mutex, lock: Lock) {
         let thread = now.thread;
         let slot = self.lock(now, kind, lock);
         let tag = self.threads[thread.index()].top().tag;
-        self.locks.release(&mut now.book(), (thread, tag), slot);
+        self.locks
+            .release(&mut now.accounting_now(), (thread, tag), slot);
         // Mutexes may be given back in any order.
         let stack = &mut self.threads[now.thread.index()];
         if let Some(at) = stack.held(slot) {
@@ -170,20 +171,20 @@ impl Machine {
         }
     }
 
-    fn exit(&mut self, now: &mut Moment<'_>) {
+    fn exit(&mut self, now: &mut Step<'_>) {
         let thread = now.thread;
-        self.locks.forget(&mut now.book(), thread);
+        self.locks.forget(&mut now.accounting_now(), thread);
         self.unwind(now.thread, 1);
         // A recording may hold many short-lived threads: they keep their base alone.
         self.threads[now.thread.index()].shrink();
-        let end = now.ledger.exit(now.thread, now.time);
+        let end = now.accounting.exit(now.thread, now.time);
         if let Some(row) = now.tables.threads.get_mut(now.thread.index()) {
             row.death = end;
         }
         self.settle(now);
     }
 
-    fn thread_begin(&mut self, now: &mut Moment<'_>, kind: ThreadKind) {
+    fn thread_begin(&mut self, now: &mut Step<'_>, kind: ThreadKind) {
         let state = match kind {
             ThreadKind::Initial => State::Serial,
             ThreadKind::Worker => State::Idle,
@@ -196,7 +197,7 @@ impl Machine {
         }
     }
 
-    fn parallel_begin(&mut self, now: &mut Moment<'_>, id: Instance, site: Site, teams: bool) {
+    fn parallel_begin(&mut self, now: &mut Step<'_>, id: Instance, site: Site, teams: bool) {
         self.threads[now.thread.index()].drop_waits();
         self.encounter(now, site.stack);
         let top = self.threads[now.thread.index()].top();
@@ -233,7 +234,7 @@ impl Machine {
         self.enter_region(now, Cause::Fork(slot), State::Overhead);
     }
 
-    fn parallel_end(&mut self, now: &mut Moment<'_>, id: Instance) {
+    fn parallel_end(&mut self, now: &mut Step<'_>, id: Instance) {
         let found = self.threads[now.thread.index()]
             .find(|entry| entry.id == id && matches!(entry.cause, Cause::Fork(_)));
         let mut counted = None;
@@ -259,11 +260,11 @@ impl Machine {
             let region = self.regions.at(slot);
             let (whose, span) = ((region.context, region.within), (region.begin, now.time));
             let work = now.team_work(region);
-            now.ledger.region(whose, now.thread, span, work);
+            now.accounting.region(whose, now.thread, span, work);
         }
     }
 
-    fn implicit_begin(&mut self, now: &mut Moment<'_>, id: Instance, (size, index): (u16, u16)) {
+    fn implicit_begin(&mut self, now: &mut Step<'_>, id: Instance, (size, index): (u16, u16)) {
         if id == Instance::NONE {
             // The initial task of the program, or of a thread that it made by itself.
             if self.threads[now.thread.index()].base().state == State::Outside {
@@ -281,7 +282,7 @@ impl Machine {
     }
 
     /// The thread is in its implicit task of the region, whatever it was in before.
-    fn implicit(&mut self, now: &mut Moment<'_>, slot: Slot, primary: bool) {
+    fn implicit(&mut self, now: &mut Step<'_>, slot: Slot, primary: bool) {
         let thread = now.thread;
         let initial = self.threads[thread.index()].base().state == State::Serial;
         if (primary || initial) && self.is_placeholder(slot) {
@@ -305,7 +306,7 @@ impl Machine {
             Some(at) => self.unwind(thread, at + 1),
             None => self.unwind(thread, 1),
         }
-        let worked = now.ledger.worked(thread, now.time);
+        let worked = now.accounting.worked(thread, now.time);
         if owner == Some(thread) {
             self.regions.at_mut(slot).primary = Some(worked);
         } else {
@@ -314,7 +315,7 @@ impl Machine {
         self.enter_region(now, Cause::Implicit(slot), State::Work);
     }
 
-    fn implicit_end(&mut self, now: &mut Moment<'_>, id: Instance) {
+    fn implicit_end(&mut self, now: &mut Step<'_>, id: Instance) {
         let stack = &self.threads[now.thread.index()];
         let found = stack.find(|entry| {
             matches!(entry.cause, Cause::Implicit(_)) && (id == Instance::NONE || entry.id == id)
@@ -327,7 +328,7 @@ impl Machine {
         }
     }
 
-    fn sync_begin(&mut self, now: &mut Moment<'_>, kind: Sync, id: Instance, place: FrameId) {
+    fn sync_begin(&mut self, now: &mut Step<'_>, kind: Sync, id: Instance, place: FrameId) {
         let stack = &mut self.threads[now.thread.index()];
         stack.drop_waits();
         let top = *stack.top();
@@ -378,7 +379,7 @@ impl Machine {
 
     /// The end of a construct that is not a task: pops to its begin in this task. Without one it
     /// is a worker's late end, and long dealt with.
-    fn end_of(&mut self, now: &mut Moment<'_>, cause: Cause) {
+    fn end_of(&mut self, now: &mut Step<'_>, cause: Cause) {
         let mut lost = false;
         let stack = &self.threads[now.thread.index()];
         let found = stack.find_inside(|it| {
@@ -392,9 +393,9 @@ impl Machine {
         }
     }
 
-    fn lost(&mut self, now: &mut Moment<'_>) {
+    fn lost(&mut self, now: &mut Step<'_>) {
         let thread = now.thread;
-        self.locks.forget(&mut now.book(), thread);
+        self.locks.forget(&mut now.accounting_now(), thread);
         let last = self.threads[now.thread.index()].top().context;
         // The end of a team of one shows on no other thread, and whether the next fork is inside
         // a region shows by that region's place: without either, take the end as lost.

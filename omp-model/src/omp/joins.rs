@@ -1,6 +1,6 @@
 //! How regions end: seen by their parallel_end, or found out where that was lost.
 
-use super::machine::{Machine, Moment};
+use super::machine::{Machine, Step};
 use super::regions::{Member, Slot};
 use super::thread::{Cause, Entry};
 use crate::ids::{ContextId, FrameId, StackId, ThreadId};
@@ -34,14 +34,14 @@ fn extends(tables: &Tables, inner: StackId, outer: StackId) -> Option<bool> {
 impl Machine {
     /// Tells the threads of all regions that were found to be over.
     #[inline]
-    pub(super) fn settle(&mut self, now: &mut Moment<'_>) {
+    pub(super) fn settle(&mut self, now: &mut Step<'_>) {
         if !self.ending.is_empty() {
             self.end_regions(now);
         }
     }
 
     #[inline(never)]
-    fn end_regions(&mut self, now: &mut Moment<'_>) {
+    fn end_regions(&mut self, now: &mut Step<'_>) {
         while let Some(slot) = self.ending.pop() {
             if !self.regions.at(slot).ended {
                 self.end_region(now, slot);
@@ -50,7 +50,7 @@ impl Machine {
     }
 
     /// The region's join is over at this moment: each of its workers is idle from here on.
-    fn end_region(&mut self, now: &mut Moment<'_>, slot: Slot) {
+    fn end_region(&mut self, now: &mut Step<'_>, slot: Slot) {
         self.regions.end(slot);
         let region = self.regions.at_mut(slot);
         let (id, owner) = (region.id, region.owner);
@@ -74,7 +74,7 @@ impl Machine {
 
     /// Takes a region that ended unseen off the stack of the thread that encountered it, with
     /// all that was inside. What came after lost events was not inside, and stays.
-    fn excise(&mut self, now: &mut Moment<'_>, owner: ThreadId, slot: Slot, id: Instance) {
+    fn excise(&mut self, now: &mut Step<'_>, owner: ThreadId, slot: Slot, id: Instance) {
         let stack = &mut self.threads[owner.index()];
         let Some(from) = stack.find(|entry| entry.cause == Cause::Fork(slot) && entry.id == id)
         else {
@@ -105,9 +105,9 @@ impl Machine {
     }
 
     /// A wait for a mutex ends with the region that it was in, also where its end was not seen.
-    fn stop_waiting(&mut self, now: &mut Moment<'_>, thread: ThreadId) {
+    fn stop_waiting(&mut self, now: &mut Step<'_>, thread: ThreadId) {
         if self.locks.waits(thread) && self.threads[thread.index()].top().cause != Cause::Mutex {
-            self.locks.wait_is_over(&mut now.book(), thread);
+            self.locks.wait_is_over(&mut now.accounting_now(), thread);
         }
     }
 
@@ -129,7 +129,7 @@ impl Machine {
     ///
     /// A thread that forks inside a region that it forked has that fork's stack below: the one
     /// site extends the other. So the sites tell which regions ended unseen.
-    pub(super) fn encounter(&mut self, now: &mut Moment<'_>, site: StackId) {
+    pub(super) fn encounter(&mut self, now: &mut Step<'_>, site: StackId) {
         // Each round ends the innermost region, or is the last.
         for _ in 0..self.threads[now.thread.index()].depth() {
             if self.threads[now.thread.index()].top().cause != Cause::Lost {
@@ -164,18 +164,12 @@ impl Machine {
     }
 
     /// A region whose begin has not come, or was lost: its place is unknown.
-    pub(super) fn placeholder(
-        &mut self,
-        now: &mut Moment<'_>,
-        id: Instance,
-        primary: bool,
-    ) -> Slot {
-        let (parent, task) = match primary {
-            true => {
-                let top = self.threads[now.thread.index()].top();
-                (top.context, top.within.task)
-            }
-            false => (ContextId::ROOT, 0),
+    pub(super) fn placeholder(&mut self, now: &mut Step<'_>, id: Instance, primary: bool) -> Slot {
+        let (parent, task) = if primary {
+            let top = self.threads[now.thread.index()].top();
+            (top.context, top.within.task)
+        } else {
+            (ContextId::ROOT, 0)
         };
         let context = Context {
             parent,
@@ -192,7 +186,7 @@ impl Machine {
     /// `task` forked it.
     pub(super) fn relabel(
         &mut self,
-        now: &mut Moment<'_>,
+        now: &mut Step<'_>,
         slot: Slot,
         context: ContextId,
         task: u64,

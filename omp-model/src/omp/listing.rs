@@ -35,7 +35,7 @@ impl Listing {
         }
     }
 
-    /// Whether what lasted `length` and ended at `end` is listed; books it if so.
+    /// Whether what lasted `length` and ended at `end` is listed; counts it if so.
     #[inline]
     pub(super) fn admits(&mut self, length: u64, end: u64) -> bool {
         length >= self.least && self.decide(length, end)

@@ -2,14 +2,14 @@
 //!
 //! A thread that waits for a mutex waits for the thread that holds it, and so for whom that thread
 //! waits for in turn. So each thread has *dependents*: all that wait for it, at first or second
-//! hand. While it is at work the [`Ledger`] books their waiting time beside its own.
+//! hand. While it is at work the [`TimeAccounting`] adds up their waiting time beside its own.
 //!
 //! When a mutex is given back, those that wait for it go on waiting until one of them has it. That
-//! is the time that handing over takes, and is booked where the thread was that gave it back.
+//! is the time that handing over takes, and is charged to where the thread was that gave it back.
 
 use rustc_hash::FxHashMap;
 
-use super::ledger::Ledger;
+use super::accounting::TimeAccounting;
 use crate::ids::{Nanos, ProcessId, TagId, ThreadId};
 use crate::stream::{Lock, Mutex};
 
@@ -31,9 +31,9 @@ impl LockSlot {
     pub(super) const NONE: LockSlot = LockSlot(u32::MAX);
 }
 
-/// Where and when the consequences are written.
-pub(super) struct Book<'a> {
-    pub(super) ledger: &'a mut Ledger,
+/// Where waiting for mutexes is accounted for, and when.
+pub(super) struct AccountingNow<'a> {
+    pub(super) accounting: &'a mut TimeAccounting,
     pub(super) time: Nanos,
 }
 
@@ -47,7 +47,7 @@ struct Row {
     /// Threads that wait for it, and their dependents.
     waiting: u32,
     /// Where it was given back, while others wait for it that do not have it yet, and up to when
-    /// their time is booked there.
+    /// their time is charged there.
     left: Option<(ThreadId, TagId, Nanos)>,
 }
 
@@ -149,25 +149,25 @@ impl Locks {
     }
 
     /// The thread waits for the mutex, unless it is in its own way.
-    pub(super) fn wait(&mut self, book: &mut Book<'_>, thread: ThreadId, slot: LockSlot) {
+    pub(super) fn wait(&mut self, now: &mut AccountingNow<'_>, thread: ThreadId, slot: LockSlot) {
         if slot == LockSlot::NONE || self.leads_to(slot, thread) {
             return;
         }
         let node = self.node(thread);
         node.waits = Some(slot);
         let more = 1 + node.dependents;
-        self.add(book, slot, |waiting| waiting + more);
+        self.add(now, slot, |waiting| waiting + more);
     }
 
     /// It waits no more.
     #[inline]
-    pub(super) fn wait_is_over(&mut self, book: &mut Book<'_>, thread: ThreadId) {
+    pub(super) fn wait_is_over(&mut self, now: &mut AccountingNow<'_>, thread: ThreadId) {
         let Some(node) = self.nodes.get_mut(thread.index()) else {
             return;
         };
         if let Some(slot) = node.waits.take() {
             let less = 1 + node.dependents;
-            self.add(book, slot, |waiting| waiting.saturating_sub(less));
+            self.add(now, slot, |waiting| waiting.saturating_sub(less));
         }
     }
 
@@ -179,7 +179,7 @@ impl Locks {
     }
 
     /// The thread, which waits for nothing, has the mutex.
-    pub(super) fn hold(&mut self, book: &mut Book<'_>, thread: ThreadId, slot: LockSlot) {
+    pub(super) fn hold(&mut self, now: &mut AccountingNow<'_>, thread: ThreadId, slot: LockSlot) {
         if slot == LockSlot::NONE {
             return;
         }
@@ -188,7 +188,7 @@ impl Locks {
             row.depth += u32::from(row.id.kind == Mutex::NestLock);
             return;
         }
-        self.part(book, slot);
+        self.part(now, slot);
         let row = &mut self.rows[slot.0 as usize];
         row.holder = Some(thread);
         row.depth = 1;
@@ -198,17 +198,17 @@ impl Locks {
         node.holds.push(slot);
         let all = node.dependents + more;
         let many = node.holds.len() > MOST_HELD;
-        self.depend(book, thread, all);
+        self.depend(now, thread, all);
         if many {
             let oldest = self.node(thread).holds[0];
-            self.part(book, oldest);
+            self.part(now, oldest);
         }
     }
 
     /// The thread gives the mutex back, at what `tag` says.
     pub(super) fn release(
         &mut self,
-        book: &mut Book<'_>,
+        now: &mut AccountingNow<'_>,
         (thread, tag): (ThreadId, TagId),
         slot: LockSlot,
     ) {
@@ -223,26 +223,26 @@ impl Locks {
         if row.depth > 0 {
             return;
         }
-        self.part(book, slot);
+        self.part(now, slot);
         let row = &mut self.rows[slot.0 as usize];
-        row.left = (row.waiting > 0).then_some((thread, tag, book.time));
+        row.left = (row.waiting > 0).then_some((thread, tag, now.time));
     }
 
     /// What the thread waits for and holds is not known any more.
-    pub(super) fn forget(&mut self, book: &mut Book<'_>, thread: ThreadId) {
-        self.wait_is_over(book, thread);
+    pub(super) fn forget(&mut self, now: &mut AccountingNow<'_>, thread: ThreadId) {
+        self.wait_is_over(now, thread);
         while let Some(&slot) = self
             .nodes
             .get(thread.index())
             .and_then(|node| node.holds.last())
         {
-            self.part(book, slot);
+            self.part(now, slot);
         }
     }
 
     /// Nobody holds the mutex from now on.
-    fn part(&mut self, book: &mut Book<'_>, slot: LockSlot) {
-        self.book(book, slot);
+    fn part(&mut self, now: &mut AccountingNow<'_>, slot: LockSlot) {
+        self.account_handover(now, slot);
         let row = &mut self.rows[slot.0 as usize];
         let Some(holder) = row.holder.take() else {
             return;
@@ -252,31 +252,41 @@ impl Locks {
         if let Some(at) = node.holds.iter().rposition(|&held| held == slot) {
             node.holds.remove(at);
         }
-        self.change(book, holder, |dependents| dependents.saturating_sub(less));
+        self.change(now, holder, |dependents| dependents.saturating_sub(less));
     }
 
     /// Another number of threads waits for the mutex.
-    fn add(&mut self, book: &mut Book<'_>, slot: LockSlot, change: impl Fn(u32) -> u32 + Copy) {
-        self.book(book, slot);
+    fn add(
+        &mut self,
+        now: &mut AccountingNow<'_>,
+        slot: LockSlot,
+        change: impl Fn(u32) -> u32 + Copy,
+    ) {
+        self.account_handover(now, slot);
         let row = &mut self.rows[slot.0 as usize];
         row.waiting = change(row.waiting);
         if row.waiting == 0 {
             row.left = None;
         }
         if let Some(holder) = row.holder {
-            self.change(book, holder, change);
+            self.change(now, holder, change);
         }
     }
 
     /// Another number of threads waits for this one, and for whom it waits for.
-    fn change(&mut self, book: &mut Book<'_>, thread: ThreadId, change: impl Fn(u32) -> u32) {
+    fn change(
+        &mut self,
+        now: &mut AccountingNow<'_>,
+        thread: ThreadId,
+        change: impl Fn(u32) -> u32,
+    ) {
         let mut next = Some(thread);
         while let Some(thread) = next {
             let node = self.node(thread);
             let (all, waits) = (change(node.dependents), node.waits);
-            self.depend(book, thread, all);
+            self.depend(now, thread, all);
             next = waits.and_then(|slot| {
-                self.book(book, slot);
+                self.account_handover(now, slot);
                 let row = &mut self.rows[slot.0 as usize];
                 row.waiting = change(row.waiting);
                 row.holder
@@ -284,19 +294,19 @@ impl Locks {
         }
     }
 
-    fn depend(&mut self, book: &mut Book<'_>, thread: ThreadId, all: u32) {
+    fn depend(&mut self, now: &mut AccountingNow<'_>, thread: ThreadId, all: u32) {
         self.node(thread).dependents = all;
-        book.ledger.dependents(thread, book.time, all);
+        now.accounting.dependents(thread, now.time, all);
     }
 
-    /// Books the handing over until now.
+    /// Charges the handing over until now.
     #[inline]
-    fn book(&mut self, book: &mut Book<'_>, slot: LockSlot) {
+    fn account_handover(&mut self, now: &mut AccountingNow<'_>, slot: LockSlot) {
         let row = &mut self.rows[slot.0 as usize];
         if let Some((thread, tag, since)) = &mut row.left {
-            let span = (*since, book.time);
-            *since = book.time;
-            book.ledger.blame((*thread, *tag), span, row.waiting);
+            let span = (*since, now.time);
+            *since = now.time;
+            now.accounting.blame((*thread, *tag), span, row.waiting);
         }
     }
 

@@ -1,9 +1,9 @@
 //! The OpenMP state machine: what it knows, and the steps that it is made of.
 
 use super::account::TeamWork;
+use super::accounting::TimeAccounting;
 use super::labels::Labels;
-use super::ledger::Ledger;
-use super::locks::{Book, Locks};
+use super::locks::{AccountingNow, Locks};
 use super::regions::{Member, Region, Regions, Slot, Tasks};
 use super::thread::{Cause, Entry, Stack};
 use crate::ids::{ContextId, FrameId, Nanos, TagId, ThreadId};
@@ -33,9 +33,9 @@ pub struct Machine {
 }
 
 /// Where an event happens, and where its consequences are written.
-pub(super) struct Moment<'a> {
+pub(super) struct Step<'a> {
     pub(super) tables: &'a mut Tables,
-    pub(super) ledger: &'a mut Ledger,
+    pub(super) accounting: &'a mut TimeAccounting,
     pub(super) time: Nanos,
     pub(super) thread: ThreadId,
 }
@@ -81,13 +81,7 @@ impl Machine {
 impl Machine {
     /// The thread waits, or reduces, in its current task.
     #[inline]
-    pub(super) fn push(
-        &mut self,
-        now: &mut Moment<'_>,
-        cause: Cause,
-        state: State,
-        place: FrameId,
-    ) {
+    pub(super) fn push(&mut self, now: &mut Step<'_>, cause: Cause, state: State, place: FrameId) {
         let stack = &mut self.threads[now.thread.index()];
         let Entry {
             context, within, ..
@@ -111,7 +105,7 @@ impl Machine {
     #[inline]
     pub(super) fn enter(
         &mut self,
-        now: &mut Moment<'_>,
+        now: &mut Step<'_>,
         cause: Cause,
         (state, context): (State, ContextId),
         (id, within): (Instance, Within),
@@ -128,7 +122,7 @@ impl Machine {
 
     /// The thread enters the region in the slot that `cause` names.
     #[inline]
-    pub(super) fn enter_region(&mut self, now: &mut Moment<'_>, cause: Cause, state: State) {
+    pub(super) fn enter_region(&mut self, now: &mut Step<'_>, cause: Cause, state: State) {
         let (Cause::Fork(slot) | Cause::Implicit(slot)) = cause else {
             return;
         };
@@ -138,7 +132,7 @@ impl Machine {
     }
 
     /// The numbers of a region that is created now, in this task.
-    pub(super) fn new_region(&mut self, now: &Moment<'_>, task: u64) -> Within {
+    pub(super) fn new_region(&mut self, now: &Step<'_>, task: u64) -> Within {
         let created = self.created(now);
         created.region += 1;
         Within {
@@ -148,7 +142,7 @@ impl Machine {
     }
 
     /// How many instances the process of the event's thread has created.
-    pub(super) fn created(&mut self, now: &Moment<'_>) -> &mut Within {
+    pub(super) fn created(&mut self, now: &Step<'_>) -> &mut Within {
         let thread = now.tables.threads.get(now.thread.index());
         let process = thread.map_or(0, |thread| thread.process.index());
         if self.created.len() <= process {
@@ -200,19 +194,19 @@ impl Machine {
     }
 }
 
-impl Moment<'_> {
+impl Step<'_> {
     /// From now on the thread does what its innermost entry says.
     #[inline]
     pub(super) fn tell(&mut self, thread: ThreadId, top: &Entry) {
         let what = (top.tag, top.state);
-        self.ledger.tag(thread, self.time, what, top.within);
+        self.accounting.tag(thread, self.time, what, top.within);
     }
 
-    /// Where waiting for mutexes is written, now.
+    /// Where waiting for mutexes is accounted for, now.
     #[inline]
-    pub(super) fn book(&mut self) -> Book<'_> {
-        Book {
-            ledger: self.ledger,
+    pub(super) fn accounting_now(&mut self) -> AccountingNow<'_> {
+        AccountingNow {
+            accounting: self.accounting,
             time: self.time,
         }
     }
@@ -226,7 +220,7 @@ impl Moment<'_> {
         let primary = region.owner.zip(region.primary);
         let primary = primary.map(|(thread, worked)| Member { thread, worked });
         for member in primary.iter().chain(&region.members) {
-            let worked = self.ledger.worked(member.thread, self.time);
+            let worked = self.accounting.worked(member.thread, self.time);
             let worked = worked.since(member.worked);
             work.longest = work.longest.max(worked);
             work.total.0 += worked.0;
@@ -240,8 +234,8 @@ impl Moment<'_> {
             What::Birth(presence) => presence,
             _ => Presence::Running,
         };
-        self.ledger.birth(self.thread, self.time, presence);
-        let alive = self.ledger.is_alive(self.thread);
+        self.accounting.birth(self.thread, self.time, presence);
+        let alive = self.accounting.is_alive(self.thread);
         if alive && let Some(row) = self.tables.threads.get_mut(self.thread.index()) {
             row.birth = self.time;
         }

@@ -2,15 +2,15 @@
 //!
 //! [`Machine`] is the OpenMP state machine. It is fed one stream of [`crate::stream::Event`]s,
 //! merged by time over all threads and processes, and says what each thread does at each moment.
-//! [`Ledger`] books the time between the moments, to the nanosecond: the sum of all rows of a
+//! [`TimeAccounting`] accounts for the time between the events, to the nanosecond: the sum of all rows of a
 //! thread is its lifetime.
 
 mod account;
+mod accounting;
 mod cells;
 mod events;
 mod joins;
 mod labels;
-mod ledger;
 mod listing;
 mod locks;
 mod machine;
@@ -19,7 +19,7 @@ mod tasks;
 mod thread;
 
 pub use account::{Rows, TaskRun, TeamWork};
-pub use ledger::Ledger;
+pub use accounting::TimeAccounting;
 pub use listing::LISTED_PER_SECOND;
 pub use machine::Machine;
 

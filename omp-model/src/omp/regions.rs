@@ -137,7 +137,7 @@ impl Regions {
         slot
     }
 
-    /// Books the thread as a member.
+    /// Adds the thread to the members.
     #[inline]
     pub(super) fn join(&mut self, slot: Slot, member: Member) {
         let members = &mut self.at_mut(slot).members;
@@ -206,12 +206,7 @@ impl Tasks {
     }
 
     pub(super) fn complete(&mut self, id: Instance) -> Option<Task> {
-        self.young
-            .remove(&id)
-            .or_else(|| match self.elder.is_empty() {
-                true => None,
-                false => self.elder.remove(&id),
-            })
+        self.young.remove(&id).or_else(|| self.elder.remove(&id))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Explicit tasks: what a thread runs on top of its implicit task, and for how long.
 
 use super::account::TaskRun;
-use super::machine::{Machine, Moment};
+use super::machine::{Machine, Step};
 use super::regions::Task;
 use super::thread::{Cause, Entry, Piece};
 use crate::ids::Nanos;
@@ -11,7 +11,7 @@ use crate::stream::{Instance, Site};
 use crate::tables::{Context, ContextKind};
 
 impl Machine {
-    pub(super) fn task_create(&mut self, now: &mut Moment<'_>, id: Instance, site: Site) {
+    pub(super) fn task_create(&mut self, now: &mut Step<'_>, id: Instance, site: Site) {
         let creator = *self.threads[now.thread.index()].top();
         let created = self.created(now);
         created.task += 1;
@@ -34,7 +34,7 @@ impl Machine {
         self.tasks.create(id, task);
     }
 
-    pub(super) fn task_schedule(&mut self, now: &mut Moment<'_>, next: Instance, prior_done: bool) {
+    pub(super) fn task_schedule(&mut self, now: &mut Step<'_>, next: Instance, prior_done: bool) {
         let thread = now.thread;
         let stack = &self.threads[thread.index()];
         if prior_done && let Some(at) = stack.find_inside(|cause| *cause == Cause::Task) {
@@ -46,7 +46,7 @@ impl Machine {
                     work: task.work,
                     elsewhere: task.creator != thread,
                 };
-                now.ledger.task(thread, now.time, run);
+                now.accounting.task(thread, now.time, run);
             }
             self.unwind(thread, at);
         }
@@ -81,7 +81,7 @@ impl Machine {
                     task: next,
                     depth: stack.depth(),
                     since: now.time,
-                    worked: now.ledger.worked(thread, now.time),
+                    worked: now.accounting.worked(thread, now.time),
                     inner: Nanos(0),
                 };
                 // Pieces whose entries are gone by some other way than their end are void.
@@ -98,8 +98,8 @@ impl Machine {
 
     /// The tasks whose entries stand at `depth` or above run no more on this thread: their work
     /// so far is theirs, and not that of the tasks below.
-    fn end_pieces(&mut self, now: &mut Moment<'_>, depth: usize) {
-        let worked = now.ledger.worked(now.thread, now.time);
+    fn end_pieces(&mut self, now: &mut Step<'_>, depth: usize) {
+        let worked = now.accounting.worked(now.thread, now.time);
         let pieces = &mut self.threads[now.thread.index()].pieces;
         while let Some(piece) = pieces.pop_if(|piece| piece.depth >= depth) {
             let whole = worked.since(piece.worked);
@@ -107,7 +107,7 @@ impl Machine {
                 task.work.0 += whole.since(piece.inner).0;
                 let life = (piece.since, now.time);
                 let whose = (task.context, task.within);
-                now.ledger.piece(whose, now.thread, life);
+                now.accounting.piece(whose, now.thread, life);
             }
             if let Some(below) = pieces.last_mut() {
                 below.inner.0 += whole.0;

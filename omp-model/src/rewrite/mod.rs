@@ -13,11 +13,11 @@
 pub mod constructs;
 mod frames;
 mod functions;
-mod moment;
 mod naming;
 mod placing;
 mod pools;
 mod rewriter;
+mod sampled;
 mod segment;
 mod shown;
 #[cfg(test)]
@@ -26,5 +26,5 @@ mod walk;
 #[cfg(test)]
 pub(crate) mod world;
 
-pub use moment::Moment;
 pub use rewriter::Rewriter;
+pub use sampled::SampledStack;

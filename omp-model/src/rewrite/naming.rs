@@ -1,8 +1,5 @@
 //! Which outlined function is the body of which construct.
 
-use std::num::NonZero;
-use std::thread;
-
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ids::{ContextId, FrameId, StackId};
@@ -12,7 +9,7 @@ use crate::tables::{ContextKind, Tag};
 
 use super::frames::{Facts, Role};
 use super::functions::base_name;
-use super::moment::Moment;
+use super::sampled::SampledStack;
 use super::segment::{self, Body, Split};
 use super::walk::Walk;
 
@@ -46,8 +43,8 @@ impl<K> Default for Votes<K> {
 }
 
 impl<K: Copy + Eq + std::hash::Hash + Ord> Votes<K> {
-    fn add(&mut self, key: K, body: FunctionId, count: u32) {
-        *self.0.entry((key, body)).or_default() += count;
+    fn add(&mut self, key: K, body: FunctionId) {
+        *self.0.entry((key, body)).or_default() += 1;
     }
 
     /// Each key's winner; of equals the one with the lower id, so that runs agree.
@@ -71,7 +68,7 @@ struct Ballot {
 }
 
 impl Ballot {
-    fn of(facts: &Facts<'_>, evidence: &[Moment]) -> Ballot {
+    fn of(facts: &Facts<'_>, evidence: &[SampledStack]) -> Ballot {
         let mut ballot = Ballot::default();
         let mut seen: Vec<(ContextId, FrameId)> = Vec::new();
         for of_stack in evidence.chunk_by(|one, other| one.stack == other.stack) {
@@ -104,25 +101,11 @@ impl Ballot {
         let context = facts.real_context(context);
         let split = segment::split(facts, walk, context);
         if let Some(body) = body_of(facts, walk, &split) {
-            self.by_context.add(context, body, 1);
+            self.by_context.add(context, body);
             if let Some(site) = site_of(facts, context) {
-                self.by_site.add(site, body, 1);
+                self.by_site.add(site, body);
             }
         }
-    }
-
-    /// Adds what later stacks say.
-    fn add(&mut self, later: Ballot) {
-        for ((context, body), count) in later.by_context.0 {
-            self.by_context.add(context, body, count);
-        }
-        for ((site, body), count) in later.by_site.0 {
-            self.by_site.add(site, body, count);
-        }
-        for (body, home) in later.homes {
-            self.homes.entry(body).or_insert(home);
-        }
-        self.combining.extend(later.combining);
     }
 
     /// Sees which bodies stand above user code on the thread that forked.
@@ -158,44 +141,10 @@ fn body_of(facts: &Facts<'_>, walk: &Walk, split: &Split) -> Option<FunctionId> 
     }
 }
 
-/// Makes something of each of several parts of the evidence, on all CPUs, in their order.
-fn in_parts<T: Send>(evidence: &[Moment], make: impl Fn(&[Moment]) -> T + Sync) -> Vec<T> {
-    /// Fewer are not worth a thread.
-    const LEAST: usize = 10_000;
-    let cpus = thread::available_parallelism().map_or(1, NonZero::get);
-    let size = evidence.len().div_ceil(cpus).max(LEAST);
-    let mut parts = Vec::new();
-    let mut rest = evidence;
-    while !rest.is_empty() {
-        // All of a stack go into one part.
-        let mut end = size.min(rest.len());
-        while end < rest.len() && rest[end].stack == rest[end - 1].stack {
-            end += 1;
-        }
-        let (part, others) = rest.split_at(end);
-        parts.push(part);
-        rest = others;
-    }
-    let make = &make;
-    thread::scope(|scope| {
-        let others: Vec<_> = parts
-            .iter()
-            .skip(1)
-            .map(|part| scope.spawn(move || make(part)))
-            .collect();
-        let first = parts.first().map(|part| make(part));
-        let others = others.into_iter().map(|other| match other.join() {
-            Ok(made) => made,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        first.into_iter().chain(others).collect()
-    })
-}
-
 impl Naming {
     /// Learns from all that threads were seen at. A stack that comes several times in a row with one
     /// construct counts once.
-    pub(super) fn learn(facts: &Facts<'_>, evidence: &[Moment]) -> Naming {
+    pub(super) fn learn(facts: &Facts<'_>, evidence: &[SampledStack]) -> Naming {
         let tables = facts.tables;
         let eventful = tables.contexts.len() > 1
             || tables
@@ -209,10 +158,7 @@ impl Naming {
             combining: FxHashSet::default(),
             eventful,
         };
-        let mut ballot = Ballot::default();
-        for heard in in_parts(evidence, |part| Ballot::of(facts, part)) {
-            ballot.add(heard);
-        }
+        let mut ballot = Ballot::of(facts, evidence);
         // What a construct forks, it forks from within its body.
         for inner in tables.contexts.rows() {
             if inner.parent != ContextId::ROOT {

@@ -9,16 +9,16 @@ use crate::symbols::SymbolTable;
 use crate::tables::{Interner, StackEntry, Tables, Tag, ThreadKind};
 
 use super::frames::{Facts, Role};
-use super::moment::Moment;
 use super::naming::Naming;
 use super::placing::DisplayStacks;
+use super::sampled::SampledStack;
 use super::shown::{self, Clues};
 use super::walk::Walk;
 
 /// Makes display stacks, each distinct moment once.
 pub struct Rewriter<'a> {
     stacks: DisplayStacks<'a>,
-    user: FxHashMap<Moment, (PathId, Shown)>,
+    user: FxHashMap<SampledStack, (PathId, Shown)>,
     machine: FxHashMap<StackId, PathId>,
 }
 
@@ -28,10 +28,10 @@ impl<'a> Rewriter<'a> {
     pub fn new(
         tables: &'a Tables,
         symbols: &'a SymbolTable,
-        evidence: impl IntoIterator<Item = Moment>,
+        evidence: impl IntoIterator<Item = SampledStack>,
     ) -> Self {
         let facts = Facts::new(tables, symbols);
-        let evidence: Vec<Moment> = evidence.into_iter().collect();
+        let evidence: Vec<SampledStack> = evidence.into_iter().collect();
         let naming = Naming::learn(&facts, &evidence);
         Rewriter {
             stacks: DisplayStacks::new(facts, naming),
@@ -51,7 +51,7 @@ impl<'a> Rewriter<'a> {
     }
 
     /// The stack in user mode, and what the thread did.
-    pub fn user(&mut self, moment: Moment) -> (PathId, Shown) {
+    pub fn user(&mut self, moment: SampledStack) -> (PathId, Shown) {
         if let Some(&known) = self.user.get(&moment) {
             return known;
         }
@@ -60,7 +60,7 @@ impl<'a> Rewriter<'a> {
         rewritten
     }
 
-    fn rewritten(&mut self, moment: Moment) -> (PathId, Shown) {
+    fn rewritten(&mut self, moment: SampledStack) -> (PathId, Shown) {
         let tag = self.tag(moment.tag);
         let mut walk = Walk::new(&self.stacks.facts, moment.stack);
         if moment.thread == ThreadKind::Initial {
@@ -99,12 +99,12 @@ impl<'a> Rewriter<'a> {
     }
 
     /// The stack as measured, kernel frames included, and what the thread did.
-    pub fn machine(&mut self, moment: Moment) -> (PathId, Shown) {
+    pub fn machine(&mut self, moment: SampledStack) -> (PathId, Shown) {
         (self.measured(moment.stack), self.shown(moment))
     }
 
     /// What the thread did: the recorded state refined by the stack. The same in both modes.
-    pub fn shown(&self, moment: Moment) -> Shown {
+    pub fn shown(&self, moment: SampledStack) -> Shown {
         let walk = Walk::new(&self.stacks.facts, moment.stack);
         self.refine(&walk, self.tag(moment.tag), moment.thread)
     }

@@ -21,8 +21,8 @@ use crate::tables::{
     ThreadKind,
 };
 
-use super::moment::Moment;
 use super::rewriter::Rewriter;
+use super::sampled::SampledStack;
 
 const LIBC: [&str; 9] = [
     "start_thread",
@@ -80,9 +80,10 @@ impl World {
             module,
             address: (u64::from(id.0) + 1) << 12,
             size: 0,
-            linkage: match name.starts_with('~') {
-                true => String::new(),
-                false => name.to_owned(),
+            linkage: if name.starts_with('~') {
+                String::new()
+            } else {
+                name.to_owned()
             },
             name: name.to_owned(),
             place: None,
@@ -200,8 +201,8 @@ impl World {
         stack: &str,
         (state, context): (State, ContextId),
         thread: ThreadKind,
-    ) -> Moment {
-        Moment {
+    ) -> SampledStack {
+        SampledStack {
             stack: self.stack(stack),
             tag: self.tag(state, context),
             thread,
@@ -209,7 +210,7 @@ impl World {
     }
 
     /// User mode of each moment, all of them being the evidence.
-    pub(crate) fn user(&self, moments: &[Moment]) -> Vec<String> {
+    pub(crate) fn user(&self, moments: &[SampledStack]) -> Vec<String> {
         let mut rewriter = Rewriter::new(&self.tables, &self.symbols, moments.iter().copied());
         moments
             .iter()
@@ -220,7 +221,7 @@ impl World {
             .collect()
     }
 
-    pub(crate) fn machine(&self, moment: Moment) -> (String, Shown) {
+    pub(crate) fn machine(&self, moment: SampledStack) -> (String, Shown) {
         let mut rewriter = Rewriter::new(&self.tables, &self.symbols, [moment]);
         let (path, shown) = rewriter.machine(moment);
         (self.show(&rewriter, path), shown)

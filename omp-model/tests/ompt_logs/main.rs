@@ -8,7 +8,7 @@ use std::hash::Hash;
 
 use log::Line;
 use omp_model::ids::{ContextId, FrameId, Nanos, ThreadId};
-use omp_model::omp::{Ledger, Machine};
+use omp_model::omp::{Machine, TimeAccounting};
 use omp_model::state::State;
 use omp_model::stream::{Instance, Sync, What};
 use omp_model::tables::{ContextKind, Interner, Tag, ThreadKind};
@@ -53,14 +53,14 @@ fn row<T: Clone + Eq + Hash>(table: &Interner<T>, index: u32) -> &T {
 fn samples(name: &'static str) -> Vec<Seen> {
     let mut log = log::read(name);
     let mut machine = Machine::new();
-    let mut ledger = Ledger::new(Nanos(1_000_000));
+    let mut accounting = TimeAccounting::new(Nanos(1_000_000));
     let mut user = HashMap::new();
     let mut mark = None;
     let mut marked = false;
     let mut seen = Vec::new();
     for line in log.lines {
         match line {
-            Line::Event(event) => machine.apply(&mut log.tables, &mut ledger, &event),
+            Line::Event(event) => machine.apply(&mut log.tables, &mut accounting, &event),
             Line::User(thread, enters) => {
                 user.insert(thread, enters);
             }
@@ -301,16 +301,16 @@ fn the_time_of_every_thread_is_booked_to_the_nanosecond() {
     for name in LOGS {
         let mut log = log::read(name);
         let mut machine = Machine::new();
-        let mut ledger = Ledger::new(Nanos(1_000_000));
+        let mut accounting = TimeAccounting::new(Nanos(1_000_000));
         let mut instances = 0;
         for line in &log.lines {
             if let Line::Event(event) = line {
                 instances += u32::from(matches!(event.what, What::ParallelEnd { .. }));
-                machine.apply(&mut log.tables, &mut ledger, event);
+                machine.apply(&mut log.tables, &mut accounting, event);
             }
         }
-        ledger.finish(log.end);
-        let rows = ledger.take();
+        accounting.finish(log.end);
+        let rows = accounting.take();
         for (index, thread) in log.tables.threads.iter().enumerate() {
             let sums = rows.sums.iter().filter(|sum| sum.thread.index() == index);
             let booked: u64 = sums.map(|sum| sum.time.0).sum();
@@ -324,7 +324,7 @@ fn the_time_of_every_thread_is_booked_to_the_nanosecond() {
         }
         let booked: u32 = rows.region_sums.iter().map(|sum| sum.instances).sum();
         assert_eq!(booked, instances, "{name}");
-        assert_eq!(ledger.late(), 0, "{name}");
+        assert_eq!(accounting.late(), 0, "{name}");
     }
 }
 
@@ -335,7 +335,7 @@ fn waits_are_as_long_as_their_events_say() {
     for name in LOGS {
         let mut log = log::read(name);
         let mut machine = Machine::new();
-        let mut ledger = Ledger::new(Nanos(1_000_000));
+        let mut accounting = TimeAccounting::new(Nanos(1_000_000));
         let mut open: HashMap<(ThreadId, u8), Nanos> = HashMap::new();
         let mut expected: BTreeMap<State, u64> = BTreeMap::new();
         for line in &log.lines {
@@ -373,12 +373,12 @@ fn waits_are_as_long_as_their_events_say() {
                 }
                 _ => {}
             }
-            machine.apply(&mut log.tables, &mut ledger, event);
+            machine.apply(&mut log.tables, &mut accounting, event);
         }
         // Left open: a nest lock acquired again, a test that failed. Those end with the thread's
         // next event, and only make the machine's sum larger.
-        ledger.finish(log.end);
-        let rows = ledger.take();
+        accounting.finish(log.end);
+        let rows = accounting.take();
         for (state, time) in expected {
             let booked: u64 = rows
                 .sums

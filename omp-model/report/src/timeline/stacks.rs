@@ -25,7 +25,7 @@ impl Stacks {
             let row = tables.threads.get(thread.index());
             row.map_or(ThreadKind::Outside, |thread| thread.kind)
         };
-        let seen = experiment.moments_seen();
+        let seen = experiment.sampled_stacks();
         let mut rewriter = Rewriter::new(tables, &experiment.symbols, seen.iter().copied());
         let mut found = FxHashMap::default();
         for &moment in seen {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::rows::Blame;
 use crate::views::notices::inferred_seconds;
 
 /// A small generator of numbers, so that failures can be repeated (Marsaglia's xorshift).
@@ -228,6 +227,103 @@ fn folded_slices_are_the_sums_of_slices_apart() {
                 assert!(
                     (expected - got).abs() < 1e-6,
                     "seed {seed}: {name} is blamed for {expected} {got}"
+                );
+            }
+        }
+    }
+}
+
+/// A recording in which every group has samples of its own, and none of them began a sleep.
+fn sampled(seed: u64) -> Fed {
+    let mut random = Random(seed * 2 + 1);
+    let mut fed = Fed::new(4);
+    let region = fed.region();
+    let mut tags = vec![TagId::OUTSIDE];
+    for state in crate::state::STATES {
+        tags.extend([ContextId::ROOT, region].map(|context| fed.world.tag(state, context)));
+    }
+    for _ in 0..20 {
+        let (thread, slice) = (random.below(4) as u32, random.below(3) as u32);
+        let tag = random.of(&tags);
+        let presences = [
+            (Presence::Running, SampleKind::User),
+            (Presence::Blocked, SampleKind::Blocked),
+        ];
+        let (presence, kind) = random.of(&presences);
+        fed.sum(thread, slice, tag, presence, 1 + random.below(1 << 30));
+        for _ in 0..1 + random.below(5) {
+            let stack = random.of(&[WORK, SPIN, "work main _start", "R:?+1"]);
+            fed.sample(thread, slice, tag, kind, stack);
+        }
+    }
+    fed
+}
+
+#[test]
+fn each_stack_has_as_much_of_a_group_as_it_has_of_its_samples() {
+    type Group = (ThreadId, u32, TagId, Presence);
+    for seed in 1..100 {
+        let fed = sampled(seed);
+        let mut times = BTreeMap::<Group, u64>::new();
+        for sum in fed.sums.iter() {
+            let group = (sum.thread, sum.slice, sum.tag, sum.presence);
+            *times.entry(group).or_default() += sum.time.0;
+        }
+        let group = |sample: &Sample| {
+            let slice = (sample.time.0 / SLICE.0) as u32;
+            let presence = sample.kind.presence();
+            (sample.thread, slice, sample.tag, presence)
+        };
+        let profile = fed.profile(ViewMode::Machine);
+        for item in &profile.items {
+            let of_item = (item.thread, item.slice, item.tag, item.presence);
+            let all = fed.samples.iter().filter(|it| group(it) == of_item);
+            let here = all.clone().filter(|it| it.stack == item.stack);
+            let part = here.count() as f64 / all.count() as f64;
+            let expected = times[&of_item] as f64 / 1e9 * part;
+            assert!(
+                (item.seconds - expected).abs() <= 1e-9 && !item.inferred,
+                "seed {seed}: {item:?}, expected {expected}"
+            );
+        }
+        let items = profile.items.len();
+        let mut stacks: Vec<_> = fed.samples.iter().map(|it| (group(it), it.stack)).collect();
+        stacks.sort_unstable();
+        stacks.dedup();
+        assert_eq!(items, stacks.len(), "seed {seed}");
+    }
+}
+
+#[test]
+fn each_second_of_work_is_blamed_for_the_waiting_by_the_second_of_work_in_its_slice() {
+    use crate::metrics::Metric;
+    for seed in 1..100 {
+        let fed = sampled(seed);
+        let profile = fed.profile(ViewMode::User);
+        let waits = [
+            Metric::ImplicitBarrier,
+            Metric::ExplicitBarrier,
+            Metric::Idle,
+            Metric::Lock,
+            Metric::Critical,
+            Metric::Ordered,
+            Metric::Atomic,
+        ];
+        for slice in 0..3 {
+            let items = profile.items.iter().filter(|item| item.slice == slice);
+            let of = |metric: Metric| items.clone().map(|item| metric.seconds(item)).sum::<f64>();
+            let waiting: f64 = waits.map(of).iter().sum();
+            let working = of(Metric::OmpWork);
+            for item in items.clone() {
+                let expected = if working > 0.0 {
+                    Metric::OmpWork.seconds(item) * waiting / working
+                } else {
+                    0.0
+                };
+                let blame = item.blame;
+                assert!(
+                    (blame - expected).abs() <= 1e-6 * (1.0 + expected),
+                    "seed {seed}: {blame}, expected {expected}"
                 );
             }
         }

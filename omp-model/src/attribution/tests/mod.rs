@@ -5,12 +5,14 @@ mod places;
 mod sleeping;
 
 use super::*;
+use crate::experiment::{Samples, Sums};
+use crate::header::Header;
 use crate::ids::{ContextId, FrameId, Nanos, TagId, ThreadId};
 use crate::profile::{Callee, Item, Path, PathId, Pseudo};
 use crate::rewrite::world::World;
-use crate::rows::{SLICE, Sample, SampleKind, Sum, Within};
+use crate::rows::{Blame, Interval, SLICE, Sample, SampleKind, Sum, Within};
 use crate::state::{Presence, State};
-use crate::tables::{Interner, Process, Thread};
+use crate::tables::{Interner, Process, Thread, ThreadKind};
 
 const WORK: &str = "work foo.omp_outlined+12 R:__kmp_invoke_microtask R:?+1 start_thread clone3";
 const SPIN: &str = "sched_yield R:?+4 R:?+7 start_thread clone3";

@@ -118,8 +118,8 @@ fn listed_rows_name_their_instances() {
     scene.at(5 * MS, 0, schedule(12, true));
     scene.at(9 * MS, 0, schedule(0, true));
     scene.at(11 * MS, 0, parallel_end(70));
-    scene.ledger.finish(Nanos(scene.time));
-    let rows = scene.ledger.take();
+    scene.accounting.finish(Nanos(scene.time));
+    let rows = scene.accounting.take();
     let within = |region, task| Within { region, task };
     let listed: Vec<_> = rows
         .intervals

@@ -42,8 +42,8 @@ fn take(scene: &mut Scene, thread: u32, lock: Lock, place: u32) {
 
 /// What is owed: the holder, its state and place, on or off the CPU, nanoseconds.
 fn owed(scene: &mut Scene) -> Vec<(u32, State, u32, Presence, u64)> {
-    scene.ledger.finish(Nanos(scene.time));
-    let rows = scene.ledger.take();
+    scene.accounting.finish(Nanos(scene.time));
+    let rows = scene.accounting.take();
     let mut owed: Vec<(u32, State, u32, Presence, u64)> = Vec::new();
     for blame in &rows.blames {
         let tag = scene.tables.tags.get(blame.tag.0).unwrap();
@@ -124,8 +124,8 @@ fn slices_of_time_are_kept_apart() {
     scene.at(SLICE.0 - 100, 1, ask(A, 11));
     scene.at(SLICE.0 + 50, 0, give(A));
     scene.at(2 * SLICE.0 + 30, 1, get(A));
-    scene.ledger.finish(Nanos(scene.time));
-    let rows = scene.ledger.take();
+    scene.accounting.finish(Nanos(scene.time));
+    let rows = scene.accounting.take();
     let mut by_slice = [0; 3];
     for blame in &rows.blames {
         by_slice[blame.slice as usize] += blame.time.0;

@@ -1,7 +1,7 @@
 //! Events as runtimes send them, and the time that is accounted by them.
 
+mod accounting;
 mod instance;
-mod ledger;
 mod lock;
 mod loss;
 mod random;

@@ -144,7 +144,7 @@ fn the_sums_of_every_thread_are_its_life_for_any_stream() {
         let sites = some_sites(&mut scene);
         let mut rows = crate::omp::Rows::default();
         let mut take = |scene: &mut Scene| {
-            let taken = scene.ledger.take();
+            let taken = scene.accounting.take();
             rows.sums.extend(taken.sums);
             rows.blames.extend(taken.blames);
             rows.intervals.extend(taken.intervals);
@@ -169,11 +169,11 @@ fn the_sums_of_every_thread_are_its_life_for_any_stream() {
             assert!(scene.machine.locks.is_consistent(), "seed {seed}");
             scene.time = now;
             if dice.roll(50) == 0 {
-                scene.ledger.advance(Nanos(scene.time));
+                scene.accounting.advance(Nanos(scene.time));
                 take(&mut scene);
             }
         }
-        scene.ledger.finish(Nanos(scene.time));
+        scene.accounting.finish(Nanos(scene.time));
         take(&mut scene);
         for (thread, birth) in born {
             let row = &scene.tables.threads[thread as usize];
@@ -386,14 +386,14 @@ fn nobody_is_owed_more_than_was_waited_for_mutexes() {
             let what = anything(&mut dice, &sites);
             scene.on(dice.roll(4) as u32, what);
             if dice.roll(50) == 0 {
-                scene.ledger.advance(Nanos(scene.time));
-                let taken = scene.ledger.take();
+                scene.accounting.advance(Nanos(scene.time));
+                let taken = scene.accounting.take();
                 rows.sums.extend(taken.sums);
                 rows.blames.extend(taken.blames);
             }
         }
-        scene.ledger.finish(Nanos(scene.time));
-        let taken = scene.ledger.take();
+        scene.accounting.finish(Nanos(scene.time));
+        let taken = scene.accounting.take();
         rows.sums.extend(taken.sums);
         rows.blames.extend(taken.blames);
         let state = |tag: crate::ids::TagId| scene.tables.tags.get(tag.0).unwrap().state;

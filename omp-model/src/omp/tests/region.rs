@@ -267,8 +267,8 @@ fn instances_of_a_region_are_summed_and_long_ones_listed() {
         scene.join(id, PRIMARY, JOIN);
     }
     let context = scene.known(ContextId::ROOT, ContextKind::Region, site);
-    scene.ledger.finish(Nanos(scene.time));
-    let rows = scene.ledger.take();
+    scene.accounting.finish(Nanos(scene.time));
+    let rows = scene.accounting.take();
     let thread = ThreadId(PRIMARY);
     assert_eq!(
         rows.region_sums,

@@ -1,7 +1,7 @@
 //! A stage for tests: threads, directives, and what each thread does after each event.
 
 use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
-use crate::omp::{Ledger, Machine, Rows};
+use crate::omp::{Machine, Rows, TimeAccounting};
 use crate::rows::Sum;
 use crate::state::{Presence, State};
 use crate::stream::{Event, Instance, Lock, Mutex, Sync, What};
@@ -9,10 +9,10 @@ use crate::tables::{
     Context, ContextKind, Frame, Stack, StackEntry, Tables, Tag, Thread, ThreadKind,
 };
 
-/// The machine and its ledger, with the time of the last event. Times are in nanoseconds.
+/// The machine and its accounting, with the time of the last event. Times are in nanoseconds.
 pub(super) struct Scene {
     pub(super) tables: Tables,
-    pub(super) ledger: Ledger,
+    pub(super) accounting: TimeAccounting,
     pub(super) machine: Machine,
     pub(super) time: u64,
 }
@@ -48,7 +48,7 @@ impl Scene {
         }
         Scene {
             tables,
-            ledger: Ledger::new(Nanos(1_000_000)),
+            accounting: TimeAccounting::new(Nanos(1_000_000)),
             machine: Machine::new(),
             time: 0,
         }
@@ -62,7 +62,7 @@ impl Scene {
             what,
         };
         self.machine
-            .apply(&mut self.tables, &mut self.ledger, &event);
+            .apply(&mut self.tables, &mut self.accounting, &event);
     }
 
     /// An event of the thread at a later time.
@@ -145,8 +145,8 @@ impl Scene {
 
     /// Booked until now, by state and presence, of one thread.
     pub(super) fn booked(&mut self, thread: u32) -> Vec<(State, Presence, u64)> {
-        self.ledger.finish(Nanos(self.time));
-        let rows = self.ledger.take();
+        self.accounting.finish(Nanos(self.time));
+        let rows = self.accounting.take();
         let mut booked: Vec<(State, Presence, u64)> = Vec::new();
         for sum in rows.sums.iter().filter(|sum| sum.thread.0 == thread) {
             let state = self.tables.tags.get(sum.tag.0).unwrap().state;

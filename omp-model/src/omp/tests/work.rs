@@ -10,13 +10,13 @@ use crate::tables::ContextKind;
 const JOIN: Sync = Sync::BarrierParallel;
 
 fn works(scene: &mut Scene) -> Vec<RegionWork> {
-    scene.ledger.finish(Nanos(scene.time));
-    scene.ledger.take().region_works
+    scene.accounting.finish(Nanos(scene.time));
+    scene.accounting.take().region_works
 }
 
 fn tasks(scene: &mut Scene) -> Vec<TaskSum> {
-    scene.ledger.finish(Nanos(scene.time));
-    let mut sums = scene.ledger.take().task_sums;
+    scene.accounting.finish(Nanos(scene.time));
+    let mut sums = scene.accounting.take().task_sums;
     sums.sort_by_key(|sum| (sum.context, sum.thread));
     sums
 }
@@ -154,7 +154,7 @@ fn long_pieces_of_tasks_are_listed_where_they_ran() {
         let outer = scene.known(region, ContextKind::Task, outer);
         (outer, scene.known(outer, ContextKind::Task, inner))
     };
-    let spans = scene.ledger.take().task_spans;
+    let spans = scene.accounting.take().task_spans;
     let of = |span: &TaskSpan| {
         let (start, length) = (span.start.0 / MS, span.length.0 / MS);
         (span.context, span.thread.0, start, length)

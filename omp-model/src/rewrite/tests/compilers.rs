@@ -486,7 +486,7 @@ fn a_critical_section_in_which_a_combiner_was_seen_is_the_reduction_s_own() {
         "R:?+1 R:__kmpc_critical foo.omp_outlined+35 {TEAM}"
     ));
     let thread = ThreadKind::Worker;
-    let mut at = |stack, state, place| Moment {
+    let mut at = |stack, state, place| SampledStack {
         stack,
         tag: world.tag_at(state, r, place),
         thread,

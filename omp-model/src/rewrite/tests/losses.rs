@@ -129,7 +129,7 @@ fn a_wait_whose_stack_is_a_moment_off_keeps_its_place() {
     let place = world.frame("step+40");
     let tag = world.tag_at(State::ExplicitBarrier, r, place);
     let stack = world.stack(&format!("work step+41 foo.omp_outlined+12 {TEAM}"));
-    let early = Moment {
+    let early = SampledStack {
         stack,
         tag,
         thread: Worker,
@@ -365,7 +365,7 @@ fn asking_for_a_lock_without_waiting_is_no_wait() {
     }
     world.symbols.code.sort_by_key(|row| row.0);
     let stack = world.stack(&format!("work foo.omp_outlined+17 {TEAM}"));
-    let moments = places.map(|place| Moment {
+    let moments = places.map(|place| SampledStack {
         stack,
         tag: world.tag_at(State::Lock, r, place),
         thread: Worker,

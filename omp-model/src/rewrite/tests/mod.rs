@@ -6,7 +6,7 @@ mod moments;
 mod stripped;
 
 use super::world::World;
-use super::{Moment, Rewriter};
+use super::{Rewriter, SampledStack};
 use crate::ids::ContextId;
 use crate::profile::Shown;
 use crate::state::State;
@@ -38,7 +38,7 @@ fn check(mut world: World, contexts: &[(&str, ContextId)], table: &str) {
     let rows: Vec<&str> = lines
         .filter(|l| !l.is_empty() && !l.starts_with('#'))
         .collect();
-    let moments: Vec<Moment> = rows
+    let moments: Vec<SampledStack> = rows
         .iter()
         .step_by(2)
         .map(|row| {

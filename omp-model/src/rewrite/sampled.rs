@@ -5,7 +5,7 @@ use crate::tables::ThreadKind;
 
 /// A measured stack with what was known of its thread at that moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Moment {
+pub struct SampledStack {
     /// The machine stack.
     pub stack: StackId,
     /// The recorded state, context and place.

@@ -1,24 +1,24 @@
-//! The ledger by value: slices, counts, lists, clamps.
+//! The accounting by value: slices, counts, lists, clamps.
 
 use super::scene::total;
 use crate::ids::{ContextId, Nanos, TagId, ThreadId};
-use crate::omp::{LISTED_PER_SECOND, Ledger, TaskRun, TeamWork};
+use crate::omp::{LISTED_PER_SECOND, TaskRun, TeamWork, TimeAccounting};
 use crate::rows::{Interval, RegionWork, SLICE, Sum, TaskSum, Within};
 use crate::state::{Presence, State};
 
 const T: ThreadId = ThreadId(0);
 const SECOND: u64 = SLICE.0;
 
-fn ledger() -> Ledger {
-    let mut ledger = Ledger::new(Nanos(1_000_000));
-    ledger.birth(T, Nanos(0), Presence::Running);
-    ledger
+fn accounting() -> TimeAccounting {
+    let mut accounting = TimeAccounting::new(Nanos(1_000_000));
+    accounting.birth(T, Nanos(0), Presence::Running);
+    accounting
 }
 
 /// From then on the thread is in that state, in no instance.
-fn tell(ledger: &mut Ledger, time: u64, tag: u32, state: State) {
+fn tell(accounting: &mut TimeAccounting, time: u64, tag: u32, state: State) {
     let what = (TagId(tag), state);
-    ledger.tag(T, Nanos(time), what, Within::default());
+    accounting.tag(T, Nanos(time), what, Within::default());
 }
 
 fn sum(slice: u32, tag: u32, presence: Presence, time: u64, count: u32) -> Sum {
@@ -39,13 +39,13 @@ fn sorted(mut sums: Vec<Sum>) -> Vec<Sum> {
 
 #[test]
 fn an_interval_across_slices_is_parted_and_counts_where_it_ends() {
-    let mut ledger = ledger();
-    tell(&mut ledger, SECOND - 10, 5, State::Overhead);
-    tell(&mut ledger, 3 * SECOND + 7, 6, State::Overhead);
-    ledger.exit(T, Nanos(3 * SECOND + 8));
+    let mut accounting = accounting();
+    tell(&mut accounting, SECOND - 10, 5, State::Overhead);
+    tell(&mut accounting, 3 * SECOND + 7, 6, State::Overhead);
+    accounting.exit(T, Nanos(3 * SECOND + 8));
     let on = Presence::Running;
     assert_eq!(
-        sorted(ledger.take().sums),
+        sorted(accounting.take().sums),
         [
             sum(0, 0, on, SECOND - 10, 1),
             sum(0, 5, on, 10, 0),
@@ -59,26 +59,26 @@ fn an_interval_across_slices_is_parted_and_counts_where_it_ends() {
 
 #[test]
 fn an_interval_that_ends_with_its_slice_stays_in_it() {
-    let mut ledger = ledger();
-    tell(&mut ledger, SECOND, 5, State::Overhead);
-    ledger.exit(T, Nanos(2 * SECOND));
+    let mut accounting = accounting();
+    tell(&mut accounting, SECOND, 5, State::Overhead);
+    accounting.exit(T, Nanos(2 * SECOND));
     let on = Presence::Running;
     assert_eq!(
-        sorted(ledger.take().sums),
+        sorted(accounting.take().sums),
         [sum(0, 0, on, SECOND, 1), sum(1, 5, on, SECOND, 1)]
     );
 }
 
 #[test]
 fn presence_parts_intervals_as_tags_do() {
-    let mut ledger = ledger();
-    ledger.presence(T, Nanos(10), Presence::Blocked);
-    tell(&mut ledger, 30, 5, State::Overhead);
-    ledger.presence(T, Nanos(60), Presence::Running);
-    ledger.presence(T, Nanos(70), Presence::Preempted);
-    ledger.exit(T, Nanos(100));
+    let mut accounting = accounting();
+    accounting.presence(T, Nanos(10), Presence::Blocked);
+    tell(&mut accounting, 30, 5, State::Overhead);
+    accounting.presence(T, Nanos(60), Presence::Running);
+    accounting.presence(T, Nanos(70), Presence::Preempted);
+    accounting.exit(T, Nanos(100));
     assert_eq!(
-        sorted(ledger.take().sums),
+        sorted(accounting.take().sums),
         [
             sum(0, 0, Presence::Running, 10, 1),
             sum(0, 0, Presence::Blocked, 20, 1),
@@ -91,54 +91,54 @@ fn presence_parts_intervals_as_tags_do() {
 
 #[test]
 fn the_same_tag_again_does_not_part_an_interval() {
-    let mut ledger = ledger();
+    let mut accounting = accounting();
     for time in 1..100 {
-        tell(&mut ledger, time, 5, State::Overhead);
+        tell(&mut accounting, time, 5, State::Overhead);
     }
-    ledger.exit(T, Nanos(100));
+    accounting.exit(T, Nanos(100));
     let on = Presence::Running;
     assert_eq!(
-        sorted(ledger.take().sums),
+        sorted(accounting.take().sums),
         [sum(0, 0, on, 1, 1), sum(0, 5, on, 99, 1)]
     );
 }
 
 #[test]
 fn advance_makes_the_rows_of_what_is_over_and_finish_of_all() {
-    let mut ledger = ledger();
-    tell(&mut ledger, 10, 5, State::Overhead);
-    ledger.advance(Nanos(SECOND / 2));
-    assert_eq!(ledger.take().sums, []);
-    ledger.advance(Nanos(SECOND + 1));
+    let mut accounting = accounting();
+    tell(&mut accounting, 10, 5, State::Overhead);
+    accounting.advance(Nanos(SECOND / 2));
+    assert_eq!(accounting.take().sums, []);
+    accounting.advance(Nanos(SECOND + 1));
     let on = Presence::Running;
     assert_eq!(
-        sorted(ledger.take().sums),
+        sorted(accounting.take().sums),
         [sum(0, 0, on, 10, 1), sum(0, 5, on, SECOND - 10, 0)]
     );
-    ledger.finish(Nanos(SECOND + 20));
-    assert_eq!(ledger.take().sums, [sum(1, 5, on, 20, 0)]);
+    accounting.finish(Nanos(SECOND + 20));
+    assert_eq!(accounting.take().sums, [sum(1, 5, on, 20, 0)]);
     // It may go on after all.
-    ledger.exit(T, Nanos(SECOND + 21));
-    assert_eq!(ledger.take().sums, [sum(1, 5, on, 1, 1)]);
-    ledger.finish(Nanos(SECOND + 30));
-    assert_eq!(ledger.take(), Default::default());
+    accounting.exit(T, Nanos(SECOND + 21));
+    assert_eq!(accounting.take().sums, [sum(1, 5, on, 1, 1)]);
+    accounting.finish(Nanos(SECOND + 30));
+    assert_eq!(accounting.take(), Default::default());
 }
 
 #[test]
 fn a_time_that_runs_backwards_is_moved_and_counted() {
-    let mut ledger = ledger();
-    tell(&mut ledger, 100, 5, State::Overhead);
-    tell(&mut ledger, 90, 6, State::Overhead);
-    tell(&mut ledger, 120, 7, State::Overhead);
-    assert_eq!(ledger.late(), 1);
-    ledger.advance(Nanos(200));
-    tell(&mut ledger, 150, 8, State::Overhead);
-    assert_eq!(ledger.late(), 2);
-    assert_eq!(ledger.exit(T, Nanos(180)), Some(Nanos(200)));
-    assert_eq!(ledger.late(), 3);
+    let mut accounting = accounting();
+    tell(&mut accounting, 100, 5, State::Overhead);
+    tell(&mut accounting, 90, 6, State::Overhead);
+    tell(&mut accounting, 120, 7, State::Overhead);
+    assert_eq!(accounting.late(), 1);
+    accounting.advance(Nanos(200));
+    tell(&mut accounting, 150, 8, State::Overhead);
+    assert_eq!(accounting.late(), 2);
+    assert_eq!(accounting.exit(T, Nanos(180)), Some(Nanos(200)));
+    assert_eq!(accounting.late(), 3);
     let on = Presence::Running;
     assert_eq!(
-        sorted(ledger.take().sums),
+        sorted(accounting.take().sums),
         [
             sum(0, 0, on, 100, 1),
             sum(0, 6, on, 20, 1),
@@ -149,42 +149,42 @@ fn a_time_that_runs_backwards_is_moved_and_counted() {
 
 #[test]
 fn a_life_is_booked_once() {
-    let mut ledger = ledger();
-    assert_eq!(ledger.birth(T, Nanos(50), Presence::Running), Nanos(0));
-    assert!(ledger.is_alive(T));
-    assert_eq!(ledger.exit(T, Nanos(100)), Some(Nanos(100)));
-    assert_eq!(ledger.exit(T, Nanos(200)), None);
-    ledger.birth(T, Nanos(300), Presence::Running);
-    tell(&mut ledger, 400, 5, State::Overhead);
-    ledger.region(
+    let mut accounting = accounting();
+    assert_eq!(accounting.birth(T, Nanos(50), Presence::Running), Nanos(0));
+    assert!(accounting.is_alive(T));
+    assert_eq!(accounting.exit(T, Nanos(100)), Some(Nanos(100)));
+    assert_eq!(accounting.exit(T, Nanos(200)), None);
+    accounting.birth(T, Nanos(300), Presence::Running);
+    tell(&mut accounting, 400, 5, State::Overhead);
+    accounting.region(
         (ContextId(1), Within::default()),
         T,
         (Nanos(0), Nanos(400)),
         TeamWork::default(),
     );
-    ledger.finish(Nanos(500));
-    let rows = ledger.take();
+    accounting.finish(Nanos(500));
+    let rows = accounting.take();
     assert_eq!(total(&rows, 0), 100);
     assert_eq!(rows.region_sums, []);
-    assert!(!ledger.is_alive(T));
+    assert!(!accounting.is_alive(T));
     // Threads that were never born have no book.
-    ledger.tag(
+    accounting.tag(
         ThreadId(9),
         Nanos(400),
         (TagId(5), State::Overhead),
         Within::default(),
     );
-    assert_eq!(ledger.exit(ThreadId(9), Nanos(400)), None);
+    assert_eq!(accounting.exit(ThreadId(9), Nanos(400)), None);
 }
 
 #[test]
 fn long_intervals_are_listed_whole() {
-    let mut ledger = ledger();
-    tell(&mut ledger, 999_999, 5, State::Overhead);
-    tell(&mut ledger, 1_999_999, 6, State::Overhead);
-    ledger.presence(T, Nanos(2_000_000), Presence::Blocked);
-    ledger.advance(Nanos(2_500_000));
-    ledger.exit(T, Nanos(3_000_000));
+    let mut accounting = accounting();
+    tell(&mut accounting, 999_999, 5, State::Overhead);
+    tell(&mut accounting, 1_999_999, 6, State::Overhead);
+    accounting.presence(T, Nanos(2_000_000), Presence::Blocked);
+    accounting.advance(Nanos(2_500_000));
+    accounting.exit(T, Nanos(3_000_000));
     let listed = |start, length, tag, presence| Interval {
         thread: T,
         start: Nanos(start),
@@ -194,7 +194,7 @@ fn long_intervals_are_listed_whole() {
         within: Within::default(),
     };
     assert_eq!(
-        ledger.take().intervals,
+        accounting.take().intervals,
         [
             listed(999_999, 1_000_000, 5, Presence::Running),
             listed(2_000_000, 1_000_000, 6, Presence::Blocked),
@@ -204,13 +204,13 @@ fn long_intervals_are_listed_whole() {
 
 #[test]
 fn what_a_stack_stands_for_is_listed_however_short() {
-    let mut ledger = ledger();
-    ledger.presence(T, Nanos(100), Presence::Blocked);
-    ledger.sampled(T);
-    ledger.presence(T, Nanos(150), Presence::Running);
-    ledger.presence(T, Nanos(200), Presence::Blocked);
-    ledger.exit(T, Nanos(250));
-    let listed = ledger.take().intervals;
+    let mut accounting = accounting();
+    accounting.presence(T, Nanos(100), Presence::Blocked);
+    accounting.sampled(T);
+    accounting.presence(T, Nanos(150), Presence::Running);
+    accounting.presence(T, Nanos(200), Presence::Blocked);
+    accounting.exit(T, Nanos(250));
+    let listed = accounting.take().intervals;
     let spans: Vec<_> = listed.iter().map(|it| (it.start.0, it.length.0)).collect();
     assert_eq!(
         spans,
@@ -221,12 +221,12 @@ fn what_a_stack_stands_for_is_listed_however_short() {
 
 #[test]
 fn what_runs_for_longer_than_a_slice_is_listed_in_pieces() {
-    let mut ledger = ledger();
+    let mut accounting = accounting();
     for tenth in 1..=35 {
-        ledger.advance(Nanos(tenth * SECOND / 10));
+        accounting.advance(Nanos(tenth * SECOND / 10));
     }
-    ledger.finish(Nanos(7 * SECOND / 2));
-    let pieces: Vec<_> = ledger
+    accounting.finish(Nanos(7 * SECOND / 2));
+    let pieces: Vec<_> = accounting
         .take()
         .intervals
         .iter()
@@ -245,71 +245,71 @@ fn what_runs_for_longer_than_a_slice_is_listed_in_pieces() {
 
 #[test]
 fn the_list_does_not_grow_with_the_number_of_intervals() {
-    let mut ledger = Ledger::new(Nanos(1_000));
+    let mut accounting = TimeAccounting::new(Nanos(1_000));
     let threads = 64;
     for thread in 0..threads {
-        ledger.birth(ThreadId(thread), Nanos(0), Presence::Running);
+        accounting.birth(ThreadId(thread), Nanos(0), Presence::Running);
     }
     for step in 1..=40_000u64 {
         for thread in 0..threads {
             let tag = TagId(step as u32 % 2 + 1);
             let what = (tag, State::Overhead);
             let time = Nanos(step * 100_000);
-            ledger.tag(ThreadId(thread), time, what, Within::default());
+            accounting.tag(ThreadId(thread), time, what, Within::default());
         }
     }
-    ledger.finish(Nanos(4 * SECOND));
+    accounting.finish(Nanos(4 * SECOND));
     // 2.5 million intervals of 100 us; the threshold starts at 1 us and doubles seven times, and
     // once more when a quiet slice has brought it back by one step.
-    let listed = ledger.take().intervals.len();
+    let listed = accounting.take().intervals.len();
     assert_eq!(listed, (7 + 1) * LISTED_PER_SECOND as usize);
 }
 
 #[test]
 fn useful_work_counts_on_the_cpu_and_up_to_the_moment_asked_for() {
-    let mut ledger = ledger();
-    tell(&mut ledger, 100, 5, State::Work);
-    assert_eq!(ledger.worked(T, Nanos(100)), Nanos(0));
-    assert_eq!(ledger.worked(T, Nanos(130)), Nanos(30));
-    ledger.presence(T, Nanos(150), Presence::Preempted);
-    assert_eq!(ledger.worked(T, Nanos(190)), Nanos(50));
-    ledger.presence(T, Nanos(200), Presence::Running);
+    let mut accounting = accounting();
+    tell(&mut accounting, 100, 5, State::Work);
+    assert_eq!(accounting.worked(T, Nanos(100)), Nanos(0));
+    assert_eq!(accounting.worked(T, Nanos(130)), Nanos(30));
+    accounting.presence(T, Nanos(150), Presence::Preempted);
+    assert_eq!(accounting.worked(T, Nanos(190)), Nanos(50));
+    accounting.presence(T, Nanos(200), Presence::Running);
     // Slices do not part it.
-    tell(&mut ledger, SECOND + 200, 6, State::Overhead);
-    assert_eq!(ledger.worked(T, Nanos(2 * SECOND)), Nanos(SECOND + 50));
-    assert_eq!(ledger.worked(ThreadId(9), Nanos(5)), Nanos(0));
+    tell(&mut accounting, SECOND + 200, 6, State::Overhead);
+    assert_eq!(accounting.worked(T, Nanos(2 * SECOND)), Nanos(SECOND + 50));
+    assert_eq!(accounting.worked(ThreadId(9), Nanos(5)), Nanos(0));
 }
 
 #[test]
 fn the_spread_of_work_is_summed_over_instances() {
-    let mut ledger = ledger();
+    let mut accounting = accounting();
     let work = |team, longest, total| TeamWork {
         team,
         longest: Nanos(longest),
         total: Nanos(total),
     };
     let region = ContextId(1);
-    ledger.region(
+    accounting.region(
         (region, Within::default()),
         T,
         (Nanos(0), Nanos(1_000)),
         work(4, 800, 1_400),
     );
-    ledger.region(
+    accounting.region(
         (region, Within::default()),
         T,
         (Nanos(1_000), Nanos(1_500)),
         work(2, 400, 800),
     );
     // More than the region was long: by events in disorder.
-    ledger.region(
+    accounting.region(
         (region, Within::default()),
         T,
         (Nanos(1_500), Nanos(1_600)),
         work(1, 500, 500),
     );
-    ledger.finish(Nanos(2_000));
-    let rows = ledger.take();
+    accounting.finish(Nanos(2_000));
+    let rows = accounting.take();
     assert_eq!(rows.region_sums[0].elapsed, Nanos(1_600));
     let expected = RegionWork {
         slice: 0,
@@ -324,17 +324,17 @@ fn the_spread_of_work_is_summed_over_instances() {
 
 #[test]
 fn tasks_are_summed_with_their_spread() {
-    let mut ledger = ledger();
+    let mut accounting = accounting();
     let run = |context, work, elsewhere| TaskRun {
         context: ContextId(context),
         work: Nanos(work),
         elsewhere,
     };
-    ledger.task(T, Nanos(10), run(3, 5, false));
-    ledger.task(T, Nanos(20), run(3, 0, true));
-    ledger.task(T, Nanos(30), run(3, 1 << 40, true));
-    ledger.task(T, Nanos(SECOND + 1), run(3, 7, false));
-    ledger.finish(Nanos(SECOND + 2));
+    accounting.task(T, Nanos(10), run(3, 5, false));
+    accounting.task(T, Nanos(20), run(3, 0, true));
+    accounting.task(T, Nanos(30), run(3, 1 << 40, true));
+    accounting.task(T, Nanos(SECOND + 1), run(3, 7, false));
+    accounting.finish(Nanos(SECOND + 2));
     let first = TaskSum {
         slice: 0,
         context: ContextId(3),
@@ -356,16 +356,16 @@ fn tasks_are_summed_with_their_spread() {
         squares: 49,
         ..first
     };
-    assert_eq!(ledger.take().task_sums, [first, second]);
+    assert_eq!(accounting.take().task_sums, [first, second]);
 }
 
 #[test]
 fn an_interval_is_listed_in_pieces_where_instances_follow_each_other() {
     const LONG: u64 = 2_000_000;
-    let mut ledger = ledger();
+    let mut accounting = accounting();
     let mut turn = |at: u64, tag: u32, region: u64| {
         let what = (TagId(tag), State::Work);
-        ledger.tag(T, Nanos(at * LONG), what, Within { region, task: 0 });
+        accounting.tag(T, Nanos(at * LONG), what, Within { region, task: 0 });
     };
     turn(1, 5, 1);
     // The same state in another instance, and nothing new.
@@ -374,8 +374,8 @@ fn an_interval_is_listed_in_pieces_where_instances_follow_each_other() {
     // Another state of the same instance, and both at once.
     turn(4, 6, 2);
     turn(5, 5, 3);
-    ledger.finish(Nanos(6 * LONG));
-    let rows = ledger.take();
+    accounting.finish(Nanos(6 * LONG));
+    let rows = accounting.take();
     let piece = |it: &Interval| {
         let (start, length) = (it.start.0 / LONG, it.length.0 / LONG);
         (start, length, it.tag.0, it.within.region)

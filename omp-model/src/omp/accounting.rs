@@ -1,4 +1,4 @@
-//! Measured time, booked by slice, thread, tag and presence.
+//! Exact time by slice, thread, thread state, and on or off the CPU.
 
 use super::account::{Account, Doing, Life, Rows, TaskRun, TeamWork, key};
 use super::listing::Listing;
@@ -6,7 +6,7 @@ use crate::ids::{ContextId, Nanos, TagId, ThreadId};
 use crate::rows::{Blame, RegionSpan, SLICE, TaskSpan, Within};
 use crate::state::{Presence, State};
 
-/// Books how long each thread was in which state, on or off the CPU.
+/// Accounts for how long each thread was in which state, on or off the CPU.
 ///
 /// Each thread's life is cut into intervals of one tag and one presence. Each is added to the
 /// [`Sum`](crate::rows::Sum) of its slice, and parted where it crosses into the next; so the sums of a thread add up
@@ -15,9 +15,9 @@ use crate::state::{Presence, State};
 /// those that a stack stands for, of which there are no more than stacks.
 ///
 /// Times may run backwards within a thread by what merging could not order: such a moment is
-/// taken to be the latest one known of that thread, and counted in [`Ledger::late`].
+/// taken to be the latest one known of that thread, and counted in [`TimeAccounting::late`].
 #[derive(Debug)]
-pub struct Ledger {
+pub struct TimeAccounting {
     accounts: Vec<Account>,
     /// Threads that are born and not dead, in no order.
     alive: Vec<ThreadId>,
@@ -28,18 +28,18 @@ pub struct Ledger {
     late: u64,
 }
 
-/// The book of a thread that is born and not dead.
+/// The account of a thread that is born and not dead.
 #[inline]
 fn living(accounts: &mut [Account], thread: ThreadId) -> Option<&mut Account> {
     let account = accounts.get_mut(thread.index())?;
     (account.life == Life::Alive).then_some(account)
 }
 
-impl Ledger {
-    /// A ledger that lists intervals, region instances and pieces of tasks from `least` on (1 ms
+impl TimeAccounting {
+    /// A accounting that lists intervals, region instances and pieces of tasks from `least` on (1 ms
     /// is good for a timeline), and only longer ones while those would be too many.
     pub fn new(least: Nanos) -> Self {
-        Ledger {
+        TimeAccounting {
             accounts: Vec::new(),
             alive: Vec::new(),
             intervals: Listing::new(least),
@@ -51,7 +51,7 @@ impl Ledger {
     }
 
     /// The thread begins to live, outside OpenMP ([`TagId::OUTSIDE`]). Returns the time that its
-    /// life is booked from: `time`, unless it had been alive already.
+    /// life is accounted for from: `time`, unless it had been alive already.
     pub fn birth(&mut self, thread: ThreadId, time: Nanos, presence: Presence) -> Nanos {
         let index = thread.index();
         if self.accounts.len() <= index {
@@ -63,7 +63,7 @@ impl Ledger {
             self.alive.push(thread);
             account.begin(time, presence, place);
         }
-        Nanos(account.booked)
+        Nanos(account.accounted)
     }
 
     /// Whether the thread is born and not dead.
@@ -73,15 +73,15 @@ impl Ledger {
             .is_some_and(|account| account.life == Life::Alive)
     }
 
-    /// The thread ends. Returns the end of what is booked of it: `time`, unless later moments of
+    /// The thread ends. Returns the end of what is accounted for of it: `time`, unless later moments of
     /// it were known; `None` if it was not alive.
     pub fn exit(&mut self, thread: ThreadId, time: Nanos) -> Option<Nanos> {
         if !self.is_alive(thread) {
             return None;
         }
         let account = &mut self.accounts[thread.index()];
-        self.late += u64::from(time.0 < account.booked);
-        let end = time.0.max(account.booked);
+        self.late += u64::from(time.0 < account.accounted);
+        let end = time.0.max(account.accounted);
         if end != account.since {
             account.close(thread, end, &mut self.rows, &mut self.intervals);
         }
@@ -120,23 +120,23 @@ impl Ledger {
             let to = (tag.0, account.presence, doing);
             self.late += u64::from(account.change(thread, time.0, to, (rows, listing)));
         } else if account.within != within {
-            let end = time.0.max(account.booked);
-            account.book(thread, end, rows);
+            let end = time.0.max(account.accounted);
+            account.advance(thread, end, rows);
             account.list(thread, end, rows, listing);
             account.unlisted = end;
         }
         account.within = within;
     }
 
-    /// From `time` on so many threads wait for this one to give a mutex back. Their time is booked
-    /// with its own while it is at work, on a CPU or off.
+    /// From `time` on so many threads wait for this one to give a mutex back. Their time is added
+    /// to its own while it is at work, on a CPU or off.
     #[inline]
     pub(super) fn dependents(&mut self, thread: ThreadId, time: Nanos, dependents: u32) {
         let Some(account) = living(&mut self.accounts, thread) else {
             return;
         };
         if account.dependents != dependents {
-            account.book(thread, time.0, &mut self.rows);
+            account.advance(thread, time.0, &mut self.rows);
             account.dependents = dependents;
         }
     }
@@ -178,7 +178,7 @@ impl Ledger {
     pub fn worked(&self, thread: ThreadId, time: Nanos) -> Nanos {
         let account = self.accounts.get(thread.index());
         Nanos(account.map_or(0, |account| {
-            account.worked + account.useful_part(time.0.saturating_sub(account.booked))
+            account.worked + account.useful_part(time.0.saturating_sub(account.accounted))
         }))
     }
 
@@ -221,7 +221,7 @@ impl Ledger {
             return;
         };
         // The slice of the instance is that of its end, which must be the one that is open.
-        account.book(thread, end.0, &mut self.rows);
+        account.advance(thread, end.0, &mut self.rows);
         let length = end.since(start);
         account.add_instance(context, length, work);
         if self.spans.admits(length.0, end.0) {
@@ -241,7 +241,7 @@ impl Ledger {
         let Some(account) = living(&mut self.accounts, thread) else {
             return;
         };
-        account.book(thread, time.0, &mut self.rows);
+        account.advance(thread, time.0, &mut self.rows);
         account.add_task(task);
     }
 
@@ -265,38 +265,48 @@ impl Ledger {
         }
     }
 
-    /// Books the running intervals up to `now`, before which no event will come any more, and
+    /// Accounts for the running intervals up to `now`, before which no event will come any more, and
     /// makes the rows of every slice that is over. Call it about once a slice: if the recording
-    /// dies, [`Ledger::take`]'s rows so far tell all but the last slice.
+    /// dies, [`TimeAccounting::take`]'s rows so far tell all but the last slice.
     ///
     /// An interval that runs for longer than a slice is listed in pieces, so that the list, too,
     /// is short of no more than that.
     pub fn advance(&mut self, now: Nanos) {
         for &thread in &self.alive {
             let account = &mut self.accounts[thread.index()];
-            account.book(thread, now.0, &mut self.rows);
-            if account.booked >= account.unlisted.saturating_add(SLICE.0) {
-                account.list(thread, account.booked, &mut self.rows, &mut self.intervals);
+            account.advance(thread, now.0, &mut self.rows);
+            if account.accounted >= account.unlisted.saturating_add(SLICE.0) {
+                account.list(
+                    thread,
+                    account.accounted,
+                    &mut self.rows,
+                    &mut self.intervals,
+                );
             }
-            if account.border <= account.booked {
+            if account.border <= account.accounted {
                 account.turn(thread, &mut self.rows);
             }
         }
     }
 
-    /// Books the running intervals up to `now` and makes the rows of everything, the running
+    /// Accounts for the running intervals up to `now` and makes the rows of everything, the running
     /// slice and the running intervals included: the recording's end.
     pub fn finish(&mut self, now: Nanos) {
         for &thread in &self.alive {
             let account = &mut self.accounts[thread.index()];
-            account.book(thread, now.0, &mut self.rows);
-            account.list(thread, account.booked, &mut self.rows, &mut self.intervals);
+            account.advance(thread, now.0, &mut self.rows);
+            account.list(
+                thread,
+                account.accounted,
+                &mut self.rows,
+                &mut self.intervals,
+            );
             account.settle(thread, &mut self.rows);
         }
     }
 
     /// The rows made since the last call: of slices that were over at the last
-    /// [`Ledger::advance`], of threads that ended, and all after [`Ledger::finish`].
+    /// [`TimeAccounting::advance`], of threads that ended, and all after [`TimeAccounting::finish`].
     pub fn take(&mut self) -> Rows {
         std::mem::take(&mut self.rows)
     }

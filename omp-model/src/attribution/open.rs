@@ -1,0 +1,137 @@
+//! A slice of time while samples may still fall into it.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+
+use super::group::{Group, Sampled, Slept};
+use crate::ids::{StackId, TagId, ThreadId};
+use crate::rows::{SLICE, SampleKind, Sight};
+use crate::state::Presence;
+
+/// A clock sample of a thread in a slice: tag, stack and whether the clock fired in the kernel, as
+/// one number that sorts as they do. A table of 2^31 tags does not fit any memory: the highest bit
+/// of a tag's number is free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ClockSample(u64);
+
+impl ClockSample {
+    fn of(sample: &Sight) -> ClockSample {
+        let kernel = sample.kind == SampleKind::Kernel;
+        let (tag, stack) = (u64::from(sample.tag.0), u64::from(sample.stack.0));
+        ClockSample(tag << 33 | stack << 1 | u64::from(kernel))
+    }
+
+    const fn tag(self) -> TagId {
+        TagId((self.0 >> 33) as u32)
+    }
+
+    /// So many that are alike.
+    const fn times(self, count: u32) -> Sampled {
+        Sampled::plain(StackId((self.0 >> 1) as u32), self.0 & 1 != 0, count)
+    }
+}
+
+/// The samples of one frame.
+pub(super) struct Sorted {
+    /// Clock samples by thread and slice, each list sorted.
+    pub(super) clock: Vec<(ThreadId, u32, Vec<ClockSample>)>,
+    /// Samples at switches, in their order: what each stands for hangs on when it was taken.
+    pub(super) switches: Vec<Sight>,
+}
+
+/// Sorts a frame's samples, on any CPU.
+pub(super) fn sort(samples: &[Sight]) -> Sorted {
+    let slice = |sample: &Sight| (sample.time.0 / SLICE.0) as u32;
+    let mut sorted = Sorted {
+        clock: Vec::new(),
+        switches: Vec::new(),
+    };
+    for run in
+        samples.chunk_by(|one, other| (one.thread, slice(one)) == (other.thread, slice(other)))
+    {
+        let mut clock = Vec::with_capacity(run.len());
+        for sample in run {
+            match sample.kind.presence() {
+                Presence::Running => clock.push(ClockSample::of(sample)),
+                _ => sorted.switches.push(*sample),
+            }
+        }
+        clock.sort_unstable();
+        sorted.clock.push((run[0].thread, slice(&run[0]), clock));
+    }
+    sorted
+}
+
+/// A slice that samples may still fall into.
+#[derive(Default)]
+pub(super) struct Open {
+    clock: BTreeMap<ThreadId, Vec<ClockSample>>,
+    /// Samples at switches, and the sleeps that they began.
+    switches: FxHashMap<(Group, StackId), Sampled>,
+}
+
+impl Open {
+    /// Adds clock samples of a thread.
+    pub(super) fn add_clock(&mut self, thread: ThreadId, samples: Vec<ClockSample>) {
+        self.clock.entry(thread).or_default().extend(samples);
+    }
+
+    /// Adds a sample at a switch.
+    pub(super) fn add_switch(&mut self, group: Group, stack: StackId, slept: Slept) {
+        let sampled = self.switches.entry((group, stack));
+        let sampled = sampled.or_insert(Sampled::plain(stack, false, 0));
+        sampled.add(slept);
+    }
+
+    /// Its samples by group.
+    pub(super) fn groups(self, slice: u32) -> Groups {
+        let mut groups = Groups::default();
+        for (thread, mut clock) in self.clock {
+            // What each frame gave is sorted.
+            clock.sort();
+            for of_tag in clock.chunk_by(|one, other| one.tag() == other.tag()) {
+                let group = Group {
+                    thread,
+                    tag: of_tag[0].tag(),
+                    slice,
+                    presence: Presence::Running,
+                };
+                let alike = of_tag.chunk_by(|one, other| one == other);
+                let sampled = alike.map(|alike| alike[0].times(alike.len() as u32));
+                groups.add(group, sampled);
+            }
+        }
+        let mut switches: Vec<_> = self.switches.into_iter().collect();
+        switches.sort_unstable_by_key(|&(key, _)| key);
+        for of_group in switches.chunk_by(|one, other| one.0.0 == other.0.0) {
+            let ((group, _), _) = of_group[0];
+            let sampled = of_group.iter().map(|&(_, sampled)| sampled);
+            groups.add(Group { slice, ..group }, sampled);
+        }
+        groups.ranges.sort_by_key(|&(group, _)| group);
+        groups
+    }
+}
+
+/// The groups of a slice that have samples, in their order.
+#[derive(Default)]
+pub(super) struct Groups {
+    ranges: Vec<(Group, Range<usize>)>,
+    /// Those of each group in the order of stacks.
+    pub(super) sampled: Vec<Sampled>,
+}
+
+impl Groups {
+    fn add(&mut self, group: Group, sampled: impl Iterator<Item = Sampled>) {
+        let start = self.sampled.len();
+        self.sampled.extend(sampled);
+        self.ranges.push((group, start..self.sampled.len()));
+    }
+
+    pub(super) fn each(&self) -> impl Iterator<Item = (Group, &[Sampled])> {
+        let ranges = self.ranges.iter();
+        ranges.map(|(group, range)| (*group, &self.sampled[range.clone()]))
+    }
+}
