@@ -89,9 +89,9 @@ pub fn update(header: &mut Header, plan: &Plan, merge: &Merge) {
     losses.omp_late = merge.late();
     losses.omp_given_up = merge.openmp.given_up;
     losses.stacks_complete = merge.counts.endings.complete;
-    losses.stacks_later = merge.counts.read;
-    losses.stacks_remembered = merge.counts.remembered;
-    losses.stacks_joined = merge.counts.joined;
+    losses.stacks_later = merge.counts.completed_by_memory;
+    losses.stacks_remembered = merge.counts.completed_by_sample;
+    losses.stacks_joined = merge.counts.completed_by_fork_point;
     losses.stacks_cut = Cut::ALL
         .iter()
         .map(|reason| {

@@ -126,13 +126,13 @@ impl Session {
                     return Ok(Followed::Ended(ended));
                 }
             }
-            let deep = self.merge.deep_stacks();
+            let truncated = self.merge.truncated_stacks();
             let since = std::mem::replace(&mut last, Instant::now()).elapsed();
             let round = Round {
                 records: self.merge.round(rings),
                 since,
                 took: last.elapsed(),
-                deep: deep < self.merge.deep_stacks(),
+                truncated: truncated < self.merge.truncated_stacks(),
             };
             wait = wait_after(round, begun.elapsed());
             let waiting = self.merge.samples_waiting();
