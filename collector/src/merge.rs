@@ -266,8 +266,8 @@ impl Merge {
         });
     }
 
-    /// Merges what is before the cutoff. The stream with the earliest item goes on until another
-    /// one's is earlier: mostly a thread's events come in runs.
+    /// Merges what is before the cutoff. The stream with the earliest item is followed until another
+    /// one has an earlier item, since a thread's events mostly come in runs.
     fn merge(&mut self, cutoff: u64) {
         let side_band = self
             .events
@@ -387,7 +387,7 @@ impl Merge {
         None
     }
 
-    /// A birth, an end or a switch.
+    /// The begin or end of a thread, or a switch.
     fn kernel_event(&mut self, event: &Event) {
         let (index, now) = (event.thread.index(), event.time.0);
         let mut leaves = None;
@@ -401,11 +401,11 @@ impl Merge {
             self.tagged.push(Sample { kind, ..sample });
             leaves = self.tables.tags.get(sample.tag.0);
         }
-        // A wait is where its event says, whatever it was seen at.
+        // The event of a wait tells its place, whatever the stack.
         let is_placed_by_stack = leaves.is_some_and(|tag| !tag.state.is_wait());
         match event.what {
             What::SwitchOut(_) if leaves.is_some() => self.sleepers.is_told(event.thread),
-            // The side band is ahead of the merge: who is about to end is not looked for.
+            // The side band is ahead of the merge: the thread may have ended already.
             What::SwitchOut(Presence::Blocked) if self.processes.is_alive(event.thread) => {
                 let sleep = Sleep {
                     since: now,
@@ -432,15 +432,15 @@ impl Merge {
         }
     }
 
-    /// Threads that sleep where no stack was taken.
+    /// Reads the stacks of threads that sleep without a switch-out sample.
     fn look_at_sleepers(&mut self) {
         for (thread, sleep, stack) in self.sleepers.confirmed(self.merged_to) {
             let Some(cpu) = sleepers::last_cpu(numbers_of(&self.tables, thread)) else {
-                // It is gone.
+                // It has ended.
                 continue;
             };
             self.counts.switch_samples += 1;
-            // As if the stack had been taken as the thread went.
+            // As a switch-out sample.
             self.tagged.push(Sample {
                 time: Nanos(sleep.since),
                 thread,
@@ -466,7 +466,7 @@ impl Merge {
 
     /// The samples tagged since the last call.
     ///
-    /// What other samples have shown meanwhile completes their stacks.
+    /// Truncated stacks among them are completed.
     pub fn take_samples_out(&mut self) -> Vec<Sample> {
         let mut samples = std::mem::take(&mut self.tagged);
         let counts = &mut self.counts;
@@ -499,7 +499,7 @@ impl Merge {
         rows
     }
 
-    /// Ends the recording: threads that still run have done so until now.
+    /// Ends the recording: threads that are on a CPU stay on it until now.
     pub fn close(&mut self, end: Nanos) {
         self.on_cpu.close(end.0);
         // Their switch records were lost, or came after the end.
@@ -533,8 +533,8 @@ fn numbers_of(tables: &Tables, thread: ThreadId) -> (i32, i32) {
     (tables.processes[thread.process.index()].pid, thread.tid)
 }
 
-/// The thread of a record; one that the side band did not announce (because it was lost, or had
-/// only just begun) is taken to live from now on.
+/// The thread of a record. A thread of which the side band has no begin, because that was lost or is
+/// still to come, begins now.
 fn thread_of(
     processes: &mut Processes,
     tables: &mut Tables,

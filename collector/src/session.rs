@@ -21,7 +21,8 @@ use crate::signals::Signals;
 use crate::sys::{self, Ended};
 use crate::{clock, facts};
 
-/// How old the header of a killed recording is at most: it is a kilobyte.
+/// The time between two headers, the most that a killed recording's header is old. One takes a
+/// kilobyte.
 const HEADER: Duration = Duration::from_secs(1);
 
 /// A running recording.
@@ -117,7 +118,7 @@ impl Session {
                 sys::send(self.pid, signal);
             }
             if arrived.child || polled.len() <= 1 {
-                // Its last word, if it has ended: what is reaped is not accounted any more.
+                // Before it is reaped: then the kernel's account of it is gone.
                 let cpu_time = sys::cpu_time(self.pid);
                 if let Some(ended) = sys::try_wait(self.pid)? {
                     if let Some(cpu_time) = cpu_time {
@@ -234,7 +235,7 @@ impl Session {
 
     /// Writes the symbols and the end.
     fn name_and_finish(&mut self) -> Result<(), ExperimentError> {
-        // Symbols can take seconds: whoever kills collect now has a whole recording without.
+        // Symbols can take seconds. A collect that is killed now leaves a whole recording without them.
         self.writer.header(&self.header)?;
         let files = Files {
             vdso: sys::vdso().map(Into::into),
