@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use expect_test::expect_file;
 use omp_model::defaults;
 use omp_model::ids::ModuleId;
 use omp_model::metrics::{Column, Flavour, Metric, Quantity};
@@ -192,7 +193,7 @@ Work           OMP
     assert_eq!(table(&columns, &lines), expected);
 }
 
-/// `docs/completions` is made from the table; `BLESS=1` writes it anew.
+/// `docs/completions` is made from the table; `UPDATE_EXPECT=1` writes it anew.
 #[test]
 fn completions_are_those_of_the_table() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/completions");
@@ -201,24 +202,13 @@ fn completions_are_those_of_the_table() {
         ("_er_print", completions::zsh()),
         ("er_print.fish", completions::fish()),
     ] {
-        let path = folder.join(name);
-        if std::env::var_os("BLESS").is_some() {
-            std::fs::create_dir_all(&folder).unwrap();
-            std::fs::write(&path, &made).unwrap();
-        }
-        let stored = std::fs::read_to_string(&path).unwrap_or_default();
-        assert_eq!(made, stored, "{name}: write it anew with BLESS=1");
+        expect_file![folder.join(name)].assert_eq(&made);
     }
 }
 
-/// `docs/man/er_print.1` is made from the table; `BLESS=1` writes it anew.
+/// `docs/man/er_print.1` is made from the table; `UPDATE_EXPECT=1` writes it anew.
 #[test]
 fn the_manual_page_is_that_of_the_table() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/man/er_print.1");
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, man::page()).unwrap();
-    }
-    let stored = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(man::page(), stored, "write it anew with BLESS=1");
+    expect_file![path].assert_eq(&man::page());
 }
