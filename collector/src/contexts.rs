@@ -1,5 +1,5 @@
-//! Calling contexts: the stacks of forks and task creations, unwound from the words that the
-//! program's threads sent of them.
+//! Calling contexts: unwinds the stacks of forks and task creations from the words of them that the
+//! program's threads sent.
 
 use omp_model::ids::FrameId;
 use omp_model::stream::Site;
@@ -10,7 +10,7 @@ use unwinder::{Ending, Regs, StackBytes, StackMemory, UnwindCache};
 use crate::processes::Processes;
 use crate::stacks::{call_of, outer_of};
 
-/// Unwinds contexts; keeps what that needs from one to the next.
+/// Unwinds contexts, with caches that live from one to the next.
 #[derive(Default)]
 pub struct Contexts {
     cache: UnwindCache,
@@ -29,7 +29,7 @@ impl StackMemory for Sent<'_> {
 
 impl Contexts {
     /// The context that a thread of process `pid` sent at `time`: the stack from the call into the
-    /// runtime on. `None` where that is not on it.
+    /// runtime outward. `None` where that call is not on the stack.
     pub fn site(
         &mut self,
         tables: &mut Tables,
@@ -77,8 +77,8 @@ impl Contexts {
     }
 }
 
-/// Where the frames of the program begin, from the leaf: at the call into the runtime, or where that
-/// is not known behind the frames of our library and the runtime's.
+/// The first frame of the program, from the leaf: the call into the runtime. Where that is not known,
+/// the first frame outside of our library and the runtime.
 fn part_of_program(addresses: &[u64], kinds: &[RuntimeKind], code: u64) -> Option<usize> {
     let call = addresses.iter().position(|address| *address == code);
     call.or_else(|| kinds.iter().position(|kind| *kind == RuntimeKind::None))

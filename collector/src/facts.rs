@@ -89,9 +89,9 @@ pub fn update(header: &mut Header, plan: &Plan, merge: &Merge) {
     losses.omp_late = merge.late();
     losses.omp_given_up = merge.openmp.given_up;
     losses.stacks_complete = merge.counts.endings.complete;
-    losses.stacks_later = merge.counts.read;
-    losses.stacks_remembered = merge.counts.remembered;
-    losses.stacks_joined = merge.counts.joined;
+    losses.stacks_later = merge.counts.completed_by_memory;
+    losses.stacks_remembered = merge.counts.completed_by_sample;
+    losses.stacks_joined = merge.counts.completed_by_fork_point;
     losses.stacks_cut = Cut::ALL
         .iter()
         .map(|reason| {
@@ -106,17 +106,17 @@ pub fn update(header: &mut Header, plan: &Plan, merge: &Merge) {
     header.runtimes.clone_from(&merge.introduced.runtimes);
 }
 
-/// A runtime in which samples were taken and that did not speak, and why.
+/// A runtime in which samples were taken and that sent no events, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Silent {
     /// The file's name.
     pub name: String,
-    /// `None` where it is linked into the program, and could not be heard at all.
+    /// `None` where it is linked into the program, so that nothing can listen to it.
     pub cause: Option<Cause>,
 }
 
-/// What is to be said of the runtimes when the recording has ended: those that did not speak join
-/// the header's list, and each thing that is not as it should be becomes a note.
+/// Completes the header's runtimes when the recording has ended: runtimes without events are added to
+/// the list, and what is wrong with any becomes a note.
 pub fn close_runtimes(
     header: &mut Header,
     merge: &Merge,
@@ -152,7 +152,7 @@ fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Runtimes that samples were taken in and that did not speak.
+/// Runtimes in which samples were taken and that sent no events.
 fn silent_runtimes<'a>(
     tables: &'a Tables,
     header: &Header,
@@ -182,7 +182,7 @@ fn silent_runtime(merge: &Merge, path: &str, listening: Result<(), &str>) -> Sil
     }
 }
 
-/// Why a runtime of this process was not heard.
+/// Why a runtime of this process sent no events.
 fn cause_in(merge: &Merge, mapped: &Mapped) -> Cause {
     let mut others = merge.introduced.other_tools.iter();
     let other = others.find(|tool| tool.pid == mapped.pid);

@@ -1,6 +1,6 @@
 //! Which of several sorted streams comes next.
 
-/// Where a stream's next item stands. Compares by time, then by kind of stream, then by number.
+/// The next item of a stream. Compares by time, then by kind of stream, then by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Head(u128);
 
@@ -30,15 +30,15 @@ impl Head {
     }
 }
 
-/// The heads of all streams: a binary heap with the earliest on top. Unlike std's, it tells the
-/// second one, up to which the first stream can go on without a look at the others.
+/// The heads of all streams: a binary heap with the earliest on top. Unlike std's, it also gives the
+/// second one, up to which the first stream needs no comparison with the others.
 #[derive(Debug, Default)]
 pub struct Heads {
     heap: Vec<Head>,
 }
 
 impl Heads {
-    /// Starts anew with these.
+    /// Replaces all heads.
     pub fn fill(&mut self, heads: impl IntoIterator<Item = Head>) {
         self.heap.clear();
         self.heap.extend(heads);
@@ -61,7 +61,7 @@ impl Heads {
         }
     }
 
-    /// Puts a later head in the place of the first, or takes the first away.
+    /// Replaces the first head by a later one, or removes it.
     #[inline]
     pub fn replace_first(&mut self, head: Option<Head>) {
         let Some(head) = head.or_else(|| self.heap.pop()) else {

@@ -1,4 +1,4 @@
-//! A number of the kernel's over time: it comes back for another process or thread.
+//! The meanings of a process or thread number over time: the kernel uses numbers again.
 
 /// What a number meant, since when.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ impl<T> History<T> {
         }
     }
 
-    /// From `since` on it means something else.
+    /// Gives it another meaning from `since` on.
     pub fn change(&mut self, since: u64, meaning: T) {
         self.meanings.push((since, meaning));
     }
@@ -50,12 +50,12 @@ impl<T> History<T> {
         &mut self.meanings[place].1
     }
 
-    /// What it has meant, from the newest meaning back.
+    /// Its meanings, newest first.
     pub fn all(&self) -> impl Iterator<Item = &T> {
         self.meanings.iter().rev().map(|(_, meaning)| meaning)
     }
 
-    /// Forgets what it meant before it got the meaning that it had at `time`.
+    /// Forgets the meanings before that at `time`.
     pub fn forget_before(&mut self, time: u64) {
         let place = self.place(time);
         self.meanings.drain(..place);

@@ -15,23 +15,23 @@ pub struct OtherTool {
     pub name: String,
 }
 
-/// Who introduced himself so far.
+/// The entries of the arena's table so far.
 #[derive(Debug, Default)]
 pub struct Introduced {
     /// Runtimes that are listened to.
     pub runtimes: Vec<Runtime>,
     /// OMPT tools of the programs' own.
     pub other_tools: Vec<OtherTool>,
-    /// So many entries of the arena's table were looked at.
-    looked_at: usize,
+    /// The number of entries read.
+    entries: usize,
 }
 
 impl Introduced {
-    /// Looks at the new entries of the arena's table. `time` is that of the processes' mappings, in
+    /// Reads the new entries of the arena's table. `time` is that of the processes' mappings, in
     /// nanoseconds since the start.
     pub fn take(&mut self, arena: &Consumer, processes: &mut Processes, time: u64) {
-        for view in arena.runtimes().skip(self.looked_at) {
-            self.looked_at += 1;
+        for view in arena.runtimes().skip(self.entries) {
+            self.entries += 1;
             let Some(runtime) = runtime(&view, processes, time) else {
                 continue;
             };

@@ -1,12 +1,12 @@
-//! The stack that was interned last: the next one shares most of its outer frames, whose nodes
-//! need not be looked up again.
+//! The stack that was interned last. The next one shares most of its outer frames, whose nodes need
+//! no look-up.
 
 use omp_model::ids::StackId;
 
 /// A stack's addresses and nodes, outermost first.
 #[derive(Clone)]
 pub struct LastStack {
-    /// What stands below the outermost frame.
+    /// The stack that the outermost frame was put on.
     outer: StackId,
     /// An address, and the stack from its frame outward.
     nodes: Vec<(u64, StackId)>,
@@ -22,7 +22,7 @@ impl Default for LastStack {
 }
 
 impl LastStack {
-    /// Knows nothing: the addresses mean other frames from now on.
+    /// Forgets the stack: from now on the addresses mean other frames.
     pub fn clear(&mut self) {
         self.nodes.clear();
     }

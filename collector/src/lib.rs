@@ -9,7 +9,7 @@
 //! | [`perf`] | the kernel's events, rings and records |
 //! | [`processes`], [`history`] | processes, threads and what is mapped where |
 //! | [`stacks`], [`last_stack`] | unwinding and interning |
-//! | [`outer`], [`beyond`], [`deep`], [`joins`] | stacks deeper than the piece copied with their sample |
+//! | [`truncated`], [`memory`], [`completion`], [`fork_points`] | stacks deeper than the piece copied with their sample |
 //! | [`openmp`], [`introduced`], [`contexts`], [`clock`] | the program's records, its runtimes, their calling contexts and times |
 //! | [`merge`], [`heads`] | one stream by time |
 //! | [`on_cpu`] | time on CPUs, and what a hypervisor takes of it |
@@ -18,25 +18,24 @@
 //! | [`say`] | messages on standard error |
 //! | [`signals`], [`sys`] | signals and other system calls |
 
-pub mod beyond;
 pub mod cli;
 pub mod clock;
+pub mod completion;
 pub mod contexts;
-pub mod deep;
 pub mod experiment;
 pub mod facts;
+pub mod fork_points;
 pub mod heads;
 pub mod history;
 pub mod introduced;
-pub mod joins;
 pub mod last_stack;
 pub mod launch;
 pub mod library;
+pub mod memory;
 pub mod merge;
 pub mod objects;
 pub mod on_cpu;
 pub mod openmp;
-pub mod outer;
 pub mod perf;
 pub mod processes;
 pub mod progress;
@@ -51,3 +50,4 @@ pub mod silence;
 pub mod sleepers;
 pub mod stacks;
 pub mod sys;
+pub mod truncated;

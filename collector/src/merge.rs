@@ -14,7 +14,7 @@ use omp_model::state::Presence;
 use omp_model::stream::{Event, What};
 use omp_model::tables::{Cut, Tables};
 
-use crate::deep::{Completed, DeepStacks};
+use crate::completion::{Completed, Completion};
 use crate::heads::{Head, Heads};
 use crate::introduced::Introduced;
 use crate::on_cpu::OnCpu;
@@ -26,8 +26,8 @@ use crate::sleepers::{Sleep, Sleepers};
 use crate::stacks::{Endings, Stacks};
 use crate::{clock, sleepers, sys};
 
-/// Between a record's time and its being in its ring pass some microseconds, unless its thread
-/// is interrupted just there. Such a record comes late and is counted.
+/// A record is in its ring some microseconds after its time, unless its thread is interrupted
+/// between the two. Such a record comes late and is counted.
 const MARGIN_NS: u64 = 1_000_000;
 
 /// What was taken and what was lost, so far.
@@ -49,21 +49,21 @@ pub struct Counts {
     pub late: u64,
     /// How the stacks of clock samples ended.
     pub endings: Endings,
-    /// Stacks whose outer frames were read a moment later.
-    pub read: u64,
-    /// Cut stacks that another sample completed.
-    pub remembered: u64,
-    /// Cut stacks that a fork point completed.
-    pub joined: u64,
+    /// Truncated stacks that the thread's memory completed.
+    pub completed_by_memory: u64,
+    /// Truncated stacks that another sample completed.
+    pub completed_by_sample: u64,
+    /// Truncated stacks that a fork point completed.
+    pub completed_by_fork_point: u64,
 }
 
 impl Counts {
-    /// A stack became another one.
+    /// Counts a stack that was completed.
     fn completed(&mut self, kind: SampleKind, how: Completed) {
         match how {
-            Completed::Mended => return,
-            Completed::Joined => self.joined += 1,
-            Completed::Remembered => self.remembered += 1,
+            Completed::Corrected => return,
+            Completed::ByForkPoint => self.completed_by_fork_point += 1,
+            Completed::BySample => self.completed_by_sample += 1,
         }
         if kind.presence() == Presence::Running {
             self.endings.complete += 1;
@@ -72,8 +72,8 @@ impl Counts {
     }
 }
 
-/// Kinds of streams. At equal times the side band comes first, since it gives birth, and samples
-/// come last, since they only look.
+/// Kinds of streams. At equal times the side band comes first, since it creates threads, and samples
+/// come last, since they change nothing.
 const SIDE_BAND: u8 = 0;
 const OPENMP: u8 = 1;
 const SAMPLES: u8 = 2;
@@ -93,14 +93,14 @@ pub struct Merge {
     machine: Machine,
     ledger: TimeAccounting,
     stacks: Stacks,
-    deep: DeepStacks,
+    completion: Completion,
     start: u64,
     side_band: Vec<SideRecord>,
     events: VecDeque<Event>,
     /// Unwound samples, a queue for each ring: clock samples first, then switch-out stacks.
     waiting: Vec<VecDeque<Sample>>,
-    /// By thread: a stack at switch-out that waits for its switch record to say why.
-    leaving: Vec<Option<Sample>>,
+    /// By thread: a switch-out sample that waits for its switch record, which tells the reason.
+    switched_out: Vec<Option<Sample>>,
     sleepers: Sleepers,
     on_cpu: OnCpu,
     /// What hypervisors had taken before.
@@ -122,12 +122,12 @@ impl Merge {
             machine: Machine::new(),
             ledger: TimeAccounting::new(LONG),
             stacks: Stacks::default(),
-            deep: DeepStacks::default(),
+            completion: Completion::default(),
             start,
             side_band: Vec::new(),
             events: VecDeque::new(),
             waiting: Vec::new(),
-            leaving: Vec::new(),
+            switched_out: Vec::new(),
             sleepers: Sleepers::default(),
             on_cpu: OnCpu::default(),
             steal: sys::steal(),
@@ -142,9 +142,9 @@ impl Merge {
         self.side_band.push(record);
     }
 
-    /// Stacks so far that were deeper than what was copied of them.
-    pub fn deep_stacks(&self) -> u64 {
-        self.counts.read + self.counts.endings.cut[Cut::DumpTooSmall as usize]
+    /// The number of truncated stacks so far.
+    pub fn truncated_stacks(&self) -> u64 {
+        self.counts.completed_by_memory + self.counts.endings.cut[Cut::DumpTooSmall as usize]
     }
 
     /// One round over all rings. Returns how many OpenMP records waited in the fullest of theirs.
@@ -232,9 +232,9 @@ impl Merge {
                 let unwound = self
                     .stacks
                     .of_sample(&mut self.tables, &mut self.processes, &sample);
-                if let Some(deep) = unwound.deep {
-                    self.counts.read += u64::from(deep.callers.is_some());
-                    self.deep.add(thread, Nanos(sample.time), deep);
+                if let Some(truncated) = unwound.truncated {
+                    self.counts.completed_by_memory += u64::from(truncated.callers.is_some());
+                    self.completion.add(thread, Nanos(sample.time), truncated);
                 }
                 let kind = match (at_switch, sample.in_kernel) {
                     (true, _) => SampleKind::Blocked,
@@ -266,8 +266,8 @@ impl Merge {
         });
     }
 
-    /// Merges what is before the cutoff. The stream with the earliest item goes on until another
-    /// one's is earlier: mostly a thread's events come in runs.
+    /// Merges what is before the cutoff. The stream with the earliest item is followed until another
+    /// one has an earlier item, since a thread's events mostly come in runs.
     fn merge(&mut self, cutoff: u64) {
         let side_band = self
             .events
@@ -375,11 +375,11 @@ impl Merge {
             self.on_time(time);
             if sample.kind == SampleKind::Blocked {
                 let index = sample.thread.index();
-                if self.leaving.len() <= index {
-                    self.leaving.resize(index + 1, None);
+                if self.switched_out.len() <= index {
+                    self.switched_out.resize(index + 1, None);
                 }
                 // Without a switch record the reason stays unknown: most switches are waits.
-                self.tagged.extend(self.leaving[index].replace(sample));
+                self.tagged.extend(self.switched_out[index].replace(sample));
             } else {
                 self.tagged.push(sample);
             }
@@ -387,12 +387,12 @@ impl Merge {
         None
     }
 
-    /// A birth, an end or a switch.
+    /// The begin or end of a thread, or a switch.
     fn kernel_event(&mut self, event: &Event) {
         let (index, now) = (event.thread.index(), event.time.0);
         let mut leaves = None;
         if let What::SwitchOut(presence) = event.what
-            && let Some(sample) = self.leaving.get_mut(index).and_then(Option::take)
+            && let Some(sample) = self.switched_out.get_mut(index).and_then(Option::take)
         {
             let kind = match presence {
                 Presence::Preempted => SampleKind::Preempted,
@@ -401,11 +401,11 @@ impl Merge {
             self.tagged.push(Sample { kind, ..sample });
             leaves = self.tables.tags.get(sample.tag.0);
         }
-        // A wait is where its event says, whatever it was seen at.
+        // The event of a wait tells its place, whatever the stack.
         let is_placed_by_stack = leaves.is_some_and(|tag| !tag.state.is_wait());
         match event.what {
             What::SwitchOut(_) if leaves.is_some() => self.sleepers.is_told(event.thread),
-            // The side band is ahead of the merge: who is about to end is not looked for.
+            // The side band is ahead of the merge: the thread may have ended already.
             What::SwitchOut(Presence::Blocked) if self.processes.is_alive(event.thread) => {
                 let sleep = Sleep {
                     since: now,
@@ -432,15 +432,15 @@ impl Merge {
         }
     }
 
-    /// Threads that sleep where no stack was taken.
+    /// Reads the stacks of threads that sleep without a switch-out sample.
     fn look_at_sleepers(&mut self) {
         for (thread, sleep, stack) in self.sleepers.confirmed(self.merged_to) {
             let Some(cpu) = sleepers::last_cpu(numbers_of(&self.tables, thread)) else {
-                // It is gone.
+                // It has ended.
                 continue;
             };
             self.counts.switch_samples += 1;
-            // As if the stack had been taken as the thread went.
+            // As a switch-out sample.
             self.tagged.push(Sample {
                 time: Nanos(sleep.since),
                 thread,
@@ -466,11 +466,11 @@ impl Merge {
 
     /// The samples tagged since the last call.
     ///
-    /// What other samples have shown meanwhile completes their stacks.
+    /// Truncated stacks among them are completed.
     pub fn take_samples_out(&mut self) -> Vec<Sample> {
         let mut samples = std::mem::take(&mut self.tagged);
         let counts = &mut self.counts;
-        self.deep
+        self.completion
             .complete(&mut self.tables, &mut samples, |sample, how| {
                 counts.completed(sample.kind, how);
             });
@@ -499,11 +499,11 @@ impl Merge {
         rows
     }
 
-    /// Ends the recording: threads that still run have done so until now.
+    /// Ends the recording: threads that are on a CPU stay on it until now.
     pub fn close(&mut self, end: Nanos) {
         self.on_cpu.close(end.0);
         // Their switch records were lost, or came after the end.
-        self.tagged.extend(self.leaving.drain(..).flatten());
+        self.tagged.extend(self.switched_out.drain(..).flatten());
     }
 
     /// The first process has ended, after so many nanoseconds of CPU time by the kernel's account.
@@ -533,8 +533,8 @@ fn numbers_of(tables: &Tables, thread: ThreadId) -> (i32, i32) {
     (tables.processes[thread.process.index()].pid, thread.tid)
 }
 
-/// The thread of a record; one that the side band did not announce (because it was lost, or had
-/// only just begun) is taken to live from now on.
+/// The thread of a record. A thread of which the side band has no begin, because that was lost or is
+/// still to come, begins now.
 fn thread_of(
     processes: &mut Processes,
     tables: &mut Tables,

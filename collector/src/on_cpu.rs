@@ -1,18 +1,18 @@
-//! How long each process was on CPUs: by its threads' switches, and by the kernel's account of it.
+//! Time of each process on CPUs, by its threads' switches and by the kernel's account.
 //!
-//! Where a hypervisor runs other machines on a CPU meanwhile, the guest's switches do not show it,
-//! but its kernel hears of it and leaves it out of the process's CPU time: Linux calls it *steal*.
-//! What is missing is booked as [`Presence::Stolen`]. The kernel says how much of it there was in a
-//! process and not where, so it is spread over the time on CPUs that its threads had since the last
-//! rows, in proportion. Of the first process the last word is had, when it has ended; of its children
-//! no more than was heard as rows were made, so that what was taken of one after that is not told.
+//! Switches in a guest do not show when a hypervisor runs another machine on the CPU. The guest's
+//! kernel knows that time, *steal*, and leaves it out of the process's CPU time. The difference
+//! becomes [`Presence::Stolen`]. The kernel gives it by process, not by moment, so it is shared among
+//! the time on CPUs that the threads had since the last rows, in proportion. The account of the first
+//! process is read again when it has ended; that of its children only when rows are made, so that
+//! what was stolen from a child after that is not counted.
 
 use omp_model::ids::{Nanos, ProcessId, ThreadId};
 use omp_model::rows::Sum;
 use omp_model::state::Presence;
 
-/// The kernel brings the account of a running thread up to date at ticks of its own, 1 to 10 ms
-/// apart: so much of a thread's CPU time may be missing only as yet. In nanoseconds.
+/// What the account of a running thread may lack until the kernel's next timer tick, in nanoseconds:
+/// ticks are 1 to 10 ms apart.
 const STALE: u64 = 10_000_000;
 
 /// Time on CPUs, by thread and process.
@@ -27,17 +27,17 @@ pub struct OnCpu {
 /// A process's time on CPUs, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
-    /// Of the stays that are over.
+    /// The sum over the intervals that have ended.
     over: u64,
     /// How many threads are on a CPU.
     running: u64,
-    /// The sum of when they came.
+    /// The sum of the times at which they came on it.
     came: u64,
-    /// What the kernel's account was short of at the end, or is for certain.
+    /// By how much the kernel's account is certainly below the time by switches.
     stolen: u64,
-    /// What of that is in rows.
+    /// How much of that is in rows.
     booked: u64,
-    /// The kernel's last word.
+    /// The kernel's latest account.
     last: Option<u64>,
 }
 
@@ -107,7 +107,7 @@ impl OnCpu {
         all.any(|account| account.stolen > account.booked)
     }
 
-    /// Takes what was stolen, and is not in rows yet, from those on a CPU.
+    /// Moves stolen time that is not in rows yet from the sums on a CPU.
     pub fn share(&mut self, rows: &mut Vec<Sum>, process_of: impl Fn(ThreadId) -> ProcessId) {
         let mut there = vec![0_u64; self.accounts.len()];
         let runs = |row: &Sum| row.presence == Presence::Running;

@@ -37,7 +37,7 @@ pub struct Slot {
     at: usize,
     /// Time of the last record taken.
     last: u64,
-    /// Frames of the last calls into the runtime: there are few, and they come all the time.
+    /// Frames of the last calls into the runtime, which are few and recur.
     places: [(u64, FrameId); PLACES],
     /// [`Processes::changes`] when `places` were good.
     places_at: u64,
@@ -48,14 +48,13 @@ pub struct Slot {
     /// What the numbers of [`MutexPayload::place`] stand for.
     mutex_places: Box<[u64; 1 << u8::BITS]>,
     closed: bool,
-    /// Nothing more is read of it.
+    /// Its records were invalid, and no more are read.
     given_up: bool,
 }
 
 /// A calling context.
 enum Sent {
-    /// As it was sent. Where the code of its stack is, is known once the side band is known up to its
-    /// first use.
+    /// As it was sent. It can be unwound once the side band is known up to its first use.
     Stack(Box<Piece>),
     /// Unwound.
     Site(Site),
@@ -117,14 +116,14 @@ pub struct OpenMp {
     pub taken: u64,
     /// Calling contexts taken.
     pub contexts: u64,
-    /// Rings that were given up because what lay in them made no sense: the program has written into
-    /// the memory that it shares with us.
+    /// Rings that were given up because their records were invalid: the program has written into the
+    /// shared memory.
     pub given_up: u64,
 }
 
 /// The arena, and what is known of what lies in it.
 struct Source {
-    /// `None` where there is no shared memory to be had: nothing is heard of OpenMP.
+    /// `None` where there is no shared memory: nothing of OpenMP is recorded.
     arena: Option<Consumer>,
     contexts: Contexts,
     /// Records that the program could not push.
@@ -161,7 +160,7 @@ impl OpenMp {
         self.source.arena.as_ref()
     }
 
-    /// Lets the program push no more.
+    /// Stops the program's threads from pushing records.
     pub fn pause(&mut self) {
         if let Some(arena) = &mut self.source.arena {
             arena.set_control(Control::Paused);
@@ -375,7 +374,7 @@ fn is_said_by(last: Record, next: Record) -> bool {
     next.head as u8 == Kind::ImplicitEnd as u8 && last.head as u8 == Kind::SyncWaitEnd as u8
 }
 
-/// Remembered places of a thread.
+/// Frames of a thread's last calls.
 const PLACES: usize = 1 << PLACES_BITS;
 const PLACES_BITS: u32 = 6;
 

@@ -1,4 +1,4 @@
-//! Processes and threads as the side-band records tell of them, and what is mapped where.
+//! Processes, threads and mappings, from the side-band records.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -320,7 +320,7 @@ impl Processes {
         self.pids.contains_key(&pid)
     }
 
-    /// A thread that no record has introduced: it is taken to live from now on.
+    /// Adds a thread without a record of its begin: it begins now.
     pub fn adopt(&mut self, tables: &mut Tables, pid: i32, tid: i32, time: u64) -> ThreadId {
         self.birth(tables, pid, tid, time)
     }
@@ -370,7 +370,7 @@ impl Processes {
             .collect()
     }
 
-    /// Nothing from before `time` will be asked any more: drops what only that needs.
+    /// Drops what only questions about times before `time` need.
     pub fn forget_before(&mut self, time: u64) {
         for process in self.processes.iter_mut().filter(|process| process.stale) {
             process.program.forget_before(time);

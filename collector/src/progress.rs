@@ -1,4 +1,4 @@
-//! What collect is at when the end of a recording takes long: symbols of large programs.
+//! Names the load object whose symbols are being read, where the end of a recording takes long.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -7,11 +7,10 @@ use std::time::Duration;
 use omp_model::tables::Module;
 use symbolize::{KernelFunction, SymbolSource, Symbols};
 
-/// How long there is nothing to say.
+/// Nothing is said before.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A source of symbols that names the load object which it is at, once a second at most, beginning
-/// when a second has passed.
+/// A source of symbols that names the load object which it reads, at most once a second.
 pub struct Watched<S> {
     source: S,
     /// `None` when it is over.
@@ -40,7 +39,7 @@ impl<S> Watched<S> {
                 }
             }
         };
-        // Without a thread nothing is said, and nothing else is different.
+        // Where there can be no thread, nothing is said.
         let watcher = thread::Builder::new().spawn(watch).ok();
         Watched {
             source,
@@ -54,7 +53,7 @@ impl<S> Drop for Watched<S> {
     fn drop(&mut self) {
         self.names = None;
         if let Some(watcher) = self.watcher.take() {
-            // It ends by itself when the names do; what it could not say is of no use any more.
+            // It has ended, since the names have; whether it panicked changes nothing.
             let _ = watcher.join();
         }
     }

@@ -28,7 +28,7 @@ pub enum RecordError {
     Program {
         /// Its name as it was given.
         program: String,
-        /// Why.
+        /// The error of `exec`.
         cause: ExecError,
     },
     /// Anything else, in one sentence.
@@ -105,7 +105,7 @@ pub fn record(request: &Request) -> Result<i32, RecordError> {
             ));
             session.ended()
         }
-        // What was wrong has been said.
+        // The panic has printed its message.
         Err(_) => {
             say("this is a fault of collect; the program goes on, the recording ends here");
             session.ended()

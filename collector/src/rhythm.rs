@@ -2,35 +2,36 @@
 
 use std::time::Duration;
 
-/// How long a round may be away. Rarer rounds cost less: each finds its code and tables cold.
+/// The longest time between rounds. Rarer rounds cost less: each finds its code and tables cold in
+/// the caches.
 const ROUND: Duration = Duration::from_millis(50);
-/// The next round at the soonest, in a young program.
+/// The shortest time between rounds, in a young program.
 pub(crate) const HASTE: Duration = Duration::from_millis(5);
 /// So many OpenMP records may wait in a ring, three eighths of what it holds.
 const WAITING: u32 = 3 << 13;
 
-/// The next round where stacks were deeper than what was copied of them: their outer frames are
-/// read in the thread's own memory, which does not stay as it was for long.
-const DEEP: Duration = Duration::from_millis(10);
+/// The longest time between rounds where stacks are truncated: their outer frames are read from the
+/// thread's memory, which soon changes.
+const TRUNCATED: Duration = Duration::from_millis(10);
 
 /// A round that is over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Round {
     /// How many OpenMP records waited in the fullest ring.
     pub(crate) records: usize,
-    /// For how long they had come: from the round before to this one.
+    /// The time in which they came: since the round before.
     pub(crate) since: Duration,
-    /// How long it took: they have come on meanwhile.
+    /// How long it took; more records came meanwhile.
     pub(crate) took: Duration,
-    /// Whether there were stacks deeper than what was copied of them.
-    pub(crate) deep: bool,
+    /// Whether there were truncated stacks.
+    pub(crate) truncated: bool,
 }
 
-/// How long after a round the next one comes: before more than [`WAITING`] records do, at the rate
-/// at which they came; sooner where stacks were too deep, and in a program that may end soon because
-/// it is young.
+/// The time between a round and the next one: short enough that no more than [`WAITING`] records
+/// come at the present rate; shorter where stacks were truncated, and in a young program, which may
+/// end soon.
 pub(crate) fn wait_after(round: Round, age: Duration) -> Duration {
-    let longest = if round.deep { DEEP } else { ROUND };
+    let longest = if round.truncated { TRUNCATED } else { ROUND };
     let usual = longest.min((age / 4).max(HASTE));
     match round.records {
         0 => usual,
@@ -45,11 +46,11 @@ pub(crate) fn wait_after(round: Round, age: Duration) -> Duration {
 /// lost if collect is killed.
 const FLUSH: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(2)];
 
-/// So many samples are a frame that no longer waiting makes much shorter.
+/// With so many samples a frame of the experiment is compressed as well as with more.
 const FULL: usize = 1 << 14;
 
-/// When what was recorded goes to the experiment: what is written together takes fewer bytes, and
-/// who loses a twentieth of a recording still has most of it.
+/// The time until what was recorded is written: rows that are written together take fewer bytes,
+/// and a killed recording loses at most a twentieth.
 pub(crate) fn flush_after(samples: usize, age: Duration) -> Duration {
     let [first, longest] = FLUSH;
     match samples {
@@ -66,7 +67,7 @@ mod tests {
         records: 0,
         since: ROUND,
         took: Duration::ZERO,
-        deep: false,
+        truncated: false,
     };
 
     #[test]
@@ -90,7 +91,7 @@ mod tests {
             records: waiting,
             since: Duration::from_millis(10),
             took: Duration::from_millis(7),
-            deep: false,
+            truncated: false,
         };
         assert_eq!(wait_after(round, old).as_millis(), 3);
     }
@@ -108,8 +109,9 @@ mod tests {
 
     #[test]
     fn rounds_come_sooner_for_deep_stacks_and_young_programs() {
-        let wait =
-            |deep, age| wait_after(Round { deep, ..IDLE }, Duration::from_millis(age)).as_millis();
+        let wait = |truncated, age| {
+            wait_after(Round { truncated, ..IDLE }, Duration::from_millis(age)).as_millis()
+        };
         assert_eq!((wait(true, 9000), wait(true, 0)), (10, 5));
         assert_eq!(
             (wait(false, 0), wait(false, 80), wait(false, 300)),

@@ -20,7 +20,8 @@ use crate::signals::Signals;
 use crate::sys::{self, Ended};
 use crate::{clock, facts};
 
-/// How old the header of a killed recording is at most: it is a kilobyte.
+/// The time between two headers, the most that a killed recording's header is old. One takes a
+/// kilobyte.
 const HEADER: Duration = Duration::from_secs(1);
 
 /// A running recording.
@@ -116,7 +117,7 @@ impl Session {
                 sys::send(self.pid, signal);
             }
             if arrived.child || polled.len() <= 1 {
-                // Its last word, if it has ended: what is reaped is not accounted any more.
+                // Before it is reaped: then the kernel's account of it is gone.
                 let cpu_time = sys::cpu_time(self.pid);
                 if let Some(ended) = sys::try_wait(self.pid)? {
                     if let Some(cpu_time) = cpu_time {
@@ -125,13 +126,13 @@ impl Session {
                     return Ok(Followed::Ended(ended));
                 }
             }
-            let deep = self.merge.deep_stacks();
+            let truncated = self.merge.truncated_stacks();
             let since = std::mem::replace(&mut last, Instant::now()).elapsed();
             let round = Round {
                 records: self.merge.round(rings),
                 since,
                 took: last.elapsed(),
-                deep: deep < self.merge.deep_stacks(),
+                truncated: truncated < self.merge.truncated_stacks(),
             };
             wait = wait_after(round, begun.elapsed());
             let waiting = self.merge.samples_waiting();
@@ -233,7 +234,7 @@ impl Session {
 
     /// Writes the symbols and the end.
     fn name_and_finish(&mut self) -> Result<(), ExperimentError> {
-        // Symbols can take seconds: whoever kills collect now has a whole recording without.
+        // Symbols can take seconds. A collect that is killed now leaves a whole recording without them.
         self.writer.header(&self.header)?;
         let files = Files {
             vdso: sys::vdso().map(Into::into),

@@ -1,5 +1,4 @@
-//! What a recording is short of: sentences for the header, and the one line that a user reads at its
-//! end, if it matters.
+//! What a recording lacks: notes for the header, and one line at the end of the run if it matters.
 
 use omp_model::header::Header;
 
@@ -7,19 +6,19 @@ use crate::facts::Silent;
 use crate::merge::Merge;
 use crate::processes::Unrecorded;
 
-/// What is lost matters from this share on.
+/// The share of records from which a loss is reported at the end of the run.
 const SHARE: f64 = 0.01;
 
-/// All that a recording can be short of.
+/// All that a recording can lack.
 #[derive(Debug, Default)]
 pub struct Shortfall {
-    /// Samples, side-band records and OpenMP records: taken and lost.
+    /// Samples: taken and lost.
     pub samples: (u64, u64),
-    /// Likewise.
+    /// Side-band records, likewise.
     pub side_band: (u64, u64),
-    /// Likewise.
+    /// OpenMP records, likewise.
     pub records: (u64, u64),
-    /// Threads whose OpenMP records made no sense.
+    /// Threads whose OpenMP records were invalid.
     pub given_up: u64,
     /// Threads that had no ring for their OpenMP records.
     pub refused: u32,
@@ -27,11 +26,11 @@ pub struct Shortfall {
     pub went_on: Vec<(i32, String)>,
     /// Processes that the kernel lets nobody record.
     pub unrecorded: Vec<Unrecorded>,
-    /// Processes that were passed over, as was asked.
+    /// Processes that were not recorded because only the first one was asked for.
     pub passed_over: u64,
     /// Times that the kernel slowed sampling down.
     pub throttled: u64,
-    /// Runtimes that did not speak.
+    /// Runtimes that sent no events.
     pub silent: Vec<Silent>,
 }
 
@@ -58,8 +57,8 @@ impl Shortfall {
         }
     }
 
-    /// What the header's counts do not say, each with how to mend it. Silent runtimes have notes of
-    /// their own.
+    /// Notes on what the header's counts do not tell, each with its remedy. Silent runtimes have notes
+    /// of their own.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if !self.went_on.is_empty() {

@@ -1,5 +1,4 @@
-//! Why an OpenMP runtime said nothing: what is seen of its process from outside, and the cause that
-//! follows from it.
+//! Why an OpenMP runtime sent no events: what `/proc` shows of its process, and the cause that follows.
 
 use std::fmt;
 use std::fs;
@@ -15,8 +14,7 @@ use crate::library::{PRELOAD_VARIABLE, TOOLS_VARIABLE};
 /// What is seen of a process that has mapped a runtime.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surroundings {
-    /// Whether the environment that it was started with leads to the library; `None` where it may
-    /// not be read.
+    /// Whether its initial environment names the library; `None` where it may not be read.
     pub is_led_to_library: Option<bool>,
     /// That environment tells runtimes to load no tool.
     pub is_told_no_tool: bool,
@@ -26,12 +24,12 @@ pub struct Surroundings {
     pub has_own_namespace: bool,
     /// It lacks capabilities that we have.
     pub lacks_capabilities: bool,
-    /// It was over before it was looked at: all else is left open.
+    /// It ended before it was read: nothing else is known.
     pub is_over: bool,
 }
 
 impl Surroundings {
-    /// Of a process. What cannot be seen is left open.
+    /// Reads them of a process. What may not be read stays unknown.
     pub fn of(pid: i32, library: Option<&Path>) -> Surroundings {
         let environment = fs::read(format!("/proc/{pid}/environ")).ok();
         let environment = environment.filter(|bytes| !bytes.is_empty());
@@ -92,12 +90,12 @@ fn leads_to(variables: &[u8], library: &Path) -> bool {
     value(variables, ARENA_VARIABLE).is_some() && (names(PRELOAD_VARIABLE) || names(TOOLS_VARIABLE))
 }
 
-/// Why a runtime was not heard.
+/// Why a runtime sent no events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// Nothing was listening.
     NotListening(String),
-    /// What it said made no sense.
+    /// Its records were invalid.
     GivenUp,
     /// The program brings a tool of its own.
     OtherTool(String),
@@ -113,7 +111,7 @@ pub enum Cause {
     FewerCapabilities,
     /// `OMP_TOOL=disabled`.
     ToldNoTool,
-    /// Nobody saw: the process was over too soon. Whether the library was in it is known.
+    /// The process ended before it was read. Whether the library was in it is known.
     Over(bool),
     /// None of these.
     NotCalled,

@@ -1,8 +1,8 @@
-//! Threads that sleep where no stack was taken as they went: theirs are read from their memory.
+//! Threads that sleep without a switch-out sample: their stacks are read from their memory.
 //!
-//! Stacks are taken at a share of all switches. A thread that goes to sleep once, as those of many
-//! pools do, mostly has none, and its time would stand nowhere. But who sleeps can be looked at: the
-//! kernel tells where it entered a system call, and its memory does not change.
+//! Switch-out samples are taken at a share of all switches. A thread that goes to sleep once, as those
+//! of many pools do, mostly has none, and its time would have no stack. The kernel tells where a
+//! sleeping thread entered its system call, and its memory does not change.
 
 use std::fs;
 
@@ -11,34 +11,34 @@ use omp_model::rows::Within;
 use rustc_hash::FxHashMap;
 use unwinder::Regs;
 
-/// How long a thread sleeps before it is looked at, in nanoseconds: one of which no stack off a CPU
-/// is known, and any other. Short sleeps are told by each other.
+/// How long a thread sleeps before its stack is read, in nanoseconds: a thread without any
+/// switch-out sample, and others. Short sleeps share the samples of each other.
 const FIRST: u64 = 20_000_000;
 const OTHER: u64 = 500_000_000;
 
-/// Threads looked at in a round: each takes some tens of microseconds.
+/// Most stacks read in a round: each takes some tens of microseconds.
 const MOST: usize = 16;
 
-/// A frame pointer that leads nowhere: the kernel does not tell it.
+/// A frame pointer that points nowhere, since the kernel does not tell it.
 const NO_FRAME: u64 = 1;
 
 /// A sleep of a thread, as it began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sleep {
-    /// When.
+    /// Nanoseconds since the start.
     pub since: u64,
-    /// What the thread did by its events.
+    /// The thread state and its construct.
     pub tag: TagId,
-    /// And in which instances.
+    /// The instances that the thread was in.
     pub within: Within,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Seen {
     NotYet,
-    /// At this time; it holds once the merge has come there and the thread has not woken.
+    /// Its stack was read at this time. It is valid if the merge gets there without a wake-up.
     Stack(StackId, u64),
-    /// Nothing, or all of it has been said.
+    /// Awake, or its stack was given.
     Done,
 }
 
@@ -46,24 +46,24 @@ enum Seen {
 #[derive(Debug, Default)]
 pub struct Sleepers {
     asleep: FxHashMap<ThreadId, (Sleep, Seen)>,
-    /// By thread: whether a stack off a CPU is known.
+    /// By thread: whether it has a switch-out sample.
     told: Vec<bool>,
 }
 
 impl Sleepers {
-    /// A thread goes to sleep, and neither a stack nor an event says where.
+    /// A thread goes to sleep without a switch-out sample, and not in a wait of OpenMP.
     pub fn sleeps(&mut self, thread: ThreadId, sleep: Sleep) {
         self.asleep.insert(thread, (sleep, Seen::NotYet));
     }
 
-    /// It is awake again, or gone.
+    /// It is awake again, or has ended.
     pub fn wakes(&mut self, thread: ThreadId) {
         if !self.asleep.is_empty() {
             self.asleep.remove(&thread);
         }
     }
 
-    /// A stack was taken as the thread went.
+    /// The thread has a switch-out sample.
     pub fn is_told(&mut self, thread: ThreadId) {
         let index = thread.index();
         if self.told.len() <= index {
@@ -72,7 +72,7 @@ impl Sleepers {
         self.told[index] = true;
     }
 
-    /// Those that were seen before `merged_to`, up to which they have not woken, with their stacks.
+    /// The sleeps whose stacks were read before `merged_to`, up to which no wake-up came.
     pub fn confirmed(&mut self, merged_to: u64) -> Vec<(ThreadId, Sleep, StackId)> {
         let mut confirmed = Vec::new();
         for (&thread, (sleep, seen)) in &mut self.asleep {
@@ -90,7 +90,7 @@ impl Sleepers {
         confirmed
     }
 
-    /// Looks at those that have slept for long at time `now`; `stack` takes one's stack.
+    /// Reads the stacks of threads that have slept for long at time `now`, by `stack`.
     pub fn look(&mut self, now: u64, mut stack: impl FnMut(ThreadId) -> Option<StackId>) {
         let told = |thread: ThreadId| self.told.get(thread.index()).copied().unwrap_or(false);
         let due = self.asleep.iter_mut().filter(|(thread, (sleep, seen))| {
@@ -103,9 +103,9 @@ impl Sleepers {
     }
 }
 
-/// The registers of a thread that waits in a system call, as far as the kernel tells them: read
-/// twice, they are those of one wait if both are equal. `None` for one that runs, that waits
-/// elsewhere, or that may not be looked at.
+/// The registers of a thread that waits in a system call, as far as the kernel tells them. Two equal
+/// readings are of one wait. `None` for a thread that runs, that waits elsewhere, or that may not be
+/// read.
 pub fn registers((pid, tid): (i32, i32)) -> Option<Regs> {
     parse(&fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).ok()?)
 }

@@ -1,14 +1,14 @@
-//! From a sample in the ring to an interned stack.
+//! Unwinds the stacks of samples straight from their rings, and interns them.
 
 use omp_model::ids::{FrameId, ModuleId, StackId};
 use omp_model::tables::{Cut, Frame, Stack, StackEntry, Tables};
 use unwinder::{CutReason, Ending, UnwindCache};
 
-use crate::deep::Deep;
-use crate::outer::{Outer, Piece};
+use crate::completion::Truncated;
 use crate::perf::parse::Sample;
 use crate::processes::Processes;
 use crate::sleepers;
+use crate::truncated::{Piece, Unwinder};
 
 /// How the stacks of samples ended.
 #[derive(Clone, Debug, Default)]
@@ -19,27 +19,27 @@ pub struct Endings {
     pub cut: [u64; Cut::ALL.len()],
 }
 
-/// Unwinds and interns; keeps what that needs from sample to sample.
+/// Unwinds and interns, with caches that live from sample to sample.
 #[derive(Default)]
 pub struct Stacks {
     cache: UnwindCache,
     addresses: Vec<u64>,
-    outer: Outer,
+    unwinder: Unwinder,
 }
 
 /// An unwound and interned stack.
 #[derive(Clone, Copy, Debug)]
 pub struct Unwound {
-    /// It.
+    /// In the tables.
     pub stack: StackId,
     /// Why it is cut, if it is.
     pub cut: Option<Cut>,
-    /// What is known of it where it is deeper than its copied piece.
-    pub deep: Option<Deep>,
+    /// Where it was cut, if it is truncated.
+    pub truncated: Option<Truncated>,
 }
 
-/// An address that is looked up to find the call: the call instruction ends just before the
-/// return address, which can be the first one of the next function.
+/// An address within the call instruction, for look-ups: the return address itself can be the first
+/// one of the next function.
 pub(crate) const fn call_of(return_address: u64) -> u64 {
     return_address.wrapping_sub(1)
 }
@@ -71,15 +71,15 @@ impl Stacks {
                     entry: StackEntry::Frame(frame),
                 });
             }
-            if let Some(deep) = &mut unwound.deep {
-                deep.inner += self.addresses.len();
+            if let Some(truncated) = &mut unwound.truncated {
+                truncated.inner += self.addresses.len();
             }
         }
         unwound
     }
 
-    /// The stack of a thread that sleeps: its numbers, and the time of its program. `None` where it
-    /// is awake, may not be looked at, or cannot be followed to its first function.
+    /// The stack of a thread that sleeps, by its process and thread number, in the program that the
+    /// process ran at `time`. `None` where it is awake, may not be read, or is not complete.
     pub fn of_sleeper(
         &mut self,
         tables: &mut Tables,
@@ -95,7 +95,7 @@ impl Stacks {
             stack: &[],
         };
         self.addresses.clear();
-        let ending = self.outer.unwind_now(
+        let ending = self.unwinder.unwind_now(
             program.space(),
             &mut self.cache,
             &piece,
@@ -123,8 +123,7 @@ impl Stacks {
             return Unwound::without_user(tables);
         };
         let space = program.space();
-        // In the kernel at an address that is mapped nowhere: within `exec`, where the registers
-        // are still those of the program before.
+        // Within `exec` the registers are still those of the program before.
         if sample.in_kernel && space.locate(user.regs.ip()).is_none() {
             return Unwound::without_user(tables);
         }
@@ -135,27 +134,27 @@ impl Stacks {
         };
         self.addresses.clear();
         let unwound = self
-            .outer
+            .unwinder
             .unwind(space, &mut self.cache, &piece, &mut self.addresses);
         let cut_by = match unwound.ending {
             Ending::Complete => None,
             Ending::Cut(reason) => Some(cut_of(reason)),
         };
-        let mut deep = unwound.edge.and_then(Deep::at);
+        let mut truncated = unwound.edge.and_then(Truncated::at);
         let outer = outer_of(tables, unwound.ending);
         for address in self.addresses.iter_mut().skip(1) {
             *address = call_of(*address);
         }
         let mut of = |addresses| program.stack(tables, libraries, (outer, addresses));
-        if let Some(deep) = &mut deep {
-            let beyond = self.addresses.get(deep.inner..).unwrap_or_default();
-            deep.callers = (!beyond.is_empty()).then(|| of(beyond));
+        if let Some(truncated) = &mut truncated {
+            let outer = self.addresses.get(truncated.inner..).unwrap_or_default();
+            truncated.callers = (!outer.is_empty()).then(|| of(outer));
         }
         let stack = of(&self.addresses);
         Unwound {
             stack,
             cut: cut_by,
-            deep,
+            truncated,
         }
     }
 }
@@ -166,12 +165,12 @@ impl Unwound {
         Unwound {
             stack: cut(tables, Cut::NoUserStack),
             cut: Some(Cut::NoUserStack),
-            deep: None,
+            truncated: None,
         }
     }
 }
 
-/// The stack of which nothing but the call into the runtime is known.
+/// A stack of which only the call into the runtime is known.
 pub fn of_code(
     tables: &mut Tables,
     processes: &mut Processes,
@@ -202,7 +201,7 @@ pub fn place(
     }
 }
 
-/// What stands outside of a stack that ended so.
+/// The outermost entry of a stack that ended so: why it is cut, if it is.
 pub(crate) fn outer_of(tables: &mut Tables, ending: Ending) -> StackId {
     match ending {
         Ending::Complete => StackId::EMPTY,

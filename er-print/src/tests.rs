@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use expect_test::expect_file;
 use omp_model::defaults;
 
 use crate::args::Invocation;
@@ -147,7 +148,7 @@ fn lines_split_at_spaces_outside_quotation_marks() {
     assert!(defaults::words("fsingle \"foo").is_err());
 }
 
-/// `docs/completions` is made from the table; `BLESS=1` writes it anew.
+/// `docs/completions` is made from the table; `UPDATE_EXPECT=1` writes it anew.
 #[test]
 fn completions_are_those_of_the_table() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/completions");
@@ -156,24 +157,13 @@ fn completions_are_those_of_the_table() {
         ("_er_print", completions::zsh()),
         ("er_print.fish", completions::fish()),
     ] {
-        let path = folder.join(name);
-        if std::env::var_os("BLESS").is_some() {
-            std::fs::create_dir_all(&folder).unwrap();
-            std::fs::write(&path, &made).unwrap();
-        }
-        let stored = std::fs::read_to_string(&path).unwrap_or_default();
-        assert_eq!(made, stored, "{name}: write it anew with BLESS=1");
+        expect_file![folder.join(name)].assert_eq(&made);
     }
 }
 
-/// `docs/man/er_print.1` is made from the table; `BLESS=1` writes it anew.
+/// `docs/man/er_print.1` is made from the table; `UPDATE_EXPECT=1` writes it anew.
 #[test]
 fn the_manual_page_is_that_of_the_table() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/man/er_print.1");
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, man::page()).unwrap();
-    }
-    let stored = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(man::page(), stored, "write it anew with BLESS=1");
+    expect_file![path].assert_eq(&man::page());
 }

@@ -38,7 +38,7 @@ pub struct Registers {
     pub bp: u64,
 }
 
-/// What a thread says of a context before its words.
+/// The head of a context, which is sent before its words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Head {
     /// The return address of the call into the runtime, `codeptr_ra`; 0: not known.
@@ -49,7 +49,8 @@ pub struct Head {
     pub registers: Registers,
     /// The part of the stack that was looked at ends here.
     pub end: u64,
-    /// The thread is in an explicit task: whoever runs it is not part of the context.
+    /// The thread is in an explicit task: the frames of the thread that runs it are no part of the
+    /// context.
     pub in_task: bool,
 }
 

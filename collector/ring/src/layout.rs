@@ -49,7 +49,7 @@ pub enum Control {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum SlotState {
-    /// Nobody's, and drained.
+    /// Without an owner, and drained.
     Free = 0,
     /// A thread took it and is writing its identity.
     Claiming = 1,
@@ -92,7 +92,7 @@ pub(crate) struct Header {
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct RuntimeEntry {
-    /// A [`RuntimeKind`], written last; 0 while the entry is being written.
+    /// A [`RuntimeKind`], written last; 0 until then.
     pub(crate) kind: AtomicU32,
     pub(crate) pid: AtomicI32,
     /// An address in the image of the runtime.
@@ -149,8 +149,8 @@ pub(crate) struct SlotHeader {
     /// Where the records lie: the part of the ring that holds positions `n * part` up to
     /// `(n + 1) * part`, at place `n` modulo the number of parts.
     ///
-    /// A thread takes the first part that is wholly read. While `collect` keeps up it so goes
-    /// round a few, which stay in its cache, and never touches the rest of its ring.
+    /// A thread takes the first part that is wholly read. While `collect` keeps up, it so uses a few
+    /// parts in turn, which stay in its cache, and never touches the rest of its ring.
     pub(crate) parts: [AtomicU8; MAX_PARTS],
     _tail_line: NewLine,
     /// The next position to read; the consumer's.

@@ -37,7 +37,7 @@ pub struct Producer<'a> {
     index: u32,
     /// Open is the part that holds the position of the next record, or ends before it.
     ring: Ring,
-    /// Records dropped and not yet spoken of in the stream.
+    /// Records that were dropped and are not yet counted in the stream.
     lost: u64,
     /// Contexts pushed so far.
     contexts: u32,

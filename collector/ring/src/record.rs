@@ -272,8 +272,8 @@ impl CodePayload {
 /// Payload: which mutex, and from where it is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MutexPayload {
-    /// What tells it from others of its kind in the process, mostly its address: 48 bits. 0 where
-    /// nobody is known to hold it.
+    /// What distinguishes it from others of its kind in the process, mostly its address: 48 bits. 0
+    /// where its holder is unknown.
     pub lock: u64,
     /// The return address into the program, by the number that the thread has given it in a
     /// prefix [`Kind::Code`]. A number whose prefix never came stands for no address.
@@ -351,7 +351,8 @@ pub struct ContextPayload {
     pub site: SiteId,
     /// Words of the stack that follow.
     pub words: u16,
-    /// The thread is in an explicit task: whoever runs it is not part of the context.
+    /// The thread is in an explicit task: the frames of the thread that runs it are no part of the
+    /// context.
     pub in_task: bool,
 }
 

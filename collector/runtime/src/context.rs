@@ -33,9 +33,10 @@ pub(crate) struct Call {
     pub(crate) frame: u64,
     /// The function that the runtime is given to run; 0: the runtime does not say.
     pub(crate) body: u64,
-    /// The encountering task is an explicit one: whoever runs it is not part of its context.
+    /// The encountering task is an explicit one: the frames of the thread that runs it are no part of
+    /// its context.
     pub(crate) in_task: bool,
-    /// The stack from here on belongs to whoever runs that task; 0: not known.
+    /// From here on the stack belongs to the code that runs that task; 0 if unknown.
     pub(crate) task_end: u64,
 }
 
@@ -74,7 +75,7 @@ impl Contexts {
         }
     }
 
-    /// Sends the part of the stack that tells the context, and remembers what tells it again.
+    /// Sends the part of the stack that identifies the context, and keeps what recognises it.
     #[cold]
     #[inline(never)]
     fn miss(&mut self, call: &Call, here: u64, producer: &mut Producer<'_>) -> SiteId {
@@ -184,7 +185,7 @@ const BUCKETS: usize = 1024;
 /// Words of all cached contexts together: 512 KiB, touched as it fills.
 const POOL: usize = 1 << 16;
 
-/// Contexts that were sent, by what tells them again. Valid when zeroed.
+/// Contexts that were sent, by what recognises them. Valid when zeroed.
 #[repr(C)]
 struct Cache {
     /// The pool's contents in use; entries of earlier ones are void.

@@ -2,11 +2,10 @@
 //!
 //! It turns what an OpenMP runtime tells a tool (OMPT) into the records of [`omp_ring`]. Each
 //! thread has a ring of its own in shared memory; an event costs a clock read and two stores.
-//! At the points where a context is created, a parallel region or an explicit task, it also
-//! says from where, by the name of a calling context, which it sends once and afterwards only
-//! recognises: as the words of its stack from which `collect` unwinds it.
+//! A record of a fork or of a task creation names its calling context. A context is sent once, as
+//! the words of the stack from which `collect` unwinds it, and recognised afterwards.
 //!
-//! Rules of the house, because this code runs inside somebody else's program:
+//! Rules for code that runs inside another program:
 //!
 //! - A callback never blocks, allocates, opens a file or prints. A thread's memory is mapped
 //!   when its first event comes.

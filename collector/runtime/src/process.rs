@@ -1,4 +1,4 @@
-//! What the process has once: the arena, the runtimes that called, and what fork does to them.
+//! State of the process: the arena, the runtimes that called, and both across fork.
 //!
 //! Set up when a runtime asks for a tool, or at a process's first call of a libgomp, neither of
 //! which is a callback: here files may be opened and memory mapped. Callbacks only read. Nothing

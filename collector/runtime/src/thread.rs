@@ -1,6 +1,6 @@
 //! A thread's state, and what the front-ends call: OpenMP constructs in, records out.
 //!
-//! Nothing here knows which runtime spoke. Enumerated values are the OpenMP specification's.
+//! It is the same for all runtimes. Enumerated values are the OpenMP specification's.
 //! What a reader of the records knows without a record is not recorded: see [`omp_ring::record`].
 
 use omp_ring::producer::Producer;
@@ -16,18 +16,15 @@ use crate::process;
 pub(crate) struct Thread {
     producer: Producer<'static>,
     contexts: &'static mut Contexts,
-    /// A runtime has said what kind of thread it is.
+    /// A runtime has announced it, with its kind.
     known: bool,
     /// Came last to a join barrier, and has not begun an implicit task since.
     joining: bool,
-    /// The end of a worker's implicit task that is not recorded yet: the begin of its next one
-    /// says it too.
+    /// The end of a worker's implicit task is not recorded yet: the begin of its next one implies it.
     left: bool,
-    /// While a call of a lock routine passes through our hands to a runtime that speaks for
-    /// itself.
+    /// The call of a lock routine that is passed on to a runtime with events of its own.
     pub(crate) passes: Passing,
-    /// Return addresses of the last calls that asked for a mutex, each at the number by which the
-    /// records name it.
+    /// Return addresses of the last calls that asked for a mutex, by their number in the records.
     places: [u64; MUTEX_PLACES],
     /// What libgomp's interposer keeps.
     #[cfg(target_arch = "x86_64")]
@@ -75,14 +72,14 @@ impl Thread {
         self.known
     }
 
-    /// Tells this state from a later one of the same thread, such as the child of a fork gets;
-    /// never 0.
+    /// Distinguishes this state from a later one of the same thread, as in the child of a fork; never
+    /// 0.
     #[inline]
     pub(crate) fn token(&self) -> usize {
         std::ptr::from_ref(self) as usize
     }
 
-    /// The ring, with all in it that came before the next record.
+    /// The ring, after the record that is still due, if any.
     #[inline]
     fn ring(&mut self) -> &mut Producer<'static> {
         if self.left {

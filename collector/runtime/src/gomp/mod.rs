@@ -1,7 +1,7 @@
-//! GCC's libgomp, which tells a tool nothing: its entry points are interposed.
+//! GCC's libgomp, which has no interface for tools: its entry points are interposed.
 //!
-//! Preloaded, the definitions of [`entry`] win over libgomp's. Each says what it knows to the
-//! calling thread's ring and goes on to the real function ([`provider`]). The outlined functions
+//! Preloaded, the definitions of [`entry`] win over libgomp's. Each writes records to the calling
+//! thread's ring and calls the real function ([`provider`]). The outlined functions
 //! that the compiler hands to the runtime are replaced by our own ([`region`], [`task`]), so that
 //! begin and end of every implicit and explicit task are known on the thread that runs it.
 //!
@@ -44,8 +44,8 @@ const THREAD_WORKER: u32 = 2;
 /// What the interposer knows of one thread. Valid when zeroed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct State {
-    /// The size of the team that the thread works in, or a lesser one of two and more; 0 outside
-    /// regions.
+    /// A lower bound on the size of the team that the thread works in, at least 2 where that is; 0
+    /// outside regions.
     team: u32,
     /// How its last region was numbered that was [`named`].
     number: u8,
@@ -116,7 +116,7 @@ fn with<R: Default>(f: impl FnOnce(&mut Thread) -> R) -> R {
     with_kind(THREAD_INITIAL, f)
 }
 
-/// As [`with`], for a thread that is of this kind if no runtime has spoken of it before.
+/// As [`with`], for a thread that is of this kind if no runtime has announced it.
 #[inline(always)]
 fn with_kind<R: Default>(kind: u32, f: impl FnOnce(&mut Thread) -> R) -> R {
     tls::with(|thread| {

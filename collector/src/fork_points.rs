@@ -1,24 +1,23 @@
-//! Stacks that the copied piece cut short, completed by the fork point that they lead to.
+//! Completes truncated stacks by the fork point of their region.
 //!
-//! The library took the stack of a region's fork point where the region began, and the encountering
-//! thread cannot leave that stack before the region ends. So a sample of that thread that reaches
-//! the fork point's frame goes on exactly as the fork point did. Nor can it be below another one:
-//! where outer frames are surmised ([`crate::deep`]), the fork point tells the right ones.
+//! The library records the stack of a region's fork point where the region begins, and the
+//! encountering thread cannot leave that stack before the region ends. So the stack of a sample of
+//! that thread has the fork point's frames outside of the fork point's own. Outer frames that were
+//! inferred ([`crate::completion`]) are corrected in the same way.
 
 use omp_model::ids::{ContextId, FrameId, StackId};
 use omp_model::tables::{ContextKind, Cut, RuntimeKind, Stack, StackEntry, Tables};
 use rustc_hash::FxHashMap;
 
-/// Completes stacks, each distinct one once.
+/// Completes stacks; the result for each distinct stack and context is kept.
 #[derive(Default)]
-pub struct Joins {
+pub struct ForkPoints {
     known: FxHashMap<(StackId, ContextId), Option<StackId>>,
 }
 
-impl Joins {
-    /// The whole stack of one in a context that is cut for want of copied bytes, or the right one
-    /// of one whose outer frames are surmised; `None` if the fork points of the context do not say
-    /// otherwise.
+impl ForkPoints {
+    /// The whole stack for one that is truncated, or whose outer frames were inferred, in a context;
+    /// `None` where the fork points of the context do not tell another one.
     pub fn whole(
         &mut self,
         tables: &mut Tables,
@@ -31,7 +30,7 @@ impl Joins {
         *self
             .known
             .entry((stack, context))
-            .or_insert_with(|| join(tables, stack, context))
+            .or_insert_with(|| under_fork_point(tables, stack, context))
     }
 }
 
@@ -47,7 +46,7 @@ fn frames(tables: &Tables, stack: StackId) -> (Vec<FrameId>, Option<Cut>) {
     (frames, None)
 }
 
-fn join(tables: &mut Tables, stack: StackId, context: ContextId) -> Option<StackId> {
+fn under_fork_point(tables: &mut Tables, stack: StackId, context: ContextId) -> Option<StackId> {
     let (frames, reason) = frames(tables, stack);
     match reason {
         None => {
@@ -56,14 +55,14 @@ fn join(tables: &mut Tables, stack: StackId, context: ContextId) -> Option<Stack
                 return None;
             }
             let inner = frames_in_region(tables, &frames, region.stack)?;
-            Some(joined(tables, &frames[..inner], region.stack))
+            Some(on_fork_point(tables, &frames[..inner], region.stack))
         }
         Some(Cut::DumpTooSmall) => {
             let mut at = context;
             while at != ContextId::ROOT {
                 let site = *tables.contexts.get(at.0)?;
                 if let Some(inner) = inner_frames(tables, &frames, site.stack) {
-                    return Some(joined(tables, &frames[..inner], site.stack));
+                    return Some(on_fork_point(tables, &frames[..inner], site.stack));
                 }
                 at = site.parent;
             }
@@ -73,7 +72,7 @@ fn join(tables: &mut Tables, stack: StackId, context: ContextId) -> Option<Stack
     }
 }
 
-fn joined(tables: &mut Tables, inner: &[FrameId], site: StackId) -> StackId {
+fn on_fork_point(tables: &mut Tables, inner: &[FrameId], site: StackId) -> StackId {
     let inner: Vec<StackEntry> = inner
         .iter()
         .map(|&frame| StackEntry::Frame(frame))
@@ -88,7 +87,7 @@ pub fn with_callers(tables: &mut Tables, inner: &[StackEntry], callers: StackId)
     })
 }
 
-/// Whether a frame is in an OpenMP runtime, or in our library between it and the program.
+/// Whether a frame is in an OpenMP runtime, or in our library between the runtime and the program.
 pub fn is_runtime(tables: &Tables, entry: StackEntry) -> bool {
     let StackEntry::Frame(frame) = entry else {
         return false;
@@ -98,8 +97,8 @@ pub fn is_runtime(tables: &Tables, entry: StackEntry) -> bool {
     module.is_some_and(|module| module.runtime != RuntimeKind::None)
 }
 
-/// How many frames of a complete stack lie inside of the region that was forked at `site`, if the
-/// stack is that of the thread which forked it and its other frames are not the site's.
+/// The number of frames of a complete stack inside of the region that was forked at `site`, if the
+/// stack is that of the thread which forked it and its other frames are not the fork point's.
 fn frames_in_region(tables: &Tables, stack: &[FrameId], site: StackId) -> Option<usize> {
     let (fork, None) = frames(tables, site) else {
         return None;
@@ -124,7 +123,8 @@ fn frames_in_region(tables: &Tables, stack: &[FrameId], site: StackId) -> Option
     (stack[inner..] != fork[..]).then_some(inner)
 }
 
-/// How many frames of the cut stack lie inside of the fork point, if it leads there.
+/// The number of frames of the cut stack inside of the fork point, if the others are the fork
+/// point's.
 fn inner_frames(tables: &Tables, cut: &[FrameId], site: StackId) -> Option<usize> {
     let (fork, reason) = frames(tables, site);
     let (first, last) = (*fork.first()?, *fork.last()?);

@@ -1,9 +1,10 @@
-//! The part of a stack that was not copied with its sample, read from the thread a moment later.
+//! The memory of recorded processes: the part of a stack that was not copied with its sample.
 //!
-//! A function with large local arrays pushes its callers beyond any piece that a sample can carry.
+//! A function with large local arrays pushes its callers out of any piece that a sample can carry.
 //! Those callers are the stack's oldest frames and rarely change within the few milliseconds until
-//! the sample is unwound. A return address in the copied piece is the proof: while its slot still
-//! holds it, the function that it belongs to has not returned, and what lies above is untouched.
+//! the sample is unwound. A return address in the copied piece proves it: while its slot still
+//! holds it, the function that it belongs to has not returned, and its callers' frames are as they
+//! were.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -22,11 +23,11 @@ const MOST_FILES: usize = 64;
 
 /// The memory of the recorded processes.
 #[derive(Default)]
-pub struct Beyond {
+pub struct Memories {
     files: FxHashMap<i32, File>,
 }
 
-impl Beyond {
+impl Memories {
     /// The memory of a process as it is now; `None` if it is gone or may not be read.
     pub fn of(&mut self, pid: i32) -> Option<Memory<'_>> {
         if self.files.len() >= MOST_FILES && !self.files.contains_key(&pid) {
@@ -143,8 +144,8 @@ mod tests {
     #[test]
     fn reads_the_memory_of_a_living_process() {
         let here = [0x0123_4567_89ab_cdef_u64; 1024];
-        let mut beyond = Beyond::default();
-        let memory = beyond
+        let mut memories = Memories::default();
+        let memory = memories
             .of(std::process::id() as i32)
             .expect("our own memory can be read");
         let start = here.as_ptr() as u64;
@@ -161,6 +162,6 @@ mod tests {
             .expect("true runs");
         let pid = child.id() as i32;
         child.wait().expect("true ends");
-        assert!(Beyond::default().of(pid).is_none());
+        assert!(Memories::default().of(pid).is_none());
     }
 }

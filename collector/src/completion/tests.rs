@@ -9,7 +9,7 @@ const RUNTIME: u64 = 0x9000;
 /// A forking thread, a worker, and a region of the outermost level.
 struct World {
     tables: Tables,
-    deep: DeepStacks,
+    completion: Completion,
     region: TagId,
     time: u64,
 }
@@ -46,7 +46,7 @@ fn world() -> World {
     });
     World {
         tables,
-        deep: DeepStacks::default(),
+        completion: Completion::default(),
         region,
         time: 0,
     }
@@ -104,12 +104,12 @@ impl World {
             ),
         };
         self.time += 1;
-        self.deep.add(
+        self.completion.add(
             thread,
             Nanos(self.time),
-            Deep {
+            Truncated {
                 inner: 1,
-                place: Place { function, slot },
+                activation: Activation { function, slot },
                 callers,
                 trust: Trust::Likely,
             },
@@ -128,7 +128,7 @@ impl World {
     /// What became of samples, and the addresses of their stacks.
     fn complete(&mut self, mut samples: Vec<Sample>) -> (Vec<Completed>, Vec<Vec<u64>>) {
         let mut hows = Vec::new();
-        self.deep
+        self.completion
             .complete(&mut self.tables, &mut samples, |_, how| hows.push(how));
         let address = |entry| match entry {
             StackEntry::Frame(frame) => self.tables.frames.get(frame.0).map(|f| f.address),
@@ -152,7 +152,7 @@ fn a_stack_goes_on_as_another_of_its_thread_in_the_same_frame() {
     let (hows, stacks) = w.complete(samples);
     assert_eq!(
         hows,
-        [Completed::Remembered],
+        [Completed::BySample],
         "the later one serves the earlier"
     );
     assert_eq!(stacks[0], [0x44, 0x21, 0x10]);
@@ -163,7 +163,7 @@ fn a_stack_goes_on_as_another_of_its_thread_in_the_same_frame() {
         w.sample((0, out), 0x40, 1, None),
     ];
     let (hows, stacks) = w.complete(samples);
-    assert_eq!(hows, [Completed::Remembered]);
+    assert_eq!(hows, [Completed::BySample]);
     assert_eq!(stacks[0], [0x44], "another slot");
     assert_eq!(stacks[1], [0x44], "another thread");
     assert_eq!(stacks[2], [0x54], "another function");
@@ -200,6 +200,6 @@ fn code_of_regions_is_called_as_all_of_it_below_the_fork_point() {
     assert_eq!(stacks[4], forked);
     assert_eq!(stacks[5], [0x64, RUNTIME + 1, RUNTIME + 9]);
     assert_eq!(stacks[6], [0x74]);
-    use Completed::{Mended, Remembered};
-    assert_eq!(hows, [Mended, Mended, Mended, Remembered, Remembered]);
+    use Completed::{BySample, Corrected};
+    assert_eq!(hows, [Corrected, Corrected, Corrected, BySample, BySample]);
 }

@@ -1,13 +1,12 @@
-//! The outer frames of stacks that are deeper than the piece copied with their sample.
-//!
-//! They are read from the thread's memory a moment later ([`crate::beyond`]). Where that is gone or
-//! has changed, other samples may tell them ([`crate::deep`]).
+//! Unwinds the stacks of samples. Where one is truncated, being deeper than the piece copied with
+//! the sample, its outer frames are read from the thread's memory a moment later
+//! ([`crate::memory`]). Where that is gone or has changed, [`crate::completion`] may complete it.
 
 use std::cell::Cell;
 
 use unwinder::{AddressSpace, CutReason, Ending, Regs, StackBytes, StackMemory, UnwindCache};
 
-use crate::beyond::{self, Beyond};
+use crate::memory::{self, Memories};
 
 /// The user half of a sample.
 pub struct Piece<'a> {
@@ -24,27 +23,27 @@ pub struct Piece<'a> {
 pub struct Unwound {
     /// How it ended.
     pub ending: Ending,
-    /// Where it leaves the copied piece, if it does.
+    /// The outermost copied frame, if the stack is truncated.
     pub edge: Option<Edge>,
 }
 
-/// The outermost frame in the copied piece of a deeper stack.
+/// The outermost frame in the copied piece of a truncated stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// So many frames are in the piece.
+    /// The number of frames in the piece.
     pub inner: usize,
-    /// Which one it is; `None` in code of which no bounds are known.
-    pub place: Option<Place>,
-    /// What speaks for the frames that were read a moment later.
+    /// What tells it from others; `None` in a function without known bounds.
+    pub activation: Option<Activation>,
+    /// How sure it is that the frames read a moment later are the sample's.
     pub trust: Trust,
 }
 
 /// Whether frames that were read a moment after a sample are those of the sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// A return address in the piece was still in its place, and its caller calls that function.
+    /// A return address in the piece was still in its slot, and its caller calls that function.
     Proven,
-    /// There is none in the piece. Another caller of the function may have been there.
+    /// The piece has no return address. The function may have had another caller.
     Likely,
     /// The caller calls another function. Either the return address in the piece is what a function
     /// that has returned left there, and the caller is a later one; or the function that it calls
@@ -52,24 +51,24 @@ pub enum Trust {
     Doubtful,
 }
 
-/// A frame of a thread, whatever its function was doing.
+/// An activation of a function on a thread's stack, the same at each of its instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct Activation {
     /// Where its function begins.
     pub function: u64,
-    /// What of it was the first to lie beyond the piece: the slot of its return address, or of a
-    /// register that it saved.
+    /// The first of its slots outside of the piece: that of its return address, or of a register
+    /// that it saved.
     pub slot: u64,
 }
 
-/// Unwinds stacks that may be deeper than what was copied of them.
+/// Unwinds stacks that may be truncated.
 #[derive(Default)]
-pub struct Outer {
-    beyond: Beyond,
+pub struct Unwinder {
+    memories: Memories,
     whole: Vec<u64>,
 }
 
-/// Nothing can be read, but what was asked for first is known.
+/// Memory of which nothing can be read; notes the first address that was asked for.
 #[derive(Default)]
 struct Probe(Cell<Option<u64>>);
 
@@ -90,9 +89,9 @@ impl Piece<'_> {
     }
 }
 
-impl Outer {
-    /// Unwinds a stack into `found`, which is empty: also what lies beyond the piece, if that can
-    /// still be read.
+impl Unwinder {
+    /// Unwinds a stack into `found`, which is empty, with the frames outside of the piece if they
+    /// can still be read.
     pub fn unwind(
         &mut self,
         space: &AddressSpace,
@@ -107,14 +106,14 @@ impl Outer {
         };
         let inner = found.len();
         let outermost = found.last().copied().unwrap_or_default();
-        let place = space
+        let activation = space
             .function_at(outermost.wrapping_sub(u64::from(inner > 1)))
-            .map(|function| Place { function, slot });
+            .map(|function| Activation { function, slot });
         let is_whole = self.read(space, cache, piece, found);
         let trust = match (&**found, self.whole.get(inner)) {
             ([_], _) => Trust::Likely,
             ([.., outermost], Some(caller)) if is_whole => {
-                // A return address behind the function's last call may be the next function's first.
+                // The return address of a function's last call may be the start of the next one.
                 match space.may_call(*caller, outermost.wrapping_sub(1)) {
                     true => Trust::Proven,
                     false => Trust::Doubtful,
@@ -129,14 +128,14 @@ impl Outer {
             ending: if is_whole { Ending::Complete } else { ending },
             edge: Some(Edge {
                 inner,
-                place,
+                activation,
                 trust,
             }),
         }
     }
 
-    /// Unwinds a stack of which nothing was copied into `found`, which is empty, from the thread's
-    /// memory as it is now. `None` if that may not be read.
+    /// Unwinds a stack of which nothing was copied, from the thread's memory as it is now, into
+    /// `found`, which is empty. `None` if that may not be read.
     pub fn unwind_now(
         &mut self,
         space: &AddressSpace,
@@ -144,11 +143,12 @@ impl Outer {
         piece: &Piece<'_>,
         found: &mut Vec<u64>,
     ) -> Option<Ending> {
-        let memory = self.beyond.of(piece.pid)?;
+        let memory = self.memories.of(piece.pid)?;
         Some(space.unwind(cache, piece.regs, &piece.bytes(&memory), found))
     }
 
-    /// From the thread's memory as it is now into `whole`, if it is as it was.
+    /// Unwinds from the thread's memory as it is now into `whole`; whether that succeeds and the
+    /// memory is unchanged.
     fn read(
         &mut self,
         space: &AddressSpace,
@@ -156,12 +156,12 @@ impl Outer {
         piece: &Piece<'_>,
         found: &[u64],
     ) -> bool {
-        let Some(memory) = self.beyond.of(piece.pid) else {
+        let Some(memory) = self.memories.of(piece.pid) else {
             return false;
         };
         let bytes = piece.bytes(&memory);
         self.whole.clear();
-        beyond::is_unchanged(&memory, &bytes, found)
+        memory::is_unchanged(&memory, &bytes, found)
             && space.unwind(cache, piece.regs, &bytes, &mut self.whole) == Ending::Complete
             && match (found, &*self.whole) {
                 // The slot of a function that has returned holds anything by now.

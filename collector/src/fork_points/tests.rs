@@ -65,11 +65,11 @@ fn a_stack_that_reaches_the_fork_point_goes_on_as_it_did() {
     let region = w.region(site);
     let cut = w.stack(&[0x50, 0x9000, 0x30, 0x20], true);
     let whole = w.stack(&[0x50, 0x9000, 0x30, 0x20, 0x10], false);
-    let mut joins = Joins::default();
-    assert_eq!(joins.whole(&mut w.tables, cut, region), Some(whole));
-    assert_eq!(joins.whole(&mut w.tables, cut, ContextId::ROOT), None);
+    let mut fork_points = ForkPoints::default();
+    assert_eq!(fork_points.whole(&mut w.tables, cut, region), Some(whole));
+    assert_eq!(fork_points.whole(&mut w.tables, cut, ContextId::ROOT), None);
     assert_eq!(
-        joins.whole(&mut w.tables, whole, region),
+        fork_points.whole(&mut w.tables, whole, region),
         None,
         "it is whole"
     );
@@ -80,22 +80,34 @@ fn surmised_callers_of_the_forking_thread_are_those_of_the_fork_point() {
     let mut w = world();
     let site = w.stack(&[0x30, 0x20, 0x10], false);
     let region = w.region(site);
-    let mut joins = Joins::default();
+    let mut fork_points = ForkPoints::default();
     let right = w.stack(&[0x50, 0x9000, 0x30, 0x20, 0x10], false);
     let another = w.stack(&[0x50, 0x9000, 0x40, 0x10], false);
-    assert_eq!(joins.whole(&mut w.tables, another, region), Some(right));
+    assert_eq!(
+        fork_points.whole(&mut w.tables, another, region),
+        Some(right)
+    );
     // Within a call of the runtime inside of the region.
     let right = w.stack(&[0x9100, 0x50, 0x9000, 0x30, 0x20, 0x10], false);
     let another = w.stack(&[0x9100, 0x50, 0x9000, 0x40, 0x10], false);
-    assert_eq!(joins.whole(&mut w.tables, another, region), Some(right));
+    assert_eq!(
+        fork_points.whole(&mut w.tables, another, region),
+        Some(right)
+    );
     let inner_site = w.stack(&[0x60, 0x50, 0x9000, 0x30, 0x20, 0x10], false);
     let inner = w.region(inner_site);
     let right = w.stack(&[0x70, 0x9000, 0x60, 0x50, 0x9000, 0x30, 0x20, 0x10], false);
     let another = w.stack(&[0x70, 0x9000, 0x61, 0x50, 0x9000, 0x40, 0x10], false);
-    assert_eq!(joins.whole(&mut w.tables, another, inner), Some(right));
+    assert_eq!(
+        fork_points.whole(&mut w.tables, another, inner),
+        Some(right)
+    );
     let worker = w.stack(&[0x50, 0x9000, 0x9001], false);
-    assert_eq!(joins.whole(&mut w.tables, worker, region), None);
-    assert_eq!(joins.whole(&mut w.tables, another, ContextId::ROOT), None);
+    assert_eq!(fork_points.whole(&mut w.tables, worker, region), None);
+    assert_eq!(
+        fork_points.whole(&mut w.tables, another, ContextId::ROOT),
+        None
+    );
 }
 
 #[test]
@@ -105,9 +117,9 @@ fn a_stack_that_contradicts_the_fork_point_stays_cut() {
     let region = w.region(site);
     let elsewhere = w.stack(&[0x50, 0x9000, 0x30, 0x21], true);
     let before = w.stack(&[0x50, 0x9000], true);
-    let mut joins = Joins::default();
-    assert_eq!(joins.whole(&mut w.tables, elsewhere, region), None);
-    assert_eq!(joins.whole(&mut w.tables, before, region), None);
+    let mut fork_points = ForkPoints::default();
+    assert_eq!(fork_points.whole(&mut w.tables, elsewhere, region), None);
+    assert_eq!(fork_points.whole(&mut w.tables, before, region), None);
 }
 
 #[test]
@@ -116,5 +128,8 @@ fn a_fork_point_in_a_task_does_not_reach_the_threads_first_function() {
     let site = w.stack(&[0x30, 0x20, 0x9000], false);
     let region = w.region(site);
     let cut = w.stack(&[0x50, 0x9100, 0x30, 0x20], true);
-    assert_eq!(Joins::default().whole(&mut w.tables, cut, region), None);
+    assert_eq!(
+        ForkPoints::default().whole(&mut w.tables, cut, region),
+        None
+    );
 }

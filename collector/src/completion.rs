@@ -1,0 +1,224 @@
+//! Completes truncated stacks from other samples of the same batch.
+//!
+//! A truncated stack whose outer frames could be read from memory ([`crate::truncated`]) tells the
+//! callers of its outermost copied frame, and through which frames a runtime calls the code of
+//! regions. Other stacks of the thread that were cut in the same frame get the same callers. A stack
+//! in a region ends like the stack of the region's fork point ([`crate::fork_points`]).
+
+use omp_model::ids::{ContextId, Nanos, ProcessId, StackId, ThreadId};
+use omp_model::rows::Sample;
+use omp_model::tables::{ContextKind, StackEntry, Tables, ThreadKind};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::fork_points::{ForkPoints, is_runtime, with_callers};
+use crate::truncated::{Activation, Edge, Trust};
+
+/// Most callers that are kept. When they are more, all are dropped.
+const MOST: usize = 1 << 16;
+
+/// A stack that is deeper than the copied piece.
+#[derive(Clone, Copy, Debug)]
+pub struct Truncated {
+    /// The number of its entries in the piece, kernel frames included.
+    pub inner: usize,
+    /// The outermost of those.
+    pub activation: Activation,
+    /// Its callers, if they could be read.
+    pub callers: Option<StackId>,
+    /// How sure it is that they are the callers.
+    pub trust: Trust,
+}
+
+impl Truncated {
+    /// A stack that leaves its piece there; `None` where the frame cannot be recognised.
+    pub fn at(edge: Edge) -> Option<Truncated> {
+        Some(Truncated {
+            inner: edge.inner,
+            activation: edge.activation?,
+            callers: None,
+            trust: edge.trust,
+        })
+    }
+}
+
+/// What a sample's stack became.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Completed {
+    /// It was cut, and ends like its region's fork point.
+    ByForkPoint,
+    /// It was cut, and ends like another sample.
+    BySample,
+    /// It had been read from memory, and its region's fork point contradicted that.
+    Corrected,
+}
+
+/// Truncated stacks of samples that are not yet written, and the callers that earlier ones had.
+#[derive(Default)]
+pub struct Completion {
+    /// By thread and time.
+    waiting: FxHashMap<(ThreadId, Nanos), Truncated>,
+    callers: FxHashMap<(ThreadId, Activation), StackId>,
+    /// The start addresses of functions that a runtime called.
+    called: FxHashSet<(ProcessId, u64)>,
+    /// The frames through which a runtime called them, with counts, apart for workers and other
+    /// threads. A worker's are the whole rest of its stack; another thread's end at the program's
+    /// call of the runtime.
+    through: FxHashMap<(ProcessId, bool), FxHashMap<Vec<StackEntry>, u32>>,
+    fork_points: ForkPoints,
+}
+
+impl Completion {
+    /// Notes that the sample of a thread at a time is truncated.
+    pub fn add(&mut self, thread: ThreadId, time: Nanos, truncated: Truncated) {
+        self.waiting.insert((thread, time), truncated);
+    }
+
+    /// Completes the stacks of samples that are about to be written, and calls `changed` for each
+    /// that got another stack.
+    pub fn complete(
+        &mut self,
+        tables: &mut Tables,
+        samples: &mut [Sample],
+        mut changed: impl FnMut(&Sample, Completed),
+    ) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        for sample in &*samples {
+            if let Some(&truncated) = self.waiting.get(&(sample.thread, sample.time)) {
+                self.learn(tables, sample.thread, truncated);
+            }
+        }
+        for sample in samples {
+            let Some(truncated) = self.waiting.remove(&(sample.thread, sample.time)) else {
+                continue;
+            };
+            if let Some((whole, how)) = self.whole(tables, sample, truncated)
+                && whole != sample.stack
+            {
+                sample.stack = whole;
+                changed(sample, how);
+            }
+        }
+    }
+
+    fn learn(&mut self, tables: &Tables, thread: ThreadId, truncated: Truncated) {
+        let Some(callers) = truncated.callers else {
+            return;
+        };
+        if truncated.trust == Trust::Doubtful {
+            return;
+        }
+        if self.callers.len() >= MOST {
+            self.callers.clear();
+        }
+        self.callers.insert((thread, truncated.activation), callers);
+        let entries = || tables.walk(callers);
+        if !entries()
+            .next()
+            .is_some_and(|entry| is_runtime(tables, entry))
+        {
+            return;
+        }
+        let Some(row) = tables.threads.get(thread.index()) else {
+            return;
+        };
+        let is_worker = row.kind == ThreadKind::Worker;
+        let through = if is_worker {
+            entries().collect()
+        } else {
+            entries()
+                .take_while(|entry| is_runtime(tables, *entry))
+                .collect()
+        };
+        self.called
+            .insert((row.process, truncated.activation.function));
+        let counts = self.through.entry((row.process, is_worker)).or_default();
+        if counts.len() >= MOST {
+            counts.clear();
+        }
+        *counts.entry(through).or_default() += 1;
+    }
+
+    fn whole(
+        &mut self,
+        tables: &mut Tables,
+        sample: &Sample,
+        truncated: Truncated,
+    ) -> Option<(StackId, Completed)> {
+        if truncated.trust == Trust::Proven && truncated.callers.is_some() {
+            return None;
+        }
+        let tag = *tables.tags.get(sample.tag.0)?;
+        let inner: Vec<StackEntry> = tables.walk(sample.stack).take(truncated.inner).collect();
+        let in_region = self.in_region(tables, (sample.thread, tag.context), truncated, &inner);
+        if truncated.callers.is_some() {
+            let whole = in_region
+                .or_else(|| self.fork_points.whole(tables, sample.stack, tag.context))
+                .or_else(|| match truncated.trust {
+                    Trust::Doubtful => self.as_another_sample(tables, sample, truncated, &inner),
+                    _ => None,
+                })?;
+            return Some((whole, Completed::Corrected));
+        }
+        if let Some(whole) = self.fork_points.whole(tables, sample.stack, tag.context) {
+            return Some((whole, Completed::ByForkPoint));
+        }
+        let whole =
+            in_region.or_else(|| self.as_another_sample(tables, sample, truncated, &inner))?;
+        Some((whole, Completed::BySample))
+    }
+
+    /// The stack with the callers that another sample of its thread had in the same frame.
+    fn as_another_sample(
+        &mut self,
+        tables: &mut Tables,
+        sample: &Sample,
+        truncated: Truncated,
+        inner: &[StackEntry],
+    ) -> Option<StackId> {
+        let callers = *self.callers.get(&(sample.thread, truncated.activation))?;
+        let whole = with_callers(tables, inner, callers);
+        let tag = *tables.tags.get(sample.tag.0)?;
+        let mended = self.fork_points.whole(tables, whole, tag.context);
+        Some(mended.unwrap_or(whole))
+    }
+
+    /// The stack of the code of an outermost region: called through the frames by which the runtime
+    /// calls such code most often, under the region's fork point on the thread that forked it.
+    fn in_region(
+        &self,
+        tables: &mut Tables,
+        (thread, context): (ThreadId, ContextId),
+        truncated: Truncated,
+        inner: &[StackEntry],
+    ) -> Option<StackId> {
+        let region = *tables.contexts.get(context.0)?;
+        if region.kind != ContextKind::Region || region.parent != ContextId::ROOT {
+            return None;
+        }
+        let row = tables.threads.get(thread.index())?;
+        if !self
+            .called
+            .contains(&(row.process, truncated.activation.function))
+        {
+            return None;
+        }
+        let is_worker = row.kind == ThreadKind::Worker;
+        let seen = self.through.get(&(row.process, is_worker))?;
+        // Now and then the slot belonged to a function that had returned: the most frequent is right.
+        let (through, _) = seen
+            .iter()
+            .max_by_key(|(through, count)| (**count, std::cmp::Reverse(through.len())))?;
+        let callers = if is_worker {
+            StackId::EMPTY
+        } else {
+            region.stack
+        };
+        let callers = with_callers(tables, through, callers);
+        Some(with_callers(tables, inner, callers))
+    }
+}
+
+#[cfg(test)]
+mod tests;
