@@ -19,8 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use analyzer::recording::Recording;
-use disassembly::{Code, Instruction};
+use analyzer::experiments::Experiments;
 use omp_model::experiment::{Batch, Writer};
 use omp_model::header::{FORMAT_VERSION, Header, Losses, Runtime, Sampling};
 use omp_model::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
@@ -75,7 +74,7 @@ impl Drop for Folder {
 }
 
 /// The experiment, opened; `damage` changes its record file first.
-pub(crate) fn recording(test: &str, damage: impl FnOnce(&Path)) -> Arc<Recording> {
+pub(crate) fn recording(test: &str, damage: impl FnOnce(&Path)) -> Arc<Experiments> {
     let folder = Folder::new(test);
     let path = folder.path().join("omp.er");
     write(&path, Variant::First);
@@ -84,7 +83,7 @@ pub(crate) fn recording(test: &str, damage: impl FnOnce(&Path)) -> Arc<Recording
     // Golden files hold no path of this machine.
     recording.name = "omp.er".to_owned();
     recording.names = vec!["omp.er".to_owned()];
-    Arc::new(Recording::from(recording))
+    Arc::new(Experiments::from(recording))
 }
 
 /// Which of two runs.
@@ -97,51 +96,14 @@ pub(crate) enum Variant {
 }
 
 /// Both runs beside each other.
-pub(crate) fn two(test: &str) -> Arc<Recording> {
+pub(crate) fn two(test: &str) -> Arc<Experiments> {
     let folder = Folder::new(test);
     let paths = [("a.er", Variant::First), ("b.er", Variant::Second)].map(|(name, variant)| {
         let path = folder.path().join(name);
         write(&path, variant);
         path
     });
-    Arc::new(Recording::open(&paths).unwrap())
-}
-
-/// The instructions of `bar`, which calls an inlined function; its samples are at the third.
-pub(crate) fn code() -> Code {
-    let place = |function: Option<&str>, line| InlinedPlace {
-        function: function.map(str::to_owned),
-        place: Place {
-            file: FileId(0),
-            line,
-        },
-    };
-    let plain = |line| vec![place(None, line)];
-    let lines = [
-        (0x1400, 1, "push %rbp", plain(3)),
-        (0x1401, 3, "mov %rsp,%rbp", plain(3)),
-        (0x1404, 8, "addsd (%rdi,%rax,8),%xmm0", plain(4)),
-        (
-            0x140c,
-            4,
-            "imul %eax,%eax",
-            vec![place(Some("square"), 14), place(None, 4)],
-        ),
-        (0x1410, 1, "ret", plain(7)),
-    ];
-    let line = |(address, length, text, places): (u64, u64, &str, Vec<InlinedPlace>)| {
-        let text = text.to_owned();
-        let instruction = Instruction {
-            address,
-            length,
-            text,
-        };
-        (instruction, places)
-    };
-    Code {
-        lines: lines.into_iter().map(line).collect(),
-        missing: None,
-    }
+    Arc::new(Experiments::open(&paths).unwrap())
 }
 
 /// A recording while it is made up.

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use analyzer::app::{App, Effect, View};
-use analyzer::recording::Recording;
+use analyzer::experiments::Experiments;
+use analyzer::state::app::{App, Effect};
+use analyzer::view::View;
 use omp_model::experiment::{Batch, Writer};
 use omp_model::header::Header;
 use omp_model::ids::{ContextId, FrameId, Nanos, ProcessId, StackId, TagId, ThreadId};
@@ -13,13 +14,13 @@ use omp_model::tables::{Context, ContextKind, Process, Tables, Tag, Thread, Thre
 use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use super::handmade::Folder;
-use super::{app, is_golden, press, text};
+use super::{app, app_of, is_golden, press, text};
 
 const MS: u64 = 1_000_000;
 
 /// Four threads in an outer region, in which the first and the second one fork the same inner
 /// region at the same time: the third thread is in the first one's team, the fourth in the second's.
-pub(crate) fn nested(test: &str) -> Arc<Recording> {
+pub(crate) fn nested(test: &str) -> Arc<Experiments> {
     let mut tables = Tables::default();
     tables.processes.push(Process {
         pid: 100,
@@ -110,17 +111,17 @@ pub(crate) fn nested(test: &str) -> Arc<Recording> {
     };
     writer.append(&tables, &batch).unwrap();
     writer.finish(&header).unwrap();
-    Arc::new(Recording::open(&[path]).unwrap())
+    Arc::new(Experiments::open(&[path]).unwrap())
 }
 
-fn seconds(app: &App) -> f64 {
-    let kept = app.data.profile(&app.recording);
+pub(crate) fn seconds(app: &App) -> f64 {
+    let kept = app.documents.profile(&app.experiments);
     kept.items.iter().map(|item| item.seconds).sum()
 }
 
 #[test]
 fn two_teams_of_one_nested_region_are_two_bands_and_can_be_told_apart() {
-    let mut app = App::new(nested("nested"), (110, 32));
+    let mut app = app_of(nested("nested"), (110, 32));
     press(&mut app, "9");
     press(&mut app, &"l".repeat(30));
     press(&mut app, "i");
@@ -144,7 +145,7 @@ fn two_teams_of_one_nested_region_are_two_bands_and_can_be_told_apart() {
 
 #[test]
 fn teams_are_groups_by_instance() {
-    let mut app = App::new(nested("teams"), (110, 30));
+    let mut app = app_of(nested("teams"), (110, 30));
     press(&mut app, "9");
     press(&mut app, &"l".repeat(30));
     press(&mut app, "t");
@@ -159,7 +160,7 @@ fn teams_are_groups_by_instance() {
 
 #[test]
 fn a_filter_by_the_selected_instance_keeps_its_time() {
-    let mut app = App::new(nested("by instance"), (110, 32));
+    let mut app = app_of(nested("by instance"), (110, 32));
     press(&mut app, "9");
     press(&mut app, &"l".repeat(30));
     // A click on the second inner team's band.
@@ -177,8 +178,8 @@ fn a_filter_by_the_selected_instance_keeps_its_time() {
     press(&mut app, "f");
     assert!(text(&app).contains("CPRID==18"), "{}", text(&app));
     press(&mut app, "⏎");
-    let filter = app.settings.filter.as_ref().unwrap();
-    assert_eq!(filter.text(), "CPRID==18");
+    let filter = app.settings.filter().unwrap();
+    assert_eq!(filter, "CPRID==18");
     assert_eq!(press(&mut app, "y"), Effect::Copy("CPRID==18".to_owned()));
     press(&mut app, "2");
     assert_eq!(app.view, View::Functions);

@@ -17,7 +17,7 @@ use omp_model::views::Code;
 use crate::document::{Block, Document, Line, Part, Row, Style, Table};
 
 pub use cells::{compared, number, percent, rounded, seconds};
-pub use drawn::{Drawn, drawn};
+pub use drawn::{Drawn, drawn, facts, shown};
 
 /// How the tables of a text are laid out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
