@@ -97,15 +97,21 @@ impl Sheet {
         format!("{title}{}", self.numbered())
     }
 
-    /// The experiments by their numbers, where they are compared.
+    /// How experiments are compared, and which, if they are.
     pub fn numbered(&self) -> String {
-        let about = self.document.about.iter();
-        let numbered = about.flat_map(|about| about.numbers.iter().zip(&about.experiments));
-        let words = numbered.map(|(number, name)| {
+        let Some(about) = self.document.about.as_ref() else {
+            return String::new();
+        };
+        let words = about.numbers.iter().zip(&about.experiments);
+        let words = words.map(|(number, name)| {
             let base = omp_model::views::names::base_name(name.trim_end_matches('/'));
-            format!("  {number} {base}")
+            format!(" {number} {base}")
         });
-        words.collect()
+        let words: String = words.collect();
+        match words.is_empty() {
+            true => words,
+            false => format!(", {}:{words}", about.compare.word()),
+        }
     }
 
     /// The lines.

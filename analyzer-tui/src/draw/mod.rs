@@ -67,19 +67,16 @@ fn tabs(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
 }
 
 fn title(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
+    let numbered = app.sheet.numbered();
     let what = match app.view {
-        View::Flame => flame::title(app),
+        View::Flame => flame::title(app) + &numbered,
         View::Timeline => timeline::title(app),
+        View::Overview => format!("Where the time went{numbered}"),
+        View::Experiment if app.is_compared() => format!("Experiments{numbered}"),
+        View::Experiment => format!("Experiment {}", app.experiments.name),
+        View::Callers => format!("Callers and callees of {}{numbered}", app.function),
         View::Source | View::Disassembly => {
-            format!(
-                "{} of {}{}",
-                app.view.title(),
-                app.function,
-                app.sheet.title()
-            )
-        }
-        View::Overview | View::Experiment => {
-            format!("{}{}", app.view.title(), app.sheet.numbered())
+            format!("{} of {}{numbered}", app.view.title(), app.function)
         }
         _ => app.sheet.title(),
     };
