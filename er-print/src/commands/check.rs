@@ -3,16 +3,16 @@
 
 use omp_model::metrics::{Flavour, Metric, Quantity, SortKey};
 use omp_model::views::compare::Shared;
-use omp_model::views::functions as view;
 use omp_model::views::{Request, Row};
 use report::find::{self, Named};
+use report::functions::{Kind, seconds};
+use report::query::Source;
+use report::text;
 use serde_json::json;
 
-use super::functions::seconds;
 use crate::failure::Stop;
 use crate::recording::Recording;
-use crate::session::{PrintMode, Scene, Session};
-use crate::text;
+use crate::session::{PrintMode, Session};
 
 /// What a value is held against.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -149,8 +149,8 @@ pub(crate) fn check(session: &mut Session<'_>, arguments: &[String]) -> Result<(
             (Limit::Seconds(seconds), _) => seconds,
             (Limit::Percent(percent), _) => percent / 100.0 * total,
             (Limit::OfBase(times), Some(base)) => {
-                let base = session.scene_of(base)?;
-                let (own, of_base) = one.beside(&base);
+                let base = base.source(&session.settings);
+                let (own, of_base) = one.compared(&base);
                 value = own;
                 times * of_base
             }
@@ -190,7 +190,7 @@ pub(crate) fn check(session: &mut Session<'_>, arguments: &[String]) -> Result<(
 
 /// What a condition asks of an experiment.
 struct Measure<'s> {
-    scene: Scene<'s>,
+    source: Source<'s>,
     request: Request,
     quantity: Quantity,
     total: Row,
@@ -218,7 +218,7 @@ impl<'s> Measure<'s> {
             metrics: vec![metric, Metric::Total],
             sort: key,
         };
-        let list = view::functions(scene.profile(), &scene.names, &request);
+        let list = Kind::Functions.list(&scene.source, &request);
         let row = match &check.function {
             None => None,
             Some(name) => {
@@ -230,7 +230,7 @@ impl<'s> Measure<'s> {
             }
         };
         Ok(Measure {
-            scene,
+            source: scene.source,
             request,
             quantity,
             total: list.total,
@@ -251,11 +251,8 @@ impl<'s> Measure<'s> {
 
     /// The value here and in a base, under the name that both have, whichever compilers built
     /// them. What the base never ran took no time there.
-    fn beside(&self, base: &Scene<'_>) -> (f64, f64) {
-        let sides = [
-            (self.scene.profile(), self.scene.names),
-            (base.profile(), base.names),
-        ];
+    fn compared(&self, base: &Source<'_>) -> (f64, f64) {
+        let sides = [&self.source, base].map(|source| (source.profile(), source.names()));
         let shared = Shared::new(&sides);
         let name = self.row.as_ref().map(|row| shared.name_of(0, &row.name));
         let of = |side: usize| {

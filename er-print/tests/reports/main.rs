@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod constructs;
 mod golden;
 mod handmade;
 mod program;

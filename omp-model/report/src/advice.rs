@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::constructs::location_fields;
 use crate::document::{Cell, Column, Line, Row, Table, Target, Unit, Value};
-use crate::facts::{self, number};
+use crate::shares::{self, number};
 use crate::text;
 
 /// How many losses an overview tells.
@@ -75,7 +75,7 @@ pub(crate) fn budget(first: &First) -> Option<Table> {
         number("seconds", "Wall Time", Unit::Seconds, 3),
         number("share", "Share, percent", Unit::None, 1),
     ];
-    Some(facts::table(&CELLS, caption, columns, rows.collect()))
+    Some(shares::table(&CELLS, caption, columns, rows.collect()))
 }
 
 /// How well the threads were used: the efficiency and the loss in percent, under it serial code.
@@ -103,7 +103,7 @@ pub(crate) fn efficiency(first: &First) -> Table {
     ];
     Table {
         foot: vec![Line::plain(serial(first))],
-        ..facts::table(&CELLS, caption, columns, rows)
+        ..shares::table(&CELLS, caption, columns, rows)
     }
 }
 

@@ -85,7 +85,7 @@ impl<'a, T> Field<'a, T> {
 /// Constructs under their names, by experiment where they are compared.
 pub(crate) type List<T> = Vec<Joined<T>>;
 
-/// The constructs of the query, and what they are sorted by; nothing for their own order, which a
+/// All constructs of the query, and what they are sorted by; nothing for their own order, which a
 /// comparison always has.
 pub(crate) fn list<T: Construct>(query: &Query<'_>) -> (List<T>, Option<String>) {
     let mut rows = all(query);
@@ -93,7 +93,6 @@ pub(crate) fn list<T: Construct>(query: &Query<'_>) -> (List<T>, Option<String>)
         true => None,
         false => sort(&mut rows, query.settings.sort),
     };
-    rows.truncate(query.limited(rows.len()));
     (rows, by)
 }
 

@@ -138,7 +138,7 @@ pub(crate) fn join_sides<T>(
 }
 
 /// The seconds of a quantity in a row.
-pub(crate) fn seconds(request: &Request, row: &ListRow, quantity: Quantity) -> f64 {
+pub fn seconds(request: &Request, row: &ListRow, quantity: Quantity) -> f64 {
     let Quantity::Time(flavour, metric) = quantity else {
         return 0.0;
     };

@@ -13,9 +13,9 @@ use crate::advice;
 use crate::document::{Block, Cell, Column, Document, Line, Place, Role, Row, Table, Target};
 use crate::document::{Unit, Value};
 use crate::error::Error;
-use crate::facts::{self, number};
 use crate::query::{Query, Source};
 use crate::run::calendar;
+use crate::shares::{self, number};
 use crate::text;
 
 /// How many functions an overview shows.
@@ -134,7 +134,7 @@ fn experiment(source: &Source<'_>, look: &Look) -> Table {
     });
     let columns = vec![Column::name(), number("fact", "Fact", Unit::None, 0)];
     let caption = format!("Experiment: {}", source.experiment.name);
-    facts::table(&CELLS, caption, columns, rows.into())
+    shares::table(&CELLS, caption, columns, rows.into())
 }
 
 /// What became of the time of all threads.
@@ -166,7 +166,7 @@ fn times(overview: &Overview) -> Table {
         number("share", "Share, percent", Unit::None, 2),
     ];
     let caption = "Time of all threads".to_owned();
-    facts::table(&CELLS, caption, columns, rows.collect())
+    shares::table(&CELLS, caption, columns, rows.collect())
 }
 
 /// A part stands under its whole.
@@ -219,7 +219,7 @@ fn functions(overview: &Overview) -> Table {
     ];
     let columns = shown.into_iter().chain(metrics).collect();
     let caption = "Functions with most thread time (seconds, % of all)".to_owned();
-    facts::table(&CELLS, caption, columns, rows)
+    shares::table(&CELLS, caption, columns, rows)
 }
 
 /// The facts of each experiment.
@@ -274,7 +274,7 @@ fn compared_table(query: &Query<'_>, caption: &str, rows: Vec<Row>) -> Table {
     ];
     Table {
         compare: query.settings.compare,
-        ..facts::table(&[], caption.to_owned(), columns, rows)
+        ..shares::table(&[], caption.to_owned(), columns, rows)
     }
 }
 

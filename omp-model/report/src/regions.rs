@@ -30,7 +30,12 @@ pub fn regions(query: &Query<'_>) -> Result<Document, Error> {
     if query.settings.compare == Compare::Scaling {
         return scaling::regions(query);
     }
-    let (rows, by) = list::<RegionRow>(query);
+    let (mut rows, by) = list::<RegionRow>(query);
+    let parts = match query.is_comparison() {
+        true => compared_parts(&rows),
+        false => parts(),
+    };
+    rows.truncate(query.limited(rows.len()));
     let by = match by {
         Some(metric) => format!("metric: {metric}"),
         None if query.is_comparison() => "potential gain".to_owned(),
@@ -42,10 +47,7 @@ pub fn regions(query: &Query<'_>) -> Result<Document, Error> {
     Ok(Document {
         title: format!("Parallel regions sorted by {by}"),
         blocks: vec![Block::Table(Table {
-            parts: match query.is_comparison() {
-                true => compared_parts(&rows),
-                false => parts(),
-            },
+            parts,
             empty: "No parallel region".to_owned(),
             ..table
         })],
@@ -112,7 +114,7 @@ fn parts() -> Vec<Part> {
         part(
             "Time of all threads in the region itself",
             &[
-                "work",
+                "own_work",
                 "e.ompovhd",
                 "e.omprduc",
                 "e.ompibar",
@@ -232,7 +234,7 @@ fn fields<'a>(query: &Query<'a>, rows: &List<RegionRow>) -> Vec<Shown<'a>> {
             nested(Value::Count(u64::from(row.nesting)))
         })
         .heading(["Level", ""]),
-        Shown::new("work", "OMP Work Time", |row| {
+        Shown::new("own_work", "OMP Work Time", |row| {
             Value::Number(row.time(Metric::OmpWork))
         })
         .heading(["Work", "sec."])

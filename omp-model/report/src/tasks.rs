@@ -27,7 +27,8 @@ type Shown<'a> = Field<'a, TaskRow>;
 /// [`Error::Usage`] if it is asked how they scale.
 pub fn tasks(query: &Query<'_>) -> Result<Document, Error> {
     query.refuse_scaling("OMP_task")?;
-    let (rows, by) = list::<TaskRow>(query);
+    let (mut rows, by) = list::<TaskRow>(query);
+    rows.truncate(query.limited(rows.len()));
     let by = match by {
         Some(metric) => format!("metric: {metric}"),
         None => "their time".to_owned(),

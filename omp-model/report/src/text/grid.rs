@@ -19,6 +19,8 @@ struct Cells {
 pub(super) struct Grid {
     columns: Vec<Cells>,
     rows: usize,
+    /// What aligns names, if they have no star.
+    lead: &'static str,
 }
 
 /// The cells of some columns of a table, with what its style adds to them: lines of source and
@@ -118,6 +120,7 @@ pub(super) fn cells(table: &Table, shown: &[usize], layout: Layout) -> Grid {
     Grid {
         columns,
         rows: table.rows.len(),
+        lead: if table.is_facts() { "" } else { " " },
     }
 }
 
@@ -340,10 +343,10 @@ impl Cells {
     }
 
     /// The cell of a row without what aligns it; a name keeps its place in a tree.
-    fn bare(&self, row: usize) -> &str {
+    fn bare(&self, row: usize, lead: &str) -> &str {
         let cell = &self.rows[row];
         match self.is_name {
-            true => cell.strip_prefix(' ').unwrap_or(cell),
+            true => cell.strip_prefix(lead).unwrap_or(cell),
             false => cell.trim(),
         }
     }
@@ -450,7 +453,10 @@ impl Grid {
         let heading = self.columns.iter().map(|cells| quoted(&cells.words()));
         let mut text = line(heading.collect());
         for row in 0..self.rows {
-            let cells = self.columns.iter().map(|cells| quoted(cells.bare(row)));
+            let cells = self
+                .columns
+                .iter()
+                .map(|cells| quoted(cells.bare(row, self.lead)));
             text.push_str(&line(cells.collect()));
         }
         text
@@ -464,7 +470,8 @@ impl Grid {
         let mut text = format!("<table>\n{}", line(heading.collect()));
         for row in 0..self.rows {
             let cells = self.columns.iter();
-            let cells = cells.map(|cells| format!("<td>{}</td>", escape(cells.bare(row))));
+            let cells =
+                cells.map(|cells| format!("<td>{}</td>", escape(cells.bare(row, self.lead))));
             text.push_str(&line(cells.collect()));
         }
         text.push_str("</table>\n");

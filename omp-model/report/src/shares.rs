@@ -1,4 +1,4 @@
-//! Tables of facts.
+//! Tables of facts: numbers with their shares of a whole, each on a line.
 
 use crate::document::{Cell, Column, Part, Place, Row, Style, Table, Unit};
 
