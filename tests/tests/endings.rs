@@ -119,6 +119,13 @@ fn a_collect_that_is_killed_leaves_what_it_had_written() {
     assert!(total > 0.5, "{total}");
     let said = warnings(&report).join("\n");
     assert!(said.contains("was not finished"), "{said}");
+    let header = tools().print(&path, &["-header"]);
+    let duration = header.lines().find_map(|line| {
+        let line = line.strip_prefix("Data Collection Duration: ")?;
+        line.strip_suffix(" seconds up to the last record (it was not finished)")
+    });
+    let seconds: f64 = duration.expect(&header).parse().expect("a number");
+    assert!(seconds > 0.5, "{seconds}");
     fs::remove_dir_all(path).expect("it is ours");
 }
 

@@ -8,6 +8,7 @@ use std::thread;
 
 use omp_model::header::Header;
 use ratatui::crossterm::event;
+use report::header::duration;
 
 use crate::experiments::Experiments;
 use crate::jobs::{Job, Made};
@@ -147,16 +148,44 @@ pub(super) fn announce(experiments: &[PathBuf], recorded: bool) -> String {
         let header = std::fs::read(path.join(omp_model::experiment::HEADER)).ok();
         let header = header.and_then(|bytes| serde_json::from_slice::<Header>(&bytes).ok());
         if let Some(header) = header {
-            let seconds = header.duration_ns as f64 / 1e9;
             text.push_str(&format!(
-                "\n  Command    {}\n  Host       {} ({} CPUs)\n  Recording  {seconds:.3} s, {} \
-                 samples\n\n",
+                "\n  Command    {}\n  Host       {} ({} CPUs)\n  Samples    {}\n  Duration   {}\n\n",
                 header.command.join(" "),
                 header.host,
                 header.cpus,
-                header.sampling.samples
+                header.sampling.samples,
+                duration(&header, None)
             ));
         }
     }
     text
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+mod tests {
+    use super::*;
+
+    /// The header file of a recording whose program was killed says 0, and must not be believed.
+    #[test]
+    fn the_first_screen_shows_no_duration_of_0_s() {
+        let folder = tempfile::tempdir().unwrap();
+        let announced = |duration_ns: u64| {
+            let header = Header {
+                command: vec!["./app".to_owned()],
+                duration_ns,
+                ..Header::default()
+            };
+            let path = folder.path().join(omp_model::experiment::HEADER);
+            std::fs::write(path, serde_json::to_vec(&header).unwrap()).unwrap();
+            let text = announce(&[folder.path().to_owned()], false);
+            let line = text.lines().find(|line| line.contains("Duration"));
+            line.unwrap().trim().to_owned()
+        };
+        assert_eq!(announced(2_200_000_000), "Duration   2.200 seconds");
+        assert_eq!(
+            announced(0),
+            "Duration   not known before it is read (it was not finished)"
+        );
+    }
 }

@@ -247,6 +247,13 @@ impl Making {
     }
 
     fn write(self, path: &Path) {
+        let mut writer = self.write_rows(path);
+        writer.symbols(&self.symbols).unwrap();
+        writer.finish(&self.header).unwrap();
+    }
+
+    /// What a program that is killed leaves: the header of its start, and rows.
+    fn write_rows(&self, path: &Path) -> Writer {
         let mut writer = Writer::create(path, &self.header).unwrap();
         let batch = Batch {
             samples: &self.samples,
@@ -257,8 +264,7 @@ impl Making {
             ..Batch::default()
         };
         writer.append(&self.tables, &batch).unwrap();
-        writer.symbols(&self.symbols).unwrap();
-        writer.finish(&self.header).unwrap();
+        writer
     }
 }
 
@@ -549,4 +555,26 @@ pub(crate) fn source(folder: &Path) {
     let old = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_600_000_000);
     let file = std::fs::File::options().append(true).open(&path).unwrap();
     file.set_modified(old).unwrap();
+}
+
+/// Writes what is there of an experiment whose recording program was killed: samples of every
+/// millisecond up to the last at 1.499 s, and the header of the start.
+pub(crate) fn killed(path: &Path) {
+    let mut make = Making::new("./plain");
+    make.header.duration_ns = 0;
+    make.header.exit_status = None;
+    make.process("/home/ann/app/plain");
+    let app = make.module("/home/ann/app/plain", RuntimeKind::None);
+    let main = make.code(&Code {
+        module: app,
+        address: 0x1000,
+        name: "main",
+        linkage: "main",
+        line: Some(30),
+    });
+    let thread = make.thread(100, ThreadKind::Outside);
+    let stack = make.stack(&[main]);
+    let samples = [(stack, SampleKind::User, 1500)];
+    make.time(thread, TagId::OUTSIDE, Presence::Running, 1500, &samples);
+    make.write_rows(path);
 }

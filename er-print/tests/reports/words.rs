@@ -2,6 +2,7 @@
 
 use std::process::{Command, Stdio};
 
+use crate::handmade;
 use crate::program::{Ended, er_print, er_print_reading, folder};
 
 #[test]
@@ -245,6 +246,24 @@ fn a_truncated_experiment_is_shown_as_far_as_it_is_whole() {
         }
     }
     assert!(shown > 0);
+}
+
+/// The header of a killed recording says 0 s: how long it is, its records tell.
+#[test]
+fn a_killed_recording_has_the_duration_of_its_records() {
+    let folder = folder("killed");
+    handmade::killed(&folder.path().join("killed.er"));
+    let ended = er_print(folder.path(), &["-header", "-experiment_list", "killed.er"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let lines: Vec<&str> = ended.stdout.lines().collect();
+    let line =
+        "Data Collection Duration: 1.499 seconds up to the last record (it was not finished)";
+    assert!(lines.contains(&line), "{}", ended.stdout);
+    assert!(
+        lines.contains(&"1  100 1.499   killed.er  ./plain 12"),
+        "{}",
+        ended.stdout
+    );
 }
 
 #[test]
