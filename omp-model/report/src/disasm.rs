@@ -1,10 +1,13 @@
 //! `disasm`: the instructions of a function with their time.
 
+mod sides;
+
 use std::collections::HashMap;
 
 use disassembly::{Code, Listing, Missing, Row as Instruction};
 use omp_model::profile::Callee;
 use omp_model::symbols::{FileId, FunctionId, InlinedPlace};
+use omp_model::views::annotated::LineTimes;
 use omp_model::views::names::base_name;
 use serde_json::{Map, Value as Json, json};
 
@@ -15,21 +18,40 @@ use crate::document::{
 use crate::error::Error;
 use crate::find::{self, Named};
 use crate::query::{Query, Source};
+use crate::settings::Compare;
 use crate::sources::SourceFile;
+use sides::Instructions;
 
 /// The annotated instructions of a function.
 ///
 /// # Errors
 /// [`Error::Usage`] if it is not found.
 pub fn disasm(query: &Query<'_>, named: &Named) -> Result<Document, Error> {
-    let each = in_each(query, named)?;
-    let documents = each
-        .into_iter()
-        .map(|(source, function)| Annotated::new(query, source, function).document());
-    let mut documents: Vec<Document> = documents.collect();
-    let others = documents.split_off(1);
-    let first = documents.pop().unwrap_or_default();
-    Ok(Document { others, ..first })
+    let each = in_each(query, named)?.into_iter();
+    let mut documents =
+        each.map(|(source, function)| Annotated::new(query, source, function).document());
+    let first = documents.next().unwrap_or_default();
+    Ok(Document {
+        others: documents.collect(),
+        ..first
+    })
+}
+
+/// The same with the times of each of the experiments that are compared, as far as they ran one
+/// build of its load object; else those of all together, and why.
+///
+/// # Errors
+/// [`Error::Usage`] if it is not found.
+pub fn compared(query: &Query<'_>, named: &Named) -> Result<Document, Error> {
+    let function = find::code(&query.all.names(), named)?;
+    let mut annotated = Annotated::new(query, query.all, function);
+    if query.is_comparison() && annotated.warning.is_none() {
+        match sides::times(query, function, &annotated.code) {
+            Ok(sides) => annotated.sides = sides,
+            Err(why) => annotated.warning = Some(why),
+        }
+    }
+    Ok(annotated.document())
 }
 
 /// The function in all experiments together; in each by itself if its load object was built anew
@@ -79,8 +101,11 @@ struct Annotated<'q, 'a> {
     object: String,
     found: Option<String>,
     warning: Option<String>,
+    code: Code,
     listing: Listing,
     columns: Vec<Column>,
+    /// The times by address of each of the experiments that are compared; empty if none are.
+    sides: Vec<Instructions>,
 }
 
 impl<'q, 'a> Annotated<'q, 'a> {
@@ -108,7 +133,17 @@ impl<'q, 'a> Annotated<'q, 'a> {
             found,
             warning,
             listing: Listing::new(source.profile(), &names, &query.request, id, &code),
+            code,
             columns: columns(query),
+            sides: Vec::new(),
+        }
+    }
+
+    /// How the values of several experiments are shown.
+    fn compare(&self) -> Compare {
+        match self.sides.is_empty() {
+            true => Compare::Off,
+            false => self.query.settings.compare,
         }
     }
 
@@ -126,20 +161,33 @@ impl<'q, 'a> Annotated<'q, 'a> {
         let whole = whole.iter().map(|value| value.number().unwrap_or(0.0));
         let table = Table {
             style: Style::Annotated,
+            compare: self.compare(),
             whole: vec![whole.collect()],
             columns: self.columns.clone(),
             rows: self.rows(),
             ..Table::default()
         };
+        let about = About {
+            mode: self.query.settings.mode,
+            experiments: experiment.names.clone(),
+            numbers: match table.has_sides() {
+                true => (1..=experiment.names.len().max(self.query.compared.len()))
+                    .map(|number| format!("({number})"))
+                    .collect(),
+                false => Vec::new(),
+            },
+            compare: self.compare(),
+        };
+        let mut head = self.head(&name);
+        if table.has_sides() {
+            head.push(Line::default());
+            head.extend(about.numbered().into_iter().map(Line::plain));
+        }
         Document {
             view: "disasm".to_owned(),
-            about: Some(About {
-                mode: self.query.settings.mode,
-                experiments: experiment.names.clone(),
-                ..About::default()
-            }),
+            about: Some(about),
             facts: facts.into_iter().collect(),
-            blocks: vec![Block::Lines(self.head(&name)), Block::Table(table)],
+            blocks: vec![Block::Lines(head), Block::Table(table)],
             warnings: experiment.warnings.clone(),
             notices: self.source.notices(&self.query.request.metrics),
             ..Document::default()
@@ -195,9 +243,14 @@ impl<'q, 'a> Annotated<'q, 'a> {
         } = instruction;
         let is_hot = times.as_ref().is_some_and(|times| hot.is(times));
         let locations: Vec<CodeLocation> = places.iter().map(|at| self.location(at)).collect();
-        let times = match times {
-            Some(times) => values(self.query, &self.columns, times),
-            None => vec![Value::Omitted; self.columns.len()],
+        let none = match times {
+            Some(_) => Value::Absent,
+            None => Value::Omitted,
+        };
+        let of_side = |side: &Instructions| self.times(side.get(address), none.clone());
+        let times = match self.sides.as_slice() {
+            [] => vec![self.times(times.as_ref(), none)],
+            sides => sides.iter().map(of_side).collect(),
         };
         let value = |(column, time): (&Column, Value)| match (column.quantity, column.id.as_str()) {
             (Some(_), _) => time,
@@ -211,12 +264,23 @@ impl<'q, 'a> Annotated<'q, 'a> {
         Row {
             name: format!("    [{line:>4}] {address:>8x}:  {text}"),
             mark: mark(is_hot),
-            values: vec![self.columns.iter().zip(times).map(value).collect()],
+            values: times
+                .into_iter()
+                .map(|times| self.columns.iter().zip(times).map(value).collect())
+                .collect(),
             target: Some(Target::Instruction {
                 address: *address,
                 locations,
             }),
             ..Row::default()
+        }
+    }
+
+    /// The values of an instruction; `none` if it has no time.
+    fn times(&self, times: Option<&LineTimes>, none: Value) -> Vec<Value> {
+        match times {
+            Some(times) => values(self.query, &self.columns, times),
+            None => vec![none; self.columns.len()],
         }
     }
 

@@ -254,3 +254,64 @@ pub const fn mode_name(mode: ViewMode) -> &'static str {
         ViewMode::Machine => "machine",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::render;
+    use crate::document::{About, Block, Column, Document, Role, Row, Table, Value};
+
+    /// A document of one row, which has a field of its own alone if it is about that row.
+    fn document(name: &str, role: Role, own: Value) -> Document {
+        let row = |name: &str, role, own| Row {
+            name: name.to_owned(),
+            role,
+            values: vec![vec![Value::Absent, own]],
+            ..Row::default()
+        };
+        Document {
+            view: "disasm".to_owned(),
+            about: Some(About::default()),
+            blocks: vec![Block::Table(Table {
+                columns: vec![Column::name(), Column::fact("own")],
+                rows: vec![
+                    row(name, role, own),
+                    row("called", Role::Callee, Value::Omitted),
+                ],
+                ..Table::default()
+            })],
+            ..Document::default()
+        }
+    }
+
+    #[test]
+    fn a_column_that_is_not_of_a_row_is_no_field_of_it() {
+        let json = render(&document("main", Role::Centre, Value::Absent));
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(
+            json["rows"],
+            serde_json::json!([{
+                "name": "main", "own": null, "callers": [], "callees": [{"name": "called"}]
+            }])
+        );
+    }
+
+    #[test]
+    fn further_documents_stand_in_the_first_without_what_is_said_once() {
+        let other = document("foo", Role::Any, Value::Count(2));
+        let document = Document {
+            others: vec![other],
+            ..document("main", Role::Any, Value::Count(1))
+        };
+        let json: serde_json::Value = serde_json::from_str(&render(&document)).unwrap();
+        let keys: Vec<&str> = json
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str)
+            .collect();
+        assert_eq!(keys[5..], ["others", "warnings", "notices"]);
+        let other = &json["others"][0];
+        assert_eq!(other["rows"][0]["name"], "foo");
+        assert_eq!(other.get("warnings"), None);
+    }
+}

@@ -4,15 +4,15 @@ use omp_model::metrics::Quantity;
 use unicode_width::UnicodeWidthStr;
 
 use super::cells::{aligned, compared, percent, rounded, seconds};
-use super::{Layout, address, escape, leads};
-use crate::document::{Cell, Column, Mark, Role, Row, Style, Table, Unit, Value};
+use super::{Layout, address, annotated, escape, leads};
+use crate::document::{Cell, Column, Role, Row, Style, Table, Unit, Value};
 use crate::settings::Compare;
 
 /// A column of cells.
-struct Cells {
-    heading: Vec<String>,
-    rows: Vec<String>,
-    is_name: bool,
+pub(super) struct Cells {
+    pub(super) heading: Vec<String>,
+    pub(super) rows: Vec<String>,
+    pub(super) is_name: bool,
 }
 
 /// The cells of a table.
@@ -21,61 +21,6 @@ pub(super) struct Grid {
     rows: usize,
     /// What aligns names, if they have no star.
     lead: &'static str,
-}
-
-/// The cells of some columns of a table, with what its style adds to them: lines of source and
-/// instructions have their notes above them, and a mark before them.
-pub(super) fn whole(table: &Table, shown: &[usize], layout: Layout) -> Grid {
-    if table.style != Style::Annotated {
-        return cells(table, shown, layout);
-    }
-    let noted = Table {
-        rows: table.rows.iter().flat_map(with_notes).collect(),
-        ..table.clone()
-    };
-    let mut grid = cells(&noted, shown, layout);
-    let cells = |is_name, heading, rows| Cells {
-        heading,
-        rows,
-        is_name,
-    };
-    if !table.has_sides() {
-        let marks = noted.rows.iter().map(|row| hot(row).to_owned());
-        grid.columns
-            .insert(0, cells(false, Vec::new(), marks.collect()));
-    }
-    let names = noted.rows.iter().zip(leads(&noted));
-    let names = names.map(|(row, lead)| format!("{lead}{}", row.name));
-    grid.columns
-        .push(cells(true, name_heading(table, None), names.collect()));
-    grid
-}
-
-/// A row under a row for each of its notes.
-fn with_notes(row: &Row) -> Vec<Row> {
-    let omitted = vec![Value::Omitted; row.values.first().map_or(0, Vec::len)];
-    let notes = row.notes.iter().map(|note| Row {
-        name: note.text.clone(),
-        values: vec![omitted.clone(); row.values.len()],
-        ..Row::default()
-    });
-    notes.chain([row.clone()]).collect()
-}
-
-/// What marks a line as hot.
-pub(super) fn hot(row: &Row) -> &'static str {
-    match row.mark {
-        Mark::Strong => "##",
-        Mark::Plain | Mark::Warning => "  ",
-    }
-}
-
-/// How a table stands; compared lines have numbers to the right, as any other comparison.
-pub(super) fn style(table: &Table) -> Style {
-    match table.style {
-        Style::Annotated if table.has_sides() => Style::Right,
-        style => style,
-    }
 }
 
 /// The cells of some columns of a table.
@@ -138,12 +83,15 @@ fn name(row: &Row, at: usize) -> &str {
 }
 
 /// The heading of names; `column` is theirs, if they have one of their own.
-fn name_heading(table: &Table, column: Option<&Column>) -> Vec<String> {
-    match (style(table), column) {
+pub(super) fn name_heading(table: &Table, column: Option<&Column>) -> Vec<String> {
+    match (annotated::style(table), column) {
         (Style::Metrics | Style::Records, _) => vec![" Name".to_owned()],
-        (Style::Annotated, _) => Vec::new(),
-        (Style::Facts(_), _) | (_, None) => vec!["Name".to_owned()],
-        (Style::Right, _) if table.has_sides() => vec!["Name".to_owned()],
+        (Style::Right, _) if table.has_sides() => match table.style {
+            // Nothing else puts the heading of lines lowest.
+            Style::Annotated => vec![String::new(), String::new(), "Name".to_owned()],
+            _ => vec!["Name".to_owned()],
+        },
+        (Style::Facts(_) | Style::Annotated, _) | (_, None) => vec!["Name".to_owned()],
         (Style::Sparse | Style::Right | Style::Ruled, Some(column)) => column.heading.clone(),
     }
 }
@@ -379,6 +327,11 @@ impl Grid {
     pub(super) fn into_columns(self) -> impl Iterator<Item = (Vec<String>, Vec<String>)> {
         let columns = self.columns.into_iter();
         columns.map(|cells| (cells.heading, cells.rows))
+    }
+
+    /// Puts a column before others, or behind them all.
+    pub(super) fn insert(&mut self, at: usize, cells: Cells) {
+        self.columns.insert(at.min(self.columns.len()), cells);
     }
 
     /// The cells under each other.

@@ -7,6 +7,7 @@
 //! 2.922 100.00  2.922 100.00   <Total>
 //! ```
 
+mod annotated;
 mod cells;
 mod drawn;
 mod grid;
@@ -120,13 +121,16 @@ impl Page {
                 self.text(&format!("{}\n{gap}", part.caption));
             }
             let shown = columns(table, part);
-            let cells = || grid::whole(table, &shown, self.layout);
+            let cells = || match table.style {
+                Style::Annotated => annotated::cells(table, &shown, self.layout),
+                _ => grid::cells(table, &shown, self.layout),
+            };
             match (self.layout, table.style) {
                 (Layout::Aligned, Style::Facts(facts)) if !table.has_sides() => {
                     self.text(&grid::facts(table, &shown, facts));
                 }
                 (Layout::Aligned, Style::Records) => self.text(&records::aligned(table)),
-                (Layout::Aligned, _) => self.text(&cells().aligned(grid::style(table))),
+                (Layout::Aligned, _) => self.text(&cells().aligned(annotated::style(table))),
                 (Layout::Delimited(mark), _) => self.text(&cells().delimited(mark)),
                 (Layout::Html, _) => {
                     let html = cells().html();
@@ -182,7 +186,7 @@ fn leads(table: &Table) -> Vec<String> {
         }
         None if table.style == Style::Right && !table.has_sides() => String::new(),
         None if table.style == Style::Annotated => match table.has_sides() {
-            true => format!("{} ", grid::hot(row)),
+            true => format!("{} ", annotated::mark(row)),
             false => String::new(),
         },
         None => row.lead().to_owned(),
