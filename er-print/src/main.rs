@@ -6,7 +6,6 @@ mod complete;
 #[cfg(test)]
 mod completions;
 mod failure;
-mod json;
 #[cfg(test)]
 mod man;
 mod output;

@@ -4,10 +4,7 @@ use std::cell::OnceCell;
 use std::ops::{Deref, DerefMut};
 
 use omp_model::filter::{Filter, Word};
-use omp_model::metrics::{Column, Flavour, Metric, Quantity, SortKey};
-use omp_model::profile::Profile;
-use omp_model::views::Request;
-use omp_model::views::names::Names;
+use omp_model::metrics::{Column, SortKey};
 
 use report::find::Named;
 use report::query::Source;
@@ -18,7 +15,7 @@ use report::{Document, Query};
 use crate::failure::Stop;
 use crate::output::Output;
 use crate::recording::Recording;
-use crate::text::{self, Line};
+use crate::text;
 
 /// How tables are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,22 +77,6 @@ pub(crate) struct Session<'a> {
     recordings: Vec<Recording>,
     united: OnceCell<Recording>,
     output: &'a mut Output,
-}
-
-/// All that a view needs. What takes the time of all samples is made when it is asked for.
-pub(crate) struct Scene<'a> {
-    /// The recording.
-    pub(crate) recording: &'a Recording,
-    /// The recording as the settings show it.
-    pub(crate) source: Source<'a>,
-    /// In the current style.
-    pub(crate) names: Names<'a>,
-    /// Columns of lists of functions and lines.
-    pub(crate) columns: Vec<Column>,
-    /// The metrics of the columns and of the order, and that order.
-    pub(crate) request: Request,
-    /// What commands set.
-    pub(crate) settings: &'a Settings,
 }
 
 impl<'a> Session<'a> {
@@ -236,91 +217,5 @@ impl<'a> Session<'a> {
             PrintMode::Json => report::json::render(document),
         };
         self.output.print(&report)
-    }
-
-    /// All that a view needs.
-    pub(crate) fn scene(&self) -> Result<Scene<'_>, Stop> {
-        self.scene_of(self.recording()?)
-    }
-
-    /// The same of one of several experiments.
-    pub(crate) fn scene_of<'s>(&'s self, recording: &'s Recording) -> Result<Scene<'s>, Stop> {
-        let settings = &self.settings;
-        let columns = self.columns()?;
-        let sort = self.sort_key()?;
-        let mut metrics = Vec::new();
-        for quantity in columns
-            .iter()
-            .map(|column| column.quantity)
-            .chain([sort.quantity])
-        {
-            if let Quantity::Time(_, metric) = quantity
-                && !metrics.contains(&metric)
-            {
-                metrics.push(metric);
-            }
-        }
-        Ok(Scene {
-            recording,
-            source: recording.source(&settings.shown),
-            names: recording.names(settings.style),
-            columns,
-            request: Request { metrics, sort },
-            settings,
-        })
-    }
-}
-
-impl<'a> Scene<'a> {
-    /// The time in the current mode.
-    pub(crate) fn profile(&self) -> &'a Profile {
-        self.source.profile()
-    }
-
-    /// What must be said under a view of its time.
-    pub(crate) fn notices(&self) -> Vec<String> {
-        self.source.notices(&self.request.metrics)
-    }
-}
-
-impl Scene<'_> {
-    /// A table in the current layout.
-    pub(crate) fn table(&self, columns: &[Column], lines: &[Line<'_>]) -> String {
-        text::table_in(self.settings.layout, columns, lines)
-    }
-
-    /// How many of `rows` rows the limit leaves.
-    pub(crate) fn limited(&self, rows: usize) -> usize {
-        match self.settings.limit {
-            0 => rows,
-            limit => rows.min(limit),
-        }
-    }
-
-    /// Each metric of the columns once, attributed: the columns of a call tree.
-    pub(crate) fn attributed(&self) -> Vec<Column> {
-        let mut columns: Vec<Column> = Vec::new();
-        for column in &self.columns {
-            let quantity = match column.quantity {
-                Quantity::Time(_, metric) => Quantity::Time(Flavour::Attributed, metric),
-                other => other,
-            };
-            match columns.iter_mut().find(|known| known.quantity == quantity) {
-                Some(known) => {
-                    known.value |= column.value;
-                    known.percent |= column.percent;
-                }
-                None => columns.push(Column {
-                    quantity,
-                    ..*column
-                }),
-            }
-        }
-        columns
-    }
-
-    /// Where a metric stands in the values of a view.
-    pub(crate) fn index(&self, metric: Metric) -> Option<usize> {
-        self.request.index(metric)
     }
 }

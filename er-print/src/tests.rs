@@ -1,14 +1,10 @@
 use std::path::Path;
 
 use omp_model::defaults;
-use omp_model::ids::ModuleId;
-use omp_model::metrics::{Column, Flavour, Metric, Quantity};
-use omp_model::views::Code;
 
 use crate::args::Invocation;
 use crate::commands::{self, COMMANDS};
 use crate::failure::Stop;
-use crate::text::{Line, table};
 use crate::{completions, man};
 
 fn words(line: &str) -> Vec<String> {
@@ -149,47 +145,6 @@ fn lines_split_at_spaces_outside_quotation_marks() {
     assert_eq!(split("fsingle \"\""), ["fsingle", ""]);
     assert!(split("# nothing").is_empty());
     assert!(defaults::words("fsingle \"foo").is_err());
-}
-
-fn column(quantity: Quantity, value: bool, percent: bool) -> Column {
-    Column {
-        quantity,
-        value,
-        percent,
-    }
-}
-
-#[test]
-fn points_stand_in_one_column_and_zero_is_bare() {
-    let work = |flavour| Quantity::Time(flavour, Metric::OmpWork);
-    let columns = [
-        column(work(Flavour::Exclusive), true, true),
-        column(work(Flavour::Inclusive), true, false),
-        column(Quantity::Size, true, false),
-        column(Quantity::Name, true, false),
-    ];
-    let line = |exclusive, inclusive, size, name| Line {
-        times: vec![(exclusive, 12.5), (inclusive, 12.5)],
-        code: Some(Code {
-            module: ModuleId(2),
-            address: 0,
-            size,
-        }),
-        lead: " ".to_owned(),
-        name,
-    };
-    let lines = [
-        line(12.5, 12.5, 0, "<Total>"),
-        line(0.0, 0.0004, 1234, "foo"),
-    ];
-    let expected = "\
-Excl. OMP      Incl.      Size   Name
-Work           OMP
-  sec.      %  Work sec.
-12.500 100.00  12.500        0   <Total>
- 0.      0.     0.000     1234   foo
-";
-    assert_eq!(table(&columns, &lines), expected);
 }
 
 /// `docs/completions` is made from the table; `BLESS=1` writes it anew.

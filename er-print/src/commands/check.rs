@@ -204,7 +204,7 @@ impl<'s> Measure<'s> {
         recording: &'s Recording,
         check: &Check,
     ) -> Result<Measure<'s>, Stop> {
-        let scene = session.scene_of(recording)?;
+        let source = recording.source(&session.settings.shown);
         let key = SortKey::parse(&check.metric, recording.available())
             .map_err(|error| Stop::Words(error.to_string()))?;
         let quantity = key.quantity;
@@ -218,7 +218,7 @@ impl<'s> Measure<'s> {
             metrics: vec![metric, Metric::Total],
             sort: key,
         };
-        let list = Kind::Functions.list(&scene.source, &request);
+        let list = Kind::Functions.list(&source, &request);
         let row = match &check.function {
             None => None,
             Some(name) => {
@@ -226,11 +226,11 @@ impl<'s> Measure<'s> {
                     name: name.clone(),
                     number: None,
                 };
-                Some(find::function(&scene.names, &list, &named)?.clone())
+                Some(find::function(&source.names(), &list, &named)?.clone())
             }
         };
         Ok(Measure {
-            source: scene.source,
+            source,
             request,
             quantity,
             total: list.total,

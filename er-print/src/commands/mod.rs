@@ -1,14 +1,11 @@
 //! The commands: one table, from which parsing, help and the manual page are made.
 
 mod check;
-mod compare;
 mod defaults;
 pub(crate) mod experiments;
 mod filters;
 mod fragment;
-mod functions;
 mod index;
-mod lists;
 mod places;
 mod program;
 mod settings;
