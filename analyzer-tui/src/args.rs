@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::{Arg, ArgAction, Command, value_parser};
+
 /// How many colours to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colours {
@@ -37,67 +39,74 @@ pub enum Invocation {
     Print(String),
 }
 
-/// What `--help` prints.
-pub const HELP: &str = "\
-analyzer [OPTIONS] EXPERIMENT...
-analyzer --live EXPERIMENT
-analyzer --live [COLLECT OPTIONS] -- PROGRAM [ARGUMENTS]...
+/// The options, from which parsing and `--help` are made.
+pub fn command() -> Command {
+    Command::new("analyzer")
+        .about("Shows what collect has recorded; several experiments are added up, and c compares them")
+        .after_help("In it, ? lists the keys of a view, q quits.")
+        .disable_version_flag(true)
+        .override_usage(
+            "analyzer [OPTIONS] EXPERIMENT...\n       \
+             analyzer --live EXPERIMENT\n       \
+             analyzer --live [COLLECT OPTIONS] -- PROGRAM [ARGUMENTS]...",
+        )
+        .arg(
+            Arg::new("experiments")
+                .value_name("EXPERIMENT")
+                .num_args(0..)
+                .value_parser(value_parser!(PathBuf))
+                .hide(true),
+        )
+        .arg(flag("live").long("live").help(
+            "Show an experiment while it is recorded; with -- record a program, for which \
+             collect gets the options before and the words after it",
+        ))
+        .arg(
+            Arg::new("color")
+                .long("color")
+                .value_name("WHEN")
+                .value_parser(["auto", "never", "16", "256"])
+                .hide_possible_values(true)
+                .help("auto, never, 16 or 256; auto goes by NO_COLOR and TERM"),
+        )
+        .arg(flag("version").short('V').long("version").help("Print the version"))
+}
 
-Shows what collect has recorded; several experiments are added up, and c compares them. In it,
-? lists the keys of a view, q quits.
-
-      --live         show an experiment while it is recorded; with -- record a program, for
-                     which collect gets the options before and the words after it
-      --color WHEN   auto, never, 16 or 256; auto goes by NO_COLOR and TERM
-  -h, --help         print this
-  -V, --version      print the version
-";
+fn flag(id: &'static str) -> Arg {
+    Arg::new(id).action(ArgAction::SetTrue)
+}
 
 /// Reads the words after the program's name.
 ///
 /// # Errors
 /// One sentence that says what is wrong.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocation, String> {
-    let all: Vec<OsString> = words.into_iter().collect();
-    let mut words = all.into_iter();
-    let mut experiments = Vec::new();
-    let mut colours = None;
-    let mut live = false;
-    while let Some(word) = words.next() {
-        // Options are text; the names of files may be anything.
-        match &*word.to_string_lossy() {
-            "-h" | "--help" | "-help" => return Ok(Invocation::Print(HELP.to_owned())),
-            "-V" | "--version" | "-version" => {
-                let version = env!("CARGO_PKG_VERSION");
-                return Ok(Invocation::Print(format!("analyzer: Parallax {version}\n")));
-            }
-            "--live" => {
-                live = true;
-                // Up to the program all is for collect.
-                let rest: Vec<OsString> = words.collect();
-                if rest.iter().any(|word| word == "--") {
-                    return Ok(Invocation::Record {
-                        words: rest,
-                        colours,
-                    });
-                }
-                words = rest.into_iter();
-            }
-            "--color" => {
-                let value = words.next().unwrap_or_default();
-                colours = colours_of(&value.to_string_lossy())?;
-            }
-            option if option.starts_with("--color=") => {
-                colours = colours_of(&option["--color=".len()..])?;
-            }
-            option if option.starts_with('-') && option.len() > 1 => {
-                return Err(format!(
-                    "there is no option {option}: analyzer --help lists them"
-                ));
-            }
-            _ => experiments.push(PathBuf::from(word)),
+    let mut words: Vec<OsString> = words.into_iter().collect();
+    let of_collect = after_live(&mut words);
+    let all = std::iter::once(OsString::from("analyzer")).chain(words);
+    let matches = match command().try_get_matches_from(all) {
+        Ok(matches) => matches,
+        Err(error) if !error.use_stderr() => return Ok(Invocation::Print(error.to_string())),
+        Err(error) => {
+            let text = error.to_string();
+            let first = text.lines().next().unwrap_or_default();
+            let first = first.strip_prefix("error: ").unwrap_or(first);
+            return Err(format!("{first}; `analyzer --help` lists the options"));
         }
+    };
+    if matches.get_flag("version") {
+        let version = env!("CARGO_PKG_VERSION");
+        return Ok(Invocation::Print(format!("analyzer: Parallax {version}\n")));
     }
+    let colours = matches
+        .get_one::<String>("color")
+        .and_then(|word| colours_of(word));
+    if let Some(words) = of_collect {
+        return Ok(Invocation::Record { words, colours });
+    }
+    let live = matches.get_flag("live");
+    let experiments = matches.get_many::<PathBuf>("experiments");
+    let experiments: Vec<PathBuf> = experiments.into_iter().flatten().cloned().collect();
     match (experiments.len(), live) {
         (0, _) => Err("which experiment? name its directory: analyzer EXPERIMENT".to_owned()),
         (1, _) | (_, false) => Ok(Invocation::Show {
@@ -112,15 +121,20 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocation, St
     }
 }
 
-fn colours_of(word: &str) -> Result<Option<Colours>, String> {
+/// Takes the words after `--live` away if a program is among them: all of them are collect's.
+fn after_live(words: &mut Vec<OsString>) -> Option<Vec<OsString>> {
+    let live = words.iter().position(|word| word == "--live")?;
+    let has_program = words[live..].iter().any(|word| word == "--");
+    has_program.then(|| words.split_off(live + 1))
+}
+
+/// What a word of `--color` means; `None`: by the terminal.
+fn colours_of(word: &str) -> Option<Colours> {
     match word {
-        "auto" => Ok(None),
-        "never" => Ok(Some(Colours::None)),
-        "16" => Ok(Some(Colours::Sixteen)),
-        "256" => Ok(Some(Colours::Many)),
-        _ => Err(format!(
-            "--color takes auto, never, 16 or 256, not \"{word}\""
-        )),
+        "never" => Some(Colours::None),
+        "16" => Some(Colours::Sixteen),
+        "256" => Some(Colours::Many),
+        _ => None,
     }
 }
 
@@ -168,7 +182,7 @@ mod tests {
         assert!(
             read(&["--color", "red", "a"])
                 .unwrap_err()
-                .contains("not \"red\"")
+                .contains("'red'")
         );
     }
 
@@ -188,6 +202,25 @@ mod tests {
                 .contains("one experiment")
         );
         assert!(read(&["--live"]).unwrap_err().contains("which experiment"));
+    }
+
+    #[test]
+    fn help_and_the_manual_page_tell_of_the_same_options() {
+        let Ok(Invocation::Print(help)) = read(&["--help"]) else {
+            panic!("it is printed");
+        };
+        let page = include_str!("../../docs/man/analyzer.1").replace('\\', "");
+        for option in ["--live", "--color", "--help", "--version"] {
+            assert!(help.contains(option), "{help}");
+            assert!(page.contains(option), "{option}");
+        }
+        let options = help
+            .split_whitespace()
+            .filter(|word| word.starts_with("--"));
+        let long = options.map(|word| word.trim_end_matches(','));
+        for option in long.filter(|word| *word != "--") {
+            assert!(page.contains(option), "{option} is not in the manual page");
+        }
     }
 
     #[test]

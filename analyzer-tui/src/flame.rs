@@ -16,14 +16,9 @@ pub struct Flame {
     pub end: f64,
 }
 
-/// The boxes of everything below a row that is at least `least` of the width, in preorder.
-pub fn flames(tree: &Tree, root: usize, metric: usize, least: f64) -> Vec<Flame> {
-    let time = |row: usize| {
-        let row = tree.rows.get(row);
-        row.and_then(|row| row.attributed.get(metric))
-            .copied()
-            .unwrap_or(0.0)
-    };
+/// The boxes of everything below a row that is at least `least` of the width by a column, in preorder.
+pub fn flames(tree: &Tree, root: usize, column: usize, least: f64) -> Vec<Flame> {
+    let time = |row: usize| tree.time(row, column);
     let whole = time(root);
     if whole <= 0.0 {
         return Vec::new();
@@ -56,22 +51,20 @@ pub fn flames(tree: &Tree, root: usize, metric: usize, least: f64) -> Vec<Flame>
     flames
 }
 
-/// What each of the experiments that are compared has at a row.
-pub fn sides(tree: &Tree, row: usize, metric: usize) -> Vec<f64> {
-    let sides = tree.sides.get(row).map_or(&[][..], Vec::as_slice);
-    let seconds = |side: &Option<_>| -> f64 {
-        let seconds: Option<&omp_model::views::Seconds> = side.as_ref();
-        seconds
-            .and_then(|all| all.get(metric))
-            .copied()
-            .unwrap_or(0.0)
-    };
-    sides.iter().map(seconds).collect()
+/// How the other experiments differ from the first one at a row.
+pub fn change(tree: &Tree, row: usize, column: usize) -> Change {
+    Change::of(&tree.sides(row, column))
 }
 
-/// How the other experiments differ from the first one at a row.
-pub fn change(tree: &Tree, row: usize, metric: usize) -> Change {
-    Change::of(&sides(tree, row, metric))
+/// What each experiment has of something, and the differences to the first one.
+pub fn sentence(sides: &[f64], name: &str) -> String {
+    let first = sides.first().copied().unwrap_or(0.0);
+    let parts = sides.iter().zip(1..).map(|(seconds, number)| match number {
+        1 => format!("(1) {seconds:.3} s"),
+        _ => format!("({number}) {seconds:.3} s, {:+.3} s", seconds - first),
+    });
+    let parts: Vec<String> = parts.collect();
+    format!("{}  {name}", parts.join("  "))
 }
 
 impl Flame {

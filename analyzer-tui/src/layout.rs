@@ -37,7 +37,7 @@ pub fn parts((width, height): (u16, u16), notice: bool) -> Parts {
 /// The parts of a body that lists rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListParts {
-    /// The headings; empty for a list without columns.
+    /// The heading.
     pub head: Rect,
     /// The rows.
     pub rows: Rect,
@@ -45,9 +45,9 @@ pub struct ListParts {
     pub detail: Rect,
 }
 
-/// Cuts the body of a list.
-pub fn list(body: Rect, columns: bool) -> ListParts {
-    let head = if columns { 2.min(body.height) } else { 0 };
+/// Cuts the body of a list with a heading of so many lines.
+pub fn list(body: Rect, heading: usize) -> ListParts {
+    let head = (heading as u16).min(body.height);
     let detail = u16::from(body.height > head + 2);
     let rows = body.height - head - detail;
     let cut = |y, height| Rect::new(body.x, body.y + y, body.width, height);
@@ -139,7 +139,7 @@ mod tests {
                 ];
                 let lines: u16 = all.iter().map(|part| part.height).sum();
                 assert!(lines <= height, "{width}x{height}");
-                let rows = list(parts.body, true);
+                let rows = list(parts.body, 3);
                 assert_eq!(
                     rows.head.height + rows.rows.height + rows.detail.height,
                     parts.body.height

@@ -1,27 +1,30 @@
 //! `analyzer`: an experiment in a terminal.
 //!
-//! Events go in and screens come out: [`app::App`] is a value that takes keys, clicks and sizes
-//! and never does I/O; [`draw`] turns it into cells; [`terminal`] alone talks to the terminal,
-//! [`world`] and [`live`] to files and programs. What is shown comes from `omp_model::views`, as in `er_print`.
+//! Events go in and screens come out: [`state::app::App`] is a value that keys, clicks and sizes
+//! change ([`input`]) and that never does I/O; [`draw`] turns it into cells. What is shown are the
+//! documents of the crate `report`, as `er_print` prints them, made on threads of their own
+//! ([`jobs`], [`documents`]). [`terminal`] alone talks to the terminal.
 
-pub mod about;
-pub mod app;
 pub mod args;
+pub mod bars;
+pub mod boxes;
 pub mod change;
-pub mod compare;
-pub mod data;
-pub mod disasm;
+pub mod columns;
+pub mod documents;
 pub mod draw;
+pub mod experiments;
 pub mod export;
 pub mod flame;
+pub mod input;
+pub mod jobs;
 pub mod layout;
 pub mod live;
+pub mod order;
 pub mod output;
-pub mod recording;
-pub mod regions;
-pub mod report;
-pub mod source;
-pub mod tables;
+pub mod settings;
+pub mod sheet;
+pub mod state;
 pub mod terminal;
 pub mod tree;
-pub mod world;
+pub mod view;
+pub mod words;

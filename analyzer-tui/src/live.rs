@@ -14,7 +14,7 @@ use omp_model::ids::Nanos;
 use omp_model::symbols::SymbolTable;
 use omp_model::tables::Tables;
 
-use crate::recording::Recording;
+use crate::experiments::Experiments;
 
 /// How often a recording is looked at: `collect` appends twice a second.
 const LOOK: Duration = Duration::from_millis(250);
@@ -167,7 +167,7 @@ impl Follower {
     ///
     /// # Errors
     /// One sentence, if nothing can be read, which may change.
-    pub fn look(&mut self) -> Result<Option<(Recording, Progress)>, String> {
+    pub fn look(&mut self) -> Result<Option<(Experiments, Progress)>, String> {
         std::thread::sleep(self.wait);
         self.wait = LOOK;
         let start = Instant::now();
@@ -197,11 +197,11 @@ impl Follower {
             experiment.warnings.retain(is_damage);
             experiment.symbols = Some(self.symbols(&experiment.tables));
         }
-        let recording = Recording::of(experiment);
+        let experiments = Experiments::of(experiment);
         // What else the view in sight needs is made when it is.
-        recording.available();
+        experiments.available();
         self.wait = LOOK.max(start.elapsed() * (SHARE - 1));
-        Ok(Some((recording, progress)))
+        Ok(Some((experiments, progress)))
     }
 
     /// The names of what was seen, resolved again only if more of the program was: most programs

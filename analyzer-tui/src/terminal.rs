@@ -1,7 +1,11 @@
-//! The terminal, and the loop that brings what happens to the app and its answers to the world.
+//! The terminal, and the loop that brings events to the state and draws it.
+
+mod defaults;
+mod events;
+mod files;
 
 use std::cell::Cell;
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Stdout, Write};
 use std::path::PathBuf;
@@ -10,25 +14,26 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
-use omp_model::symbols::{FileId, FunctionId};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{
-    DisableMouseCapture, EnableMouseCapture, Event, KeyCode, KeyEventKind, KeyModifiers,
+    DisableMouseCapture, EnableMouseCapture, Event as Input, KeyCode, KeyEventKind, KeyModifiers,
 };
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 
-use crate::app::{App, Effect};
 use crate::args::Colours;
 use crate::draw::draw;
 use crate::draw::theme::Theme;
+use crate::experiments::Experiments;
 use crate::live::{Progress, Recorder};
 use crate::output::Output;
-use crate::recording::Recording;
-use crate::world::{self, Defaults, Happening};
+use crate::settings::Settings;
+use crate::state::app::{App, Effect};
+
+use events::Event;
 
 /// How long an experiment may take to be opened before the screen says that it is read.
 const SOON: Duration = Duration::from_millis(40);
@@ -151,29 +156,26 @@ pub fn show(source: Source, colours: Colours) -> Result<(), Failure> {
     let mut recorder = None;
     let paths = match source {
         Source::Experiments(paths) => {
-            world::open(&paths, sender.clone());
+            events::open(&paths, sender.clone());
             paths
         }
         Source::Growing(path) => {
-            world::follow(&path, sender.clone());
+            events::follow(&path, sender.clone());
             vec![path]
         }
         Source::Program(words) => {
             let mut started = Recorder::start(&words).map_err(Failure::Open)?;
             let path = named(&mut started)?;
-            world::follow(&path, sender.clone());
+            events::follow(&path, sender.clone());
             recorder = Some(started);
             vec![path]
         }
     };
     let shown = Show {
         theme: Theme { colours },
-        defaults: Defaults::read(),
         sender,
         receiver,
         recorder,
-        asked: HashSet::new(),
-        asked_of: None,
         held: VecDeque::new(),
     }
     .run(&paths);
@@ -215,56 +217,47 @@ fn named(recorder: &mut Recorder) -> Result<PathBuf, Failure> {
 }
 
 /// The first that is read of an experiment, and how it stands if it grows.
-type First = (Arc<Recording>, Option<Progress>);
+type First = (Arc<Experiments>, Option<Progress>);
 
 /// What the loop needs.
 struct Show {
     theme: Theme,
-    defaults: Defaults,
-    sender: Sender<Happening>,
-    receiver: Receiver<Happening>,
+    sender: Sender<Event>,
+    receiver: Receiver<Event>,
     recorder: Option<Recorder>,
-    /// The files that were asked for since the experiment was read.
-    asked: HashSet<Asked>,
-    /// The recording that they are of.
-    asked_of: Option<Arc<Recording>>,
     /// What has happened while a view was waited for.
-    held: VecDeque<Happening>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Asked {
-    Source(FileId),
-    Code(FunctionId),
+    held: VecDeque<Event>,
 }
 
 impl Show {
     fn run(mut self, paths: &[PathBuf]) -> Result<Option<Recorder>, Failure> {
         // What cannot be opened is told before the screen changes; small ones need no waiting.
         let first = match self.receiver.recv_timeout(SOON) {
-            Ok(Happening::Opened(opened)) => Some((opened.map_err(Failure::Open)?, None)),
-            Ok(Happening::Grown(recording, progress)) => Some((recording, Some(progress))),
+            Ok(Event::Opened(opened)) => Some((opened.map_err(Failure::Open)?, None)),
+            Ok(Event::Grown(experiments, progress)) => Some((experiments, Some(progress))),
             _ => None,
         };
         let mut screen = Screen::new(self.theme.colours)?;
-        world::watch_signals(self.sender.clone())?;
-        world::watch_input(self.sender.clone());
+        events::watch_signals(self.sender.clone())?;
+        events::watch_input(self.sender.clone());
         let first = match first {
             Some(first) => Some(first),
             None => self.wait(paths, &mut screen)?,
         };
-        let Some((recording, progress)) = first else {
+        let Some((experiments, progress)) = first else {
             self.stop();
             return Ok(self.recorder);
         };
-        let mut app = App::opening(recording, screen.size()?);
-        app.begin(self.defaults.mode);
+        let settings = Settings {
+            report: defaults::read(),
+            ..Settings::default()
+        };
+        let mut app = App::opening(experiments, settings, screen.size()?);
         if let Some(progress) = progress {
             app.watch(progress, self.recorder.is_some());
         }
         self.make(&mut app);
         loop {
-            self.ask(&app);
             screen.terminal.draw(|frame| {
                 // The terminal may have another size already, of which the event is still to come.
                 let area = frame.area();
@@ -276,8 +269,8 @@ impl Show {
             // All that has come by now is answered by one screen: a held key or a turning wheel
             // does not queue up.
             let mut next = self.next();
-            while let Some(happening) = next {
-                if self.take(&mut app, happening) {
+            while let Some(event) = next {
+                if self.take(&mut app, event) {
                     return Ok(self.recorder);
                 }
                 self.make(&mut app);
@@ -290,7 +283,7 @@ impl Show {
     }
 
     /// What happens next.
-    fn next(&mut self) -> Option<Happening> {
+    fn next(&mut self) -> Option<Event> {
         self.held.pop_front().or_else(|| self.receiver.recv().ok())
     }
 
@@ -301,11 +294,11 @@ impl Show {
         let mut begun = false;
         loop {
             if let Some(job) = app.job() {
-                world::make(job, self.sender.clone());
+                events::make(job, self.sender.clone());
                 begun = true;
             }
             if let Some(samples) = app.unpacking() {
-                world::unpack(samples, self.sender.clone());
+                events::unpack(samples, self.sender.clone());
                 begun = true;
             }
             if !begun || (app.making().is_none() && !app.lacks_samples()) {
@@ -313,8 +306,8 @@ impl Show {
             }
             let left = until.saturating_duration_since(Instant::now());
             match self.receiver.recv_timeout(left) {
-                Ok(Happening::Made(made)) => app.take(made),
-                Ok(Happening::Unpacked(unpacked)) => app.take_samples(unpacked),
+                Ok(Event::Made(made)) => app.take(made),
+                Ok(Event::Unpacked(unpacked)) => app.take_samples(unpacked),
                 Ok(other) => self.held.push_back(other),
                 Err(_) => return,
             }
@@ -324,20 +317,20 @@ impl Show {
     /// Waits for the experiment; `None` if the user does not want to.
     fn wait(&self, paths: &[PathBuf], screen: &mut Screen) -> Result<Option<First>, Failure> {
         loop {
-            let text = world::announce(paths, self.recorder.is_some());
+            let text = events::announce(paths, self.recorder.is_some());
             screen.terminal.draw(|frame| {
                 frame.render_widget(ratatui::text::Text::raw(text.as_str()), frame.area())
             })?;
             match self.receiver.recv_timeout(10 * SOON) {
-                Ok(Happening::Opened(opened)) => {
-                    let recording = opened.map_err(Failure::Open)?;
-                    return Ok(Some((recording, None)));
+                Ok(Event::Opened(opened)) => {
+                    let experiments = opened.map_err(Failure::Open)?;
+                    return Ok(Some((experiments, None)));
                 }
-                Ok(Happening::Grown(recording, progress)) => {
-                    return Ok(Some((recording, Some(progress))));
+                Ok(Event::Grown(experiments, progress)) => {
+                    return Ok(Some((experiments, Some(progress))));
                 }
-                Ok(Happening::End) => return Ok(None),
-                Ok(Happening::Input(Event::Key(key))) => {
+                Ok(Event::End) => return Ok(None),
+                Ok(Event::Input(Input::Key(key))) => {
                     let control = key.modifiers.contains(KeyModifiers::CONTROL);
                     if key.code == KeyCode::Char('q') || (control && key.code == KeyCode::Char('c'))
                     {
@@ -352,58 +345,27 @@ impl Show {
         }
     }
 
-    /// Asks for the files that the view in sight needs.
-    fn ask(&mut self, app: &App) {
-        let same = |of: &Arc<Recording>| Arc::ptr_eq(of, &app.recording);
-        if !self.asked_of.as_ref().is_some_and(same) {
-            // The files and functions of a recording that has grown have other numbers.
-            self.asked.clear();
-            self.asked_of = Some(Arc::clone(&app.recording));
-        }
-        let from = (&self.defaults.search, &app.recording);
-        if let Some((file, path)) = app.missing_source()
-            && self.asked.insert(Asked::Source(file))
-        {
-            world::read_source(file, path, from, self.sender.clone());
-        }
-        if let Some((function, object)) = app.missing_code()
-            && self.asked.insert(Asked::Code(function))
-        {
-            world::read_code(function, object, from, self.sender.clone());
-        }
-    }
-
     /// Brings to the app what has happened; whether the program is to end.
-    fn take(&mut self, app: &mut App, happening: Happening) -> bool {
-        let effect = match happening {
-            Happening::Input(Event::Key(key)) if key.kind != KeyEventKind::Release => app.key(key),
-            Happening::Input(Event::Mouse(mouse)) => app.mouse(mouse),
-            Happening::Input(Event::Resize(width, height)) => {
+    fn take(&mut self, app: &mut App, event: Event) -> bool {
+        let effect = match event {
+            Event::Input(Input::Key(key)) if key.kind != KeyEventKind::Release => app.key(key),
+            Event::Input(Input::Mouse(mouse)) => app.mouse(mouse),
+            Event::Input(Input::Resize(width, height)) => {
                 app.resize(width, height);
                 Effect::None
             }
-            Happening::Input(_) | Happening::Opened(_) | Happening::Ready => Effect::None,
-            Happening::Made(made) => {
+            Event::Input(_) | Event::Opened(_) | Event::Ready => Effect::None,
+            Event::Made(made) => {
                 app.take(made);
                 Effect::None
             }
-            Happening::Unpacked(unpacked) => {
+            Event::Unpacked(unpacked) => {
                 app.take_samples(unpacked);
                 Effect::None
             }
-            Happening::End => return true,
-            // Files and functions of an earlier reading have other numbers.
-            Happening::Source(of, file, text) if Arc::ptr_eq(&of, &app.recording) => {
-                app.take_source(file, text);
-                Effect::None
-            }
-            Happening::Code(of, function, code) if Arc::ptr_eq(&of, &app.recording) => {
-                app.take_code(function, code);
-                Effect::None
-            }
-            Happening::Source(..) | Happening::Code(..) => Effect::None,
-            Happening::Grown(recording, progress) => {
-                app.renew(recording, progress);
+            Event::End => return true,
+            Event::Grown(experiments, progress) => {
+                app.renew(experiments, progress);
                 Effect::None
             }
         };
@@ -414,12 +376,12 @@ impl Show {
                 self.stop();
                 return true;
             }
-            Effect::Copy(text) => app.copied(world::copy(&text).map_err(|why| why.to_string())),
+            Effect::Copy(text) => app.copied(files::copy(&text).map_err(|why| why.to_string())),
             Effect::Write {
                 stem,
                 ending,
                 contents,
-            } => app.wrote(world::write_file(&stem, ending, &contents)),
+            } => app.wrote(files::write_file(&stem, ending, &contents)),
         }
         false
     }

@@ -1,33 +1,37 @@
 //! The call tree as rows, and the ways about in it.
 
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
-use omp_model::views::{Seconds, calltree};
-use rustc_hash::FxHasher;
+use omp_model::metrics::{Flavour, Metric, Quantity};
+use report::Document;
+use report::document::{Block, Row, Table};
+use rustc_hash::{FxHashSet, FxHasher};
 
 /// A call tree in preorder, with what moving about in it needs.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Tree {
-    /// The rows.
-    pub rows: Vec<calltree::TreeRow>,
+    document: Arc<Document>,
     /// Of each row, what it and its callers are called: the same in another mode or order.
     pub keys: Vec<u64>,
     /// The row above; of the root itself.
     pub parents: Vec<usize>,
     /// The end of what is below each row.
     pub ends: Vec<usize>,
-    /// If experiments are compared, what each has at each row; the row itself has their sum.
-    pub sides: Vec<Vec<Option<Seconds>>>,
 }
 
+/// At most so many branches are drawn before a deep row's name.
+const MOST_BRANCHES: usize = 48;
+
 impl Tree {
-    pub(crate) fn new(rows: Vec<calltree::TreeRow>) -> Tree {
+    pub(crate) fn new(document: Arc<Document>) -> Tree {
+        let rows = table(&document).map_or(&[][..], |table| &table.rows);
         let mut keys: Vec<u64> = Vec::with_capacity(rows.len());
         let mut parents = Vec::with_capacity(rows.len());
         let mut ends = vec![rows.len(); rows.len()];
         let mut path: Vec<usize> = Vec::new();
         for (at, row) in rows.iter().enumerate() {
-            for left in path.drain((row.depth as usize).min(path.len())..) {
+            for left in path.drain((depth(row) as usize).min(path.len())..) {
                 ends[left] = at;
             }
             let parent = path.last().copied().unwrap_or(0);
@@ -37,12 +41,60 @@ impl Tree {
             path.push(at);
         }
         Tree {
-            rows,
+            document,
             keys,
             parents,
             ends,
-            sides: Vec::new(),
         }
+    }
+
+    /// The document that it is of.
+    pub fn document(&self) -> &Arc<Document> {
+        &self.document
+    }
+
+    /// The rows.
+    pub fn rows(&self) -> &[Row] {
+        table(&self.document).map_or(&[], |table| &table.rows)
+    }
+
+    /// The name of a row.
+    pub fn name(&self, row: usize) -> &str {
+        self.rows().get(row).map_or("", |row| &row.name)
+    }
+
+    /// How far a row is below the root.
+    pub fn depth(&self, row: usize) -> usize {
+        self.rows().get(row).map_or(0, |row| depth(row) as usize)
+    }
+
+    /// The column of a metric.
+    pub fn column(&self, metric: Metric) -> usize {
+        let wanted = Some(Quantity::Time(Flavour::Attributed, metric));
+        let columns = table(&self.document).map_or(&[][..], |table| &table.columns);
+        let found = columns.iter().position(|column| column.quantity == wanted);
+        found.unwrap_or(0)
+    }
+
+    /// The seconds that each experiment has in a column of a row; one if none are compared.
+    pub fn sides(&self, row: usize, column: usize) -> Vec<f64> {
+        let sides = self.rows().get(row).map_or(&[][..], |row| &row.values);
+        let seconds = |side: &Vec<_>| {
+            let value: Option<&report::document::Value> = side.get(column);
+            value.and_then(|value| value.number()).unwrap_or(0.0)
+        };
+        sides.iter().map(seconds).collect()
+    }
+
+    /// The seconds of all experiments in a column of a row.
+    pub fn time(&self, row: usize, column: usize) -> f64 {
+        self.sides(row, column).iter().sum()
+    }
+
+    /// The seconds of a row that no row below it has.
+    pub fn own_time(&self, row: usize, column: usize) -> f64 {
+        let below: f64 = self.children(row).map(|row| self.time(row, column)).sum();
+        (self.time(row, column) - below).max(0.0)
     }
 
     /// The rows right below one, in order.
@@ -58,16 +110,42 @@ impl Tree {
         })
     }
 
+    /// The row right below one that has most time in a column, if any has.
+    pub fn largest_child(&self, row: usize, column: usize) -> Option<usize> {
+        let time = |row: usize| self.time(row, column);
+        let callees = self.children(row).filter(|&row| time(row) > 0.0);
+        callees.max_by(|&left, &right| time(left).total_cmp(&time(right)).then(right.cmp(&left)))
+    }
+
+    /// Whether anything is below a row.
+    pub fn has_children(&self, row: usize) -> bool {
+        self.ends.get(row).is_some_and(|&end| end > row + 1)
+    }
+
     /// The row with a key.
     pub fn find(&self, key: u64) -> Option<usize> {
         self.keys.iter().position(|&known| known == key)
+    }
+
+    /// The rows in sight: those whose callers are all open.
+    pub fn visible(&self, open: &FxHashSet<u64>) -> Vec<usize> {
+        let mut shown = Vec::new();
+        let mut at = 0;
+        while at < self.keys.len() {
+            shown.push(at);
+            at = match open.contains(&self.keys[at]) {
+                true => at + 1,
+                false => self.ends[at],
+            };
+        }
+        shown
     }
 
     /// The names of a row and its callers, from the root down.
     pub fn names(&self, row: usize) -> Vec<String> {
         let mut names = Vec::new();
         let mut at = row;
-        while let Some(row) = self.rows.get(at) {
+        while let Some(row) = self.rows().get(at) {
             names.push(row.name.clone());
             if at == 0 {
                 break;
@@ -79,20 +157,56 @@ impl Tree {
     }
 
     /// The row that stands for one of another tree, of which these are the names from the root
-    /// down: that of the same path, else the longest one of the same name by a metric, else that
+    /// down: that of the same path, else the longest one of the same name by a column, else that
     /// of its nearest caller.
-    pub fn counterpart(&self, names: &[String], metric: usize) -> usize {
+    pub fn counterpart(&self, names: &[String], column: usize) -> usize {
         let key = names.iter().fold(0, |above, name| key(above, name));
         if let Some(same) = self.find(key) {
             return same;
         }
-        let time = |at: usize| self.rows[at].attributed.get(metric).copied().unwrap_or(0.0);
         let found = names.iter().rev().find_map(|name| {
-            let alike = (0..self.rows.len()).filter(|&at| self.rows[at].name == *name);
-            alike.max_by(|&left, &right| time(left).total_cmp(&time(right)).then(right.cmp(&left)))
+            let alike = (0..self.keys.len()).filter(|&at| self.name(at) == name);
+            alike.max_by(|&left, &right| {
+                let times = (self.time(left, column), self.time(right, column));
+                times.0.total_cmp(&times.1).then(right.cmp(&left))
+            })
         });
         found.unwrap_or(0)
     }
+
+    /// What stands before a row: a line for each row above it that has more to come.
+    pub fn branches(&self, row: usize) -> String {
+        let is_last = |at: usize| {
+            let node = self.rows().get(at).and_then(|row| row.node);
+            node.is_none_or(|node| node.last)
+        };
+        let mut marks = Vec::new();
+        let mut at = row;
+        while at != 0 && marks.len() < MOST_BRANCHES {
+            marks.push(match (at == row, is_last(at)) {
+                (true, true) => "└ ",
+                (true, false) => "├ ",
+                (false, true) => "  ",
+                (false, false) => "│ ",
+            });
+            at = self.parents[at];
+        }
+        let more = if at != 0 { "… " } else { "" };
+        let marks: String = marks.into_iter().rev().collect();
+        format!("{more}{marks}")
+    }
+}
+
+fn table(document: &Document) -> Option<&Table> {
+    let tables = document.blocks.iter().filter_map(|block| match block {
+        Block::Table(table) => Some(table),
+        Block::Lines(_) => None,
+    });
+    tables.into_iter().next()
+}
+
+fn depth(row: &Row) -> u32 {
+    row.node.unwrap_or_default().depth
 }
 
 /// The key of a row by that of its caller.

@@ -179,11 +179,11 @@ fn every_view_of_a_real_recording_in_a_real_terminal() {
     let terminal = Terminal::start("walk", &[&one], (100, 30), &place);
     terminal.until_it_says("Where the time went");
     for (key, title) in [
-        ("2", "Functions by Exclusive OMP Work Time"),
+        ("2", "Functions sorted by metric: Exclusive OMP Work Time"),
         ("3", "Callers and callees of "),
-        ("4", "Call tree by Attributed OMP Work Time"),
+        ("4", "Functions Call Tree. Metric: Attributed OMP Work Time"),
         ("5", "Attributed Total Thread Time"),
-        ("7", "Regions by what they could save, and tasks"),
+        ("7", "Parallel regions sorted by potential gain"),
         ("8", "Threads"),
         ("9", "a column, cursor at"),
         ("0", "Experiment /"),
@@ -219,7 +219,7 @@ fn every_view_of_a_real_recording_in_a_real_terminal() {
     terminal.press(&["2", "s"]);
     terminal.until_it_says("Order by");
     terminal.press(&["End", "Up", "Enter"]);
-    terminal.until_it_says("Functions by Name");
+    terminal.until_it_says("Functions sorted by metric: Name");
 
     // The two modes show the same time under other callers.
     terminal.press(&["4", "+"]);
@@ -268,7 +268,7 @@ fn every_view_of_a_real_recording_in_a_real_terminal() {
     terminal.press(&["Enter"]);
     terminal.until("the filter", |screen| screen.contains("[LWPID=="));
     terminal.press(&["2"]);
-    terminal.until_it_says("Functions by");
+    terminal.until_it_says("Functions sorted by");
     terminal.press(&["F"]);
     terminal.until("no filter", |screen| !screen.contains("[LWPID=="));
 
@@ -277,7 +277,7 @@ fn every_view_of_a_real_recording_in_a_real_terminal() {
     terminal.until_it_says("Where the time went");
     terminal.press(&["2", "g"]);
     terminal.until("the first row", |screen| selected(screen).starts_with("1/"));
-    terminal.click(40, 6);
+    terminal.click(40, 7);
     terminal.until("another row", |screen| !selected(screen).starts_with("1/"));
 
     // What is written is what er_print prints.
@@ -319,9 +319,9 @@ fn experiments_are_compared_in_every_view() {
     terminal.until_it_says("delta: (1) one.er (2) two.er");
     for (key, shows) in [
         ("3", "Callers and callees"),
-        ("4", "Call tree"),
+        ("4", "Call Tree"),
         ("5", "Attributed"),
-        ("7", "Regions"),
+        ("7", "Parallel regions"),
         ("8", "Threads"),
         // Its end: how many losses stand above the efficiencies is the machine's doing.
         ("1 G", "Efficiency of the threads, percent"),
@@ -370,9 +370,7 @@ fn a_program_is_recorded_and_shown_up_to_its_end() {
     let terminal = Terminal::start("live", &words, (100, 30), &place);
     terminal.until_it_says("the recording is complete: test.1.er; the program ended with 137");
     terminal.press(&["0"]);
-    terminal.until("the status", |screen| {
-        screen.contains("Exit status        137")
-    });
+    terminal.until("the status", |screen| screen.contains("Exit status: 137"));
     let process = terminal.process();
     terminal.press(&["q"]);
     terminal.ends(process);

@@ -7,18 +7,20 @@ use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 use rustc_hash::FxHasher;
 
-use super::theme::Theme;
-use super::{fit_name, put};
-use crate::app::App;
-use crate::change::Change;
-use crate::compare::Beside;
-use crate::flame::{change, flames, sides};
 use report::timeline::Activity;
+
+use super::put;
+use super::theme::Theme;
+use crate::change::Change;
+use crate::flame::{change, flames, sentence};
+use crate::state::app::App;
+use crate::words::{fit_name, width};
 
 /// Draws the boxes below the graph's root.
 pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
-    let tree = app.data.tree(&app.recording);
-    let (metric, at) = app.data.flame_metric();
+    let tree = app.documents.tree(&app.experiments);
+    let metric = app.documents.flame_metric();
+    let at = tree.column(metric);
     let height = usize::from(body.height.saturating_sub(1));
     let least = 0.5 / f64::from(body.width.max(1));
     let boxes = flames(tree, app.tree.zoom, at, least);
@@ -30,8 +32,7 @@ pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
         put(cells, body, &text, theme.faint());
         return;
     }
-    let wanted = app.wanted.to_lowercase();
-    let beside = Beside::of(&app.data, &app.recording);
+    let searched = app.searched.to_lowercase();
     for flame in &boxes {
         let Some(line) = flame.depth.checked_sub(app.tree.flame_top) else {
             continue;
@@ -46,24 +47,24 @@ pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
             range.len() as u16,
             1,
         );
-        let name = &tree.rows[flame.row].name;
-        let change = beside.is_some().then(|| change(tree, flame.row, at));
+        let name = tree.name(flame.row);
+        let change = app.is_compared().then(|| change(tree, flame.row, at));
         let mut style = match (change, Activity::of_name(name)) {
             (Some(change), _) => theme.change(change),
             (None, Some(activity)) => theme.activity(activity),
             (None, None) => theme.flame(number(name)),
         };
-        if !wanted.is_empty() && name.to_lowercase().contains(&wanted) {
+        if !searched.is_empty() && name.to_lowercase().contains(&searched) {
             style = style.patch(theme.found());
         }
         if flame.row == app.tree.selected {
             style = style.add_modifier(Modifier::REVERSED | Modifier::BOLD);
         }
         // A mark at its beginning parts a box from its neighbour where there is no colour.
-        let width = usize::from(area.width);
+        let room = usize::from(area.width);
         let mark = change.map_or('▏', Change::mark);
-        let text = format!("{mark}{}", fit_name(name, width.saturating_sub(1)));
-        let filled = format!("{text:<width$}");
+        let text = format!("{mark}{}", fit_name(name, room.saturating_sub(1)));
+        let filled = format!("{text}{:1$}", "", room.saturating_sub(width(&text)));
         put(cells, area, &filled, style);
     }
     detail(app, theme, body, cells);
@@ -76,25 +77,34 @@ fn number(name: &str) -> u64 {
     hasher.finish() >> 32
 }
 
+/// What the graph shows.
+pub(super) fn title(app: &App) -> String {
+    let tree = app.documents.tree(&app.experiments);
+    let metric = app.documents.flame_metric().label();
+    let below = match tree.depth(app.tree.zoom) {
+        0 => String::new(),
+        _ => format!(" below {}", tree.name(app.tree.zoom)),
+    };
+    let compared = match app.is_compared() {
+        true => ", < less than (1), > more",
+        false => "",
+    };
+    format!("Attributed {metric}{below}{compared}")
+}
+
 fn detail(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
-    let tree = app.data.tree(&app.recording);
-    let (_, at) = app.data.flame_metric();
-    let Some(row) = tree.rows.get(app.tree.selected) else {
-        return;
-    };
-    let total = tree.rows[0].attributed[at];
-    let percent = if total > 0.0 {
-        100.0 * row.attributed[at] / total
-    } else {
-        0.0
-    };
+    let tree = app.documents.tree(&app.experiments);
+    let column = app.tree_column();
+    let (row, name) = (app.tree.selected, tree.name(app.tree.selected));
     let line = Rect::new(body.x, body.bottom().saturating_sub(1), body.width, 1);
-    let text = match Beside::of(&app.data, &app.recording) {
-        Some(beside) => beside.sentence(&sides(tree, app.tree.selected, at), &row.name),
-        None => format!(
-            "{:.3} s  {percent:.2} %  (own {:.3} s)  {}",
-            row.attributed[at], row.exclusive[at], row.name
-        ),
+    let text = match app.is_compared() {
+        true => sentence(&tree.sides(row, column), name),
+        false => {
+            let seconds = tree.time(row, column);
+            let percent = report::text::percent(seconds, tree.time(0, column));
+            let own = tree.own_time(row, column);
+            format!("{seconds:.3} s  {percent:.2} %  (own {own:.3} s)  {name}")
+        }
     };
     put(cells, line, &text, theme.faint());
 }

@@ -1,283 +1,237 @@
-//! Rows and columns.
+//! Lines and tables.
 
-use omp_model::metrics::{Flavour, Quantity};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
+use report::document::{Mark, Role, Row, Table, Target};
+use report::timeline::Activity;
 
 use super::theme::Theme;
-use super::{fit, fit_name, from, put};
-use crate::app::{App, View};
-use crate::compare::Beside;
-use crate::layout;
-use crate::report::{Column, Mark, Row};
-use crate::tables;
+use super::{from, put};
+use crate::columns::{Fitted, fitted};
+use crate::sheet::{Line, is_code};
+use crate::state::app::App;
+use crate::view::View;
+use crate::words::{cut, fit, fit_name, width};
 
-/// Cells that a name should have at least.
-const NAME: usize = 40;
-
-/// Cells that a line of code should have at least, its number included.
-const CODE: usize = 64;
-
-/// Cells that a name has at least beside other experiments.
+/// Cells that a name should have at least beside its branches.
 const LEAST: usize = 28;
 
-/// The rows in sight, and the columns that have room.
-struct Fitted<'a> {
-    rows: Vec<&'a Row>,
-    /// The columns, each with its place among the table's.
-    columns: Vec<(usize, &'a Column)>,
-    widths: Vec<usize>,
-    /// Each row's cells.
-    texts: Vec<Vec<String>>,
-}
-
-fn is_code(view: View) -> bool {
-    matches!(view, View::Source | View::Disassembly)
-}
-
-/// Cells before the names.
-fn name_of(widths: &[usize]) -> usize {
-    widths.iter().map(|width| width + 2).sum()
-}
-
-/// Fits the table in sight into a body.
-fn fitted(app: &App, body: Rect) -> Fitted<'_> {
-    let table = &app.table;
-    let parts = layout::list(body, !table.columns.is_empty());
-    let height = usize::from(parts.rows.height);
-    let shown: Vec<&Row> = table
-        .rows
-        .iter()
-        .skip(app.cursor().top)
-        .take(height)
-        .collect();
-    let rows = || shown.iter().copied();
-    let (mut texts, mut widths) = table.cells(rows(), |_| false);
-    let least = if is_code(app.view) { CODE } else { NAME };
-    let narrow = |widths: &[usize]| usize::from(body.width) < name_of(widths) + least;
-    if narrow(&widths) {
-        // Names matter more than percentages, of which the first column keeps its own.
-        (texts, widths) = table.cells(rows(), |at| at > 0);
-    }
-    let columns: Vec<&Column> = table.columns.iter().collect();
-    let keep = match narrow(&widths) {
-        true => kept_columns(app, &columns, &widths, usize::from(body.width)),
-        false => vec![true; columns.len()],
-    };
-    Fitted {
-        rows: shown,
-        columns: kept(columns.into_iter().enumerate().collect(), &keep),
-        widths: kept(widths, &keep),
-        texts: texts.into_iter().map(|texts| kept(texts, &keep)).collect(),
-    }
-}
-
-/// The place of the column whose heading is drawn at a cell among the table's; that of the names
-/// is behind the last one.
-pub(crate) fn column_at(app: &App, x: u16) -> Option<usize> {
-    let body = app.parts().body;
-    let fitted = fitted(app, body);
-    let mut end = body.x;
-    for ((at, _), width) in fitted.columns.iter().zip(&fitted.widths) {
-        end += *width as u16 + 2;
-        if x < end {
-            return Some(*at);
-        }
-    }
-    (x < body.right()).then_some(app.table.columns.len())
-}
-
-/// Draws the table in sight.
-pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
-    let parts = layout::list(body, !app.table.columns.is_empty());
+/// Draws the list in sight.
+pub(super) fn draw(app: &App, theme: &Theme, cells: &mut Buffer) {
+    let parts = app.list_parts();
     let cursor = app.cursor();
-    let Fitted {
-        rows,
-        columns,
-        widths,
-        texts,
-    } = fitted(app, body);
-    let columns: Vec<&Column> = columns.into_iter().map(|(_, column)| column).collect();
-    let name_at = name_of(&widths);
-    head(app, theme, (parts.head, &columns), &widths, cells);
-    for (at, (row, texts)) in rows.iter().zip(&texts).enumerate() {
-        let line = Rect::new(parts.rows.x, parts.rows.y + at as u16, parts.rows.width, 1);
-        let selected = cursor.top + at == cursor.selected;
-        values(theme, line, texts, &widths, cells);
-        name(app, theme, from(line, name_at as u16), row, cells);
-        if selected {
-            cells.set_style(line, theme.selected());
-        }
-    }
-    detail(app, theme, parts.detail, cells);
-}
-
-/// Which columns there is room for. Of a line, what its calls took matters least; beside other
-/// experiments the last metrics make room for names, and other metrics are a key away.
-fn kept_columns(app: &App, columns: &[&Column], widths: &[usize], room: usize) -> Vec<bool> {
-    let compared = Beside::of(&app.data, &app.recording).is_some();
-    let hidden = |column: &&Column| match column.quantity {
-        Some(Quantity::Time(flavour, _)) => flavour == Flavour::Inclusive,
-        _ => false,
+    let tables = fitted(app);
+    let find = |block: usize| {
+        let table = tables.iter().find(|(known, _)| *known == block);
+        table.map(|(_, fitted)| fitted)
     };
-    let mut keep = vec![true; columns.len()];
-    if (is_code(app.view) || compared) && !columns.iter().all(hidden) {
-        keep = columns.iter().map(|column| !hidden(column)).collect();
-    }
-    if compared {
-        let group = app.recording.parts().len();
-        let taken = |keep: &[bool]| {
-            let kept = widths.iter().zip(keep).filter(|(_, keep)| **keep);
-            kept.map(|(width, _)| width + 2).sum::<usize>()
-        };
-        while taken(&keep) + LEAST > room {
-            let shown: Vec<usize> = (0..keep.len()).filter(|&at| keep[at]).collect();
-            if shown.len() <= group + 1 {
-                break;
-            }
-            shown[shown.len() - group..]
-                .iter()
-                .for_each(|&at| keep[at] = false);
+    if let Some(block) = app.sheet.head_of(cursor.top)
+        && let Some(fitted) = find(block)
+    {
+        for at in 0..parts.head.height {
+            let line = row_of(parts.head, at);
+            heading(app, theme, (block, fitted), usize::from(at), line, cells);
         }
     }
-    keep
+    let lines = app.sheet.lines().iter().enumerate().skip(cursor.top);
+    for (y, (at, line)) in lines.take(usize::from(parts.rows.height)).enumerate() {
+        let area = row_of(parts.rows, y as u16);
+        match line {
+            Line::Heading { block, at } => {
+                if let Some(fitted) = find(*block) {
+                    heading(app, theme, (*block, fitted), *at, area, cells);
+                }
+            }
+            Line::Row { block, row } => {
+                if let (Some(table), Some(fitted)) = (app.sheet.table(*block), find(*block)) {
+                    draw_row(app, theme, (table, fitted, *row), area, cells);
+                }
+            }
+            Line::Note { block, .. } => {
+                let start = find(*block).map_or(0, Fitted::name_at) as u16;
+                let text = app.sheet.text(at);
+                put(cells, from(area, start), text, theme.faint());
+            }
+            Line::Text(line) => {
+                let style = style_of(app, theme, &line.text, line.mark, line.target.as_ref());
+                put(cells, area, &line.text, style);
+            }
+            Line::Fact { text, .. } => {
+                let row = app.sheet.row(at);
+                let mark = row.map_or(Mark::Plain, |row| row.mark);
+                let style = style_of(app, theme, text, mark, app.sheet.target(at));
+                put(cells, area, text, style);
+            }
+        }
+        if at == cursor.selected {
+            cells.set_style(area, theme.selected());
+        }
+    }
+    put(cells, parts.detail, &detail(app), theme.faint());
 }
 
-/// The items that are to be kept.
-fn kept<T>(items: Vec<T>, keep: &[bool]) -> Vec<T> {
-    let pairs = items.into_iter().zip(keep);
-    pairs
-        .filter_map(|(item, keep)| keep.then_some(item))
-        .collect()
+/// A line of an area.
+fn row_of(area: Rect, line: u16) -> Rect {
+    Rect::new(area.x, area.y + line, area.width, 1)
 }
 
-fn head(
+/// A line of a table's heading.
+fn heading(
     app: &App,
     theme: &Theme,
-    (area, columns): (Rect, &[&Column]),
-    widths: &[usize],
+    (block, fitted): (usize, &Fitted),
+    at: usize,
+    area: Rect,
     cells: &mut Buffer,
 ) {
-    let sorted = app.data.request.sort.quantity;
-    let order = app.order_of_directives.as_ref();
-    let is_sorted = |column: &Column| match (app.view, order) {
-        (View::Regions, Some(order)) => column.id == order.column,
-        // Beside each other the first experiment's order.
-        (View::Regions, None) => matches!(column.id.as_str(), "gain" | "gain.1"),
-        _ => column.quantity == Some(sorted),
+    let Some(table) = app.sheet.table(block) else {
+        return;
     };
-    let mut at = 0;
-    for (column, width) in columns.iter().zip(widths) {
-        for (line, text) in column.head.iter().enumerate() {
-            let mut style = theme.strong();
-            if line == 0 && is_sorted(column) {
-                style = style.patch(theme.found());
-            }
-            let place = Rect::new(area.x, area.y + line as u16, area.width, 1);
-            if (line as u16) < area.height {
-                put(cells, from(place, at), text, style);
-            }
-        }
-        at += *width as u16 + 2;
+    for (start, drawn) in fitted.columns() {
+        let text = drawn.heading.get(at).map_or("", String::as_str);
+        let column = &table.columns[drawn.column];
+        let is_sorted = match app.row_orders.get(&app.view) {
+            Some(order) => (column.id.as_str(), drawn.side) == (order.column.as_str(), order.side),
+            None if app.view.has_own_order() => false,
+            None => column.quantity == Some(app.documents.sort.quantity) && drawn.side == 0,
+        };
+        let style = match is_sorted && at == 0 {
+            true => theme.strong().patch(theme.found()),
+            false => theme.strong(),
+        };
+        put(cells, from(area, start as u16), text, style);
     }
-    if area.height > 0 {
-        put(
-            cells,
-            from(Rect { height: 1, ..area }, at),
-            "Name",
-            theme.strong(),
-        );
+    let is_named = !is_code(table) && table.columns.iter().any(|column| column.is_name());
+    if at == 0 && is_named {
+        let start = fitted.name_at() as u16;
+        put(cells, from(area, start), "Name", theme.strong());
     }
 }
 
-fn values(theme: &Theme, line: Rect, texts: &[String], widths: &[usize], cells: &mut Buffer) {
-    let mut at = 0;
-    for (text, width) in texts.iter().zip(widths) {
-        let is_zero = text.trim_start().starts_with("0. ");
+fn draw_row(
+    app: &App,
+    theme: &Theme,
+    (table, fitted, at): (&Table, &Fitted, usize),
+    area: Rect,
+    cells: &mut Buffer,
+) {
+    let (Some(row), Some(index)) = (table.rows.get(at), fitted.index(at)) else {
+        return;
+    };
+    for (start, drawn) in fitted.columns() {
+        let text = drawn.rows.get(index).map_or("", String::as_str);
+        let is_zero = matches!(text.trim_start().split(' ').next(), Some("0."));
         let style = if is_zero { theme.faint() } else { Style::new() };
-        put(cells, from(line, at), text, style);
-        at += *width as u16 + 2;
+        put(cells, from(area, start as u16), text, style);
+    }
+    let area = from(area, fitted.name_at() as u16);
+    let lead = lead_of(app, table, row, at, usize::from(area.width));
+    put(cells, area, &lead, theme.faint());
+    let area = from(area, width(&lead) as u16);
+    let mark = match row.role {
+        Role::Centre => Mark::Strong,
+        _ => row.mark,
+    };
+    let style = style_of(app, theme, &row.name, mark, row.target.as_ref());
+    let text = match is_code(table) {
+        true => fit(&row.name.replace('\t', "        "), usize::from(area.width)),
+        false => fit_name(&row.name, usize::from(area.width)),
+    };
+    put(cells, area, &text, style);
+}
+
+/// What stands before a row's name.
+fn lead_of(app: &App, table: &Table, row: &Row, at: usize, room: usize) -> String {
+    match app.view {
+        View::Tree => {
+            let tree = app.documents.tree(&app.experiments);
+            let is_open = tree
+                .keys
+                .get(at)
+                .is_some_and(|key| app.tree.open.contains(key));
+            let fold = match (tree.has_children(at), is_open) {
+                (false, _) => "  ",
+                (true, true) => "- ",
+                (true, false) => "+ ",
+            };
+            cut_branches(&(tree.branches(at) + fold), room)
+        }
+        View::Callers => match row.role {
+            Role::Centre => "* ".to_owned(),
+            Role::Callee => "    ".to_owned(),
+            _ => "  ".to_owned(),
+        },
+        _ if is_code(table) => match row.mark {
+            Mark::Strong => "## ".to_owned(),
+            _ => "   ".to_owned(),
+        },
+        _ => row
+            .node
+            .map_or_else(String::new, |node| "  ".repeat(node.depth as usize)),
     }
 }
 
-fn name(app: &App, theme: &Theme, place: Rect, row: &Row, cells: &mut Buffer) {
-    let mut style = match row.mark {
+/// The branches before a name, of which a deep tree's outer ones make room for the name.
+fn cut_branches(branches: &str, room: usize) -> String {
+    let (length, most) = (branches.chars().count(), room.saturating_sub(LEAST));
+    if length <= most.max(room / 2) {
+        return branches.to_owned();
+    }
+    let inner: String = branches.chars().skip(length + 1 - room / 2).collect();
+    format!("…{inner}")
+}
+
+/// How a text is drawn: by how much it matters, by the state that it names, and whether it holds
+/// what is searched for.
+fn style_of(app: &App, theme: &Theme, text: &str, mark: Mark, target: Option<&Target>) -> Style {
+    let mut style = match mark {
         Mark::Plain => Style::new(),
         Mark::Strong => theme.strong(),
         Mark::Warning => theme.warning(),
     };
-    if let Some(activity) = row.tint {
+    let activity = match target {
+        Some(Target::Function(name)) => Activity::of_name(name),
+        Some(Target::Metric(metric)) => Activity::of_metric(*metric),
+        _ => Activity::of_name(text),
+    };
+    if let Some(activity) = activity {
         style = style.patch(theme.ink(activity.family()));
     }
-    let wanted = app.wanted.to_lowercase();
-    if !wanted.is_empty() && row.name.to_lowercase().contains(&wanted) {
+    let searched = app.searched.to_lowercase();
+    if !searched.is_empty() && text.to_lowercase().contains(&searched) {
         style = style.patch(theme.found());
     }
-    let lead = lead(&row.lead, usize::from(place.width));
-    put(cells, place, &lead, theme.faint());
-    let room = from(place, lead.chars().count() as u16);
-    let width = usize::from(room.width);
-    let text = match app.view {
-        View::Overview | View::Experiment | View::Source | View::Disassembly => {
-            fit(&row.name, width)
+    style
+}
+
+/// What does not fit into the selected line: its number, its whole text, and what is known beyond.
+fn detail(app: &App) -> String {
+    let at = app.cursor().selected;
+    let count = app.sheet.lines().len();
+    if count == 0 {
+        return "nothing is left to show".to_owned();
+    }
+    let number = format!("{}/{count} ", at + 1);
+    let text = app.sheet.text(at);
+    let more = match (app.sheet.lines()[at].clone(), app.sheet.target(at)) {
+        (Line::Text(_) | Line::Fact { .. }, _) => {
+            let room = usize::from(app.size().0);
+            return match width(text) > room {
+                true => format!(
+                    "{number}…{}",
+                    &text[cut(text, room.saturating_sub(2)).len()..]
+                ),
+                false => number,
+            };
         }
-        _ => fit_name(&row.name, width),
+        (_, Some(Target::Construct(construct))) => Some(construct.detail.clone()),
+        (_, Some(Target::Function(name))) => app.experiments.location(name),
+        _ => None,
     };
-    put(cells, room, &text, style);
-}
-
-/// The branches before a name, of which a deep tree's outer ones make room for the name.
-fn lead(branches: &str, width: usize) -> String {
-    let (length, most) = (branches.chars().count(), width.saturating_sub(LEAST));
-    if length <= most.max(width / 2) {
-        return branches.to_owned();
+    match more {
+        Some(more) if app.view == View::Regions => more,
+        Some(more) => format!("{number}{text}  {more}"),
+        None => format!("{number}{}", text.trim_start()),
     }
-    let inner: String = branches.chars().skip(length + 1 - width / 2).collect();
-    format!("…{inner}")
-}
-
-/// What does not fit into the selected row: its whole name, and where its code is.
-fn detail(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
-    if matches!(app.view, View::Overview | View::Experiment) {
-        let row = app.table.rows.get(app.cursor().selected);
-        let width = usize::from(area.width);
-        let cut = row.filter(|row| row.name.chars().count() > width);
-        let rest = cut.map(|row| {
-            let rest = row.name.chars().skip(width.saturating_sub(2));
-            format!(" …{}", rest.collect::<String>())
-        });
-        // That there is more than what is in sight.
-        let count = format!("{}/{}", app.cursor().selected + 1, app.table.rows.len());
-        let text = format!("{count}{}", rest.unwrap_or_default());
-        put(cells, area, &text, theme.faint());
-        return;
-    }
-    let Some(row) = app.table.rows.get(app.cursor().selected) else {
-        put(cells, area, "nothing is left to show", theme.faint());
-        return;
-    };
-    if app.view == View::Regions {
-        let directives = app.data.directives(&app.recording);
-        let detail = row.construct.map(|construct| directives.detail(construct));
-        let text = detail.unwrap_or_default();
-        put(cells, area, &text, theme.faint());
-        return;
-    }
-    // Only in these views is a row a function, and the list of all functions made beforehand.
-    let list = matches!(app.view, View::Functions | View::Callers | View::Tree)
-        .then(|| app.data.functions(&app.recording));
-    let functions = list.map_or(&[][..], |list| &list.rows);
-    let function = functions.iter().find(|function| function.name == row.name);
-    let place = function.and_then(|function| function.code);
-    let place = place.map_or_else(String::new, |code| {
-        format!("  {}", tables::place(&app.recording, code))
-    });
-    let count = format!("{}/{} ", app.cursor().selected + 1, app.table.rows.len());
-    put(
-        cells,
-        area,
-        &format!("{count}{}{place}", row.name),
-        theme.faint(),
-    );
 }

@@ -5,26 +5,19 @@ mod list;
 mod over;
 pub mod theme;
 mod timeline;
-mod words;
 
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
+use report::json::mode_name;
 
-use crate::app::keys::{Action, Binding};
-use crate::app::{App, View, keys};
-use crate::compare::Beside;
-use crate::tables::mode_name;
+use crate::bars::{hint_words, tab_words};
+use crate::state::app::App;
+use crate::view::View;
+use crate::words::{fit, width};
 
 use theme::Theme;
-use words::{fit, wrap};
-
-pub(crate) use list::column_at;
-pub(crate) use over::option_at;
-pub(crate) use words::fit_name;
-
-pub(crate) use timeline::{facts as timeline_facts, stack as timeline_stack};
 
 /// Draws a screen.
 pub fn draw(app: &App, theme: &Theme, frame: &mut Frame<'_>) {
@@ -47,49 +40,20 @@ fn screen(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
     match app.view {
         View::Timeline => timeline::draw(app, theme, cells),
         View::Flame => flame::draw(app, theme, parts.body, cells),
-        _ => list::draw(app, theme, parts.body, cells),
+        _ => list::draw(app, theme, cells),
     }
     if let Some((notice, more)) = app.notice() {
-        let width = usize::from(parts.notice.width);
+        let room = usize::from(parts.notice.width);
         let more = match more {
-            0 if notice.chars().count() + 2 <= width => String::new(),
+            0 if width(notice) + 2 <= room => String::new(),
             0 => " (all of it: 0)".to_owned(),
             more => format!(" (and {more} more: 0)"),
         };
-        let room = width.saturating_sub(more.len());
-        let line = format!("! {}{more}", fit(&notice, room.saturating_sub(2)));
+        let room = room.saturating_sub(more.len());
+        let line = format!("! {}{more}", fit(notice, room.saturating_sub(2)));
         put(cells, parts.notice, &line, theme.warning());
     }
     hints(app, theme, parts.hints, cells);
-}
-
-/// The tabs as they fit a width: their words, and where each begins.
-fn tab_words(width: u16) -> Vec<(View, u16, String)> {
-    let words = |short: bool, apart: u16| {
-        let mut at = 0;
-        let mut all = Vec::new();
-        for view in View::ALL {
-            let name = if short { view.short() } else { view.title() };
-            let word = format!("{} {name}", view.key());
-            let length = word.chars().count() as u16;
-            all.push((view, at, word));
-            at += length + apart;
-        }
-        (all, at)
-    };
-    let fits = |(_, length): &(Vec<_>, u16)| *length <= width;
-    let wide = Some(words(false, 2)).filter(|(_, length)| *length + 10 <= width);
-    let narrow = || Some(words(true, 2)).filter(fits);
-    wide.or_else(narrow).unwrap_or_else(|| words(true, 1)).0
-}
-
-/// The view whose tab is at a column.
-pub fn tab_at(width: u16, column: u16) -> Option<View> {
-    let words = tab_words(width);
-    let hit = words
-        .iter()
-        .find(|(_, at, word)| (*at..*at + word.chars().count() as u16).contains(&column));
-    hit.map(|(view, _, _)| *view)
 }
 
 fn tabs(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
@@ -103,20 +67,18 @@ fn tabs(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
 }
 
 fn title(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
+    let numbered = app.sheet.numbered();
     let what = match app.view {
-        View::Flame => {
-            let tree = app.data.tree(&app.recording);
-            let root = tree.rows.get(app.tree.zoom);
-            let below = root.filter(|row| row.depth > 0);
-            let below = below.map_or_else(String::new, |row| format!(" below {}", row.name));
-            let what = format!("Attributed {}{below}", app.data.flame_metric().0.label());
-            match Beside::of(&app.data, &app.recording) {
-                Some(beside) => beside.title(&format!("{what}, < less than (1), > more")),
-                None => what,
-            }
-        }
+        View::Flame => flame::title(app) + &numbered,
         View::Timeline => timeline::title(app),
-        _ => app.table.title.clone(),
+        View::Overview => format!("Where the time went{numbered}"),
+        View::Experiment if app.is_compared() => format!("Experiments{numbered}"),
+        View::Experiment => format!("Experiment {}", app.experiments.name),
+        View::Callers => format!("Callers and callees of {}{numbered}", app.function),
+        View::Source | View::Disassembly => {
+            format!("{} of {}{numbered}", app.view.title(), app.function)
+        }
+        _ => app.sheet.title(),
     };
     let live = app.live.map_or_else(String::new, |live| {
         format!("recording: {:.1} s, ", live.until.seconds())
@@ -124,9 +86,12 @@ fn title(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
     let making = app
         .making()
         .map_or_else(String::new, |what| format!("making {what} …, "));
-    let mode = format!(" {making}{live}{} mode ", mode_name(app.settings.mode));
-    let filter = app.settings.filter.as_ref();
-    let filter = filter.map_or_else(String::new, |filter| format!("  [{}]", filter.text()));
+    let mode = format!(
+        " {making}{live}{} mode ",
+        mode_name(app.settings.report.mode)
+    );
+    let filter = app.settings.filter();
+    let filter = filter.map_or_else(String::new, |filter| format!("  [{filter}]"));
     let room = usize::from(area.width).saturating_sub(mode.len() + 1);
     put(
         cells,
@@ -149,36 +114,9 @@ fn hints(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
     }
     for (at, label, binding) in hint_words(app, area.width) {
         put(cells, from(area, at), label, theme.key());
-        let after = at + label.chars().count() as u16 + 1;
+        let after = at + width(label) as u16 + 1;
         put(cells, from(area, after), binding.hint, theme.faint());
     }
-}
-
-/// The hints that have room: where each begins, its key and what it is of.
-fn hint_words(app: &App, width: u16) -> Vec<(u16, &'static str, &'static Binding)> {
-    let mut at = 0;
-    let mut all = Vec::new();
-    for binding in keys::bindings(app.view).filter(|binding| !binding.hint.is_empty()) {
-        let label = binding.label.split(' ').next().unwrap_or_default();
-        let length = (label.chars().count() + binding.hint.chars().count() + 3) as u16;
-        if at + length > width + 2 {
-            break;
-        }
-        all.push((at, label, binding));
-        at += length;
-    }
-    all
-}
-
-/// What the hint at a column stands for.
-pub(crate) fn hint_at(app: &App, column: u16) -> Option<Action> {
-    // An answer stands there instead.
-    if app.message.is_some() {
-        return None;
-    }
-    let words = hint_words(app, app.parts().hints.width);
-    let hit = words.iter().rev().find(|(at, ..)| *at <= column);
-    hit.map(|(.., binding)| binding.action)
 }
 
 /// The rest of a line from a column on.

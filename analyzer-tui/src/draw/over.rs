@@ -6,8 +6,11 @@ use ratatui::style::Style;
 
 use super::theme::Theme;
 use super::{from, put};
-use crate::app::overlay::{Choice, Overlay, Prompt};
-use crate::app::{App, keys};
+use crate::boxes::{first, inside, place, widest};
+use crate::input::bindings::bindings;
+use crate::state::app::App;
+use crate::state::overlay::{Choice, Overlay, Prompt};
+use crate::words::{width, wrap};
 
 /// Draws what stands over the view; the place of the terminal's cursor, if a line is edited.
 pub(super) fn draw(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) -> Option<Position> {
@@ -23,25 +26,6 @@ pub(super) fn draw(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) -> 
         }
         Overlay::Prompt(prompt) => draw_prompt(prompt, theme, area, cells),
     }
-}
-
-/// A box in the middle of the screen, for so many lines.
-fn place(area: Rect, lines: usize, widest: usize) -> Rect {
-    let width = (widest as u16 + 4).min(area.width);
-    let height = (lines as u16 + 2).min(area.height);
-    let left = area.x + (area.width - width) / 2;
-    let top = area.y + (area.height - height) / 2;
-    Rect::new(left, top, width, height)
-}
-
-/// What is inside of a box's border.
-fn inside(place: Rect) -> Rect {
-    Rect::new(
-        place.x + 2,
-        place.y + 1,
-        place.width.saturating_sub(4),
-        place.height.saturating_sub(2),
-    )
 }
 
 /// An empty box in the middle of the screen, for so many lines; its inside.
@@ -63,17 +47,17 @@ fn frame(area: Rect, lines: usize, widest: usize, theme: &Theme, cells: &mut Buf
 }
 
 fn help(app: &App, theme: &Theme, area: Rect, top: usize, cells: &mut Buffer) {
-    let bindings: Vec<_> = keys::bindings(app.view)
+    let bindings: Vec<_> = bindings(app.view)
         .filter(|known| !known.label.is_empty())
         .collect();
     let label = bindings
         .iter()
-        .map(|known| known.label.chars().count())
+        .map(|known| width(known.label))
         .max()
         .unwrap_or(0);
     let widest = bindings
         .iter()
-        .map(|known| label + 2 + known.help.chars().count())
+        .map(|known| label + 2 + width(known.help))
         .max();
     let inside = frame(area, bindings.len() + 1, widest.unwrap_or(0), theme, cells);
     let room = usize::from(inside.height.saturating_sub(1));
@@ -95,32 +79,6 @@ fn help(app: &App, theme: &Theme, area: Rect, top: usize, cells: &mut Buffer) {
             Style::reset(),
         );
     }
-}
-
-/// The cells that the widest line of a choice takes.
-fn widest(choice: &Choice) -> usize {
-    let words = choice
-        .options
-        .iter()
-        .map(|(words, _)| words.chars().count());
-    words.max().unwrap_or(0).max(choice.title.len()).max(26)
-}
-
-/// The first option in sight.
-fn first(choice: &Choice, inside: Rect) -> usize {
-    (choice.selected + 1).saturating_sub(usize::from(inside.height.saturating_sub(1)))
-}
-
-/// The option of a choice that is drawn at a cell of a screen.
-pub(crate) fn option_at(overlay: &Overlay, size: (u16, u16), at: (u16, u16)) -> Option<usize> {
-    let Overlay::Choice(choice) = overlay else {
-        return None;
-    };
-    let screen = Rect::new(0, 0, size.0, size.1);
-    let inside = inside(place(screen, choice.options.len() + 1, widest(choice)));
-    let line = at.1.checked_sub(inside.y + 1)?;
-    let option = first(choice, inside) + usize::from(line);
-    (inside.contains(at.into()) && option < choice.options.len()).then_some(option)
 }
 
 fn draw_choice(choice: &Choice, theme: &Theme, area: Rect, cells: &mut Buffer) {
@@ -145,15 +103,15 @@ fn draw_prompt(prompt: &Prompt, theme: &Theme, area: Rect, cells: &mut Buffer) -
         (false, true) => "Enter takes it, Esc leaves it, Tab suggests another, Ctrl-Y copies it",
     };
     let below = prompt.error.as_ref().map_or(hint, |error| &error.text);
-    let width = usize::from(area.width).saturating_sub(8);
-    let lines = wrapped(below, width);
-    let inside = frame(area, 2 + lines.len(), width, theme, cells);
+    let room = usize::from(area.width).saturating_sub(8);
+    let lines = wrap(below, room);
+    let inside = frame(area, 2 + lines.len(), room, theme, cells);
     if inside.height < 2 {
         return None;
     }
     put(cells, inside, prompt.title, theme.strong());
     if let Some(words) = prompt.is() {
-        let at = prompt.title.chars().count() as u16;
+        let at = width(prompt.title) as u16;
         put(
             cells,
             from(inside, at),
@@ -163,12 +121,19 @@ fn draw_prompt(prompt: &Prompt, theme: &Theme, area: Rect, cells: &mut Buffer) -
     }
     let line = Rect::new(inside.x, inside.y + 1, inside.width, 1);
     // A long line is shown from where the cursor still has room.
-    let skip = (prompt.at + 1).saturating_sub(usize::from(line.width));
+    let count = prompt.text.chars().count();
+    let before = |at: usize| {
+        let text: String = prompt.text.chars().take(at).collect();
+        width(&text) + at.saturating_sub(count)
+    };
+    let room = usize::from(line.width);
+    let skip = (0..=prompt.at).find(|&skip| before(prompt.at) - before(skip) < room);
+    let skip = skip.unwrap_or(prompt.at);
     let text: String = prompt.text.chars().skip(skip).collect();
     put(cells, line, &text, Style::reset());
     let style = match &prompt.error {
         Some(error) => {
-            let shown = |at: usize| (at.saturating_sub(skip) as u16).min(line.width);
+            let shown = |at: usize| before(at).saturating_sub(before(skip)).min(room) as u16;
             let (start, end) = (shown(error.at.start), shown(error.at.end));
             let place = Rect {
                 width: end - start,
@@ -185,22 +150,8 @@ fn draw_prompt(prompt: &Prompt, theme: &Theme, area: Rect, cells: &mut Buffer) -
             put(cells, Rect::new(inside.x, y, inside.width, 1), text, style);
         }
     }
-    Some(Position::new(inside.x + (prompt.at - skip) as u16, line.y))
-}
-
-/// A text in lines of a width, cut between words.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = vec![String::new()];
-    for word in text.split_whitespace() {
-        let last = lines.last_mut().expect("there is always a line");
-        if !last.is_empty() && last.chars().count() + 1 + word.chars().count() > width {
-            lines.push(word.to_owned());
-        } else {
-            if !last.is_empty() {
-                last.push(' ');
-            }
-            last.push_str(word);
-        }
-    }
-    lines
+    Some(Position::new(
+        inside.x + (before(prompt.at) - before(skip)) as u16,
+        line.y,
+    ))
 }

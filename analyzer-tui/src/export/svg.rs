@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use omp_model::state::Presence;
 
-use crate::app::App;
-use crate::compare::Beside;
-use crate::draw::fit_name;
+use report::json::mode_name;
+
 use crate::draw::theme::{web_change, web_colour};
-use crate::flame::{change, flames, sides};
-use crate::tables::mode_name;
+use crate::flame::{change, flames, sentence};
+use crate::state::app::App;
+use crate::words::fit_name;
 use report::timeline::Activity;
 
 /// Width of a picture, in pixels of no particular size.
@@ -52,24 +52,25 @@ fn rectangle((x, y): (f64, f64), (width, height): (f64, f64), colour: &str, titl
 pub(super) fn flame(app: &App) -> String {
     /// Boxes narrower than this cannot be seen.
     const LEAST: f64 = 0.2 / WIDTH;
-    let tree = app.data.tree(&app.recording);
-    let (metric, at) = app.data.flame_metric();
+    let tree = app.documents.tree(&app.experiments);
+    let metric = app.documents.flame_metric();
+    let at = tree.column(metric);
     let boxes = flames(tree, app.tree.zoom, at, LEAST);
     let deepest = boxes.iter().map(|flame| flame.depth).max().unwrap_or(0);
     let mut inside = String::new();
-    let beside = Beside::of(&app.data, &app.recording);
+    let is_compared = app.is_compared();
     for flame in &boxes {
-        let row = &tree.rows[flame.row];
-        let colour = match (&beside, Activity::of_name(&row.name)) {
-            (Some(_), _) => web_change(change(tree, flame.row, at)),
-            (None, Some(activity)) => web_colour(activity.family()),
-            (None, None) => "#eed9a0",
+        let name = tree.name(flame.row);
+        let colour = match (is_compared, Activity::of_name(name)) {
+            (true, _) => web_change(change(tree, flame.row, at)),
+            (false, Some(activity)) => web_colour(activity.family()),
+            (false, None) => "#eed9a0",
         };
         let (x, y) = (flame.start * WIDTH, 22.0 + flame.depth as f64 * LINE);
         let width = (flame.end - flame.start) * WIDTH;
-        let title = match &beside {
-            Some(beside) => beside.sentence(&sides(tree, flame.row, at), &row.name),
-            None => format!("{} ({:.3} s)", row.name, row.attributed[at]),
+        let title = match is_compared {
+            true => sentence(&tree.sides(flame.row, at), name),
+            false => format!("{name} ({:.3} s)", tree.time(flame.row, at)),
         };
         inside.push_str(&rectangle(
             (x, y),
@@ -83,16 +84,16 @@ pub(super) fn flame(app: &App) -> String {
                 "<text x=\"{:.2}\" y=\"{:.2}\">{}</text>\n",
                 x + 3.0,
                 y + 13.0,
-                escape(&fit_name(&row.name, letters))
+                escape(&fit_name(name, letters))
             ));
         }
     }
     let height = 26.0 + (deepest + 1) as f64 * LINE;
     let title = format!(
         "{}: Attributed {}, {} mode",
-        app.recording.name,
+        app.experiments.name,
         metric.label(),
-        mode_name(app.settings.mode)
+        mode_name(app.settings.report.mode)
     );
     picture(height, &title, &inside)
 }
@@ -130,7 +131,7 @@ fn axis(range: &Range<u64>, height: f64, inside: &mut String) {
 /// The range in sight with all threads.
 pub(super) fn timeline(app: &App) -> String {
     let range = &app.timeline.range;
-    let timeline = app.recording.timeline();
+    let timeline = app.experiments.timeline();
     let mut inside = String::new();
     let order = app.order();
     // A line for the axis, then one a thread and a group.
@@ -197,7 +198,7 @@ pub(super) fn timeline(app: &App) -> String {
     }
     let title = format!(
         "{}: {:.6} to {:.6} s; the black line is time on a CPU",
-        app.recording.name,
+        app.experiments.name,
         range.start as f64 / 1e9,
         range.end as f64 / 1e9
     );

@@ -18,7 +18,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use analyzer::recording::Recording;
+use analyzer::experiments::Experiments;
 use omp_model::header::{Losses, Runtime};
 use omp_model::ids::{ContextId, Nanos, StackId, TagId, ThreadId};
 use omp_model::rows::{
@@ -43,7 +43,7 @@ const IN_TASK: Within = Within {
 const PERIOD: u64 = 100;
 
 /// The experiment, opened; `damage` changes its record file first.
-pub(crate) fn recording(damage: impl FnOnce(&Path)) -> Arc<Recording> {
+pub(crate) fn recording(damage: impl FnOnce(&Path)) -> Arc<Experiments> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("omp.er");
     write(&path, Variant::First);
@@ -53,7 +53,7 @@ pub(crate) fn recording(damage: impl FnOnce(&Path)) -> Arc<Recording> {
     // Golden files hold no path of this machine.
     recording.name = "omp.er".to_owned();
     recording.names = vec!["omp.er".to_owned()];
-    Arc::new(Recording::from(recording))
+    Arc::new(Experiments::from(recording))
 }
 
 /// Which of two runs.
@@ -66,48 +66,14 @@ pub(crate) enum Variant {
 }
 
 /// Both runs beside each other.
-pub(crate) fn two() -> Arc<Recording> {
+pub(crate) fn two() -> Arc<Experiments> {
     let folder = tempfile::tempdir().unwrap();
     let paths = [("a.er", Variant::First), ("b.er", Variant::Second)].map(|(name, variant)| {
         let path = folder.path().join(name);
         write(&path, variant);
         path
     });
-    Arc::new(Recording::open(&paths).unwrap())
-}
-
-/// The instructions of `bar`, which calls an inlined function; its samples are at the third.
-pub(crate) fn code() -> Code {
-    let place = |function: Option<&str>, line| InlinedPlace {
-        function: function.map(str::to_owned),
-        place: Place {
-            file: FileId(0),
-            line,
-        },
-    };
-    let plain = |line| vec![place(None, line)];
-    let instructions = [
-        (0x1400, 1, "push %rbp", plain(3)),
-        (0x1401, 3, "mov %rsp,%rbp", plain(3)),
-        (0x1404, 8, "addsd (%rdi,%rax,8),%xmm0", plain(4)),
-        (
-            0x140c,
-            4,
-            "imul %eax,%eax",
-            vec![place(Some("square"), 14), place(None, 4)],
-        ),
-        (0x1410, 1, "ret", plain(7)),
-    ];
-    let instruction = |(address, length, text, places): (u64, u64, &str, _)| Instruction {
-        address,
-        length,
-        text: text.to_owned(),
-        places,
-    };
-    Code {
-        instructions: instructions.into_iter().map(instruction).collect(),
-        missing: None,
-    }
+    Arc::new(Experiments::open(&paths).unwrap())
 }
 
 /// What a thread does for a while.

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use analyzer::app::{App, Effect, View};
-use analyzer::recording::Recording;
+use analyzer::experiments::Experiments;
+use analyzer::state::app::{App, Effect};
+use analyzer::view::View;
 use omp_model::ids::{ContextId, Nanos, StackId, ThreadId};
 use omp_model::rows::{Interval, RegionSpan, Sample, SampleKind, Sum, Within};
 use omp_model::state::{Presence, State};
@@ -17,7 +18,7 @@ const MS: u64 = 1_000_000;
 
 /// Four threads in an outer region, in which the first and the second one fork the same inner
 /// region at the same time: the third thread is in the first one's team, the fourth in the second's.
-pub(crate) fn nested() -> Arc<Recording> {
+pub(crate) fn nested() -> Arc<Experiments> {
     let mut make = Builder::default();
     make.header.duration_ns = 100 * MS;
     make.process(100, "app", "/app");
@@ -75,11 +76,11 @@ pub(crate) fn nested() -> Arc<Recording> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("nested.er");
     make.write(&path);
-    Arc::new(Recording::open(&[path]).unwrap())
+    Arc::new(Experiments::open(&[path]).unwrap())
 }
 
-fn seconds(app: &App) -> f64 {
-    let kept = app.data.profile(&app.recording);
+pub(crate) fn seconds(app: &App) -> f64 {
+    let kept = app.documents.profile(&app.experiments);
     kept.items.iter().map(|item| item.seconds).sum()
 }
 
@@ -142,8 +143,8 @@ fn a_filter_by_the_selected_instance_keeps_its_time() {
     press(&mut app, "f");
     assert!(text(&app).contains("CPRID==18"), "{}", text(&app));
     press(&mut app, "⏎");
-    let filter = app.settings.filter.as_ref().unwrap();
-    assert_eq!(filter.text(), "CPRID==18");
+    let filter = app.settings.filter().unwrap();
+    assert_eq!(filter, "CPRID==18");
     assert_eq!(press(&mut app, "y"), Effect::Copy("CPRID==18".to_owned()));
     press(&mut app, "2");
     assert_eq!(app.view, View::Functions);

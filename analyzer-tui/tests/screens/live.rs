@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use analyzer::app::{App, Effect, View};
 use analyzer::live::{Follower, Progress};
+use analyzer::state::app::{App, Effect};
+use analyzer::view::View;
 use omp_model::experiment::{HEADER, RECORDS};
 use omp_model::ids::Nanos;
 
 use super::handmade::{self, Variant};
-use super::{press, text};
+use super::{app_of, press, text};
 
 const SO_FAR: Progress = Progress {
     until: Nanos(1_500_000_000),
@@ -17,7 +18,7 @@ const SO_FAR: Progress = Progress {
 
 #[test]
 fn what_is_selected_and_zoomed_stays_when_the_recording_grows() {
-    let mut app = App::new(handmade::recording(|_| {}), (100, 24));
+    let mut app = app_of(handmade::recording(|_| {}), (100, 24));
     app.watch(SO_FAR, false);
     assert!(
         text(&app).contains("recording: 1.5 s, user mode"),
@@ -25,7 +26,7 @@ fn what_is_selected_and_zoomed_stays_when_the_recording_grows() {
         text(&app)
     );
     press(&mut app, "2/critical⏎");
-    let name = |app: &App| app.table.rows[app.cursor().selected].name.clone();
+    let name = |app: &App| app.sheet.text(app.cursor().selected).to_owned();
     let selected = name(&app);
     app.renew(handmade::recording(|_| {}), SO_FAR);
     app.work();
@@ -60,7 +61,7 @@ fn what_is_selected_and_zoomed_stays_when_the_recording_grows() {
 #[test]
 fn a_timeline_that_shows_all_goes_on_to_show_all() {
     let two = handmade::two();
-    let mut app = App::new(handmade::recording(|_| {}), (100, 24));
+    let mut app = app_of(handmade::recording(|_| {}), (100, 24));
     press(&mut app, "9");
     let end = app.timeline.range.end;
     app.renew(Arc::clone(&two), SO_FAR);
@@ -71,7 +72,7 @@ fn a_timeline_that_shows_all_goes_on_to_show_all() {
 
 #[test]
 fn leaving_asks_what_becomes_of_the_program() {
-    let mut app = App::new(handmade::recording(|_| {}), (100, 24));
+    let mut app = app_of(handmade::recording(|_| {}), (100, 24));
     app.watch(SO_FAR, true);
     assert_eq!(press(&mut app, "q"), Effect::None);
     assert!(text(&app).contains("The program is still running"));

@@ -13,11 +13,14 @@ mod styles;
 mod turns;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use analyzer::app::{App, Effect};
 use analyzer::args::Colours;
 use analyzer::draw::draw;
 use analyzer::draw::theme::Theme;
+use analyzer::experiments::Experiments;
+use analyzer::settings::Settings;
+use analyzer::state::app::{App, Effect};
 use expect_test::expect_file;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -26,7 +29,16 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// The app on a screen of a size.
 fn app(width: u16, height: u16) -> App {
-    App::new(handmade::recording(|_| {}), (width, height))
+    app_of(handmade::recording(|_| {}), (width, height))
+}
+
+/// The app with experiments, whose sources are found among the tests'.
+fn app_of(experiments: Arc<Experiments>, size: (u16, u16)) -> App {
+    let mut settings = Settings::default();
+    settings.report.annotation.search.set("tests/sources");
+    let mut app = App::opening(experiments, settings, size);
+    app.work();
+    app
 }
 
 /// Presses keys; each character is one, `⏎` is Enter, arrows are arrows, `⌫` and `⎋` are

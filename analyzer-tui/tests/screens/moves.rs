@@ -1,16 +1,16 @@
 //! What keys and the mouse do.
 
-use analyzer::app::{App, Effect, View};
-use omp_model::metrics::Metric;
+use analyzer::state::app::{App, Effect};
+use analyzer::view::View;
 use omp_model::profile::ViewMode;
 use ratatui::crossterm::event::{
     KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
 
-use super::{app, handmade, press, text};
+use super::{app, app_of, handmade, press, text};
 
 pub(crate) fn selected(app: &App) -> String {
-    app.table.rows[app.cursor().selected].name.clone()
+    app.sheet.text(app.cursor().selected).to_owned()
 }
 
 pub(crate) fn mouse(app: &mut App, kind: MouseEventKind, column: u16, row: u16) {
@@ -32,12 +32,12 @@ fn a_mode_switch_keeps_the_selection_where_it_has_a_counterpart() {
     assert_eq!(selected(&app), REGION);
     press(&mut app, "m");
     assert_eq!(
-        (app.settings.mode, selected(&app).as_str()),
+        (app.settings.report.mode, selected(&app).as_str()),
         (ViewMode::Expert, REGION)
     );
     press(&mut app, "m");
     assert_eq!(
-        (app.settings.mode, selected(&app).as_str()),
+        (app.settings.report.mode, selected(&app).as_str()),
         (ViewMode::Machine, REGION)
     );
     // A barrier has no function of its own in machine mode: the nearest caller that has stands in.
@@ -52,9 +52,11 @@ fn a_mode_switch_keeps_the_selection_where_it_has_a_counterpart() {
 fn the_tree_folds_and_unfolds() {
     let mut app = app(80, 24);
     press(&mut app, "4-");
-    assert_eq!(app.table.rows.len(), 1);
+    assert_eq!(app.sheet.lines().len(), 1);
     press(&mut app, "→");
-    let shown: Vec<&str> = app.table.rows.iter().map(|row| row.name.as_str()).collect();
+    let shown: Vec<&str> = (0..app.sheet.lines().len())
+        .map(|at| app.sheet.text(at))
+        .collect();
     assert_eq!(shown, ["<Total>", "_start", "<OMP idle>"]);
     press(&mut app, "x");
     assert_eq!(
@@ -65,11 +67,11 @@ fn the_tree_folds_and_unfolds() {
     press(&mut app, "←");
     assert_eq!(selected(&app), REGION);
     press(&mut app, "←");
-    assert!(app.table.rows.iter().all(|row| row.name != "bar"));
+    assert!((0..app.sheet.lines().len()).all(|at| app.sheet.text(at) != "bar"));
     press(&mut app, "+");
     assert_eq!(
-        app.table.rows.len(),
-        app.data.tree(&app.recording).rows.len()
+        app.sheet.lines().len(),
+        app.documents.tree(&app.experiments).rows().len()
     );
 }
 
@@ -77,41 +79,39 @@ fn the_tree_folds_and_unfolds() {
 fn callers_lead_to_callers_and_back() {
     let mut app = app(80, 24);
     press(&mut app, "2/bar⏎⏎");
-    assert_eq!((app.view, app.centre.as_str()), (View::Callers, "bar"));
+    assert_eq!((app.view, app.function.as_str()), (View::Callers, "bar"));
     press(&mut app, "g⏎");
-    assert_eq!(app.centre, REGION);
+    assert_eq!(app.function, REGION);
     press(&mut app, "⌫");
-    assert_eq!(app.centre, "bar");
+    assert_eq!(app.function, "bar");
 }
 
 #[test]
 fn an_order_is_chosen_and_turned_round() {
     let mut app = app(80, 24);
     press(&mut app, "2s↓↓⏎");
-    assert_eq!(app.table.title, "Functions by Exclusive OMP Wait Time");
-    assert_eq!(app.table.rows[1].name, "<OMP implicit barrier>");
+    assert_eq!(
+        app.sheet.title(),
+        "Functions sorted by metric: Exclusive OMP Wait Time"
+    );
+    assert_eq!(app.sheet.text(1), "<OMP implicit barrier>");
     press(&mut app, "s↓↓⏎");
-    assert_eq!(app.table.title, "Functions by Name");
-    assert_eq!(app.table.rows[1].name, "<OMP critical section wait>");
+    assert_eq!(app.sheet.title(), "Functions sorted by metric: Name");
+    assert_eq!(app.sheet.text(1), "<OMP critical section wait>");
 }
 
 #[test]
 fn a_filter_holds_in_every_view_until_it_is_taken_off() {
     let mut app = app(80, 24);
-    press(&mut app, "8↓f⏎");
-    assert_eq!(app.settings.filter.as_ref().unwrap().text(), "LWPID==101");
-    assert_eq!(app.table.rows.len(), 1);
+    press(&mut app, "8↓↓f⏎");
+    assert_eq!(app.settings.filter().unwrap(), "LWPID==101");
+    assert_eq!(app.sheet.lines().len(), 3, "the sum and both threads");
     press(&mut app, "1");
-    assert!(
-        text(&app).contains("Total Thread                 2.200"),
-        "{}",
-        text(&app)
-    );
+    assert!((super::instances::seconds(&app) - 2.2).abs() < 1e-9);
     press(&mut app, "9");
     assert_eq!(app.threads().len(), 1);
     press(&mut app, "F1");
-    let overview = app.data.overview(&app.recording);
-    assert!((overview.time(Metric::Total) - 4.4).abs() < 1e-9);
+    assert!((super::instances::seconds(&app) - 4.4).abs() < 1e-9);
 }
 
 #[test]
@@ -121,13 +121,13 @@ fn a_wrong_filter_is_told_and_can_be_mended() {
     press(&mut app, "⏎");
     assert!(text(&app).contains("at character"), "{}", text(&app));
     press(&mut app, "101⏎");
-    assert_eq!(app.settings.filter.as_ref().unwrap().text(), "LWPID==101");
+    assert_eq!(app.settings.filter().unwrap(), "LWPID==101");
     press(&mut app, "f");
     for _ in 0..20 {
         press(&mut app, "⌫");
     }
     press(&mut app, "⏎");
-    assert!(app.settings.filter.is_none());
+    assert!(app.settings.filter().is_none());
 }
 
 #[test]
@@ -207,11 +207,11 @@ fn the_slots_of_a_row_hold_its_whole_life() {
 fn flames_are_zoomed_and_left_again() {
     let mut app = app(80, 24);
     press(&mut app, "5g↓↓↓⏎");
-    let tree = app.data.tree(&app.recording);
-    assert_eq!(tree.rows[app.tree.zoom].name, "foo");
+    let tree = app.documents.tree(&app.experiments);
+    assert_eq!(tree.name(app.tree.zoom), "foo");
     press(&mut app, "⌫");
-    let tree = app.data.tree(&app.recording);
-    assert_eq!(tree.rows[app.tree.zoom].name, "main");
+    let tree = app.documents.tree(&app.experiments);
+    assert_eq!(tree.name(app.tree.zoom), "main");
 }
 
 #[test]
@@ -221,9 +221,9 @@ fn the_mouse_selects_views_rows_boxes_and_moments() {
     let tab = text(&app).lines().next().unwrap().find("2 F").unwrap() as u16;
     mouse(&mut app, press_left, tab, 0);
     assert_eq!(app.view, View::Functions);
-    mouse(&mut app, press_left, 10, 6);
+    mouse(&mut app, press_left, 10, 7);
     assert_eq!(app.cursor().selected, 2);
-    mouse(&mut app, press_left, 10, 6);
+    mouse(&mut app, press_left, 10, 7);
     assert_eq!(app.view, View::Callers, "a second press goes in");
     press(&mut app, "9");
     mouse(&mut app, press_left, 47, 6);
@@ -271,18 +271,9 @@ fn keys_that_no_help_lists_do_nothing_but_say_so() {
 fn the_source_of_the_selected_function_is_shown_at_its_line() {
     let mut app = app(80, 24);
     press(&mut app, "2/bar⏎6");
-    let (file, path) = app.missing_source().unwrap();
-    assert_eq!(path, "/home/ann/app/foo.c");
-    app.take_source(file, Err("foo.c cannot be read: it is gone".to_owned()));
-    assert!(text(&app).contains("foo.c cannot be read"));
-    assert_eq!(app.missing_source(), None, "it is not asked for again");
-    let row = &app.table.rows[app.cursor().selected];
-    assert_eq!(
-        row.lead, "##    4 ",
-        "the lines with time are there all the same"
-    );
+    assert_eq!(selected(&app), "  4. {   busy(600);");
     press(&mut app, "2g6");
-    assert!(text(&app).contains("<Total> is no function with a source"));
+    assert!(text(&app).contains("<Total>"), "{}", text(&app));
 }
 
 #[test]
@@ -294,7 +285,7 @@ fn what_is_selected_in_regions_or_on_the_timeline_is_the_function_of_other_views
     press(&mut app, "9");
     press(&mut app, "2");
     assert_eq!(selected(&app), "bar");
-    press(&mut app, "7G");
+    press(&mut app, "7/task from⏎");
     assert!(selected(&app).contains("task"));
     press(&mut app, "2");
     assert!(selected(&app).contains("task"), "{}", selected(&app));
@@ -320,8 +311,8 @@ fn what_is_selected_in_regions_or_on_the_timeline_is_the_function_of_other_views
 fn enter_leads_on_from_regions_and_threads() {
     let mut app = app(100, 30);
     press(&mut app, "7⏎");
-    assert_eq!((app.view, app.centre.as_str()), (View::Callers, REGION));
-    press(&mut app, "8↓⏎");
+    assert_eq!((app.view, app.function.as_str()), (View::Callers, REGION));
+    press(&mut app, "8↓↓⏎");
     assert_eq!((app.view, app.timeline.row), (View::Timeline, 1));
 }
 
@@ -329,20 +320,15 @@ fn enter_leads_on_from_regions_and_threads() {
 fn instructions_and_lines_lead_to_each_other() {
     let mut app = app(100, 24);
     press(&mut app, "2/bar⏎d");
-    assert!(text(&app).contains("reading /home/ann/app/app"));
-    let (function, _) = app.missing_code().unwrap();
-    app.take_code(function, handmade::code());
-    assert_eq!(app.missing_code(), None, "it is not asked for again");
-    assert_eq!(selected(&app), "addsd (%rdi,%rax,8),%xmm0", "the hot one");
-    assert_eq!(app.table.rows[app.cursor().selected].lead, "##     1404: ");
-    press(&mut app, "G⏎");
+    assert!(selected(&app).contains("1408"), "the hot one");
+    press(&mut app, "⏎");
     assert_eq!(app.view, View::Source);
-    press(&mut app, "d");
+    assert_eq!(selected(&app), "  4. {   busy(600);");
+    press(&mut app, "⏎");
     assert_eq!(app.view, View::Disassembly);
-    let screen = text(&app);
-    assert!(screen.contains("<square, inlined at foo.c:4>"), "{screen}");
+    assert!(selected(&app).contains("1408"));
     press(&mut app, "2g/nothing⏎gd");
-    assert!(text(&app).contains("<Total> is no function with code"));
+    assert!(text(&app).contains("<Total>"), "{}", text(&app));
 }
 
 #[test]
@@ -359,10 +345,10 @@ fn filters_are_suggested_copied_and_their_mistakes_underlined() {
     let event = KeyEvent::new(KeyCode::Char('y'), KeyModifiers::CONTROL);
     assert_eq!(app.key(event), Effect::Copy("REGION==1".to_owned()));
     press(&mut app, "⏎");
-    assert_eq!(app.settings.filter.as_ref().unwrap().text(), "REGION==1");
+    assert_eq!(app.settings.filter().unwrap(), "REGION==1");
     assert_eq!(press(&mut app, "y"), Effect::Copy("REGION==1".to_owned()));
     // The filter in force is offered first, then with what is selected.
-    press(&mut app, "8↓f⇥");
+    press(&mut app, "8↓↓f⇥");
     assert!(
         text(&app).contains("(REGION==1) && (LWPID==101)"),
         "{}",
@@ -396,11 +382,11 @@ fn a_box_becomes_a_filter() {
     );
     assert!(part.time.end > 800_000_000 && part.time.end < 900_000_000);
     press(&mut app, "f⏎");
-    let filter = app.settings.filter.as_ref().unwrap().text().to_owned();
+    let filter = app.settings.filter().unwrap().to_owned();
     assert!(filter.ends_with(" && THRID IN (1)"), "{filter}");
     assert_eq!(app.threads().len(), 1);
     // Three samples of 100 ms lie in it: a filter on time goes by them.
-    let total = app.data.overview(&app.recording).time(Metric::Total);
+    let total = super::instances::seconds(&app);
     assert!((total - 0.3).abs() < 1e-9, "{total}");
 }
 
@@ -445,7 +431,7 @@ fn of_a_damaged_experiment_the_whole_part_is_shown_with_a_warning() {
         let bytes = std::fs::read(records).unwrap();
         std::fs::write(records, &bytes[..bytes.len() - 30]).unwrap();
     });
-    let mut app = App::new(recording, (100, 24));
+    let mut app = app_of(recording, (100, 24));
     let screen = text(&app);
     assert!(screen.contains("! the recording was cut short"), "{screen}");
     press(&mut app, "0");

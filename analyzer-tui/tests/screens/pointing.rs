@@ -1,15 +1,16 @@
 //! What the mouse points at beyond rows and tabs, and the order of regions and tasks.
 
-use analyzer::app::overlay::Overlay;
-use analyzer::app::{App, View};
 use analyzer::args::Colours;
+use analyzer::state::app::App;
+use analyzer::state::overlay::Overlay;
+use analyzer::view::View;
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 use ratatui::style::Modifier;
 use serde_json::Value;
 
 use super::instances::nested;
 use super::moves::{mouse, selected};
-use super::{app, cells, press, text};
+use super::{app, app_of, cells, press, text};
 
 const CLICK: MouseEventKind = MouseEventKind::Down(MouseButton::Left);
 
@@ -29,47 +30,44 @@ fn click(app: &mut App, wanted: &str) {
     mouse(app, CLICK, column, line);
 }
 
-fn names(app: &App) -> Vec<&str> {
-    app.table.rows.iter().map(|row| row.name.as_str()).collect()
-}
-
 #[test]
-fn regions_and_tasks_are_ordered_by_what_the_user_chooses() {
+fn threads_are_ordered_by_what_the_user_chooses() {
     let mut app = app(100, 24);
-    press(&mut app, "7");
-    let before: Vec<String> = names(&app).iter().map(|name| (*name).to_owned()).collect();
-    assert_eq!(before.len(), 2);
-    assert!(before[1].contains("task"), "{before:?}");
-    let construct = app.table.rows[1].construct;
-    // By name, turned round: what was first is still selected, further down or not.
+    press(&mut app, "8↓");
+    let threads = |app: &App| [1, 2].map(|at| app.sheet.text(at).to_owned());
+    let before = threads(&app);
+    let first = app.sheet.target(1).cloned();
+    // By their waits: what was first is still selected, further down.
     press(&mut app, "s");
     let Overlay::Choice(choice) = &app.overlay else {
         panic!("a choice was to be made");
     };
-    let by_name = choice.options.iter().position(|(words, _)| words == "Name");
-    press(&mut app, &"↓".repeat(by_name.unwrap()));
+    let mut options = choice.options.iter();
+    let by_wait = options.position(|(words, _)| words == "Exclusive OMP Wait Time");
+    press(&mut app, &"↓".repeat(by_wait.unwrap()));
     press(&mut app, "⏎");
-    assert_eq!(app.table.title, "Regions and tasks by name");
-    let mut sorted = before.clone();
-    sorted.sort();
-    assert_eq!(names(&app), sorted);
-    assert_eq!(selected(&app), before[0]);
-    press(&mut app, "s↓⏎");
-    sorted.reverse();
-    assert_eq!(names(&app), sorted);
+    assert!(
+        app.sheet
+            .title()
+            .ends_with("sorted by Exclusive OMP Wait Time")
+    );
+    let turned = [before[1].clone(), before[0].clone()];
+    assert_eq!(threads(&app), turned);
     assert_eq!(selected(&app), before[0]);
     // What is told of a row goes with it.
-    let task = names(&app).iter().position(|name| **name == before[1]);
-    assert_eq!(app.table.rows[task.unwrap()].construct, construct);
-    press(&mut app, "/task⏎f⇥");
-    assert!(text(&app).contains("TASK=="), "{}", text(&app));
-    // The order stays in other modes, and goes with the first choice.
-    press(&mut app, "⎋mm");
-    assert_eq!(names(&app), sorted);
-    press(&mut app, "sg");
+    assert_eq!(app.sheet.target(2).cloned(), first);
+    // The order stays in other modes, is turned round, and goes with the first choice.
+    press(&mut app, "mm");
+    assert_eq!(threads(&app), turned);
+    press(&mut app, "s");
+    press(&mut app, &"↓".repeat(20));
+    press(&mut app, "⏎");
+    assert_eq!(threads(&app), before);
+    press(&mut app, "s");
     press(&mut app, &"↑".repeat(20));
     press(&mut app, "⏎");
-    assert_eq!(names(&app), before);
+    assert_eq!(threads(&app), before);
+    assert!(app.row_orders.is_empty());
 }
 
 #[test]
@@ -79,7 +77,7 @@ fn a_region_file_in_another_order_names_the_places_of_its_own_rows() {
     let lines = |app: &mut App| -> Vec<(String, Value)> {
         press(app, "e↓");
         let effect = press(app, "⏎");
-        let analyzer::app::Effect::Write { contents, .. } = effect else {
+        let analyzer::state::app::Effect::Write { contents, .. } = effect else {
             panic!("a file was to be written");
         };
         let report: Value = serde_json::from_str(&contents).unwrap();
@@ -94,7 +92,10 @@ fn a_region_file_in_another_order_names_the_places_of_its_own_rows() {
     let before = lines(&mut app);
     click(&mut app, "Name");
     click(&mut app, "Name");
-    assert_eq!(app.table.title, "Regions and tasks by name, turned round");
+    assert_eq!(
+        app.sheet.title(),
+        "Parallel regions sorted by name, the other way round"
+    );
     assert_eq!(lines(&mut app), before);
 }
 
@@ -104,27 +105,28 @@ fn a_click_on_a_heading_orders_by_it_and_a_second_one_turns_it_round() {
     press(&mut app, "2");
     let (_, heading) = place(&app, "Excl. OMP");
     mouse(&mut app, CLICK, 30, heading);
-    assert_eq!(app.table.title, "Functions by Exclusive OMP Wait Time");
-    assert_eq!(app.table.rows[1].name, "<OMP implicit barrier>");
+    assert_eq!(
+        app.sheet.title(),
+        "Functions sorted by metric: Exclusive OMP Wait Time"
+    );
+    assert_eq!(app.sheet.text(1), "<OMP implicit barrier>");
     mouse(&mut app, CLICK, 30, heading + 1);
-    assert_ne!(app.table.rows[1].name, "<OMP implicit barrier>");
+    assert_ne!(app.sheet.text(1), "<OMP implicit barrier>");
     click(&mut app, "Name");
-    assert_eq!(app.table.title, "Functions by Name");
+    assert_eq!(app.sheet.title(), "Functions sorted by metric: Name");
     press(&mut app, "7");
     click(&mut app, "Work");
     assert_eq!(
-        app.table.title,
-        "Regions and tasks by Exclusive OMP Work Time"
+        app.sheet.title(),
+        "Parallel regions sorted by Exclusive OMP Work Time"
     );
-    click(&mut app, "Kind");
-    assert_eq!(app.order_of_directives, None);
 }
 
 #[test]
 fn a_click_takes_an_option_or_does_what_a_hint_says() {
     let mut app = app(80, 24);
     press(&mut app, "2");
-    click(&mut app, "s sort");
+    click(&mut app, "s sort  v");
     assert!(matches!(app.overlay, Overlay::Choice(_)));
     let (column, line) = place(&app, "Name   ");
     let option = (0..line).rev().find(|&y| {
@@ -137,12 +139,18 @@ fn a_click_takes_an_option_or_does_what_a_hint_says() {
     });
     mouse(&mut app, CLICK, column, option.unwrap());
     assert_eq!(app.overlay, Overlay::None);
-    assert_eq!(app.table.title, "Functions by Exclusive OMP Wait Time");
+    assert_eq!(
+        app.sheet.title(),
+        "Functions sorted by metric: Exclusive OMP Wait Time"
+    );
     // Beside a choice a click leaves all as it was.
     press(&mut app, "s");
     mouse(&mut app, CLICK, 0, 12);
     assert_eq!(app.overlay, Overlay::None);
-    assert_eq!(app.table.title, "Functions by Exclusive OMP Wait Time");
+    assert_eq!(
+        app.sheet.title(),
+        "Functions sorted by metric: Exclusive OMP Wait Time"
+    );
     // Help goes up and down by the wheel.
     press(&mut app, "?");
     mouse(&mut app, MouseEventKind::ScrollDown, 40, 12);
@@ -181,7 +189,7 @@ fn the_cursor_leaves_the_times_of_the_axis_legible() {
 
 #[test]
 fn bands_without_room_come_in_sight_by_wheel_click_and_key() {
-    let mut app = App::new(nested(), (110, 24));
+    let mut app = app_of(nested(), (110, 24));
     press(&mut app, "9");
     press(&mut app, &"l".repeat(30));
     let bands = |app: &App| {

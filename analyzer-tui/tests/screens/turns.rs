@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use analyzer::app::{App, Effect, View};
 use analyzer::live::Progress;
+use analyzer::settings::Settings;
+use analyzer::state::app::{App, Effect};
+use analyzer::view::View;
 use omp_model::ids::Nanos;
 use omp_model::profile::ViewMode;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -41,16 +43,16 @@ fn what_is_wanted_adds_up_and_what_is_no_longer_wanted_is_forgotten() {
     key(&mut app, KeyCode::Char('m'));
     key(&mut app, KeyCode::Char('4'));
     assert!(first.make().is_none(), "expert mode was left behind");
-    assert_eq!(app.settings.mode, ViewMode::User);
+    assert_eq!(app.settings.report.mode, ViewMode::User);
     app.work();
     assert_eq!(
-        (app.settings.mode, app.view),
+        (app.settings.report.mode, app.view),
         (ViewMode::Machine, View::Tree)
     );
     key(&mut app, KeyCode::Char('m'));
     key(&mut app, KeyCode::Esc);
     app.work();
-    assert_eq!(app.settings.mode, ViewMode::Machine);
+    assert_eq!(app.settings.report.mode, ViewMode::Machine);
     // Round to where it was: nothing is left to do.
     for _ in 0..3 {
         key(&mut app, KeyCode::Char('m'));
@@ -61,11 +63,11 @@ fn what_is_wanted_adds_up_and_what_is_no_longer_wanted_is_forgotten() {
 #[test]
 fn while_samples_are_read_the_timeline_and_the_header_can_be_seen() {
     let recording = handmade::recording(|_| {});
-    let mut app = App::opening(Arc::clone(&recording), (100, 24));
+    let mut app = App::opening(Arc::clone(&recording), Settings::default(), (100, 24));
     let first = app.job().unwrap();
     let screen = text(&app);
     assert!(screen.contains("Reading "), "{screen}");
-    assert!(screen.contains("Command            ./app"), "{screen}");
+    assert!(screen.contains("Target command: './app"), "{screen}");
     key(&mut app, KeyCode::Char('9'));
     let timeline = app.job().unwrap();
     app.take(timeline.make().unwrap());
@@ -78,12 +80,12 @@ fn while_samples_are_read_the_timeline_and_the_header_can_be_seen() {
         text(&app);
     }
     assert!(
-        app.data.is_blank(),
+        app.documents.is_blank(),
         "nothing of that needed what is not there"
     );
     assert!(first.make().is_none(), "the overview is no longer wanted");
     app.work();
-    assert!(!app.data.is_blank());
+    assert!(!app.documents.is_blank());
     assert_eq!(app.view, View::Timeline);
     assert!(!text(&app).contains("callstacks follow"));
 }
@@ -126,6 +128,6 @@ fn a_recording_that_grows_does_not_undo_what_is_wanted() {
     key(&mut app, KeyCode::Esc);
     assert!(app.making().is_some(), "what has come is not sent back");
     app.work();
-    assert!(Arc::ptr_eq(&app.recording, &more));
-    assert_eq!(app.settings.mode, ViewMode::Expert);
+    assert!(Arc::ptr_eq(&app.experiments, &more));
+    assert_eq!(app.settings.report.mode, ViewMode::Expert);
 }

@@ -290,7 +290,10 @@ fn shown(experiment: &Experiment, sample: &Sample) -> (Sample, Vec<(String, u64)
 
 #[test]
 fn several_experiments_are_read_as_one_from_their_files() {
-    let folders = [TempExperiment::new("one-of-two"), TempExperiment::new("other-of-two")];
+    let folders = [
+        TempExperiment::new("one-of-two"),
+        TempExperiment::new("other-of-two"),
+    ];
     let opened = folders.iter().zip([7, 8]).map(|(folder, seed)| {
         Recording::generate(seed, 3).write(&folder.path, true);
         Experiment::open(&folder.path).unwrap()

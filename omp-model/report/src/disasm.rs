@@ -177,6 +177,12 @@ impl<'q, 'a> Annotated<'q, 'a> {
         let about = About {
             mode: self.query.settings.mode,
             experiments: experiment.names.clone(),
+            numbers: match table.has_sides() {
+                true => (1..=experiment.names.len().max(self.query.compared.len()))
+                    .map(|number| format!("({number})"))
+                    .collect(),
+                false => Vec::new(),
+            },
             compare: self.compare(),
             ..About::default()
         };

@@ -159,7 +159,7 @@ impl Cell {
 }
 
 /// A part of a table as a text shows it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Part {
     /// The line above it; may be empty.
     pub caption: String,
@@ -364,6 +364,11 @@ impl Value {
             Value::Count(count) => Some(*count as f64),
             _ => None,
         }
+    }
+
+    /// Whether it says anything.
+    pub fn is_told(&self) -> bool {
+        !matches!(self, Value::Absent | Value::Omitted) && self.number() != Some(0.0)
     }
 
     /// A number, or nothing.

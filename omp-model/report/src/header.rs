@@ -1,7 +1,9 @@
 //! How an experiment was recorded, and what it is short of.
 
+use omp_model::experiment::Experiment;
 use omp_model::header::Header;
 use omp_model::ids::Nanos;
+use omp_model::recording::Recording;
 use serde_json::{Map, Value as Json, json};
 
 use crate::document::{Block, Document, Line, Mark};
@@ -27,6 +29,25 @@ pub fn header(query: &Query<'_>) -> Result<Document, Error> {
         is_bare: true,
         ..query.document("header")
     })
+}
+
+/// What is known of an experiment before its samples are read.
+pub fn early(experiment: &Recording) -> Document {
+    let rows = &experiment.experiment;
+    let reading = Line::strong(format!("Reading {} samples …", rows.samples.len()));
+    let warnings = experiment.warnings.iter();
+    let warnings = warnings.map(|text| Line::warning(format!("*** Warning: {text}")));
+    let parts = [
+        std::iter::once(reading).chain(warnings).collect(),
+        target(rows),
+        sampling(&rows.header),
+    ];
+    Document {
+        view: "header".to_owned(),
+        title: format!("Experiment: {}", experiment.name),
+        blocks: parts.into_iter().map(Block::Lines).collect(),
+        ..Document::default()
+    }
 }
 
 /// How long an experiment was recorded, in words. While it goes on its header does not know, nor
@@ -84,7 +105,7 @@ fn lines(source: &Source<'_>) -> Vec<Line> {
     let header = &source.experiment.experiment.header;
     let parts = [
         state(source),
-        target(source),
+        target(&source.experiment.experiment),
         sampling(header),
         openmp(source),
         attribution(source),
@@ -112,8 +133,7 @@ fn state(source: &Source<'_>) -> Vec<Line> {
 }
 
 /// The program, the machine, and how it went.
-fn target(source: &Source<'_>) -> Vec<Line> {
-    let experiment = &source.experiment.experiment;
+fn target(experiment: &Experiment) -> Vec<Line> {
     let header = &experiment.header;
     let mut lines = vec![Line::plain(format!(
         "Target command: '{}'",

@@ -9,7 +9,7 @@ use omp_model::views::indexes::{self, IndexRow, Key};
 use omp_model::views::{Seconds, TOTAL};
 use serde_json::json;
 
-use crate::document::{Block, Column, Document, Place, Role, Row, Table, Value};
+use crate::document::{Block, Column, Document, Place, Role, Row, Table, Target, Value};
 use crate::error::Error;
 use crate::functions::whole;
 use crate::list::by_name;
@@ -31,6 +31,8 @@ pub(crate) struct Object {
     pub(crate) facts: Vec<Value>,
     /// What JSON tells of it in a comparison.
     pub(crate) number: Value,
+    /// What a program that draws a report of one experiment can lead to.
+    pub(crate) target: Option<Target>,
     /// Its time by the metrics of the request.
     pub(crate) seconds: Seconds,
 }
@@ -137,6 +139,7 @@ fn keyed(
             },
             facts: vec![number.clone()],
             number,
+            target: None,
             seconds: row.seconds,
         }
     };
@@ -161,6 +164,7 @@ pub(crate) fn document(
             name: TOTAL.to_owned(),
             facts: Vec::new(),
             number: Value::Absent,
+            target: None,
             seconds: (0..metrics.len()).map(sum).collect(),
         };
         std::iter::once(total).chain(objects).collect()
@@ -183,6 +187,7 @@ pub(crate) fn document(
                 _ => Role::Any,
             },
             values: values.collect(),
+            target: target(query, &joined),
             name: joined.name,
             ..Row::default()
         }
@@ -196,6 +201,12 @@ pub(crate) fn document(
         })],
         ..query.document(head.view)
     })
+}
+
+/// What a row is about; one of several experiments is of several objects.
+fn target(query: &Query<'_>, joined: &Joined<Object>) -> Option<Target> {
+    let object = joined.rows.first()?.as_ref()?;
+    object.target.clone().filter(|_| !query.is_comparison())
 }
 
 /// A fact that JSON alone tells.

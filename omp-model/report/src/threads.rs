@@ -7,7 +7,7 @@ use omp_model::metrics::{Flavour, Metric, Quantity};
 use omp_model::views::compare::join::Joined;
 use omp_model::views::threads::{ThreadRow, kind_name, threads as thread_rows};
 
-use crate::document::{Column, Document, Place, Value};
+use crate::document::{Column, Document, Place, Target, Value};
 use crate::error::Error;
 use crate::index::{self, Head, Object};
 use crate::list::{self, Field};
@@ -111,6 +111,7 @@ pub fn threads(query: &Query<'_>) -> Result<Document, Error> {
             thread.end(),
         ],
         number: thread.tid(),
+        target: Some(Target::Thread(thread.row.thread)),
         seconds: thread.row.seconds,
     };
     index::document(query, &head, |source, metrics| {

@@ -8,9 +8,10 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::super::theme::Theme;
-use super::super::{fit_name, from, put};
-use crate::app::App;
+use super::super::{from, put};
 use crate::layout::TimelineParts;
+use crate::state::app::App;
+use crate::words::fit_name;
 use report::timeline::Band;
 
 /// From this width on the beginning of a name tells something.
@@ -23,7 +24,7 @@ pub(super) fn regions(app: &App, theme: &Theme, parts: &TimelineParts, cells: &m
     if room == 0 {
         return;
     }
-    let timeline = app.recording.timeline();
+    let timeline = app.experiments.timeline();
     let lanes = timeline.regions().lanes();
     let banded = app.banded();
     let first = app.timeline.lane;
@@ -92,7 +93,7 @@ fn instance(app: &App, band: &Band, line: Rect, style: Style, cells: &mut Buffer
         _ => {
             let name = match width {
                 0..LEGIBLE => "",
-                _ => app.recording.construct_name(band.context),
+                _ => app.experiments.construct_name(band.context),
             };
             let name = fit_name(name, width - 2);
             format!("├{name:─<fill$}┤", fill = width - 2)
@@ -104,7 +105,7 @@ fn instance(app: &App, band: &Band, line: Rect, style: Style, cells: &mut Buffer
 /// The tasks and nested regions that a thread was in: pieces of tasks that are listed as they
 /// were, and where there are too many, what most of each column's time was spent in.
 pub(super) fn tasks(app: &App, theme: &Theme, thread: ThreadId, line: Rect, cells: &mut Buffer) {
-    let timeline = app.recording.timeline();
+    let timeline = app.experiments.timeline();
     let range = &app.timeline.range;
     let inner = app.contexts(thread);
     let mut at = 0;
@@ -113,7 +114,7 @@ pub(super) fn tasks(app: &App, theme: &Theme, thread: ThreadId, line: Rect, cell
             let width = run.len();
             let name = match width {
                 0..LEGIBLE => "",
-                _ => app.recording.construct_name(context),
+                _ => app.experiments.construct_name(context),
             };
             let text = format!("{:╌<width$}", fit_name(name, width));
             put(cells, from(line, at), &text, theme.faint());

@@ -9,13 +9,12 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
 use super::theme::Theme;
-use super::{fit, from, put};
-use crate::app::App;
-use crate::app::timeline::{Line, SecondLine};
+use super::{from, put};
 use crate::layout::TimelineParts;
+use crate::state::app::App;
+use crate::state::timeline::state::{Line, SecondLine};
+use crate::words::{duration, fit};
 use report::timeline::Activity;
-
-pub(crate) use detail::{facts, stack};
 
 /// The title's words: the range in sight.
 pub(super) fn title(app: &App) -> String {
@@ -39,17 +38,6 @@ fn seconds(time: u64, step: u64) -> String {
         _ => 3,
     };
     format!("{:.decimals$}", time as f64 / 1e9)
-}
-
-/// A duration in the unit that suits it.
-pub(crate) fn duration(nanos: u64) -> String {
-    match nanos {
-        0..10_000 => format!("{:.1} us", nanos as f64 / 1e3),
-        10_000..1_000_000 => format!("{:.0} us", nanos as f64 / 1e3),
-        1_000_000..10_000_000 => format!("{:.2} ms", nanos as f64 / 1e6),
-        10_000_000..1_000_000_000 => format!("{:.0} ms", nanos as f64 / 1e6),
-        _ => format!("{:.3} s", nanos as f64 / 1e9),
-    }
 }
 
 /// Draws the timeline.

@@ -2,8 +2,8 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::{Layout, grid};
-use crate::document::{Column, Row, Style, Table};
+use super::{Layout, columns, grid};
+use crate::document::{Column, Part, Role, Row, Style, Table};
 
 /// A column of cells: a table's, or what one of several experiments has of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,11 +26,12 @@ impl Drawn {
     }
 }
 
-/// The cells of some rows, column by column, without names. `columns` are the table's, changed as
-/// they are to be shown: one that is not visible is left out.
+/// The cells of some rows in some columns, without names. `columns` are all the table's, changed
+/// as they are to be shown; `shown` are positions among them.
 pub fn drawn<'a>(
     table: &Table,
     columns: &[Column],
+    shown: &[usize],
     rows: impl Iterator<Item = &'a Row>,
 ) -> Vec<Drawn> {
     let some = Table {
@@ -41,10 +42,9 @@ pub fn drawn<'a>(
         whole: table.whole.clone(),
         ..Table::default()
     };
-    let all = columns.iter().enumerate();
-    let shown = all.filter(|(_, column)| column.is_visible() && !column.is_name());
-    shown
-        .flat_map(|(at, _)| {
+    let mut all: Vec<Drawn> = shown
+        .iter()
+        .flat_map(|&at| {
             let cells = grid::cells(&some, &[at], Layout::Aligned).into_columns();
             cells.enumerate().map(move |(side, (heading, rows))| Drawn {
                 column: at,
@@ -53,13 +53,52 @@ pub fn drawn<'a>(
                 rows,
             })
         })
-        .map(|drawn| aligned(drawn, table.style))
-        .collect()
+        .map(|drawn| aligned(drawn, table))
+        .collect();
+    // Lines of headings that are empty take no room.
+    let height = all.iter().map(|drawn| drawn.heading.len()).max();
+    for line in (0..height.unwrap_or(0)).rev() {
+        let is_empty = |drawn: &Drawn| drawn.heading.get(line).is_none_or(String::is_empty);
+        if all.iter().all(is_empty) {
+            let long = all.iter_mut().filter(|drawn| drawn.heading.len() > line);
+            long.for_each(|drawn| drop(drawn.heading.remove(line)));
+        }
+    }
+    all
+}
+
+/// The sentences of a table of facts, each with its row.
+pub fn facts(table: &Table) -> Vec<(usize, String)> {
+    let Style::Facts(cells) = table.style else {
+        return Vec::new();
+    };
+    let part = table.parts.first().cloned().unwrap_or_default();
+    let text = grid::facts(table, &columns(table, &part), cells);
+    let rows = table.rows.iter().enumerate();
+    let told = rows.filter(|(_, row)| row.role != Role::Total);
+    let lines = text.lines().map(str::to_owned);
+    told.map(|(at, _)| at).zip(lines).collect()
+}
+
+/// The columns that a text shows, each once, in its order, without names.
+pub fn shown(table: &Table) -> Vec<usize> {
+    let whole = [Part::default()];
+    let parts = match table.parts.is_empty() {
+        true => &whole[..],
+        false => &table.parts,
+    };
+    let mut shown = Vec::new();
+    for at in parts.iter().flat_map(|part| columns(table, part)) {
+        if !shown.contains(&at) && !table.columns[at].is_name() {
+            shown.push(at);
+        }
+    }
+    shown
 }
 
 /// Numbers under their headings as the table's style has them.
-fn aligned(mut drawn: Drawn, style: Style) -> Drawn {
-    if style == Style::Right {
+fn aligned(mut drawn: Drawn, table: &Table) -> Drawn {
+    if table.has_sides() || table.style == Style::Right {
         let width = drawn.width();
         for cell in &mut drawn.rows {
             *cell = format!("{:>1$}", "", width - cell.width()) + cell;

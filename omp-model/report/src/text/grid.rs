@@ -86,9 +86,12 @@ fn name(row: &Row, at: usize) -> &str {
 pub(super) fn name_heading(table: &Table, column: Option<&Column>) -> Vec<String> {
     match (annotated::style(table), column) {
         (Style::Metrics | Style::Records, _) => vec![" Name".to_owned()],
-        (Style::Right, None) => vec![String::new(), String::new(), "Name".to_owned()],
-        (Style::Annotated | Style::Facts(_), _) | (_, None) => vec!["Name".to_owned()],
-        (Style::Right, _) if table.has_sides() => vec!["Name".to_owned()],
+        (Style::Right, _) if table.has_sides() => match table.style {
+            // Nothing else puts the heading of lines lowest.
+            Style::Annotated => vec![String::new(), String::new(), "Name".to_owned()],
+            _ => vec!["Name".to_owned()],
+        },
+        (Style::Facts(_) | Style::Annotated, _) | (_, None) => vec!["Name".to_owned()],
         (Style::Sparse | Style::Right | Style::Ruled, Some(column)) => column.heading.clone(),
     }
 }
@@ -426,5 +429,61 @@ impl Grid {
         }
         text.push_str("</table>\n");
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use omp_model::metrics::{Column as Metric, Flavour, Metric as Time, Quantity};
+
+    use super::super::render;
+    use super::*;
+    use crate::document::{Block, Document, Role};
+
+    #[test]
+    fn points_stand_in_one_column_and_zero_is_bare() {
+        let work = |flavour| Quantity::Time(flavour, Time::OmpWork);
+        let column = |quantity, percent| {
+            Column::metric(Metric {
+                quantity,
+                value: true,
+                percent,
+            })
+        };
+        let row = |exclusive, inclusive, size, name: &str| Row {
+            name: name.to_owned(),
+            role: Role::Any,
+            values: vec![vec![
+                Value::Number(exclusive),
+                Value::Number(inclusive),
+                Value::Count(size),
+                Value::Absent,
+            ]],
+            ..Row::default()
+        };
+        let table = Table {
+            columns: vec![
+                column(work(Flavour::Exclusive), true),
+                column(work(Flavour::Inclusive), false),
+                column(Quantity::Size, false),
+                column(Quantity::Name, false),
+            ],
+            rows: vec![row(12.5, 12.5, 0, "<Total>"), row(0.0, 0.0004, 1234, "foo")],
+            whole: vec![vec![12.5, 12.5, 0.0, 0.0]],
+            ..Table::default()
+        };
+        let document = Document {
+            blocks: vec![Block::Table(table)],
+            ..Document::default()
+        };
+        let expected = "\
+Excl. OMP      Incl.      Size   Name
+Work           OMP
+  sec.      %  Work sec.
+12.500 100.00  12.500        0   <Total>
+ 0.      0.     0.000     1234   foo
+
+";
+        assert_eq!(render(&document, Layout::Aligned), expected);
     }
 }

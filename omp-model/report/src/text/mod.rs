@@ -18,7 +18,7 @@ use omp_model::views::Code;
 use crate::document::{Block, Document, Line, Part, Row, Style, Table};
 
 pub use cells::{compared, number, percent, rounded, seconds};
-pub use drawn::{Drawn, drawn};
+pub use drawn::{Drawn, drawn, facts, shown};
 
 /// How the tables of a text are laid out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -121,12 +121,9 @@ impl Page {
                 self.text(&format!("{}\n{gap}", part.caption));
             }
             let shown = columns(table, part);
-            let cells = || {
-                let make = match table.style {
-                    Style::Annotated => annotated::cells,
-                    _ => grid::cells,
-                };
-                make(table, &shown, self.layout)
+            let cells = || match table.style {
+                Style::Annotated => annotated::cells(table, &shown, self.layout),
+                _ => grid::cells(table, &shown, self.layout),
             };
             match (self.layout, table.style) {
                 (Layout::Aligned, Style::Facts(facts)) if !table.has_sides() => {

@@ -1,6 +1,7 @@
 //! What a thread is shown to do on a timeline: its recorded state, told in the words, letters and
 //! families of colour of the legend.
 
+use omp_model::metrics::Metric;
 use omp_model::profile::{Callee, Pseudo, Shown};
 use omp_model::state::State;
 use omp_model::views::names::pseudo;
@@ -152,6 +153,24 @@ impl Activity {
         ];
         let found = leaves.iter().find(|(leaf, _)| pseudo(*leaf) == name);
         found.map(|&(_, activity)| activity)
+    }
+
+    /// Of a metric, where it is a state's.
+    pub const fn of_metric(metric: Metric) -> Option<Activity> {
+        Some(match metric {
+            Metric::OmpWork => Activity::Work,
+            Metric::Overhead => Activity::Overhead,
+            Metric::Reduction => Activity::Reduction,
+            Metric::ImplicitBarrier => Activity::ImplicitBarrier,
+            Metric::ExplicitBarrier => Activity::ExplicitBarrier,
+            Metric::Idle => Activity::Idle,
+            Metric::Lock => Activity::Lock,
+            Metric::Critical => Activity::Critical,
+            Metric::Ordered => Activity::Ordered,
+            Metric::Atomic => Activity::Atomic,
+            Metric::Task => Activity::Task,
+            _ => return None,
+        })
     }
 
     /// Its letter on a timeline.

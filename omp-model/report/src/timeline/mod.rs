@@ -9,7 +9,9 @@ mod activity;
 mod bands;
 mod by_thread;
 mod constructs;
+mod document;
 mod frames;
+mod names;
 mod rows;
 mod slots;
 mod spells;
@@ -18,6 +20,8 @@ mod window;
 
 pub use activity::{Activity, Family};
 pub use bands::{Band, Bands};
+pub use document::{ThreadRow, document};
+pub use names::construct_names;
 pub use rows::{MOST_REFINED, Timeline};
 pub use slots::{Place, Slot, column};
 pub use stacks::Stacks;

@@ -1,0 +1,329 @@
+//! The documents under the settings in force, each made when it is first asked for: beside the
+//! loop that answers keys, where that may take long ([`Documents::prepare`]).
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use omp_model::ids::ThreadId;
+use omp_model::metrics::{Column, Flavour, Metric, Quantity, SortKey};
+use omp_model::profile::{Profile, ViewMode};
+use report::calltree::calltree;
+use report::disasm::disasm;
+use report::document::{Block, Line, Role, Table};
+use report::find::Named;
+use report::functions::Kind;
+use report::neighbours::callers_callees;
+use report::query::{Query, Source, Subset};
+use report::source::source;
+use report::timeline::MOST_REFINED;
+use report::{Document, Error};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::experiments::Experiments;
+use crate::settings::Settings;
+use crate::tree::Tree;
+use crate::view::View;
+
+/// The documents, each made at most once.
+#[derive(Debug)]
+pub struct Documents {
+    /// The settings that they are made for.
+    pub settings: Settings,
+    /// The columns of lists.
+    pub columns: Vec<Column>,
+    /// The order.
+    pub sort: SortKey,
+    /// Whether they are of experiments that are still being read, and there are none.
+    is_blank: bool,
+    all: Subset,
+    each: Vec<Subset>,
+    views: [OnceLock<Arc<Document>>; View::ALL.len()],
+    /// Of views of one function, by its name.
+    of_functions: Mutex<FxHashMap<(View, String), Arc<Document>>>,
+    tree: OnceLock<Tree>,
+    said: OnceLock<Vec<String>>,
+}
+
+impl Documents {
+    /// For settings.
+    pub fn new(experiments: &Experiments, settings: &Settings) -> Documents {
+        let mut settings = settings.clone();
+        let columns = settings.columns(experiments.metric_sets(), experiments.available());
+        settings.report.columns = Some(columns.clone());
+        let parts = experiments.parts().iter();
+        Documents {
+            sort: settings.sort(&columns),
+            columns,
+            is_blank: false,
+            each: parts.map(|_| Subset::default()).collect(),
+            ..Documents::blank(&settings)
+        }
+    }
+
+    /// None yet, of experiments that are still being read.
+    pub fn blank(settings: &Settings) -> Documents {
+        Documents {
+            settings: settings.clone(),
+            columns: Vec::new(),
+            sort: SortKey {
+                quantity: Quantity::Time(Flavour::Exclusive, Metric::Total),
+                reversed: false,
+            },
+            is_blank: true,
+            all: Subset::default(),
+            each: Vec::new(),
+            views: Default::default(),
+            of_functions: Mutex::default(),
+            tree: OnceLock::new(),
+            said: OnceLock::new(),
+        }
+    }
+
+    /// Whether there are none, because the experiments are still being read.
+    pub fn is_blank(&self) -> bool {
+        self.is_blank
+    }
+
+    /// What documents are asked about.
+    pub fn query<'a>(&'a self, experiments: &'a Experiments) -> Query<'a> {
+        let settings = &self.settings.report;
+        let source = |experiment, subset| Source {
+            experiment,
+            subset,
+            settings,
+        };
+        let parts = experiments.parts().iter().zip(&self.each);
+        let each: Vec<_> = parts.map(|(part, subset)| source(part, subset)).collect();
+        let all = source(experiments.all(), &self.all);
+        Query::new(settings, all, &each, self.columns.clone(), self.sort)
+            .expect("a comparison is chosen only where there are several experiments")
+    }
+
+    /// The time that is looked at.
+    pub fn profile<'a>(&'a self, experiments: &'a Experiments) -> &'a Profile {
+        let source = Source {
+            experiment: experiments.all(),
+            subset: &self.all,
+            settings: &self.settings.report,
+        };
+        source.profile()
+    }
+
+    /// Makes all that a view needs; `function` is the one that views of one function are of.
+    pub fn prepare(&self, experiments: &Experiments, view: View, function: &str) {
+        if view == View::Timeline {
+            experiments.timeline();
+        }
+        if self.is_blank {
+            return;
+        }
+        self.said(experiments);
+        experiments.function(function);
+        match view {
+            View::Timeline => {
+                experiments.name_constructs();
+                experiments.stacks(ViewMode::User);
+                experiments.stacks(self.settings.report.mode);
+            }
+            View::Tree | View::Flame => drop(self.tree(experiments)),
+            view => drop(self.document(experiments, view, function)),
+        }
+    }
+
+    /// Whether a view can be shown at once.
+    pub fn has(&self, experiments: &Experiments, view: View, function: &str) -> bool {
+        if self.is_blank {
+            return view == View::Timeline && experiments.has_timeline();
+        }
+        let has = match view {
+            View::Tree | View::Flame => self.tree.get().is_some(),
+            View::Timeline => {
+                experiments.has_timeline() && experiments.has_stacks(self.settings.report.mode)
+            }
+            View::Source | View::Disassembly => {
+                let key = (view, function.to_owned());
+                self.of_functions().contains_key(&key)
+            }
+            view => self.views[view as usize].get().is_some(),
+        };
+        has && self.said.get().is_some() && experiments.has_functions()
+    }
+
+    /// The document of a view.
+    pub fn document(&self, experiments: &Experiments, view: View, function: &str) -> Arc<Document> {
+        match view {
+            View::Tree | View::Flame => Arc::clone(self.tree(experiments).document()),
+            View::Callers => {
+                let query = self.query(experiments);
+                let make = || Arc::new(shown(&query, view, callers_callees(&query)));
+                let all = self.views[view as usize].get_or_init(make);
+                Arc::new(around(all, function))
+            }
+            View::Source | View::Disassembly => {
+                let key = (view, function.to_owned());
+                if let Some(known) = self.of_functions().get(&key) {
+                    return Arc::clone(known);
+                }
+                // Made without the lock: who asks whether it is there is not to wait.
+                let query = self.query(experiments);
+                let named = Named {
+                    name: function.to_owned(),
+                    number: None,
+                };
+                let made = match view {
+                    View::Source => source(&query, &named),
+                    _ => disasm(&query, &named),
+                };
+                let made = Arc::new(shown(&query, view, made));
+                Arc::clone(self.of_functions().entry(key).or_insert(made))
+            }
+            view => {
+                let query = self.query(experiments);
+                let make = || Arc::new(shown(&query, view, list(&query, view)));
+                Arc::clone(self.views[view as usize].get_or_init(make))
+            }
+        }
+    }
+
+    fn of_functions(&self) -> std::sync::MutexGuard<'_, FxHashMap<(View, String), Arc<Document>>> {
+        self.of_functions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The call tree. It has the time of [`Documents::flame_metric`], too.
+    pub fn tree(&self, experiments: &Experiments) -> &Tree {
+        self.tree.get_or_init(|| {
+            let mut query = self.query(experiments);
+            let metric = self.flame_metric();
+            if !query.request.metrics.contains(&metric) {
+                query.request.metrics.push(metric);
+            }
+            Tree::new(Arc::new(shown(&query, View::Tree, calltree(&query))))
+        })
+    }
+
+    /// What must be said under every view, once it is known.
+    pub fn known_notices(&self) -> &[String] {
+        self.said.get().map_or(&[], Vec::as_slice)
+    }
+
+    fn said(&self, experiments: &Experiments) -> &[String] {
+        self.said.get_or_init(|| {
+            let head = self.query(experiments).document("");
+            let mut said = head.warnings;
+            said.extend(head.notices);
+            if experiments.experiment.samples.len() > MOST_REFINED {
+                said.push(
+                    "the timeline's colours go by events alone, for so many samples: waits that \
+                     only stacks tell (pools beside OpenMP, spins on a flag) look like work there"
+                        .to_owned(),
+                );
+            }
+            said
+        })
+    }
+
+    /// The threads that a filter leaves any time of; `None` without a filter.
+    pub fn kept_threads(&self, experiments: &Experiments) -> Option<FxHashSet<ThreadId>> {
+        self.settings.report.filter.as_ref()?;
+        let items = self.profile(experiments).items.iter();
+        Some(items.map(|item| item.thread).collect())
+    }
+
+    /// The metric that flames are as wide as: all thread time, unless an order was chosen.
+    pub fn flame_metric(&self) -> Metric {
+        match self.settings.report.sort {
+            Some(_) => self.metric(),
+            None => Metric::Total,
+        }
+    }
+
+    /// The metric that the tree is in the order of.
+    pub fn metric(&self) -> Metric {
+        let of_order = [self.sort.quantity];
+        let columns = self.columns.iter().map(|column| column.quantity);
+        let mut metrics = of_order
+            .into_iter()
+            .chain(columns)
+            .filter_map(|it| match it {
+                Quantity::Time(_, metric) => Some(metric),
+                _ => None,
+            });
+        metrics.next().unwrap_or(Metric::Total)
+    }
+}
+
+/// The document of a view that is a list.
+fn list(query: &Query<'_>, view: View) -> Result<Document, Error> {
+    match view {
+        View::Overview => report::overview::overview(query),
+        View::Functions => report::functions::list(query, Kind::Functions),
+        View::Regions => {
+            let mut regions = report::regions::regions(query)?;
+            let tasks = report::tasks::tasks(query)?;
+            regions.blocks.extend(tasks.blocks);
+            Ok(regions)
+        }
+        View::Threads => {
+            let mut threads = report::threads::threads(query)?;
+            head(&mut threads, "kind", "Kind");
+            Ok(threads)
+        }
+        _ => report::header::header(query),
+    }
+}
+
+/// Gives a heading to a column that a text leaves out.
+fn head(document: &mut Document, id: &str, heading: &str) {
+    for block in &mut document.blocks {
+        if let Block::Table(table) = block {
+            let mut columns = table.columns.iter_mut();
+            if let Some(column) = columns.find(|column| column.id == id) {
+                column.heading = vec![heading.to_owned()];
+                column.value = true;
+            }
+        }
+    }
+}
+
+/// A document, or in its place the sentence that says why there is none.
+fn shown(query: &Query<'_>, view: View, made: Result<Document, Error>) -> Document {
+    made.unwrap_or_else(|why| Document {
+        blocks: vec![Block::Lines(vec![Line::warning(why.to_string())])],
+        ..query.document(view.file_name())
+    })
+}
+
+/// Of all functions between their callers and callees, the part that is about one; of all if it
+/// has none.
+fn around(all: &Document, function: &str) -> Document {
+    let centre = |table: &Table| {
+        let row = table.rows.iter().find(|row| row.role == Role::Centre);
+        row.map(|row| row.name.clone())
+    };
+    let named = |fits: &dyn Fn(&str) -> bool| {
+        let mut blocks = all.blocks.iter();
+        blocks.find(|block| match block {
+            Block::Table(table) => centre(table).is_some_and(|name| fits(&name)),
+            Block::Lines(_) => false,
+        })
+    };
+    let found = named(&|name| name == function);
+    // Compared experiments share names without symbols.
+    let found = found.or_else(|| named(&|name| without_symbol(name) == without_symbol(function)));
+    Document {
+        view: all.view.clone(),
+        title: all.title.clone(),
+        about: all.about.clone(),
+        facts: all.facts.clone(),
+        blocks: found.or(all.blocks.first()).cloned().into_iter().collect(),
+        warnings: all.warnings.clone(),
+        notices: all.notices.clone(),
+        ..Document::default()
+    }
+}
+
+/// A construct's name without its symbol, by which experiments differ.
+pub(crate) fn without_symbol(name: &str) -> &str {
+    name.split_once(" [").map_or(name, |(words, _)| words)
+}

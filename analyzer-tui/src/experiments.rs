@@ -1,0 +1,234 @@
+//! The experiments that are looked at, and what every view of them starts from.
+
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use omp_model::experiment::Experiment;
+use omp_model::ids::ContextId;
+use omp_model::metrics::Metric;
+use omp_model::profile::{Callee, ViewMode};
+use omp_model::recording::Recording;
+use omp_model::symbols::FunctionId;
+use omp_model::views::names::{NameStyle, Names};
+use report::timeline::{MOST_REFINED, Stacks, Timeline};
+use rustc_hash::FxHashMap;
+
+/// An experiment, or several added up, and what is derived of them, each made when it is first
+/// asked for. Shared between the thread that draws and those that make views.
+#[derive(Debug)]
+pub struct Experiments {
+    all: Recording,
+    /// Each experiment by itself, if there are several.
+    parts: Vec<Recording>,
+    metric_sets: OnceLock<Vec<String>>,
+    user_stacks: OnceLock<Stacks>,
+    machine_stacks: OnceLock<Stacks>,
+    timeline: OnceLock<Timeline>,
+    constructs: OnceLock<FxHashMap<ContextId, String>>,
+    functions: OnceLock<FxHashMap<String, FunctionId>>,
+}
+
+impl Deref for Experiments {
+    type Target = Recording;
+
+    fn deref(&self) -> &Recording {
+        &self.all
+    }
+}
+
+impl From<Recording> for Experiments {
+    fn from(all: Recording) -> Experiments {
+        Experiments {
+            all,
+            parts: Vec::new(),
+            metric_sets: OnceLock::new(),
+            user_stacks: OnceLock::new(),
+            machine_stacks: OnceLock::new(),
+            timeline: OnceLock::new(),
+            constructs: OnceLock::new(),
+            functions: OnceLock::new(),
+        }
+    }
+}
+
+impl Experiments {
+    /// Opens an experiment as far as it is whole; several are added up.
+    ///
+    /// # Errors
+    /// One sentence, if nothing of one of them can be read.
+    pub fn open(paths: &[PathBuf]) -> Result<Experiments, String> {
+        let opened = (1..).zip(paths).map(|(number, path)| {
+            Recording::open(path, number, symbolize::from_files).map_err(|why| why.to_string())
+        });
+        let mut parts: Vec<Recording> = opened.collect::<Result<_, _>>()?;
+        if parts.len() == 1 {
+            return Ok(parts.remove(0).into());
+        }
+        let all = Recording::unite(&parts);
+        Ok(Experiments {
+            parts,
+            ..all.into()
+        })
+    }
+
+    /// Takes over an experiment that was read.
+    pub fn of(experiment: Experiment) -> Experiments {
+        Recording::of(experiment, 1).into()
+    }
+
+    /// All of them added up.
+    pub fn all(&self) -> &Recording {
+        &self.all
+    }
+
+    /// The experiments by themselves, if there are several.
+    pub fn parts(&self) -> &[Recording] {
+        &self.parts
+    }
+
+    /// The display stacks of single samples and intervals.
+    pub fn stacks(&self, mode: ViewMode) -> &Stacks {
+        let cell = match mode {
+            ViewMode::User | ViewMode::Expert => &self.user_stacks,
+            ViewMode::Machine => &self.machine_stacks,
+        };
+        cell.get_or_init(|| Stacks::new(&self.all, mode))
+    }
+
+    /// The display stacks of single samples and intervals, if they are made.
+    pub fn known_stacks(&self, mode: ViewMode) -> Option<&Stacks> {
+        match mode {
+            ViewMode::User | ViewMode::Expert => self.user_stacks.get(),
+            ViewMode::Machine => self.machine_stacks.get(),
+        }
+    }
+
+    /// Whether [`Experiments::stacks`] of a mode, and of user mode, are made.
+    pub fn has_stacks(&self, mode: ViewMode) -> bool {
+        self.known_stacks(ViewMode::User).is_some() && self.known_stacks(mode).is_some()
+    }
+
+    /// What each thread did at what time.
+    pub fn timeline(&self) -> &Timeline {
+        self.timeline.get_or_init(|| Timeline::new(&self.all))
+    }
+
+    /// Whether [`Experiments::timeline`] is made.
+    pub fn has_timeline(&self) -> bool {
+        self.timeline.get().is_some()
+    }
+
+    /// The name of a region or task, as far as it is known by now.
+    pub fn construct_name(&self, context: ContextId) -> &str {
+        let known = self.constructs.get();
+        known.map_or("…", |known| {
+            known
+                .get(&context)
+                .map_or("a construct without time", String::as_str)
+        })
+    }
+
+    /// Makes [`Experiments::construct_name`] known.
+    pub fn name_constructs(&self) {
+        self.constructs
+            .get_or_init(|| report::timeline::construct_names(&self.all));
+    }
+
+    /// The lists of metrics that a key goes through, as they would be typed: the first is
+    /// `er_print`'s.
+    pub fn metric_sets(&self) -> &[String] {
+        self.metric_sets.get_or_init(|| metric_sets(&self.all))
+    }
+
+    /// The function that views call so, or whose symbol it is; of several the first one whose
+    /// source is known.
+    pub fn function(&self, name: &str) -> Option<FunctionId> {
+        let functions = self.functions.get_or_init(|| {
+            let names = self.names();
+            let mut known: FxHashMap<String, FunctionId> = FxHashMap::default();
+            let all = || (0..).map(FunctionId).zip(&self.symbols.functions);
+            for placed in [true, false] {
+                let some = all().filter(|(_, function)| function.place.is_some() == placed);
+                for (id, function) in some {
+                    let shown = names.name(Callee::Function(id));
+                    // Compared experiments share its name without the symbol.
+                    if let Some((words, _)) = shown.split_once(" [") {
+                        known.entry(words.to_owned()).or_insert(id);
+                    }
+                    known.entry(shown).or_insert(id);
+                    known.entry(function.name.clone()).or_insert(id);
+                }
+            }
+            known
+        });
+        functions.get(name).copied()
+    }
+
+    /// Whether [`Experiments::function`] answers at once.
+    pub fn has_functions(&self) -> bool {
+        self.functions.get().is_some()
+    }
+
+    /// Where a function is, as `file:line (load object)`, if that is known by now.
+    pub fn location(&self, name: &str) -> Option<String> {
+        let function = self.function(name).filter(|_| self.has_functions())?;
+        let function = self.symbols.functions.get(function.0 as usize)?;
+        let names = self.names();
+        let object = names.object_name(function.module);
+        let source = function.place.and_then(|place| {
+            let file = self.symbols.files.get(place.file.0 as usize)?;
+            Some(format!("{file}:{}", place.line))
+        });
+        Some(match source {
+            Some(source) => format!("{source} ({object})"),
+            None => format!("{object} at {:#x}", function.address),
+        })
+    }
+
+    /// What its functions are called.
+    pub fn names(&self) -> Names<'_> {
+        self.all.names(NameStyle::default())
+    }
+
+    /// Makes all that a view can ask for, what the first screens need first.
+    pub fn work_ahead(&self) {
+        if self.experiment.samples.len() > MOST_REFINED {
+            // It needs no sample, and can be looked at while they are read.
+            self.timeline();
+        }
+        self.metric_sets();
+        self.name_constructs();
+        self.timeline();
+        self.stacks(ViewMode::User);
+        self.function(omp_model::views::TOTAL);
+        self.profile(ViewMode::Machine);
+        self.stacks(ViewMode::Machine);
+    }
+}
+
+/// The lists of metrics that a key goes through.
+fn metric_sets(all: &Recording) -> Vec<String> {
+    let available = all.available();
+    let mut sets = vec![available.default_spec()];
+    if available.openmp() {
+        let mut cpu = "e.%total:i.%total".to_owned();
+        for part in [Metric::User, Metric::System, Metric::OffCpu] {
+            if available.has(part) {
+                cpu.push_str(&format!(":e.{}", part.id()));
+            }
+        }
+        sets.push(cpu + ":name");
+        let profile = all.profile(ViewMode::User);
+        let kinds = available.metrics().iter().filter(|metric| {
+            let is_kind = !matches!(metric, Metric::OmpWork | Metric::OmpWait);
+            let counts = |item| metric.seconds(item) > 0.0;
+            is_kind && metric.is_openmp() && profile.items.iter().any(counts)
+        });
+        let kinds: Vec<String> = kinds.map(|metric| format!("e.{}", metric.id())).collect();
+        if !kinds.is_empty() {
+            sets.push(format!("{}:name", kinds.join(":")));
+        }
+    }
+    sets
+}

@@ -1,0 +1,155 @@
+//! The filters that are offered to edit.
+
+use omp_model::ids::ContextId;
+
+use report::document::Target;
+
+use crate::state::app::App;
+use crate::view::View;
+
+/// A name as a text of a filter.
+fn quoted(name: &str) -> String {
+    match name.contains('"') {
+        true => format!("'{name}'"),
+        false => format!("\"{name}\""),
+    }
+}
+
+impl App {
+    /// What is offered: the filter in force, then what the selection suggests, by itself, with
+    /// the filter in force, and its opposite.
+    pub(super) fn suggestions(&self) -> Vec<(&'static str, String)> {
+        let mut all = Vec::new();
+        let now = self.settings.filter();
+        if let Some(now) = now {
+            all.push(("the filter in force", now.to_owned()));
+        }
+        for (words, text) in self.expressions() {
+            if let Some(now) = now {
+                all.push((
+                    "that of the filter in force, and",
+                    format!("({now}) && ({text})"),
+                ));
+            }
+            all.push((words, text));
+        }
+        if let Some((_, text)) = self.expressions().into_iter().next() {
+            let opposite = format!("!({text})");
+            all.push(("all but what is selected", opposite));
+        }
+        all
+    }
+
+    /// The expressions that stand for what is selected, the nearest first.
+    fn expressions(&self) -> Vec<(&'static str, String)> {
+        let inside = |name: &str| format!("{} IN STACK", quoted(name));
+        let line = self.cursor().selected;
+        let target = self.sheet.target(line);
+        let function = self.sheet.function(line);
+        let function = function.filter(|name| *name != omp_model::views::TOTAL);
+        let under = |words, name: Option<&str>| name.map(|name| (words, inside(name)));
+        let mut all = Vec::new();
+        match self.view {
+            View::Threads => {
+                if let Some(Target::Thread(thread)) = target {
+                    let threads = &self.experiments.experiment.tables.threads;
+                    let row = threads.get(thread.index());
+                    all.extend(
+                        row.map(|row| ("the selected thread", format!("LWPID=={}", row.tid))),
+                    );
+                }
+            }
+            View::Functions | View::Callers => {
+                all.extend(under("all under the selected function", function));
+                all.extend(function.map(|name| {
+                    let text = format!("LEAF=={}", quoted(name));
+                    ("the selected function alone", text)
+                }));
+            }
+            View::Regions => {
+                all.extend(under("all under the selected construct", function));
+                if let Some(Target::Construct(construct)) = target {
+                    let text = numbers(construct.word, &construct.contexts);
+                    all.push(match construct.word {
+                        "TASK" => ("the selected task's own time", text),
+                        _ => ("the selected region's own time", text),
+                    });
+                }
+            }
+            View::Tree | View::Flame => {
+                let tree = self.documents.tree(&self.experiments);
+                let name = Some(tree.name(self.tree.selected));
+                let name = name.filter(|_| tree.depth(self.tree.selected) > 0);
+                all.extend(under("all under the selected function", name));
+            }
+            View::Timeline => all = self.expressions_on_timeline(),
+            View::Source | View::Disassembly => {
+                all.extend(under("all under this function", Some(&self.function)));
+            }
+            View::Overview => {
+                all.extend(under("all under what this line is about", function));
+            }
+            View::Experiment => {}
+        }
+        all
+    }
+
+    fn expressions_on_timeline(&self) -> Vec<(&'static str, String)> {
+        let time = |start: u64, end: u64| format!("TSTAMP>={start} && TSTAMP<{end}");
+        let mut all = Vec::new();
+        if let Some(part) = self.selection() {
+            all.push(("the box", self.filter_of(&part)));
+        }
+        if let Some(band) = self.picked() {
+            let text = self.filter_of_instance(band);
+            all.extend(text.map(|text| ("the selected instance", text)));
+        }
+        let range = &self.timeline.range;
+        all.push(("the time in sight", time(range.start, range.end)));
+        let thread = self.threads().get(self.timeline.row);
+        if let Some(thread) = thread {
+            all.push(("the selected thread", format!("THRID=={}", thread.0 + 1)));
+        }
+        let Some(pointed) = self.pointed() else {
+            return all;
+        };
+        if let Some(row) = pointed.interval {
+            let (start, end) = (row.start.0, row.start.0 + row.length.0);
+            all.push(("the time of the interval at the cursor", time(start, end)));
+        }
+        if let Some(band) = pointed.bands.last() {
+            let text = self.filter_of_instance(band);
+            all.extend(text.map(|text| ("the instance at the cursor", text)));
+            let name = self.experiments.construct_name(band.context);
+            all.push((
+                "all under the construct at the cursor",
+                format!("{} IN STACK", quoted(name)),
+            ));
+            all.push((
+                "the time of the instance at the cursor",
+                time(band.start, band.end),
+            ));
+        }
+        all
+    }
+
+    /// The expression that `y` copies: the filter in force, else the nearest to what is selected.
+    pub(super) fn expression(&self) -> Option<String> {
+        let first = self.suggestions().into_iter().next();
+        first.map(|(_, text)| text)
+    }
+}
+
+/// Contexts as values of a word.
+fn numbers(word: &str, contexts: &[ContextId]) -> String {
+    match contexts {
+        [one] => format!("{word}=={}", one.0),
+        several => {
+            let all: Vec<String> = several
+                .iter()
+                .map(|context| context.0.to_string())
+                .collect();
+            format!("{word} IN ({})", all.join(", "))
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Finding names.
+
+use crate::state::app::App;
+use crate::view::View;
+
+impl App {
+    /// Selects the next line that holds the wanted text, in any case of letters. `here`: the
+    /// selected one counts too.
+    pub(crate) fn find(&mut self, forward: bool, here: bool) {
+        if self.searched.is_empty() {
+            self.tell("/ asks what to find");
+            return;
+        }
+        let wanted = self.searched.to_lowercase();
+        let (names, at): (Vec<String>, usize) = match self.view {
+            View::Tree | View::Flame => {
+                let tree = self.documents.tree(&self.experiments);
+                let names = tree.rows().iter().map(|row| row.name.clone());
+                (names.collect(), self.tree.selected)
+            }
+            View::Timeline => (self.thread_names(), self.timeline.row),
+            _ => {
+                let lines = 0..self.sheet.lines().len();
+                let texts = lines.map(|line| self.sheet.text(line).to_owned());
+                (texts.collect(), self.cursor().selected)
+            }
+        };
+        let count = names.len();
+        let from = usize::from(!here);
+        let order = (from..count + from).map(|step| match forward {
+            true => (at + step) % count,
+            false => (at + count - step % count) % count,
+        });
+        let mut order = order.filter(|&row| names[row].to_lowercase().contains(&wanted));
+        match order.next() {
+            Some(row) => self.found(row),
+            None => {
+                let text = format!("\"{}\" is in no name here", self.searched);
+                self.tell(text);
+            }
+        }
+    }
+
+    fn found(&mut self, row: usize) {
+        match self.view {
+            View::Tree | View::Flame => {
+                self.tree.selected = row;
+                self.reveal(row);
+                self.follow_flame();
+                self.refresh();
+            }
+            View::Timeline => self.select_thread(row),
+            _ => self.select_row(row),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Keys, and what is answered to questions.
+
+use omp_model::profile::ViewMode;
+use ratatui::crossterm::event::{KeyCode, KeyEvent};
+use report::settings::Compare;
+
+use super::bindings;
+use super::keys::Action;
+use crate::export;
+use crate::order::RowOrder;
+use crate::settings::next_compare;
+use crate::state::app::{App, Effect};
+use crate::state::overlay::{Answer, Overlay};
+use crate::view::{Form, View};
+
+impl App {
+    /// The screen has another size.
+    pub fn resize(&mut self, width: u16, height: u16) {
+        self.size = (width, height);
+        self.refresh();
+    }
+
+    /// A key was pressed.
+    pub fn key(&mut self, event: KeyEvent) -> Effect {
+        self.message = None;
+        if !matches!(self.overlay, Overlay::None) {
+            return match self.overlay.key(event) {
+                Some(Answer::Copy(text)) => Effect::Copy(text),
+                Some(answer) => self.answer(answer),
+                None => Effect::None,
+            };
+        }
+        match bindings::action(self.view, event) {
+            Some(action) => return self.perform(action),
+            None if event.code == KeyCode::Esc => self.stay(),
+            None => {
+                if let KeyCode::Char(key) = event.code {
+                    let view = self.view.title();
+                    self.tell(format!("{key} does nothing in {view}: ? tells its keys"));
+                }
+            }
+        }
+        Effect::None
+    }
+
+    pub(crate) fn perform(&mut self, action: Action) -> Effect {
+        let needs_views = matches!(action, Action::Metrics | Action::Export | Action::Sort);
+        if needs_views && self.documents.is_blank() {
+            self.tell("samples are still being read");
+            return Effect::None;
+        }
+        match action {
+            Action::Quit if self.live.is_some_and(|live| live.program) => {
+                self.overlay = Overlay::end();
+            }
+            Action::Quit => return Effect::Quit,
+            Action::Help => self.overlay = Overlay::Help { top: 0 },
+            Action::Go(view) => self.go(view),
+            Action::NextView => self.go(self.view.neighbour(1)),
+            Action::PreviousView => self.go(self.view.neighbour(View::ALL.len() - 1)),
+            Action::Mode => self.next_mode(),
+            Action::Metrics => self.next_metrics(),
+            Action::Compare => self.compare(),
+            Action::Sort => self.overlay = self.ask_order(),
+            Action::Search => self.overlay = Overlay::search(),
+            Action::FindNext => self.find(true, false),
+            Action::FindPrevious => self.find(false, false),
+            Action::Filter => self.overlay = Overlay::filter(self.suggestions()),
+            Action::Copy => match self.expression() {
+                Some(text) => return Effect::Copy(text),
+                None => self.tell("nothing is selected that a filter could be made of"),
+            },
+            Action::Unfilter => self.change(|settings| settings.report.filter = None),
+            Action::Export => self.overlay = Overlay::export(self.view),
+            Action::Move(motion) => self.move_selection(motion),
+            Action::Enter => self.enter(),
+            Action::Back => self.back(),
+            Action::HotPath => {
+                self.unfold_hot_path(self.tree.selected);
+                self.refresh();
+            }
+            Action::Hottest => self.select_hot_line(),
+            Action::UnfoldAll => self.fold_all(false),
+            Action::FoldAll => self.fold_all(true),
+            Action::ZoomIn
+            | Action::ZoomOut
+            | Action::Whole
+            | Action::Pan(_)
+            | Action::Step(_)
+            | Action::SecondLine
+            | Action::Group
+            | Action::Instance
+            | Action::Box => self.on_timeline(action),
+        }
+        Effect::None
+    }
+
+    fn next_mode(&mut self) {
+        let (mode, words) = match self.wanted_settings().report.mode {
+            ViewMode::User => (
+                ViewMode::Expert,
+                "expert mode: the same as user mode for OpenMP",
+            ),
+            ViewMode::Expert => (
+                ViewMode::Machine,
+                "machine mode: stacks as they were measured",
+            ),
+            ViewMode::Machine => (
+                ViewMode::User,
+                "user mode: stacks as their author wrote them",
+            ),
+        };
+        self.change(|settings| settings.report.mode = mode);
+        self.tell(words);
+    }
+
+    fn next_metrics(&mut self) {
+        let sets = self.experiments.metric_sets();
+        let set = (self.wanted_settings().set + 1) % sets.len();
+        let told = format!("metrics {}", sets[set]);
+        self.change(|settings| {
+            settings.set = set;
+            settings.report.sort = None;
+        });
+        self.tell(told);
+    }
+
+    fn compare(&mut self) {
+        if self.experiments.parts().len() < 2 {
+            self.tell("comparing needs two experiments: analyzer FIRST SECOND");
+            return;
+        }
+        let compare = next_compare(self.wanted_settings().report.compare);
+        self.change(|settings| settings.report.compare = compare);
+        self.tell(match compare {
+            Compare::Off | Compare::Scaling => "the experiments added up",
+            Compare::On => "the experiments compared by their values",
+            Compare::Delta => "the first experiment, and what the others have more or less",
+            Compare::Ratio => "the first experiment, and how many times as much others have",
+        });
+    }
+
+    fn answer(&mut self, answer: Answer) -> Effect {
+        self.overlay = Overlay::None;
+        match answer {
+            Answer::Nothing | Answer::Copy(_) => {}
+            Answer::End { program: true } => return Effect::Stop,
+            Answer::End { program: false } => return Effect::Quit,
+            Answer::Sort(key) => self.change(|settings| settings.report.sort = Some(key)),
+            Answer::Order(order) => self.order_rows(order),
+            Answer::Search(text) => {
+                // Nothing typed: the same again.
+                if !text.is_empty() {
+                    self.searched = text;
+                }
+                self.find(true, true);
+            }
+            Answer::Filter(filter) => self.change(|settings| settings.report.filter = filter),
+            Answer::Export(form) => return self.export(form),
+        }
+        Effect::None
+    }
+
+    /// Puts rows in another order; what is selected stays selected.
+    pub(super) fn order_rows(&mut self, order: Option<RowOrder>) {
+        let row = self.sheet.row(self.cursor().selected);
+        let name = row.map(|row| row.name.clone());
+        match order {
+            Some(order) => self.row_orders.insert(self.view, order),
+            None => self.row_orders.remove(&self.view),
+        };
+        self.refresh();
+        if let Some(at) = name.and_then(|name| self.position(&name)) {
+            self.select_row(at);
+        }
+    }
+
+    fn export(&self, form: Form) -> Effect {
+        Effect::Write {
+            stem: format!(
+                "{}-{}",
+                self.experiments.experiment.name,
+                self.view.file_name()
+            ),
+            ending: form.ending(),
+            contents: export::contents(self, form),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Questions that hang on the view in sight.
+
+use omp_model::metrics::{Flavour, Metric, Quantity, SortKey};
+use report::settings::Compare;
+
+use crate::columns::told;
+use crate::order::RowOrder;
+use crate::state::app::App;
+use crate::state::overlay::{Answer, Choice, Overlay};
+use crate::view::View;
+
+const TURNED: &str = "the same, the other way round";
+
+impl App {
+    /// Asks for the order of the view in sight: its columns, the name and the other way round.
+    pub(super) fn ask_order(&self) -> Overlay {
+        match self.view {
+            view if view.has_own_order() => self.ask_row_order(),
+            View::Flame => {
+                let quantities = self.timed().into_iter();
+                let quantities =
+                    quantities.map(|metric| Quantity::Time(Flavour::Attributed, metric));
+                self.ask_sort("As wide as", quantities.collect())
+            }
+            _ => {
+                let table = self.sheet.table(0);
+                let columns = table.map_or(&[][..], |table| &table.columns);
+                let shown = columns.iter().filter(|column| column.is_visible());
+                let mut quantities: Vec<Quantity> =
+                    shown.filter_map(|column| column.quantity).collect();
+                quantities.retain(|quantity| *quantity != Quantity::Name);
+                quantities.push(Quantity::Name);
+                self.ask_sort("Order by", quantities)
+            }
+        }
+    }
+
+    /// The metrics that have any time.
+    fn timed(&self) -> Vec<Metric> {
+        let profile = self.documents.profile(&self.experiments);
+        let available = self.experiments.available().metrics().iter().copied();
+        let has_time =
+            |metric: &Metric| profile.items.iter().any(|item| metric.seconds(item) > 0.0);
+        available.filter(has_time).collect()
+    }
+
+    fn ask_sort(&self, title: &'static str, quantities: Vec<Quantity>) -> Overlay {
+        let now = self.documents.sort;
+        let option = |quantity: Quantity| {
+            let reversed = false;
+            let key = SortKey { quantity, reversed };
+            (quantity.label(), Answer::Sort(key))
+        };
+        let mut options: Vec<_> = quantities.into_iter().map(option).collect();
+        if self.view != View::Flame {
+            let reversed = !now.reversed;
+            let turned = SortKey { reversed, ..now };
+            options.push((TURNED.to_owned(), Answer::Sort(turned)));
+        }
+        let is_now = |(_, answer): &(String, Answer)| *answer == Answer::Sort(now);
+        Overlay::Choice(Choice {
+            title,
+            selected: options.iter().position(is_now).unwrap_or(0),
+            options,
+        })
+    }
+
+    /// Asks for the order of rows: their columns, the name, and the other way round.
+    fn ask_row_order(&self) -> Overlay {
+        let now = self.row_orders.get(&self.view);
+        let as_made = match self.view {
+            View::Regions => "What they could save, then tasks",
+            _ => "The order of their appearance",
+        };
+        let mut options = vec![(as_made.to_owned(), Answer::Order(None))];
+        let table = self.sheet.table(0);
+        let compare = table.map_or(Compare::Off, |table| table.compare);
+        let columns = table.into_iter().flat_map(|table| {
+            let told = told(table).into_iter();
+            told.map(|at| &table.columns[at])
+        });
+        let sides = match compare {
+            Compare::Off => 1,
+            _ => self.experiments.parts().len(),
+        };
+        for column in columns {
+            for side in 0..sides {
+                let words = match compare {
+                    Compare::Off => column.label.clone(),
+                    _ => format!("{} ({})", column.label, side + 1),
+                };
+                let order = RowOrder {
+                    side,
+                    ..RowOrder::by(&column.id)
+                };
+                options.push((words, Answer::Order(Some(order))));
+            }
+        }
+        let by_name = RowOrder::by(RowOrder::NAME);
+        options.push(("Name".to_owned(), Answer::Order(Some(by_name))));
+        let is_now = |(_, answer): &(String, Answer)| match (answer, now) {
+            (Answer::Order(Some(one)), Some(now)) => one.is_by(now),
+            (Answer::Order(None), None) => true,
+            _ => false,
+        };
+        let selected = options.iter().position(is_now).unwrap_or(0);
+        if let Some(now) = now {
+            let turned = RowOrder {
+                reversed: !now.reversed,
+                ..now.clone()
+            };
+            options.push((TURNED.to_owned(), Answer::Order(Some(turned))));
+        }
+        Overlay::Choice(Choice {
+            title: "Order by",
+            options,
+            selected,
+        })
+    }
+}

@@ -1,0 +1,201 @@
+//! Moving the selection about in lists, the call tree and the flame graph.
+
+use report::document::Target;
+
+use super::keys::Motion;
+use crate::flame::flames;
+use crate::state::app::App;
+use crate::view::View;
+
+impl App {
+    pub(super) fn move_selection(&mut self, motion: Motion) {
+        match self.view {
+            View::Timeline => return self.move_on_timeline(motion),
+            View::Flame => return self.move_in_flame(motion),
+            View::Tree if matches!(motion, Motion::Left | Motion::Right) => {
+                self.fold(motion == Motion::Left);
+                return;
+            }
+            _ => {}
+        }
+        let height = self.list_parts().rows.height;
+        let page = usize::from(height).saturating_sub(1).max(1);
+        let last = self.sheet.lines().len().saturating_sub(1);
+        let at = self.cursor().selected;
+        self.select_row(match motion {
+            Motion::Up | Motion::Left => at.saturating_sub(1),
+            Motion::Down | Motion::Right => at + 1,
+            Motion::PageUp => at.saturating_sub(page),
+            Motion::PageDown => at + page,
+            Motion::First => 0,
+            Motion::Last => last,
+        });
+    }
+
+    pub(super) fn enter(&mut self) {
+        match self.view {
+            View::Overview | View::Functions | View::Callers | View::Regions => {
+                let function = self.sheet.function(self.cursor().selected);
+                match function.map(str::to_owned) {
+                    Some(name) => self.centre_on(name),
+                    None => self.tell("this line leads to no function"),
+                }
+            }
+            View::Tree => {
+                let tree = self.documents.tree(&self.experiments);
+                let is_open = tree
+                    .keys
+                    .get(self.tree.selected)
+                    .is_some_and(|key| self.tree.open.contains(key));
+                self.set_open(self.tree.selected, !is_open);
+                self.refresh();
+            }
+            View::Flame => {
+                self.tree.zoom = self.tree.selected;
+                self.tree.flame_top = 0;
+                self.follow_flame();
+            }
+            View::Timeline => self.zoom_to_interval(),
+            View::Source => self.go(View::Disassembly),
+            View::Disassembly => self.go(View::Source),
+            View::Threads => self.show_thread(),
+            View::Experiment => {}
+        }
+    }
+
+    /// Shows the selected thread's row of the timeline.
+    fn show_thread(&mut self) {
+        let target = self.sheet.target(self.cursor().selected);
+        let Some(&Target::Thread(thread)) = target else {
+            return self.tell("a row of a comparison is of several threads");
+        };
+        let mut threads = self.threads().iter();
+        if let Some(row) = threads.position(|other| *other == thread) {
+            self.timeline.row = row;
+        }
+        self.go(View::Timeline);
+    }
+
+    /// Shows the callers and callees of a function.
+    fn centre_on(&mut self, name: String) {
+        if name != self.function {
+            self.line = None;
+        }
+        if self.view == View::Callers && name != self.function {
+            self.history
+                .push(std::mem::replace(&mut self.function, name));
+        } else {
+            self.function = name;
+        }
+        match self.view {
+            View::Callers => {
+                self.refresh();
+                self.select_centre();
+            }
+            _ => self.show_or_want(View::Callers),
+        }
+    }
+
+    pub(super) fn back(&mut self) {
+        match self.view {
+            View::Callers => match self.history.pop() {
+                Some(name) => {
+                    self.function = name;
+                    self.line = None;
+                    self.refresh();
+                    self.select_centre();
+                }
+                None => self.tell("this was the first function"),
+            },
+            View::Flame => {
+                let tree = self.documents.tree(&self.experiments);
+                self.tree.zoom = tree.parents.get(self.tree.zoom).copied().unwrap_or(0);
+                self.follow_flame();
+            }
+            _ => {}
+        }
+    }
+
+    fn set_open(&mut self, row: usize, open: bool) {
+        let tree = self.documents.tree(&self.experiments);
+        if let Some(&key) = tree.keys.get(row) {
+            match open && tree.has_children(row) {
+                true => self.tree.open.insert(key),
+                false => self.tree.open.remove(&key),
+            };
+        }
+    }
+
+    /// Folds the selected row or goes to its caller; unfolds it or goes to its first callee.
+    fn fold(&mut self, fold: bool) {
+        let at = self.tree.selected;
+        let tree = self.documents.tree(&self.experiments);
+        let Some(key) = tree.keys.get(at) else {
+            return;
+        };
+        let is_open = self.tree.open.contains(key);
+        let has_more = tree.has_children(at);
+        match (fold, is_open) {
+            (true, true) => self.set_open(at, false),
+            (true, false) => self.tree.selected = tree.parents[at],
+            (false, false) if has_more => self.set_open(at, true),
+            (false, true) if has_more => self.tree.selected = at + 1,
+            (false, _) => {}
+        }
+        self.refresh();
+    }
+
+    pub(super) fn fold_all(&mut self, fold: bool) {
+        let tree = self.documents.tree(&self.experiments);
+        self.tree.open.clear();
+        if fold {
+            self.tree.selected = 0;
+        } else {
+            self.tree.open.extend(&tree.keys);
+        }
+        self.refresh();
+    }
+
+    fn move_in_flame(&mut self, motion: Motion) {
+        let column = self.tree_column();
+        let tree = self.documents.tree(&self.experiments);
+        let at = self.tree.selected;
+        let width = f64::from(self.size.0.max(1));
+        let next = match motion {
+            Motion::Up if at != self.tree.zoom => tree.parents.get(at).copied(),
+            Motion::First => Some(self.tree.zoom),
+            Motion::Down => tree.largest_child(at, column),
+            Motion::Left | Motion::Right => {
+                let boxes = flames(tree, self.tree.zoom, column, 0.5 / width);
+                let own = boxes.iter().find(|flame| flame.row == at);
+                let depth = own.map_or(0, |flame| flame.depth);
+                let row: Vec<usize> = boxes
+                    .iter()
+                    .filter(|flame| flame.depth == depth)
+                    .map(|flame| flame.row)
+                    .collect();
+                let place = row.iter().position(|&row| row == at);
+                place.and_then(|place| match motion {
+                    Motion::Left => row.get(place.checked_sub(1)?).copied(),
+                    _ => row.get(place + 1).copied(),
+                })
+            }
+            _ => None,
+        };
+        if let Some(next) = next {
+            self.tree.selected = next;
+        }
+        self.follow_flame();
+    }
+
+    /// Selects the next line that is hot, after the last one the first.
+    pub(super) fn select_hot_line(&mut self) {
+        let hot = self.hot_lines();
+        let here = self.cursor().selected;
+        let next = hot.iter().find(|&&at| at > here).or(hot.first());
+        match next {
+            Some(&at) => self.select_with_room(at),
+            None => self.tell("no line here has any of this time"),
+        }
+    }
+}

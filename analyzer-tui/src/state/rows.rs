@@ -1,0 +1,163 @@
+//! The lines of the view in sight, under the settings in force.
+
+use std::sync::Arc;
+
+use report::Document;
+use report::document::{Role, Target};
+
+use super::app::App;
+use crate::documents::without_symbol;
+use crate::sheet::Sheet;
+use crate::view::View;
+
+impl App {
+    /// Makes the lines of the view in sight.
+    pub(crate) fn refresh(&mut self) {
+        self.sheet = Arc::new(self.made_sheet());
+        self.settle();
+    }
+
+    fn made_sheet(&mut self) -> Sheet {
+        let (experiments, documents) = (Arc::clone(&self.experiments), Arc::clone(&self.documents));
+        let width = usize::from(self.size.0);
+        if documents.is_blank() {
+            return Sheet::new(Arc::new(report::header::early(&experiments)), width, false);
+        }
+        match self.view {
+            View::Tree | View::Flame => {
+                self.settle_tree();
+                let tree = documents.tree(&experiments);
+                self.tree.shown = tree.visible(&self.tree.open);
+                let at = self.tree.shown.binary_search(&self.tree.selected);
+                self.cursors[View::Tree as usize].selected =
+                    at.unwrap_or_else(|before| before.saturating_sub(1));
+                Sheet::of_rows(Arc::clone(tree.document()), &self.tree.shown)
+            }
+            View::Timeline => Sheet::default(),
+            view => {
+                let document = self.shown_document();
+                let has_head = !matches!(view, View::Overview | View::Experiment);
+                Sheet::new(in_one(document), width, has_head)
+            }
+        }
+    }
+
+    /// The document of the view in sight, its rows in the order that was chosen.
+    pub(crate) fn shown_document(&self) -> Arc<Document> {
+        let document = self
+            .documents
+            .document(&self.experiments, self.view, &self.function);
+        match self.row_orders.get(&self.view) {
+            Some(order) => order.apply(&document),
+            None => document,
+        }
+    }
+
+    /// The line of a name, or of what it is called among compared experiments.
+    pub(crate) fn position(&self, name: &str) -> Option<usize> {
+        let same = self.sheet.position(|row| row.name == name);
+        same.or_else(|| {
+            let plain = without_symbol(name);
+            self.sheet
+                .position(|row| without_symbol(&row.name) == plain)
+        })
+    }
+
+    /// Selects a line of the list in sight.
+    pub(crate) fn select_row(&mut self, line: usize) {
+        let line = line.min(self.sheet.lines().len().saturating_sub(1));
+        self.cursors[self.view as usize].selected = line;
+        if self.view == View::Tree
+            && let Some(&at) = self.tree.shown.get(line)
+        {
+            self.tree.selected = at;
+        }
+        self.settle();
+    }
+
+    /// Selects a line; what is around it is of interest, too.
+    pub(crate) fn select_with_room(&mut self, line: usize) {
+        let height = usize::from(self.list_parts().rows.height);
+        self.cursors[self.view as usize].top = line.saturating_sub(height / 4);
+        self.select_row(line);
+    }
+
+    /// Selects the function that callers and callees are shown of.
+    pub(crate) fn select_centre(&mut self) {
+        let own = self.sheet.position(|row| row.role == Role::Centre);
+        self.select_row(own.unwrap_or(0));
+    }
+
+    /// The source line that a line of code is of.
+    pub(crate) fn line_of(&self, line: usize) -> Option<u32> {
+        match self.sheet.target(line)? {
+            Target::Line(location) => Some(location.line),
+            Target::Instruction { locations, .. } => Some(locations.last()?.line),
+            _ => None,
+        }
+    }
+
+    /// Where the user is in the code, to be found again in the other view of it.
+    pub(crate) fn remember_line(&mut self) {
+        if matches!(self.view, View::Source | View::Disassembly)
+            && let Some(line) = self.line_of(self.cursor().selected)
+        {
+            self.line = Some(line);
+        }
+    }
+
+    /// Selects the line of code that the user was at, else the function's first one or the first
+    /// that is hot.
+    pub(crate) fn select_code(&mut self) {
+        let lines = 0..self.sheet.lines().len();
+        let of_line = |wanted: u32| {
+            let mut lines = lines.clone();
+            lines.find(|&at| self.sheet.is_row(at) && self.line_of(at) == Some(wanted))
+        };
+        let wanted = self.line.or_else(|| self.first_line());
+        let found = wanted.and_then(of_line);
+        let found = found.or_else(|| self.hot_lines().first().copied());
+        self.select_with_room(found.unwrap_or(0));
+    }
+
+    /// The line that the function begins with, in its source.
+    fn first_line(&self) -> Option<u32> {
+        if self.view != View::Source {
+            return None;
+        }
+        let function = self.experiments.function(&self.function)?;
+        let row = self
+            .experiments
+            .symbols
+            .functions
+            .get(function.0 as usize)?;
+        Some(row.place?.line)
+    }
+
+    /// The lines that have much of the time.
+    pub(crate) fn hot_lines(&self) -> Vec<usize> {
+        let lines = 0..self.sheet.lines().len();
+        lines.filter(|&at| self.sheet.is_hot(at)).collect()
+    }
+
+    /// Keeps selections in sight.
+    pub(crate) fn settle(&mut self) {
+        let height = usize::from(self.list_parts().rows.height);
+        let lines = self.sheet.lines().len();
+        self.cursors[self.view as usize].settle(lines, height);
+        self.settle_timeline();
+        self.follow_flame();
+    }
+}
+
+/// A document with those of further experiments under it.
+fn in_one(document: Arc<Document>) -> Arc<Document> {
+    if document.others.is_empty() {
+        return document;
+    }
+    let mut all = Document::clone(&document);
+    for other in std::mem::take(&mut all.others) {
+        all.blocks.extend(other.blocks);
+    }
+    Arc::new(all)
+}

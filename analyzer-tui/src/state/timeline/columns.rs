@@ -1,0 +1,61 @@
+//! Columns of time on the screen.
+
+use std::ops::Range;
+
+use omp_model::ids::ThreadId;
+use report::timeline::column;
+
+use super::state::SecondLine;
+use crate::layout::{self, TimelineParts};
+use crate::state::app::App;
+
+impl App {
+    /// Whether experiments are compared.
+    pub fn is_compared(&self) -> bool {
+        self.settings.is_compared() && self.experiments.parts().len() > 1
+    }
+
+    /// The parts of the timeline's body.
+    pub fn timeline_parts(&self) -> TimelineParts {
+        let bands = self.experiments.timeline().regions().lanes();
+        let number = if self.is_compared() { 4 } else { 0 };
+        layout::timeline(self.parts().body, bands, number)
+    }
+
+    /// Lines that a thread takes.
+    pub fn lines_per_thread(&self) -> usize {
+        1 + usize::from(self.timeline.second != SecondLine::Hidden)
+    }
+
+    /// The column that a moment is drawn in.
+    pub fn column_of(&self, time: u64) -> Option<usize> {
+        let (range, columns) = (&self.timeline.range, self.timeline_parts().columns());
+        if !range.contains(&time) || columns == 0 {
+            return None;
+        }
+        let part = u128::from(time - range.start) * columns as u128;
+        let at = (part / u128::from(range.end - range.start)) as usize;
+        // A column begins at a whole nanosecond, rounded down.
+        let next = column(range, columns, at + 1).start;
+        Some(if at + 1 < columns && time >= next {
+            at + 1
+        } else {
+            at
+        })
+    }
+
+    /// The range of the column that a moment is drawn in; of one out of sight, the moment.
+    pub(crate) fn whole_column(&self, time: u64) -> Range<u64> {
+        let columns = self.timeline_parts().columns();
+        match self.column_of(time) {
+            Some(at) => column(&self.timeline.range, columns, at),
+            None => time..time + 1,
+        }
+    }
+
+    /// Of which experiment a thread is, from 1.
+    pub fn origin(&self, thread: ThreadId) -> u32 {
+        let origin = self.experiments.origins.get(thread.index());
+        origin.copied().unwrap_or(1)
+    }
+}

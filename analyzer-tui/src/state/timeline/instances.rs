@@ -1,0 +1,95 @@
+//! Instances of regions and tasks: which ones a thread is in, and the one that is selected.
+
+use omp_model::ids::{ContextId, ProcessId, ThreadId};
+use omp_model::rows::{Interval, Within};
+use omp_model::tables::ContextKind;
+
+use report::timeline::Band;
+
+use crate::state::app::App;
+
+impl App {
+    /// The instance that is selected, while the cursor is in its time.
+    pub fn picked(&self) -> Option<&Band> {
+        let picked = self.timeline.picked.as_ref();
+        picked.filter(|band| (band.start..band.end).contains(&self.timeline.time))
+    }
+
+    /// What an instance is called.
+    pub(crate) fn instance_of(&self, band: &Band) -> String {
+        let name = self.experiments.construct_name(band.context);
+        match band.number() {
+            0 => format!("an instance of {name}"),
+            number => format!("instance {number} of {name}"),
+        }
+    }
+
+    /// The expression of a filter that keeps an instance; `None` for one whose number is unknown.
+    pub(crate) fn filter_of_instance(&self, band: &Band) -> Option<String> {
+        let number = Some(band.number()).filter(|&number| number != 0)?;
+        let word = if band.is_task { "TSKID" } else { "CPRID" };
+        let mut text = format!("{word}=={number}");
+        let tables = &self.experiments.experiment.tables;
+        if tables.processes.len() > 1 {
+            let process = tables.processes.get(self.process_of(band.thread).index())?;
+            text = format!("PID=={} && {text}", process.pid);
+        }
+        if self.experiments.origins.iter().any(|&origin| origin > 1) {
+            text = format!("EXPID=={} && {text}", self.origin(band.thread));
+        }
+        Some(text)
+    }
+
+    pub(crate) fn process_of(&self, thread: ThreadId) -> ProcessId {
+        let row = self
+            .experiments
+            .experiment
+            .tables
+            .threads
+            .get(thread.index());
+        row.map_or(ProcessId(0), |row| row.process)
+    }
+
+    /// Whether a thread is in a region's instance while in a listed interval, as far as that is
+    /// recorded. An interval names the innermost instance. Of those around it the construct is
+    /// known, and the instance where one alone runs, or the thread forked it itself.
+    pub(crate) fn is_inside(&self, thread: ThreadId, row: &Interval, band: &Band) -> bool {
+        let context = self.experiments.timeline().context(row.tag);
+        if self.region_of(context) == Some(band.context) && row.within.region != 0 {
+            return self.is_one(thread, row.within, band);
+        }
+        let contexts = &self.experiments.experiment.tables.contexts;
+        let mut at = context;
+        while at != band.context {
+            match contexts.get(at.0) {
+                Some(row) if row.parent != at => at = row.parent,
+                _ => return false,
+            }
+        }
+        let running = self.experiments.timeline().regions().at(self.timeline.time);
+        let alike = running.iter().filter(|one| one.context == band.context);
+        band.thread == thread || alike.count() == 1
+    }
+
+    /// Whether a band is that of the innermost region that a thread is in.
+    pub(crate) fn is_one(&self, thread: ThreadId, within: Within, band: &Band) -> bool {
+        !band.is_task
+            && band.number() == within.region
+            && self.process_of(thread) == self.process_of(band.thread)
+    }
+
+    /// The innermost region around a context, itself included.
+    pub(crate) fn region_of(&self, context: ContextId) -> Option<ContextId> {
+        let contexts = &self.experiments.experiment.tables.contexts;
+        let mut at = context;
+        loop {
+            match contexts.get(at.0) {
+                Some(row) if matches!(row.kind, ContextKind::Region | ContextKind::Teams) => {
+                    return Some(at);
+                }
+                Some(row) if row.parent != at => at = row.parent,
+                _ => return None,
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The rows as they are drawn: a cursor that moves draws them again from what was made once.
+
+use std::rc::Rc;
+
+use omp_model::ids::{ContextId, ThreadId};
+use report::Document;
+use report::document::{Block, Line};
+use report::timeline::{Slot, ThreadRow, document};
+
+use crate::state::app::App;
+
+impl App {
+    /// A thread's row.
+    pub fn slots(&self, thread: ThreadId) -> Rc<[Slot]> {
+        let (state, columns) = (&self.timeline, self.timeline_parts().columns());
+        let mut picture = state.picture.borrow_mut();
+        picture.turn_to(&state.range, columns);
+        let make = || {
+            let timeline = self.experiments.timeline();
+            let slots = timeline.slots(thread, &state.range, columns, &state.window);
+            slots.into()
+        };
+        Rc::clone(picture.slots.entry(thread).or_insert_with(make))
+    }
+
+    /// The task or nested region that a thread was in for most of each column.
+    pub fn contexts(&self, thread: ThreadId) -> Rc<[Option<ContextId>]> {
+        let (state, columns) = (&self.timeline, self.timeline_parts().columns());
+        let mut picture = state.picture.borrow_mut();
+        picture.turn_to(&state.range, columns);
+        let make = || {
+            let timeline = self.experiments.timeline();
+            let contexts = timeline.contexts(thread, &state.range, columns, &state.window);
+            let inner = contexts.into_iter();
+            inner
+                .map(|context| self.inner_construct(context?))
+                .collect()
+        };
+        Rc::clone(picture.contexts.entry(thread).or_insert_with(make))
+    }
+
+    /// The rows of all threads, with what the cursor points at.
+    pub(crate) fn timeline_document(&self) -> Document {
+        let order = self.order();
+        let rows = order
+            .threads
+            .iter()
+            .enumerate()
+            .map(|(row, &thread)| ThreadRow {
+                name: self.thread_label(thread),
+                group: order.group(row).map(|group| group.label.clone()),
+                slots: self.slots(thread).to_vec(),
+            });
+        let rows: Vec<ThreadRow> = rows.collect();
+        let query = self.documents.query(&self.experiments);
+        let mut document = document(&query, &self.timeline.range, &rows);
+        if let Some(pointed) = self.pointed() {
+            let time = self.timeline.time as f64 / 1e9;
+            let label = self.thread_label(pointed.thread);
+            let told = self.facts(&pointed).into_iter();
+            let told = told.chain(self.callstack(&pointed));
+            let mut lines = vec![Line::plain(format!("{label} at {time:.6} s"))];
+            lines.extend(told.map(|text| Line::plain(format!("  {text}"))));
+            document.blocks.push(Block::Lines(lines));
+        }
+        document
+    }
+}

@@ -1,0 +1,74 @@
+//! What the cursor points at.
+
+use omp_model::ids::Nanos;
+use omp_model::profile::ViewMode;
+use omp_model::rows::Sample;
+use report::timeline::{Activity, Band, column};
+
+use super::state::Pointed;
+use crate::state::app::App;
+
+impl App {
+    /// The function or construct that the thread at the cursor was in: the innermost one on the
+    /// callstack, without what only tells how it waited.
+    pub(crate) fn pointed_function(&self) -> Option<String> {
+        let (path, _) = self.pointed()?.stack?;
+        let stacks = self.experiments.known_stacks(self.settings.report.mode)?;
+        let names = self.experiments.names();
+        let mut frames = stacks.walk(path).map(|row| names.name(row.frame.callee));
+        frames.find(|name| Activity::of_name(name).is_none())
+    }
+
+    /// What the cursor points at.
+    pub fn pointed(&self) -> Option<Pointed> {
+        let thread = *self.threads().get(self.timeline.row)?;
+        let timeline = self.experiments.timeline();
+        let (time, columns) = (self.timeline.time, self.timeline_parts().columns());
+        let interval = timeline.interval(thread, Nanos(time)).copied();
+        let column = self.column_of(time).map_or(time..time + 1, |at| {
+            column(&self.timeline.range, columns, at)
+        });
+        let within = match &interval {
+            Some(row) => row.start.0..row.start.0 + row.length.0,
+            None => column,
+        };
+        let samples = self.timeline.window.of(thread);
+        let start = samples.partition_point(|sample| sample.time.0 < within.start);
+        let end =
+            samples.partition_point(|sample| sample.time.0 < within.end.max(within.start + 1));
+        let fits = |sample: &&Sample| interval.is_none_or(|row| row.tag == sample.tag);
+        let near = samples[start..end.max(start)].iter().filter(fits);
+        let sample = near
+            .min_by_key(|sample| sample.time.0.abs_diff(time))
+            .copied();
+        let kind = timeline.kind_of(thread);
+        let stacks = self.experiments.known_stacks(self.settings.report.mode);
+        let stack = stacks.and_then(|stacks| match (&sample, &interval) {
+            (Some(sample), _) => stacks.sample(sample.stack, sample.tag, kind),
+            (None, Some(row)) => stacks.construct(row.tag, kind),
+            (None, None) => None,
+        });
+        let tasks = timeline.tasks(thread).map(|tasks| tasks.at(time));
+        let regions = timeline.regions().at(time);
+        let own = |band: &&&Band| {
+            interval
+                .as_ref()
+                .is_some_and(|row| self.is_inside(thread, row, band))
+        };
+        let bands = regions.iter().filter(own).copied();
+        let bands = bands.chain(tasks.into_iter().flatten()).copied().collect();
+        Some(Pointed {
+            thread,
+            interval,
+            sample,
+            stack,
+            bands,
+        })
+    }
+
+    /// What a sample shows its thread to do: the same in every mode.
+    pub fn refined(&self, sample: &Sample) -> Activity {
+        let stacks = self.experiments.known_stacks(ViewMode::User);
+        self.experiments.timeline().refined(stacks, sample)
+    }
+}

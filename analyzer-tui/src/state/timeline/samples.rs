@@ -1,0 +1,82 @@
+//! The samples of the time in sight: they are unpacked beside the loop that answers keys, and the
+//! rows are drawn from sums and intervals until they are there.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use omp_model::profile::ViewMode;
+use report::timeline::Window;
+
+use crate::experiments::Experiments;
+use crate::state::app::App;
+use crate::view::View;
+
+/// Samples to be unpacked, on any thread.
+#[derive(Debug)]
+pub struct Unpacking {
+    number: u64,
+    experiments: Arc<Experiments>,
+    range: Range<u64>,
+    newest: Arc<AtomicU64>,
+}
+
+/// Samples that were unpacked.
+#[derive(Debug)]
+pub struct Unpacked {
+    pub(super) number: u64,
+    pub(super) window: Window,
+}
+
+impl Unpacking {
+    /// Unpacks them; `None` if others are wanted by now.
+    pub fn unpack(self) -> Option<Unpacked> {
+        let is_wanted = || self.newest.load(Ordering::Relaxed) == self.number;
+        let timeline = self.experiments.timeline();
+        let stacks = self.experiments.known_stacks(ViewMode::User);
+        let window = Window::unpack(
+            &self.experiments,
+            (timeline, stacks),
+            &self.range,
+            is_wanted,
+        )?;
+        Some(Unpacked {
+            number: self.number,
+            window,
+        })
+    }
+}
+
+impl App {
+    /// Wants the samples of the time in sight, if they are not there.
+    pub(crate) fn want_samples(&mut self) {
+        let has_stacks = self.experiments.known_stacks(ViewMode::User).is_some();
+        let state = &mut self.timeline;
+        if state.window.suffices(has_stacks, &state.range) {
+            return state.no_longer_wanted();
+        }
+        if state.wanted.range.as_ref() != Some(&state.range) {
+            state.no_longer_wanted();
+            state.wanted.range = Some(state.range.clone());
+            state.wanted.begun = false;
+        }
+    }
+
+    /// Whether samples of the time in sight are still to come.
+    pub fn lacks_samples(&self) -> bool {
+        self.view == View::Timeline && self.timeline.wanted.range.is_some()
+    }
+
+    /// What must be unpacked now, to be handed back by [`App::take_samples`].
+    pub fn unpacking(&mut self) -> Option<Unpacking> {
+        let wanted = &mut self.timeline.wanted;
+        let range = wanted.range.clone().filter(|_| !wanted.begun)?;
+        wanted.begun = true;
+        Some(Unpacking {
+            number: wanted.newest.load(Ordering::Relaxed),
+            experiments: Arc::clone(&self.experiments),
+            range,
+            newest: Arc::clone(&wanted.newest),
+        })
+    }
+}

@@ -1,0 +1,68 @@
+//! Keeps the timeline's selection on something that is there.
+
+use std::sync::atomic::Ordering;
+
+use super::samples::Unpacked;
+use super::state::Picture;
+use crate::state::app::App;
+use crate::view::View;
+
+impl App {
+    /// Keeps the selection on a thread and in sight, and the samples of the range unpacked.
+    pub(crate) fn settle_timeline(&mut self) {
+        if self.view != View::Timeline {
+            return;
+        }
+        let threads = self.threads().len();
+        let height = usize::from(self.timeline_parts().rows.height);
+        let row = self.timeline.row.min(threads.saturating_sub(1));
+        let mut top = self.timeline.top.min(row);
+        top = top.max(row.saturating_sub(height));
+        while top < row && self.lines_of(top..row + 1) > height {
+            top += 1;
+        }
+        while top > 0 && self.lines_of(top - 1..threads) <= height {
+            top -= 1;
+        }
+        (self.timeline.row, self.timeline.top) = (row, top);
+        self.timeline.lane = self.timeline.lane.min(self.last_lane());
+        self.want_samples();
+    }
+
+    /// Orders the rows anew; the selected thread stays selected.
+    pub(crate) fn reorder(&mut self) {
+        let before = self.timeline.order.get();
+        let thread = before.and_then(|order| order.threads.get(self.timeline.row).copied());
+        let before = self.timeline.order.take();
+        let Some(before) = before else {
+            return;
+        };
+        if self.order().threads != before.threads {
+            // A box is of rows that are others now.
+            self.timeline.anchor = None;
+        }
+        if let Some(thread) = thread {
+            let mut rows = self.order().threads.iter();
+            self.timeline.row = rows.position(|other| *other == thread).unwrap_or(0);
+        }
+    }
+
+    /// The last lane that the bands in sight can begin with.
+    pub(crate) fn last_lane(&self) -> u16 {
+        let lanes = self.experiments.timeline().regions().lanes();
+        lanes.saturating_sub(self.timeline_parts().bands.height)
+    }
+
+    /// Shows the samples, if they are still wanted.
+    pub fn take_samples(&mut self, unpacked: Unpacked) {
+        let state = &mut self.timeline;
+        if unpacked.number != state.wanted.newest.load(Ordering::Relaxed) {
+            return;
+        }
+        state.window = unpacked.window;
+        state.wanted.range = None;
+        *state.picture.get_mut() = Picture::default();
+        // What stacks tell may have become known meanwhile.
+        self.settle_timeline();
+    }
+}

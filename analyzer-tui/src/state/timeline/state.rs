@@ -1,0 +1,246 @@
+//! Where the user is on the timeline.
+
+use std::cell::{OnceCell, RefCell};
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use omp_model::ids::{ContextId, ThreadId};
+use omp_model::profile::{PathId, Shown};
+use omp_model::rows::{Interval, Sample};
+use report::timeline::{Band, Slot, Window};
+use rustc_hash::FxHashMap;
+
+use crate::experiments::Experiments;
+
+/// The shortest range that can be zoomed to: samples are kept to a microsecond.
+pub(crate) const SHORTEST: u64 = 20_000;
+
+/// Where the user is on the timeline.
+#[derive(Debug)]
+pub struct TimelineState {
+    /// The time in sight, in nanoseconds.
+    pub range: Range<u64>,
+    /// The moment of the cursor.
+    pub time: u64,
+    /// The selected thread, among the rows'.
+    pub row: usize,
+    /// The first thread in sight.
+    pub top: usize,
+    /// The first lane of region instances in sight.
+    pub lane: u16,
+    /// What each thread's second line shows.
+    pub second: SecondLine,
+    /// By what threads stand together.
+    pub grouping: Grouping,
+    /// Where the box that is selected began: a row and a moment. It ends at the cursor.
+    pub anchor: Option<(usize, u64)>,
+    /// The instance that was selected last.
+    pub(crate) picked: Option<Band>,
+    /// The samples of the time in sight, or of what was in sight before while they are unpacked.
+    pub window: Window,
+    pub(crate) wanted: WantedSamples,
+    pub(crate) picture: RefCell<Picture>,
+    pub(crate) end: u64,
+    pub(crate) drag: Option<Drag>,
+    pub(crate) order: OnceCell<Order>,
+}
+
+/// What a thread's second line shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SecondLine {
+    /// The part of a column's time on a CPU.
+    Share,
+    /// The CPU's number, as samples tell it.
+    Cpu,
+    /// The tasks and nested regions that it was in.
+    Tasks,
+    /// There is none.
+    Hidden,
+}
+
+/// A line of the rows in sight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line<'a> {
+    /// What the threads below have in common.
+    Group(&'a Group),
+    /// A thread, by its row; its second line follows.
+    Thread(usize),
+}
+
+/// A drag by the mouse: where it began, and the range then.
+#[derive(Clone, Debug)]
+pub(crate) struct Drag {
+    pub(crate) column: u16,
+    pub(crate) range: Range<u64>,
+}
+
+/// What the cursor points at.
+#[derive(Clone, Debug)]
+pub struct Pointed {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The listed interval, if the moment lies in one.
+    pub interval: Option<Interval>,
+    /// The sample nearest to the moment in the same column or interval.
+    pub sample: Option<Sample>,
+    /// The display stack in the mode in force, and what the thread did.
+    pub stack: Option<(PathId, Shown)>,
+    /// The listed region instances there, outermost first, then the pieces of tasks that the
+    /// thread was running, innermost last.
+    pub bands: Vec<Band>,
+}
+
+impl TimelineState {
+    pub(crate) fn new(experiments: &Experiments) -> TimelineState {
+        let end = experiments
+            .experiment
+            .duration()
+            .max(experiments.experiment.last);
+        let end = end.0.max(SHORTEST);
+        let first = experiments.experiment.tables.threads.first();
+        let first = first.map_or(0, |thread| thread.birth.0);
+        TimelineState {
+            range: 0..end,
+            time: first.min(end - 1),
+            row: 0,
+            top: 0,
+            lane: 0,
+            second: SecondLine::Share,
+            grouping: Grouping::default(),
+            anchor: None,
+            picked: None,
+            window: Window::default(),
+            wanted: WantedSamples::default(),
+            picture: RefCell::default(),
+            end,
+            drag: None,
+            order: OnceCell::new(),
+        }
+    }
+
+    /// The experiment has grown.
+    pub(crate) fn grow(&mut self, experiments: &Experiments) {
+        let old = self.end;
+        let new = TimelineState::new(experiments);
+        self.end = new.end;
+        self.forget_samples();
+        if self.range.end >= old {
+            let (start, length) = (self.range.start, self.length());
+            match start {
+                0 => self.show(0, u64::MAX),
+                _ => self.show(self.end - length.min(self.end), length),
+            }
+        }
+    }
+
+    /// Shows a range, shifted or cut so that it lies within the experiment.
+    pub(crate) fn show(&mut self, start: u64, length: u64) {
+        let length = length.clamp(SHORTEST.min(self.end), self.end);
+        let start = start.min(self.end - length);
+        self.range = start..start + length;
+    }
+
+    pub(crate) fn length(&self) -> u64 {
+        self.range.end - self.range.start
+    }
+
+    /// The samples are of another recording.
+    pub(crate) fn forget_samples(&mut self) {
+        self.window = Window::default();
+        *self.picture.get_mut() = Picture::default();
+        self.no_longer_wanted();
+    }
+
+    pub(crate) fn no_longer_wanted(&mut self) {
+        self.wanted.range = None;
+        self.wanted.newest.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// By what threads stand together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Grouping {
+    /// The process.
+    #[default]
+    Process,
+    /// The team that each is in at a moment, in nanoseconds.
+    Team(u64),
+    /// The pool of threads: OpenMP's, OpenBLAS's, or none.
+    Pool,
+}
+
+/// A group of threads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Its first row.
+    pub start: usize,
+    /// What its threads have in common.
+    pub label: String,
+}
+
+/// The threads in the order of their rows.
+#[derive(Clone, Debug, Default)]
+pub struct Order {
+    /// The threads, without those that a filter leaves no time of.
+    pub threads: Vec<ThreadId>,
+    /// Their groups; none if one group of processes holds them all.
+    pub groups: Vec<Group>,
+}
+
+impl Order {
+    /// The group that a row stands in.
+    pub fn group(&self, row: usize) -> Option<&Group> {
+        let after = self.groups.partition_point(|group| group.start <= row);
+        self.groups.get(after.checked_sub(1)?)
+    }
+
+    /// How many groups begin at rows of a range.
+    pub fn beginnings(&self, rows: std::ops::Range<usize>) -> usize {
+        let before = |row: usize| self.groups.partition_point(|group| group.start < row);
+        before(rows.end).saturating_sub(before(rows.start))
+    }
+}
+
+/// Which samples are wanted.
+#[derive(Debug, Default)]
+pub(crate) struct WantedSamples {
+    /// The time in sight, as long as its samples are not there.
+    pub(crate) range: Option<Range<u64>>,
+    /// Whether their unpacking has begun.
+    pub(crate) begun: bool,
+    /// The number of the last wish.
+    pub(crate) newest: Arc<AtomicU64>,
+}
+
+/// Rows that were made of one range of time, cut into one number of columns.
+#[derive(Debug, Default)]
+pub(crate) struct Picture {
+    pub(crate) range: Range<u64>,
+    pub(crate) columns: usize,
+    pub(crate) slots: FxHashMap<ThreadId, Rc<[Slot]>>,
+    pub(crate) contexts: FxHashMap<ThreadId, Rc<[Option<ContextId>]>>,
+}
+
+impl Picture {
+    /// Forgets what is of another range or width.
+    pub(crate) fn turn_to(&mut self, range: &Range<u64>, columns: usize) {
+        if self.range != *range || self.columns != columns {
+            *self = Picture {
+                range: range.clone(),
+                columns,
+                ..Picture::default()
+            };
+        }
+    }
+}
+
+/// Threads and time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selection {
+    /// Rows of the timeline.
+    pub rows: Range<usize>,
+    /// In nanoseconds: from and to borders of columns.
+    pub time: Range<u64>,
+}

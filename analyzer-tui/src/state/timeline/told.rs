@@ -1,0 +1,94 @@
+//! What is told of the moment under the cursor.
+
+use omp_model::rows::SampleKind;
+use omp_model::state::Presence;
+use report::timeline::Band;
+
+use super::state::Pointed;
+use crate::state::app::App;
+use crate::words::duration;
+
+impl App {
+    /// What is known of the moment under the cursor.
+    pub(crate) fn facts(&self, pointed: &Pointed) -> Vec<String> {
+        let timeline = self.experiments.timeline();
+        let mut lines = Vec::new();
+        let presence = |presence| match presence {
+            Presence::Running => "on a CPU",
+            Presence::Preempted => "switched out while it wanted to run",
+            Presence::Blocked => "asleep",
+            Presence::Stolen => "its CPU taken away by the hypervisor",
+        };
+        match &pointed.interval {
+            Some(row) => lines.push(format!(
+                "{} for {} from {:.6} s, {}",
+                timeline.activity(row.tag).words(),
+                duration(row.length.0),
+                row.start.seconds(),
+                presence(row.presence)
+            )),
+            None if timeline.life(pointed.thread).contains(&self.timeline.time) => {
+                lines.push("intervals too short to be listed".to_owned());
+            }
+            None => lines.push("the thread does not live here".to_owned()),
+        }
+        let life = |band: &Band| {
+            let (length, start) = (duration(band.end - band.start), band.start as f64 / 1e9);
+            format!("{}, {length} from {start:.6} s", self.instance_of(band))
+        };
+        if let Some(band) = self.picked() {
+            lines.insert(0, format!("selected: {}", life(band)));
+        }
+        lines.extend(
+            pointed
+                .bands
+                .iter()
+                .map(|band| format!("in {}", life(band))),
+        );
+        match &pointed.sample {
+            Some(sample) => {
+                let kind = match sample.kind {
+                    SampleKind::User => "on",
+                    SampleKind::Kernel => "in the kernel on",
+                    SampleKind::Preempted => "leaving, at work,",
+                    SampleKind::Blocked => "leaving to wait,",
+                };
+                lines.push(format!(
+                    "sample at {:.6} s {kind} CPU {}: {}",
+                    sample.time.seconds(),
+                    sample.cpu,
+                    self.refined(sample).words()
+                ));
+            }
+            None if self.timeline.window.skipped => {
+                lines.push("too many samples in sight to tell one: zoom in".to_owned());
+            }
+            None if pointed.stack.is_some() => {
+                lines.push("no sample here: the place of the construct".to_owned());
+            }
+            None => lines.push("no sample in this column: . goes to the next".to_owned()),
+        }
+        lines
+    }
+
+    /// The callstack under the cursor, leaf first.
+    pub(crate) fn callstack(&self, pointed: &Pointed) -> Vec<String> {
+        let Some(stacks) = self.experiments.known_stacks(self.settings.report.mode) else {
+            return vec!["(callstacks follow when all samples are read)".to_owned()];
+        };
+        let Some((path, _)) = pointed.stack else {
+            return Vec::new();
+        };
+        let names = self.experiments.names();
+        let frames = stacks.walk(path);
+        frames
+            .map(|row| {
+                let places = &self.experiments.symbols.frame(row.frame.frame).places;
+                let line = places
+                    .last()
+                    .map_or_else(String::new, |place| format!(":{}", place.place.line));
+                format!("{}{line}", names.name(row.frame.callee))
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,63 @@
+//! The viewpoint to begin with, and where sources and load objects are looked for, by the files of
+//! defaults.
+
+use std::path::PathBuf;
+
+use omp_model::defaults;
+use omp_model::profile::ViewMode;
+use report::Settings;
+
+/// What the files of defaults that there are say, as far as it concerns this program.
+pub(crate) fn read() -> Settings {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let mut settings = Settings::default();
+    for path in defaults::files(home.as_deref()) {
+        // A file that is not there is the usual case.
+        if let Ok(bytes) = std::fs::read(&path) {
+            take(&mut settings, &String::from_utf8_lossy(&bytes));
+        }
+    }
+    settings
+}
+
+/// Takes what a file says. The rest of it is `er_print`'s, which tells of mistakes.
+fn take(settings: &mut Settings, text: &str) {
+    let search = &mut settings.annotation.search;
+    for line in text.lines() {
+        let words = defaults::words(line).unwrap_or_default();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let command = words.first().map(|name| name.to_lowercase());
+        match (command.as_deref(), words.get(1..).unwrap_or_default()) {
+            (Some("setpath"), [list]) => search.set(list),
+            (Some("addpath"), [list]) => search.add(list),
+            (Some("pathmap"), [old, new]) if !old.is_empty() => search.map(old, new),
+            (Some("viewmode"), [mode]) => match mode.to_lowercase().as_str() {
+                "user" => settings.mode = ViewMode::User,
+                "expert" => settings.mode = ViewMode::Expert,
+                "machine" => settings.mode = ViewMode::Machine,
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use symbolize::search::SearchPath;
+
+    use super::*;
+
+    #[test]
+    fn files_of_defaults_tell_where_sources_are() {
+        let mut settings = Settings::default();
+        take(
+            &mut settings,
+            "viewmode machine\n# a comment\npathmap /build \"/my src\"\nsort e.user\n",
+        );
+        assert_eq!(settings.mode, ViewMode::Machine);
+        let mut expected = SearchPath::default();
+        expected.map("/build", "/my src");
+        assert_eq!(settings.annotation.search, expected);
+    }
+}

@@ -1,0 +1,191 @@
+//! What happens outside of the loop that answers keys: input, signals, and work on threads.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::thread;
+
+use omp_model::header::Header;
+use ratatui::crossterm::event;
+use report::header::duration;
+
+use crate::experiments::Experiments;
+use crate::jobs::{Job, Made};
+use crate::live::{Follower, Progress};
+use crate::state::timeline::samples::{Unpacked, Unpacking};
+
+/// What has happened.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// A key, the mouse, another size.
+    Input(event::Event),
+    /// The terminal is gone, or a signal asks the program to end.
+    End,
+    /// An experiment was opened, or cannot be.
+    Opened(Result<Arc<Experiments>, String>),
+    /// All that its views start from is made.
+    Ready,
+    /// A view was made.
+    Made(Made),
+    /// Samples were unpacked.
+    Unpacked(Unpacked),
+    /// An experiment has grown.
+    Grown(Arc<Experiments>, Progress),
+}
+
+/// Reads keys and the mouse.
+pub(super) fn watch_input(sender: Sender<Event>) {
+    thread::spawn(move || {
+        while let Ok(event) = event::read() {
+            if sender.send(Event::Input(event)).is_err() {
+                return;
+            }
+        }
+        // Nobody is left to tell if the program ends just now.
+        let _ = sender.send(Event::End);
+    });
+}
+
+/// Waits for the signals that ask a program to end.
+pub(super) fn watch_signals(sender: Sender<Event>) -> io::Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+    thread::spawn(move || {
+        for _ in signals.forever() {
+            if sender.send(Event::End).is_err() {
+                return;
+            }
+        }
+    });
+    Ok(())
+}
+
+/// By how much work beside the loop that answers keys is less urgent than that: the loop gets
+/// three quarters of a CPU that both want, work alone on a CPU all of it, and beside a program that
+/// keeps the machine busy views still come about.
+const LESS_URGENT: i32 = 5;
+
+/// Works on a thread of its own, behind the loop that answers keys.
+fn beside(work: impl FnOnce() + Send + 'static) {
+    thread::spawn(move || {
+        give_way();
+        work();
+    });
+}
+
+/// Lets the loop that answers keys go before this thread and those that it starts.
+fn give_way() {
+    // A system that does not permit it is only less prompt.
+    let _ = rustix::process::nice(LESS_URGENT);
+}
+
+/// Makes a view.
+pub(super) fn make(job: Job, sender: Sender<Event>) {
+    beside(move || {
+        if let Some(made) = job.make() {
+            // The receiver is gone if the program ends just now.
+            let _ = sender.send(Event::Made(made));
+        }
+    });
+}
+
+/// Unpacks samples.
+pub(super) fn unpack(samples: Unpacking, sender: Sender<Event>) {
+    beside(move || {
+        if let Some(unpacked) = samples.unpack() {
+            let _ = sender.send(Event::Unpacked(unpacked));
+        }
+    });
+}
+
+/// Opens an experiment, and goes on with what later keys may ask for.
+pub(super) fn open(experiments: &[PathBuf], sender: Sender<Event>) {
+    let paths = experiments.to_owned();
+    thread::spawn(move || match Experiments::open(&paths) {
+        Ok(opened) => {
+            let experiments = Arc::new(opened);
+            let opened = Event::Opened(Ok(Arc::clone(&experiments)));
+            // The receiver is gone if the user did not wait.
+            if sender.send(opened).is_ok() {
+                give_way();
+                experiments.work_ahead();
+                let _ = sender.send(Event::Ready);
+            }
+        }
+        Err(why) => {
+            let _ = sender.send(Event::Opened(Err(why)));
+        }
+    });
+}
+
+/// Reads an experiment again and again, up to its end.
+pub(super) fn follow(path: &Path, sender: Sender<Event>) {
+    let mut follower = Follower::new(path);
+    beside(move || {
+        loop {
+            // What cannot be read yet may be whole at the next look.
+            let Ok(Some((experiments, progress))) = follower.look() else {
+                continue;
+            };
+            let grown = Event::Grown(Arc::new(experiments), progress);
+            if sender.send(grown).is_err() || progress.finished {
+                return;
+            }
+        }
+    });
+}
+
+/// What is being read, by the small files beside the large ones.
+pub(super) fn announce(experiments: &[PathBuf], recorded: bool) -> String {
+    let mut text = String::new();
+    for path in experiments {
+        let path = path.as_path();
+        text.push_str(&match recorded {
+            true => format!("Recording {} … (q ends the program)\n", path.display()),
+            false => format!("Reading {} … (q quits)\n", path.display()),
+        });
+        let header = std::fs::read(path.join(omp_model::experiment::HEADER)).ok();
+        let header = header.and_then(|bytes| serde_json::from_slice::<Header>(&bytes).ok());
+        if let Some(header) = header {
+            text.push_str(&format!(
+                "\n  Command    {}\n  Host       {} ({} CPUs)\n  Samples    {}\n  Duration   {}\n\n",
+                header.command.join(" "),
+                header.host,
+                header.cpus,
+                header.sampling.samples,
+                duration(&header, None)
+            ));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+mod tests {
+    use super::*;
+
+    /// The header file of a recording whose program was killed says 0, and must not be believed.
+    #[test]
+    fn the_first_screen_shows_no_duration_of_0_s() {
+        let folder = tempfile::tempdir().unwrap();
+        let announced = |duration_ns: u64| {
+            let header = Header {
+                command: vec!["./app".to_owned()],
+                duration_ns,
+                ..Header::default()
+            };
+            let path = folder.path().join(omp_model::experiment::HEADER);
+            std::fs::write(path, serde_json::to_vec(&header).unwrap()).unwrap();
+            let text = announce(&[folder.path().to_owned()], false);
+            let line = text.lines().find(|line| line.contains("Duration"));
+            line.unwrap().trim().to_owned()
+        };
+        assert_eq!(announced(2_200_000_000), "Duration   2.200 seconds");
+        assert_eq!(
+            announced(0),
+            "Duration   not known before it is read (it was not finished)"
+        );
+    }
+}

@@ -1,0 +1,168 @@
+//! The views' names.
+
+/// The views, in the order of their tabs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum View {
+    /// Where the time went.
+    #[default]
+    Overview,
+    /// The list of functions.
+    Functions,
+    /// One function between its callers and callees.
+    Callers,
+    /// The call tree.
+    Tree,
+    /// The call tree as boxes.
+    Flame,
+    /// The source file of a function.
+    Source,
+    /// The instructions of a function.
+    Disassembly,
+    /// Regions and tasks.
+    Regions,
+    /// The threads.
+    Threads,
+    /// Who did what when.
+    Timeline,
+    /// How the recording was made, and what it is short of.
+    Experiment,
+}
+
+impl View {
+    /// Every view, in the order of their tabs.
+    pub const ALL: [View; 11] = [
+        View::Overview,
+        View::Functions,
+        View::Callers,
+        View::Tree,
+        View::Flame,
+        View::Source,
+        View::Disassembly,
+        View::Regions,
+        View::Threads,
+        View::Timeline,
+        View::Experiment,
+    ];
+
+    /// The view that a key goes to.
+    pub fn by_key(key: char) -> Option<View> {
+        View::ALL.into_iter().find(|view| view.key() == key)
+    }
+
+    /// Its key: a digit, but for the one that ten digits are too few for.
+    pub const fn key(self) -> char {
+        match self {
+            View::Overview => '1',
+            View::Functions => '2',
+            View::Callers => '3',
+            View::Tree => '4',
+            View::Flame => '5',
+            View::Source => '6',
+            View::Disassembly => 'd',
+            View::Regions => '7',
+            View::Threads => '8',
+            View::Timeline => '9',
+            View::Experiment => '0',
+        }
+    }
+
+    /// Its name.
+    pub const fn title(self) -> &'static str {
+        match self {
+            View::Overview => "Overview",
+            View::Functions => "Functions",
+            View::Callers => "Callers-Callees",
+            View::Tree => "Call Tree",
+            View::Flame => "Flame Graph",
+            View::Source => "Source",
+            View::Disassembly => "Disassembly",
+            View::Regions => "Regions",
+            View::Threads => "Threads",
+            View::Timeline => "Timeline",
+            View::Experiment => "Experiment",
+        }
+    }
+
+    /// Its name where there is little room.
+    pub const fn short(self) -> &'static str {
+        match self {
+            View::Overview => "Over",
+            View::Functions => "Func",
+            View::Callers => "Call",
+            View::Tree => "Tree",
+            View::Flame => "Flame",
+            View::Source => "Src",
+            View::Disassembly => "Asm",
+            View::Regions => "Reg",
+            View::Threads => "Thr",
+            View::Timeline => "Time",
+            View::Experiment => "Exp",
+        }
+    }
+
+    /// Its name in files, as the command of er_print that prints it.
+    pub const fn file_name(self) -> &'static str {
+        match self {
+            View::Overview => "overview",
+            View::Functions => "functions",
+            View::Callers => "callers-callees",
+            View::Tree => "calltree",
+            View::Flame => "flamegraph",
+            View::Source => "source",
+            View::Disassembly => "disasm",
+            View::Regions => "regions",
+            View::Threads => "threads",
+            View::Timeline => "timeline",
+            View::Experiment => "header",
+        }
+    }
+
+    pub(crate) fn neighbour(self, step: usize) -> View {
+        View::ALL[(self as usize + step) % View::ALL.len()]
+    }
+
+    /// Whether its rows stand in an order of their own, whatever the metrics in force are.
+    pub(crate) const fn has_own_order(self) -> bool {
+        matches!(self, View::Regions | View::Threads)
+    }
+
+    /// The forms that it can be written in.
+    pub const fn forms(self) -> &'static [Form] {
+        match self {
+            View::Flame | View::Timeline => &[Form::Svg, Form::Text, Form::Json],
+            _ => &[Form::Text, Form::Json],
+        }
+    }
+}
+
+/// A file's form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// For people.
+    Text,
+    /// As `er_print`'s `printmode json` has it.
+    Json,
+    /// A picture.
+    Svg,
+}
+
+impl Form {
+    /// In a choice.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Form::Text => "text",
+            Form::Json => "JSON",
+            Form::Svg => "a picture (SVG)",
+        }
+    }
+
+    /// Of the file's name.
+    pub const fn ending(self) -> &'static str {
+        match self {
+            Form::Text => "txt",
+            Form::Json => "json",
+            Form::Svg => "svg",
+        }
+    }
+}

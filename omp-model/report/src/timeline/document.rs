@@ -1,0 +1,101 @@
+//! A timeline as a document: threads by state over time.
+
+use std::ops::Range;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::activity::Activity;
+use super::slots::Slot;
+use crate::document::{Block, Column, Document, Line, Place, Row, Style, Table, Value};
+use crate::query::Query;
+
+/// A thread's row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ThreadRow {
+    /// What the thread is called.
+    pub name: String,
+    /// What it has in common with others, if rows are grouped.
+    pub group: Option<String>,
+    /// The columns of time.
+    pub slots: Vec<Slot>,
+}
+
+/// Some threads in a range of time, in nanoseconds: a letter for the state that most of each slot
+/// went to, and in JSON the seconds of each state.
+pub fn document(query: &Query<'_>, range: &Range<u64>, rows: &[ThreadRow]) -> Document {
+    let (from, to) = (range.start as f64 / 1e9, range.end as f64 / 1e9);
+    let mut blocks = Vec::new();
+    for group in rows.chunk_by(|left, right| left.group == right.group) {
+        if let Some(label) = &group[0].group {
+            blocks.push(Block::Lines(vec![Line::strong(label)]));
+        }
+        blocks.push(Block::Table(table(group)));
+    }
+    let legend = Activity::ALL.map(|it| Line::plain(format!("  {} {}", it.letter(), it.words())));
+    blocks.push(Block::Lines(legend.to_vec()));
+    let facts = [("from", json!(from)), ("to", json!(to))];
+    Document {
+        title: format!("Timeline from {from:.6} to {to:.6} s"),
+        facts: facts
+            .map(|(key, fact)| (key.to_owned(), fact))
+            .into_iter()
+            .collect(),
+        blocks,
+        ..query.document("timeline")
+    }
+}
+
+fn table(rows: &[ThreadRow]) -> Table {
+    let of_row = |id: &str, label: &str, json| Column {
+        id: id.to_owned(),
+        label: label.to_owned(),
+        heading: Some(label)
+            .filter(|label| !label.is_empty())
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
+        json,
+        ..Column::name()
+    };
+    let name = Column {
+        heading: vec!["Thread".to_owned()],
+        ..Column::name()
+    };
+    let states = Column {
+        quantity: None,
+        ..of_row("states", "States", Place::Nowhere)
+    };
+    let slots = Column {
+        quantity: None,
+        ..of_row("slots", "", Place::Row)
+    };
+    let row = |row: &ThreadRow| {
+        let letter = |slot: &Slot| slot.main().map_or(' ', Activity::letter);
+        let letters: String = row.slots.iter().map(letter).collect();
+        let slots: Json = row.slots.iter().map(slot).collect();
+        Row {
+            name: row.name.clone(),
+            values: vec![vec![
+                Value::Absent,
+                Value::Text(letters.trim_end().to_owned()),
+                Value::Json(slots),
+            ]],
+            ..Row::default()
+        }
+    };
+    Table {
+        style: Style::Ruled,
+        columns: vec![name, states, slots],
+        rows: rows.iter().map(row).collect(),
+        ..Table::default()
+    }
+}
+
+fn slot(slot: &Slot) -> Json {
+    let times = Activity::ALL.iter().zip(&slot.times);
+    let times = times.filter(|(_, time)| **time > 0.0);
+    let states: Map<String, Json> = times
+        .map(|(activity, time)| (activity.words().to_owned(), json!(time / 1e9)))
+        .collect();
+    json!({"states": states, "running": slot.running()})
+}

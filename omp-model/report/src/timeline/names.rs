@@ -1,0 +1,34 @@
+//! What regions and tasks are called.
+
+use omp_model::ids::ContextId;
+use omp_model::profile::ViewMode;
+use omp_model::recording::Recording;
+use omp_model::views::names::NameStyle;
+use omp_model::views::openmp::Measured;
+use omp_model::views::openmp::regions::regions;
+use omp_model::views::openmp::tasks::tasks;
+use rustc_hash::FxHashMap;
+
+/// The name of each context of an experiment that is a region's or task's.
+pub fn construct_names(recording: &Recording) -> FxHashMap<ContextId, String> {
+    let experiment = &recording.experiment;
+    let (profile, names) = (
+        recording.profile(ViewMode::User),
+        recording.names(NameStyle::default()),
+    );
+    let measured = Measured {
+        duration: experiment.duration(),
+        sums: &experiment.sums,
+        region_sums: &experiment.region_sums,
+        region_works: &experiment.region_works,
+        task_sums: &experiment.task_sums,
+    };
+    let regions = regions(profile, &names, &measured).into_iter();
+    let regions = regions.map(|row| (row.contexts, row.name));
+    let tasks = tasks(profile, &names, &measured).into_iter();
+    let tasks = tasks.map(|row| (row.contexts, row.name));
+    regions
+        .chain(tasks)
+        .flat_map(|(contexts, name)| contexts.into_iter().map(move |id| (id, name.clone())))
+        .collect()
+}
