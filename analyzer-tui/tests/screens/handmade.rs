@@ -25,9 +25,8 @@ use omp_model::rows::{
     Interval, RegionSpan, RegionSum, SLICE, Sample, SampleKind, Sum, TaskSpan, Within,
 };
 use omp_model::state::{Presence, State};
-use omp_model::symbols::{Construct, FileId, InlinedPlace, Instruction, Place};
+use omp_model::symbols::Construct;
 use omp_model::tables::{ContextKind, RuntimeKind, Tables, ThreadKind};
-use symbolize::disassembly::Code;
 use test_support::Builder;
 
 /// Nanoseconds of a millisecond.
