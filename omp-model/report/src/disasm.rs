@@ -184,7 +184,6 @@ impl<'q, 'a> Annotated<'q, 'a> {
                 false => Vec::new(),
             },
             compare: self.compare(),
-            ..About::default()
         };
         let mut head = self.head(&name);
         if table.has_sides() {
