@@ -4,12 +4,12 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use omp_model::experiment::Experiment;
-use omp_model::ids::ContextId;
+use experiment::Experiment;
+use experiment::ids::ContextId;
+use experiment::symbols::FunctionId;
 use omp_model::metrics::Metric;
 use omp_model::profile::{Callee, ViewMode};
 use omp_model::recording::Recording;
-use omp_model::symbols::FunctionId;
 use omp_model::views::names::{NameStyle, Names};
 use report::timeline::{MOST_REFINED, Stacks, Timeline};
 use rustc_hash::FxHashMap;

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use omp_model::experiment::{Growing, OpenError, Warning};
-use omp_model::ids::Nanos;
-use omp_model::symbols::SymbolTable;
-use omp_model::tables::Tables;
+use experiment::ids::Nanos;
+use experiment::symbols::SymbolTable;
+use experiment::tables::Tables;
+use experiment::{Growing, OpenError, Warning};
 
 use crate::experiments::Experiments;
 

@@ -5,9 +5,9 @@
 //! regions. Other stacks of the thread that were cut in the same frame get the same callers. A stack
 //! in a region ends like the stack of the region's fork point ([`crate::fork_points`]).
 
-use omp_model::ids::{ContextId, Nanos, ProcessId, StackId, ThreadId};
-use omp_model::rows::Sample;
-use omp_model::tables::{ContextKind, StackEntry, Tables, ThreadKind};
+use experiment::ids::{ContextId, Nanos, ProcessId, StackId, ThreadId};
+use experiment::rows::Sample;
+use experiment::tables::{ContextKind, StackEntry, Tables, ThreadKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::fork_points::{ForkPoints, is_runtime, with_callers};

@@ -1,9 +1,9 @@
 //! Calling contexts: unwinds the stacks of forks and task creations from the words of them that the
 //! program's threads sent.
 
-use omp_model::ids::FrameId;
+use experiment::ids::FrameId;
+use experiment::tables::{RuntimeKind, Tables};
 use omp_model::stream::Site;
-use omp_model::tables::{RuntimeKind, Tables};
 use omp_ring::context::Context;
 use unwinder::{Ending, Regs, StackBytes, StackMemory, UnwindCache};
 

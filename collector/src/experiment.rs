@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use omp_model::experiment::{self, ExperimentError, HEADER, Live, RECORDS, Writer};
-use omp_model::header::Header;
+use experiment::header::Header;
+use experiment::{self, ExperimentError, HEADER, Live, RECORDS, Writer};
 
 use crate::cli::Destination;
 use crate::say::say;

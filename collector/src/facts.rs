@@ -1,7 +1,7 @@
 //! What the header says of the machine, the command and the runtimes.
 
-use omp_model::header::{FORMAT_VERSION, Header, Runtime, Sampling};
-use omp_model::tables::{self, Cut, RuntimeKind, Tables};
+use experiment::header::{FORMAT_VERSION, Header, Runtime, Sampling};
+use experiment::tables::{self, Cut, RuntimeKind, Tables};
 use std::ffi::OsString;
 
 use crate::cli::Request;

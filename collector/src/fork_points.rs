@@ -5,8 +5,8 @@
 //! that thread has the fork point's frames outside of the fork point's own. Outer frames that were
 //! inferred ([`crate::completion`]) are corrected in the same way.
 
-use omp_model::ids::{ContextId, FrameId, StackId};
-use omp_model::tables::{ContextKind, Cut, RuntimeKind, Stack, StackEntry, Tables};
+use experiment::ids::{ContextId, FrameId, StackId};
+use experiment::tables::{ContextKind, Cut, RuntimeKind, Stack, StackEntry, Tables};
 use rustc_hash::FxHashMap;
 
 /// Completes stacks; the result for each distinct stack and context is kept.

@@ -1,6 +1,6 @@
 //! OpenMP runtimes, and tools in our library's place, as they introduced themselves in the arena.
 
-use omp_model::header::Runtime;
+use experiment::header::Runtime;
 use omp_ring::consumer::{Consumer, RuntimeView};
 use omp_ring::layout::RuntimeKind;
 

@@ -1,7 +1,7 @@
 //! The stack that was interned last. The next one shares most of its outer frames, whose nodes need
 //! no look-up.
 
-use omp_model::ids::StackId;
+use experiment::ids::StackId;
 
 /// A stack's addresses and nodes, outermost first.
 #[derive(Clone)]

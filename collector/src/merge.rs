@@ -7,12 +7,12 @@
 
 use std::collections::VecDeque;
 
-use omp_model::ids::{Nanos, ProcessId, ThreadId};
+use experiment::ids::{Nanos, ProcessId, ThreadId};
+use experiment::rows::{LONG, Sample, SampleKind, Within};
+use experiment::state::Presence;
+use experiment::tables::{Cut, Tables};
 use omp_model::omp::{Machine, Rows, TimeAccounting};
-use omp_model::rows::{LONG, Sample, SampleKind, Within};
-use omp_model::state::Presence;
 use omp_model::stream::{Event, What};
-use omp_model::tables::{Cut, Tables};
 
 use crate::completion::{Completed, Completion};
 use crate::heads::{Head, Heads};
@@ -256,7 +256,7 @@ impl Merge {
                     cpu: sample.cpu,
                     kind,
                     stack: unwound.stack,
-                    tag: omp_model::ids::TagId::OUTSIDE,
+                    tag: experiment::ids::TagId::OUTSIDE,
                     within: Within::default(),
                 });
             }

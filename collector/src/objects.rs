@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use omp_model::ids::ModuleId;
-use omp_model::tables::{self, RuntimeKind, Tables};
+use experiment::ids::ModuleId;
+use experiment::tables::{self, RuntimeKind, Tables};
 use rustc_hash::FxHashMap;
 use unwinder::{BuildId, Image, ImageCache};
 

@@ -7,9 +7,9 @@
 //! process is read again when it has ended; that of its children only when rows are made, so that
 //! what was stolen from a child after that is not counted.
 
-use omp_model::ids::{Nanos, ProcessId, ThreadId};
-use omp_model::rows::Sum;
-use omp_model::state::Presence;
+use experiment::ids::{Nanos, ProcessId, ThreadId};
+use experiment::rows::Sum;
+use experiment::state::Presence;
 
 /// What the account of a running thread may lack until the kernel's next timer tick, in nanoseconds:
 /// ticks are 1 to 10 ms apart.
@@ -162,7 +162,7 @@ impl OnCpu {
 
 #[cfg(test)]
 mod tests {
-    use omp_model::ids::TagId;
+    use experiment::ids::TagId;
 
     use super::*;
 

@@ -1,8 +1,8 @@
 //! The OpenMP side: from records in the arena's rings to events of the merged stream.
 
-use omp_model::ids::{FrameId, ThreadId};
+use experiment::ids::{FrameId, ThreadId};
+use experiment::tables::{Tables, ThreadKind};
 use omp_model::stream::{Instance, Lock, Mutex, Site, Sync, What};
-use omp_model::tables::{Tables, ThreadKind};
 use omp_ring::consumer::{Consumer, Item, SlotView};
 use omp_ring::context::Context as Piece;
 use omp_ring::layout::Control;

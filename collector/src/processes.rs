@@ -5,10 +5,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use omp_model::ids::{FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
-use omp_model::state::Presence;
+use experiment::ids::{FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
+use experiment::state::Presence;
+use experiment::tables::{self, Frame, RuntimeKind, Stack, StackEntry, Tables, Thread, ThreadKind};
 use omp_model::stream::{Event, What};
-use omp_model::tables::{self, Frame, RuntimeKind, Stack, StackEntry, Tables, Thread, ThreadKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use unwinder::{AddressSpace, BuildId, Image, ModuleIdx};
 

@@ -4,7 +4,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use omp_model::tables::Module;
+use experiment::tables::Module;
 use symbolize::{KernelFunction, SymbolSource, Symbols};
 
 /// Nothing is said before.
@@ -83,7 +83,7 @@ impl<S: SymbolSource> SymbolSource for Watched<S> {
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use omp_model::tables::RuntimeKind;
+    use experiment::tables::RuntimeKind;
 
     use super::*;
 

@@ -4,7 +4,7 @@
 //! within the program. Of the last, the code is told from the program's by the names that the
 //! runtimes reserve for themselves.
 
-use omp_model::tables::RuntimeKind;
+use experiment::tables::RuntimeKind;
 use symbolize::Linked;
 use unwinder::Image;
 

@@ -5,9 +5,9 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use omp_model::experiment::{Batch, ExperimentError, Writer};
-use omp_model::header::Header;
-use omp_model::ids::Nanos;
+use experiment::header::Header;
+use experiment::ids::Nanos;
+use experiment::{Batch, ExperimentError, Writer};
 use symbolize::Files;
 
 use crate::merge::Merge;

@@ -1,6 +1,6 @@
 //! What a recording lacks: notes for the header, and one line at the end of the run if it matters.
 
-use omp_model::header::Header;
+use experiment::header::Header;
 
 use crate::facts::Silent;
 use crate::merge::Merge;

@@ -6,8 +6,8 @@
 
 use std::fs;
 
-use omp_model::ids::{StackId, TagId, ThreadId};
-use omp_model::rows::Within;
+use experiment::ids::{StackId, TagId, ThreadId};
+use experiment::rows::Within;
 use rustc_hash::FxHashMap;
 use unwinder::Regs;
 

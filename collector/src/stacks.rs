@@ -1,7 +1,7 @@
 //! Unwinds the stacks of samples straight from their rings, and interns them.
 
-use omp_model::ids::{FrameId, ModuleId, StackId};
-use omp_model::tables::{Cut, Frame, Stack, StackEntry, Tables};
+use experiment::ids::{FrameId, ModuleId, StackId};
+use experiment::tables::{Cut, Frame, Stack, StackEntry, Tables};
 use unwinder::{CutReason, Ending, UnwindCache};
 
 use crate::completion::Truncated;

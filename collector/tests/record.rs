@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-use omp_model::experiment::Experiment;
-use omp_model::ids::{FrameId, ModuleId, ThreadId};
-use omp_model::rows::SampleKind;
-use omp_model::state::Presence;
-use omp_model::tables::StackEntry;
+use experiment::Experiment;
+use experiment::ids::{FrameId, ModuleId, ThreadId};
+use experiment::rows::SampleKind;
+use experiment::state::Presence;
+use experiment::tables::StackEntry;
 
 /// A folder of this test run's own.
 fn folder() -> &'static Path {

@@ -1,9 +1,9 @@
 //! What can follow what was typed: for the prompt, and in part for shells.
 
+use experiment::symbols::FunctionId;
 use omp_model::filter::Word;
 use omp_model::metrics::Metric;
 use omp_model::profile::Callee;
-use omp_model::symbols::FunctionId;
 use omp_model::views::names::{base_name, without_parameters};
 
 use crate::commands::{COMMANDS, Command, find};

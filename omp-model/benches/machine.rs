@@ -5,11 +5,11 @@
 
 use std::time::Instant;
 
-use omp_model::ids::{FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
+use experiment::ids::{FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
+use experiment::state::Presence;
+use experiment::tables::{Frame, Process, Stack, StackEntry, Tables, Thread, ThreadKind};
 use omp_model::omp::{Machine, TimeAccounting};
-use omp_model::state::Presence;
 use omp_model::stream::{Event, Instance, Lock, Mutex, Sync, What};
-use omp_model::tables::{Frame, Process, Stack, StackEntry, Tables, Thread, ThreadKind};
 
 /// Directives in the program.
 const SITES: u64 = 30;

@@ -14,17 +14,3 @@ pub mod rewrite;
 pub mod spelling;
 pub mod stream;
 pub mod views;
-
-pub use ::experiment::{barriers, header, ids, linkage, state, symbols, tables, union};
-
-pub mod experiment {
-    //! The stored format.
-    pub use crate::ran::{OnCpus, Ran};
-    pub use ::experiment::*;
-}
-
-pub mod rows {
-    //! The rows of a recording.
-    pub use experiment::rows::Sample as Sight;
-    pub use experiment::rows::*;
-}

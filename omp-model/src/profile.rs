@@ -3,10 +3,10 @@
 //! This is what every view folds: the sum of [`Item::seconds`] over any set of threads is the
 //! measured lifetime of those threads, in each mode alike.
 
-use crate::ids::{ContextId, FrameId, ModuleId, StackId, TagId, ThreadId};
-use crate::state::Presence;
-use crate::symbols::FunctionId;
-use crate::tables::{Cut, Interner};
+use experiment::ids::{ContextId, FrameId, ModuleId, StackId, TagId, ThreadId};
+use experiment::state::Presence;
+use experiment::symbols::FunctionId;
+use experiment::tables::{Cut, Interner};
 
 /// The two viewpoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -165,7 +165,7 @@ pub struct Item {
     pub path: PathId,
     /// Of which thread.
     pub thread: ThreadId,
-    /// In which slice of time ([`crate::rows::SLICE`]); 0 in a profile that is folded
+    /// In which slice of time ([`experiment::rows::SLICE`]); 0 in a profile that is folded
     /// ([`Profile::fold`]).
     pub slice: u32,
     /// In which recorded state: what a filter on time or CPU finds the item's samples and listed

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::experiment::Samples;
-use crate::ids::ThreadId;
-use crate::rows::Sample;
+use experiment::Samples;
+use experiment::ids::ThreadId;
+use experiment::rows::Sample;
 
 /// The CPUs that samples were taken on, clock samples and those at switches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -74,8 +74,8 @@ impl Ran {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::{Nanos, StackId, TagId};
-    use crate::rows::{SampleKind, Within};
+    use experiment::ids::{Nanos, StackId, TagId};
+    use experiment::rows::{SampleKind, Within};
 
     #[test]
     fn a_few_samples_elsewhere_are_the_time_before_a_thread_was_bound() {

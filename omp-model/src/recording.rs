@@ -9,18 +9,18 @@ use std::sync::OnceLock;
 use rustc_hash::FxHashSet;
 
 use crate::attribution::{self, Attribution, Slices};
-use crate::experiment::{Experiment, OpenError, Samples};
 use crate::filter::{self, Filter, Filtered};
-use crate::ids::{StackId, TagId};
 use crate::metrics::Available;
 use crate::profile::{Profile, ViewMode};
 use crate::rewrite::{SampledStack, constructs};
-use crate::rows::Sight;
-use crate::symbols::SymbolTable;
-use crate::tables::Tables;
-use crate::union;
 use crate::views::names::{NameStyle, Names};
 use crate::views::overview::uses_openmp;
+use experiment::ids::{StackId, TagId};
+use experiment::rows::Sample;
+use experiment::symbols::SymbolTable;
+use experiment::tables::Tables;
+use experiment::union;
+use experiment::{Experiment, OpenError, Samples};
 
 /// An experiment, or several as one, and its profiles.
 #[derive(Debug)]
@@ -235,7 +235,7 @@ pub fn asks_when(filter: &Filter) -> bool {
 /// Every distinct stack with its state.
 fn evidence(samples: &Samples) -> FxHashSet<(StackId, TagId)> {
     let mut all = FxHashSet::default();
-    let distinct = |samples: &[Sight]| -> FxHashSet<(StackId, TagId)> {
+    let distinct = |samples: &[Sample]| -> FxHashSet<(StackId, TagId)> {
         samples
             .iter()
             .map(|sample| (sample.stack, sample.tag))

@@ -1,9 +1,9 @@
 //! The merged stream: what `collect` feeds to the OpenMP state machine, and what recorded logs
 //! feed to it in tests. Events come sorted by time over all threads.
 
-use crate::ids::{FrameId, Nanos, StackId, ThreadId};
-use crate::state::Presence;
-use crate::tables::ThreadKind;
+use experiment::ids::{FrameId, Nanos, StackId, ThreadId};
+use experiment::state::Presence;
+use experiment::tables::ThreadKind;
 
 /// One event of one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use omp_model::experiment::Experiment;
-use omp_model::ids::{ModuleId, StackId, ThreadId};
+use experiment::Experiment;
+use experiment::ids::{ModuleId, StackId, ThreadId};
+use experiment::rows::{Interval, Sample};
+use experiment::state::{Presence, State};
+use experiment::symbols::SymbolTable;
+use experiment::tables::{RuntimeKind, StackEntry, Thread};
 use omp_model::profile::PathId;
 use omp_model::rewrite::{Rewriter, SampledStack};
-use omp_model::rows::{Interval, Sample};
-use omp_model::state::{Presence, State};
-use omp_model::symbols::SymbolTable;
-use omp_model::tables::{RuntimeKind, StackEntry, Thread};
 use omp_model::views::names::{NameStyle, Names};
 
 /// A recording, by threads and windows of time.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use omp_model::state::Presence;
+use experiment::state::Presence;
 
 use report::json::mode_name;
 

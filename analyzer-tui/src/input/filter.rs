@@ -1,6 +1,6 @@
 //! The filters that are offered to edit.
 
-use omp_model::ids::ContextId;
+use experiment::ids::ContextId;
 
 use report::document::Target;
 

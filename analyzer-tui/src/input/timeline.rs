@@ -1,6 +1,6 @@
 //! Moving about on the timeline.
 
-use omp_model::ids::Nanos;
+use experiment::ids::Nanos;
 use report::timeline::column;
 
 use super::keys::{Action, Motion};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use omp_model::ids::{Nanos, ThreadId};
+use experiment::ids::{Nanos, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::overlay::Overlay;

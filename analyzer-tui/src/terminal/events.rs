@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::thread;
 
-use omp_model::header::Header;
+use experiment::header::Header;
 use ratatui::crossterm::event;
 use report::header::duration;
 
@@ -145,7 +145,7 @@ pub(super) fn announce(experiments: &[PathBuf], recorded: bool) -> String {
             true => format!("Recording {} … (q ends the program)\n", path.display()),
             false => format!("Reading {} … (q quits)\n", path.display()),
         });
-        let header = std::fs::read(path.join(omp_model::experiment::HEADER)).ok();
+        let header = std::fs::read(path.join(experiment::HEADER)).ok();
         let header = header.and_then(|bytes| serde_json::from_slice::<Header>(&bytes).ok());
         if let Some(header) = header {
             text.push_str(&format!(
@@ -176,7 +176,7 @@ mod tests {
                 duration_ns,
                 ..Header::default()
             };
-            let path = folder.path().join(omp_model::experiment::HEADER);
+            let path = folder.path().join(experiment::HEADER);
             std::fs::write(path, serde_json::to_vec(&header).unwrap()).unwrap();
             let text = announce(&[folder.path().to_owned()], false);
             let line = text.lines().find(|line| line.contains("Duration"));

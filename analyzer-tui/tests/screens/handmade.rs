@@ -19,14 +19,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use analyzer::experiments::Experiments;
-use omp_model::header::{Losses, Runtime};
-use omp_model::ids::{ContextId, Nanos, StackId, TagId, ThreadId};
-use omp_model::rows::{
+use experiment::header::{Losses, Runtime};
+use experiment::ids::{ContextId, Nanos, StackId, TagId, ThreadId};
+use experiment::rows::{
     Interval, RegionSpan, RegionSum, SLICE, Sample, SampleKind, Sum, TaskSpan, Within,
 };
-use omp_model::state::{Presence, State};
-use omp_model::symbols::Construct;
-use omp_model::tables::{ContextKind, RuntimeKind, Tables, ThreadKind};
+use experiment::state::{Presence, State};
+use experiment::symbols::Construct;
+use experiment::tables::{ContextKind, RuntimeKind, Tables, ThreadKind};
 use test_support::Builder;
 
 /// Nanoseconds of a millisecond.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use analyzer::experiments::Experiments;
 use analyzer::state::app::{App, Effect};
 use analyzer::view::View;
-use omp_model::ids::{ContextId, Nanos, StackId, ThreadId};
-use omp_model::rows::{Interval, RegionSpan, Sample, SampleKind, Sum, Within};
-use omp_model::state::{Presence, State};
-use omp_model::tables::{ContextKind, ThreadKind};
+use experiment::ids::{ContextId, Nanos, StackId, ThreadId};
+use experiment::rows::{Interval, RegionSpan, Sample, SampleKind, Sum, Within};
+use experiment::state::{Presence, State};
+use experiment::tables::{ContextKind, ThreadKind};
 use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use test_support::Builder;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use analyzer::live::{Follower, Progress};
 use analyzer::state::app::{App, Effect};
 use analyzer::view::View;
-use omp_model::experiment::{HEADER, RECORDS};
-use omp_model::ids::Nanos;
+use experiment::ids::Nanos;
+use experiment::{HEADER, RECORDS};
 
 use super::handmade::{self, Variant};
 use super::{app_of, press, text};

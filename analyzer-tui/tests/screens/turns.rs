@@ -6,7 +6,7 @@ use analyzer::live::Progress;
 use analyzer::settings::Settings;
 use analyzer::state::app::{App, Effect};
 use analyzer::view::View;
-use omp_model::ids::Nanos;
+use experiment::ids::Nanos;
 use omp_model::profile::ViewMode;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 

@@ -1,8 +1,8 @@
 use super::*;
-use omp_model::ids::{FrameId, TagId};
-use omp_model::rows::SampleKind;
-use omp_model::state::State;
-use omp_model::tables::{Context, Cut, Frame, Module, RuntimeKind, Stack, Tag, Thread};
+use experiment::ids::{FrameId, TagId};
+use experiment::rows::SampleKind;
+use experiment::state::State;
+use experiment::tables::{Context, Cut, Frame, Module, RuntimeKind, Stack, Tag, Thread};
 
 const RUNTIME: u64 = 0x9000;
 
@@ -65,7 +65,7 @@ fn stack(tables: &mut Tables, addresses: &[u64], cut: Option<Cut>) -> StackId {
         let at = rows
             .clone()
             .position(|module| module.runtime == runtime && !module.path.is_empty());
-        omp_model::ids::ModuleId(at.expect("both are there") as u32)
+        experiment::ids::ModuleId(at.expect("both are there") as u32)
     };
     for &address in addresses.iter().rev() {
         let runtime = match address {
@@ -121,7 +121,7 @@ impl World {
             kind: SampleKind::User,
             stack: whole,
             tag,
-            within: omp_model::rows::Within::default(),
+            within: experiment::rows::Within::default(),
         }
     }
 

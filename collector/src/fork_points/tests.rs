@@ -1,6 +1,6 @@
 use super::*;
-use omp_model::ids::ModuleId;
-use omp_model::tables::{Context, Frame, Module};
+use experiment::ids::ModuleId;
+use experiment::tables::{Context, Frame, Module};
 
 struct World {
     tables: Tables,

@@ -1,8 +1,8 @@
 //! The merge without a kernel: streams put in by hand.
 
-use omp_model::ids::{StackId, TagId};
-use omp_model::state::State;
-use omp_model::tables::ThreadKind;
+use experiment::ids::{StackId, TagId};
+use experiment::state::State;
+use experiment::tables::ThreadKind;
 use omp_ring::consumer::{ArenaOptions, Consumer};
 use omp_ring::producer::Producer;
 use omp_ring::record::Kind;
@@ -60,7 +60,7 @@ fn sample(merge: &mut Merge, ring: usize, time: u64, tid: i32, kind: SampleKind)
         kind,
         stack: StackId::EMPTY,
         tag: TagId::OUTSIDE,
-        within: omp_model::rows::Within::default(),
+        within: experiment::rows::Within::default(),
     });
 }
 

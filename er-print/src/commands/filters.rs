@@ -132,7 +132,7 @@ fn check(session: &Session<'_>, list: &str) -> Result<(), Stop> {
     }
     let recording = session.recording()?;
     let all = recording.names(Default::default());
-    let modules = (0..all.tables.modules.len() as u32).map(omp_model::ids::ModuleId);
+    let modules = (0..all.tables.modules.len() as u32).map(experiment::ids::ModuleId);
     let known: Vec<&str> = modules
         .map(|module| bare(all.object_name(module)))
         .collect();

@@ -1,6 +1,6 @@
 //! Regions and tasks as documents, which programs that draw them lead on from.
 
-use omp_model::ids::ContextId;
+use experiment::ids::ContextId;
 use omp_model::metrics::SortKey;
 use omp_model::recording::Recording;
 use report::document::{Block, Column, Document, Table, Target};

@@ -17,12 +17,12 @@
 
 use std::path::Path;
 
-use omp_model::header::{Losses, Runtime};
-use omp_model::ids::{ContextId, FrameId, Nanos, StackId, TagId, ThreadId};
-use omp_model::rows::{RegionSum, RegionWork, Sample, SampleKind, Sum, TaskSum, Within};
-use omp_model::state::{Presence, State};
-use omp_model::symbols::Construct;
-use omp_model::tables::{ContextKind, RuntimeKind, ThreadKind};
+use experiment::header::{Losses, Runtime};
+use experiment::ids::{ContextId, FrameId, Nanos, StackId, TagId, ThreadId};
+use experiment::rows::{RegionSum, RegionWork, Sample, SampleKind, Sum, TaskSum, Within};
+use experiment::state::{Presence, State};
+use experiment::symbols::Construct;
+use experiment::tables::{ContextKind, RuntimeKind, ThreadKind};
 use test_support::Builder;
 
 /// An experiment of `/home/ann/app/EXECUTABLE`, and of one source file.

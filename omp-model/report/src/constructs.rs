@@ -1,7 +1,7 @@
 //! What lists of regions and lists of tasks have in common. Columns of the same key mean the same
 //! in both, so that a program may show both in one list: `kind`, `instances`, the times.
 
-use omp_model::ids::ContextId;
+use experiment::ids::ContextId;
 use omp_model::metrics::{Flavour, Metric, Quantity, SortKey};
 use omp_model::views::compare::Shared;
 use omp_model::views::compare::join::{Joined, join_adding};

@@ -4,8 +4,8 @@ mod sides;
 
 use std::collections::HashMap;
 
+use experiment::symbols::{FileId, FunctionId, InlinedPlace};
 use omp_model::profile::Callee;
-use omp_model::symbols::{FileId, FunctionId, InlinedPlace};
 use omp_model::views::annotated::LineTimes;
 use omp_model::views::instructions::{Listing, Row as Instruction};
 use omp_model::views::names::base_name;

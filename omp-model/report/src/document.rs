@@ -1,6 +1,6 @@
 //! A document: what a report says, as data.
 
-use omp_model::ids::{ContextId, ThreadId};
+use experiment::ids::{ContextId, ThreadId};
 use omp_model::metrics::{self, Metric, Quantity};
 use omp_model::profile::ViewMode;
 use omp_model::views::Code;

@@ -1,8 +1,8 @@
 //! Finds the function or file that a word of a command means.
 
+use experiment::symbols::{FileId, Function, FunctionId};
 use omp_model::profile::Callee;
 use omp_model::spelling::nearest;
-use omp_model::symbols::{FileId, Function, FunctionId};
 use omp_model::views::Row;
 use omp_model::views::compare::Shared;
 use omp_model::views::functions::List;

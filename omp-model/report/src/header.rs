@@ -1,8 +1,8 @@
 //! How an experiment was recorded, and what it is short of.
 
-use omp_model::experiment::Experiment;
-use omp_model::header::Header;
-use omp_model::ids::Nanos;
+use experiment::Experiment;
+use experiment::header::Header;
+use experiment::ids::Nanos;
 use omp_model::recording::Recording;
 use serde_json::{Map, Value as Json, json};
 

@@ -1,7 +1,7 @@
 //! Load objects: all of them, and those without all their symbols.
 
-use omp_model::ids::ModuleId;
-use omp_model::tables::RuntimeKind;
+use experiment::ids::ModuleId;
+use experiment::tables::RuntimeKind;
 use omp_model::views::compare::join::{Joined, join_adding};
 use omp_model::views::objects::{ObjectRow, objects as object_rows};
 use serde_json::json;

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use omp_model::ids::{FrameId, ModuleId};
+use experiment::ids::{FrameId, ModuleId};
+use experiment::symbols::Place;
+use experiment::tables::Frame;
 use omp_model::profile::Callee;
-use omp_model::symbols::Place;
-use omp_model::tables::Frame;
 use omp_model::views::Row;
 use omp_model::views::names::{NameForm, NameStyle, Names};
 use serde_json::{Value as Json, json};

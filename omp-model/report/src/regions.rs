@@ -1,6 +1,6 @@
 //! `OMP_preg`: parallel regions, what they could save, and why.
 
-use omp_model::ids::{ContextId, ThreadId};
+use experiment::ids::{ContextId, ThreadId};
 use omp_model::metrics::{Flavour, Metric};
 use omp_model::views::compare::Shared;
 use omp_model::views::compare::scaling::region_name;

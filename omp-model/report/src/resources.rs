@@ -1,7 +1,7 @@
 //! The resources that a run used, as far as they were recorded, and its CPUs.
 
-use omp_model::experiment::Ran;
 use omp_model::metrics::Metric;
+use omp_model::ran::Ran;
 use omp_model::views::threads::threads;
 
 use crate::document::{Document, Value};

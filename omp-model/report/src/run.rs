@@ -1,6 +1,6 @@
 //! What is known of a run beside its times.
 
-use omp_model::experiment::Ran;
+use omp_model::ran::Ran;
 use omp_model::views::warnings::warnings;
 
 use crate::query::Source;

@@ -68,7 +68,7 @@ pub fn source(query: &Query<'_>, named: &Named) -> Result<Document, Error> {
     })
 }
 
-fn times_of(query: &Query<'_>, side: &Source<'_>, file: omp_model::symbols::FileId) -> FileTimes {
+fn times_of(query: &Query<'_>, side: &Source<'_>, file: experiment::symbols::FileId) -> FileTimes {
     let (profile, names) = (side.profile(), side.names());
     file_times(profile, &names, &query.request.metrics, file)
 }

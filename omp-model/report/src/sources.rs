@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use omp_model::symbols::FileId;
+use experiment::symbols::FileId;
 use symbolize::search::ARCHIVE;
 
 use crate::query::Source;

@@ -1,6 +1,6 @@
 //! `OMP_task`: task constructs with their tasks' times.
 
-use omp_model::ids::ContextId;
+use experiment::ids::ContextId;
 use omp_model::metrics::Flavour;
 use omp_model::views::compare::Shared;
 use omp_model::views::openmp::spots::Spot;

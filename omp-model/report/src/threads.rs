@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use omp_model::ids::Nanos;
+use experiment::ids::Nanos;
 use omp_model::metrics::{Flavour, Metric, Quantity};
 use omp_model::views::compare::join::Joined;
 use omp_model::views::threads::{ThreadRow, kind_name, threads as thread_rows};

@@ -1,7 +1,7 @@
 //! How long an experiment was recorded, where its header knows and where it does not.
 
-use omp_model::header::Header;
-use omp_model::ids::Nanos;
+use experiment::header::Header;
+use experiment::ids::Nanos;
 use report::header::duration;
 
 #[test]

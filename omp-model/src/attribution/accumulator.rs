@@ -5,8 +5,8 @@ use rustc_hash::FxHashMap;
 use super::blame::{Charge, Role};
 use super::group::{Group, Sampled};
 use super::share::{Origin, Share};
-use crate::ids::{StackId, TagId, ThreadId};
-use crate::state::Presence;
+use experiment::ids::{StackId, TagId, ThreadId};
+use experiment::state::Presence;
 
 /// All time and all samples of a thread at one stack, in one thread state, on or off the CPU.
 #[derive(Clone, Debug)]

@@ -17,11 +17,11 @@
 use rustc_hash::FxHashMap;
 
 use super::group::Group;
-use crate::ids::{TagId, ThreadId};
 use crate::profile::Shown;
-use crate::rows::{Blame, Interval, SLICE};
-use crate::state::{Presence, State};
-use crate::tables::Tables;
+use experiment::ids::{TagId, ThreadId};
+use experiment::rows::{Blame, Interval, SLICE};
+use experiment::state::{Presence, State};
+use experiment::tables::Tables;
 
 /// A thread's state in a slice.
 type Doing = (ThreadId, TagId, u32);

@@ -1,6 +1,6 @@
 //! How a group's time is divided among stacks, in whole nanoseconds and to the last one.
 
-use crate::tables::Tag;
+use experiment::tables::Tag;
 
 use super::group::Sampled;
 

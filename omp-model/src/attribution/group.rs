@@ -1,9 +1,9 @@
 //! The keys of attribution: groups of time, and the samples that fell into them.
 
-use crate::ids::{StackId, TagId, ThreadId};
-use crate::rows::{SLICE, Sight};
-use crate::state::Presence;
-use crate::tables::{Tables, Tag, ThreadKind};
+use experiment::ids::{StackId, TagId, ThreadId};
+use experiment::rows::{SLICE, Sample};
+use experiment::state::Presence;
+use experiment::tables::{Tables, Tag, ThreadKind};
 
 /// Time of one thread in one thread state within a slice, on or off the CPU: what a sum measures
 /// and what samples fall into.
@@ -17,7 +17,7 @@ pub(super) struct Group {
 
 impl Group {
     /// The group that a sample falls into by itself.
-    pub(super) fn of(sample: &Sight) -> Group {
+    pub(super) fn of(sample: &Sample) -> Group {
         Group {
             thread: sample.thread,
             tag: sample.tag,

@@ -19,9 +19,9 @@ use std::hash::Hash;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::ids::{ContextId, FrameId, StackId, TagId, ThreadId};
-use crate::state::{Presence, State};
-use crate::tables::{Tables, ThreadKind};
+use experiment::ids::{ContextId, FrameId, StackId, TagId, ThreadId};
+use experiment::state::{Presence, State};
+use experiment::tables::{Tables, ThreadKind};
 
 use super::accumulator::Sum;
 use super::group::{Sampled, kind_of, tag_of};

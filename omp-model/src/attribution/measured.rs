@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::group::Group;
-use crate::experiment::{Sums, Unpacking};
-use crate::rows::Sum;
+use experiment::rows::Sum;
+use experiment::{Sums, Unpacking};
 
 /// The measured time of a recording, to be taken in the order of slices. What is unpacked is what
 /// was written together with what is taken: a second or two of the recording, and what came late.
@@ -78,8 +78,8 @@ fn add(unpacked: &mut BTreeMap<u32, Vec<(Group, u64)>>, rows: &[Sum]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::{Nanos, TagId, ThreadId};
-    use crate::state::Presence;
+    use experiment::ids::{Nanos, TagId, ThreadId};
+    use experiment::state::Presence;
 
     #[test]
     fn rows_of_a_slice_come_together_wherever_they_were_written() {

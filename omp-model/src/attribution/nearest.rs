@@ -8,9 +8,9 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 
 use super::group::{Group, Sampled, tag_of};
-use crate::ids::{ContextId, TagId, ThreadId};
-use crate::state::{Presence, State};
-use crate::tables::{Tables, Tag};
+use experiment::ids::{ContextId, TagId, ThreadId};
+use experiment::state::{Presence, State};
+use experiment::tables::{Tables, Tag};
 
 /// Inferred time stands at so many stacks at most: a group without samples is short, and detail in
 /// it would be invented.

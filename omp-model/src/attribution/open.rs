@@ -6,9 +6,9 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use super::group::{Group, Sampled, Slept};
-use crate::ids::{StackId, TagId, ThreadId};
-use crate::rows::{SLICE, SampleKind, Sight};
-use crate::state::Presence;
+use experiment::ids::{StackId, TagId, ThreadId};
+use experiment::rows::{SLICE, Sample, SampleKind};
+use experiment::state::Presence;
 
 /// A clock sample of a thread in a slice: tag, stack and whether the clock fired in the kernel, as
 /// one number that sorts as they do. A table of 2^31 tags does not fit any memory: the highest bit
@@ -17,7 +17,7 @@ use crate::state::Presence;
 pub(super) struct ClockSample(u64);
 
 impl ClockSample {
-    fn of(sample: &Sight) -> ClockSample {
+    fn of(sample: &Sample) -> ClockSample {
         let kernel = sample.kind == SampleKind::Kernel;
         let (tag, stack) = (u64::from(sample.tag.0), u64::from(sample.stack.0));
         ClockSample(tag << 33 | stack << 1 | u64::from(kernel))
@@ -38,12 +38,12 @@ pub(super) struct Sorted {
     /// Clock samples by thread and slice, each list sorted.
     pub(super) clock: Vec<(ThreadId, u32, Vec<ClockSample>)>,
     /// Samples at switches, in their order: what each stands for hangs on when it was taken.
-    pub(super) switches: Vec<Sight>,
+    pub(super) switches: Vec<Sample>,
 }
 
 /// Sorts a frame's samples, on any CPU.
-pub(super) fn sort(samples: &[Sight]) -> Sorted {
-    let slice = |sample: &Sight| (sample.time.0 / SLICE.0) as u32;
+pub(super) fn sort(samples: &[Sample]) -> Sorted {
+    let slice = |sample: &Sample| (sample.time.0 / SLICE.0) as u32;
     let mut sorted = Sorted {
         clock: Vec::new(),
         switches: Vec::new(),

@@ -23,13 +23,13 @@ use super::open::{Open, Sorted, sort};
 use super::share::{Origin, Share};
 use super::sleeps::{MARGIN, Sleeps};
 use super::source::{Slices, Source};
-use crate::experiment::Samples;
-use crate::ids::{Nanos, StackId};
 use crate::profile::Shown;
 use crate::rewrite::{Rewriter, SampledStack};
-use crate::rows::SLICE;
-use crate::state::Presence;
-use crate::tables::ThreadKind;
+use experiment::Samples;
+use experiment::ids::{Nanos, StackId};
+use experiment::rows::SLICE;
+use experiment::state::Presence;
+use experiment::tables::ThreadKind;
 
 /// All thread time, attributed.
 #[derive(Debug)]

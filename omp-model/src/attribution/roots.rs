@@ -2,8 +2,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::ids::{ContextId, StackId, ThreadId};
-use crate::tables::{RuntimeKind, StackEntry, Tables, ThreadKind};
+use experiment::ids::{ContextId, StackId, ThreadId};
+use experiment::tables::{RuntimeKind, StackEntry, Tables, ThreadKind};
 
 use super::group::{Sampled, kind_of};
 

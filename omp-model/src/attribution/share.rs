@@ -1,9 +1,9 @@
 //! Attributed time: a part of a group's time at one stack.
 
-use crate::ids::{ContextId, FrameId, StackId, TagId, ThreadId};
 use crate::profile::{Item, PathId, Shown, ViewMode};
-use crate::state::{Presence, State};
-use crate::tables::Tag;
+use experiment::ids::{ContextId, FrameId, StackId, TagId, ThreadId};
+use experiment::state::{Presence, State};
+use experiment::tables::Tag;
 
 use super::group::Group;
 

@@ -13,10 +13,10 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
-use crate::experiment::LONGEST_TICK;
-use crate::ids::{Nanos, TagId, ThreadId};
-use crate::rows::{Interval, LONG, SLICE, Sight};
-use crate::state::Presence;
+use experiment::LONGEST_TICK;
+use experiment::ids::{Nanos, TagId, ThreadId};
+use experiment::rows::{Interval, LONG, SLICE, Sample};
+use experiment::state::Presence;
 
 use super::group::{Group, Slept};
 
@@ -33,7 +33,7 @@ pub(super) struct Sleeps<'a> {
     /// By thread, in the order of time.
     listed: FxHashMap<ThreadId, Vec<&'a Interval>>,
     /// By thread and place in its list: the last sample before the switch.
-    begun: FxHashMap<(ThreadId, usize), Sight>,
+    begun: FxHashMap<(ThreadId, usize), Sample>,
     /// By thread: how much of its list is in `time`.
     summed: FxHashMap<ThreadId, usize>,
     /// Nanoseconds of the long ones of each group.
@@ -83,7 +83,7 @@ impl<'a> Sleeps<'a> {
 
     /// Notes a sample at a switch. Returns one that stands for no listed sleep: the sample itself,
     /// or an earlier one that was taken for the beginning of what turns out to be this one's.
-    pub(super) fn note(&mut self, sample: Sight) -> Option<Sight> {
+    pub(super) fn note(&mut self, sample: Sample) -> Option<Sample> {
         let Some(at) = self.first(&sample) else {
             return Some(sample);
         };
@@ -100,7 +100,7 @@ impl<'a> Sleeps<'a> {
         }
     }
 
-    fn first(&self, sample: &Sight) -> Option<usize> {
+    fn first(&self, sample: &Sample) -> Option<usize> {
         let list = self.listed.get(&sample.thread)?;
         let from = Nanos(sample.time.0.saturating_sub(AFTER));
         let at = list.partition_point(|interval| interval.start < from);
@@ -115,7 +115,7 @@ impl<'a> Sleeps<'a> {
     /// Each noted sample whose sleep began before a moment, with the parts of that sleep, which
     /// are then forgotten. No sample up to [`MARGIN`] after the moment may be noted later. What the
     /// thread waits for can change while it sleeps, and a sleep can last for many slices of time.
-    pub(super) fn parts_before(&mut self, end: Nanos, mut take: impl FnMut(&Sight, Group, Slept)) {
+    pub(super) fn parts_before(&mut self, end: Nanos, mut take: impl FnMut(&Sample, Group, Slept)) {
         let listed = &self.listed;
         self.begun.retain(|&(thread, first), sample| {
             let list = &listed[&thread];

@@ -1,10 +1,10 @@
 //! What time is attributed from.
 
-use crate::experiment::Sums;
-use crate::header::Header;
-use crate::rows::{Blame, Interval};
-use crate::symbols::SymbolTable;
-use crate::tables::Tables;
+use experiment::Sums;
+use experiment::header::Header;
+use experiment::rows::{Blame, Interval};
+use experiment::symbols::SymbolTable;
+use experiment::tables::Tables;
 
 /// What time is attributed from, besides samples.
 #[derive(Clone, Copy, Debug)]

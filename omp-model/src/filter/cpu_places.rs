@@ -7,8 +7,8 @@ use super::expression::Filter;
 use super::moment::{Moment, second};
 use super::weigh::{Source, Weigher};
 use crate::profile::{Item, Profile};
-use crate::rows::Sample;
-use crate::state::Presence;
+use experiment::rows::Sample;
+use experiment::state::Presence;
 
 /// Where an item's time was spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,10 +6,10 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::ids::{StackId, TagId, ThreadId};
 use crate::profile::Item;
-use crate::rows::{SLICE, Sample, SampleKind};
-use crate::state::Presence;
+use experiment::ids::{StackId, TagId, ThreadId};
+use experiment::rows::{SLICE, Sample, SampleKind};
+use experiment::state::Presence;
 
 /// The number of no CPU, or an unknown one.
 pub(super) const NOWHERE: i64 = -1;

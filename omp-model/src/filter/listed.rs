@@ -3,10 +3,10 @@
 use rustc_hash::FxHashMap;
 
 use super::moment::second;
-use crate::ids::{Nanos, TagId, ThreadId};
 use crate::profile::{Item, Profile};
-use crate::rows::Interval;
-use crate::state::Presence;
+use experiment::ids::{Nanos, TagId, ThreadId};
+use experiment::rows::Interval;
+use experiment::state::Presence;
 
 /// Listed intervals off the CPU by thread, state and presence, in the order of time.
 pub(super) struct Listed<'a> {

@@ -4,8 +4,8 @@ use super::cpus::{NOWHERE, cpu_of};
 use super::parse::Parsed;
 use super::words::Word;
 use crate::profile::Item;
-use crate::rows::{Interval, SLICE, Sample, Within};
-use crate::state::Presence;
+use experiment::rows::{Interval, SLICE, Sample, Within};
+use experiment::state::Presence;
 
 /// The number of an instance of which nothing is known but that there is one.
 pub(super) const UNKNOWN: i64 = -1;

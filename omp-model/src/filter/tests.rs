@@ -1,11 +1,11 @@
 use super::*;
-use crate::ids::{ContextId, FrameId, Nanos, ProcessId, StackId, TagId, ThreadId};
 use crate::profile::{Callee, DisplayFrame, Item, Path, PathId, Profile, Pseudo, Shown, ViewMode};
-use crate::rows::{Interval, Sample, SampleKind, Within};
-use crate::state::Presence;
-use crate::symbols::{Function, FunctionId, SymbolTable};
-use crate::tables::{Context, ContextKind, Interner, Process, Tables, Thread, ThreadKind};
 use crate::views::names::{NameStyle, Names};
+use experiment::ids::{ContextId, FrameId, Nanos, ProcessId, StackId, TagId, ThreadId};
+use experiment::rows::{Interval, Sample, SampleKind, Within};
+use experiment::state::Presence;
+use experiment::symbols::{Function, FunctionId, SymbolTable};
+use experiment::tables::{Context, ContextKind, Interner, Process, Tables, Thread, ThreadKind};
 
 /// Two threads: `main > foo > bar` works on both, one waits asleep in a barrier.
 struct Made {
@@ -41,7 +41,7 @@ impl Made {
             functions: functions
                 .iter()
                 .map(|name| Function {
-                    module: crate::ids::ModuleId(2),
+                    module: experiment::ids::ModuleId(2),
                     address: 0,
                     size: 0,
                     linkage: format!("_Z{name}"),

@@ -9,8 +9,8 @@ use super::expression::Filter;
 use super::moment::{Moment, second};
 use super::weigh::{Source, Weigher};
 use crate::profile::{Item, Profile};
-use crate::rows::Sample;
-use crate::state::Presence;
+use experiment::rows::Sample;
+use experiment::state::Presence;
 
 /// An item's values, each with the part of its time that has it; the parts add up to 1.
 pub type Parts = Vec<(i64, f64)>;

@@ -25,12 +25,12 @@ use super::listed::Listed;
 use super::moment::{Moment, second, typical};
 use super::parse::{Binary, Node, Parsed, Unary};
 use super::words::Word;
-use crate::ids::ContextId;
 use crate::profile::{Item, Path, PathId, Profile};
-use crate::rows::{Interval, Sample};
-use crate::state::Presence;
-use crate::tables::{ContextKind, Interner, Tables};
 use crate::views::names::Names;
+use experiment::ids::ContextId;
+use experiment::rows::{Interval, Sample};
+use experiment::state::Presence;
+use experiment::tables::{ContextKind, Interner, Tables};
 
 /// What a profile was made from, as far as filters ask.
 #[derive(Clone, Copy, Debug)]

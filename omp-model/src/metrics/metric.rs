@@ -1,8 +1,8 @@
 //! The metrics: which time each one counts, and what a recording has data for.
 
-use crate::header::Sampling;
 use crate::profile::{Item, Shown};
-use crate::state::Presence;
+use experiment::header::Sampling;
+use experiment::state::Presence;
 
 /// A kind of time. All are in seconds of thread time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,8 +1,8 @@
 use super::*;
-use crate::header::Sampling;
-use crate::ids::{ContextId, StackId, TagId, ThreadId};
 use crate::profile::{Item, PathId, Shown};
-use crate::state::Presence;
+use experiment::header::Sampling;
+use experiment::ids::{ContextId, StackId, TagId, ThreadId};
+use experiment::state::Presence;
 
 fn every_kind_of_item() -> Vec<Item> {
     let mut items = Vec::new();

@@ -2,11 +2,11 @@
 
 use super::cells::Cells;
 use super::listing::Listing;
-use crate::ids::{ContextId, Nanos, TagId, ThreadId};
-use crate::rows::{
+use experiment::ids::{ContextId, Nanos, TagId, ThreadId};
+use experiment::rows::{
     Blame, Interval, RegionSpan, RegionSum, RegionWork, SLICE, Sum, TaskSpan, TaskSum, Within,
 };
-use crate::state::Presence;
+use experiment::state::Presence;
 
 /// What a [`TimeAccounting`](super::TimeAccounting) has accounted for since it was last asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,14 +2,14 @@
 
 use super::account::{Account, Doing, Life, Rows, TaskRun, TeamWork, key};
 use super::listing::Listing;
-use crate::ids::{ContextId, Nanos, TagId, ThreadId};
-use crate::rows::{Blame, RegionSpan, SLICE, TaskSpan, Within};
-use crate::state::{Presence, State};
+use experiment::ids::{ContextId, Nanos, TagId, ThreadId};
+use experiment::rows::{Blame, RegionSpan, SLICE, TaskSpan, Within};
+use experiment::state::{Presence, State};
 
 /// Accounts for how long each thread was in which state, on or off the CPU.
 ///
 /// Each thread's life is cut into intervals of one tag and one presence. Each is added to the
-/// [`Sum`](crate::rows::Sum) of its slice, and parted where it crosses into the next; so the sums of a thread add up
+/// [`Sum`](experiment::rows::Sum) of its slice, and parted where it crosses into the next; so the sums of a thread add up
 /// to its life exactly. Long intervals are listed too, at a bounded rate
 /// ([`super::LISTED_PER_SECOND`]): their number does not grow with the number of events. So are
 /// those that a stack stands for, of which there are no more than stacks.

@@ -10,11 +10,11 @@ use super::locks::{LockId, LockSlot};
 use super::machine::{Machine, Step};
 use super::regions::{Member, Slot};
 use super::thread::{Cause, DEEPEST, Entry, Stack, is_barrier, may_join, waiting};
-use crate::ids::{ContextId, FrameId, ProcessId, TagId, ThreadId};
-use crate::rows::Within;
-use crate::state::{Presence, State};
 use crate::stream::{Event, Instance, Lock, Mutex, Site, Sync, What};
-use crate::tables::{Context, ContextKind, Tables, ThreadKind};
+use experiment::ids::{ContextId, FrameId, ProcessId, TagId, ThreadId};
+use experiment::rows::Within;
+use experiment::state::{Presence, State};
+use experiment::tables::{Context, ContextKind, Tables, ThreadKind};
 
 impl Machine {
     /// One event. `tables` and `accounting` must be the same at each call: contexts and tags are

@@ -3,10 +3,10 @@
 use super::machine::{Machine, Step};
 use super::regions::{Member, Slot};
 use super::thread::{Cause, Entry};
-use crate::ids::{ContextId, FrameId, StackId, ThreadId};
-use crate::state::State;
 use crate::stream::Instance;
-use crate::tables::{Context, ContextKind, StackEntry, Tables, Tag, ThreadKind};
+use experiment::ids::{ContextId, FrameId, StackId, ThreadId};
+use experiment::state::State;
+use experiment::tables::{Context, ContextKind, StackEntry, Tables, Tag, ThreadKind};
 
 pub(super) const fn is_fork(entry: &Entry) -> bool {
     matches!(entry.cause, Cause::Fork(_))

@@ -1,8 +1,8 @@
 //! Tags and contexts by what they are made of, without a visit to the tables for recent ones.
 
-use crate::ids::{ContextId, FrameId, StackId, TagId};
-use crate::state::{STATES, State};
-use crate::tables::{Context, ContextKind, Tables, Tag};
+use experiment::ids::{ContextId, FrameId, StackId, TagId};
+use experiment::state::{STATES, State};
+use experiment::tables::{Context, ContextKind, Tables, Tag};
 
 const BITS: u32 = 10;
 

@@ -1,7 +1,7 @@
 //! Which intervals are listed by themselves: the long ones, at a bounded rate.
 
-use crate::ids::Nanos;
-use crate::rows::SLICE;
+use experiment::ids::Nanos;
+use experiment::rows::SLICE;
 
 /// So many intervals may be listed in a slice of time (a second), over all threads, before the
 /// threshold doubles; likewise of region spans and of pieces of tasks.

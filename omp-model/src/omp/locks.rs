@@ -10,8 +10,8 @@
 use rustc_hash::FxHashMap;
 
 use super::accounting::TimeAccounting;
-use crate::ids::{Nanos, ProcessId, TagId, ThreadId};
 use crate::stream::{Lock, Mutex};
+use experiment::ids::{Nanos, ProcessId, TagId, ThreadId};
 
 /// A mutex of the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

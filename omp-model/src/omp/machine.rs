@@ -6,11 +6,11 @@ use super::labels::Labels;
 use super::locks::{AccountingNow, Locks};
 use super::regions::{Member, Region, Regions, Slot, Tasks};
 use super::thread::{Cause, Entry, Stack};
-use crate::ids::{ContextId, FrameId, Nanos, TagId, ThreadId};
-use crate::rows::Within;
-use crate::state::{Presence, State};
 use crate::stream::{Instance, What};
-use crate::tables::{Tables, Tag};
+use experiment::ids::{ContextId, FrameId, Nanos, TagId, ThreadId};
+use experiment::rows::Within;
+use experiment::state::{Presence, State};
+use experiment::tables::{Tables, Tag};
 
 /// What every thread of the recording does, at the time of the last event.
 ///
@@ -26,7 +26,7 @@ pub struct Machine {
     pub(super) tasks: Tasks,
     pub(super) locks: Locks,
     pub(super) labels: Labels,
-    /// How many instances each process has created, by [`crate::ids::ProcessId`].
+    /// How many instances each process has created, by [`experiment::ids::ProcessId`].
     pub(super) created: Vec<Within>,
     /// Regions found to be over, whose end is still to be told to their threads.
     pub(super) ending: Vec<Slot>,

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use crate::ids::{ContextId, Nanos, ThreadId};
-use crate::rows::Within;
 use crate::stream::Instance;
+use experiment::ids::{ContextId, Nanos, ThreadId};
+use experiment::rows::Within;
 
 /// Index of a region's slot; slots are used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

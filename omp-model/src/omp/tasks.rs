@@ -4,11 +4,11 @@ use super::account::TaskRun;
 use super::machine::{Machine, Step};
 use super::regions::Task;
 use super::thread::{Cause, Entry, Piece};
-use crate::ids::Nanos;
-use crate::rows::Within;
-use crate::state::State;
 use crate::stream::{Instance, Site};
-use crate::tables::{Context, ContextKind};
+use experiment::ids::Nanos;
+use experiment::rows::Within;
+use experiment::state::State;
+use experiment::tables::{Context, ContextKind};
 
 impl Machine {
     pub(super) fn task_create(&mut self, now: &mut Step<'_>, id: Instance, site: Site) {

@@ -2,10 +2,10 @@
 
 use super::locks::LockSlot;
 use super::regions::Slot;
-use crate::ids::{ContextId, Nanos, TagId};
-use crate::rows::Within;
-use crate::state::State;
 use crate::stream::{Instance, Mutex, Sync};
+use experiment::ids::{ContextId, Nanos, TagId};
+use experiment::rows::Within;
+use experiment::state::State;
 
 /// What made an entry, and so what ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,10 +5,10 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::ids::{ContextId, StackId, TagId};
-use crate::state::State;
-use crate::symbols::{Construct, FunctionId, SymbolTable};
-use crate::tables::{ContextKind, Tables};
+use experiment::ids::{ContextId, StackId, TagId};
+use experiment::state::State;
+use experiment::symbols::{Construct, FunctionId, SymbolTable};
+use experiment::tables::{ContextKind, Tables};
 
 use super::frames::Facts;
 use super::segment::{self, Body};
@@ -110,7 +110,7 @@ fn decide(
 mod tests {
     use super::*;
     use crate::rewrite::world::World;
-    use crate::tables::ThreadKind;
+    use experiment::tables::ThreadKind;
 
     #[test]
     fn bodies_of_gcc_are_called_what_they_ran_as() {

@@ -2,10 +2,10 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::ids::{ContextId, FrameId, ModuleId, StackId};
 use crate::profile::Callee;
-use crate::symbols::{Construct, FunctionId, InlinedPlace, SymbolTable};
-use crate::tables::{Context, ContextKind, RuntimeKind, StackEntry, Tables};
+use experiment::ids::{ContextId, FrameId, ModuleId, StackId};
+use experiment::symbols::{Construct, FunctionId, InlinedPlace, SymbolTable};
+use experiment::tables::{Context, ContextKind, RuntimeKind, StackEntry, Tables};
 
 use super::functions::{FunctionFacts, base_name};
 use super::pools::Waiting;

@@ -3,9 +3,9 @@
 use rustc_hash::FxHashMap;
 
 use super::pools::{self, Waiting};
-use crate::ids::ModuleId;
-use crate::linkage::STUB;
-use crate::symbols::{Construct, Function, FunctionId};
+use experiment::ids::ModuleId;
+use experiment::linkage::STUB;
+use experiment::symbols::{Construct, Function, FunctionId};
 
 /// What is known of a function, whatever stack it is on.
 #[derive(Clone, Copy, Debug)]

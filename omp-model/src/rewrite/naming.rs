@@ -2,10 +2,10 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::ids::{ContextId, FrameId, StackId};
-use crate::state::State;
-use crate::symbols::{Construct, FunctionId};
-use crate::tables::{ContextKind, Tag};
+use experiment::ids::{ContextId, FrameId, StackId};
+use experiment::state::State;
+use experiment::symbols::{Construct, FunctionId};
+use experiment::tables::{ContextKind, Tag};
 
 use super::frames::{Facts, Role};
 use super::functions::base_name;

@@ -8,10 +8,10 @@ use super::naming::{Home, Naming};
 use super::segment::{self, Body};
 use super::shown;
 use super::walk::Walk;
-use crate::ids::{ContextId, FrameId, ModuleId, StackId};
 use crate::profile::{Callee, DisplayFrame, Path, PathId, Pseudo, Shown};
-use crate::symbols::FunctionId;
-use crate::tables::Interner;
+use experiment::ids::{ContextId, FrameId, ModuleId, StackId};
+use experiment::symbols::FunctionId;
+use experiment::tables::Interner;
 
 /// The display stacks made so far, and what they are made by.
 pub(super) struct DisplayStacks<'a> {

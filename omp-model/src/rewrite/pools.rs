@@ -45,12 +45,12 @@ pub(super) fn of_function(linkage: &str) -> Option<Waiting> {
 
 #[cfg(test)]
 mod tests {
-    use crate::ids::ContextId;
     use crate::profile::{Callee, PathId, Pseudo, Shown};
     use crate::rewrite::Rewriter;
     use crate::rewrite::world::World;
-    use crate::state::State;
-    use crate::tables::ThreadKind;
+    use experiment::ids::ContextId;
+    use experiment::state::State;
+    use experiment::tables::ThreadKind;
 
     #[test]
     fn threads_of_openblas_wait_where_they_do_not_compute() {

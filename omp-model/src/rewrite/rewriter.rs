@@ -2,11 +2,11 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::ids::{ContextId, FrameId, StackId, TagId};
 use crate::profile::{Callee, Path, PathId, Pseudo, Shown};
-use crate::state::State;
-use crate::symbols::SymbolTable;
-use crate::tables::{Interner, StackEntry, Tables, Tag, ThreadKind};
+use experiment::ids::{ContextId, FrameId, StackId, TagId};
+use experiment::state::State;
+use experiment::symbols::SymbolTable;
+use experiment::tables::{Interner, StackEntry, Tables, Tag, ThreadKind};
 
 use super::frames::{Facts, Role};
 use super::naming::Naming;

@@ -1,7 +1,7 @@
 //! What a stack is rewritten by.
 
-use crate::ids::{StackId, TagId};
-use crate::tables::ThreadKind;
+use experiment::ids::{StackId, TagId};
+use experiment::tables::ThreadKind;
 
 /// A measured stack with what was known of its thread at that moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use crate::ids::{ContextId, FrameId, StackId};
-use crate::symbols::Construct;
-use crate::tables::ContextKind;
+use experiment::ids::{ContextId, FrameId, StackId};
+use experiment::symbols::Construct;
+use experiment::tables::ContextKind;
 
 use super::frames::{Facts, Role};
 use super::walk::{Node, Walk};

@@ -1,8 +1,8 @@
 //! What the thread did: the recorded state, refined by what the stack's leaf tells.
 
 use crate::profile::{Pseudo, Shown};
-use crate::state::State;
-use crate::tables::ThreadKind;
+use experiment::state::State;
+use experiment::tables::ThreadKind;
 
 use super::walk::Leaf;
 

@@ -1,8 +1,8 @@
 //! A machine stack taken apart: which of its frames are the user's, and what its leaf is.
 
-use crate::ids::{FrameId, StackId};
-use crate::symbols::{Construct, FunctionId};
-use crate::tables::{Cut, StackEntry};
+use experiment::ids::{FrameId, StackId};
+use experiment::symbols::{Construct, FunctionId};
+use experiment::tables::{Cut, StackEntry};
 
 use super::frames::{Facts, Role};
 use super::pools::Waiting;

@@ -9,14 +9,14 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::ids::{ContextId, FrameId, ModuleId, StackId, TagId};
 use crate::profile::{Callee, PathId, Shown};
-use crate::state::State;
-use crate::symbols::{
+use experiment::ids::{ContextId, FrameId, ModuleId, StackId, TagId};
+use experiment::state::State;
+use experiment::symbols::{
     Construct, FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Outlined, Place,
     SymbolTable,
 };
-use crate::tables::{
+use experiment::tables::{
     Context, ContextKind, Cut, Frame, Module, RuntimeKind, Stack, StackEntry, Tables, Tag,
     ThreadKind,
 };

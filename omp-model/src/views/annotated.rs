@@ -11,11 +11,11 @@ use super::functions::{self, List, Sums};
 use super::names::{Canonical, Names};
 use super::tree::{self, Tree};
 use super::{Code, Request, Row, Seconds, order};
-use crate::ids::FrameId;
 use crate::metrics::Metric;
 use crate::profile::{Callee, DisplayFrame, Path, PathId, Profile, Pseudo};
-use crate::symbols::{FileId, Place};
-use crate::tables::Interner;
+use experiment::ids::FrameId;
+use experiment::symbols::{FileId, Place};
+use experiment::tables::Interner;
 
 /// The times of one file.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,7 +9,7 @@ use super::Seconds;
 use crate::filter::{CpuPlace, Parts};
 use crate::metrics::Metric;
 use crate::profile::{Item, Profile};
-use crate::tables::Tables;
+use experiment::tables::Tables;
 
 /// What an index object is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -5,10 +5,10 @@ use super::functions::{self, List};
 use super::names::{Names, base_name};
 use super::tree::Tree;
 use super::{Code, Request};
-use crate::ids::{FrameId, ModuleId};
 use crate::profile::{Callee, Profile};
-use crate::symbols::Place;
-use crate::tables::Interner;
+use experiment::ids::{FrameId, ModuleId};
+use experiment::symbols::Place;
+use experiment::tables::Interner;
 
 /// What the list groups by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -27,8 +27,8 @@ pub mod warnings;
 
 use std::cmp::Ordering;
 
-use crate::ids::ModuleId;
 use crate::metrics::{Flavour, Metric, Quantity, SortKey};
+use experiment::ids::ModuleId;
 
 pub use functions::List;
 pub use tree::Tree;

@@ -3,11 +3,13 @@
 use rustc_hash::FxHashMap;
 
 use super::Code;
-use crate::ids::{ContextId, FrameId, ModuleId};
-use crate::linkage::{STUB, is_outlined};
 use crate::profile::{Callee, Pseudo};
-use crate::symbols::{Construct, Function, FunctionId, Outlined, STATIC, SymbolTable, static_name};
-use crate::tables::{ContextKind, Cut, RuntimeKind, StackEntry, Tables};
+use experiment::ids::{ContextId, FrameId, ModuleId};
+use experiment::linkage::{STUB, is_outlined};
+use experiment::symbols::{
+    Construct, Function, FunctionId, Outlined, STATIC, SymbolTable, static_name,
+};
+use experiment::tables::{ContextKind, Cut, RuntimeKind, StackEntry, Tables};
 
 /// How much of a function's name is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use crate::header::Header;
 use crate::metrics::Metric;
 use crate::profile::{Item, Profile};
-use crate::rows::Blame;
+use experiment::header::Header;
+use experiment::rows::Blame;
 
 /// The share above which a loss is worth a line under every view.
 pub const WORTH_TELLING: f64 = 0.01;

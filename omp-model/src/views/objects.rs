@@ -1,8 +1,8 @@
 //! The list of load objects.
 
-use crate::ids::ModuleId;
-use crate::symbols::SymbolTable;
-use crate::tables::{RuntimeKind, Tables};
+use experiment::ids::ModuleId;
+use experiment::symbols::SymbolTable;
+use experiment::tables::{RuntimeKind, Tables};
 
 /// A load object.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use super::tree::add_item;
 use super::{List, Request, Seconds};
 use crate::metrics::{Available, Flavour, Metric, Quantity, SortKey};
 use crate::profile::{Profile, Shown};
-use crate::tables::{Tables, ThreadKind};
+use experiment::tables::{Tables, ThreadKind};
 
 /// Whether the program used OpenMP: a runtime has seen a thread, or a stack lies in one.
 pub fn uses_openmp<'a>(tables: &Tables, profile: impl FnOnce() -> &'a Profile) -> bool {

@@ -10,12 +10,12 @@ use super::neighbours::{Neighbours, callers_callees};
 use super::notices::{Notice, inferred_seconds, notices};
 use super::threads::threads;
 use super::*;
-use crate::header::Header;
-use crate::ids::{FrameId, ThreadId};
 use crate::metrics::Metric;
 use crate::profile::{Callee, DisplayFrame, Item, Path, PathId, Shown};
-use crate::symbols::{Construct, FileId, FrameSymbol, InlinedPlace, Outlined, Place};
-use crate::tables::Cut;
+use experiment::header::Header;
+use experiment::ids::{FrameId, ThreadId};
+use experiment::symbols::{Construct, FileId, FrameSymbol, InlinedPlace, Outlined, Place};
+use experiment::tables::Cut;
 
 fn by_total() -> Request {
     by(Quantity::Time(Flavour::Exclusive, Metric::Total))

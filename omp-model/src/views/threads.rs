@@ -2,10 +2,10 @@
 
 use super::Seconds;
 use super::tree::add_item;
-use crate::ids::{Nanos, ThreadId};
 use crate::metrics::Metric;
 use crate::profile::Profile;
-use crate::tables::{Tables, ThreadKind};
+use experiment::ids::{Nanos, ThreadId};
+use experiment::tables::{Tables, ThreadKind};
 
 /// A thread and its time.
 #[derive(Clone, Debug, PartialEq)]

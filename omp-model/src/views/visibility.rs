@@ -1,9 +1,9 @@
 //! Load objects that are shown in full, by their entry points, or as one function each.
 
 use super::names::Names;
-use crate::ids::{FrameId, ModuleId};
 use crate::profile::{Callee, DisplayFrame, Path, PathId, Profile};
-use crate::tables::Interner;
+use experiment::ids::{FrameId, ModuleId};
+use experiment::tables::Interner;
 
 /// How much of a load object is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

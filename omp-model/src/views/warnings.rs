@@ -6,12 +6,13 @@ use std::fmt;
 use rustc_hash::FxHashMap;
 
 use super::notices::WORTH_TELLING;
-use crate::experiment::{Ran, Sums};
-use crate::header::Header;
-use crate::ids::ThreadId;
-use crate::rows::Sum;
-use crate::state::Presence;
-use crate::tables::{RuntimeKind, Tables, ThreadKind};
+use crate::ran::Ran;
+use experiment::Sums;
+use experiment::header::Header;
+use experiment::ids::ThreadId;
+use experiment::rows::Sum;
+use experiment::state::Presence;
+use experiment::tables::{RuntimeKind, Tables, ThreadKind};
 
 /// What spinning took from others is told from this share of the thread time on. One hundredth goes
 /// whenever anything runs for a moment beside a program that has all CPUs, `collect` among it: no
@@ -194,11 +195,11 @@ impl fmt::Display for Warning {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::Samples;
-    use crate::ids::{ContextId, FrameId, Nanos, ProcessId, StackId, TagId};
-    use crate::rows::{Sample, SampleKind};
-    use crate::state::State;
-    use crate::tables::{Module, Tag, Thread};
+    use experiment::Samples;
+    use experiment::ids::{ContextId, FrameId, Nanos, ProcessId, StackId, TagId};
+    use experiment::rows::{Sample, SampleKind};
+    use experiment::state::State;
+    use experiment::tables::{Module, Tag, Thread};
 
     fn tables() -> Tables {
         let mut tables = Tables::default();
@@ -331,7 +332,7 @@ mod tests {
             kind: SampleKind::User,
             stack: StackId::EMPTY,
             tag: wait.0,
-            within: crate::rows::Within::default(),
+            within: experiment::rows::Within::default(),
         };
         let samples = |cpus: [u16; 3]| {
             let all = (0..3).zip(cpus).map(move |(thread, cpu)| on(thread, cpu));

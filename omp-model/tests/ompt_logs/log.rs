@@ -5,11 +5,11 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use experiment::ids::{FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
+use experiment::state::Presence;
+use experiment::tables::{Frame, Process, Stack, StackEntry, Tables, Thread, ThreadKind};
 use flate2::read::GzDecoder;
-use omp_model::ids::{FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
-use omp_model::state::Presence;
 use omp_model::stream::{Event, Instance, Lock, Mutex, Sync, What};
-use omp_model::tables::{Frame, Process, Stack, StackEntry, Tables, Thread, ThreadKind};
 
 /// One line of a log, in the order of the file.
 #[derive(Clone, Debug)]

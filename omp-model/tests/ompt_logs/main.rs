@@ -6,12 +6,12 @@ mod log;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 
+use experiment::ids::{ContextId, FrameId, Nanos, ThreadId};
+use experiment::state::State;
+use experiment::tables::{ContextKind, Interner, Tag, ThreadKind};
 use log::Line;
-use omp_model::ids::{ContextId, FrameId, Nanos, ThreadId};
 use omp_model::omp::{Machine, TimeAccounting};
-use omp_model::state::State;
 use omp_model::stream::{Instance, Sync, What};
-use omp_model::tables::{ContextKind, Interner, Tag, ThreadKind};
 
 const LOGS: [&str; 8] = [
     "libomp14",

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use omp_model::ids::ThreadId;
+use experiment::ids::ThreadId;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;

@@ -1,6 +1,6 @@
 //! The cells of a thread's row.
 
-use omp_model::state::Presence;
+use experiment::state::Presence;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};

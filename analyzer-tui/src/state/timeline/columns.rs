@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use omp_model::ids::ThreadId;
+use experiment::ids::ThreadId;
 use report::timeline::column;
 
 use super::state::SecondLine;

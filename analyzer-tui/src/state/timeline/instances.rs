@@ -1,8 +1,8 @@
 //! Instances of regions and tasks: which ones a thread is in, and the one that is selected.
 
-use omp_model::ids::{ContextId, ProcessId, ThreadId};
-use omp_model::rows::{Interval, Within};
-use omp_model::tables::ContextKind;
+use experiment::ids::{ContextId, ProcessId, ThreadId};
+use experiment::rows::{Interval, Within};
+use experiment::tables::ContextKind;
 
 use report::timeline::Band;
 

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use omp_model::ids::{ContextId, ThreadId};
-use omp_model::rows::Within;
-use omp_model::tables::{ContextKind, ThreadKind};
+use experiment::ids::{ContextId, ThreadId};
+use experiment::rows::Within;
+use experiment::tables::{ContextKind, ThreadKind};
 use omp_model::views::threads::kind_name;
 use report::timeline::{Activity, column};
 use rustc_hash::FxHashMap;
@@ -190,7 +190,7 @@ impl App {
         let timeline = self.experiments.timeline();
         let window = &self.timeline.window;
         let moment = time..time + 1;
-        let interval = timeline.interval(thread, omp_model::ids::Nanos(time));
+        let interval = timeline.interval(thread, experiment::ids::Nanos(time));
         let context = match interval {
             Some(row) => Some(timeline.context(row.tag)),
             None => timeline.contexts(thread, &moment, 1, window)[0].or_else(|| {

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use omp_model::ids::{ContextId, ThreadId};
+use experiment::ids::{ContextId, ThreadId};
 use report::Document;
 use report::document::{Block, Line};
 use report::timeline::{Slot, ThreadRow, document};

@@ -1,8 +1,8 @@
 //! What the cursor points at.
 
-use omp_model::ids::Nanos;
+use experiment::ids::Nanos;
+use experiment::rows::Sample;
 use omp_model::profile::ViewMode;
-use omp_model::rows::Sample;
 use report::timeline::{Activity, Band, column};
 
 use super::state::Pointed;

@@ -1,6 +1,6 @@
 //! A part of the timeline that is selected: a box of threads and time.
 
-use omp_model::ids::ThreadId;
+use experiment::ids::ThreadId;
 
 use super::state::Selection;
 use crate::state::app::App;

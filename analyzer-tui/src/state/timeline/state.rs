@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use omp_model::ids::{ContextId, ThreadId};
+use experiment::ids::{ContextId, ThreadId};
+use experiment::rows::{Interval, Sample};
 use omp_model::profile::{PathId, Shown};
-use omp_model::rows::{Interval, Sample};
 use report::timeline::{Band, Slot, Window};
 use rustc_hash::FxHashMap;
 

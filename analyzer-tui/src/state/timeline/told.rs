@@ -1,7 +1,7 @@
 //! What is told of the moment under the cursor.
 
-use omp_model::rows::SampleKind;
-use omp_model::state::Presence;
+use experiment::rows::SampleKind;
+use experiment::state::Presence;
 use report::timeline::Band;
 
 use super::state::Pointed;

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use omp_model::symbols::{Function, FunctionId};
-use omp_model::tables::Module;
+use experiment::symbols::{Function, FunctionId};
+use experiment::tables::Module;
 use omp_model::views::annotated::LineTimes;
 use omp_model::views::names::base_name;
 

@@ -1,9 +1,9 @@
 //! What a thread is shown to do on a timeline: its recorded state, told in the words, letters and
 //! families of colour of the legend.
 
+use experiment::state::State;
 use omp_model::metrics::Metric;
 use omp_model::profile::{Callee, Pseudo, Shown};
-use omp_model::state::State;
 use omp_model::views::names::pseudo;
 
 /// A state as a timeline shows it.

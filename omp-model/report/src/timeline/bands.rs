@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use omp_model::ids::{ContextId, ThreadId};
-use omp_model::rows::{RegionSpan, TaskSpan, Within};
+use experiment::ids::{ContextId, ThreadId};
+use experiment::rows::{RegionSpan, TaskSpan, Within};
 
 /// An instance of a region, or a piece of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,7 +143,7 @@ impl Bands {
 
 #[cfg(test)]
 mod tests {
-    use omp_model::ids::Nanos;
+    use experiment::ids::Nanos;
 
     use super::*;
 

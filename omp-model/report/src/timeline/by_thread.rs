@@ -1,6 +1,6 @@
 //! Rows by thread.
 
-use omp_model::ids::ThreadId;
+use experiment::ids::ThreadId;
 
 /// Rows sorted by thread, and where each thread's begin.
 #[derive(Debug)]

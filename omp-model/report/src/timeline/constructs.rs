@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use omp_model::ids::{ContextId, ThreadId};
-use omp_model::rows::SLICE;
+use experiment::ids::{ContextId, ThreadId};
+use experiment::rows::SLICE;
 
 use super::rows::Timeline;
 use super::slots::{column, overlap};

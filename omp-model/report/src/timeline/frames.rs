@@ -1,7 +1,7 @@
 //! Where an experiment's packed samples are.
 
-use omp_model::experiment::Samples;
-use omp_model::rows::Sight;
+use experiment::Samples;
+use experiment::rows::Sample;
 
 /// The extent of a frame of packed samples.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +15,7 @@ pub(super) struct FrameOfSamples {
 /// The extents of an experiment's frames of samples.
 pub(super) fn frames(samples: &Samples) -> Vec<FrameOfSamples> {
     let mut frames = Vec::with_capacity(samples.frames());
-    let range = |rows: &[Sight]| {
+    let range = |rows: &[Sample]| {
         let times = || rows.iter().map(|sample| sample.time.0);
         Some((times().min()?, times().max()?, rows.len() as u64))
     };

@@ -1,6 +1,6 @@
 //! What regions and tasks are called.
 
-use omp_model::ids::ContextId;
+use experiment::ids::ContextId;
 use omp_model::profile::ViewMode;
 use omp_model::recording::Recording;
 use omp_model::views::names::NameStyle;

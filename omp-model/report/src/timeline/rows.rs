@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use omp_model::ids::{ContextId, Nanos, ProcessId, ThreadId};
+use experiment::ids::{ContextId, Nanos, ProcessId, ThreadId};
+use experiment::rows::{Interval, Sample};
+use experiment::tables::{ContextKind, Thread, ThreadKind};
 use omp_model::profile::ViewMode;
 use omp_model::recording::Recording;
-use omp_model::rows::{Interval, Sample};
-use omp_model::tables::{ContextKind, Thread, ThreadKind};
 
 use super::activity::Activity;
 use super::bands::Bands;
@@ -145,13 +145,13 @@ impl Timeline {
     }
 
     /// The context of a recorded tag.
-    pub fn context(&self, tag: omp_model::ids::TagId) -> ContextId {
+    pub fn context(&self, tag: experiment::ids::TagId) -> ContextId {
         let known = self.contexts.get(tag.index());
         known.copied().unwrap_or(ContextId::ROOT)
     }
 
     /// The activity of a recorded tag.
-    pub fn activity(&self, tag: omp_model::ids::TagId) -> Activity {
+    pub fn activity(&self, tag: experiment::ids::TagId) -> Activity {
         let known = self.activities.get(tag.index());
         known.copied().unwrap_or(Activity::Unknown)
     }

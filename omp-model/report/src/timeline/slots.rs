@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use omp_model::ids::ThreadId;
-use omp_model::rows::{Interval, SLICE, Sample};
-use omp_model::state::Presence;
+use experiment::ids::ThreadId;
+use experiment::rows::{Interval, SLICE, Sample};
+use experiment::state::Presence;
 
 use super::activity::Activity;
 use super::rows::Timeline;

@@ -1,9 +1,9 @@
 //! How the views refine recorded time: what a thread's seconds of one tag were spent on.
 
-use omp_model::experiment::Sums;
-use omp_model::ids::{TagId, ThreadId};
+use experiment::Sums;
+use experiment::ids::{TagId, ThreadId};
+use experiment::state::Presence;
 use omp_model::profile::{PathId, Profile};
-use omp_model::state::Presence;
 
 use super::activity::Activity;
 use super::by_thread::ByThread;

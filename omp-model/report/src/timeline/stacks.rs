@@ -1,9 +1,9 @@
 //! The display stacks of single samples and intervals, for a reader that points at one.
 
-use omp_model::ids::{StackId, TagId, ThreadId};
+use experiment::ids::{StackId, TagId, ThreadId};
+use experiment::tables::{Interner, ThreadKind};
 use omp_model::profile::{Callee, Path, PathId, Shown, ViewMode};
 use omp_model::rewrite::Rewriter;
-use omp_model::tables::{Interner, ThreadKind};
 use rustc_hash::FxHashMap;
 
 use omp_model::recording::Recording;

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use omp_model::ids::ThreadId;
-use omp_model::rows::Sample;
+use experiment::ids::ThreadId;
+use experiment::rows::Sample;
 use rustc_hash::FxHashMap;
 
 use super::activity::Activity;

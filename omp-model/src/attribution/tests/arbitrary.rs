@@ -31,7 +31,7 @@ fn arbitrary(seed: u64) -> Fed {
     let lost_site = fed.world.region(nested, "");
     let place = fed.world.frame("step+40");
     let mut tags = vec![TagId::OUTSIDE];
-    for state in crate::state::STATES {
+    for state in experiment::state::STATES {
         for context in [ContextId::ROOT, region, nested, lost_site] {
             tags.push(
                 fed.world
@@ -239,7 +239,7 @@ fn sampled(seed: u64) -> Fed {
     let mut fed = Fed::new(4);
     let region = fed.region();
     let mut tags = vec![TagId::OUTSIDE];
-    for state in crate::state::STATES {
+    for state in experiment::state::STATES {
         tags.extend([ContextId::ROOT, region].map(|context| fed.world.tag(state, context)));
     }
     for _ in 0..20 {

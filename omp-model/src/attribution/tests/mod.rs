@@ -5,14 +5,14 @@ mod places;
 mod sleeping;
 
 use super::*;
-use crate::experiment::{Samples, Sums};
-use crate::header::Header;
-use crate::ids::{ContextId, FrameId, Nanos, TagId, ThreadId};
 use crate::profile::{Callee, Item, Path, PathId, Pseudo};
 use crate::rewrite::world::World;
-use crate::rows::{Blame, Interval, SLICE, Sample, SampleKind, Sum, Within};
-use crate::state::{Presence, State};
-use crate::tables::{Interner, Process, Thread, ThreadKind};
+use experiment::header::Header;
+use experiment::ids::{ContextId, FrameId, Nanos, TagId, ThreadId};
+use experiment::rows::{Blame, Interval, SLICE, Sample, SampleKind, Sum, Within};
+use experiment::state::{Presence, State};
+use experiment::tables::{Interner, Process, Thread, ThreadKind};
+use experiment::{Samples, Sums};
 
 const WORK: &str = "work foo.omp_outlined+12 R:__kmp_invoke_microtask R:?+1 start_thread clone3";
 const SPIN: &str = "sched_yield R:?+4 R:?+7 start_thread clone3";
@@ -38,7 +38,7 @@ impl Fed {
         });
         for index in 0..threads {
             world.tables.threads.push(Thread {
-                process: crate::ids::ProcessId(0),
+                process: experiment::ids::ProcessId(0),
                 tid: 7 + index as i32,
                 birth: Nanos(0),
                 death: None,

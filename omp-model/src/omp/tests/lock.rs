@@ -1,10 +1,10 @@
 //! Directed blame by value: who held what others waited for.
 
 use super::scene::*;
-use crate::ids::{FrameId, Nanos, StackId};
-use crate::rows::SLICE;
-use crate::state::{Presence, State};
 use crate::stream::{Lock, Mutex, Sync, What};
+use experiment::ids::{FrameId, Nanos, StackId};
+use experiment::rows::SLICE;
+use experiment::state::{Presence, State};
 
 use State::*;
 

@@ -1,9 +1,9 @@
 //! Streams with holes: what is known after them, and what must not grow.
 
 use super::scene::*;
-use crate::ids::{ContextId, StackId};
-use crate::state::State;
 use crate::stream::{Mutex, Sync, What};
+use experiment::ids::{ContextId, StackId};
+use experiment::state::State;
 
 use State::*;
 

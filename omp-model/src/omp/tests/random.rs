@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::scene::*;
-use crate::ids::{ContextId, FrameId, Nanos, StackId};
-use crate::rows::SLICE;
-use crate::state::{Presence, State};
 use crate::stream::{Instance, Lock, Mutex, Sync, What};
-use crate::tables::ThreadKind;
+use experiment::ids::{ContextId, FrameId, Nanos, StackId};
+use experiment::rows::SLICE;
+use experiment::state::{Presence, State};
+use experiment::tables::ThreadKind;
 
 /// Marsaglia's xorshift64: a stream of numbers by seed, the same everywhere.
 struct Dice(u64);
@@ -396,7 +396,7 @@ fn nobody_is_owed_more_than_was_waited_for_mutexes() {
         let taken = scene.accounting.take();
         rows.sums.extend(taken.sums);
         rows.blames.extend(taken.blames);
-        let state = |tag: crate::ids::TagId| scene.tables.tags.get(tag.0).unwrap().state;
+        let state = |tag: experiment::ids::TagId| scene.tables.tags.get(tag.0).unwrap().state;
         let mut waits = BTreeMap::<u32, u64>::new();
         for sum in &rows.sums {
             if MUTEXES.iter().any(|kind| kind.state() == state(sum.tag)) {

@@ -1,11 +1,11 @@
 //! Parallel regions, teams and the threads that run them, by value.
 
 use super::scene::*;
-use crate::ids::{ContextId, Nanos, StackId, TagId, ThreadId};
-use crate::rows::{RegionSpan, RegionSum, Within};
-use crate::state::{Presence, State};
 use crate::stream::{Instance, Sync, What};
-use crate::tables::{ContextKind, ThreadKind};
+use experiment::ids::{ContextId, Nanos, StackId, TagId, ThreadId};
+use experiment::rows::{RegionSpan, RegionSum, Within};
+use experiment::state::{Presence, State};
+use experiment::tables::{ContextKind, ThreadKind};
 
 use State::*;
 

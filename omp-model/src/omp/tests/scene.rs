@@ -1,11 +1,11 @@
 //! A stage for tests: threads, directives, and what each thread does after each event.
 
-use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
 use crate::omp::{Machine, Rows, TimeAccounting};
-use crate::rows::Sum;
-use crate::state::{Presence, State};
 use crate::stream::{Event, Instance, Lock, Mutex, Sync, What};
-use crate::tables::{
+use experiment::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
+use experiment::rows::Sum;
+use experiment::state::{Presence, State};
+use experiment::tables::{
     Context, ContextKind, Frame, Stack, StackEntry, Tables, Tag, Thread, ThreadKind,
 };
 

@@ -1,10 +1,10 @@
 //! Explicit tasks: who runs them, where, and what they interrupt, by value.
 
 use super::scene::*;
-use crate::ids::StackId;
-use crate::state::{Presence, State};
 use crate::stream::{Instance, Sync, What};
-use crate::tables::ContextKind;
+use experiment::ids::StackId;
+use experiment::state::{Presence, State};
+use experiment::tables::ContextKind;
 
 use State::*;
 

@@ -1,9 +1,9 @@
 //! Barriers, locks and the other waits, and the traps that runtimes lay around them, by value.
 
 use super::scene::*;
-use crate::ids::{FrameId, StackId};
-use crate::state::{Presence, State};
 use crate::stream::{self, Instance, Mutex, Sync, What};
+use experiment::ids::{FrameId, StackId};
+use experiment::state::{Presence, State};
 
 use State::*;
 

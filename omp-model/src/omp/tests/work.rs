@@ -1,11 +1,11 @@
 //! Useful work of teams and tasks, on scenes whose values are known by construction.
 
 use super::scene::*;
-use crate::ids::{Nanos, StackId};
-use crate::rows::{RegionWork, TaskSpan, TaskSum};
-use crate::state::Presence;
 use crate::stream::{Instance, Sync, What};
-use crate::tables::ContextKind;
+use experiment::ids::{Nanos, StackId};
+use experiment::rows::{RegionWork, TaskSpan, TaskSum};
+use experiment::state::Presence;
+use experiment::tables::ContextKind;
 
 const JOIN: Sync = Sync::BarrierParallel;
 

@@ -2,8 +2,8 @@
 //! tasks and teams.
 
 use super::*;
-use crate::symbols::CodeFact;
-use crate::tables::ContextKind;
+use experiment::symbols::CodeFact;
+use experiment::tables::ContextKind;
 
 #[test]
 fn outlined_functions_of_two_parts_are_one_frame() {

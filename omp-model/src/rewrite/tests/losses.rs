@@ -1,7 +1,7 @@
 //! Stacks that are cut, early, late, without records, without a tool, without OpenMP.
 
 use super::*;
-use crate::symbols::CodeFact;
+use experiment::symbols::CodeFact;
 
 #[test]
 fn cut_stacks_in_a_region_still_reach_main() {

@@ -7,10 +7,10 @@ mod stripped;
 
 use super::world::World;
 use super::{Rewriter, SampledStack};
-use crate::ids::ContextId;
 use crate::profile::Shown;
-use crate::state::State;
-use crate::tables::ThreadKind;
+use experiment::ids::ContextId;
+use experiment::state::State;
+use experiment::tables::ThreadKind;
 
 use ThreadKind::{Initial, Worker};
 
@@ -44,7 +44,7 @@ fn check(mut world: World, contexts: &[(&str, ContextId)], table: &str) {
         .map(|row| {
             let (what, stack) = row.split_once(": ").expect("a colon and a stack");
             let words: Vec<&str> = what.split(' ').collect();
-            let state = crate::state::STATES
+            let state = experiment::state::STATES
                 .iter()
                 .find(|s| format!("{s:?}") == words[0]);
             let context = match words[1] {

@@ -2,7 +2,7 @@
 //! by what it exports.
 
 use super::*;
-use crate::tables::ContextKind;
+use experiment::tables::ContextKind;
 
 const MAIN: &str = "~main+90 __libc_start_main ~start";
 /// The primary's frames of a stripped LLVM runtime between the fork and the outlined function.

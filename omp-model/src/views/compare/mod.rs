@@ -19,12 +19,12 @@ use super::names::{NameForm, Names, construct_words};
 use super::neighbours::{self, Neighbours};
 use super::tree::Tree;
 use super::{Code, Request};
-use crate::ids::FrameId;
 use crate::metrics::Metric;
 use crate::profile::{Callee, Profile, Pseudo};
-use crate::symbols::Construct;
-use crate::tables::{Interner, Module};
 use constructs::Lines;
+use experiment::ids::FrameId;
+use experiment::symbols::Construct;
+use experiment::tables::{Interner, Module};
 
 /// A name that several recordings share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -9,14 +9,14 @@
 use rustc_hash::FxHashMap;
 
 use super::Shared;
-use crate::ids::ContextId;
 use crate::metrics::Metric;
 use crate::profile::{Item, Profile, Shown};
-use crate::rows::RegionSum;
-use crate::tables::{ContextKind, Tables, ThreadKind};
 use crate::views::functions::Sums;
 use crate::views::openmp::regions::RegionRow;
 use crate::views::{Seconds, TOTAL};
+use experiment::ids::ContextId;
+use experiment::rows::RegionSum;
+use experiment::tables::{ContextKind, Tables, ThreadKind};
 
 /// What cost is made of; the parts add up to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,13 +1,13 @@
 use super::scaling::{self, Part};
 use super::*;
-use crate::ids::ThreadId;
 use crate::metrics::{Flavour, Quantity, SortKey};
 use crate::profile::Shown;
-use crate::state::Presence;
-use crate::symbols::{FileId, Outlined, Place};
-use crate::tables::{Context, ContextKind, Frame};
 use crate::views::tests::written::Written;
 use crate::views::{Row, TOTAL};
+use experiment::ids::ThreadId;
+use experiment::state::Presence;
+use experiment::symbols::{FileId, Outlined, Place};
+use experiment::tables::{Context, ContextKind, Frame};
 
 fn request() -> Request {
     Request {
@@ -87,7 +87,7 @@ fn instructions_are_the_same_in_one_build_alone() {
         let module = run.tables.module(Module {
             path: "/app/solver".to_owned(),
             build_id: build.to_owned(),
-            runtime: crate::tables::RuntimeKind::None,
+            runtime: experiment::tables::RuntimeKind::None,
         });
         let id = run.function("step");
         run.symbols.functions[id.0 as usize].module = module;
@@ -128,9 +128,9 @@ fn what_is_lost_as_threads_grow_has_its_parts() {
     let run = |threads: u32| {
         let mut run = Written::new();
         let region = run.tables.context(Context {
-            parent: crate::ids::ContextId::ROOT,
+            parent: experiment::ids::ContextId::ROOT,
             kind: ContextKind::Region,
-            stack: crate::ids::StackId::EMPTY,
+            stack: experiment::ids::StackId::EMPTY,
             body: FrameId::NONE,
         });
         run.add(&["main", "setup"], Shown::Serial, 2.0);

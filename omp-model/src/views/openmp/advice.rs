@@ -7,12 +7,12 @@ use super::gain::Cause;
 use super::regions::RegionRow;
 use super::spots::Spot;
 use super::{Measured, diagnosis};
-use crate::ids::FrameId;
 use crate::metrics::Metric;
 use crate::profile::{Callee, Profile, Shown};
-use crate::state::State;
-use crate::tables::RuntimeKind;
 use crate::views::names::{Names, base_name};
+use experiment::ids::FrameId;
+use experiment::state::State;
+use experiment::tables::RuntimeKind;
 
 /// What time is lost to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,10 +4,10 @@ use super::advice::{Reason, losses};
 use super::gain::Cause;
 use super::stage::{MS, Stage};
 use super::tests::{ROOT, close, rows, run, unbalanced};
-use crate::ids::{Nanos, ThreadId};
-use crate::rows::TaskSum;
-use crate::state::{Presence, State};
-use crate::tables::ContextKind;
+use experiment::ids::{Nanos, ThreadId};
+use experiment::rows::TaskSum;
+use experiment::state::{Presence, State};
+use experiment::tables::ContextKind;
 
 #[test]
 fn the_largest_loss_is_said_first_with_what_follows_from_it() {

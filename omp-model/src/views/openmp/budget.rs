@@ -4,7 +4,7 @@ use super::efficiency::Run;
 use super::gain::{Cause, Parts};
 use super::regions::RegionRow;
 use crate::profile::Profile;
-use crate::tables::{Tables, ThreadKind};
+use experiment::tables::{Tables, ThreadKind};
 
 /// Wall time of a run by what its threads did with it: seconds of all threads, divided by their
 /// number. The parts add up to the wall time.
@@ -24,7 +24,7 @@ pub struct Budget {
 impl Budget {
     /// Of a run of one process; several do not share their wall time.
     pub fn of(run: &Run, regions: &[RegionRow], tables: &Tables) -> Option<Budget> {
-        let initial = |thread: &&crate::tables::Thread| thread.kind == ThreadKind::Initial;
+        let initial = |thread: &&experiment::tables::Thread| thread.kind == ThreadKind::Initial;
         if tables.threads.iter().filter(initial).count() != 1 {
             return None;
         }

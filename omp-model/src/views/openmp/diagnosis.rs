@@ -3,9 +3,9 @@
 use super::advice::CROWDED;
 use super::gain::Cause;
 use super::regions::RegionRow;
-use crate::ids::ThreadId;
 use crate::metrics::Metric;
 use crate::views::names::Names;
+use experiment::ids::ThreadId;
 
 /// Seconds below which an instance of a region costs about as much as it does: to fork and join a
 /// team takes some microseconds, and to wake a thread that sleeps some tens.

@@ -4,11 +4,11 @@
 use super::gain::Cause;
 use super::innermost_regions;
 use super::regions::RegionRow;
-use crate::ids::{ContextId, Nanos, ProcessId, ThreadId};
 use crate::metrics::Metric;
 use crate::profile::{Profile, Shown};
-use crate::state::Presence;
-use crate::tables::{Tables, ThreadKind};
+use experiment::ids::{ContextId, Nanos, ProcessId, ThreadId};
+use experiment::state::Presence;
+use experiment::tables::{Tables, ThreadKind};
 
 /// A node of the hierarchy.
 #[derive(Clone, Debug, PartialEq)]

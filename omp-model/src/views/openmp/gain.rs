@@ -2,7 +2,7 @@
 
 use crate::metrics::Metric;
 use crate::profile::{Item, Shown};
-use crate::state::Presence;
+use experiment::state::Presence;
 
 /// Why threads of a region's team did no useful work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -22,10 +22,10 @@ mod stage;
 #[cfg(test)]
 mod tests;
 
-use crate::experiment::Sums;
-use crate::ids::{ContextId, Nanos};
-use crate::rows::{RegionSum, RegionWork, TaskSum};
-use crate::tables::{ContextKind, Tables};
+use experiment::Sums;
+use experiment::ids::{ContextId, Nanos};
+use experiment::rows::{RegionSum, RegionWork, TaskSum};
+use experiment::tables::{ContextKind, Tables};
 
 /// What was measured of constructs, beside the profile.
 #[derive(Clone, Copy, Debug, Default)]

@@ -4,13 +4,13 @@ use super::efficiency::{Efficiency, efficiency};
 use super::regions::regions;
 use super::stage::Stage;
 use crate::filter;
-use crate::ids::ContextId;
 use crate::metrics::Metric;
 use crate::profile::{Profile, Shown};
-use crate::rows::{Blame, Sum};
-use crate::state::{Presence, State};
-use crate::tables::ContextKind;
 use crate::views::indexes;
+use experiment::ids::ContextId;
+use experiment::rows::{Blame, Sum};
+use experiment::state::{Presence, State};
+use experiment::tables::ContextKind;
 
 /// SplitMix64: a failure comes back.
 struct Random(u64);
@@ -81,7 +81,7 @@ fn random(seed: u64) -> Stage {
     }
     stage.end = stage.at[0];
     for thread in &mut stage.tables.threads {
-        thread.death = Some(crate::ids::Nanos(stage.end * super::stage::MS));
+        thread.death = Some(experiment::ids::Nanos(stage.end * super::stage::MS));
     }
     stage
 }

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use super::gain::{Cause, Gain, Parts, REGION_METRICS};
 use super::spots::{Bodies, Spot};
 use super::{Measured, innermost_regions};
-use crate::ids::{ContextId, ThreadId};
 use crate::metrics::Metric;
 use crate::profile::Profile;
-use crate::tables::{ContextKind, Tables};
 use crate::views::Seconds;
 use crate::views::names::Names;
 use crate::views::tree::{add, add_item};
+use experiment::ids::{ContextId, ThreadId};
+use experiment::tables::{ContextKind, Tables};
 
 /// A region's directive, at one level of nesting.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,10 +5,10 @@ use rustc_hash::FxHashMap;
 
 use super::advice::LEAST;
 use super::spots::Spot;
-use crate::ids::FrameId;
 use crate::profile::{Callee, PathId, Profile, Pseudo};
-use crate::tables::ThreadKind;
 use crate::views::names::Names;
+use experiment::ids::FrameId;
+use experiment::tables::ThreadKind;
 
 /// What a run spent in `<OMP flush spin>`.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,11 +2,11 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::ids::{ContextId, FrameId};
 use crate::profile::{Callee, Path, Profile};
-use crate::symbols::{Construct, Place};
-use crate::tables::ContextKind;
 use crate::views::names::{Names, base_name, without_parameters};
+use experiment::ids::{ContextId, FrameId};
+use experiment::symbols::{Construct, Place};
+use experiment::tables::ContextKind;
 
 /// A construct's place, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -2,18 +2,18 @@
 //! construction.
 
 use crate::attribution::{Attribution, Slices, Source};
-use crate::experiment::{Samples, Sums};
-use crate::header::Header;
-use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
 use crate::profile::{Profile, ViewMode};
-use crate::rows::{Blame, Interval, RegionSum, RegionWork, SLICE, Sum, TaskSum, Within};
-use crate::state::{Presence, State};
-use crate::symbols::SymbolTable;
-use crate::tables::{
-    Context, ContextKind, Frame, Process, Stack, StackEntry, Tables, Tag, Thread, ThreadKind,
-};
 use crate::views::names::{NameStyle, Names};
 use crate::views::openmp::Measured;
+use experiment::header::Header;
+use experiment::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
+use experiment::rows::{Blame, Interval, RegionSum, RegionWork, SLICE, Sum, TaskSum, Within};
+use experiment::state::{Presence, State};
+use experiment::symbols::SymbolTable;
+use experiment::tables::{
+    Context, ContextKind, Frame, Process, Stack, StackEntry, Tables, Tag, Thread, ThreadKind,
+};
+use experiment::{Samples, Sums};
 
 /// Milliseconds, the unit of a stage.
 pub(crate) const MS: u64 = 1_000_000;

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use super::gain::REGION_METRICS;
 use super::spots::{Bodies, Spot};
 use super::{Measured, innermost_regions};
-use crate::ids::{ContextId, FrameId};
 use crate::metrics::Metric;
 use crate::profile::Profile;
-use crate::state::State;
-use crate::tables::ContextKind;
 use crate::views::Seconds;
 use crate::views::names::Names;
 use crate::views::tree::{add, add_item};
+use experiment::ids::{ContextId, FrameId};
+use experiment::state::State;
+use experiment::tables::ContextKind;
 
 /// A task's directive.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,7 +94,7 @@ impl Runs {
         }
     }
 
-    fn add(&mut self, sum: &crate::rows::TaskSum) {
+    fn add(&mut self, sum: &experiment::rows::TaskSum) {
         let least = sum.least.seconds();
         self.least = match self.instances {
             0 => least,

@@ -5,12 +5,12 @@ use super::gain::Cause;
 use super::regions::{RegionRow, regions};
 use super::stage::{MS, Stage};
 use super::tasks::tasks;
-use crate::ids::{ContextId, Nanos, ThreadId};
 use crate::metrics::Metric;
-use crate::rows::{Blame, TaskSum};
-use crate::state::{Presence, State};
-use crate::symbols::{FrameSymbol, Function, FunctionId};
-use crate::tables::ContextKind;
+use experiment::ids::{ContextId, Nanos, ThreadId};
+use experiment::rows::{Blame, TaskSum};
+use experiment::state::{Presence, State};
+use experiment::symbols::{FrameSymbol, Function, FunctionId};
+use experiment::tables::ContextKind;
 
 pub(super) const ROOT: ContextId = ContextId::ROOT;
 
@@ -237,7 +237,7 @@ fn regions_without_lines_are_told_apart_by_their_calls() {
         stage.instance(region, 0, 50, &[50, 50]);
     }
     stage.symbols.functions.push(Function {
-        module: crate::ids::ModuleId::NONE,
+        module: experiment::ids::ModuleId::NONE,
         address: 0x30,
         size: 0x80,
         linkage: "main".to_owned(),

@@ -2,12 +2,12 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
 use crate::profile::{Callee, DisplayFrame, Item, Path, PathId, Profile, Pseudo, Shown, ViewMode};
-use crate::state::Presence;
-use crate::symbols::{Function, FunctionId, SymbolTable};
-use crate::tables::{Interner, Module, Process, RuntimeKind, Tables, Thread, ThreadKind};
 use crate::views::names::{NameStyle, Names};
+use experiment::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
+use experiment::state::Presence;
+use experiment::symbols::{Function, FunctionId, SymbolTable};
+use experiment::tables::{Interner, Module, Process, RuntimeKind, Tables, Thread, ThreadKind};
 
 /// A profile written down as stacks of names, outermost first: `<…>` are pseudo-functions.
 pub(in crate::views) struct Written {
