@@ -7,8 +7,8 @@
 //! ```
 
 use super::grid::{self, Cells, Grid};
-use super::{Layout, leads};
-use crate::document::{Mark, Row, Style, Table, Value};
+use super::layout::{Layout, leads, mark};
+use crate::document::{Row, Table, Value};
 
 /// The cells of some columns, and the lines as the last one.
 pub(super) fn cells(table: &Table, shown: &[usize], layout: Layout) -> Grid {
@@ -57,22 +57,6 @@ fn with_notes(row: &Row) -> Vec<Row> {
         ..Row::default()
     });
     notes.chain([row.clone()]).collect()
-}
-
-/// What marks a line as hot.
-pub(super) fn mark(row: &Row) -> &'static str {
-    match row.mark {
-        Mark::Strong => "##",
-        Mark::Plain | Mark::Warning => "  ",
-    }
-}
-
-/// How a table stands; compared lines have numbers to the right, as any other comparison.
-pub(super) fn style(table: &Table) -> Style {
-    match table.style {
-        Style::Annotated if table.has_sides() => Style::Right,
-        style => style,
-    }
 }
 
 #[cfg(test)]

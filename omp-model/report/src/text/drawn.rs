@@ -2,7 +2,8 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::{Layout, columns, grid};
+use super::grid;
+use super::layout::{Layout, columns};
 use crate::document::{Column, Part, Role, Row, Style, Table};
 
 /// A column of cells: a table's, or what one of several experiments has of it.

@@ -4,7 +4,7 @@ use omp_model::metrics::Quantity;
 use unicode_width::UnicodeWidthStr;
 
 use super::cells::{aligned, compared, percent, rounded, seconds};
-use super::{Layout, address, annotated, escape, leads};
+use super::layout::{Layout, address, escape, leads, style};
 use crate::document::{Cell, Column, Role, Row, Style, Table, Unit, Value};
 use crate::settings::Compare;
 
@@ -84,7 +84,7 @@ fn name(row: &Row, at: usize) -> &str {
 
 /// The heading of names; `column` is theirs, if they have one of their own.
 pub(super) fn name_heading(table: &Table, column: Option<&Column>) -> Vec<String> {
-    match (annotated::style(table), column) {
+    match (style(table), column) {
         (Style::Metrics | Style::Records, _) => vec![" Name".to_owned()],
         (Style::Right, _) if table.has_sides() => match table.style {
             // Nothing else puts the heading of lines lowest.

@@ -11,26 +11,16 @@ mod annotated;
 mod cells;
 mod drawn;
 mod grid;
+mod layout;
 mod records;
 
-use omp_model::views::Code;
+use crate::document::{Block, Document, Line, Part, Style, Table};
 
-use crate::document::{Block, Document, Line, Part, Row, Style, Table};
+use layout::{columns, escape, style};
 
 pub use cells::{compared, number, percent, rounded, seconds};
 pub use drawn::{Drawn, drawn, facts, shown};
-
-/// How the tables of a text are laid out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Layout {
-    /// Under each other.
-    #[default]
-    Aligned,
-    /// With a character between cells, for other programs.
-    Delimited(char),
-    /// As HTML.
-    Html,
-}
+pub use layout::{Layout, address};
 
 /// The document in a layout.
 pub fn render(document: &Document, layout: Layout) -> String {
@@ -130,7 +120,7 @@ impl Page {
                     self.text(&grid::facts(table, &shown, facts));
                 }
                 (Layout::Aligned, Style::Records) => self.text(&records::aligned(table)),
-                (Layout::Aligned, _) => self.text(&cells().aligned(annotated::style(table))),
+                (Layout::Aligned, _) => self.text(&cells().aligned(style(table))),
                 (Layout::Delimited(mark), _) => self.text(&cells().delimited(mark)),
                 (Layout::Html, _) => {
                     let html = cells().html();
@@ -158,53 +148,3 @@ impl Page {
         self.written
     }
 }
-
-/// The columns of a part, by their position in the table.
-fn columns(table: &Table, part: &Part) -> Vec<usize> {
-    if part.columns.is_empty() {
-        let all = table.columns.iter().enumerate();
-        let visible = all.filter(|(_, column)| column.is_visible());
-        return visible.map(|(at, _)| at).collect();
-    }
-    let position = |id: &&str| table.columns.iter().position(|column| column.id == **id);
-    part.columns.iter().filter_map(position).collect()
-}
-
-/// What stands before the names of a table's rows.
-fn leads(table: &Table) -> Vec<String> {
-    let mut open: Vec<&str> = Vec::new();
-    let lead = |row: &Row| match row.node {
-        Some(node) if table.is_facts() => "  ".repeat(node.depth as usize),
-        Some(node) => {
-            open.truncate(node.depth as usize);
-            let lead = format!(" {}+-", open.concat());
-            open.push(if node.last { "  " } else { "|  " });
-            lead
-        }
-        None if matches!(table.style, Style::Sparse | Style::Ruled | Style::Facts(_)) => {
-            String::new()
-        }
-        None if table.style == Style::Right && !table.has_sides() => String::new(),
-        None if table.style == Style::Annotated => match table.has_sides() {
-            true => format!("{} ", annotated::mark(row)),
-            false => String::new(),
-        },
-        None => row.lead().to_owned(),
-    };
-    table.rows.iter().map(lead).collect()
-}
-
-/// `2:0x00001139`: the number of the load object and the offset in it; 0 for what has no code.
-pub fn address(code: Option<Code>) -> String {
-    let (module, address) = code.map_or((0, 0), |code| (code.module.0, code.address));
-    format!("{module}:0x{address:08x}")
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-}
-
-#[cfg(test)]
-mod tests;
