@@ -87,7 +87,7 @@ impl Documents {
     pub fn query<'a>(&'a self, experiments: &'a Experiments) -> Query<'a> {
         let settings = &self.settings.report;
         let source = |experiment, subset| Source {
-            experiment,
+            analysis: experiment,
             subset,
             settings,
         };
@@ -101,7 +101,7 @@ impl Documents {
     /// The time that is looked at.
     pub fn profile<'a>(&'a self, experiments: &'a Experiments) -> &'a Profile {
         let source = Source {
-            experiment: experiments.all(),
+            analysis: experiments.all(),
             subset: &self.all,
             settings: &self.settings.report,
         };

@@ -7,9 +7,9 @@ use std::sync::OnceLock;
 use experiment::Experiment;
 use experiment::ids::ContextId;
 use experiment::symbols::FunctionId;
+use omp_model::analysis::Analysis;
 use omp_model::metrics::Metric;
 use omp_model::profile::{Callee, ViewMode};
-use omp_model::recording::Recording;
 use omp_model::views::names::{NameStyle, Names};
 use report::timeline::{MOST_REFINED, Stacks, Timeline};
 use rustc_hash::FxHashMap;
@@ -18,9 +18,9 @@ use rustc_hash::FxHashMap;
 /// asked for. Shared between the thread that draws and those that make views.
 #[derive(Debug)]
 pub struct Experiments {
-    all: Recording,
+    all: Analysis,
     /// Each experiment by itself, if there are several.
-    parts: Vec<Recording>,
+    parts: Vec<Analysis>,
     metric_sets: OnceLock<Vec<String>>,
     user_stacks: OnceLock<Stacks>,
     machine_stacks: OnceLock<Stacks>,
@@ -30,15 +30,15 @@ pub struct Experiments {
 }
 
 impl Deref for Experiments {
-    type Target = Recording;
+    type Target = Analysis;
 
-    fn deref(&self) -> &Recording {
+    fn deref(&self) -> &Analysis {
         &self.all
     }
 }
 
-impl From<Recording> for Experiments {
-    fn from(all: Recording) -> Experiments {
+impl From<Analysis> for Experiments {
+    fn from(all: Analysis) -> Experiments {
         Experiments {
             all,
             parts: Vec::new(),
@@ -59,13 +59,13 @@ impl Experiments {
     /// One sentence, if nothing of one of them can be read.
     pub fn open(paths: &[PathBuf]) -> Result<Experiments, String> {
         let opened = (1..).zip(paths).map(|(number, path)| {
-            Recording::open(path, number, symbolize::from_files).map_err(|why| why.to_string())
+            Analysis::open(path, number, symbolize::from_files).map_err(|why| why.to_string())
         });
-        let mut parts: Vec<Recording> = opened.collect::<Result<_, _>>()?;
+        let mut parts: Vec<Analysis> = opened.collect::<Result<_, _>>()?;
         if parts.len() == 1 {
             return Ok(parts.remove(0).into());
         }
-        let all = Recording::unite(&parts);
+        let all = Analysis::unite(&parts);
         Ok(Experiments {
             parts,
             ..all.into()
@@ -74,16 +74,16 @@ impl Experiments {
 
     /// Takes over an experiment that was read.
     pub fn of(experiment: Experiment) -> Experiments {
-        Recording::of(experiment, 1).into()
+        Analysis::of(experiment, 1).into()
     }
 
     /// All of them added up.
-    pub fn all(&self) -> &Recording {
+    pub fn all(&self) -> &Analysis {
         &self.all
     }
 
     /// The experiments by themselves, if there are several.
-    pub fn parts(&self) -> &[Recording] {
+    pub fn parts(&self) -> &[Analysis] {
         &self.parts
     }
 
@@ -208,7 +208,7 @@ impl Experiments {
 }
 
 /// The lists of metrics that a key goes through.
-fn metric_sets(all: &Recording) -> Vec<String> {
+fn metric_sets(all: &Analysis) -> Vec<String> {
     let available = all.available();
     let mut sets = vec![available.default_spec()];
     if available.openmp() {

@@ -96,11 +96,11 @@ pub(crate) fn run(
             "which experiment? name its directory last: {USAGE}; er_print -help lists the commands"
         )));
     }
-    let mut recordings = Vec::new();
+    let mut experiments = Vec::new();
     for (path, number) in invocation.experiments.iter().zip(1..) {
-        recordings.push(experiments::open(path, number)?);
+        experiments.push(experiments::open(path, number)?);
     }
-    let mut session = Session::new(recordings, output);
+    let mut session = Session::new(experiments, output);
     rc::read(&mut session, home);
     match run_steps(&invocation, &mut session) {
         Ok(()) | Err(Stop::Quit) if session.failed_checks > 0 => Err(Stop::Unmet),

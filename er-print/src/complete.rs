@@ -63,7 +63,7 @@ impl Known {
     /// Of a session. Nothing is computed for it: symbols are there once an experiment is open.
     pub(crate) fn of(session: &Session<'_>) -> Known {
         let mut known = Known::default();
-        for recording in session.recordings() {
+        for recording in session.experiments() {
             let names = recording.names(Default::default());
             let functions = names.symbols.functions.iter().zip(0..);
             let functions = functions.map(|(function, id)| match function.outlined {

@@ -8,10 +8,10 @@ mod completions;
 mod failure;
 #[cfg(test)]
 mod man;
+mod opened;
 mod output;
 mod prompt;
 mod rc;
-mod recording;
 mod script;
 mod session;
 

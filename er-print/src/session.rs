@@ -1,4 +1,4 @@
-//! What commands work on: the recordings, the settings, the output.
+//! What commands work on: the experiments, the settings, the output.
 
 use std::cell::OnceCell;
 use std::ops::{Deref, DerefMut};
@@ -12,8 +12,8 @@ use report::text::Layout;
 use report::{Document, Query};
 
 use crate::failure::Stop;
+use crate::opened::Opened;
 use crate::output::Output;
-use crate::recording::Recording;
 
 /// How tables are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,19 +72,19 @@ pub(crate) struct Session<'a> {
     pub(crate) script_depth: usize,
     /// Conditions of `check` that did not hold.
     pub(crate) failed_checks: u32,
-    recordings: Vec<Recording>,
-    united: OnceCell<Recording>,
+    experiments: Vec<Opened>,
+    united: OnceCell<Opened>,
     output: &'a mut Output,
 }
 
 impl<'a> Session<'a> {
     /// Starts with default settings.
-    pub(crate) fn new(recordings: Vec<Recording>, output: &'a mut Output) -> Session<'a> {
+    pub(crate) fn new(experiments: Vec<Opened>, output: &'a mut Output) -> Session<'a> {
         Session {
             settings: Settings::default(),
             script_depth: 0,
             failed_checks: 0,
-            recordings,
+            experiments,
             united: OnceCell::new(),
             output,
         }
@@ -101,30 +101,30 @@ impl<'a> Session<'a> {
     }
 
     /// The experiments, one by one.
-    pub(crate) fn recordings(&self) -> &[Recording] {
-        &self.recordings
+    pub(crate) fn experiments(&self) -> &[Opened] {
+        &self.experiments
     }
 
     /// Replaces the experiments.
-    pub(crate) fn set_recordings(&mut self, recordings: Vec<Recording>) {
-        self.recordings = recordings;
+    pub(crate) fn set_experiments(&mut self, experiments: Vec<Opened>) {
+        self.experiments = experiments;
         self.united = OnceCell::new();
     }
 
     /// Takes the experiments out, to put others or more in.
-    pub(crate) fn take_recordings(&mut self) -> Vec<Recording> {
+    pub(crate) fn take_experiments(&mut self) -> Vec<Opened> {
         self.united = OnceCell::new();
-        std::mem::take(&mut self.recordings)
+        std::mem::take(&mut self.experiments)
     }
 
     /// The recording: the experiment, or several as one.
-    pub(crate) fn recording(&self) -> Result<&Recording, Stop> {
-        match self.recordings.as_slice() {
+    pub(crate) fn all(&self) -> Result<&Opened, Stop> {
+        match self.experiments.as_slice() {
             [] => Err(Stop::words(
                 "this command needs an experiment: name its directory last",
             )),
             [only] => Ok(only),
-            several => Ok(self.united.get_or_init(|| Recording::unite(several))),
+            several => Ok(self.united.get_or_init(|| Opened::unite(several))),
         }
     }
 
@@ -141,8 +141,8 @@ impl<'a> Session<'a> {
     }
 
     fn forget(&mut self) {
-        let all = self.recordings.iter_mut().chain(self.united.get_mut());
-        all.for_each(Recording::forget);
+        let all = self.experiments.iter_mut().chain(self.united.get_mut());
+        all.for_each(Opened::forget);
     }
 
     /// The columns in force.
@@ -150,8 +150,8 @@ impl<'a> Session<'a> {
         if let Some(columns) = &self.settings.columns {
             return Ok(columns.clone());
         }
-        let available = self.recording()?.available();
-        // A default of another program's recordings may name what this one has not.
+        let available = self.all()?.available();
+        // A default of another program's experiments may name what this one has not.
         let wanted = self.settings.default_metrics.as_deref();
         if let Some(columns) = wanted.and_then(|spec| Column::parse_list(spec, available).ok()) {
             return Ok(columns);
@@ -165,7 +165,7 @@ impl<'a> Session<'a> {
         if let Some(key) = self.settings.sort {
             return Ok(key);
         }
-        let available = self.recording()?.available();
+        let available = self.all()?.available();
         let wanted = self.settings.default_sort.as_deref();
         let wanted = wanted.and_then(|spec| SortKey::parse(spec, available).ok());
         Ok(match wanted {
@@ -178,11 +178,11 @@ impl<'a> Session<'a> {
     pub(crate) fn query(&self) -> Result<Query<'_>, Stop> {
         let settings = &self.settings.shown;
         let each: Vec<Source<'_>> = self
-            .recordings
+            .experiments
             .iter()
             .map(|it| it.source(settings))
             .collect();
-        let all = self.recording()?.source(settings);
+        let all = self.all()?.source(settings);
         Ok(Query::new(
             settings,
             all,

@@ -2,6 +2,7 @@
 //!
 //! Pure: values in, values out. Experiments are read by the `experiment` crate.
 
+pub mod analysis;
 pub mod attribution;
 pub mod defaults;
 pub mod filter;
@@ -9,7 +10,6 @@ pub mod metrics;
 pub mod omp;
 pub mod profile;
 pub mod ran;
-pub mod recording;
 pub mod rewrite;
 pub mod spelling;
 pub mod stream;

@@ -48,7 +48,7 @@ pub(crate) fn recording(damage: impl FnOnce(&Path)) -> Arc<Experiments> {
     write(&path, Variant::First);
     damage(&path.join("records"));
     let mut recording =
-        omp_model::recording::Recording::open(&path, 1, symbolize::from_files).unwrap();
+        omp_model::analysis::Analysis::open(&path, 1, symbolize::from_files).unwrap();
     // Golden files hold no path of this machine.
     recording.name = "omp.er".to_owned();
     recording.names = vec!["omp.er".to_owned()];

@@ -12,7 +12,7 @@ use report::text;
 use serde_json::json;
 
 use crate::failure::Stop;
-use crate::recording::Recording;
+use crate::opened::Opened;
 use crate::session::Session;
 
 /// What a value is held against.
@@ -139,7 +139,7 @@ fn limit(text: &str) -> Option<Limit> {
 pub(crate) fn check(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let check = Check::parse(&arguments[0])?;
     let (passed, document) = {
-        let [first, others @ ..] = session.recordings() else {
+        let [first, others @ ..] = session.experiments() else {
             return Err(Stop::words(
                 "check needs an experiment: name its directory last",
             ));
@@ -201,7 +201,7 @@ struct Measure<'s> {
 impl<'s> Measure<'s> {
     fn of(
         session: &'s Session<'_>,
-        recording: &'s Recording,
+        recording: &'s Opened,
         check: &Check,
     ) -> Result<Measure<'s>, Stop> {
         let source = recording.source(&session.settings);

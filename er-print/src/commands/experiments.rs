@@ -3,55 +3,55 @@
 use std::path::Path;
 
 use crate::failure::Stop;
-use crate::recording::Recording;
+use crate::opened::Opened;
 use crate::session::Session;
 use report::settings::Compare;
 
 /// Opens an experiment instead of all others.
 pub(crate) fn open_exp(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let recording = open(Path::new(&arguments[0]), 1)?;
-    session.set_recordings(vec![recording]);
+    session.set_experiments(vec![recording]);
     Ok(())
 }
 
 /// Adds an experiment.
 pub(crate) fn add_exp(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
-    let number = session.recordings().len() as u32 + 1;
+    let number = session.experiments().len() as u32 + 1;
     let recording = open(Path::new(&arguments[0]), number)?;
-    let mut recordings = session.take_recordings();
-    recordings.push(recording);
-    session.set_recordings(recordings);
+    let mut experiments = session.take_experiments();
+    experiments.push(recording);
+    session.set_experiments(experiments);
     Ok(())
 }
 
 /// Drops an experiment; the others are numbered anew.
 pub(crate) fn drop_exp(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let name = arguments[0].trim_end_matches('/');
-    let is = |recording: &Recording| recording.name.trim_end_matches('/') == name;
-    if !session.recordings().iter().any(is) {
+    let is = |recording: &Opened| recording.name.trim_end_matches('/') == name;
+    if !session.experiments().iter().any(is) {
         return Err(Stop::Words(format!(
             "{name} is not open: experiment_list shows what is"
         )));
     }
-    if session.recordings().len() == 1 {
+    if session.experiments().len() == 1 {
         return Err(Stop::Words(format!(
             "{name} is the only experiment: open_exp opens another instead"
         )));
     }
-    let mut recordings = session.take_recordings();
-    if let Some(at) = recordings.iter().position(is) {
-        recordings.remove(at);
+    let mut experiments = session.take_experiments();
+    if let Some(at) = experiments.iter().position(is) {
+        experiments.remove(at);
     }
-    for (recording, number) in recordings.iter_mut().zip(1..) {
+    for (recording, number) in experiments.iter_mut().zip(1..) {
         recording.renumber(number);
     }
-    session.set_recordings(recordings);
+    session.set_experiments(experiments);
     Ok(())
 }
 
 /// Opens an experiment and tells what is wrong with it.
-pub(crate) fn open(path: &Path, number: u32) -> Result<Recording, Stop> {
-    let recording = Recording::open(path, number)?;
+pub(crate) fn open(path: &Path, number: u32) -> Result<Opened, Stop> {
+    let recording = Opened::open(path, number)?;
     for warning in &recording.warnings {
         eprintln!("er_print: warning: {warning}");
     }

@@ -130,7 +130,7 @@ fn check(session: &Session<'_>, list: &str) -> Result<(), Stop> {
             "the list of load objects is empty: object_list shows their names",
         ));
     }
-    let recording = session.recording()?;
+    let recording = session.all()?;
     let all = recording.names(Default::default());
     let modules = (0..all.tables.modules.len() as u32).map(experiment::ids::ModuleId);
     let known: Vec<&str> = modules

@@ -14,7 +14,7 @@ use crate::session::{PrintMode, Session};
 
 /// Chooses the columns. The order stays if its metric is still among them.
 pub(crate) fn metrics(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
-    let available = session.recording()?.available();
+    let available = session.all()?.available();
     let columns = Column::parse_list(&arguments[0], available)
         .map_err(|error| Stop::Words(error.to_string()))?;
     let order = session.settings.sort;
@@ -29,7 +29,7 @@ pub(crate) fn metrics(session: &mut Session<'_>, arguments: &[String]) -> Result
 
 /// Chooses the order.
 pub(crate) fn sort(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
-    let available = session.recording()?.available();
+    let available = session.all()?.available();
     let key =
         SortKey::parse(&arguments[0], available).map_err(|error| Stop::Words(error.to_string()))?;
     session.settings.sort = Some(key);

@@ -1,8 +1,8 @@
 //! Regions and tasks as documents, which programs that draw them lead on from.
 
 use experiment::ids::ContextId;
+use omp_model::analysis::Analysis;
 use omp_model::metrics::SortKey;
-use omp_model::recording::Recording;
 use report::document::{Block, Column, Document, Table, Target};
 use report::query::{Query, Source, Subset};
 use report::regions::regions;
@@ -15,10 +15,10 @@ use crate::program::folder;
 fn table(make: fn(&Query<'_>) -> Result<Document, Error>) -> Table {
     let folder = folder();
     let path = folder.path().join("omp.er");
-    let experiment = Recording::open(&path, 1, symbolize::from_files).unwrap();
+    let experiment = Analysis::open(&path, 1, symbolize::from_files).unwrap();
     let (settings, subset) = (Settings::default(), Subset::default());
     let source = Source {
-        experiment: &experiment,
+        analysis: &experiment,
         subset: &subset,
         settings: &settings,
     };

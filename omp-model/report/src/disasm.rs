@@ -116,7 +116,7 @@ impl<'q, 'a> Annotated<'q, 'a> {
         let module = names.tables.modules.get(function.module.0);
         let object = module.map(|module| module.path.clone()).unwrap_or_default();
         let search = &source.settings.annotation.search;
-        let found = search.find(&object, &source.experiment.names);
+        let found = search.find(&object, &source.analysis.names);
         let code = Code::read(names.tables, names.symbols, id, found.as_deref());
         let found = found.map(|path| path.display().to_string());
         let warning = code.missing.as_ref().map(|missing| match missing {
@@ -163,7 +163,7 @@ impl<'q, 'a> Annotated<'q, 'a> {
             ("warning", json!(self.warning)),
         ];
         let facts = facts.map(|(key, value)| (key.to_owned(), value));
-        let experiment = self.source.experiment;
+        let experiment = self.source.analysis;
         let whole = values(self.query, &self.columns, &self.listing.total);
         let whole = whole.iter().map(|value| value.number().unwrap_or(0.0));
         let table = Table {
@@ -330,7 +330,7 @@ impl<'q, 'a> Annotated<'q, 'a> {
     }
 
     fn location(&self, at: &InlinedPlace) -> CodeLocation {
-        let files = &self.source.experiment.symbols.files;
+        let files = &self.source.analysis.symbols.files;
         CodeLocation {
             function: at.function.clone(),
             file: files.get(at.place.file.0 as usize).cloned(),

@@ -1,6 +1,6 @@
 //! The experiments, and their sample points. A filter on time changes nothing of them.
 
-use omp_model::recording::Recording;
+use omp_model::analysis::Analysis;
 
 use crate::document::{Document, Value};
 use crate::error::Error;
@@ -12,7 +12,7 @@ use crate::threads::kernel_number;
 #[derive(Clone, Copy)]
 struct Numbered<'a> {
     number: u64,
-    experiment: &'a Recording,
+    experiment: &'a Analysis,
 }
 
 impl Numbered<'_> {
@@ -50,7 +50,7 @@ pub fn experiment_list(query: &Query<'_>) -> Result<Document, Error> {
     ];
     let numbered = (1..).zip(&query.each).map(|(number, source)| Numbered {
         number,
-        experiment: source.experiment,
+        experiment: source.analysis,
     });
     let numbered: Vec<Numbered<'_>> = numbered.collect();
     let name = |it: &Numbered<'_>| it.experiment.name.clone();
@@ -73,7 +73,7 @@ pub fn sample_list(query: &Query<'_>) -> Result<Document, Error> {
         Field::fact("end", "End", |end| Value::Clock(*end)),
         Field::name("Label"),
     ];
-    let end = |source: &Source<'_>| vec![source.experiment.experiment.duration().seconds()];
+    let end = |source: &Source<'_>| vec![source.analysis.experiment.duration().seconds()];
     let joined = list::joined(&query, end, |_| "whole run".to_owned());
     let rows = list::rows(&joined, &fields);
     let table = list::table(&query, fields, rows);

@@ -3,7 +3,7 @@
 use experiment::Experiment;
 use experiment::header::Header;
 use experiment::ids::Nanos;
-use omp_model::recording::Recording;
+use omp_model::analysis::Analysis;
 use serde_json::{Map, Value as Json, json};
 
 use crate::document::{Block, Document, Line, Mark};
@@ -17,7 +17,7 @@ use crate::text::{percent, seconds};
 /// # Errors
 /// [`Error::Data`] if the header cannot be told as JSON.
 pub fn header(query: &Query<'_>) -> Result<Document, Error> {
-    let header = serde_json::to_value(&query.all.experiment.experiment.header);
+    let header = serde_json::to_value(&query.all.analysis.experiment.header);
     let header = header.map_err(|error| Error::Data(error.to_string()))?;
     let sides = query.sides().iter();
     Ok(Document {
@@ -32,7 +32,7 @@ pub fn header(query: &Query<'_>) -> Result<Document, Error> {
 }
 
 /// What is known of an experiment before its samples are read.
-pub fn early(experiment: &Recording) -> Document {
+pub fn early(experiment: &Analysis) -> Document {
     let rows = &experiment.experiment;
     let reading = Line::strong(format!("Reading {} samples …", rows.samples.len()));
     let warnings = experiment.warnings.iter();
@@ -83,7 +83,7 @@ impl Rates {
 
 /// What is no field of the header.
 fn derived(source: &Source<'_>) -> Json {
-    let rates = Rates::of(&source.experiment.experiment.header);
+    let rates = Rates::of(&source.analysis.experiment.header);
     let (inferred, total) = source.inferred();
     let names = source.names();
     let misses = names.symbols.misses.iter();
@@ -102,10 +102,10 @@ fn derived(source: &Source<'_>) -> Json {
 
 /// All that is known, an empty line after each part.
 fn lines(source: &Source<'_>) -> Vec<Line> {
-    let header = &source.experiment.experiment.header;
+    let header = &source.analysis.experiment.header;
     let parts = [
         state(source),
-        target(&source.experiment.experiment),
+        target(&source.analysis.experiment),
         sampling(header),
         openmp(source),
         attribution(source),
@@ -118,7 +118,7 @@ fn lines(source: &Source<'_>) -> Vec<Line> {
 
 /// What is not as it should be.
 fn state(source: &Source<'_>) -> Vec<Line> {
-    let experiment = source.experiment;
+    let experiment = source.analysis;
     let mut lines = vec![Line::strong(format!("Experiment: {}", experiment.name))];
     if experiment.warnings.is_empty() {
         lines.push(Line::plain("No errors"));
@@ -272,7 +272,7 @@ fn stacks(header: &Header, lines: &mut Vec<Line>) {
 
 /// The runtimes and their records.
 fn openmp(source: &Source<'_>) -> Vec<Line> {
-    let header = &source.experiment.experiment.header;
+    let header = &source.analysis.experiment.header;
     let mut lines = Vec::new();
     if header.runtimes.is_empty() {
         lines.push(Line::plain("OpenMP: no runtime spoke to the recorder"));
@@ -304,7 +304,7 @@ fn openmp(source: &Source<'_>) -> Vec<Line> {
     lines.push(lossy(untaken, contexts));
     // Of a runtime that does not say which barriers are explicit, where neither source nor lines
     // tell.
-    let symbols = &source.experiment.symbols;
+    let symbols = &source.analysis.symbols;
     let all = symbols.barriers.len();
     match symbols.undecided_barriers() {
         0 => {}

@@ -1,9 +1,9 @@
 //! Index objects: time by CPU, second, process, experiment, sample point, or the values of an
 //! expression.
 
+use omp_model::analysis::asks_when;
 use omp_model::filter::{self, Filter};
 use omp_model::metrics::{self, Flavour, Metric, Quantity};
-use omp_model::recording::asks_when;
 use omp_model::views::compare::join::Joined;
 use omp_model::views::indexes::{self, IndexRow, Key};
 use omp_model::views::{Seconds, TOTAL};
@@ -45,9 +45,9 @@ pub fn cpus(query: &Query<'_>) -> Result<Document, Error> {
     let head = head("CPUs", "CPUs by number", &["cpu"]);
     keyed(query, &head, |source, metrics| {
         let (profile, names) = (source.by_second(), source.names());
-        let facts = source.experiment.facts(&names);
+        let facts = source.analysis.facts(&names);
         let filter = source.settings.filter.as_ref().map(|it| (it, &facts));
-        let samples = source.experiment.experiment.samples.iter();
+        let samples = source.analysis.experiment.samples.iter();
         let places = filter::on_cpus(profile, filter, samples);
         indexes::cpus(profile, &places, metrics)
     })
@@ -71,7 +71,7 @@ pub fn seconds(query: &Query<'_>) -> Result<Document, Error> {
 pub fn processes(query: &Query<'_>) -> Result<Document, Error> {
     let head = head("Processes", "Processes by number", &["pid"]);
     keyed(query, &head, |source, metrics| {
-        let tables = &source.experiment.experiment.tables;
+        let tables = &source.analysis.experiment.tables;
         indexes::processes(source.profile(), tables, metrics)
     })
 }
@@ -84,7 +84,7 @@ pub fn experiments(query: &Query<'_>) -> Result<Document, Error> {
     let title = "Experiments in the order of their names";
     let head = head("Experiment_IDs", title, &["experiment"]);
     keyed(&query.added_up(), &head, |source, metrics| {
-        indexes::experiments(source.profile(), &source.experiment.origins, metrics)
+        indexes::experiments(source.profile(), &source.analysis.origins, metrics)
     })
 }
 
@@ -108,8 +108,8 @@ pub fn defined(query: &Query<'_>, name: &str, expression: &Filter) -> Result<Doc
     let title = format!("{name}: values of {}", expression.text());
     keyed(query, &head(name, &title, &["value"]), |source, metrics| {
         let names = source.names();
-        let facts = source.experiment.facts(&names);
-        let samples = source.experiment.experiment.samples.iter();
+        let facts = source.analysis.facts(&names);
+        let samples = source.analysis.experiment.samples.iter();
         let profile = match asks_when(expression) {
             true => source.by_second(),
             false => source.profile(),

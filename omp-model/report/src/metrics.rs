@@ -15,7 +15,7 @@ use crate::query::Query;
 pub fn metric_list(query: &Query<'_>) -> Result<Document, Error> {
     let query = query.added_up();
     let flavours = [Flavour::Exclusive, Flavour::Inclusive];
-    let times = query.all.experiment.available().metrics().iter();
+    let times = query.all.analysis.available().metrics().iter();
     let times = times.flat_map(|&metric| flavours.map(|flavour| Quantity::Time(flavour, metric)));
     let plain = [Quantity::Size, Quantity::Address, Quantity::Name];
     let all: Vec<Quantity> = times.chain(plain).collect();
@@ -59,7 +59,7 @@ fn of_flavour(query: &Query<'_>, view: &str, flavour: Flavour) -> Document {
             column.quantity = Quantity::Time(flavour, metric);
         }
     }
-    let times = query.all.experiment.available().metrics().iter();
+    let times = query.all.analysis.available().metrics().iter();
     let times = times.map(|&metric| Quantity::Time(flavour, metric));
     let all: Vec<Quantity> = times.chain([Quantity::Name]).collect();
     let mut lines = vec![current_metrics(&current)];

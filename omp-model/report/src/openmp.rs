@@ -13,7 +13,7 @@ impl<'a> Source<'a> {
     /// They are about directives, which machine mode does not show: they are the same in all
     /// modes. A filter leaves time, but no instances, which are counted for whole seconds.
     pub fn measured(&self) -> (&'a Profile, Measured<'a>) {
-        let experiment = &self.experiment.experiment;
+        let experiment = &self.analysis.experiment;
         let (profile, _) = self.profile_in(ViewMode::User);
         let all = Measured {
             duration: experiment.duration(),
@@ -41,7 +41,7 @@ impl<'a> Source<'a> {
         let (profile, measured) = self.measured();
         let names = self.names();
         let regions = regions(profile, &names, &measured);
-        let cpus = self.experiment.experiment.header.cpus;
+        let cpus = self.analysis.experiment.header.cpus;
         First::of(profile, &names, &measured, &regions, cpus)
     }
 }

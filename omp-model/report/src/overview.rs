@@ -42,9 +42,9 @@ struct Look {
 
 impl Look {
     fn at(source: &Source<'_>, functions: usize) -> Look {
-        let available = source.experiment.available();
+        let available = source.analysis.available();
         Look {
-            duration: source.experiment.experiment.header.duration_ns as f64 / 1e9,
+            duration: source.analysis.experiment.header.duration_ns as f64 / 1e9,
             overview: view::overview(source.profile(), &source.names(), available, functions),
             first: source.first(),
         }
@@ -89,7 +89,7 @@ fn head(source: &Source<'_>, look: &Look) -> Map<String, Json> {
     let threads: Map<_, _> = threads
         .map(|&(kind, count)| (kind_name(kind).to_owned(), json!(count)))
         .collect();
-    let header = &source.experiment.experiment.header;
+    let header = &source.analysis.experiment.header;
     let fields = [
         ("command", json!(header.command)),
         ("duration", json!(look.duration)),
@@ -110,7 +110,7 @@ fn experiment(source: &Source<'_>, look: &Look) -> Table {
         },
         Cell::right(0, ""),
     ];
-    let header = &source.experiment.experiment.header;
+    let header = &source.analysis.experiment.header;
     let kinds = look.overview.threads.iter();
     let kinds: Vec<String> = kinds
         .map(|&(kind, count)| format!("{count} {}", kind_name(kind)))
@@ -133,7 +133,7 @@ fn experiment(source: &Source<'_>, look: &Look) -> Table {
         ..Row::default()
     });
     let columns = vec![Column::name(), number("fact", "Fact", Unit::None, 0)];
-    let caption = format!("Experiment: {}", source.experiment.name);
+    let caption = format!("Experiment: {}", source.analysis.name);
     shares::table(&CELLS, caption, columns, rows.into())
 }
 

@@ -2,10 +2,10 @@
 
 use std::sync::OnceLock;
 
+use omp_model::analysis::Analysis;
 use omp_model::filter::{Filter, Filtered};
 use omp_model::metrics::{Column, Flavour, Metric, Quantity, SortKey};
 use omp_model::profile::{Profile, ViewMode};
-use omp_model::recording::Recording;
 use omp_model::views::Request;
 use omp_model::views::compare::Shared;
 use omp_model::views::names::{NameStyle, Names};
@@ -35,7 +35,7 @@ struct Part {
 #[derive(Clone, Copy)]
 pub struct Source<'a> {
     /// The experiment.
-    pub experiment: &'a Recording,
+    pub analysis: &'a Analysis,
     /// What the settings leave of it.
     pub subset: &'a Subset,
     /// What the user chose.
@@ -45,7 +45,7 @@ pub struct Source<'a> {
 impl<'a> Source<'a> {
     /// Names in the chosen style.
     pub fn names(&self) -> Names<'a> {
-        self.experiment.names(self.settings.style)
+        self.analysis.names(self.settings.style)
     }
 
     /// The time in the chosen mode.
@@ -59,11 +59,11 @@ impl<'a> Source<'a> {
             filter, objects, ..
         } = self.settings;
         if filter.is_none() && objects.is_default() {
-            return (self.experiment.profile(mode), 0.0);
+            return (self.analysis.profile(mode), 0.0);
         }
         let part = self.subset.whole[index(mode)].get_or_init(|| match filter {
-            Some(filter) => self.hide(self.experiment.filtered(mode, filter)),
-            None => visible(self.experiment, self.experiment.profile(mode), objects),
+            Some(filter) => self.hide(self.analysis.filtered(mode, filter)),
+            None => visible(self.analysis, self.analysis.profile(mode), objects),
         });
         (&part.profile, part.estimated)
     }
@@ -77,11 +77,11 @@ impl<'a> Source<'a> {
             ..
         } = self.settings;
         if filter.is_none() && objects.is_default() {
-            return self.experiment.by_second(*mode);
+            return self.analysis.by_second(*mode);
         }
         let part = self.subset.by_second[index(*mode)].get_or_init(|| match filter {
-            Some(filter) => self.hide(self.experiment.filtered_by_second(*mode, filter)),
-            None => visible(self.experiment, self.experiment.by_second(*mode), objects),
+            Some(filter) => self.hide(self.analysis.filtered_by_second(*mode, filter)),
+            None => visible(self.analysis, self.analysis.by_second(*mode), objects),
         });
         &part.profile
     }
@@ -97,28 +97,28 @@ impl<'a> Source<'a> {
         }
         Part {
             estimated,
-            ..visible(self.experiment, &profile, objects)
+            ..visible(self.analysis, &profile, objects)
         }
     }
 
     /// Inferred seconds, and all seconds, of what a filter keeps.
     pub fn inferred(&self) -> (f64, f64) {
         match self.settings.filter {
-            None => self.experiment.inferred(self.settings.mode),
+            None => self.analysis.inferred(self.settings.mode),
             Some(_) => inferred_seconds(self.profile()),
         }
     }
 
     /// What must be said under a document of its time.
     pub fn notices(&self, metrics: &[Metric]) -> Vec<String> {
-        let header = &self.experiment.experiment.header;
+        let header = &self.analysis.experiment.header;
         let mut said: Vec<String> = notices(header, self.inferred())
             .iter()
             .map(ToString::to_string)
             .collect();
         if metrics.contains(&Metric::Blame) {
-            let whole = self.experiment.profile(self.settings.mode);
-            let ownerless = ownerless(whole, &self.experiment.experiment.blames);
+            let whole = self.analysis.profile(self.settings.mode);
+            let ownerless = ownerless(whole, &self.analysis.experiment.blames);
             said.extend(ownerless.iter().map(ToString::to_string));
         }
         said.extend(
@@ -145,7 +145,7 @@ impl<'a> Source<'a> {
 }
 
 /// What hidden objects leave of a profile.
-fn visible(experiment: &Recording, profile: &Profile, objects: &Objects) -> Part {
+fn visible(experiment: &Analysis, profile: &Profile, objects: &Objects) -> Part {
     let names = experiment.names(NameStyle::default());
     let visible = |module| objects.visibility(names.object_name(module));
     Part {
@@ -224,7 +224,7 @@ impl<'a> Query<'a> {
     /// The same with every metric that the experiments have.
     #[must_use]
     pub fn with_all_metrics(mut self) -> Self {
-        self.request.metrics = self.all.experiment.available().metrics().to_vec();
+        self.request.metrics = self.all.analysis.available().metrics().to_vec();
         self
     }
 
@@ -274,7 +274,7 @@ impl<'a> Query<'a> {
 
     /// A document without blocks: its head, and what must be said under it.
     pub fn document(&self, view: &str) -> Document {
-        let warnings = self.said(|side| side.experiment.warnings.clone());
+        let warnings = self.said(|side| side.analysis.warnings.clone());
         let notices = self.said(|side| side.notices(&self.request.metrics));
         Document {
             warnings,
@@ -289,9 +289,9 @@ impl<'a> Query<'a> {
             true => self
                 .compared
                 .iter()
-                .map(|side| side.experiment.name.clone())
+                .map(|side| side.analysis.name.clone())
                 .collect(),
-            false => self.all.experiment.names.clone(),
+            false => self.all.analysis.names.clone(),
         };
         Document {
             view: view.to_owned(),
@@ -303,7 +303,7 @@ impl<'a> Query<'a> {
                     .collect(),
                 compare: self.compare(),
             }),
-            warnings: self.said(|side| side.experiment.warnings.clone()),
+            warnings: self.said(|side| side.analysis.warnings.clone()),
             ..Document::default()
         }
     }

@@ -49,8 +49,8 @@ const METRICS: [Metric; 5] = [
 
 /// What is known of the resources that a run used.
 fn resources_of(source: &Source<'_>) -> Vec<Resource> {
-    let experiment = &source.experiment.experiment;
-    let available = source.experiment.available();
+    let experiment = &source.analysis.experiment;
+    let available = source.analysis.available();
     let metrics: Vec<Metric> = METRICS
         .into_iter()
         .filter(|it| available.has(*it))
@@ -143,7 +143,7 @@ struct Cpu {
 pub fn cpu_list(query: &Query<'_>) -> Result<Document, Error> {
     query.refuse_scaling("cpu_list")?;
     let cpus = |source: &Source<'_>| -> Vec<Cpu> {
-        let counts = Ran::of(&source.experiment.experiment.samples).by_cpu;
+        let counts = Ran::of(&source.analysis.experiment.samples).by_cpu;
         let all = counts.values().sum();
         let cpu = |(number, samples)| Cpu {
             number,

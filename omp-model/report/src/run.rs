@@ -8,7 +8,7 @@ use crate::query::Source;
 impl Source<'_> {
     /// What the recorder noted, and what spinning cost: each sample is read for it.
     pub fn remarks(&self) -> Vec<String> {
-        let experiment = &self.experiment.experiment;
+        let experiment = &self.analysis.experiment;
         let ran = Ran::of(&experiment.samples);
         let spins = warnings(
             &experiment.tables,

@@ -58,7 +58,7 @@ struct Runs<'a> {
 impl<'a> Runs<'a> {
     fn of(query: &Query<'a>) -> Result<Runs<'a>, Error> {
         let threads_of = |source: &Source<'_>| {
-            let experiment = &source.experiment.experiment;
+            let experiment = &source.analysis.experiment;
             scaling::threads(&experiment.region_sums, &experiment.tables)
         };
         let sources = query.compared.iter();
@@ -100,7 +100,7 @@ impl<'a> Runs<'a> {
         Document {
             about: Some(About {
                 mode: query.settings.mode,
-                experiments: names.map(|it| it.experiment.name.clone()).collect(),
+                experiments: names.map(|it| it.analysis.name.clone()).collect(),
                 numbers: self
                     .threads
                     .iter()

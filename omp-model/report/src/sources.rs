@@ -24,10 +24,10 @@ pub struct SourceFile {
 impl SourceFile {
     /// Reads a file of an experiment, wherever the settings find it.
     pub fn read(source: &Source<'_>, file: FileId) -> SourceFile {
-        let recorded = source.experiment.symbols.files.get(file.0 as usize);
+        let recorded = source.analysis.symbols.files.get(file.0 as usize);
         let recorded = recorded.cloned().unwrap_or_default();
         let search = &source.settings.annotation.search;
-        let path = search.find(&recorded, &source.experiment.names);
+        let path = search.find(&recorded, &source.analysis.names);
         let (text, warning) = match &path {
             None => (
                 String::new(),
@@ -67,7 +67,7 @@ impl SourceFile {
 /// Whether a file was written after the experiment began: its lines may be others. What the
 /// experiment keeps was put there then, and is what was compiled.
 fn changed(source: &Source<'_>, path: &Path) -> Option<String> {
-    let experiments = source.experiment.names.iter();
+    let experiments = source.analysis.names.iter();
     if experiments
         .map(|name| Path::new(name).join(ARCHIVE))
         .any(|archive| path.starts_with(archive))
@@ -78,7 +78,7 @@ fn changed(source: &Source<'_>, path: &Path) -> Option<String> {
         .and_then(|data| data.modified())
         .ok()?;
     let written = written.duration_since(UNIX_EPOCH).ok()?.as_secs_f64();
-    let began = source.experiment.experiment.header.started_unix;
+    let began = source.analysis.experiment.header.started_unix;
     (began > 0.0 && written > began).then(|| {
         format!(
             "{} has changed since the recording: times may stand at other lines",

@@ -70,14 +70,14 @@ pub(crate) fn kernel_number(number: i32) -> Value {
 
 /// The threads of a source in the order of their appearance.
 fn threads_of(source: &Source<'_>, metrics: &[Metric]) -> Vec<Thread> {
-    let tables = &source.experiment.experiment.tables;
+    let tables = &source.analysis.experiment.tables;
     let rows = thread_rows(source.profile(), tables, metrics);
     let mut counts = BTreeMap::<&str, u32>::new();
     let thread = |row: ThreadRow| {
         let kind = kind_name(row.kind);
         let count = counts.entry(kind).or_default();
         *count += 1;
-        let origin = source.experiment.origins.get(row.thread.index());
+        let origin = source.analysis.origins.get(row.thread.index());
         Thread {
             shared_name: format!("Thread {count} ({kind})"),
             experiment: origin.copied().unwrap_or(1),
@@ -125,7 +125,7 @@ pub fn threads(query: &Query<'_>) -> Result<Document, Error> {
 /// # Errors
 /// [`Error::Usage`] if it is asked how threads scale.
 pub fn thread_list(query: &Query<'_>) -> Result<Document, Error> {
-    let available = query.all.experiment.available();
+    let available = query.all.analysis.available();
     if query.is_comparison() {
         let shown: Vec<Metric> = SHOWN.into_iter().filter(|it| available.has(*it)).collect();
         return compared(query, "thread_list", &shown);

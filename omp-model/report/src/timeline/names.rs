@@ -1,8 +1,8 @@
 //! What regions and tasks are called.
 
 use experiment::ids::ContextId;
+use omp_model::analysis::Analysis;
 use omp_model::profile::ViewMode;
-use omp_model::recording::Recording;
 use omp_model::views::names::NameStyle;
 use omp_model::views::openmp::Measured;
 use omp_model::views::openmp::regions::regions;
@@ -10,7 +10,7 @@ use omp_model::views::openmp::tasks::tasks;
 use rustc_hash::FxHashMap;
 
 /// The name of each context of an experiment that is a region's or task's.
-pub fn construct_names(recording: &Recording) -> FxHashMap<ContextId, String> {
+pub fn construct_names(recording: &Analysis) -> FxHashMap<ContextId, String> {
     let experiment = &recording.experiment;
     let (profile, names) = (
         recording.profile(ViewMode::User),

@@ -5,8 +5,8 @@ use std::ops::Range;
 use experiment::ids::{ContextId, Nanos, ProcessId, ThreadId};
 use experiment::rows::{Interval, Sample};
 use experiment::tables::{ContextKind, Thread, ThreadKind};
+use omp_model::analysis::Analysis;
 use omp_model::profile::ViewMode;
-use omp_model::recording::Recording;
 
 use super::activity::Activity;
 use super::bands::Bands;
@@ -40,7 +40,7 @@ pub struct Timeline {
 
 impl Timeline {
     /// Sorts an experiment's rows.
-    pub fn new(recording: &Recording) -> Timeline {
+    pub fn new(recording: &Analysis) -> Timeline {
         let experiment = &recording.experiment;
         let table = &experiment.tables.threads;
         let mut intervals = experiment.intervals.clone();

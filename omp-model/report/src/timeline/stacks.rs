@@ -6,7 +6,7 @@ use omp_model::profile::{Callee, Path, PathId, Shown, ViewMode};
 use omp_model::rewrite::Rewriter;
 use rustc_hash::FxHashMap;
 
-use omp_model::recording::Recording;
+use omp_model::analysis::Analysis;
 
 /// What each distinct sample of an experiment looks like in one mode.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub struct Stacks {
 
 impl Stacks {
     /// Rewrites every distinct sample: no more work than a profile takes.
-    pub fn new(experiment: &Recording, mode: ViewMode) -> Stacks {
+    pub fn new(experiment: &Analysis, mode: ViewMode) -> Stacks {
         let rows = &experiment.experiment;
         let tables = &rows.tables;
         let kind = |thread: ThreadId| {

@@ -10,7 +10,7 @@ use super::activity::Activity;
 use super::frames::FrameOfSamples;
 use super::rows::Timeline;
 use super::stacks::Stacks;
-use omp_model::recording::Recording;
+use omp_model::analysis::Analysis;
 
 /// So many samples are unpacked for a window; a wider one is drawn from intervals and sums, which
 /// a column of it is long enough for.
@@ -37,7 +37,7 @@ impl Window {
     /// Unpacks the samples of a range, and as many on both sides of it, so that a step does not
     /// unpack them all again; `None` if `is_wanted` says so meanwhile.
     pub fn unpack(
-        experiment: &Recording,
+        experiment: &Analysis,
         (timeline, stacks): (&Timeline, Option<&Stacks>),
         range: &Range<u64>,
         is_wanted: impl Fn() -> bool,

@@ -24,12 +24,12 @@ use experiment::{Experiment, OpenError, Samples};
 
 /// An experiment, or several as one, and its profiles.
 #[derive(Debug)]
-pub struct Recording {
+pub struct Analysis {
     /// As it was named; several with commas between them.
     pub name: String,
     /// The names of its experiments.
     pub names: Vec<String>,
-    /// What was recorded. Its symbols have moved to [`Recording::symbols`].
+    /// What was recorded. Its symbols have moved to [`Analysis::symbols`].
     pub experiment: Experiment,
     /// Names of its addresses.
     pub symbols: SymbolTable,
@@ -43,7 +43,7 @@ pub struct Recording {
     available: OnceLock<Available>,
 }
 
-impl Recording {
+impl Analysis {
     /// Opens an experiment as far as it is whole: the `number`-th of those that are looked at,
     /// from 1. `resolve` names the addresses of one that was stored without symbols.
     ///
@@ -53,13 +53,13 @@ impl Recording {
         path: &Path,
         number: u32,
         resolve: impl FnOnce(&Tables) -> SymbolTable,
-    ) -> Result<Recording, OpenError> {
+    ) -> Result<Analysis, OpenError> {
         let mut experiment = Experiment::open(path)?;
         let nameless = experiment.symbols.is_none();
         if nameless {
             experiment.symbols = Some(resolve(&experiment.tables));
         }
-        let mut recording = Recording::of(experiment, number);
+        let mut recording = Analysis::of(experiment, number);
         if nameless {
             recording.warnings.push(
                 "it holds no symbols: they were taken from the files as they are on this machine now"
@@ -70,7 +70,7 @@ impl Recording {
     }
 
     /// Takes over an experiment that was read, with its symbols: the `number`-th, from 1.
-    pub fn of(mut experiment: Experiment, number: u32) -> Recording {
+    pub fn of(mut experiment: Experiment, number: u32) -> Analysis {
         let warnings = experiment.warnings.iter();
         let warnings: Vec<String> = warnings.map(ToString::to_string).collect();
         let mut symbols = experiment.symbols.take().unwrap_or_default();
@@ -80,17 +80,17 @@ impl Recording {
         }
         let name = experiment.path.display().to_string();
         let origins = vec![number; experiment.tables.threads.len()];
-        Recording {
+        Analysis {
             names: vec![name.clone()],
             name,
             warnings,
-            ..Recording::with(experiment, symbols, origins)
+            ..Analysis::with(experiment, symbols, origins)
         }
     }
 
     /// Adds several up; their threads are of experiment 1, 2 … in the order given.
-    pub fn unite<'a>(parts: impl IntoIterator<Item = &'a Recording>) -> Recording {
-        let parts: Vec<&Recording> = parts.into_iter().collect();
+    pub fn unite<'a>(parts: impl IntoIterator<Item = &'a Analysis>) -> Analysis {
+        let parts: Vec<&Analysis> = parts.into_iter().collect();
         let sources: Vec<_> = parts
             .iter()
             .map(|part| (&part.experiment, &part.symbols))
@@ -101,16 +101,16 @@ impl Recording {
             let named = |warning: &String| format!("{}: {warning}", part.name);
             part.warnings.iter().map(named)
         });
-        Recording {
+        Analysis {
             name: names.join(", "),
             names,
             warnings: warnings.collect(),
-            ..Recording::with(union.experiment, union.symbols, union.origins)
+            ..Analysis::with(union.experiment, union.symbols, union.origins)
         }
     }
 
-    fn with(experiment: Experiment, symbols: SymbolTable, origins: Vec<u32>) -> Recording {
-        Recording {
+    fn with(experiment: Experiment, symbols: SymbolTable, origins: Vec<u32>) -> Analysis {
+        Analysis {
             name: String::new(),
             names: Vec::new(),
             experiment,

@@ -3,52 +3,52 @@
 use std::ops::Deref;
 use std::path::Path;
 
-use omp_model::recording;
+use omp_model::analysis::Analysis;
 use report::Settings;
 use report::query::{Source, Subset};
 
 use crate::failure::Stop;
 
-/// A recording as the settings in force show it.
-pub(crate) struct Recording {
-    whole: recording::Recording,
+/// Experiments added up, or one, as the settings in force show it.
+pub(crate) struct Opened {
+    whole: Analysis,
     subset: Subset,
 }
 
-impl Deref for Recording {
-    type Target = recording::Recording;
+impl Deref for Opened {
+    type Target = Analysis;
 
-    fn deref(&self) -> &recording::Recording {
+    fn deref(&self) -> &Analysis {
         &self.whole
     }
 }
 
-impl From<recording::Recording> for Recording {
-    fn from(whole: recording::Recording) -> Recording {
-        Recording {
+impl From<Analysis> for Opened {
+    fn from(whole: Analysis) -> Opened {
+        Opened {
             whole,
             subset: Subset::default(),
         }
     }
 }
 
-impl Recording {
+impl Opened {
     /// Opens an experiment, the `number`-th of the session, from 1.
-    pub(crate) fn open(path: &Path, number: u32) -> Result<Recording, Stop> {
-        let opened = recording::Recording::open(path, number, symbolize::from_files);
+    pub(crate) fn open(path: &Path, number: u32) -> Result<Opened, Stop> {
+        let opened = Analysis::open(path, number, symbolize::from_files);
         let opened = opened.map_err(|error| Stop::Data(error.to_string()))?;
         Ok(opened.into())
     }
 
     /// Adds several up.
-    pub(crate) fn unite(parts: &[Recording]) -> Recording {
-        recording::Recording::unite(parts.iter().map(|part| &part.whole)).into()
+    pub(crate) fn unite(parts: &[Opened]) -> Opened {
+        Analysis::unite(parts.iter().map(|part| &part.whole)).into()
     }
 
     /// As the settings show it.
     pub(crate) fn source<'a>(&'a self, settings: &'a Settings) -> Source<'a> {
         Source {
-            experiment: &self.whole,
+            analysis: &self.whole,
             subset: &self.subset,
             settings,
         }
