@@ -5,46 +5,47 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-/// What was asked for.
+/// The checked command line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// Where the experiment goes.
+    /// Path of the experiment.
     pub target: Destination,
     /// Microseconds of CPU time between clock samples; `None` for `-p off`.
     pub period_us: Option<f64>,
     /// `-C`.
     pub comments: Vec<String>,
-    /// `-n`: say what would be recorded, and do not.
+    /// `-n`: print what would be recorded, and record nothing.
     pub dry_run: bool,
     /// `-v`.
     pub verbose: bool,
-    /// `-F`: whether the program's child processes are recorded too.
+    /// `-F`: whether child processes of the program are recorded too.
     pub follow: bool,
     /// The program and its arguments.
     pub command: Vec<OsString>,
 }
 
-/// The experiment's name and place.
+/// The experiment's name and directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destination {
-    /// `-d`: the directory that names are relative to.
+    /// `-d`: the directory to which names are relative.
     pub directory: Option<PathBuf>,
     /// `-o` or `-O`; `None` for the next free `test.N.er`.
     pub name: Option<PathBuf>,
-    /// `-O`: an experiment of this name is replaced.
+    /// `-O`: replaces an experiment of this name.
     pub replace: bool,
 }
 
-/// `-p hi`, in microseconds. None of the named periods divides a second: a program that does
-/// something each millisecond would always be caught at the same place.
+/// `-p hi`, in microseconds. None of the named periods divides a second: samples of a program that
+/// repeats something each millisecond would always hit the same code.
 const HI_US: f64 = 997.0;
 const ON_US: f64 = 10_007.0;
 const LO_US: f64 = 100_000.0;
-/// Each sample costs microseconds; a shorter period than this would measure itself.
+/// The shortest period, in microseconds. A sample costs microseconds, so a shorter period would
+/// measure itself.
 const SHORTEST_US: f64 = 50.0;
 const LONGEST_US: f64 = 1e7;
 
-/// Options of the language that are not built yet: the letter, and what it asks for.
+/// Options of gprofng that are not implemented yet: the letter, and its meaning.
 const LATER: [(char, &str); 13] = [
     ('h', "hardware counters"),
     ('t', "a limit of time"),
@@ -66,19 +67,19 @@ pub fn version() -> String {
     format!("collect: Parallax {}", env!("CARGO_PKG_VERSION"))
 }
 
-/// What the command line comes to.
+/// The action that the command line requests.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Invocation {
     /// Record.
     Record(Request),
-    /// Print this and end well.
+    /// Print this text and exit with success.
     Print(String),
 }
 
-/// Reads the command line, its first word the program's name.
+/// Parses the command line. Its first word is the program's name.
 ///
 /// # Errors
-/// One sentence that says what is wrong.
+/// One sentence that states the usage error.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocation, String> {
     let matches = match command().try_get_matches_from(words) {
         Ok(matches) => matches,
@@ -101,7 +102,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocation, St
     request(&matches).map(Invocation::Record)
 }
 
-/// The options, from which parsing, `--help` and the manual page are made.
+/// The options. Parsing, `--help` and the manual page are made from this table.
 pub fn command() -> Command {
     let later = LATER.map(|(letter, what)| Arg::new(what).short(letter).num_args(0..=1).hide(true));
     let path = |id: &'static str, letter| {

@@ -1,4 +1,4 @@
-//! The experiment's directory: its name, and replacing one that is there.
+//! Names and creates the experiment's directory, and replaces an existing one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use experiment::{self, ExperimentError, HEADER, Live, RECORDS, Writer};
 use crate::cli::Destination;
 use crate::say::say;
 
-/// The directory that an experiment will have.
+/// Returns the directory for the experiment.
 ///
 /// # Errors
-/// One sentence when it may not be made there.
+/// One sentence if no experiment can be created there.
 pub fn choose(target: &Destination) -> Result<PathBuf, String> {
     let folder = target.directory.clone().unwrap_or_default();
     if !folder.as_os_str().is_empty() && !folder.is_dir() {
@@ -31,10 +31,13 @@ pub fn choose(target: &Destination) -> Result<PathBuf, String> {
             "{} exists already: choose another name, or replace it with -O",
             directory.display()
         )),
-        Ok(_) if is_experiment(&directory) => match experiment::is_live(&directory) {
-            true => Err(live(&directory)),
-            false => Ok(directory),
-        },
+        Ok(_) if is_experiment(&directory) => {
+            if experiment::is_live(&directory) {
+                Err(live(&directory))
+            } else {
+                Ok(directory)
+            }
+        }
         Ok(_) => Err(format!(
             "{} is not an experiment of Parallax, so -O does not replace it: choose another name",
             directory.display()
@@ -42,24 +45,25 @@ pub fn choose(target: &Destination) -> Result<PathBuf, String> {
     }
 }
 
-/// An experiment that was made and is not yet known to be wanted: dropped before
-/// [`Made::keep`], it goes away, and the one that it replaced comes back.
+/// A new experiment whose program has not started yet. If it is dropped before [`Made::keep`], it
+/// is removed, and the experiment that it replaced is restored.
 pub struct Made {
     directory: PathBuf,
     replaced: Option<PathBuf>,
     kept: bool,
 }
 
-/// Makes the experiment with its first header. One that is to be replaced is put aside.
+/// Creates the experiment with its first header. Moves an experiment that it replaces aside.
 ///
 /// # Errors
 /// One sentence.
 pub fn make(target: &Destination, header: &Header) -> Result<(Writer, Made), String> {
     loop {
         let directory = choose(target)?;
-        let replaced = match target.replace {
-            true => put_aside(&directory)?,
-            false => None,
+        let replaced = if target.replace {
+            put_aside(&directory)?
+        } else {
+            None
         };
         match Writer::create(&directory, header) {
             Ok(writer) => {
@@ -70,7 +74,8 @@ pub fn make(target: &Destination, header: &Header) -> Result<(Writer, Made), Str
                 };
                 return Ok((writer, made));
             }
-            // Another collect was faster to take the name: the next one is free, or this one is live.
+            // Another collect took the name first. The next name is free, or that experiment is
+            // live.
             Err(ExperimentError::Exists(_)) if target.name.is_none() || target.replace => {}
             Err(error) => {
                 restore(&directory, replaced.as_deref());
@@ -81,7 +86,7 @@ pub fn make(target: &Destination, header: &Header) -> Result<(Writer, Made), Str
 }
 
 impl Made {
-    /// The program runs: the experiment stays, the replaced one goes.
+    /// Keeps the experiment, and removes the replaced one. Called once the program runs.
     pub fn keep(mut self) {
         self.kept = true;
         if let Some(old) = &self.replaced
@@ -95,15 +100,15 @@ impl Made {
 impl Drop for Made {
     fn drop(&mut self) {
         if !self.kept {
-            // What cannot be removed is an experiment of no length, which does no harm.
+            // A directory that cannot be removed is an empty experiment, which does no harm.
             let _ = remove(&self.directory);
             restore(&self.directory, self.replaced.as_deref());
         }
     }
 }
 
-/// Gives an experiment another name; `None` where there is none. It is locked meanwhile, and so
-/// neither one that is being recorded nor one that another collect replaces at this moment.
+/// Renames an experiment; `None` if there is none. The experiment is locked meanwhile, so it is
+/// neither being recorded nor being replaced by another collect.
 fn put_aside(directory: &Path) -> Result<Option<PathBuf>, String> {
     if fs::symlink_metadata(directory).is_err() {
         return Ok(None);
@@ -140,7 +145,7 @@ fn restore(directory: &Path, replaced: Option<&Path>) {
     }
 }
 
-/// `test.N.er` with the number after the highest one there.
+/// `test.N.er`, with N one above the highest number in use.
 fn next_free(folder: &Path) -> String {
     let folder = if folder.as_os_str().is_empty() {
         Path::new(".")
@@ -166,8 +171,8 @@ fn next_free(folder: &Path) -> String {
     )
 }
 
-/// Whether a directory holds an experiment's files and nothing else. So nothing that a user put
-/// there is ever removed with it.
+/// Whether a directory holds an experiment's files and nothing else. Files that a user put there
+/// are therefore never removed.
 fn is_experiment(directory: &Path) -> bool {
     let Ok(entries) = fs::read_dir(directory) else {
         return false;
@@ -180,7 +185,7 @@ fn is_experiment(directory: &Path) -> bool {
             .all(|name| FILES.iter().any(|file| name == file))
 }
 
-/// The files of an experiment; a killed collect can leave the last one.
+/// File names in an experiment. Only a killed collect leaves the last one behind.
 const FILES: [&str; 3] = [RECORDS, HEADER, "header.json.new"];
 
 fn remove(directory: &Path) -> std::io::Result<()> {

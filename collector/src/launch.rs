@@ -1,6 +1,6 @@
-//! Starts the program under test: forked, held before `exec` until its events are open.
+//! Starts the program under test. The child process waits before `exec` until its events are open.
 //!
-//! `std::process::Command` cannot hold a child there.
+//! `std::process::Command` cannot hold a child at that point.
 #![allow(unsafe_code)] // fork, exec and the pipes between the two processes
 
 use std::ffi::{CString, OsStr, OsString};
@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::signals::Inherited;
 use crate::sys::check;
 
-/// What Rust changes before `main`, so that only a constructor can see what the program is to
-/// inherit: it ignores SIGPIPE, and opens `/dev/null` where a standard descriptor is closed.
+/// State that Rust's runtime changes before `main`: it ignores SIGPIPE, and opens `/dev/null` for
+/// each closed standard descriptor. Only a constructor can see what the program is to inherit.
 static SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
 
@@ -38,7 +38,7 @@ extern "C" fn note_what_is_inherited() {
 #[used]
 static AT_START: extern "C" fn() = note_what_is_inherited;
 
-/// A child that waits before `exec`.
+/// A child process that waits before `exec`.
 #[derive(Debug)]
 pub struct Held {
     /// Its process id.
@@ -47,12 +47,12 @@ pub struct Held {
     failure: File,
 }
 
-/// Why the program could not be started.
+/// The reason why the program could not be started.
 #[derive(Debug)]
 pub struct ExecError(pub io::Error);
 
 impl ExecError {
-    /// The exit status by which shells report it: 127 for a program that is not there, else 126.
+    /// The exit status that shells use for it: 127 for a program that does not exist, else 126.
     pub fn status(&self) -> i32 {
         match self.0.raw_os_error() {
             Some(libc::ENOENT) => 127,
@@ -61,8 +61,9 @@ impl ExecError {
     }
 }
 
-/// Forks a child that will run `command` with `environment`, found in PATH as a shell does, and
-/// holds it until [`Held::release`]. If `collect` dies first, the child ends without a trace.
+/// Forks a child that will run `command` with `environment`. The command is found in PATH as a
+/// shell does it. The child waits until [`Held::release`]. If `collect` dies first, the child exits
+/// without running the program.
 pub fn hold(
     command: &[OsString],
     environment: &[(OsString, OsString)],
@@ -109,7 +110,7 @@ pub fn hold(
     })
 }
 
-/// The child's side: wait, restore what `collect` changed, exec.
+/// The child's side: waits, restores what `collect` changed, and calls `exec`.
 ///
 /// # Safety
 /// Only after fork; `argv` and `envp` must be null-terminated arrays of C strings.
@@ -143,7 +144,7 @@ unsafe fn run(
 }
 
 impl Held {
-    /// Lets the child go on to `exec`, and returns when that has happened.
+    /// Lets the child call `exec`, and returns once it has.
     pub fn release(mut self) -> Result<(), ExecError> {
         self.gate.write_all(&[1]).map_err(ExecError)?;
         let mut errno = [0; 4];
@@ -152,7 +153,7 @@ impl Held {
                 let error = io::Error::from_raw_os_error(i32::from_ne_bytes(errno));
                 Err(ExecError(error))
             }
-            // The end of the file: exec has closed the other end.
+            // End of file: `exec` has closed the other end.
             Err(_) => Ok(()),
         }
     }
@@ -160,7 +161,7 @@ impl Held {
 
 fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut ends = [0; 2];
-    // SAFETY: pipe2 fills the two places with new descriptors that nothing else owns.
+    // SAFETY: pipe2 fills both elements with new descriptors that nothing else owns.
     unsafe {
         check(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC))?;
         Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))

@@ -1,25 +1,25 @@
-//! Where `libcollector.so` is, for a checkout, an installation and a copied folder.
+//! Locates `libcollector.so` for a checkout, an installation and a copied directory.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// The file name of the library that is loaded into the program.
+/// File name of the library that is loaded into the program.
 pub const NAME: &str = "libcollector.so";
 
-/// Names the library itself, before any search.
+/// Environment variable with the path of the library. It disables the search.
 pub const VARIABLE: &str = "PARALLAX_LIBRARY";
 
-/// The standard's list of tools, separated by colons (OpenMP 5.2, section 21.13).
+/// The specification's list of tool libraries, separated by colons (OpenMP 5.2, section 21.13).
 pub const TOOLS_VARIABLE: &str = "OMP_TOOL_LIBRARIES";
 
-/// The dynamic linker's list of libraries that come before all others, separated by colons or
-/// spaces (ld.so(8)): how GNU's runtime, which knows no tools, is listened to.
+/// The dynamic linker's list of libraries to load before all others, separated by colons or spaces
+/// (ld.so(8)). It is how events of GNU's runtime, which does not support OMPT, are recorded.
 pub const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
 
-/// The places where the library of the program `collect` at `executable` can be, in order.
+/// Candidate paths of the library for `collect` at `executable`, in the order of the search.
 ///
-/// A checkout and a copied folder have it beside `collect`, an installation with `collect` in
-/// `PREFIX/bin` has it in `PREFIX/lib/parallax`.
+/// In a checkout and a copied directory it lies beside `collect`. In an installation `collect` lies
+/// in `PREFIX/bin`, and the library in `PREFIX/lib/parallax`.
 pub fn candidates(executable: &Path) -> Vec<PathBuf> {
     let Some(folder) = executable.parent() else {
         return Vec::new();
@@ -35,10 +35,10 @@ pub fn candidates(executable: &Path) -> Vec<PathBuf> {
     places
 }
 
-/// The library, as an absolute path.
+/// Returns the absolute path of the library.
 ///
 /// # Errors
-/// One sentence on where it was looked for.
+/// One sentence that names the paths tried.
 pub fn find() -> Result<PathBuf, String> {
     if let Some(named) = std::env::var_os(VARIABLE) {
         let path = PathBuf::from(&named);
@@ -70,22 +70,24 @@ fn usable(path: &Path) -> Option<PathBuf> {
     std::fs::canonicalize(path).ok()
 }
 
-/// The library, if the lists of [`TOOLS_VARIABLE`] and [`PRELOAD_VARIABLE`] can name it.
+/// Returns the library if the lists of [`TOOLS_VARIABLE`] and [`PRELOAD_VARIABLE`] can name its
+/// path.
 fn nameable(path: PathBuf) -> Result<PathBuf, String> {
     let separates = |byte: &u8| matches!(byte, b':' | b' ');
-    match path.as_os_str().as_encoded_bytes().iter().any(separates) {
-        true => Err(format!(
+    if path.as_os_str().as_encoded_bytes().iter().any(separates) {
+        Err(format!(
             "the dynamic linker cannot take {} from a list, where spaces and colons separate; move \
              it to a path without them",
             path.display()
-        )),
-        false => Ok(path),
+        ))
+    } else {
+        Ok(path)
     }
 }
 
-/// The program's environment: ours, and where there is a library to listen with and the path of an arena,
-/// these. The library comes before the user's tools and preloaded libraries. LLVM's and Intel's
-/// runtimes find it as a tool, also where preloading is not to be had; GNU's needs it preloaded.
+/// The program's environment: ours, and with a library and an arena the variables that name them.
+/// The library comes before the user's tools and preloaded libraries. LLVM's and Intel's runtimes
+/// find it as a tool, even where preloading is not possible. GNU's runtime needs it preloaded.
 pub fn environment(listening: Option<(&Path, String)>) -> Vec<(OsString, OsString)> {
     let mut variables: Vec<_> = std::env::vars_os()
         .filter(|(name, _)| name != omp_ring::ARENA_VARIABLE)
@@ -107,16 +109,17 @@ pub fn environment(listening: Option<(&Path, String)>) -> Vec<(OsString, OsStrin
     variables
 }
 
-/// Options of AddressSanitizer, separated by colons; of two that contradict each other the last one
-/// holds.
+/// Options of AddressSanitizer, separated by colons. The last of two contradicting options wins.
 const SANITIZER_VARIABLE: &str = "ASAN_OPTIONS";
 
-/// Its runtime refuses to start a program in which it is not the first library, as it is not behind
-/// ours. It asks to be first because it replaces `malloc`, which ours does not.
+/// AddressSanitizer's runtime refuses to start a program in which it is not the first library. With
+/// ours preloaded, it is not. It demands the first place because it replaces `malloc`, which our
+/// library does not.
 const SANITIZER_OPTION: &str = "verify_asan_link_order=0";
 
-/// The value of [`TOOLS_VARIABLE`] or [`PRELOAD_VARIABLE`] with the library before what was there:
-/// a runtime takes the first tool that accepts, and the user's own comes next if ours does not.
+/// The value of [`TOOLS_VARIABLE`] or [`PRELOAD_VARIABLE`], with the library in front of the
+/// previous value. A runtime takes the first tool that accepts, so the user's own tool is next if
+/// ours declines.
 pub fn listed(library: &Path, before: Option<&OsStr>) -> OsString {
     let mut value = library.as_os_str().to_owned();
     if let Some(before) = before.filter(|before| !before.is_empty()) {

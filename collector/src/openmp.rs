@@ -1,4 +1,4 @@
-//! The OpenMP side: from records in the arena's rings to events of the merged stream.
+//! Reads OpenMP records from the arena's rings, and turns them into events of the merged stream.
 
 use experiment::ids::{FrameId, ThreadId};
 use experiment::tables::{Tables, ThreadKind};
@@ -17,51 +17,51 @@ use crate::contexts::Contexts;
 use crate::processes::Processes;
 use crate::stacks;
 
-/// `ompt_task_complete`, `ompt_task_cancel` and `ompt_task_detach` of `ompt_task_status_t`
-/// (OpenMP 5.2, section 19.4.4.20): the prior task does not come back.
+/// `ompt_task_complete`, `ompt_task_cancel` and `ompt_task_detach` of `ompt_task_status_t` (OpenMP
+/// 5.2, section 19.4.4.20): the prior task does not resume.
 const TASK_DONE: [u32; 3] = [1, 3, 4];
 
-/// A thread's records on their way to the merge.
+/// A thread's records between ring and merge.
 pub struct Slot {
     index: u32,
     generation: u32,
     /// The thread's process.
     pub pid: i32,
-    /// The thread's kernel number.
+    /// The kernel's thread id.
     pub tid: i32,
-    /// The thread, once the side band is known up to its first record.
+    /// The thread, known once the side band has been applied up to the thread's first record.
     pub thread: Option<ThreadId>,
-    /// Its times are already [`Line::raw_ns`] less the start, in nanoseconds.
+    /// Their times are already converted: [`Line::raw_ns`] minus the start, in nanoseconds.
     records: Vec<Record>,
-    /// Those before are merged.
+    /// Index of the next record to merge.
     at: usize,
-    /// Time of the last record taken.
+    /// Time of the last record read.
     last: u64,
-    /// Frames of the last calls into the runtime, which are few and recur.
-    places: [(u64, FrameId); PLACES],
-    /// [`Processes::changes`] when `places` were good.
-    places_at: u64,
-    /// The calling contexts that it has sent, by their names.
+    /// Cache of frames by return address: calls into the runtime have few different ones.
+    frames: [(u64, FrameId); FRAMES],
+    /// [`Processes::changes`] at which the cache was valid.
+    frames_at: u64,
+    /// The calling contexts that the thread has sent, by name.
     contexts: FxHashMap<SiteId, Sent>,
-    /// The prefix of the record that comes next.
+    /// The payload of the prefix that precedes the next record.
     code: Option<u64>,
-    /// What the numbers of [`MutexPayload::place`] stand for.
+    /// Return addresses by [`MutexPayload::place`].
     mutex_places: Box<[u64; 1 << u8::BITS]>,
     closed: bool,
-    /// Its records were invalid, and no more are read.
+    /// The ring held invalid records; no more are read.
     given_up: bool,
 }
 
 /// A calling context.
 enum Sent {
-    /// As it was sent. It can be unwound once the side band is known up to its first use.
+    /// As sent by the thread. It can be unwound once the side band is known up to its first use.
     Stack(Box<Piece>),
-    /// Unwound.
+    /// The unwound call path.
     Site(Site),
 }
 
 impl Slot {
-    /// One of a thread of which nothing is known yet.
+    /// The slot of a thread that has not claimed it yet.
     fn new(index: u32) -> Slot {
         Slot {
             index,
@@ -72,8 +72,8 @@ impl Slot {
             records: Vec::new(),
             at: 0,
             last: 0,
-            places: [(0, FrameId::NONE); PLACES],
-            places_at: 0,
+            frames: [(0, FrameId::NONE); FRAMES],
+            frames_at: 0,
             contexts: FxHashMap::default(),
             code: None,
             mutex_places: Box::new([0; _]),
@@ -82,13 +82,13 @@ impl Slot {
         }
     }
 
-    /// What its thread does is not known from now on.
+    /// Marks the rest of the thread's time as a gap, and reads no more of its records.
     fn give_up(&mut self, now: u64) {
         self.given_up = true;
         self.records.push(Record::new(Kind::Lost, now, 0));
     }
 
-    /// Another thread has claimed it.
+    /// Resets the slot for another thread that has claimed it.
     fn begin(&mut self, view: &SlotView) {
         self.generation = view.generation;
         (self.pid, self.tid, self.thread) = (view.pid, view.tid, None);
@@ -104,40 +104,41 @@ impl Slot {
     }
 }
 
-/// All threads' records, and what was said of calling contexts.
+/// Records of all threads, and counts of the calling contexts.
 pub struct OpenMp {
     source: Source,
     line: Line,
-    /// In no order; a slot's index in the arena is [`Slot::index`].
+    /// Unordered; a slot's index in the arena is [`Slot::index`].
     slots: Vec<Slot>,
-    /// By the arena's index, one more than the place in `slots`; 0 for none.
-    places: Vec<u32>,
-    /// Records taken.
+    /// By the arena's index: 1 + the index in `slots`; 0 for none.
+    positions: Vec<u32>,
+    /// Number of records read.
     pub taken: u64,
-    /// Calling contexts taken.
+    /// Number of calling contexts read.
     pub contexts: u64,
-    /// Rings that were given up because their records were invalid: the program has written into the
-    /// shared memory.
+    /// Number of rings given up because of invalid records: the program has written into the shared
+    /// memory.
     pub given_up: u64,
 }
 
-/// The arena, and what is known of what lies in it.
+/// The arena, and the conversion of its clock.
 struct Source {
-    /// `None` where there is no shared memory: nothing of OpenMP is recorded.
+    /// `None` without shared memory: no OpenMP records then.
     arena: Option<Consumer>,
     contexts: Contexts,
-    /// Records that the program could not push.
+    /// Records that the program could not push, as counted so far.
     lost: u64,
-    /// Contexts that could not be taken.
+    /// Calling contexts that were lost or could not be unwound.
     sites_lost: u64,
 }
 
-/// How far a record's time may lie before the one before it, or ahead of now, in nanoseconds: as far
-/// as the clocks of two CPUs can be apart, and the line that ties them to ours can be off.
+/// By how much a record's time may precede the record before it, or exceed now, in nanoseconds. It
+/// covers the offset between the clocks of two CPUs, and the error of the fitted line between the
+/// arena's clock and ours.
 const CLOCK_ERROR_NS: u64 = 1_000_000;
 
 impl OpenMp {
-    /// Reads from this arena, if there is one; `line` tells its clock.
+    /// Reads from this arena, if there is one; `line` converts its clock.
     pub fn new(arena: Option<Consumer>, line: Line) -> Self {
         OpenMp {
             source: Source {
@@ -148,7 +149,7 @@ impl OpenMp {
             },
             line,
             slots: Vec::new(),
-            places: Vec::new(),
+            positions: Vec::new(),
             taken: 0,
             contexts: 0,
             given_up: 0,
@@ -167,33 +168,32 @@ impl OpenMp {
         }
     }
 
-    /// Threads that found no ring for their records.
+    /// Number of threads that found no free ring.
     pub fn refused(&self) -> u32 {
         self.arena().map_or(0, Consumer::refused_slots)
     }
 
-    /// Records that the program could not push.
+    /// Number of records that the program could not push.
     pub fn lost(&self) -> u64 {
         self.source.lost
     }
 
-    /// Contexts that could not be taken.
+    /// Number of calling contexts that were lost or could not be unwound.
     pub fn sites_lost(&self) -> u64 {
         self.source.sites_lost
     }
 
-    /// Reads both clocks: the records from here to the next call are timed by this pair and the
-    /// one before.
+    /// Reads both clocks. Records from here to the next call are converted by this pair and the
+    /// previous one.
     pub fn tie_clocks(&mut self) {
         if let Some(arena) = &self.source.arena {
             self.line.extend(Pair::read(arena.clock()));
         }
     }
 
-    /// Takes what waits in the rings of recorded threads. Times become nanoseconds since `start`, a
-    /// raw time. A thread that the side band has not announced has to wait for that, unless
-    /// announcements were lost and it is to be `adopted`. Returns how many records the fullest ring
-    /// held.
+    /// Reads the rings of recorded threads. Converts times to nanoseconds since `start`, which is a
+    /// raw time. Skips a thread that the side band has not announced yet, unless announcements were
+    /// lost and it is to be `adopted`. Returns the number of records in the fullest ring.
     pub fn drain(&mut self, processes: &Processes, start: u64, adopted: bool) -> usize {
         let mut most = 0;
         let Some(arena) = &self.source.arena else {
@@ -210,7 +210,7 @@ impl OpenMp {
             if !is_expected(processes, &view, adopted) {
                 continue;
             }
-            let place = self.place_of(view.index);
+            let place = self.position_of(view.index);
             let slot = &mut self.slots[place];
             if slot.given_up {
                 continue;
@@ -254,7 +254,7 @@ impl OpenMp {
         most
     }
 
-    /// Gives up the threads whose slots are not among `views`, though we have not given them back.
+    /// Gives up threads whose slots are not in `views` although we have not recycled them.
     fn give_up_missing(&mut self, views: &[SlotView], now: u64) {
         let missing = |slot: &&mut Slot| {
             let is_there = views
@@ -268,7 +268,7 @@ impl OpenMp {
         }
     }
 
-    /// Records in rings of threads that nobody has announced.
+    /// Number of records in rings of threads that the side band has not announced.
     pub fn unclaimed(&self, processes: &Processes, adopted: bool) -> u64 {
         let slots = self.arena().into_iter().flat_map(Consumer::slots);
         let unclaimed = slots.filter(|view| !is_expected(processes, view, adopted));
@@ -276,16 +276,16 @@ impl OpenMp {
         recorded.map(|view| view.pending as u64).sum()
     }
 
-    fn place_of(&mut self, index: u32) -> usize {
+    fn position_of(&mut self, index: u32) -> usize {
         let at = index as usize;
-        if self.places.len() <= at {
-            self.places.resize(at + 1, 0);
+        if self.positions.len() <= at {
+            self.positions.resize(at + 1, 0);
         }
-        if self.places[at] == 0 {
+        if self.positions[at] == 0 {
             self.slots.push(Slot::new(index));
-            self.places[at] = self.slots.len() as u32;
+            self.positions[at] = self.slots.len() as u32;
         }
-        self.places[at] as usize - 1
+        self.positions[at] as usize - 1
     }
 
     /// The threads' queues.
@@ -293,7 +293,7 @@ impl OpenMp {
         &self.slots
     }
 
-    /// One thread's queue, and what turns its records into events.
+    /// One thread's queue, with what the conversion to events needs.
     pub fn queue(&mut self, place: usize) -> Queue<'_> {
         Queue {
             slot: &mut self.slots[place],
@@ -301,7 +301,7 @@ impl OpenMp {
         }
     }
 
-    /// Gives back the slots of threads that ended and whose records were all merged.
+    /// Recycles the slots of threads that have ended and whose records are all merged.
     pub fn recycle(&mut self, processes: &Processes) {
         let Some(arena) = &self.source.arena else {
             return;
@@ -311,7 +311,8 @@ impl OpenMp {
                 .thread
                 .map_or(slot.closed, |thread| !processes.is_alive(thread));
             let done = slot.tid != 0 && over && slot.next_time().is_none();
-            // Refused while last records wait that came after the drain: the next round has them.
+            // Refused while records wait that were pushed after the drain: the next round reads
+            // them.
             if done && arena.recycle(slot.index) {
                 slot.tid = 0;
                 slot.thread = None;
@@ -320,20 +321,20 @@ impl OpenMp {
     }
 }
 
-/// Whether a slot is of a thread that is recorded.
+/// Whether a slot belongs to a recorded thread.
 fn is_expected(processes: &Processes, view: &SlotView, adopted: bool) -> bool {
     let is_known = processes.has_thread((view.pid, view.tid));
     (is_known || adopted && processes.has_process(view.pid)) && processes.is_recorded(view.pid)
 }
 
-/// What comes out of a ring, on its way into the thread's queue.
+/// Receives the records of a ring for the thread's queue.
 struct Arrived<'a> {
     slot: &'a mut Slot,
     line: Line,
     start: u64,
     /// The latest time so far.
     newest: u64,
-    /// No time lies before an earlier one.
+    /// Lower bound for the next time: times never decrease.
     is_ordered: bool,
     records: u64,
     contexts: u64,
@@ -361,36 +362,35 @@ impl Arrived<'_> {
             ..record
         };
         match slot.records.last_mut() {
-            Some(last) if is_said_by(*last, record) => *last = record,
+            Some(last) if is_implied_by(*last, record) => *last = record,
             _ => slot.records.push(record),
         }
     }
 }
 
-/// Whether `next` says all that `last` says: an implicit task ends where its join barrier does,
-/// a few nanoseconds later.
+/// Whether `next` implies `last`: an implicit task ends a few nanoseconds after its join barrier.
 #[inline]
-fn is_said_by(last: Record, next: Record) -> bool {
+fn is_implied_by(last: Record, next: Record) -> bool {
     next.head as u8 == Kind::ImplicitEnd as u8 && last.head as u8 == Kind::SyncWaitEnd as u8
 }
 
-/// Frames of a thread's last calls.
-const PLACES: usize = 1 << PLACES_BITS;
-const PLACES_BITS: u32 = 6;
+/// Entries in a thread's cache of frames.
+const FRAMES: usize = 1 << FRAMES_BITS;
+const FRAMES_BITS: u32 = 6;
 
-/// One thread's records as events.
+/// Converts one thread's records to events.
 pub struct Queue<'a> {
     slot: &'a mut Slot,
     source: &'a mut Source,
 }
 
 impl Queue<'_> {
-    /// The thread, once it is known.
+    /// The thread, if it is known yet.
     pub fn thread(&mut self) -> &mut Option<ThreadId> {
         &mut self.slot.thread
     }
 
-    /// The kernel's numbers of its process and itself.
+    /// The kernel's process id and thread id.
     pub fn numbers(&self) -> (i32, i32) {
         (self.slot.pid, self.slot.tid)
     }
@@ -401,8 +401,8 @@ impl Queue<'_> {
         self.slot.next_time()
     }
 
-    /// Takes the next record; what happened by it at `time`, in nanoseconds since the start, unless
-    /// it is a prefix: that is kept for the record behind it.
+    /// Takes the next record, at `time` in nanoseconds since the start, and returns its event. A
+    /// prefix has none: it is kept for the record that follows.
     #[inline]
     pub fn pop(
         &mut self,
@@ -430,7 +430,7 @@ impl Queue<'_> {
     }
 }
 
-/// A record's surroundings while it is translated.
+/// What the conversion of a record reads and updates.
 struct Context<'a> {
     slot: &'a mut Slot,
     source: &'a mut Source,
@@ -559,8 +559,8 @@ impl Context<'_> {
         OriginPayload::unpack(payload, self.slot.index)
     }
 
-    /// The calling context of that name; or else the machine stack of the prefix: a lone return
-    /// address.
+    /// The call path of the calling context with that name. If there is none, the prefix's return
+    /// address as a stack of one frame.
     fn site(&mut self, name: SiteId) -> Site {
         let code = match self.slot.contexts.get(&name) {
             Some(Sent::Site(site)) => return *site,
@@ -580,23 +580,24 @@ impl Context<'_> {
         stacks::of_code(self.tables, self.processes, self.slot.pid, code).into()
     }
 
-    /// The frame of a call into the runtime, by its return address.
+    /// The frame of a call into the runtime, from its return address.
     #[inline]
     fn code(&mut self, code: u64) -> FrameId {
         if code == 0 {
             return FrameId::NONE;
         }
         let slot = &mut *self.slot;
-        if slot.places_at != self.processes.changes() {
-            slot.places_at = self.processes.changes();
-            slot.places = [(0, FrameId::NONE); PLACES];
+        if slot.frames_at != self.processes.changes() {
+            slot.frames_at = self.processes.changes();
+            slot.frames = [(0, FrameId::NONE); FRAMES];
         }
-        let at = (code.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - PLACES_BITS)) as usize;
-        if slot.places[at].0 != code {
-            let frame = stacks::place(self.tables, self.processes, slot.pid, (code, self.time));
-            slot.places[at] = (code, frame);
+        let at = (code.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - FRAMES_BITS)) as usize;
+        if slot.frames[at].0 != code {
+            let frame =
+                stacks::frame_of_call(self.tables, self.processes, slot.pid, (code, self.time));
+            slot.frames[at] = (code, frame);
         }
-        slot.places[at].1
+        slot.frames[at].1
     }
 }
 
@@ -620,8 +621,8 @@ const fn sync(kind: u8) -> Option<Sync> {
     })
 }
 
-/// `test_lock` and `test_nest_lock` of `ompt_mutex_t`: who asks for a lock does not wait for it,
-/// and if it is taken by another thread, no event tells that the asking is over.
+/// `test_lock` and `test_nest_lock` of `ompt_mutex_t`: the caller does not wait for the lock. If
+/// another thread owns it, no event marks the end of the attempt.
 const MUTEX_TESTS: [u8; 2] = [2, 4];
 
 /// `ompt_mutex_t` (OpenMP 5.2, section 19.4.4.17).

@@ -21,11 +21,11 @@ use crate::runtimes::Runtime;
 use crate::silence::Surroundings;
 use crate::sys;
 
-/// The program image of one process between two `exec`s.
+/// A process between two `exec`s: its address space, load objects and frames.
 #[derive(Clone, Default)]
 pub struct Program {
     space: AddressSpace,
-    /// By [`ModuleIdx`], as far as they were needed.
+    /// By [`ModuleIdx`]; `None` until first used.
     modules: Vec<Option<Known>>,
     frames: FxHashMap<u64, FrameId>,
     last_stack: LastStack,
@@ -33,7 +33,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// What is mapped.
+    /// The address space.
     pub fn space(&self) -> &AddressSpace {
         &self.space
     }
@@ -70,7 +70,7 @@ impl Program {
         frame
     }
 
-    /// The runtime that an address is code of, if it is one's.
+    /// The OpenMP runtime whose code is at an address, if any.
     pub fn runtime_at(
         &mut self,
         tables: &mut Tables,
@@ -85,7 +85,7 @@ impl Program {
         row.map_or(RuntimeKind::None, |row| row.runtime)
     }
 
-    /// The stack of calls at `addresses`, leaf first, on top of `outer`, interned.
+    /// Interns the stack of calls at `addresses`, leaf first, with `outer` as its callers.
     pub fn stack(
         &mut self,
         tables: &mut Tables,
@@ -104,7 +104,7 @@ impl Program {
         stack
     }
 
-    /// The row of the load object, or of the runtime linked into it, that an svma belongs to.
+    /// The row of the load object that an svma belongs to, or of the runtime linked into it.
     fn module(
         &mut self,
         tables: &mut Tables,
@@ -132,7 +132,7 @@ impl Program {
     }
 
     fn exec(&self) -> Program {
-        // Indices of load objects outlive exec, and so do their ids.
+        // Indices of load objects survive `exec`, and so do their ids.
         let mut space = self.space.clone();
         space.clear();
         Program {
@@ -147,75 +147,75 @@ impl Program {
 struct Process {
     pid: i32,
     program: History<Program>,
-    /// It has had more than one program since the last round.
+    /// It has called `exec` since the last round.
     stale: bool,
     threads: Vec<ThreadId>,
-    /// Of [`Processes::changes`], the count at its last `exec`.
+    /// Value of [`Processes::changes`] at its last `exec`.
     since: u64,
-    /// It has called `exec`, and nothing was mapped since.
+    /// It has called `exec` and mapped nothing since.
     is_bare: bool,
 }
 
-/// An OpenMP runtime that a program mapped.
+/// An OpenMP runtime that a process has mapped.
 #[derive(Clone, Debug)]
 pub struct Mapped {
     /// The process.
     pub pid: i32,
-    /// Of the same process, programs before and after an `exec` differ in this.
+    /// Distinguishes the programs of one process before and after an `exec`.
     pub program: u64,
-    /// The load object.
+    /// Path of the load object.
     pub path: String,
     /// Its build id in hexadecimal, empty if it has none.
     pub build_id: String,
-    /// Whether it is the program itself, or another library that the runtime was linked into.
+    /// Whether the runtime is linked into the program itself or into another library.
     pub linked: bool,
-    /// What it is.
+    /// The runtime.
     pub runtime: Arc<Runtime>,
-    /// What was seen of its process then.
+    /// The state of its process when the runtime was mapped.
     pub seen: Surroundings,
 }
 
-/// A process that the kernel lets nobody record.
+/// A process that the kernel does not permit to record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unrecorded {
-    /// Its number.
+    /// Its process id.
     pub pid: i32,
     /// Its name.
     pub name: String,
 }
 
-/// All processes of a recording, kept as the side band says.
+/// All processes of an experiment, derived from the side-band records.
 ///
-/// Numbers of the kernel (pid, tid) are resolved with the time of the record that holds them.
-/// Times are nanoseconds since the recording's start.
+/// The kernel's ids (pid, tid) are resolved with the time of the record that holds them. Times are
+/// nanoseconds since the start.
 pub struct Processes {
     /// Load objects.
     pub libraries: Libraries,
-    /// Only the first process is recorded (`-F off`).
+    /// Whether only the first process is recorded (`-F off`).
     first_only: bool,
     processes: Vec<Process>,
     pids: FxHashMap<i32, History<ProcessId>>,
     tids: FxHashMap<i32, History<ThreadId>>,
-    /// By [`ThreadId`]: whether it lives.
+    /// By [`ThreadId`]: whether the thread lives.
     alive: Vec<bool>,
     /// By [`ThreadId`].
     process_of: Vec<ProcessId>,
-    /// How often mappings changed.
+    /// Number of changes of mappings.
     changes: u64,
     /// Threads that ended since [`Processes::forget_before`].
     ended: Vec<i32>,
-    /// OpenMP runtimes, each once in a program.
+    /// OpenMP runtimes, once for each program that mapped them.
     pub mapped: Vec<Mapped>,
-    /// Programs that have loaded our library: process, and [`Mapped::program`].
+    /// Programs that have loaded our library: process id and [`Mapped::program`].
     listening: FxHashSet<(i32, u64)>,
-    /// Processes whose recording the kernel ended as they began a set-user-id program.
+    /// Processes whose events the kernel removed when they began a set-user-id program.
     pub unrecorded: Vec<Unrecorded>,
-    /// Processes that were passed over because only the first one is recorded.
+    /// Number of processes not recorded because of `-F off`.
     pub passed_over: u64,
 }
 
 impl Processes {
-    /// No process yet.
+    /// Without any process.
     pub fn new(libraries: Libraries, first_only: bool) -> Self {
         Processes {
             libraries,
@@ -234,7 +234,7 @@ impl Processes {
         }
     }
 
-    /// Takes side-band records, which must come sorted by time, and hands the threads' events to
+    /// Applies side-band records, which must be sorted by time. Passes the threads' events to
     /// `emit` in that order.
     pub fn apply(&mut self, tables: &mut Tables, record: SideRecord, emit: &mut dyn FnMut(Event)) {
         let SideRecord {
@@ -276,7 +276,7 @@ impl Processes {
                     self.fork(tables, pid, parent, time);
                 }
                 let thread = self.birth(tables, pid, tid, time);
-                // It can run from now on, but does not yet.
+                // The thread is runnable from now on, but does not run yet.
                 happened(thread, What::Birth(Presence::Preempted));
             }
             Side::Exit => {
@@ -303,47 +303,47 @@ impl Processes {
         }
     }
 
-    /// The thread of a kernel number at a time, if it is known.
+    /// The thread with a kernel thread id at a time, if it is known.
     #[inline]
     pub fn thread_at(&self, tid: i32, time: u64) -> Option<ThreadId> {
         self.tids.get(&tid).map(|history| *history.at(time))
     }
 
-    /// Whether a thread of these numbers, its process's and its own, is known, or has been.
+    /// Whether a thread with these ids, its process's and its own, is or was known.
     pub fn has_thread(&self, (pid, tid): (i32, i32)) -> bool {
         let mut meant = self.tids.get(&tid).into_iter().flat_map(History::all);
         meant.any(|thread| self.processes[self.process_of(*thread).index()].pid == pid)
     }
 
-    /// Whether a process of this number is known, or has been.
+    /// Whether a process with this id is or was known.
     pub fn has_process(&self, pid: i32) -> bool {
         self.pids.contains_key(&pid)
     }
 
-    /// Adds a thread without a record of its begin: it begins now.
+    /// Adds a thread whose fork record is missing: it begins now.
     pub fn adopt(&mut self, tables: &mut Tables, pid: i32, tid: i32, time: u64) -> ThreadId {
         self.birth(tables, pid, tid, time)
     }
 
-    /// The program of a process at a time, with the load objects, for unwinding and locating.
+    /// The program of a process at a time, and the load objects, for unwinding and locating.
     pub fn program_at(&mut self, pid: i32, time: u64) -> Option<(&mut Program, &Libraries)> {
         let process = *self.pids.get(&pid)?.at(time);
         let program = self.processes[process.index()].program.at_mut(time);
         Some((program, &self.libraries))
     }
 
-    /// Counts the changes of mappings: while it stays the same, an address of a process is the
+    /// Number of changes of mappings. While it stays the same, an address of a process maps to the
     /// same frame.
     pub fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Whether process `pid` is the first one, or all are recorded.
+    /// Whether process `pid` is recorded: it is the first one, or all are.
     pub fn is_recorded(&self, pid: i32) -> bool {
         !self.first_only || self.processes.first().is_none_or(|first| first.pid == pid)
     }
 
-    /// Whether a thread is alive as far as the side band was applied.
+    /// Whether a thread is alive, as of the side-band records applied.
     pub fn is_alive(&self, thread: ThreadId) -> bool {
         self.alive.get(thread.index()).copied().unwrap_or(false)
     }
@@ -353,7 +353,7 @@ impl Processes {
         self.process_of[thread.index()]
     }
 
-    /// The CPU time of each living process by the kernel's account, in nanoseconds.
+    /// The CPU time of each living process by the kernel's accounting, in nanoseconds.
     pub fn cpu_times(&self) -> Vec<(ProcessId, u64)> {
         let all = (0..).map(ProcessId).zip(&self.processes);
         let living = all.filter(|(_, process)| !process.threads.is_empty());
@@ -362,7 +362,7 @@ impl Processes {
             .collect()
     }
 
-    /// Processes that live on, but for the first one: number and name.
+    /// Living processes other than the first: process id and name.
     pub fn still_running(&self, tables: &Tables) -> Vec<(i32, String)> {
         let all = self.processes.iter().zip(&tables.processes).skip(1);
         all.filter(|(process, _)| !process.threads.is_empty() && sys::is_running(process.pid))
@@ -370,13 +370,13 @@ impl Processes {
             .collect()
     }
 
-    /// Drops what only questions about times before `time` need.
+    /// Drops state that only lookups at times before `time` need.
     pub fn forget_before(&mut self, time: u64) {
         for process in self.processes.iter_mut().filter(|process| process.stale) {
             process.program.forget_before(time);
             process.stale = false;
             if process.threads.is_empty() {
-                // The files stay parsed; the unwinder's copy of a process is what is large.
+                // The files stay parsed; most of the memory is the unwinder's copy of the process.
                 *process.program.at_mut(time) = Program::default();
             }
         }
@@ -387,14 +387,14 @@ impl Processes {
         }
     }
 
-    /// Whether a program, given as [`Mapped`] has it, has loaded our library.
+    /// Whether a program, identified as in [`Mapped`], has loaded our library.
     pub fn is_listening(&self, pid: i32, program: u64) -> bool {
         self.listening.contains(&(pid, program))
     }
 
-    /// A thread ends. Of a program that has mapped nothing, not even itself, the kernel has taken the
-    /// events away: it does so at the `exec` of one whose user may not look into it (set-user-id, or
-    /// with capabilities of its own).
+    /// Notes a process whose events the kernel has removed: at its end its program has mapped
+    /// nothing, not even itself. The kernel removes them at the `exec` of a program that the user
+    /// may not inspect (set-user-id, or with capabilities of its own).
     fn look_at_end(&mut self, tables: &Tables, pid: i32, time: u64) {
         let Some(id) = self.pids.get(&pid).map(|history| *history.at(time)) else {
             return;
@@ -481,8 +481,9 @@ impl Processes {
         self.ended.push(tid);
     }
 
-    /// A new program in a process: all its other threads end. A thread other than the first
-    /// takes over the first one's number. Gives the threads that ended, and one that began.
+    /// Applies an `exec`: all other threads of the process end. A thread other than the first takes
+    /// over the first one's thread id. Returns the threads that ended, and the one that began, if
+    /// any.
     fn exec(
         &mut self,
         tables: &mut Tables,
@@ -550,7 +551,7 @@ impl Processes {
             .map(mapping.start, mapping.length, mapping.offset, image, path);
         program.frames.clear();
         program.last_stack.clear();
-        // The kernel maps the program before its interpreter and everything else.
+        // The kernel maps the program first, before its interpreter.
         let row = &mut tables.processes[process.index()];
         if row.executable.is_empty() && path.is_absolute() {
             row.executable = path.to_string_lossy().into_owned();
@@ -561,7 +562,7 @@ impl Processes {
     }
 }
 
-/// Notes a runtime; each of a file's segments is mapped by itself.
+/// Notes a runtime once, although each segment of its file is mapped separately.
 fn remember_runtime(known: &mut Vec<Mapped>, new: Mapped) {
     let same =
         |old: &Mapped| (old.pid, old.program, &old.path) == (new.pid, new.program, &new.path);

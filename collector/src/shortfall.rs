@@ -1,4 +1,5 @@
-//! What a recording lacks: notes for the header, and one line at the end of the run if it matters.
+//! Notes for the header on what an experiment lacks, and one line at the end of the run if it
+//! matters.
 
 use experiment::header::Header;
 
@@ -6,36 +7,36 @@ use crate::facts::Silent;
 use crate::merge::Merge;
 use crate::processes::Unrecorded;
 
-/// The share of records from which a loss is reported at the end of the run.
+/// The share of lost records from which the end of the run reports the loss.
 const SHARE: f64 = 0.01;
 
-/// All that a recording can lack.
+/// All that an experiment can lack.
 #[derive(Debug, Default)]
 pub struct Shortfall {
     /// Samples: taken and lost.
     pub samples: (u64, u64),
-    /// Side-band records, likewise.
+    /// Side-band records: read and lost.
     pub side_band: (u64, u64),
-    /// OpenMP records, likewise.
+    /// OpenMP records: read and lost.
     pub records: (u64, u64),
     /// Threads whose OpenMP records were invalid.
     pub given_up: u64,
-    /// Threads that had no ring for their OpenMP records.
+    /// Number of threads that had no ring for their OpenMP records.
     pub refused: u32,
-    /// Processes that lived when the program had ended: number and name.
+    /// Processes still alive when the program had ended: process id and name.
     pub went_on: Vec<(i32, String)>,
-    /// Processes that the kernel lets nobody record.
+    /// Processes that the kernel does not permit to record.
     pub unrecorded: Vec<Unrecorded>,
-    /// Processes that were not recorded because only the first one was asked for.
+    /// Number of processes not recorded because of `-F off`.
     pub passed_over: u64,
-    /// Times that the kernel slowed sampling down.
+    /// Number of times that the kernel throttled sampling.
     pub throttled: u64,
     /// Runtimes that sent no events.
     pub silent: Vec<Silent>,
 }
 
 impl Shortfall {
-    /// Of a recording at its end.
+    /// Collects the counts at the end of recording.
     pub fn of(header: &Header, merge: &Merge, silent: Vec<Silent>) -> Shortfall {
         let losses = &header.losses;
         let processes = &merge.processes;
@@ -44,7 +45,7 @@ impl Shortfall {
             side_band: (merge.counts.side_band, losses.side_band),
             records: (losses.omp_taken, losses.omp_lost),
             given_up: losses.omp_given_up,
-            // Of an arena that was written to the count is anything.
+            // After the program has written into the arena, its counts can have any value.
             refused: match losses.omp_given_up {
                 0 => merge.openmp.refused(),
                 _ => 0,
@@ -57,8 +58,8 @@ impl Shortfall {
         }
     }
 
-    /// Notes on what the header's counts do not tell, each with its remedy. Silent runtimes have notes
-    /// of their own.
+    /// Notes on what the header's counts do not show, each with its remedy. Silent runtimes have
+    /// notes of their own.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if !self.went_on.is_empty() {
@@ -108,7 +109,7 @@ impl Shortfall {
         notes
     }
 
-    /// What a user should know at once; `None` where nothing matters.
+    /// What the user should know at once; `None` if nothing matters.
     pub fn line(&self) -> Option<String> {
         let mut parts = Vec::new();
         let lost = [
@@ -162,7 +163,7 @@ fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// Processes by name, a few of many.
+/// Process names, shortened to a few.
 fn named(processes: &[(i32, String)]) -> String {
     const MOST: usize = 3;
     let name = |(pid, name): &(i32, String)| format!("{name} ({pid})");

@@ -1,10 +1,10 @@
-//! The signals that `collect` gets while the program runs. None but SIGKILL ends it: whoever dies
-//! before the program leaves it unattended, and loses its status.
+//! Handles the signals that `collect` receives while the program runs. Only SIGKILL ends `collect`:
+//! if it ended before the program, nothing would record the program or return its exit status.
 //!
-//! What is sent to `collect` alone is meant for the program, and handed on. What is sent to its
-//! process group, as a terminal or `kill -TERM -GROUP` does, reaches the program anyway, and must not
-//! reach it twice. The kernel does not say which of the two a signal was. So a second process of the
-//! group waits for nothing but signals ([`Peer`]): what is pending there was sent to the group.
+//! A signal sent to `collect` alone is meant for the program and is forwarded. A signal sent to the
+//! process group, as a terminal or `kill -TERM -GROUP` does, reaches the program anyway and must
+//! not reach it twice. The kernel does not tell the two cases apart. A second process in the group
+//! therefore only blocks all signals ([`Peer`]): a signal pending there was sent to the group.
 #![allow(unsafe_code)] // signals and fork
 
 use std::fs;
@@ -16,13 +16,15 @@ use std::time::Duration;
 
 use crate::sys::{self, check};
 
-/// How long whoever sends a signal to the processes of a group one by one may take.
+/// The longest time that a sender is expected to take when it signals the processes of a group one
+/// by one.
 const SENDING: Duration = Duration::from_millis(10);
 
-/// Signals of job control keep their effect: what stops the program's group stops `collect`, too.
+/// Job control signals keep their effect: a signal that stops the program's group also stops
+/// `collect`.
 const JOB_CONTROL: [libc::c_int; 3] = [libc::SIGTSTP, libc::SIGTTIN, libc::SIGCONT];
 
-/// The signals of this process, which arrive at a descriptor.
+/// The blocked signals of this process, read from a signalfd.
 #[derive(Debug)]
 pub struct Signals {
     fd: OwnedFd,
@@ -30,7 +32,7 @@ pub struct Signals {
     peer: Option<Peer>,
 }
 
-/// What the program is to have of signals: what `collect` was started with.
+/// The signal mask and actions with which `collect` was started. The program inherits them.
 #[derive(Clone, Copy, Debug)]
 pub struct Inherited {
     mask: libc::sigset_t,
@@ -38,20 +40,20 @@ pub struct Inherited {
     ignores_children: bool,
 }
 
-/// What arrived since the last look.
+/// Signals that arrived since the last call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arrived {
     /// A child may have ended.
     pub child: bool,
-    /// Signals for the program that nobody else has sent it.
+    /// Signals to forward to the program: their senders did not send them to it.
     pub for_program: Vec<libc::c_int>,
 }
 
 impl Signals {
-    /// Blocks all signals but those of job control, and reads them from a descriptor from now on.
+    /// Blocks all signals but those of job control. From then on they are read from the signalfd.
     ///
     /// # Errors
-    /// If there is no descriptor to be had.
+    /// If the signalfd cannot be created.
     pub fn block() -> io::Result<Signals> {
         // SAFETY: sets and actions are plain data, valid when zeroed, which the calls fill.
         let (all, inherited) = unsafe {
@@ -66,7 +68,7 @@ impl Signals {
             libc::sigaction(libc::SIGCHLD, ptr::null(), &mut action);
             let ignores_children = action.sa_sigaction == libc::SIG_IGN;
             if ignores_children {
-                // Else the kernel throws the program's status away.
+                // If SIGCHLD is ignored, the kernel discards the program's exit status.
                 libc::signal(libc::SIGCHLD, libc::SIG_DFL);
             }
             (
@@ -85,17 +87,17 @@ impl Signals {
         Ok(Signals {
             fd,
             inherited,
-            // Without one, what is sent to a group may reach the program twice.
+            // Without a peer, a signal sent to the group may reach the program twice.
             peer: Peer::new().ok(),
         })
     }
 
-    /// What the program is to be started with.
+    /// The signal state that the program inherits.
     pub fn inherited(&self) -> Inherited {
         self.inherited
     }
 
-    /// What has arrived.
+    /// Returns the signals that have arrived.
     pub fn arrived(&mut self) -> Arrived {
         let mut arrived = Arrived::default();
         self.read_into(&mut arrived);
@@ -110,16 +112,16 @@ impl Signals {
                 .for_program
                 .retain(|signal| to_group & 1 << (signal - 1) == 0);
             if to_group != 0 {
-                // What is pending stays so: the next one shall find none.
+                // The peer's pending signals stay pending. A new peer starts without any.
                 self.peer = Peer::new().ok();
             }
         }
         arrived
     }
 
-    /// Waits for something to arrive.
+    /// Waits for a signal, for at most a second.
     pub fn wait(&mut self) -> Arrived {
-        // Without an end, but for what cannot be polled.
+        // The timeout is for events that cannot be polled.
         let _ = sys::poll(&mut [sys::readable(self.as_raw_fd())], 1000);
         self.arrived()
     }
@@ -127,10 +129,10 @@ impl Signals {
     fn read_into(&self, arrived: &mut Arrived) {
         while let Some(info) = self.next() {
             let signal = info.ssi_signo as libc::c_int;
-            // What the kernel sends is `collect`'s own affair, or a terminal's, which goes to the whole
-            // group; so is what it sends in our own name, for a write that failed (SIGPIPE, SIGXFSZ).
-            // But an alarm was set before `collect` took the place of the process that set it, and is
-            // meant for what that would run.
+            // A signal from the kernel concerns `collect` itself, or comes from a terminal and goes
+            // to the whole group. The same holds for one that the kernel sends in our own name
+            // after a failed write (SIGPIPE, SIGXFSZ). An alarm is different: the process that set
+            // it then became `collect` by `exec`, and meant it for the program.
             let is_own = info.ssi_pid == std::process::id();
             let is_sent = info.ssi_code <= libc::SI_USER && !is_own;
             let is_directed = is_sent || signal == libc::SIGALRM;
@@ -160,7 +162,8 @@ impl AsRawFd for Signals {
 }
 
 impl Inherited {
-    /// Gives the calling process, which is about to become the program, what `collect` had.
+    /// Restores the signal state with which `collect` was started, in the process that will become
+    /// the program.
     ///
     /// # Safety
     /// Only in the child after fork. Calls nothing but async-signal-safe functions.
@@ -175,14 +178,14 @@ impl Inherited {
     }
 }
 
-/// A process of `collect`'s group in which every signal stays pending.
+/// A process in `collect`'s group in which every signal stays pending.
 #[derive(Debug)]
 struct Peer {
     pid: libc::pid_t,
 }
 
 impl Peer {
-    /// Forks one. It inherits that signals are blocked, and ends with this process.
+    /// Forks a peer. It inherits the blocked signals, and ends when this process does.
     fn new() -> io::Result<Peer> {
         // SAFETY: the child calls nothing but async-signal-safe functions on its own, and never
         // returns from this block.
@@ -201,7 +204,7 @@ impl Peer {
         Ok(Peer { pid })
     }
 
-    /// The signals that were sent to it: bit n-1 for signal n.
+    /// The signals pending in it: bit n-1 for signal n.
     fn pending(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
         pending_in(&status)
@@ -218,7 +221,7 @@ impl Drop for Peer {
     }
 }
 
-/// What is pending for a process or its one thread, by its `status` (proc(5)).
+/// The signals pending for a process or its one thread, from its `status` (proc(5)).
 fn pending_in(status: &str) -> u64 {
     let masks = status.lines().filter_map(|line| {
         let (name, mask) = line.split_once(':')?;
@@ -244,7 +247,7 @@ mod tests {
     fn a_peer_keeps_what_it_is_sent_and_goes_when_it_is_dropped() {
         let peer = Peer::new().expect("a process");
         let pid = peer.pid;
-        // Not blocked in this test's process: the child has what its parent has.
+        // Signals are not blocked in this test's process: the child inherits its mask.
         assert_eq!(peer.pending() & 1 << (libc::SIGCHLD - 1), 0);
         drop(peer);
         assert!(fs::metadata(format!("/proc/{pid}")).is_err());

@@ -1,4 +1,4 @@
-//! Why an OpenMP runtime sent no events: what `/proc` shows of its process, and the cause that follows.
+//! Finds out why an OpenMP runtime sent no events, from what `/proc` shows of its process.
 
 use std::fmt;
 use std::fs;
@@ -11,25 +11,25 @@ use omp_ring::ARENA_VARIABLE;
 
 use crate::library::{PRELOAD_VARIABLE, TOOLS_VARIABLE};
 
-/// What is seen of a process that has mapped a runtime.
+/// The state of a process that has mapped a runtime.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surroundings {
-    /// Whether its initial environment names the library; `None` where it may not be read.
+    /// Whether its initial environment names the library; `None` if that may not be read.
     pub is_led_to_library: Option<bool>,
-    /// That environment tells runtimes to load no tool.
+    /// Its initial environment disables OMPT tools.
     pub is_told_no_tool: bool,
-    /// Its user, where that is not ours.
+    /// Its user id, if it is not ours.
     pub other_user: Option<u32>,
-    /// It has its own processes' numbers or its own users.
+    /// It is in a PID or user namespace of its own.
     pub has_own_namespace: bool,
     /// It lacks capabilities that we have.
     pub lacks_capabilities: bool,
-    /// It ended before it was read: nothing else is known.
+    /// It ended before it was read: the other fields are unknown.
     pub is_over: bool,
 }
 
 impl Surroundings {
-    /// Reads them of a process. What may not be read stays unknown.
+    /// Reads the state of a process. Fields that may not be read stay unknown.
     pub fn of(pid: i32, library: Option<&Path>) -> Surroundings {
         let environment = fs::read(format!("/proc/{pid}/environ")).ok();
         let environment = environment.filter(|bytes| !bytes.is_empty());
@@ -54,7 +54,7 @@ impl Surroundings {
             lacks_capabilities: permitted("self") & !permitted(&pid.to_string()) != 0,
             is_over: false,
         };
-        // A program that is over has no file any more, though its process waits for its parent.
+        // The link is gone once the program has ended, even while the process waits for its parent.
         match fs::read_link(format!("/proc/{pid}/exe")) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Surroundings {
                 is_over: true,
@@ -65,7 +65,7 @@ impl Surroundings {
     }
 }
 
-/// The capabilities that a process may have, by its `status` (proc(5)).
+/// The permitted capabilities of a process, from its `status` (proc(5)).
 fn permitted(pid: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("CapPrm:"));
@@ -73,13 +73,13 @@ fn permitted(pid: &str) -> u64 {
         .unwrap_or(u64::MAX)
 }
 
-/// The value of a variable in an environment as the kernel shows it.
+/// The value of a variable in an environment block as in `/proc/PID/environ`.
 fn value<'a>(variables: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let mut entries = variables.split(|byte| *byte == 0);
     entries.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
 }
 
-/// Whether a runtime finds the library by these variables, and the library the arena.
+/// Whether these variables lead a runtime to the library, and the library to the arena.
 fn leads_to(variables: &[u8], library: &Path) -> bool {
     let library = library.as_os_str().as_bytes();
     let names = |list: &str| {
@@ -93,32 +93,32 @@ fn leads_to(variables: &[u8], library: &Path) -> bool {
 /// Why a runtime sent no events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// Nothing was listening.
+    /// No library was to be loaded.
     NotListening(String),
     /// Its records were invalid.
     GivenUp,
-    /// The program brings a tool of its own.
+    /// The program has an OMPT tool of its own.
     OtherTool(String),
-    /// The environment does not lead to the library.
+    /// The environment does not name the library.
     Cleared,
-    /// The library is not in the process.
+    /// The library is not loaded in the process.
     NotLoaded,
-    /// Another user's process may not open the arena.
+    /// The process belongs to another user, who may not open the arena.
     OtherUser(u32),
-    /// Nor may one in another namespace.
+    /// The process is in another namespace and may not open the arena.
     OwnNamespace,
-    /// Nor one with fewer capabilities.
+    /// The process has fewer capabilities and may not open the arena.
     FewerCapabilities,
     /// `OMP_TOOL=disabled`.
     ToldNoTool,
-    /// The process ended before it was read. Whether the library was in it is known.
+    /// The process ended before it was read. It is known whether it had loaded the library.
     Over(bool),
-    /// None of these.
+    /// Unknown.
     NotCalled,
 }
 
 impl Cause {
-    /// The cause in a process where the library `is_loaded`, or is not.
+    /// The cause in a process that has loaded the library, or has not (`is_loaded`).
     pub fn of(seen: &Surroundings, is_loaded: bool) -> Cause {
         if seen.is_over {
             return Cause::Over(is_loaded);
@@ -270,7 +270,7 @@ mod tests {
             .spawn()
             .expect("true runs");
         std::thread::sleep(std::time::Duration::from_millis(200));
-        // It waits for us.
+        // The child waits for this process.
         let seen = Surroundings::of(child.id() as i32, Some(Path::new(LIBRARY)));
         child.wait().expect("true ends");
         assert!(seen.is_over);

@@ -1,4 +1,4 @@
-//! Unwinds the stacks of samples straight from their rings, and interns them.
+//! Unwinds the stacks of samples in place, in their rings, and interns them.
 
 use experiment::ids::{FrameId, ModuleId, StackId};
 use experiment::tables::{Cut, Frame, Stack, StackEntry, Tables};
@@ -10,16 +10,16 @@ use crate::processes::Processes;
 use crate::sleepers;
 use crate::truncated::{Piece, Unwinder};
 
-/// How the stacks of samples ended.
+/// Counts of stacks by how they ended.
 #[derive(Clone, Debug, Default)]
 pub struct Endings {
-    /// Stacks that reach the thread's first function.
+    /// Complete stacks: they reach the thread's first function.
     pub complete: u64,
-    /// Stacks that do not, by [`Cut`]'s number.
+    /// Truncated stacks, by the number of their [`Cut`].
     pub cut: [u64; Cut::ALL.len()],
 }
 
-/// Unwinds and interns, with caches that live from sample to sample.
+/// Unwinds and interns stacks, with caches kept across samples.
 #[derive(Default)]
 pub struct Stacks {
     cache: UnwindCache,
@@ -30,22 +30,22 @@ pub struct Stacks {
 /// An unwound and interned stack.
 #[derive(Clone, Copy, Debug)]
 pub struct Unwound {
-    /// In the tables.
+    /// The interned stack.
     pub stack: StackId,
-    /// Why it is cut, if it is.
+    /// Why it is truncated, if it is.
     pub cut: Option<Cut>,
-    /// Where it was cut, if it is truncated.
+    /// Where it was cut, if completion may find its outer frames.
     pub truncated: Option<Truncated>,
 }
 
-/// An address within the call instruction, for look-ups: the return address itself can be the first
+/// An address within the call instruction, for lookups. The return address itself can be the first
 /// one of the next function.
 pub(crate) const fn call_of(return_address: u64) -> u64 {
     return_address.wrapping_sub(1)
 }
 
 impl Stacks {
-    /// The stack of a sample: kernel frames at the leaf, then the user's.
+    /// The machine stack of a sample: kernel frames at the leaf, then user frames.
     pub fn of_sample(
         &mut self,
         tables: &mut Tables,
@@ -78,8 +78,9 @@ impl Stacks {
         unwound
     }
 
-    /// The stack of a thread that sleeps, by its process and thread number, in the program that the
-    /// process ran at `time`. `None` where it is awake, may not be read, or is not complete.
+    /// The stack of a sleeping thread, given its process id and thread id, in the program that the
+    /// process ran at `time`. `None` if the thread is awake, may not be read, or has a truncated
+    /// stack.
     pub fn of_sleeper(
         &mut self,
         tables: &mut Tables,
@@ -101,7 +102,7 @@ impl Stacks {
             &piece,
             &mut self.addresses,
         );
-        // It slept all the while.
+        // Equal registers before and after: the thread slept during the unwinding.
         if ending != Some(Ending::Complete) || sleepers::registers(numbers) != Some(regs) {
             return None;
         }
@@ -123,7 +124,7 @@ impl Stacks {
             return Unwound::without_user(tables);
         };
         let space = program.space();
-        // Within `exec` the registers are still those of the program before.
+        // During `exec` the registers are still those of the previous program.
         if sample.in_kernel && space.locate(user.regs.ip()).is_none() {
             return Unwound::without_user(tables);
         }
@@ -160,7 +161,7 @@ impl Stacks {
 }
 
 impl Unwound {
-    /// Of a sample without a user half.
+    /// The result for a sample without a user half.
     fn without_user(tables: &mut Tables) -> Unwound {
         Unwound {
             stack: cut(tables, Cut::NoUserStack),
@@ -170,14 +171,14 @@ impl Unwound {
     }
 }
 
-/// A stack of which only the call into the runtime is known.
+/// A stack with a single known frame: the call into the runtime.
 pub fn of_code(
     tables: &mut Tables,
     processes: &mut Processes,
     pid: i32,
     (code, time): (u64, u64),
 ) -> StackId {
-    let frame = place(tables, processes, pid, (code, time));
+    let frame = frame_of_call(tables, processes, pid, (code, time));
     if frame == FrameId::NONE {
         return StackId::EMPTY;
     }
@@ -188,8 +189,8 @@ pub fn of_code(
     })
 }
 
-/// The frame of a call into the runtime, by its return address.
-pub fn place(
+/// The frame of a call into the runtime, from its return address.
+pub fn frame_of_call(
     tables: &mut Tables,
     processes: &mut Processes,
     pid: i32,
@@ -201,7 +202,7 @@ pub fn place(
     }
 }
 
-/// The outermost entry of a stack that ended so: why it is cut, if it is.
+/// The outermost entry of a stack that ended this way, and why it is truncated, if it is.
 pub(crate) fn outer_of(tables: &mut Tables, ending: Ending) -> StackId {
     match ending {
         Ending::Complete => StackId::EMPTY,
@@ -226,7 +227,7 @@ fn cut_of(reason: CutReason) -> Cut {
     }
 }
 
-/// A reason in the words of a report.
+/// A reason in the words of the views.
 pub fn words(reason: Cut) -> &'static str {
     match reason {
         Cut::DumpTooSmall => "deeper than the copied piece of the stack",

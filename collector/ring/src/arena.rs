@@ -1,4 +1,4 @@
-//! The arena as one end of it has it mapped.
+//! The arena as mapped by its producer or consumer.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -15,11 +15,11 @@ use crate::shm::{self, Headers, Ring};
 pub enum ArenaError {
     /// The file could not be opened or mapped.
     Io(io::Error),
-    /// The file is no arena.
+    /// The file is not an arena.
     Foreign,
-    /// The arena is of another version of this crate: the version found.
+    /// The arena has another version of the format: the version found.
     Version(u32),
-    /// The header's sizes make no sense, or do not fit the file's length in bytes.
+    /// The header's sizes are invalid or do not fit the file's length in bytes.
     Geometry(u64),
 }
 
@@ -59,21 +59,21 @@ impl From<io::Error> for ArenaError {
     }
 }
 
-/// How an end of the arena gets at the file when it maps another ring.
+/// How the arena gets the file when it maps another ring.
 #[derive(Debug)]
 enum Source {
-    /// The consumer has the file.
+    /// The consumer keeps the file open.
     File(File),
-    /// A producer opens it anew: the program's descriptors are its own.
+    /// A producer opens it anew each time, and keeps no descriptor open in the program.
     Path(ShortPath),
 }
 
-/// A path without a place in the heap.
+/// A path stored inline, without a heap allocation.
 #[derive(Debug)]
 struct ShortPath([u8; ShortPath::BYTES]);
 
 impl ShortPath {
-    /// `/proc/PID/fd/NUMBER` has no more than 32.
+    /// `/proc/PID/fd/NUMBER` has at most 32 bytes.
     const BYTES: usize = 64;
 
     fn new(path: &CStr) -> Option<ShortPath> {
@@ -98,7 +98,7 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// Maps the arena at `path`, made by a [`Consumer`](crate::consumer::Consumer). No file stays
+    /// Maps the arena at `path`, made by a [`Consumer`](crate::consumer::Consumer). Leaves no file
     /// open.
     pub fn attach(path: &CStr) -> Result<Arena, ArenaError> {
         let file = shm::open(path)?;
@@ -133,7 +133,7 @@ impl Arena {
         })
     }
 
-    /// A new arena in a file of its own.
+    /// A new arena in a memory file.
     pub(crate) fn create(geometry: Geometry, clock: ClockSource) -> io::Result<Arena> {
         let file = shm::memory_file(c"parallax-arena", geometry.bytes())?;
         let arena = Arena {
@@ -171,7 +171,7 @@ impl Arena {
         )
     }
 
-    /// The file, on the consumer's end.
+    /// The file, on the consumer's side.
     pub(crate) fn file(&self) -> Option<&File> {
         match &self.source {
             Source::File(file) => Some(file),

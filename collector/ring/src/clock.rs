@@ -1,11 +1,11 @@
-//! The clocks that stamp records.
+//! The clocks used for the times of records.
 
-/// The arena's clock: every record's time is this clock's raw value, not converted.
+/// The arena's clock. A record's time is the raw value of this clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum ClockSource {
-    /// The time stamp counter, in ticks; x86-64 only, where it is invariant and the same on all
-    /// CPUs. The consumer ties it to a clock of the kernel by paired reads.
+    /// The time stamp counter, in ticks. Only on x86-64, and only where it is invariant and the
+    /// same on all CPUs. The consumer relates it to a kernel clock by paired reads.
     Tsc = 1,
     /// `CLOCK_MONOTONIC_RAW`, in nanoseconds.
     MonotonicRaw = 2,
@@ -14,9 +14,9 @@ pub enum ClockSource {
 impl ClockSource {
     /// The cheapest clock that all CPUs of this machine agree on.
     ///
-    /// The counter is taken only where the processor calls it invariant and the kernel itself
-    /// keeps time by it, directly or through a hypervisor's page: a kernel that has found the
-    /// counters of two sockets apart has switched to another source.
+    /// The counter is used only if the processor calls it invariant and the kernel itself keeps
+    /// time by it, directly or through a hypervisor's page. A kernel that has found a difference
+    /// between the counters of two sockets has switched to another source.
     pub fn best() -> ClockSource {
         if tsc_is_invariant() && kernel_trusts_tsc() {
             ClockSource::Tsc

@@ -1,8 +1,8 @@
-//! `collect`'s end: create the arena, drain slots, recycle.
+//! `collect`'s side: creates the arena, drains and recycles slots.
 //!
-//! Nothing in the arena is trusted: a program under test may have written anything anywhere.
-//! Sizes come from the consumer's own copy, and counts are bounded before they are used. A ring that
-//! holds what no producer writes is given up.
+//! Nothing in the arena is trusted: the program under test may have written anything anywhere.
+//! Sizes come from the consumer's own copy, and counts are bounded before they are used. A ring
+//! that holds something that no producer writes is given up.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -28,7 +28,7 @@ pub struct ArenaOptions {
 }
 
 impl Default for ArenaOptions {
-    /// 4096 threads, 1 MiB each, the best clock.
+    /// 4096 threads, 1 MiB each, the best available clock.
     fn default() -> Self {
         ArenaOptions {
             slots: 4096,
@@ -39,7 +39,7 @@ impl Default for ArenaOptions {
 }
 
 impl ArenaOptions {
-    /// The same for as many threads as fit a file of `bytes`; `None` where not one does.
+    /// Reduces the number of threads to what fits in a file of `bytes`; `None` if not one fits.
     #[must_use]
     pub fn within(self, bytes: u64) -> Option<ArenaOptions> {
         let fits = |slots: u32| {
@@ -65,60 +65,60 @@ impl ArenaOptions {
 /// A slot that a thread has claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotView {
-    /// The slot's number: the argument of [`Consumer::drain`].
+    /// The slot's index: the argument of [`Consumer::drain`].
     pub index: u32,
-    /// How often the slot was recycled before.
+    /// How often the slot has been recycled.
     pub generation: u32,
-    /// The thread's process.
+    /// Process id.
     pub pid: i32,
-    /// The thread.
+    /// Thread id.
     pub tid: i32,
-    /// The thread has said that no more records will come. A thread that was killed never says.
+    /// The thread has closed the slot: no more records will come. A killed thread never does.
     pub closed: bool,
-    /// Records dropped by this thread for want of room, prefixes included.
+    /// Records that this thread dropped because the ring was full, prefixes included.
     pub dropped: u64,
     /// Records waiting to be drained.
     pub pending: usize,
 }
 
-/// What lay in a ring.
+/// An item in a ring.
 #[derive(Clone, Debug)]
 pub enum Item {
     /// A record.
     Record(Record),
-    /// A calling context and its name, by which later records of the ring refer to it.
+    /// A calling context, and the name by which later records of the ring refer to it.
     Context(SiteId, Box<Context>),
 }
 
-/// A ring holds what no producer writes, or cannot be mapped: nothing more is read from it.
+/// A ring holds something that no producer writes, or cannot be mapped. No more of it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unreadable;
 
 /// An OpenMP runtime that introduced itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuntimeView {
-    /// How the library listens to it.
+    /// How the library receives its events.
     pub kind: RuntimeKind,
-    /// Its process.
+    /// Its process id.
     pub pid: i32,
-    /// An address in its image, by which its file can be found in the process's maps.
+    /// An address in its image, which identifies its file in the process's maps.
     pub address: u64,
     /// Bit n: it refused the callback with the specification's number n (`ompt_callbacks_t`).
     pub refused: u64,
-    /// What it says of itself.
+    /// Its version string.
     pub version: String,
 }
 
-/// The consuming end of an arena, and its owner.
+/// The consumer and owner of an arena.
 #[derive(Debug)]
 pub struct Consumer {
     arena: Arena,
     control: Control,
-    /// By slot, as far as they were drained.
+    /// By slot; only those drained so far.
     rings: Vec<State>,
 }
 
-/// What the consumer has of a ring.
+/// The consumer's state of a ring.
 #[derive(Debug, Default)]
 enum State {
     #[default]
@@ -128,7 +128,7 @@ enum State {
 }
 
 impl Consumer {
-    /// Makes an arena. Fails where sizes make no sense (`InvalidInput`) or the kernel refuses.
+    /// Creates an arena. Fails with `InvalidInput` for invalid sizes, else with the kernel's error.
     pub fn create(options: &ArenaOptions) -> io::Result<Consumer> {
         let geometry = Geometry::new(options.slots, options.ring_records).ok_or_else(|| {
             io::Error::new(io::ErrorKind::InvalidInput, "these sizes make no arena")
@@ -140,8 +140,8 @@ impl Consumer {
         })
     }
 
-    /// The arena's path for [`ARENA_VARIABLE`](crate::ARENA_VARIABLE), good for processes of
-    /// the same user while this value lives.
+    /// The arena's path for [`ARENA_VARIABLE`](crate::ARENA_VARIABLE), valid for processes of the
+    /// same user while this value lives.
     pub fn path(&self) -> String {
         let file = self.arena.file().map_or(-1, AsRawFd::as_raw_fd);
         format!("/proc/{}/fd/{file}", std::process::id())
@@ -152,14 +152,14 @@ impl Consumer {
         self.arena.clock()
     }
 
-    /// Lets producers push, or not. It starts as [`Control::Recording`].
+    /// Permits or forbids producers to push. The initial state is [`Control::Recording`].
     pub fn set_control(&mut self, control: Control) {
         self.control = control;
         self.arena.header().control.store(control as u32, Relaxed);
     }
 
-    /// Whether the header is as it was written. If not, the program has written into it, and what
-    /// producers do by it is anybody's guess.
+    /// Whether the header is unchanged. If not, the program has written into it, and the producers'
+    /// behaviour is undefined.
     pub fn is_intact(&self) -> bool {
         let geometry = self.arena.geometry();
         let header = self.arena.header();
@@ -171,7 +171,7 @@ impl Consumer {
             && header.control.load(Relaxed) == self.control as u32
     }
 
-    /// The claimed slots, closed ones included, in order of their index.
+    /// The claimed slots, closed ones included, ordered by index.
     pub fn slots(&self) -> impl Iterator<Item = SlotView> + '_ {
         let used = self.arena.header().high_water.load(Acquire) as usize;
         self.arena
@@ -198,19 +198,19 @@ impl Consumer {
             })
     }
 
-    /// Records between two positions; `None` where they are further apart than a ring is long.
+    /// Number of records between two positions; `None` if it exceeds the ring's length.
     fn waiting(&self, head: u64, tail: u64) -> Option<usize> {
         let apart = head.wrapping_sub(tail);
         let most = u64::from(self.arena.geometry().ring_records);
         (apart <= most).then_some(apart as usize)
     }
 
-    /// Gives what waits in slot `index` to `each`, oldest first, and frees its room: up to `limit`
-    /// records, and more where a context goes on. Returns how many places of records were freed.
-    /// What is pushed meanwhile is left for the next call.
+    /// Passes the records that wait in slot `index` to `each`, oldest first, and frees their room.
+    /// Passes up to `limit` records, and more to complete a context. Returns how many record
+    /// positions were freed. Records pushed meanwhile are left for the next call.
     ///
     /// # Errors
-    /// [`Unreadable`] where the ring makes no sense, once; later calls find nothing.
+    /// [`Unreadable`] on the first call that finds the ring invalid; later calls find nothing.
     pub fn drain(
         &mut self,
         index: u32,
@@ -234,14 +234,14 @@ impl Consumer {
         drained
     }
 
-    /// Reads nothing more from slot `index`, and never gives it back.
+    /// Stops reading slot `index` for good, and never recycles it.
     pub fn give_up(&mut self, index: u32) {
         if let Some(state) = self.rings.get_mut(index as usize) {
             *state = State::Unreadable;
         }
     }
 
-    /// [`Consumer::drain`], of a slot that was not given up.
+    /// [`Consumer::drain`] for a slot that was not given up.
     fn read(
         &mut self,
         index: u32,
@@ -266,10 +266,10 @@ impl Consumer {
         Ok(count)
     }
 
-    /// Gives slot `index` back for another thread to claim. Only for a slot that is closed, or
-    /// whose thread the kernel says is gone. `false`, and nothing done, while records wait in
-    /// it: a thread may have pushed its last ones after the drain and before its end was seen. A
-    /// ring that was given up is nobody's again.
+    /// Recycles slot `index` for another thread to claim. Only for a slot that is closed, or whose
+    /// thread has ended according to the kernel. Does nothing and returns `false` while records
+    /// wait in it: a thread may have pushed its last ones after the drain and before its end was
+    /// noticed. A ring that was given up is never recycled.
     pub fn recycle(&self, index: u32) -> bool {
         let Some(slot) = self.arena.slots().get(index as usize) else {
             return false;
@@ -286,7 +286,7 @@ impl Consumer {
         true
     }
 
-    /// The runtimes that introduced themselves so far, in that order.
+    /// The runtimes that introduced themselves so far, in order.
     pub fn runtimes(&self) -> impl Iterator<Item = RuntimeView> + '_ {
         self.arena.header().runtimes.iter().filter_map(|entry| {
             let kind = RuntimeKind::from_word(entry.kind.load(Acquire))?;
@@ -300,14 +300,15 @@ impl Consumer {
         })
     }
 
-    /// Threads that found no free slot, or could not map its ring: none of their events were recorded.
+    /// Threads that found no free slot or could not map its ring. None of their events were
+    /// recorded.
     pub fn refused_slots(&self) -> u32 {
         self.arena.header().refused_slots.load(Relaxed)
     }
 }
 
-/// Gives up to `limit` of the `waiting` records from position `tail` on, and the rest of a context
-/// that one of them begins, to `each`. Returns how many those were.
+/// Passes up to `limit` of the `waiting` records from position `tail` on to `each`, and completes a
+/// context that one of them begins. Returns the number of positions read.
 #[inline]
 fn take(
     arena: &Arena,
@@ -349,7 +350,7 @@ fn take(
             None => return Err(Unreadable),
         }
     }
-    // A context is published as a whole.
+    // The producer publishes a context as a whole, so an incomplete one is invalid.
     if arriving.is_some() {
         return Err(Unreadable);
     }

@@ -1,30 +1,30 @@
-//! A calling context as a thread hands it over: the part of its stack from which the consumer
-//! unwinds it. There is no unwinder in the program, where wrong unwind information could kill it.
+//! A calling context as a thread sends it: the part of its stack from which the consumer unwinds
+//! it. The program itself contains no unwinder: there, wrong unwind information could crash it.
 //!
-//! The header record ([`Kind::Context`](crate::record::Kind::Context)) is followed by pairs of
-//! words, each in the place of a record:
+//! The record [`Kind::Context`](crate::record::Kind::Context) is followed by pairs of words, each
+//! in a record position:
 //!
 //! ```text
 //! code, body │ ip, sp │ bp, end │ word, word │ word, word │ …
 //! ```
 //!
-//! Of the stack from `sp` to `end` only those words are sent that unwinding can need: what points
-//! into code (return addresses) and what points into this part of the stack (saved frame pointers).
-//! Every other word of it reads as 0.
+//! From the stack between `sp` and `end`, only words that unwinding can need are sent: those that
+//! point into code (return addresses), and those that point into this part of the stack (saved
+//! frame pointers). All other words read as 0.
 
 use crate::record::ContextPayload;
 
-/// The most words of a stack that are sent.
+/// The maximum number of stack words sent.
 pub const MAX_WORDS: usize = 4000;
-/// The longest part of a stack that a context can be of, in bytes.
+/// The maximum size of the part of a stack that a context covers, in bytes.
 pub const MAX_BYTES: u64 = 8 << OFFSET_BITS;
 
-/// Bits of a word's distance from `sp`, in words.
+/// Width of a word's distance from `sp`, counted in words.
 const OFFSET_BITS: u32 = 17;
-/// User addresses on x86-64 with four-level tables.
+/// Width of user addresses on x86-64 with four-level page tables.
 const VALUE_BITS: u32 = 64 - OFFSET_BITS;
 
-/// Pairs before the words.
+/// Pairs that precede the stack words.
 pub(crate) const HEAD_PAIRS: usize = 3;
 
 /// The registers from which a stack is unwound.
@@ -38,24 +38,24 @@ pub struct Registers {
     pub bp: u64,
 }
 
-/// The head of a context, which is sent before its words.
+/// The head of a context, sent before its stack words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Head {
-    /// The return address of the call into the runtime, `codeptr_ra`; 0: not known.
+    /// The return address of the call into the runtime, `codeptr_ra`; 0: unknown.
     pub code: u64,
-    /// The function that the call gave the runtime to run; 0: not known.
+    /// The outlined function passed to the runtime; 0: unknown.
     pub body: u64,
-    /// Where to unwind from: code of the library in the program, or of the program itself.
+    /// Registers to unwind from, in code of the library or of the program.
     pub registers: Registers,
-    /// The part of the stack that was looked at ends here.
+    /// End of the part of the stack that was examined.
     pub end: u64,
-    /// The thread is in an explicit task: the frames of the thread that runs it are no part of the
-    /// context.
+    /// The thread is in an explicit task: frames of the thread that executes it do not belong to
+    /// the context.
     pub in_task: bool,
 }
 
 impl Head {
-    /// As pairs in places of records.
+    /// The head as pairs of words.
     #[inline]
     pub(crate) const fn pairs(&self) -> [[u64; 2]; HEAD_PAIRS] {
         let Registers { ip, sp, bp } = self.registers;
@@ -63,14 +63,14 @@ impl Head {
     }
 }
 
-/// A word of a stack with its place, packed.
+/// A stack word with its distance from the stack pointer, packed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Word(u64);
 
 impl Word {
-    /// The word `value`, `bytes` above the stack pointer: a multiple of 8 below [`MAX_BYTES`]. Of
-    /// the value 47 bits are kept: no address has more.
+    /// The word `value` at `bytes` above the stack pointer: a multiple of 8 below [`MAX_BYTES`].
+    /// Keeps 47 bits of the value: no address has more.
     #[inline]
     pub const fn new(bytes: u64, value: u64) -> Word {
         Word((bytes / 8) << VALUE_BITS | value & ((1 << VALUE_BITS) - 1))
@@ -90,17 +90,17 @@ impl Word {
     }
 }
 
-/// A context as it was read from a ring.
+/// A context read from a ring.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Context {
-    /// All but the words.
+    /// All but the stack words.
     pub head: Head,
-    /// The words that were sent, by address: (address, value).
+    /// The stack words sent, sorted by address: (address, value).
     pub words: Vec<(u64, u64)>,
 }
 
 impl Context {
-    /// The 8 bytes at an address of the stack; `None` beyond the part that was looked at.
+    /// The 8 bytes at a stack address; `None` outside the examined part.
     pub fn read(&self, address: u64) -> Option<u64> {
         let Head { registers, end, .. } = self.head;
         if !(registers.sp..end).contains(&address) {
@@ -111,7 +111,7 @@ impl Context {
     }
 }
 
-/// A context of which not all pairs were read.
+/// A partly read context.
 #[derive(Debug)]
 pub(crate) struct Arriving {
     payload: ContextPayload,
@@ -119,7 +119,7 @@ pub(crate) struct Arriving {
 }
 
 impl Arriving {
-    /// One that begins with this payload; `None` where no producer writes it so.
+    /// Begins a context with this payload; `None` if no producer writes such a payload.
     pub(crate) fn new(payload: ContextPayload) -> Option<Arriving> {
         let sane = payload.words as usize <= MAX_WORDS && payload.site.0 != 0;
         sane.then(|| Arriving {
@@ -133,7 +133,7 @@ impl Arriving {
         self.payload
     }
 
-    /// Takes the next pair; the whole when this was the last one.
+    /// Takes the next pair. Returns the context if this was the last one.
     pub(crate) fn add(&mut self, pair: [u64; 2]) -> Option<Context> {
         self.pairs.push(pair);
         if self.pairs.len() < pairs(self.payload.words as usize) {
@@ -144,7 +144,7 @@ impl Arriving {
         let words = rest.as_flattened().iter();
         let words = words.take(self.payload.words as usize);
         let mut words: Vec<_> = words.map(|word| Word(*word).unpack(sp)).collect();
-        // They are sent in order; what a program has overwritten may be in any.
+        // They are sent in order. Overwritten ones may be in any order.
         words.sort_unstable_by_key(|(at, _)| *at);
         Some(Context {
             head: Head {
@@ -159,7 +159,7 @@ impl Arriving {
     }
 }
 
-/// Number of record places that a context of `words` words takes, without its first record.
+/// Number of record positions that a context of `words` words takes, without its first record.
 pub(crate) const fn pairs(words: usize) -> usize {
     HEAD_PAIRS + words.div_ceil(2)
 }

@@ -1,32 +1,32 @@
-//! Where everything lies in the arena.
+//! The layout of the arena.
 //!
 //! ```text
 //! header page(s) │ slot headers │ ring 0 │ ring 1 │ …
 //! ```
 //!
-//! Each of these starts on a page. The file is sparse: a page costs memory once it is touched. Both
-//! ends map the headers as a whole and each ring separately, once a thread has claimed it: 4096 rings
-//! of 1 MiB are a length of the file, and neither memory nor address space. A thread whose records
-//! are read in time fills no more than two of its ring's 32 parts.
+//! Each of these starts on a page. The file is sparse: a page costs memory once it is touched.
+//! Producers and the consumer map the headers as a whole and each ring separately, once a thread
+//! has claimed it. 4096 rings of 1 MiB only set the file's length; they take neither memory nor
+//! address space. A thread whose records are read in time fills at most two of its ring's 32 parts.
 //!
-//! Who writes what: the consumer writes the header once, then [`Control`] and each slot's tail;
-//! producers write all else. The consumer keeps its own copy of the sizes and never reads
-//! it back, because the program under test may have written anything anywhere.
+//! The consumer writes the header once, then [`Control`] and each slot's tail. Producers write all
+//! else. The consumer keeps its own copy of the sizes and never reads them back, because the
+//! program under test may have written anything anywhere.
 
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64};
 
 /// The first eight bytes of an arena.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PLXARENA");
-/// The version of the layout and of the records; both ends must have the same.
+/// The version of the layout and of the records. Producer and consumer must have the same.
 pub const VERSION: u32 = 5;
-/// The greatest number of slots: what [`crate::record::SLOT_BITS`] can name.
+/// The maximum number of slots: limited by [`crate::record::SLOT_BITS`].
 pub const MAX_SLOTS: u32 = 1 << crate::record::SLOT_BITS;
-/// The entries of the runtimes table.
+/// Number of entries in the runtimes table.
 pub const MAX_RUNTIMES: usize = 32;
-/// The longest version string kept of a runtime, in bytes.
+/// The maximum length of a runtime's version string, in bytes.
 pub const VERSION_BYTES: usize = 128;
 
-/// The most parts of a ring: a thread fills one after the other, in the order of
+/// The maximum number of parts of a ring. A thread fills one after the other, in the order of
 /// [`SlotHeader::parts`].
 pub(crate) const MAX_PARTS: usize = 32;
 /// A part has room for a prefix and its record.
@@ -38,29 +38,29 @@ const PAGE: u64 = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Control {
-    /// Events become records.
+    /// Events are recorded.
     Recording = 0,
-    /// Events are let pass; the first record afterwards is preceded by a
+    /// Events are ignored. The first record afterwards is preceded by a
     /// [`Lost`](crate::record::Kind::Lost) of 0.
     Paused = 1,
 }
 
-/// What a slot is to its thread.
+/// The state of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum SlotState {
-    /// Without an owner, and drained.
+    /// No owner, and drained.
     Free = 0,
-    /// A thread took it and is writing its identity.
+    /// A thread has claimed it and is writing its ids.
     Claiming = 1,
-    /// A thread pushes into it.
+    /// A thread pushes records into it.
     Claimed = 2,
-    /// Its thread has said that no more records will come.
+    /// Its thread has closed it: no more records will come.
     Closed = 3,
 }
 
-/// A field of no size that puts the next field on a new pair of cache lines, apart from what
-/// another thread writes; x86 fetches lines in pairs.
+/// A zero-sized field that starts the next field on a new pair of cache lines, away from fields
+/// that another thread writes. x86 fetches lines in pairs.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(crate) struct NewLine;
@@ -78,12 +78,12 @@ pub(crate) struct Header {
     /// A [`Control`].
     pub(crate) control: AtomicU32,
     _high_water_line: NewLine,
-    /// One more than the highest slot ever claimed.
+    /// One more than the highest slot index ever claimed.
     pub(crate) high_water: AtomicU32,
     /// Threads that found no free slot.
     pub(crate) refused_slots: AtomicU32,
     _runtime_count_line: NewLine,
-    /// Entries of `runtimes` taken; may exceed their number.
+    /// Number of entries of `runtimes` claimed; may exceed the size of the table.
     pub(crate) runtime_count: AtomicU32,
     pub(crate) runtimes: [RuntimeEntry; MAX_RUNTIMES],
 }
@@ -103,7 +103,7 @@ pub(crate) struct RuntimeEntry {
     pub(crate) version: [AtomicU64; VERSION_BYTES / 8],
 }
 
-/// How the library listens to a runtime.
+/// How the library receives events from a runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum RuntimeKind {
@@ -111,8 +111,8 @@ pub enum RuntimeKind {
     Ompt = 1,
     /// Its entry points are interposed (GCC's libgomp).
     Gomp = 2,
-    /// It serves another OMPT tool; ours has stepped back. The entry's address lies in that tool. The
-    /// version is the tool's name, where its file's does not tell.
+    /// It serves another OMPT tool, so ours has declined. The entry's address lies in that tool.
+    /// The version is the tool's name, where its file's name does not tell.
     OtherTool = 3,
 }
 
@@ -127,7 +127,7 @@ impl RuntimeKind {
     }
 }
 
-/// A slot without its ring. Positions count records since the arena was made and do not wrap.
+/// A slot without its ring. Positions count records since the arena was created and do not wrap.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct SlotHeader {
@@ -139,21 +139,22 @@ pub(crate) struct SlotHeader {
     /// How often the slot was recycled.
     pub(crate) generation: AtomicU32,
     _head_line: NewLine,
-    /// The next position to write; the producer's.
+    /// The next position to write; written by the producer.
     pub(crate) head: AtomicU64,
-    /// Records dropped by the present owner.
+    /// Records dropped by the current owner.
     pub(crate) dropped: AtomicU64,
-    /// Instances numbered so far. It outlives the owner, so that a recycled slot does not name
-    /// a second region like a first.
+    /// Number of instance ids given out. It survives a change of owner, so that a recycled slot
+    /// never repeats an instance id.
     pub(crate) instances: AtomicU32,
-    /// Where the records lie: the part of the ring that holds positions `n * part` up to
-    /// `(n + 1) * part`, at place `n` modulo the number of parts.
+    /// The order of the parts: element `n` modulo the number of parts names the part that holds
+    /// positions `n * part` up to `(n + 1) * part`.
     ///
-    /// A thread takes the first part that is wholly read. While `collect` keeps up, it so uses a few
-    /// parts in turn, which stay in its cache, and never touches the rest of its ring.
+    /// A thread takes the first part that is read completely. While `collect` keeps up, it
+    /// therefore alternates between a few parts, which stay in its cache, and never touches the
+    /// rest of its ring.
     pub(crate) parts: [AtomicU8; MAX_PARTS],
     _tail_line: NewLine,
-    /// The next position to read; the consumer's.
+    /// The next position to read; written by the consumer.
     pub(crate) tail: AtomicU64,
 }
 
@@ -166,7 +167,7 @@ pub(crate) struct Geometry {
 }
 
 impl Geometry {
-    /// `None` where a size is zero, too large, or no power of two where it must be one.
+    /// `None` if a size is zero, too large, or not a power of two where it must be one.
     pub(crate) fn new(slots: u32, ring_records: u32) -> Option<Geometry> {
         let fits = (1..=MAX_SLOTS).contains(&slots)
             && ring_records.is_power_of_two()
@@ -177,12 +178,12 @@ impl Geometry {
         })
     }
 
-    /// Records of a part of a ring: a power of two.
+    /// Number of records in a part of a ring: a power of two.
     pub(crate) fn part_records(self) -> u32 {
         (self.ring_records / MAX_PARTS as u32).max(LEAST_PART)
     }
 
-    /// How many parts a ring has: a power of two, at most [`MAX_PARTS`].
+    /// Number of parts of a ring: a power of two, at most [`MAX_PARTS`].
     pub(crate) fn parts(self) -> u32 {
         self.ring_records / self.part_records()
     }
@@ -191,7 +192,7 @@ impl Geometry {
         page_up(size_of::<Header>() as u64)
     }
 
-    /// Bytes of what is mapped as a whole.
+    /// Bytes of the headers, which are mapped as a whole.
     pub(crate) fn headers(self) -> u64 {
         page_up(self.slots_at() + self.slots as u64 * size_of::<SlotHeader>() as u64)
     }
@@ -204,7 +205,7 @@ impl Geometry {
         self.headers() + slot as u64 * self.ring_bytes()
     }
 
-    /// Bytes of the file.
+    /// Length of the file in bytes.
     pub(crate) fn bytes(self) -> u64 {
         self.ring_at(self.slots)
     }
@@ -221,7 +222,8 @@ mod tests {
     #[test]
     fn what_two_sides_write_lies_on_different_lines() {
         assert_eq!(std::mem::offset_of!(SlotHeader, head), 128);
-        // The producer stores there at each record, and beside it at each part: one line.
+        // The producer writes both fields: one at each record, the other at each part. They share a
+        // line.
         assert!(std::mem::offset_of!(SlotHeader, parts) + MAX_PARTS <= 128 + 64);
         assert_eq!(std::mem::offset_of!(SlotHeader, tail), 256);
         assert_eq!(size_of::<SlotHeader>(), 384);

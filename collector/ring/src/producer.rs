@@ -1,5 +1,5 @@
-//! The program's end: claim a slot, push records and calling contexts. No function here blocks or
-//! allocates, and none but [`Producer::claim`] makes a system call.
+//! The program's side: claims a slot, pushes records and calling contexts. No function here blocks
+//! or allocates, and only [`Producer::claim`] makes a system call.
 
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -11,50 +11,50 @@ use crate::layout::{Control, MAX_RUNTIMES, RuntimeKind, SlotHeader, SlotState, V
 use crate::record::{COUNT_BITS, ContextPayload, InstanceId, Kind, Record, SITE_BITS, SiteId};
 use crate::shm::{self, Ring};
 
-/// How far ahead of the records lines are asked for, in bytes. The consumer has read them since
-/// they were written last, and to have them back takes as long as several records do; an atomic
-/// instruction of the runtime's, such as a lock's, would wait for that. Each is asked for by all
-/// of its records: that takes less than to find out which is the first.
+/// How far ahead of the records cache lines are prefetched, in bytes. The consumer has read these
+/// lines since they were last written, and fetching one back takes as long as several records. An
+/// atomic instruction of the runtime, such as a lock's, would wait for it. Each record prefetches:
+/// that costs less than checking which record is the first in a line.
 const AHEAD: usize = 4 * 64;
 
-/// One thread's ring, writing side. Not `Sync`: pushing needs `&mut`.
+/// The writing side of one thread's ring. Not `Sync`: pushing needs `&mut`.
 ///
-/// All that pushing a record reads and writes here lies in the first cache line. Spread over three it
-/// cost a region of LLVM's on one thread 10 ns of 225 more.
+/// The first cache line holds all fields that pushing a record reads or writes. Spread over three
+/// lines they made a region of LLVM's runtime with one thread 10 ns slower, of 225 ns.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Producer<'a> {
     /// The position of the next record; the slot's head is its published copy.
     head: u64,
-    /// The end of the part that is being filled. Equal to `head` while records are lost, so that
-    /// the one comparison of a push covers that case too.
+    /// The end of the open part. Equal to `head` while records are lost, so that the one comparison
+    /// of a push covers that case too.
     limit: u64,
-    /// The time of the record pushed last; 0: none.
+    /// The time of the last record pushed; 0: none.
     last: u64,
     control: &'a AtomicU32,
     slot: &'a SlotHeader,
     clock: ClockSource,
     index: u32,
-    /// Open is the part that holds the position of the next record, or ends before it.
+    /// Its open part holds the position of the next record, or ends before it.
     ring: Ring,
-    /// Records that were dropped and are not yet counted in the stream.
+    /// Dropped records that no [`Kind::Lost`] counts yet.
     lost: u64,
     /// Contexts pushed so far.
     contexts: u32,
-    /// The stream has a gap, whether or not records were lost in it.
+    /// The stream has a gap. Records may or may not have been lost in it.
     gap: bool,
     arena: &'a Arena,
 }
 
 impl<'a> Producer<'a> {
-    /// Takes a free slot for thread `tid` of process `pid` and maps its ring; `None`, and counted,
-    /// where there is no slot or the ring cannot be mapped. The slot is closed when the value is
-    /// dropped.
+    /// Claims a free slot for thread `tid` of process `pid` and maps its ring. If there is no slot
+    /// or the ring cannot be mapped, counts that and returns `None`. Dropping the value closes the
+    /// slot.
     pub fn claim(arena: &'a Arena, pid: i32, tid: i32) -> Option<Producer<'a>> {
         let header = arena.header();
         let (free, claiming) = (SlotState::Free as u32, SlotState::Claiming as u32);
         let taken = arena.slots().iter().position(|slot| {
-            // The load keeps the search from taking every busy slot's line for itself.
+            // The load avoids taking the cache lines of busy slots for writing.
             slot.state.load(Relaxed) == free
                 && slot
                     .state
@@ -99,8 +99,8 @@ impl<'a> Producer<'a> {
         self.clock.now()
     }
 
-    /// The time of the record pushed last, now where there is none: for a record of which only
-    /// the order matters. To read the clock takes half as long as all of a record.
+    /// The time of the last record pushed, or now if there is none: for a record of which only the
+    /// order matters. Reading the clock takes half as long as a whole record.
     #[inline]
     pub fn last(&self) -> u64 {
         match self.last {
@@ -109,7 +109,7 @@ impl<'a> Producer<'a> {
         }
     }
 
-    /// Pushes one record, stamped now. Drops and counts it where the ring is full.
+    /// Pushes one record with the time now. If the ring is full, drops and counts it.
     #[inline]
     pub fn push(&mut self, kind: Kind, payload: u64) {
         let time = self.clock.now();
@@ -120,8 +120,8 @@ impl<'a> Producer<'a> {
         }
     }
 
-    /// Pushes a prefix, where there is one, and its record: both or neither, stamped `time`,
-    /// which must not lie before that of an earlier record. Returns whether they were pushed.
+    /// Pushes an optional prefix and its record, or neither, with time `time`, which must not
+    /// precede that of an earlier record. Returns whether they were pushed.
     #[inline]
     pub fn push_at(
         &mut self,
@@ -158,11 +158,11 @@ impl<'a> Producer<'a> {
         self.head += 1;
     }
 
-    /// Goes on to the next part of the ring; counts the records as lost where the consumer is
-    /// too far behind. `time` is that of the records.
+    /// Opens the next part of the ring. If the consumer is too far behind, counts the records as
+    /// lost. `time` is the time of the records.
     ///
-    /// After a loss the ring must be a quarter empty before records flow again: one gap of known
-    /// length is worth more to the state machine than every tenth record.
+    /// After a loss, recording resumes once a quarter of the ring is empty: one gap of known length
+    /// is worth more to the state machine than every tenth record.
     #[cold]
     #[inline(never)]
     fn make_room(&mut self, records: u64, time: u64) -> bool {
@@ -171,7 +171,8 @@ impl<'a> Producer<'a> {
             self.limit = self.head;
             return false;
         }
-        // A prefix that would be parted from its record leaves its place empty.
+        // A prefix is never separated from its record: a position may stay unused at the end of a
+        // part.
         let needed = match (self.gap, records) {
             (true, _) => (self.capacity() / 4).max(2 * records),
             (false, 1) => 1,
@@ -204,11 +205,11 @@ impl<'a> Producer<'a> {
         u64::from(self.arena.geometry().ring_records)
     }
 
-    /// How many records fit into what is left of the present part and those that are wholly read.
+    /// How many records fit in the rest of the open part and in the parts that are read completely.
     fn room(&self) -> u64 {
         let part = u64::from(self.arena.geometry().part_records());
         let tail = self.slot.tail.load(Acquire);
-        // A tail ahead of the head is not the consumer's work; treat it as a full ring.
+        // The consumer never moves the tail ahead of the head; treat that as a full ring.
         if self.head.wrapping_sub(tail) > self.capacity() {
             return 0;
         }
@@ -217,8 +218,8 @@ impl<'a> Producer<'a> {
         left + self.capacity().saturating_sub(used)
     }
 
-    /// Makes the part that holds the next position the present one; where it begins with that
-    /// position, the first part that is wholly read, of which there must be one.
+    /// Opens the part that holds the next position. If that position begins a part, first chooses
+    /// the first part that is read completely; there must be one.
     fn open_part(&mut self) {
         let geometry = self.arena.geometry();
         let part = u64::from(geometry.part_records());
@@ -240,12 +241,12 @@ impl<'a> Producer<'a> {
         self.limit = (number + 1) * part;
     }
 
-    /// The slot's number.
+    /// The slot's index.
     pub fn index(&self) -> u32 {
         self.index
     }
 
-    /// A new identifier for an instance of a region or a task, unique in the recording.
+    /// A new instance id for a region or a task, unique in the experiment.
     #[inline]
     pub fn instance(&mut self) -> InstanceId {
         let mut count = self.slot.instances.load(Relaxed).wrapping_add(1);
@@ -256,9 +257,9 @@ impl<'a> Producer<'a> {
         InstanceId::new(self.index, count)
     }
 
-    /// Pushes a calling context: what is said of it, and the `words` of the stack from its stack
-    /// pointer up, in that order. [`SiteId::NONE`] where there is no room for all of it, or the
-    /// thread has no names left; the next records go on as without.
+    /// Pushes a calling context: its head, and the `words` of the stack from its stack pointer up,
+    /// in that order. Returns [`SiteId::NONE`] if there is no room for all of it, or the thread has
+    /// used all names; the records that follow then have no context.
     #[cold]
     #[inline(never)]
     pub fn context(&mut self, head: &Head, words: &[Word]) -> SiteId {
@@ -285,12 +286,13 @@ impl<'a> Producer<'a> {
                 payload: word(1),
             });
         }
-        // All of it is seen, or nothing.
+        // Publishes the context as a whole.
         self.slot.head.store(self.head, Release);
         payload.site
     }
 
-    /// Writes to the next place, for which there is room, and goes on to the next part if need be.
+    /// Writes at the next position, for which there must be room, and opens the next part if
+    /// needed.
     fn put(&mut self, record: Record) {
         if self.head == self.limit {
             self.open_part();
@@ -306,9 +308,9 @@ impl Drop for Producer<'_> {
 }
 
 impl Arena {
-    /// Enters a runtime into the table: its `kind`, the process, an `address` in its image, the
-    /// callbacks that it `refused` (bit n: number n of the specification) and its version, cut
-    /// at [`VERSION_BYTES`]. Nothing where the table is full.
+    /// Adds a runtime to the table: its `kind`, the process, an `address` in its image, the
+    /// callbacks that it `refused` (bit n: number n of the specification) and its version, cut at
+    /// [`VERSION_BYTES`]. Does nothing if the table is full.
     pub fn register_runtime(
         &self,
         kind: RuntimeKind,

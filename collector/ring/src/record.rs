@@ -1,29 +1,29 @@
-//! What one record says: sixteen bytes, a kind, a time and a payload.
+//! The format of a record: sixteen bytes with a kind, a time and a payload.
 //!
 //! A record is `time << 8 | kind` and a 64-bit payload. The time is the raw value of the arena's
 //! [`ClockSource`](crate::ClockSource): 56 bits of a 3 GHz counter last 278 days of uptime.
-//! What does not fit into one payload is said by a *prefix* record ([`Kind::Code`]) that the same
-//! thread pushes immediately before the record it belongs to.
+//! Data that does not fit in one payload goes into a *prefix* record ([`Kind::Code`]), which the
+//! same thread pushes immediately before the record it belongs to.
 //!
-//! Records are what a recording costs: in the program, and again where they are merged. So what
-//! follows from another record is not said: the end of a join barrier's wait, since the end of the
-//! implicit task or the next one's begin follows at once; a worker's end of that task, where its
-//! next begin is the thread's next event.
+//! Records cause most of the cost of recording, in the program and again in the merge. So a record
+//! is left out if another one implies it. The end of a join barrier's wait is left out, since the
+//! end of the implicit task or the next one's begin follows at once. A worker's end of that task is
+//! left out if its next begin is the thread's next event.
 //!
 //! The kinds follow the callbacks of the OpenMP specification, chapter "OMPT interface"; the
 //! enumerated values inside payloads are the specification's own.
 
-/// One record as it lies in a ring.
+/// One record as stored in a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Record {
     /// `time << 8 | kind`.
     pub head: u64,
-    /// By kind; see [`Kind`].
+    /// The payload, which depends on the kind; see [`Kind`].
     pub payload: u64,
 }
 
-/// Times are kept to this many bits.
+/// Width of a time in bits.
 pub const TIME_BITS: u32 = 56;
 
 impl Record {
@@ -51,14 +51,14 @@ impl Record {
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $value:literal,)*) => {
-        /// The kinds of records, and what their payload holds.
+        /// The kinds of records, with their payloads.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
         #[non_exhaustive]
         pub enum Kind { $($(#[$doc])* $name = $value,)* }
 
         impl Kind {
-            /// The kind of a record's lowest byte.
+            /// Decodes the kind from a record's lowest byte.
             pub const fn from_byte(byte: u8) -> Option<Kind> {
                 match byte { $($value => Some(Kind::$name),)* _ => None }
             }
@@ -67,28 +67,29 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// Records were dropped here for want of room; payload: how many. 0: recording was paused.
+    /// Records were dropped here because the ring was full; payload: how many. 0: recording was
+    /// paused.
     Lost = 1,
     /// A league of teams begins on its encountering thread; payload: [`OriginPayload`], info = the
-    /// teams requested, saturated.
+    /// number of teams requested, saturated.
     TeamsBegin = 2,
-    /// Prefix: the return address into the program of the record that follows, where there is
-    /// no room for it in the payload or no site could be taken; payload: the address. Before a
-    /// [`Kind::MutexAcquire`] it says what [`MutexPayload::place`] stands for from there on.
+    /// Prefix: the return address into the program of the record that follows, if the payload has
+    /// no room for it or no calling context could be taken; payload: the address. Before a
+    /// [`Kind::MutexAcquire`] it defines what [`MutexPayload::place`] stands for from there on.
     Code = 3,
-    /// The thread is known to the runtime; payload: `ompt_thread_t` (1 initial, 2 worker, 3 other).
+    /// The runtime announces the thread; payload: `ompt_thread_t` (1 initial, 2 worker, 3 other).
     ThreadBegin = 4,
     /// The thread leaves the runtime; no payload.
     ThreadEnd = 5,
     /// A parallel region begins on its encountering thread; payload: [`OriginPayload`], info = the
-    /// threads requested, saturated.
+    /// number of threads requested, saturated.
     ParallelBegin = 6,
     /// The region ended on its encountering thread; payload: [`RegionPayload`], index and size 0.
     ParallelEnd = 7,
     /// The thread's implicit (or, in teams and at program start, initial) task begins;
     /// payload: [`RegionPayload`], region 0 for the program's own initial task.
     ImplicitBegin = 8,
-    /// That task ended; payload: [`RegionPayload`], region 0 where the runtime no longer says.
+    /// That task ends; payload: [`RegionPayload`], region 0 where the runtime no longer tells it.
     ImplicitEnd = 9,
     /// A wait that may be region `r`'s join barrier begins: `ompt_sync_region_t` 2 (barrier
     /// implicit; with a prefix [`Kind::Code`]), 9 (implicit parallel), 10 (teams);
@@ -99,44 +100,44 @@ kinds! {
     /// A `sync_region_wait` ends, other than of kind 9, a join barrier; payload:
     /// `ompt_sync_region_t`.
     SyncWaitEnd = 12,
-    /// Waiting for a mutex begins; payload: [`MutexPayload`].
+    /// A wait for a mutex begins; payload: [`MutexPayload`].
     MutexAcquire = 13,
-    /// The mutex is owned; payload: [`MutexPayload`], place 0.
+    /// The mutex is acquired; payload: [`MutexPayload`], place 0.
     MutexAcquired = 14,
-    /// The mutex was released; payload: [`MutexPayload`], place 0.
+    /// The mutex is released; payload: [`MutexPayload`], place 0.
     MutexReleased = 15,
-    /// A nestable lock was re-acquired or partly released; payload: 1 begin, 2 end.
+    /// A nestable lock is re-acquired or partly released; payload: 1 begin, 2 end.
     NestLock = 16,
-    /// An explicit task was created; payload: [`OriginPayload`], info = [`TASK_UNDEFERRED`] or 0.
-    /// Its time is that of the record before: of a creation only the order is told.
+    /// An explicit task is created; payload: [`OriginPayload`], info = [`TASK_UNDEFERRED`] or 0.
+    /// Its time is that of the previous record: only the order of task creations is recorded.
     TaskCreate = 17,
-    /// The thread changes tasks; payload: [`TaskPayload`]: the next task (0: the implicit task)
+    /// The thread switches tasks; payload: [`TaskPayload`]: the next task (0: the implicit task)
     /// and `ompt_task_status_t` of the prior one.
     TaskSchedule = 18,
-    /// A reduction's combining begins; payload: [`CodePayload`].
+    /// The combining step of a reduction begins; payload: [`CodePayload`].
     ReductionBegin = 19,
-    /// It ends; no payload.
+    /// That step ends; no payload.
     ReductionEnd = 20,
-    /// A call begins in which the runtime works, waiting for nobody, perhaps for long;
-    /// payload: [`CodePayload`], kind 0.
+    /// A call begins in which the runtime works, perhaps for long, without waiting for other
+    /// threads; payload: [`CodePayload`], kind 0.
     OverheadBegin = 21,
-    /// It ends; no payload.
+    /// That call ends; no payload.
     OverheadEnd = 22,
-    /// A calling context, which the records of this ring from here on name; payload:
-    /// [`ContextPayload`]. What follows it lies in places of records that are none
+    /// A calling context, to which later records of this ring refer by name; payload:
+    /// [`ContextPayload`]. The rest of it fills the positions that follow, which hold no records
     /// (see [`crate::context`]).
     Context = 23,
 }
 
-/// Identifies an instance of a region within a recording: the slot of the thread that forked it
-/// and that slot's count. 0 means "none". 40 bits wide.
+/// Identifies an instance of a region or a task within an experiment: the slot of the thread that
+/// created it and that slot's count. 0 means "none". 40 bits wide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InstanceId(pub u64);
 
-/// The slot's share of an [`InstanceId`], in bits.
+/// Bits of the slot in an [`InstanceId`].
 pub const SLOT_BITS: u32 = 12;
-/// The count's share of an [`InstanceId`], in bits; it wraps, which is harmless unless 268
-/// million instances of one thread are alive at once.
+/// Bits of the count in an [`InstanceId`]. The count wraps, which is harmless unless 268 million
+/// instances of one thread are alive at once.
 pub const COUNT_BITS: u32 = 28;
 const ID_MASK: u64 = (1 << (SLOT_BITS + COUNT_BITS)) - 1;
 const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
@@ -145,21 +146,21 @@ impl InstanceId {
     /// No instance.
     pub const NONE: InstanceId = InstanceId(0);
 
-    /// The `count`-th instance made by the thread in `slot`; `count` 0 is reserved.
+    /// The `count`-th instance created by the thread in `slot`; `count` 0 is reserved.
     #[inline]
     pub const fn new(slot: u32, count: u32) -> Self {
         InstanceId((slot as u64) << COUNT_BITS & ID_MASK | count as u64 & COUNT_MASK)
     }
 }
 
-/// Payload: an instance with the team's size and the thread's index in it, each saturated at 4095.
+/// Payload: an instance, the team size and the thread number in the team, each saturated at 4095.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegionPayload {
-    /// The region's instance.
+    /// The region's instance id.
     pub region: InstanceId,
-    /// The thread's index in the team, from 0.
+    /// The thread number in the team, from 0.
     pub index: u16,
-    /// The team's size.
+    /// The team size.
     pub size: u16,
 }
 
@@ -185,15 +186,15 @@ const fn sat12(value: u16) -> u64 {
     if value > 0xfff { 0xfff } else { value as u64 }
 }
 
-/// Payload: an instance that the recording thread makes, and where it makes it.
+/// Payload: an instance that the recording thread creates, and its calling context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OriginPayload {
-    /// The instance: of it the payload holds the count, since the slot is that of the ring.
+    /// The instance id. The payload holds only the count: the slot is that of the ring.
     pub instance: InstanceId,
-    /// By record kind; saturated at 4095.
+    /// Depends on the record kind; saturated at 4095.
     pub info: u16,
-    /// Its calling context; [`SiteId::NONE`] where none could be taken: a prefix [`Kind::Code`]
-    /// has the bare return address then, if there is one.
+    /// The calling context. [`SiteId::NONE`] if none could be taken: then a prefix [`Kind::Code`]
+    /// has the return address alone, if it is known.
     pub site: SiteId,
 }
 
@@ -206,7 +207,7 @@ impl OriginPayload {
             | (self.site.0 as u64) << (64 - SITE_BITS)
     }
 
-    /// Unpacks from 64 bits that lay in the ring of `slot`.
+    /// Unpacks from 64 bits in the ring of `slot`.
     #[inline]
     pub const fn unpack(payload: u64, slot: u32) -> Self {
         OriginPayload {
@@ -217,7 +218,7 @@ impl OriginPayload {
     }
 }
 
-/// Payload: an instance and an `ompt_sync_region_t`.
+/// Payload: an instance id and an `ompt_sync_region_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JoinPayload {
     /// The region whose barrier it may be.
@@ -248,7 +249,7 @@ impl JoinPayload {
 pub struct CodePayload {
     /// `codeptr_ra`, or 0 where the runtime passed NULL.
     pub code: u64,
-    /// The specification's enumerated value, by record kind.
+    /// An enumerated value of the specification, which depends on the record kind.
     pub kind: u8,
 }
 
@@ -269,14 +270,14 @@ impl CodePayload {
     }
 }
 
-/// Payload: which mutex, and from where it is asked for.
+/// Payload: a mutex, and the return address of the call that waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MutexPayload {
-    /// What distinguishes it from others of its kind in the process, mostly its address: 48 bits. 0
-    /// where its holder is unknown.
+    /// Distinguishes the mutex from others of its kind in the process; usually its address. 48
+    /// bits. 0 if its holder is unknown.
     pub lock: u64,
-    /// The return address into the program, by the number that the thread has given it in a
-    /// prefix [`Kind::Code`]. A number whose prefix never came stands for no address.
+    /// The return address into the program, as the number that the thread has given it in a prefix
+    /// [`Kind::Code`]. A number without such a prefix stands for no address.
     pub place: u8,
     /// `ompt_mutex_t` (1 lock, 2 test lock, 3 nest lock, 4 test nest lock, 5 critical, 6 atomic,
     /// 7 ordered).
@@ -301,10 +302,10 @@ impl MutexPayload {
     }
 }
 
-/// Payload: a task to go on with, and what becomes of the one before.
+/// Payload: the next task, and the status of the prior one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskPayload {
-    /// The explicit task, made like a region's instance; [`InstanceId::NONE`]: an implicit task.
+    /// The explicit task's instance id; [`InstanceId::NONE`]: an implicit task.
     pub task: InstanceId,
     /// `ompt_task_status_t` of the prior task, 24 bits.
     pub status: u32,
@@ -327,32 +328,33 @@ impl TaskPayload {
     }
 }
 
-/// `ompt_task_undeferred` in [`OriginPayload::info`] of a [`Kind::TaskCreate`]. The encountering thread runs such a task before it goes on: by way of
-/// the runtime in a team of one thread, but with `if(0)` by a direct call, so that its stack
-/// holds its creator's frames without any of the runtime's in between.
+/// `ompt_task_undeferred` in [`OriginPayload::info`] of a [`Kind::TaskCreate`]. The encountering
+/// thread runs such a task before it continues. In a team of one thread the runtime calls the task;
+/// with `if(0)` the program calls it directly, so that its stack holds its creator's frames with no
+/// frames of the runtime between them.
 pub const TASK_UNDEFERRED: u16 = 1;
 
 /// [`SiteId`]'s width in bits.
 pub const SITE_BITS: u32 = 24;
 
-/// Names a calling context among those of one thread, counted from 1; 0 means "none".
+/// Name of a calling context among those of one thread, counted from 1; 0 means "none".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SiteId(pub u32);
 
 impl SiteId {
-    /// No context: there was no room for it, or the stack could not be read.
+    /// No context: the ring was full, or the stack could not be read.
     pub const NONE: SiteId = SiteId(0);
 }
 
-/// Payload: a calling context's name, and how much of the stack follows.
+/// Payload: a calling context's name, and the number of stack words that follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextPayload {
     /// Its name.
     pub site: SiteId,
-    /// Words of the stack that follow.
+    /// Number of stack words that follow.
     pub words: u16,
-    /// The thread is in an explicit task: the frames of the thread that runs it are no part of the
-    /// context.
+    /// The thread is in an explicit task: frames of the thread that executes it do not belong to
+    /// the context.
     pub in_task: bool,
 }
 

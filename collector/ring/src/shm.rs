@@ -1,6 +1,6 @@
-//! Shared memory and clocks: the one module of this crate that talks to the kernel and casts
-//! mapped bytes. Everything that it hands out is made of atomics, for which any bit pattern is a
-//! value and a write by the other process is no data race, so the rest of the crate is safe code.
+//! Shared memory and clocks: the only module of this crate that makes system calls and casts mapped
+//! bytes. All that it returns is made of atomics. For them any bit pattern is valid, and a write by
+//! the other process is no data race, so the rest of the crate is safe code.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_long};
@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicU64;
 
 use crate::layout::{Header, SlotHeader};
 
-/// A shared mapping of a piece of a file, unmapped on drop.
+/// A shared mapping of a range of a file, unmapped on drop.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     base: NonNull<u8>,
@@ -26,7 +26,7 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps `bytes` bytes of `file` from `at` on, which begins a page, readable and writable, shared.
+    /// Maps `bytes` bytes of `file` from page-aligned offset `at`: readable, writable, shared.
     pub(crate) fn new(file: &impl AsRawFd, at: u64, bytes: usize) -> io::Result<Mapping> {
         // SAFETY: a fresh mapping at an address of the kernel's choice touches no other memory.
         let base = unsafe {
@@ -43,7 +43,7 @@ impl Mapping {
             return Err(io::Error::last_os_error());
         }
         let base = NonNull::new(base.cast::<u8>()).ok_or(io::ErrorKind::AddrNotAvailable)?;
-        // A core dump of the program under test should hold the program.
+        // Keeps the arena out of core dumps of the program under test.
         // SAFETY: advice on the mapping made above.
         unsafe { libc::madvise(base.as_ptr().cast(), bytes, libc::MADV_DONTDUMP) };
         Ok(Mapping { base, bytes })
@@ -77,8 +77,8 @@ impl Headers {
         unsafe { self.0.base.cast::<Header>().as_ref() }
     }
 
-    /// `count` slot headers from byte `at`. None at all for a range outside the mapping, or one that
-    /// is not aligned: the program's end of the arena has no panics.
+    /// `count` slot headers from byte `at`. Empty if the range is outside the mapping or
+    /// misaligned: the producer must not panic.
     pub(crate) fn slots(&self, at: usize, count: usize) -> &[SlotHeader] {
         let end = count
             .checked_mul(size_of::<SlotHeader>())
@@ -94,20 +94,20 @@ impl Headers {
     }
 }
 
-/// A record in a ring: its two words.
+/// A record in a ring as two words.
 pub(crate) type Place = [AtomicU64; 2];
 
 /// The mapped ring of one slot, with one of its parts open.
 ///
-/// What finds a record's place comes first: see [`Producer`](crate::producer::Producer).
+/// The fields used to find a record come first: see [`Producer`](crate::producer::Producer).
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Ring {
-    /// The part's first record, within the mapping.
+    /// The open part's first record, within the mapping.
     part: NonNull<Place>,
-    /// Records of a part less one: a part has a power of two of them.
+    /// Records of a part minus one; a part has a power of two of them.
     mask: usize,
-    /// Records of the ring less one.
+    /// Records of the ring minus one.
     last: usize,
     mapping: Mapping,
 }
@@ -116,7 +116,7 @@ pub(crate) struct Ring {
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// The length of what finds a record's place, from the start.
+    /// Bytes from the start of the struct to the end of the fields used to find a record.
     #[cfg(test)]
     pub(crate) const PLACE_BYTES: usize = std::mem::offset_of!(Ring, last);
 
@@ -135,8 +135,7 @@ impl Ring {
         })
     }
 
-    /// Opens part `number`. A number that is too large is taken to the number of
-    /// parts.
+    /// Opens part `number`, modulo the number of parts.
     #[inline]
     pub(crate) fn open(&mut self, number: u8) {
         let first = (usize::from(number) * (self.mask + 1)) & self.last;
@@ -144,7 +143,7 @@ impl Ring {
         self.part = unsafe { self.mapping.base.cast::<Place>().add(first) };
     }
 
-    /// The record at position `at` of the open part; positions are counted on from part to part.
+    /// The record at position `at` of the open part; positions run on across parts.
     #[inline(always)]
     pub(crate) fn place(&self, at: u64) -> &Place {
         // SAFETY: the open part lies in the mapping and has `mask + 1` records. Atomics: every
@@ -153,7 +152,7 @@ impl Ring {
     }
 }
 
-/// Types made of atomics alone, without padding that matters.
+/// Types made of atomics alone, without significant padding.
 ///
 /// # Safety
 /// Every field is an atomic integer, or an array or struct of such.
@@ -168,8 +167,8 @@ const _: () = {
     is_shared::<SlotHeader>();
 };
 
-/// An anonymous memory file of `bytes` zero bytes, whose size nobody can change any more: a
-/// program that shrank it would kill its reader by SIGBUS.
+/// Creates an anonymous memory file of `bytes` zero bytes with a sealed size: a program that shrank
+/// it would kill its reader by SIGBUS.
 pub(crate) fn memory_file(name: &CStr, bytes: u64) -> io::Result<File> {
     // SAFETY: a valid C string; the descriptor returned is ours.
     let fd =
@@ -188,11 +187,11 @@ pub(crate) fn memory_file(name: &CStr, bytes: u64) -> io::Result<File> {
     Ok(file)
 }
 
-/// A file that is open in the program under test, for a moment.
+/// A file that is open in the program under test for a short time.
 pub(crate) struct Opened(RawFd);
 
-/// Opens an existing file for reading and writing. By system calls: the C library's function is one
-/// in which a thread of the program can be cancelled.
+/// Opens an existing file for reading and writing. Uses system calls: the C library's function is a
+/// cancellation point for a thread of the program.
 pub(crate) fn open(path: &CStr) -> io::Result<Opened> {
     let flags = c_long::from(libc::O_RDWR | libc::O_CLOEXEC);
     // SAFETY: a C string and integers.
@@ -237,7 +236,7 @@ impl Drop for Opened {
     }
 }
 
-/// The time stamp counter; 0 where the machine has none.
+/// The time stamp counter; 0 on machines without one.
 #[inline(always)]
 pub(crate) fn tsc() -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -247,12 +246,12 @@ pub(crate) fn tsc() -> u64 {
     0
 }
 
-/// Asks for the cache line so many bytes beyond `place`, to write it soon. It need not be there.
+/// Prefetches for writing the cache line `bytes` beyond `place`. The address need not be mapped.
 #[inline(always)]
 pub(crate) fn prefetch_to_write(place: &Place, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a hint, without effect on memory, and without a fault at any address. The one that
-    // manuals give it is that of a LOCK prefix.
+    // SAFETY: a hint, without effect on memory, that faults at no address. The only exception that
+    // manuals list for it is that of a LOCK prefix.
     unsafe {
         let ahead = place.as_ptr().wrapping_byte_add(bytes);
         core::arch::asm!("prefetchw [{}]", in(reg) ahead, options(nostack, preserves_flags));

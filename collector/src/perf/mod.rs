@@ -1,10 +1,10 @@
-//! The kernel's side of a recording: perf events, their rings, their records.
+//! perf events: opening them, reading their ring buffers, parsing their records.
 //!
 //! | module | what |
 //! |---|---|
-//! | [`plan`] | what to ask of the kernel, and what to do without when it refuses |
-//! | [`open`] | the events and rings of a plan |
-//! | [`parse`] | records, read in place |
+//! | [`plan`] | which events to request, and the fallback after each refusal |
+//! | [`open`] | opens the events and ring buffers of a plan |
+//! | [`parse`] | parses records in place |
 
 pub mod open;
 pub mod parse;

@@ -1,8 +1,9 @@
-//! The events and rings of a plan.
+//! Opens the events and ring buffers of a plan.
 //!
-//! Each CPU has up to three: the samples, the side-band records and the stacks at switch-out.
-//! A flood of samples can so never lose a mapping or a switch. All of them are bound to the first
-//! process, which hands them on to its threads and children, and start at its `exec`.
+//! Each CPU has up to three events, each with a ring of its own: clock samples, side-band records
+//! and switch-out samples. A flood of samples can therefore never cost a mapping or a switch
+//! record. All events are attached to the first process. Its threads and children inherit them.
+//! They are enabled at its `exec`.
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
@@ -19,10 +20,10 @@ use perf_event_open::sample::Sampler;
 use super::parse::{USER_REGS, sample_time};
 use super::plan::{Impossible, Plan, Refusal, SampleEvent, Situation, Stage, step_down};
 
-/// Stacks at switch-out that one CPU takes in a second, about: a stack at each of the 80,000
-/// switches of sleeping OpenMP waits would be 1.3 GB/s. The kernel adapts the period of a software
-/// event only while its threads run, so that after a burst of preemptions rare sleeps are mostly
-/// passed over; the more so, the lower this is.
+/// Approximate number of switch-out samples that one CPU takes in a second. A stack at each of the
+/// 80,000 switches of sleeping OpenMP waits would be 1.3 GB/s. The kernel adapts the period of a
+/// software event only while its threads run. After a burst of preemptions it therefore misses most
+/// of the rare sleeps, and misses more of them the lower this rate is.
 const SWITCH_STACKS_HZ: u64 = 400;
 
 /// What a ring holds.
@@ -32,7 +33,7 @@ pub enum Content {
     Samples,
     /// mmap, comm, fork, exit and switch records.
     SideBand,
-    /// Stacks at switch-out.
+    /// Switch-out samples.
     SwitchStacks,
 }
 
@@ -40,27 +41,27 @@ pub enum Content {
 pub struct Ring {
     counter: Counter,
     sampler: Sampler,
-    /// A sample that came too late for the round in which it was taken from the ring.
+    /// The first sample at or after the time limit of the last [`Ring::drain`].
     held: Vec<u8>,
 }
 
 /// All rings.
 pub struct Rings {
-    /// What they were opened for.
+    /// The plan that the kernel accepted.
     pub plan: Plan,
-    /// Sentences on what had to be done without.
+    /// One sentence on each thing that the kernel refused.
     pub notes: Vec<String>,
-    /// Clock samples, one ring a CPU; none with `-p off`.
+    /// Clock samples, one ring per CPU; empty with `-p off`.
     pub samples: Vec<Ring>,
-    /// Side-band records, one ring a CPU.
+    /// Side-band records, one ring per CPU.
     pub side_band: Vec<Ring>,
-    /// Stacks at switch-out, one ring a CPU where permitted.
+    /// Switch-out samples, one ring per CPU; empty where not permitted.
     pub switch_stacks: Vec<Ring>,
 }
 
 impl Rings {
-    /// Opens all events on process `pid`, which is held before its `exec`, with as much of `plan`
-    /// as the kernel permits.
+    /// Opens all events on process `pid`, which waits before its `exec`. Steps `plan` down until
+    /// the kernel accepts it.
     pub fn open(pid: i32, mut plan: Plan, situation: Situation) -> Result<Rings, Impossible> {
         let cpus = online_cpus();
         let mut notes = Vec::new();
@@ -80,12 +81,12 @@ impl Rings {
     }
 
     fn attempt(pid: i32, plan: &Plan, cpus: &[u32]) -> Result<Rings, Refusal> {
-        let some = |wanted, content| -> Result<Vec<Ring>, Refusal> {
+        let open_each = |wanted, content| -> Result<Vec<Ring>, Refusal> {
             let cpus = if wanted { cpus } else { &[] };
             let mut rings = Vec::with_capacity(cpus.len());
             for cpu in cpus {
                 match Ring::open(pid, *cpu, plan, content) {
-                    // The CPU went off line.
+                    // The CPU went offline.
                     Err(Refusal {
                         errno: libc::ENODEV,
                         ..
@@ -98,13 +99,13 @@ impl Rings {
         Ok(Rings {
             plan: *plan,
             notes: Vec::new(),
-            side_band: some(true, Content::SideBand)?,
-            samples: some(plan.event.is_some(), Content::Samples)?,
-            switch_stacks: some(plan.switch_stacks, Content::SwitchStacks)?,
+            side_band: open_each(true, Content::SideBand)?,
+            samples: open_each(plan.event.is_some(), Content::Samples)?,
+            switch_stacks: open_each(plan.switch_stacks, Content::SwitchStacks)?,
         })
     }
 
-    /// The descriptors to poll: readable when a ring is half full.
+    /// The file descriptors to poll. One is readable when its ring is half full.
     pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
         self.side_band
             .iter()
@@ -143,8 +144,8 @@ impl Ring {
         })
     }
 
-    /// Hands every record to `each` and frees its room, but for samples from time `until` on: the
-    /// first of those is kept aside and the rest left in the ring.
+    /// Passes each record to `each` and frees its room in the ring. Stops at the first sample at or
+    /// after time `until`: keeps a copy of that sample and leaves the rest in the ring.
     pub fn drain(&mut self, until: u64, mut each: impl FnMut(&[u8])) {
         if !self.held.is_empty() {
             if sample_time(&self.held).is_some_and(|time| time >= until) {

@@ -1,13 +1,13 @@
-//! Records of the kernel's rings, read in place.
+//! Parses records in place, in the kernel's ring buffers.
 //!
 //! The layouts are those of `include/uapi/linux/perf_event.h` for the sample types that
-//! [`super::open`] asks for. perf-event-open's own `parse` copies the stack and boxes the record,
+//! [`super::open`] requests. perf-event-open's own `parse` copies the stack and boxes the record,
 //! which costs half as much again as the unwinding.
 
 use unwinder::{Register, Regs};
 
-/// PERF_SAMPLE_REGS_USER's mask: the sixteen general registers and the instruction pointer, by
-/// the bits of `arch/x86/include/uapi/asm/perf_regs.h`.
+/// The mask PERF_SAMPLE_REGS_USER: the sixteen general registers and the instruction pointer. Bits
+/// as in `arch/x86/include/uapi/asm/perf_regs.h`.
 pub const USER_REGS: u64 = 0x1ff | 0xff << 16;
 
 /// The registers of [`USER_REGS`] in the order of their bits.
@@ -52,14 +52,14 @@ const MISC_EXEC_OR_OUT: u16 = 1 << 13;
 /// PERF_RECORD_MISC_SWITCH_OUT_PREEMPT and PERF_RECORD_MISC_MMAP_BUILD_ID share a bit.
 const MISC_PREEMPT_OR_BUILD_ID: u16 = 1 << 14;
 
-/// Values of a call chain from here on are marks (PERF_CONTEXT_*), not addresses.
+/// Call chain entries from this value on are PERF_CONTEXT_* marks, not addresses.
 const CONTEXT_MARKS: u64 = -4095_i64 as u64;
 
 /// PERF_SAMPLE_REGS_ABI_64.
 const ABI_64: u64 = 2;
 
-/// Reads a record front to back. Past its end everything is zero: the kernel writes no such
-/// record, and a wrong profile of one sample is better than a dead collect.
+/// Reads a record front to back. Reads past its end return zero. The kernel writes no such record,
+/// and one wrong sample is better than a collector that panics.
 #[derive(Clone, Copy)]
 struct Fields<'a> {
     bytes: &'a [u8],
@@ -90,7 +90,7 @@ impl<'a> Fields<'a> {
         head
     }
 
-    /// A terminated string at the place, without its padding.
+    /// The NUL-terminated string at the current position, without its padding.
     fn text(&self) -> &'a [u8] {
         let end = self
             .bytes
@@ -101,7 +101,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The header of a record: type, misc, and what follows.
+/// Splits off the header of a record: type, misc, remaining fields.
 fn header(record: &[u8]) -> (u32, u16, Fields<'_>) {
     let mut fields = Fields { bytes: record };
     let kind = fields.u32();
@@ -109,22 +109,22 @@ fn header(record: &[u8]) -> (u32, u16, Fields<'_>) {
     (kind, misc_and_size as u16, fields)
 }
 
-/// A sample, its bulk still in the ring.
+/// A sample. Its call chain and stack still lie in the ring.
 pub struct Sample<'a> {
     /// CLOCK_MONOTONIC_RAW, in nanoseconds.
     pub time: u64,
-    /// Of which process.
+    /// The process.
     pub pid: i32,
-    /// Of which thread.
+    /// The thread.
     pub tid: i32,
-    /// On which CPU.
+    /// The CPU.
     pub cpu: u16,
-    /// Whether the kernel was interrupted.
+    /// Whether the sample interrupted the kernel.
     pub in_kernel: bool,
-    /// Kernel addresses, leaf first, 8 bytes each, and marks between them.
+    /// Kernel addresses, leaf first, 8 bytes each, with PERF_CONTEXT_* marks between them.
     chain: &'a [u8],
-    /// The user half; `None` for kernel threads, for 32-bit code, and where the process was
-    /// about to go.
+    /// User registers and stack. `None` for kernel threads, for 32-bit code, and where the process
+    /// was exiting.
     pub user: Option<UserHalf<'a>>,
 }
 
@@ -132,7 +132,7 @@ pub struct Sample<'a> {
 pub struct UserHalf<'a> {
     /// Registers at the interrupt, or at entry into the kernel.
     pub regs: Regs,
-    /// The stack from the stack pointer up.
+    /// The copied stack, from the stack pointer up.
     pub stack: &'a [u8],
 }
 
@@ -148,19 +148,19 @@ impl Sample<'_> {
     }
 }
 
-/// What a ring of samples holds.
+/// A parsed record of a ring of samples.
 pub enum FromSamples<'a> {
     /// A sample.
     Sample(Sample<'a>),
-    /// The kernel had no room for so many records.
+    /// The number of records for which the ring had no room.
     Lost(u64),
-    /// The kernel took fewer samples than asked for, for a while.
+    /// The kernel throttled sampling for a while.
     Throttled,
-    /// Anything else.
+    /// Any other record.
     Other,
 }
 
-/// The time of a sample, without reading the rest; `None` for other records.
+/// The time of a sample, without parsing the rest; `None` for other records.
 pub fn sample_time(record: &[u8]) -> Option<u64> {
     let (kind, _, mut fields) = header(record);
     if kind != SAMPLE {
@@ -170,7 +170,7 @@ pub fn sample_time(record: &[u8]) -> Option<u64> {
     Some(fields.u64())
 }
 
-/// Reads a record of a ring of samples.
+/// Parses a record of a ring of samples.
 pub fn from_samples(record: &[u8]) -> FromSamples<'_> {
     let (kind, misc, mut fields) = header(record);
     match kind {
@@ -221,7 +221,7 @@ fn user_half<'a>(fields: &mut Fields<'a>) -> Option<UserHalf<'a>> {
     }
     let size = fields.u64() as usize;
     let dump = fields.slice(size);
-    // What could really be copied; the rest of the dump is stale.
+    // The size that was really copied; the rest of the dump is stale.
     let copied = fields.u64() as usize;
     Some(UserHalf {
         regs,
@@ -234,34 +234,34 @@ fn user_half<'a>(fields: &mut Fields<'a>) -> Option<UserHalf<'a>> {
 pub struct SideRecord {
     /// CLOCK_MONOTONIC_RAW, in nanoseconds.
     pub time: u64,
-    /// Of which process.
+    /// The process.
     pub pid: i32,
-    /// Of which thread.
+    /// The thread.
     pub tid: i32,
     /// What happened.
     pub what: Side,
 }
 
-/// What a record of the side band says.
+/// The contents of a side-band record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The thread came on a CPU.
+    /// The thread was switched in.
     SwitchIn,
-    /// It left its CPU, still wanting to run or not.
+    /// The thread was switched out.
     SwitchOut {
-        /// It still wanted to run.
+        /// It was still runnable.
         preempted: bool,
     },
-    /// The thread was created by process `parent`, its own or another.
+    /// The thread was created by a thread of process `parent`, which may be its own.
     Fork {
         /// The process of the thread that created it.
         parent: i32,
     },
     /// The thread ended.
     Exit,
-    /// The thread has a new name; by `exec`, if `exec`.
+    /// The thread has a new name, given by `exec` or by the program.
     Comm {
-        /// Whether a new program was started.
+        /// Whether `exec` gave it.
         exec: bool,
         /// The name.
         name: Box<str>,
@@ -273,33 +273,33 @@ pub enum Side {
 /// An executable mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// Its first address.
+    /// Start address.
     pub start: u64,
-    /// Its length in bytes.
+    /// Length in bytes.
     pub length: u64,
-    /// Where in the file it begins, in bytes.
+    /// Offset in the file, in bytes.
     pub offset: u64,
-    /// The file, or a name that the kernel made up.
+    /// Path of the file, or a name that the kernel made up.
     pub path: Box<[u8]>,
     /// The build id, where the kernel could read it.
     pub build_id: Box<[u8]>,
 }
 
-/// What a side-band ring holds.
+/// A parsed record of a side-band ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FromSideBand {
     /// A record.
     Record(SideRecord),
-    /// The kernel had no room for so many records.
+    /// The number of records for which the ring had no room.
     Lost(u64),
-    /// Anything else.
+    /// Any other record.
     Other,
 }
 
 /// `struct sample_id` for PERF_SAMPLE_TID | TIME | CPU, which ends every side-band record.
 const SAMPLE_ID: usize = 24;
 
-/// Reads a record of a side-band ring.
+/// Parses a record of a side-band ring.
 pub fn from_side_band(record: &[u8]) -> FromSideBand {
     let (kind, misc, mut fields) = header(record);
     let Some(body) = fields.bytes.len().checked_sub(SAMPLE_ID) else {
@@ -316,7 +316,7 @@ pub fn from_side_band(record: &[u8]) -> FromSideBand {
         },
         SWITCH => Side::SwitchIn,
         FORK | EXIT => {
-            // The record names the thread itself, the sample id the one that ran.
+            // The record names the new or ended thread, the sample id the thread that ran.
             pid = fields.i32();
             let parent = fields.i32();
             tid = fields.i32();

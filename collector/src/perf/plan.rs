@@ -1,19 +1,19 @@
-//! What to ask of the kernel, and what to do without when it refuses: a pure function from a
-//! refusal to the next best plan, so that every step can be tested without such a kernel.
+//! Which perf events to request. When the kernel refuses one, a pure function maps the refusal to
+//! the next best plan, so that every step can be tested without such a kernel.
 
 use std::fmt;
 
-/// What counts the time between samples.
+/// The event that triggers clock samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SampleEvent {
     /// The processor's cycle counter, at a frequency.
     Cycles,
-    /// The kernel's high-resolution timer on CPU time.
+    /// The kernel's high-resolution timer on CPU time (`cpu-clock`).
     CpuClock,
 }
 
 impl SampleEvent {
-    /// As perf calls it.
+    /// perf's name of the event.
     pub fn name(self) -> &'static str {
         match self {
             SampleEvent::Cycles => "cycles",
@@ -22,37 +22,37 @@ impl SampleEvent {
     }
 }
 
-/// What is asked of the kernel.
+/// The events to request from the kernel, and their attributes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
-    /// What samples; `None` for `-p off`.
+    /// The event that triggers samples; `None` for `-p off`.
     pub event: Option<SampleEvent>,
     /// CPU time between samples, in microseconds.
     pub period_us: f64,
-    /// Samples in the kernel, with kernel frames.
+    /// Whether to sample in the kernel, with kernel frames.
     pub kernel: bool,
-    /// Stacks at switch-out.
+    /// Whether to take switch-out samples.
     pub switch_stacks: bool,
-    /// Context-switch records.
+    /// Whether to record context switches.
     pub switches: bool,
-    /// Build ids in mmap records (kernel 5.12).
+    /// Whether mmap records carry build ids (Linux 5.12).
     pub build_ids: bool,
-    /// Child processes too; else only threads (kernel 5.13).
+    /// Whether child processes inherit the events. If not, only threads do (Linux 5.13).
     pub follow: bool,
     /// Bytes of stack copied with each sample.
     pub stack_bytes: u32,
-    /// Size of the rings: a row of [`RINGS`].
+    /// Sizes of the rings: an index into [`RINGS`].
     pub ring_step: usize,
 }
 
-/// The rings of one CPU, as exponents of 2 in pages of 4 KiB.
+/// The rings of one CPU: each an exponent of 2, in pages of 4 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingSizes {
     /// Samples.
     pub samples: u8,
     /// mmap, comm, fork, exit and switch records.
     pub side_band: u8,
-    /// Stacks at switch-out.
+    /// Switch-out samples.
     pub switch_stacks: u8,
 }
 
@@ -64,10 +64,11 @@ const fn sizes(samples: u8, side_band: u8, switch_stacks: u8) -> RingSizes {
     }
 }
 
-/// From what holds 250 ms of samples at 1 kHz down to what fits in the 516 KiB that an ordinary
-/// user has for each CPU where RLIMIT_MEMLOCK adds nothing. A side-band ring of 4 MiB holds
-/// 100,000 records: over a second of a CPU that switches 40,000 times a second, as long as
-/// collect can be kept from running on a machine that is short of CPUs.
+/// Ring sizes, largest first. The first row holds 250 ms of samples at 1 kHz. The last row fits in
+/// the 516 KiB that an ordinary user may lock for each CPU where RLIMIT_MEMLOCK adds nothing. A
+/// side-band ring of 4 MiB holds 100,000 records: more than a second of a CPU that switches 40,000
+/// times a second. That is as long as collect may have to wait for a CPU on a machine that is short
+/// of them.
 pub const RINGS: [RingSizes; 5] = [
     sizes(10, 10, 7),
     sizes(9, 9, 6),
@@ -76,17 +77,17 @@ pub const RINGS: [RingSizes; 5] = [
     sizes(6, 5, 4),
 ];
 
-/// Bytes of stack at each sample. 16 KiB hold all but 1 in 2,500 stacks of real applications;
-/// 4 KiB cut 2 to 3 in 100.
+/// Bytes of stack copied with each sample. 16 KiB hold all but 1 in 2,500 stacks of real
+/// applications; 4 KiB truncate 2 to 3 in 100.
 pub const STACK_BYTES: u32 = 16 << 10;
-/// With the smallest rings: 31 samples fit, not 15.
+/// The same with the smallest rings, which then hold 31 samples instead of 15.
 const SMALL_STACK_BYTES: u32 = 8 << 10;
 
-/// CPUs from which rings start smaller: memory is locked for each.
+/// From more CPUs than this on, rings start one step smaller: each CPU locks memory.
 const MANY_CPUS: usize = 32;
 
 impl Plan {
-    /// All that is wished for.
+    /// The plan to try first, with every feature.
     pub fn wished(period_us: Option<f64>, follow: bool, cpus: usize) -> Plan {
         Plan {
             event: period_us.map(|_| SampleEvent::Cycles),
@@ -120,25 +121,25 @@ pub enum Stage {
     Ring,
 }
 
-/// A refusal: of what, and with which error number (`None`: the crate knows no such feature).
+/// A request that the kernel or the crate refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Of what.
+    /// The request.
     pub stage: Stage,
-    /// `errno`.
+    /// `errno`; EOPNOTSUPP where the crate was built without the feature.
     pub errno: i32,
 }
 
-/// What the permissions of this machine are, for the sentences.
+/// The permissions on this machine, for messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Situation {
     /// `/proc/sys/kernel/perf_event_paranoid`, if it can be read.
     pub paranoid: Option<i32>,
-    /// Whether collect runs as the superuser.
+    /// Whether collect runs as root.
     pub root: bool,
 }
 
-/// Recording is not possible: why, and what mends it, in one sentence.
+/// Recording is not possible. One sentence says why and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Impossible(pub String);
 
@@ -148,13 +149,13 @@ impl fmt::Display for Impossible {
     }
 }
 
-/// A plan that asks for less, and the sentence that says so if a user should know.
+/// A plan with one feature less, and a sentence about it where a user should know.
 pub type Less = (Plan, Option<String>);
 
 /// The next best plan after a refusal.
 ///
 /// # Errors
-/// [`Impossible`] when nothing is left to do without.
+/// [`Impossible`] when no feature is left to drop.
 pub fn step_down(plan: &Plan, refusal: Refusal, situation: Situation) -> Result<Less, Impossible> {
     let forbidden = matches!(refusal.errno, libc::EACCES | libc::EPERM);
     match refusal.errno {

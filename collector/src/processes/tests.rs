@@ -1,4 +1,4 @@
-//! Side-band records by hand, and what they make of processes and threads.
+//! Applies hand-made side-band records and checks the processes and threads derived from them.
 
 use super::*;
 
@@ -130,7 +130,7 @@ fn exec_by_another_thread_ends_all_and_begins_one_with_the_process_s_number() {
     world.exec(5, (10, 10), "app");
     world.says(10, (10, 11), Side::Fork { parent: 10 });
     world.says(12, (10, 12), Side::Fork { parent: 10 });
-    // Thread 12 execs: the first one and 11 are gone, 12 goes on under number 10.
+    // Thread 12 execs: the first thread and 11 end, 12 continues as 10.
     world.says(20, (10, 10), Side::Exit);
     world.exec(21, (10, 10), "new");
     let said = &world.events[3..];

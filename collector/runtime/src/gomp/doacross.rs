@@ -1,18 +1,18 @@
-//! Loops whose iterations depend on each other (`ordered(n)`, doacross).
+//! Doacross loops (`ordered(n)`): loops with dependences between iterations.
 
 use super::entry::{At, Saved, What};
 use super::provider;
 use super::with;
 
-/// Arguments that travel in registers.
+/// Number of arguments passed in registers.
 const IN_REGISTERS: u32 = 6;
 
-/// What the entry point is to do next.
+/// Tells the entry point what to do next.
 #[repr(C)]
 pub(super) struct Next {
     /// The real function.
     real: usize,
-    /// Words of the stack to pass on; [`Next::JUMP`]: nothing is recorded.
+    /// Number of stack words to copy; [`Next::JUMP`]: tail jump, nothing is recorded.
     words: usize,
 }
 
@@ -20,7 +20,7 @@ impl Next {
     const JUMP: usize = usize::MAX;
 }
 
-/// A loop is entered: its first argument is the number of its dimensions. Returns the real
+/// A doacross loop begins; its first argument is the number of dimensions. Returns the real
 /// function.
 pub(super) unsafe extern "C-unwind" fn note(saved: *const Saved, what: What) -> usize {
     // SAFETY: the entry point's own.
@@ -32,7 +32,7 @@ pub(super) unsafe extern "C-unwind" fn note(saved: *const Saved, what: What) -> 
     provider.address(what.function())
 }
 
-/// A thread may have to wait for an iteration.
+/// Before the runtime's function that may wait for an iteration.
 pub(super) unsafe extern "C-unwind" fn begin(at: At, what: What) -> Next {
     let provider = provider::of(what.function(), at.code());
     let mut words = Next::JUMP;
@@ -56,12 +56,12 @@ pub(super) unsafe extern "C-unwind" fn begin(at: At, what: What) -> Next {
     }
 }
 
-/// It has waited.
+/// After the wait.
 pub(super) unsafe extern "C-unwind" fn end() {
     with(|thread| thread.mutex_acquired(ORDERED, NOBODYS));
 }
 
-/// An iteration that is waited for is no mutex that a thread holds.
+/// Mutex id of a wait for an iteration: no thread holds it.
 pub(super) const NOBODYS: u64 = 0;
 /// `ompt_mutex_ordered` of `ompt_mutex_t`.
 const ORDERED: u32 = 7;

@@ -1,18 +1,19 @@
-//! The exported names. Each is a few instructions that hand the caller's place to a function of
-//! the other modules: the return address is known nowhere else, and its place on the stack is
-//! how a context is recognised.
+//! The exported functions. Each consists of a few instructions that pass the position of the
+//! caller's return address to a function of another module. Only the entry point knows the return
+//! address, and its position on the stack identifies a context.
 //!
-//! Three shapes. *Plain*: up to two arguments stay where they are, a third and a fourth say who
-//! was called from where, and a jump leaves no frame. *Saved*: all argument registers are stored
-//! below the return address and the stack's arguments, and a pointer to them is passed.
-//! *Noted*: a function of ours sees the first argument, then all go on to the real one by a jump.
+//! There are three forms. *Plain*: up to two arguments stay in place, the third and fourth give the
+//! call and the function, and a tail jump leaves no frame. *Saved*: all argument registers are
+//! stored below the return address and the stack arguments, and a pointer to them is passed.
+//! *Noted*: a function of ours sees the first argument, then a tail jump passes all arguments to
+//! the real function.
 
 use std::arch::naked_asm;
 
 use super::provider::Function;
 use super::{doacross, kmpc, ordered, region, sync, task};
 
-/// A call into the runtime: the place of its return address.
+/// A call into the runtime: the address of its return address on the stack.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub(super) struct At(*const u64);
@@ -21,18 +22,18 @@ impl At {
     /// The return address.
     #[inline(always)]
     pub(super) fn code(self) -> u64 {
-        // SAFETY: an entry point's own return address, below which the wrapper's frame lies.
+        // SAFETY: an entry point's own return address; the wrapper's frame lies below it.
         unsafe { *self.0 }
     }
 
-    /// An address below the call's return address and above all that its callees use.
+    /// An address below the call's return address and above all that its callees use of the stack.
     #[inline(always)]
     pub(super) fn frame(self) -> u64 {
         self.0 as u64 - 8
     }
 }
 
-/// Which function was called, and a kind for the one that stands for it.
+/// The function called, and a kind for the handler that it shares with others.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub(super) struct What(u32);
@@ -42,20 +43,20 @@ impl What {
         What(function as u32 | kind << 16)
     }
 
-    /// Which function.
+    /// The function's number.
     #[inline(always)]
     pub(super) fn function(self) -> usize {
         (self.0 & 0xffff) as usize
     }
 
-    /// By shape; `ompt_sync_region_t` and `ompt_mutex_t` for waits.
+    /// Depends on the handler; `ompt_sync_region_t` and `ompt_mutex_t` for waits.
     #[inline(always)]
     pub(super) fn kind(self) -> u32 {
         self.0 >> 16
     }
 }
 
-/// A call's arguments and its return address, as they lie on the stack.
+/// A call's arguments and its return address as stored on the stack.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Saved {
@@ -63,8 +64,8 @@ pub(super) struct Saved {
     pub(super) registers: [usize; 6],
     _padding: u64,
     code: u64,
-    /// The next arguments; as many as the function has. What lies beyond is the caller's frame,
-    /// which may be read.
+    /// The next arguments, as many as the function has. The words beyond them belong to the
+    /// caller's frame, which may be read.
     pub(super) stack: [usize; 5],
 }
 
@@ -158,8 +159,8 @@ macro_rules! noted {
     )*};
 }
 
-// `ompt_sync_region_t`: 1 barrier of a kind that is not said, 5 taskwait, 6 taskgroup, 8 implicit
-// barrier of a worksharing construct.
+// `ompt_sync_region_t`: 1 barrier of unspecified kind, 5 taskwait, 6 taskgroup, 8 implicit barrier
+// of a worksharing construct.
 plain! {
     GOMP_barrier 1 => sync::wait;
     GOMP_barrier_cancel 1 => sync::wait;
@@ -208,7 +209,7 @@ plain! {
     omp_test_nest_lock_ 4 => sync::test;
 }
 
-// 0 a region, 1 one with reductions of tasks, 2 teams.
+// 0 a region, 1 a region with task reductions, 2 teams.
 saved! {
     GOMP_parallel 0 => region::fork;
     GOMP_parallel_reductions 1 => region::fork;
@@ -254,9 +255,9 @@ noted! {
     GOMP_loop_ull_doacross_runtime_start => doacross::note;
 }
 
-/// The waits take as many arguments as the loop has dimensions: what lies on the stack beyond
-/// six registers is passed on by copy. Without a count, or a thread to record, the real function
-/// gets the caller's frame itself.
+/// The waits take as many arguments as the loop has dimensions: those beyond six registers are
+/// copied to the new frame. Without a known count or a thread to record, a tail jump gives the real
+/// function the caller's frame itself.
 macro_rules! counted {
     ($($name:ident)*) => {$(
         #[unsafe(no_mangle)]
@@ -288,7 +289,7 @@ macro_rules! counted {
                 "mov r9, [rbp - 8]",
                 "cmp rax, -1",
                 "je 4f",
-                // Room for that many words, and the stack aligned to 16.
+                // Reserves that many words and aligns the stack to 16.
                 "lea rcx, [rax + 1]",
                 "and rcx, -2",
                 "shl rcx, 3",

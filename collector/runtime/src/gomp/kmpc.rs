@@ -1,17 +1,18 @@
-//! What LLVM's runtime does not tell its tools: that a thread waits for an iteration of a doacross
-//! loop. Its callback for dependences comes after the wait, and no other one does.
+//! Records a wait that LLVM's runtime does not report to tools: for an iteration of a doacross
+//! loop. Its callback for dependences comes after the wait, and there is no other.
 //!
-//! The entry point is LLVM's, the way to it that of all the others here.
+//! The entry point is LLVM's, but it is interposed like all others here.
 
 use super::doacross::NOBODYS;
 use super::entry::{Saved, What};
 use super::provider;
 use crate::tls;
 
-/// The location, the thread's number in the process, the iteration.
+/// The location, the thread's global number, the iteration.
 type Wait = unsafe extern "C-unwind" fn(usize, usize, usize);
 
-/// A thread may have to wait for an iteration. Recorded if the runtime has told of the thread.
+/// Calls the function that may wait for an iteration. Recorded if the runtime has announced the
+/// thread.
 pub(super) unsafe extern "C-unwind" fn doacross_wait(saved: *mut Saved, what: What) {
     // SAFETY: the entry point's own.
     let saved = unsafe { &*saved };

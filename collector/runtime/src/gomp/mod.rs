@@ -1,15 +1,15 @@
-//! GCC's libgomp, which has no interface for tools: its entry points are interposed.
+//! Interposes the entry points of GCC's libgomp, which does not support OMPT.
 //!
-//! Preloaded, the definitions of [`entry`] win over libgomp's. Each writes records to the calling
-//! thread's ring and calls the real function ([`provider`]). The outlined functions
-//! that the compiler hands to the runtime are replaced by our own ([`region`], [`task`]), so that
-//! begin and end of every implicit and explicit task are known on the thread that runs it.
+//! Preloaded, the definitions of [`entry`] take precedence over libgomp's. Each writes records to
+//! the calling thread's ring and calls the real function ([`provider`]). The outlined functions
+//! that the compiler passes to the runtime are replaced by our own ([`region`], [`task`]). They
+//! mark the begin and end of every implicit and explicit task on the thread that executes it.
 //!
-//! Nothing is set up before the first call. A runtime that speaks OMPT, LLVM's with its
-//! `GOMP_*` names among them, is passed through.
+//! Nothing is set up before the first call. Calls to a runtime with OMPT, such as LLVM's with its
+//! `GOMP_*` functions, are passed through.
 //!
-//! The facts about libgomp's interface are those of GCC 12 and its `libgomp_g.h`; what is
-//! exact and what is not is told construct by construct in `docs/runtimes.md`.
+//! The facts about libgomp's interface are those of GCC 12 and its `libgomp_g.h`.
+//! `docs/runtimes.md` lists for each construct what is exact and what is not.
 #![allow(unsafe_code)]
 
 mod doacross;
@@ -36,33 +36,33 @@ use provider::Provider;
 
 pub(crate) use provider::stand_back;
 
-/// `ompt_thread_t`: a thread of the program's making that calls the runtime.
+/// `ompt_thread_t`: a thread created by the program that calls the runtime.
 const THREAD_INITIAL: u32 = 1;
-/// `ompt_thread_t`: a thread of the runtime's making.
+/// `ompt_thread_t`: a thread created by the runtime.
 const THREAD_WORKER: u32 = 2;
 
-/// What the interposer knows of one thread. Valid when zeroed.
+/// The interposer's state of one thread. Valid when zeroed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct State {
-    /// A lower bound on the size of the team that the thread works in, at least 2 where that is; 0
-    /// outside regions.
+    /// Lower bound on the size of the current team; 0 outside regions. At least 2 if the team is
+    /// larger than 1.
     team: u32,
-    /// How its last region was numbered that was [`named`].
+    /// Number of its last region that was passed as in [`named`].
     number: u8,
-    /// Dimensions of the doacross loop that the thread entered last.
+    /// Number of dimensions of the last doacross loop that the thread entered.
     dimensions: u32,
-    /// Whether it has waited for its turn in the chunk of an ordered loop that it works on.
+    /// Whether it has waited for its turn in the current chunk of an ordered loop.
     in_turn: bool,
-    /// The explicit task that it runs.
+    /// The explicit task that it executes.
     task: Task,
     /// The runtime of the region that the thread is in.
     provider: Option<&'static Provider>,
-    /// Regions that were opened by one call and are to be closed by another.
+    /// Regions that were opened by one call and will be closed by another.
     open: region::Opened,
 }
 
 impl State {
-    /// Outside everything.
+    /// Outside all constructs.
     pub(crate) const fn new() -> Self {
         State {
             team: 0,
@@ -75,7 +75,7 @@ impl State {
         }
     }
 
-    /// The call at `at`, made by the thread now, which gives the runtime a function to run.
+    /// The thread's current call at `at`, which passes a function to the runtime.
     #[inline]
     fn call(&self, at: At, body: usize) -> Call {
         Call {
@@ -88,16 +88,16 @@ impl State {
     }
 }
 
-/// An explicit task that a thread runs.
+/// An explicit task that a thread executes.
 #[derive(Clone, Copy, Debug)]
 struct Task {
     id: InstanceId,
-    /// The stack from here on belongs to whoever runs it.
+    /// Stack frames from this address on belong to the thread that executes the task.
     end: u64,
 }
 
 impl Task {
-    /// The thread is in its implicit task, or outside everything.
+    /// The thread is in its implicit task, or outside all constructs.
     const NONE: Task = Task {
         id: InstanceId::NONE,
         end: 0,
@@ -110,13 +110,13 @@ impl Default for Task {
     }
 }
 
-/// Calls `f` with the calling thread's state; the default of `R` where the thread could get none.
+/// Calls `f` with the calling thread's state; returns the default of `R` if the thread has none.
 #[inline(always)]
 fn with<R: Default>(f: impl FnOnce(&mut Thread) -> R) -> R {
     with_kind(THREAD_INITIAL, f)
 }
 
-/// As [`with`], for a thread that is of this kind if no runtime has announced it.
+/// As [`with`], but a thread that no runtime has announced gets this kind.
 #[inline(always)]
 fn with_kind<R: Default>(kind: u32, f: impl FnOnce(&mut Thread) -> R) -> R {
     tls::with(|thread| {
@@ -127,7 +127,7 @@ fn with_kind<R: Default>(kind: u32, f: impl FnOnce(&mut Thread) -> R) -> R {
     })
 }
 
-/// The calling thread's state, as [`with`] gives it; `None` where it could get none.
+/// The calling thread's state as in [`with`]; `None` if it has none.
 ///
 /// # Safety
 /// That of [`tls::current`].
@@ -141,8 +141,8 @@ unsafe fn current<'a>() -> Option<&'a mut Thread> {
     Some(thread)
 }
 
-/// As [`with`], where the thread's state is still the one that `token` was taken of, and not a
-/// new one in the child of a fork.
+/// As [`with`], but only if the thread's state is still the one from which `token` was taken. The
+/// child of a fork has a new one.
 #[inline(always)]
 fn with_same(token: usize, f: impl FnOnce(&mut Thread)) {
     if token != 0 {
@@ -154,7 +154,7 @@ fn with_same(token: usize, f: impl FnOnce(&mut Thread)) {
     }
 }
 
-/// The thread's first event: libgomp does not tell when a thread ends, the C library does.
+/// The thread's first event. libgomp does not report the end of a thread, but the C library does.
 #[cold]
 #[inline(never)]
 fn first(thread: &mut Thread, kind: u32) {
@@ -166,18 +166,18 @@ fn first(thread: &mut Thread, kind: u32) {
     }
 }
 
-/// No key could be had.
+/// No key could be created.
 const NO_KEY: u32 = u32::MAX;
 static KEY: AtomicU32 = AtomicU32::new(NO_KEY);
 
-/// Makes ready for threads. Called before the first event of the process.
+/// Prepares for threads. Called before the first event of the process.
 fn prepare() {
     crate::stack::prepare();
     let mut key = 0;
-    // SAFETY: makes a key with a destructor that lives as long as the library, which stays.
+    // SAFETY: creates a key whose destructor lives as long as the library, which is not unloaded.
     let made = unsafe { libc::pthread_key_create(&raw mut key, Some(thread_ends)) } == 0;
     if made && KEY.compare_exchange(NO_KEY, key, Relaxed, Relaxed).is_err() {
-        // SAFETY: nobody else has seen this key.
+        // SAFETY: the key has not been published.
         unsafe { libc::pthread_key_delete(key) };
     }
 }

@@ -1,10 +1,10 @@
-//! Regions that are handed to their threads by two words in registers.
+//! Regions passed to their threads as two words in registers.
 //!
-//! A block that the forking thread fills and a worker reads is a cache line that travels to
-//! another CPU and back, once a region: several times what all its records cost. The runtime hands
-//! two words to each thread anyway, a function and a pointer. So each outlined function has an
-//! entry of its own, which finds its body in a table that hardly ever changes; and what names the
-//! region goes into the bits of the program's pointer that are not in use.
+//! A block that the forking thread writes and a worker reads is a cache line that moves to another
+//! CPU and back for each region. That costs several times as much as all records of the region. The
+//! runtime passes two words to each thread anyway: a function and a pointer. So each outlined
+//! function gets an entry of its own, which finds the function in a table that hardly ever changes.
+//! The region's instance id goes into unused bits of the program's pointer.
 
 use std::ffi::c_void;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -15,9 +15,9 @@ use omp_ring::record::{COUNT_BITS, InstanceId};
 use super::provider::Provider;
 use super::region::{self, Body};
 
-/// Outlined functions that have an entry; there are programs with a thousand.
+/// Number of outlined functions that can have an entry. Some programs have a thousand.
 const ENTRIES: usize = 2048;
-/// The distance between two entries, in bytes.
+/// Distance between two entries, in bytes.
 const STRIDE: usize = 16;
 
 core::arch::global_asm!(
@@ -42,7 +42,7 @@ core::arch::global_asm!(
     enter = sym enter,
 );
 
-/// An outlined function, at the place that its address hashes to or one of the next.
+/// An outlined function. Its index is the hash of its address, or one of the next indices.
 struct Entry {
     /// 0: free.
     body: AtomicUsize,
@@ -57,11 +57,11 @@ static TABLE: [Entry; ENTRIES] = [const {
     }
 }; ENTRIES];
 
-/// How many places a function may have.
+/// Number of table entries that may hold a function.
 const PROBES: usize = 8;
 
-/// The number of the function's entry, made now if it has none; `None` where there is no place,
-/// or where the function is one of another runtime than the one that lay at its address before.
+/// The number of the function's entry, which is created if it has none. `None` if no entry is free,
+/// or if the address belonged to a function of another runtime before.
 #[inline]
 fn entry_of(body: usize, provider: &'static Provider) -> Option<usize> {
     let hash = body.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
@@ -87,28 +87,29 @@ fn entry_of(body: usize, provider: &'static Provider) -> Option<usize> {
     None
 }
 
-/// Bits of the regions' numbers: no two that are handed over like this are open on one thread,
-/// and by this many an event that comes late is told from those of the regions after.
+/// Bits of a region's number. Regions passed this way are never open at the same time on one
+/// thread. With this many bits, a late event is still distinguished from those of later regions.
 const NUMBER_BITS: u32 = 8;
-/// Bits of the slots' numbers.
+/// Bits of a slot's index.
 const SLOT_BITS: u32 = 11;
 /// Low bits of a pointer to aligned data, which are 0.
 const LOW_BITS: u32 = 2;
-/// Bits of what is left of a pointer of a program.
+/// Bits of the program's pointer that are kept.
 const POINTER_BITS: u32 = 64 - NUMBER_BITS - SLOT_BITS;
-/// The counts of such regions: the last ones of a slot's, which are given out in turn to those
-/// that are not named like this, and not reached.
+/// The first count of such regions. They use the last counts of a slot, which other regions take in
+/// ascending order and do not reach.
 const FIRST: u32 = (1 << COUNT_BITS) - (1 << NUMBER_BITS);
 
-/// The name of the next region that the thread with this slot hands over so, after `number`.
+/// The instance id of the next region that the thread with this slot passes this way, after
+/// `number`.
 #[inline]
 pub(super) fn next(slot: u32, number: &mut u8) -> Option<InstanceId> {
     *number = number.wrapping_add(1);
     (slot < 1 << SLOT_BITS).then(|| InstanceId::new(slot, FIRST | u32::from(*number)))
 }
 
-/// What to hand to the runtime in place of `body` and `data`, so that its threads know the region
-/// `id`, which is from [`next`].
+/// The function and pointer to pass to the runtime in place of `body` and `data`. Its threads
+/// decode the region's `id` from them. `id` comes from [`next`].
 #[inline]
 pub(super) fn hand_over(
     id: InstanceId,
@@ -122,7 +123,7 @@ pub(super) fn hand_over(
     let index = entry_of(body, provider)?;
     let name = id.0 >> COUNT_BITS << NUMBER_BITS | id.0 & ((1 << NUMBER_BITS) - 1);
     let word = data >> LOW_BITS | (name as usize) << POINTER_BITS;
-    // SAFETY: the entry with that number: it takes a pointer, as every outlined function does.
+    // SAFETY: the entry with that number; it takes a pointer, as every outlined function does.
     let entry = unsafe {
         std::mem::transmute::<usize, Body>(&raw const parallax_entries as usize + index * STRIDE)
     };
@@ -133,14 +134,14 @@ unsafe extern "C" {
     static parallax_entries: u8;
 }
 
-/// All entries lead here: `word` is from [`hand_over`], `index` the entry's number.
+/// The code behind all entries: `word` is from [`hand_over`], `index` is the entry's number.
 unsafe extern "C-unwind" fn enter(word: usize, index: u32) {
     let Some(entry) = TABLE.get(index as usize) else {
         return;
     };
     let body = entry.body.load(Relaxed);
-    // SAFETY: handed over after it was written, and never changed: a function, and a provider,
-    // which stays.
+    // SAFETY: the entry was passed to the runtime after it was written, and never changes. It holds
+    // a function and a provider, which is never freed.
     let (body, provider) = unsafe {
         (
             std::mem::transmute::<usize, Option<Body>>(body),

@@ -1,10 +1,10 @@
 //! Loops with an `ordered` clause.
 //!
-//! The runtime hands the turn on where a thread asks for its next chunk, and there it waits for
-//! the turn first if no `ordered` region of the chunk has done so. What follows is work of the
-//! runtime's, and takes long where the thread that is woken gets the CPU at once: it must not
-//! pass for a wait. So the wait is had from the function that has nothing else to do; the one for
-//! the next chunk finds it done.
+//! The runtime passes the turn on when a thread asks for its next chunk. If no `ordered` region of
+//! the chunk has waited for the turn, it first waits there. The rest of that call is work of the
+//! runtime. It takes long if the thread that it wakes gets the CPU at once, and must not be
+//! recorded as a wait. So the wait is done by a call of GOMP_ordered_start, which only waits. The
+//! call for the next chunk then finds the turn already taken.
 
 use super::entry::{At, What};
 use super::provider::{self, Function, Provider};
@@ -23,11 +23,11 @@ pub(super) unsafe extern "C-unwind" fn enter(a: usize, b: usize, at: At, what: W
         return unsafe { real(a, b) };
     }
     wait(provider, at, what);
-    // It returns nothing.
+    // The function returns nothing.
     0
 }
 
-/// The next chunk of such a loop.
+/// The next chunk of a loop with an `ordered` clause.
 pub(super) unsafe extern "C-unwind" fn next(a: usize, b: usize, at: At, what: What) -> usize {
     let provider = provider::of(what.function(), at.code());
     // SAFETY: a function of two arguments.
@@ -53,7 +53,7 @@ pub(super) unsafe extern "C-unwind" fn next(a: usize, b: usize, at: At, what: Wh
     more
 }
 
-/// Waits until it is the turn of the thread's chunk.
+/// Waits for the turn of the thread's chunk.
 fn wait(provider: &Provider, at: At, what: What) {
     let waits = with(|thread| {
         let waits = thread.gomp.team > 1 && !thread.gomp.in_turn;

@@ -1,4 +1,4 @@
-//! The block that the runtime is handed for nearly all tasks in place of their data.
+//! The block passed to the runtime in place of the data of nearly all tasks.
 
 use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_set_epi64x, _mm_storeu_si128};
 use std::mem::MaybeUninit;
@@ -8,8 +8,8 @@ use omp_ring::record::InstanceId;
 use super::region::Body;
 use super::task::Arguments;
 
-/// What stands before the data of nearly all tasks: a few words that are copied as they are and
-/// have no event. It is short, since the runtime copies it too.
+/// The header in front of the data of nearly all tasks: tasks whose data is a few words copied
+/// bytewise, and which have no event. It is short, since the runtime copies it too.
 #[repr(C, align(16))]
 pub(super) struct Plain {
     pub(super) body: Body,
@@ -19,10 +19,10 @@ pub(super) struct Plain {
 
 impl Plain {
     const BYTES: usize = 112;
-    /// Where the data begins, aligned as the block is.
+    /// Offset of the data, aligned as the block is.
     pub(super) const DATA: usize = std::mem::offset_of!(Plain, data);
 
-    /// Whether it can stand before the data of a task without an event.
+    /// Whether the block can hold the data of a task without an event.
     #[inline(always)]
     pub(super) fn fits(arguments: &Arguments) -> bool {
         let Arguments {
@@ -36,13 +36,14 @@ impl Plain {
         body != 0 && has_bytes && align <= align_of::<Plain>()
     }
 
-    /// Makes the block of a task, in place: it is moved nowhere. Returns how long it is.
+    /// Fills the block of a task in place; it is not moved. Returns its length.
     ///
-    /// It is written by pieces of 16 bytes: so the runtime copies it, and what a processor reads
-    /// before it has left the store buffer must be one piece there, or is waited for.
+    /// It writes pieces of 16 bytes, because the runtime reads such pieces when it copies the
+    /// block. A load of data that is still in the store buffer is fast only if one store wrote all
+    /// of it.
     ///
     /// # Safety
-    /// The arguments are those of a task's creation, and fit.
+    /// The arguments are those of a task's creation, and [`Plain::fits`] accepts them.
     #[inline(always)]
     pub(super) unsafe fn fill(
         block: &mut MaybeUninit<Plain>,
@@ -52,8 +53,9 @@ impl Plain {
         let to = block.as_mut_ptr().cast::<__m128i>();
         let from = arguments.data as *const u8;
         let size = arguments.size;
-        // SAFETY: so many bytes are there, and have room here, with what is read and written in
-        // their place where they are few; how theirs are aligned is not known, ours are to 16.
+        // SAFETY: `size` bytes can be read, and the block has room for them. `few_bytes` reads fewer
+        // than 16, which are written as 16; these fit too. The source may be unaligned, the block is
+        // aligned to 16.
         unsafe {
             to.write(_mm_set_epi64x(id.0 as i64, arguments.body as i64));
             let data = to.byte_add(Plain::DATA);
@@ -74,7 +76,7 @@ impl Plain {
     }
 }
 
-/// The first `size` bytes at `from`, less than 16, and zeros.
+/// The first `size` bytes at `from`, fewer than 16, padded with zeros.
 ///
 /// # Safety
 /// They can be read.
@@ -85,7 +87,7 @@ unsafe fn few_bytes(from: *const u8, size: usize) -> __m128i {
         let [low, high] = match size {
             8.. => {
                 let last = from.add(size - 8).cast::<u64>().read_unaligned();
-                // By 64 at a size of 8, which is none.
+                // At a size of 8 the shift is by 64: it yields no bits.
                 let high = last.checked_shr(8 * (16 - size as u32)).unwrap_or(0);
                 [from.cast::<u64>().read_unaligned(), high]
             }

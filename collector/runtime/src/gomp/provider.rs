@@ -1,12 +1,12 @@
-//! The real functions, by runtime and by who calls.
+//! Finds the real functions, by runtime and caller.
 //!
-//! What a caller would have been bound to without this library is what the global scope has
-//! behind it: one runtime for all, as in every program that is linked to libgomp. An extension
-//! that is loaded later into a scope of its own may bring a private copy, of which the global
-//! scope knows nothing; there the calling module's own dependencies are asked.
+//! Without this library, a caller would be bound to the next definition in the global scope. In
+//! every program linked to libgomp that is one runtime for all callers. An extension loaded later
+//! into a scope of its own may bring a private copy, which is not in the global scope. For it, the
+//! dependencies of the calling module are searched.
 //!
-//! Tables are filled without a lock, so that a fork in between leaves nothing behind, and never
-//! emptied: providers stay loaded. A module that is unloaded keeps its entry until another one
+//! Tables are filled without a lock, so a fork in between leaves no lock held. They are never
+//! emptied: providers stay loaded. A module that is unloaded keeps its entry until another module
 //! takes its addresses.
 
 use std::ffi::CStr;
@@ -21,7 +21,7 @@ use crate::process::{self, Runtime};
 
 macro_rules! functions {
     ($($name:ident)*) => {
-        /// The functions that are interposed, or called for what they tell.
+        /// The functions that are interposed, and those called for the values they return.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[allow(non_camel_case_types, reason = "they are the symbols' names")]
         #[repr(u16)]
@@ -67,7 +67,7 @@ functions! {
     omp_get_thread_num omp_get_num_threads __kmpc_doacross_wait
 }
 
-/// The version of the lock routines since GCC 4.4, of which an older one exists.
+/// The version of the lock routines since GCC 4.4. An older version of them exists too.
 const LOCKS: &CStr = c"OMP_3.0";
 
 fn is_lock(name: &CStr) -> bool {
@@ -75,30 +75,30 @@ fn is_lock(name: &CStr) -> bool {
     name.starts_with(b"omp_") && !name.starts_with(b"omp_get_")
 }
 
-/// What every runtime with LLVM's interface exports, and with it OMPT.
+/// A function that every runtime with LLVM's interface exports. Such a runtime has OMPT.
 const LLVM: &CStr = c"__kmpc_fork_call";
 
-/// A runtime that has the functions.
+/// A runtime that exports the functions.
 #[derive(Debug)]
 pub(super) struct Provider {
-    /// Its lowest and its highest address.
+    /// Lowest and highest address of its image.
     image: [u64; 2],
     functions: [usize; NAMES.len()],
-    /// Whether its constructs are recorded here, and not by OMPT or nowhere.
+    /// Whether its constructs are recorded here. If not, OMPT records them, or nothing does.
     records: AtomicBool,
 }
 
-// SAFETY: made of integers and a flag.
+// SAFETY: consists of integers and a flag.
 unsafe impl Zeroed for Provider {}
 
 impl Provider {
-    /// Whether to record what is called.
+    /// Whether calls are recorded.
     #[inline(always)]
     pub(super) fn records(&self) -> bool {
         self.records.load(Relaxed)
     }
 
-    /// The address of the function of this number.
+    /// The address of the function with this number.
     #[inline(always)]
     pub(super) fn address(&self, function: usize) -> usize {
         match self.functions.get(function) {
@@ -107,7 +107,7 @@ impl Provider {
         }
     }
 
-    /// The function of this number.
+    /// The function with this number.
     ///
     /// # Safety
     /// `F` must be its type, a function pointer.
@@ -115,11 +115,11 @@ impl Provider {
     pub(super) unsafe fn real<F: Copy>(&self, function: usize) -> F {
         const { assert!(size_of::<F>() == size_of::<usize>()) };
         let address = self.address(function);
-        // SAFETY: not 0, and by the caller's promise of this type.
+        // SAFETY: not 0, and of this type by the caller's promise.
         unsafe { std::mem::transmute_copy(&address) }
     }
 
-    /// The number of the calling thread in its team.
+    /// The calling thread's number in its team.
     #[inline]
     pub(super) fn thread_number(&self) -> u32 {
         // SAFETY: omp_get_thread_num's type.
@@ -141,7 +141,8 @@ impl Provider {
         unsafe { self.real::<unsafe extern "C" fn() -> u32>(function as usize)() }
     }
 
-    /// The provider of what `names` has, made known if it is new. `None` where it has nothing.
+    /// The provider of the functions in `names`, added to the list if it is new. `None` if none has
+    /// them.
     fn among(names: &Names, function: usize) -> Option<&'static Provider> {
         let find = |index: usize| {
             let name = NAMES.get(index)?;
@@ -158,7 +159,7 @@ impl Provider {
         }
         module.pin();
         let place = memory::map::<Provider>()?;
-        // SAFETY: fresh, zeroed, and seen by nobody else yet.
+        // SAFETY: new, zeroed, and not published yet.
         let provider = unsafe { &mut *place };
         provider.image = [module.range.start, module.range.end];
         for (index, address) in provider.functions.iter_mut().enumerate() {
@@ -184,56 +185,56 @@ impl Provider {
     }
 }
 
-/// Runtimes of one process. More than two would be news.
+/// Runtimes of one process. More than two are not expected.
 const MAX_PROVIDERS: usize = 8;
 static PROVIDERS: [AtomicPtr<Provider>; MAX_PROVIDERS] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; MAX_PROVIDERS];
-/// The provider of every caller, while there is but one.
+/// The provider of every caller, while there is only one.
 static SOLE: AtomicPtr<Provider> = AtomicPtr::new(std::ptr::null_mut());
 
 fn all() -> impl Iterator<Item = &'static Provider> {
     PROVIDERS
         .iter()
-        // SAFETY: what is published stays.
+        // SAFETY: published providers are never freed.
         .map_while(|place| unsafe { place.load(Acquire).as_ref() })
 }
 
-/// Makes `provider` known, or gives it up for one of the same image that came first. Where the
-/// table is full it stays unlisted, and works.
+/// Publishes `provider`, or frees it if one of the same image was published first. If the table is
+/// full, it stays unlisted but works.
 fn publish(provider: *mut Provider) -> &'static Provider {
-    // SAFETY: mapped and filled, and never unmapped once it is published.
+    // SAFETY: mapped and filled; never unmapped once it is published.
     let image = unsafe { (*provider).image };
     for place in &PROVIDERS {
         let none = std::ptr::null_mut();
         match place.compare_exchange(none, provider, AcqRel, Acquire) {
             Ok(_) => break,
             Err(other) => {
-                // SAFETY: what is published stays.
+                // SAFETY: published providers are never freed.
                 let other = unsafe { &*other };
                 if other.image == image {
-                    // SAFETY: ours, and nobody has seen it.
+                    // SAFETY: ours, and not published.
                     unsafe { memory::unmap(provider) };
                     return other;
                 }
             }
         }
     }
-    // SAFETY: it stays.
+    // SAFETY: never freed from here on.
     unsafe { &*provider }
 }
 
-/// The provider of function number `function` for the code at `hint`, its caller.
+/// The provider of function number `function` for the calling code at `hint`.
 #[inline(always)]
 pub(super) fn of(function: usize, hint: u64) -> &'static Provider {
-    // SAFETY: what is published stays.
+    // SAFETY: published providers are never freed.
     match unsafe { SOLE.load(Acquire).as_ref() } {
         Some(provider) => provider,
         None => by_caller(function, hint),
     }
 }
 
-/// The address of function number `function` for the code at `hint`, its caller, also where that
-/// is bound to another runtime than the one that has its other calls: one process may have
+/// The address of function number `function` for the calling code at `hint`. It may belong to
+/// another runtime than the one that provides the caller's other functions: a process may have
 /// libgomp in the global scope, and LLVM's runtime in a library's own.
 pub(super) fn bound(function: usize, hint: u64) -> usize {
     match of(function, hint).functions.get(function) {
@@ -265,7 +266,7 @@ fn by_caller(function: usize, hint: u64) -> &'static Provider {
     let word = place_of(page).map_or(0, |place| place.load(Acquire));
     if word >> INDEX_BITS == page
         && let Some(place) = PROVIDERS.get((word & INDEX_MASK) as usize)
-        // SAFETY: what is published stays.
+        // SAFETY: published providers are never freed.
         && let Some(provider) = unsafe { place.load(Acquire).as_ref() }
     {
         return provider;
@@ -273,7 +274,7 @@ fn by_caller(function: usize, hint: u64) -> &'static Provider {
     slow(function, hint)
 }
 
-/// A caller of which nothing is known yet.
+/// Looks up a caller that is not in the table yet.
 #[cold]
 #[inline(never)]
 fn slow(function: usize, hint: u64) -> &'static Provider {
@@ -282,8 +283,8 @@ fn slow(function: usize, hint: u64) -> &'static Provider {
             remember(hint, provider);
             provider
         }
-        // The place is in a caller of the caller that jumped here, in an object that is linked
-        // to no runtime at all.
+        // The caller tail-called the entry point. The return address lies in its own caller, in an
+        // object that is linked to no runtime.
         Some(None) | None => all()
             .next()
             .filter(|first| first.records())
@@ -294,8 +295,8 @@ fn slow(function: usize, hint: u64) -> &'static Provider {
     }
 }
 
-/// The provider for the module at `hint`: `None` where nothing is to be learned of it, and no
-/// provider where it has none.
+/// The provider for the module at `hint`: `None` if the loader cannot tell, `Some(None)` if the
+/// module has none.
 fn ask_loader(function: usize, hint: u64) -> Option<Option<&'static Provider>> {
     let global = Provider::among(&Names::next(), function);
     if let Some(provider) = global
@@ -310,7 +311,7 @@ fn ask_loader(function: usize, hint: u64) -> Option<Option<&'static Provider>> {
     Some(provider)
 }
 
-/// The first runtime of those loaded that has the function.
+/// The first loaded runtime that has the function.
 fn anybody(function: usize) -> Option<&'static Provider> {
     let mut found = None;
     any_module(|module| {
@@ -325,8 +326,8 @@ fn anybody(function: usize) -> Option<&'static Provider> {
 const PAGE_BITS: u32 = 12;
 const INDEX_BITS: u32 = 8;
 const INDEX_MASK: u64 = (1 << INDEX_BITS) - 1;
-/// Pages of code whose provider is known: `page << INDEX_BITS | index`, where the page picks the
-/// place.
+/// Pages of code with a known provider: `page << INDEX_BITS | index`, stored at the index that the
+/// page hashes to.
 static PAGES: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];
 
 fn place_of(page: u64) -> Option<&'static AtomicU64> {
@@ -341,8 +342,8 @@ fn remember(hint: u64, provider: &'static Provider) {
     }
 }
 
-/// Calling modules whose provider is known, so that a thread need not ask the loader again:
-/// while a library's constructor runs a region, its thread holds the loader's lock.
+/// Calling modules with a known provider, so that a thread need not ask the loader again: while a
+/// library's constructor runs a region, its thread holds the loader's lock.
 mod modules {
     use super::*;
 
@@ -368,12 +369,12 @@ mod modules {
             let end = entry.end.load(Acquire);
             (entry.start.load(Relaxed)..end).contains(&address)
         })?;
-        // SAFETY: what is published stays.
+        // SAFETY: published providers are never freed.
         Some(unsafe { entry.provider.load(Relaxed).as_ref() })
     }
 
     pub(super) fn add(module: &Module, provider: Option<&'static Provider>) {
-        // A module that lay at these addresses before is gone.
+        // A module that previously had these addresses has been unloaded.
         for entry in &ENTRIES {
             let end = entry.end.load(Acquire);
             if end > module.range.start && entry.start.load(Relaxed) < module.range.end {
@@ -381,7 +382,7 @@ mod modules {
                 PAGES.iter().for_each(|page| page.store(0, Release));
             }
         }
-        // When all are taken, callers beyond them are looked up at each new page.
+        // If the table is full, further callers are looked up once for each new page.
         if let Some(entry) = ENTRIES.get(USED.fetch_add(1, Relaxed)) {
             entry.start.store(module.range.start, Relaxed);
             let pointer =
@@ -392,14 +393,15 @@ mod modules {
     }
 }
 
-/// The runtime with `address` in its image speaks OMPT: what it runs is recorded by that alone.
+/// Marks the runtime with `address` in its image as one with OMPT: only OMPT records its
+/// constructs.
 pub(crate) fn stand_back(address: u64) {
     all()
         .filter(|provider| (provider.image[0]..provider.image[1]).contains(&address))
         .for_each(|provider| provider.records.store(false, Relaxed));
 }
 
-/// What the loader does where a symbol cannot be bound: a message, and the end.
+/// Does what the loader does if a symbol cannot be bound: prints a message and exits.
 #[cold]
 #[inline(never)]
 fn undefined(function: usize) -> ! {
@@ -412,7 +414,7 @@ fn undefined(function: usize) -> ! {
         b"\n",
     ];
     for part in parts {
-        // SAFETY: writes bytes that are there.
+        // SAFETY: writes bytes of a live buffer.
         unsafe { libc::write(libc::STDERR_FILENO, part.as_ptr().cast(), part.len()) };
     }
     // SAFETY: ends the process, as the loader would.

@@ -1,13 +1,13 @@
 //! Parallel and teams regions.
 //!
-//! The outlined function is replaced by ours. What its threads need to know is in two registers
-//! ([`named`]); where there is no room, in a [`Region`] that takes the place of the program's data,
-//! on the stack of the thread that forks. That block outlives the region, whose join no thread
-//! passes before all have left our function; and the entry point's return *is* the end of the
+//! The outlined function is replaced by ours. Two registers carry what its threads need
+//! ([`named`]). If it does not fit there, a [`Region`] on the stack of the forking thread takes
+//! the place of the program's data. That block outlives the region: no thread passes the join
+//! barrier before all have left our function, and the return of the entry point *is* the end of the
 //! join barrier.
 //!
-//! The end of a region is said by one record, its `ParallelEnd`: what the thread that forked was
-//! still in at that moment, the join barrier and its implicit task, ends by it.
+//! One record, `ParallelEnd`, marks the end of a region. It also ends the join barrier and the
+//! implicit task of the forking thread.
 
 use std::ffi::c_void;
 
@@ -21,7 +21,7 @@ use crate::thread::Thread;
 
 /// `ompt_sync_region_barrier_implicit_parallel`.
 const JOIN: u32 = 9;
-/// The shapes of [`fork`].
+/// Kinds of [`fork`].
 const PLAIN: u32 = 0;
 const REDUCTIONS: u32 = 1;
 const TEAMS: u32 = 2;
@@ -29,8 +29,8 @@ const TEAMS: u32 = 2;
 /// An outlined function.
 pub(super) type Body = unsafe extern "C-unwind" fn(*mut c_void);
 
-/// All the entry points that fork: a function, its data, up to six more; returns a count or
-/// nothing.
+/// The type of all entry points that fork: a function, its data and up to six more arguments. They
+/// return a count or nothing.
 type Fork = unsafe extern "C-unwind" fn(
     Body,
     *mut c_void,
@@ -42,12 +42,12 @@ type Fork = unsafe extern "C-unwind" fn(
     usize,
 ) -> usize;
 
-/// What the threads of a region get in place of the program's data: one cache line, which goes
-/// from the CPU that forks to all others.
+/// The block that the threads of a region get in place of the program's data: one cache line, which
+/// moves from the forking CPU to all others.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 struct Region {
-    /// The first word of the program's data, where the runtime looks for reductions of tasks.
+    /// The first word of the program's data, which the runtime reads for task reductions.
     first: usize,
     body: Option<Body>,
     data: *mut c_void,
@@ -56,13 +56,13 @@ struct Region {
     teams: bool,
 }
 
-/// What a thread was in before it forked.
+/// The state of a thread before it forked.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outer {
     team: u32,
     in_turn: bool,
     task: Task,
-    /// The thread's state at that time; 0: none, and nothing is recorded.
+    /// Identifies the thread's state; 0: none, and nothing is recorded.
     token: usize,
     region: u64,
     provider: Option<&'static Provider>,
@@ -98,9 +98,9 @@ fn end(outer: Outer) {
     });
 }
 
-/// The thread's part of a region that was handed over as a block.
+/// A thread's implicit task in a region passed as a block.
 unsafe extern "C-unwind" fn run(region: *mut c_void) {
-    // SAFETY: the block that the forking thread passed; it lives until all have left.
+    // SAFETY: the block that the forking thread passed; it lives until all threads have left.
     let region = unsafe { *region.cast::<Region>() };
     let (Some(body), Some(provider)) = (region.body, region.provider) else {
         return;
@@ -109,7 +109,7 @@ unsafe extern "C-unwind" fn run(region: *mut c_void) {
     unsafe { work((body, region.data), provider, region.id, region.teams) };
 }
 
-/// The thread's part of a region that was [`named`].
+/// A thread's implicit task in a region that was passed as in [`named`].
 ///
 /// # Safety
 /// `body` takes `data`.
@@ -124,7 +124,7 @@ pub(super) unsafe fn run_named(
     unsafe { work((body, data), provider, id, false) };
 }
 
-/// What the thread's implicit task is.
+/// Runs and records the thread's implicit task.
 #[inline(always)]
 unsafe fn work(
     (body, data): (Body, *mut c_void),
@@ -133,15 +133,16 @@ unsafe fn work(
     league: bool,
 ) {
     let forked_by = (id.0 >> COUNT_BITS) as u32;
-    // A thread that nothing is known of is none that forks.
+    // A thread without an event so far is a worker: the forking thread has had one.
     let (token, joins) = with_kind(THREAD_WORKER, |thread| {
         let part = if league {
-            // The runtime runs the teams of a host one after another, on the one thread.
+            // On the host the runtime runs the teams one after another, on one thread.
             (0, 1)
         } else if thread.slot() == forked_by {
             (0, provider.team_size())
         } else {
-            // The size is where the forking thread has just written; the team has at least so many.
+            // The forking thread has just written the cache line of the size. The number of this
+            // thread gives a lower bound of the size without reading it.
             let index = provider.thread_number();
             (index, index + 1)
         };
@@ -151,7 +152,7 @@ unsafe fn work(
     // SAFETY: the caller's promise.
     unsafe { body(data) };
     if joins {
-        // The thread goes on to the join barrier and nowhere else.
+        // The thread now always goes to the join barrier.
         with_same(token, |thread| thread.join_wait_begin(JOIN, id, 0));
     }
 }
@@ -169,7 +170,7 @@ fn enter(
     thread.implicit_begin(id, index, size);
 }
 
-/// A region that begins and ends in one call.
+/// Runs a region that begins and ends in one call.
 pub(super) unsafe extern "C-unwind" fn fork(saved: *mut Saved, what: What) -> usize {
     // SAFETY: the entry point's own.
     let saved = unsafe { &*saved };
@@ -182,7 +183,7 @@ pub(super) unsafe extern "C-unwind" fn fork(saved: *mut Saved, what: What) -> us
     let mut is_named = false;
     let outer = if provider.records() {
         with(|thread| {
-            // No two that are named may be open on one thread.
+            // Regions passed in registers must not be open twice on one thread.
             let name = if thread.gomp.team == 0 && what.kind() == PLAIN {
                 named::next(thread.slot(), &mut thread.gomp.number)
             } else {
@@ -233,19 +234,19 @@ pub(super) unsafe extern "C-unwind" fn fork(saved: *mut Saved, what: What) -> us
     result
 }
 
-/// Regions that are open at a time on one thread; those that are deeper go unrecorded.
+/// Maximum number of open regions on one thread; deeper ones are not recorded.
 const DEEPEST: usize = 8;
 
-/// Regions begun by one call and ended by another, as GCC before 4.9 compiled them.
+/// Regions begun by one call and ended by another, as compiled by GCC before 4.9.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opened {
-    /// Regions that are open, recorded or not.
+    /// Number of open regions, recorded or not.
     depth: usize,
     regions: [Option<(Region, Outer)>; DEEPEST],
 }
 
 impl Opened {
-    /// None.
+    /// Without open regions.
     pub(super) const fn new() -> Opened {
         Opened {
             depth: 0,
@@ -254,7 +255,7 @@ impl Opened {
     }
 }
 
-/// A region begins; the program will call its function by itself, and then [`close`].
+/// Begins a region. The program then calls its function itself, and then [`close`].
 pub(super) unsafe extern "C-unwind" fn open(saved: *mut Saved, what: What) {
     // SAFETY: the entry point's own.
     let saved = unsafe { &*saved };
@@ -291,7 +292,7 @@ pub(super) unsafe extern "C-unwind" fn open(saved: *mut Saved, what: What) {
             let place = thread.gomp.open.regions.get_mut(depth);
             place.map_or(0, |place| {
                 let (region, _) = place.insert((region, outer));
-                // The thread's state stays where it is until the thread ends.
+                // The thread's state is not moved until the thread ends.
                 &raw mut *region as usize
             })
         })
@@ -305,13 +306,13 @@ pub(super) unsafe extern "C-unwind" fn open(saved: *mut Saved, what: What) {
     // SAFETY: the caller's arguments, but for the function and its data, which go together.
     unsafe { real(body, data, threads, third, fourth, fifth, sixth, seventh) };
     if block != 0 {
-        // SAFETY: written above by this thread, and not withdrawn before `close`.
+        // SAFETY: written above by this thread, and valid until `close`.
         let region = unsafe { *(block as *const Region) };
         with(|thread| enter(thread, provider, region.id, (0, provider.team_size())));
     }
 }
 
-/// The region that was opened last ends.
+/// Ends the region that was opened last.
 pub(super) unsafe extern "C-unwind" fn close(_: usize, _: usize, at: At, what: What) {
     let provider = provider::of(what.function(), at.code());
     let opened = if provider.records() {
@@ -324,16 +325,16 @@ pub(super) unsafe extern "C-unwind" fn close(_: usize, _: usize, at: At, what: W
     unsafe { provider.real::<unsafe extern "C-unwind" fn()>(what.function())() };
     end(outer);
     if opened.is_some() {
-        // Only now has every thread of the team read the block.
+        // Every thread of the team has read the block by now.
         with_same(outer.token, |thread| thread.gomp.open.depth -= 1);
     }
 }
 
-/// The thread comes to the join barrier of the region that it opened last.
+/// The thread reaches the join barrier of the region that it opened last.
 fn arrive(thread: &mut Thread) -> Option<(&'static Provider, Outer)> {
     let at = thread.gomp.open.depth.checked_sub(1)?;
     let Some(Some((region, outer))) = thread.gomp.open.regions.get(at).copied() else {
-        // Too deep to be recorded.
+        // Nested too deeply to be recorded.
         thread.gomp.open.depth = at;
         return None;
     };

@@ -1,7 +1,7 @@
 //! Waits: barriers, tasks, mutexes.
 //!
-//! All take up to two arguments, of which those that the real function does not have are
-//! whatever was in the registers, and return what it returns.
+//! All functions here take up to two arguments and return what the real function returns. Arguments
+//! that the real function does not have hold whatever was in the registers.
 
 use super::entry::{At, What};
 use super::provider::{self, Function, Provider};
@@ -11,7 +11,7 @@ use crate::tls;
 
 type Real = unsafe extern "C-unwind" fn(usize, usize) -> usize;
 
-/// `ompt_sync_region_t`: what only waits where there is somebody to wait for.
+/// `ompt_sync_region_t`: kinds that wait only in a team of two or more threads.
 const fn is_barrier(kind: u32) -> bool {
     matches!(kind, 1 | 8)
 }
@@ -41,11 +41,11 @@ pub(super) unsafe extern "C-unwind" fn wait(a: usize, b: usize, at: At, what: Wh
     result
 }
 
-/// What tells the turn of an ordered loop from others: there is one in a team.
+/// Mutex id of the turn of an ordered loop: each team has one.
 pub(super) const TURN: u64 = 1;
 
-/// What tells a mutex from others of its kind: its address, which is the call's first argument. Of
-/// those without a name there is one in each runtime.
+/// A mutex's id among those of its kind: its address, which is the call's first argument. Each
+/// runtime has one mutex of each unnamed kind.
 #[inline(always)]
 fn lock(what: What, provider: &Provider, a: usize) -> u64 {
     const CRITICAL: usize = Function::GOMP_critical_start as usize;
@@ -87,12 +87,12 @@ pub(super) unsafe extern "C-unwind" fn release(a: usize, b: usize, at: At, what:
     result
 }
 
-/// `ompt_mutex_test_nest_lock`, whose test returns how often it is owned now.
+/// `ompt_mutex_test_nest_lock`: its test returns the current nesting count.
 const TEST_NEST_LOCK: u32 = 4;
 /// `ompt_scope_begin`.
 const SCOPE_BEGIN: u32 = 1;
 
-/// Enters a mutex if nobody is in it; the kind is `ompt_mutex_t`. A test does not wait.
+/// Enters a mutex if it is free; the kind is `ompt_mutex_t`. A test does not wait.
 pub(super) unsafe extern "C-unwind" fn test(a: usize, b: usize, at: At, what: What) -> usize {
     let provider = provider::of(what.function(), at.code());
     // SAFETY: a function of two arguments or less.
@@ -114,8 +114,8 @@ pub(super) unsafe extern "C-unwind" fn test(a: usize, b: usize, at: At, what: Wh
     result
 }
 
-/// Calls a lock routine of a runtime that speaks for itself: it would say that we called it, and
-/// not the program.
+/// Calls a lock routine of a runtime with OMPT, which would otherwise report our code as the
+/// caller.
 fn passed(at: At, what: What, real: impl FnOnce() -> usize) -> usize {
     tls::with(|thread| {
         thread.passes = Passing {

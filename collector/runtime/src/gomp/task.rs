@@ -1,10 +1,10 @@
 //! Explicit tasks and taskloops.
 //!
-//! The runtime copies a task's data, by the program's copy function or as bytes, and gives the
-//! copy to the task's function. We hand it a longer block: a [`Header`] and behind it what the
-//! program handed over. Our function finds the header at the start of its copy, and passes the
-//! rest on. The first words of the block are where the runtime itself writes: the event of a
-//! task with `detach`, the bounds of a taskloop's task.
+//! The runtime copies a task's data, by the program's copy function or bytewise, and passes the
+//! copy to the task's function. We give it a longer block: a [`Header`] followed by the program's
+//! data. Our function finds the header at the start of its copy, and passes the rest on. The
+//! runtime itself writes to the first words of the block: the event of a task with `detach`, the
+//! bounds of a taskloop's task.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -46,21 +46,21 @@ const TASKGROUP: u32 = 6;
 /// The program's function that copies a task's data: to, from.
 type Copy = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void);
 
-/// What stands before a task's data.
+/// The header in front of a task's data.
 #[derive(Clone, std::marker::Copy, Debug)]
 #[repr(C)]
 struct Header {
-    /// What the runtime reads and writes; the first [`Header::shared`] words are the task's.
+    /// Words that the runtime reads and writes; the first [`Header::shared`] are the task's.
     words: [usize; 3],
     body: Body,
     copy: Option<Copy>,
-    /// The program's data, valid while the task is being created.
+    /// The program's data, valid during the task's creation.
     data: *mut c_void,
     id: InstanceId,
-    /// The task's copy of its data from here; 0 where it has none.
+    /// Offset of the task's copy of its data; 0 if it has none.
     offset: usize,
     shared: u16,
-    /// `ompt_task_status_t` with which the task leaves.
+    /// `ompt_task_status_t` at the end of the task.
     status: u16,
 }
 
@@ -74,7 +74,7 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    /// Of a call that has them first.
+    /// From a call whose first arguments they are.
     #[inline(always)]
     fn of(saved: &Saved) -> Arguments {
         let [body, data, copy, size, align, _] = saved.registers;
@@ -88,7 +88,7 @@ impl Arguments {
     }
 }
 
-/// What the runtime is told instead.
+/// The arguments passed to the runtime instead.
 struct Wrapped {
     body: Body,
     block: *mut c_void,
@@ -97,19 +97,19 @@ struct Wrapped {
     align: usize,
 }
 
-/// Runs a task: `block` is the runtime's copy of what it was handed.
+/// Executes a task: `block` is the runtime's copy of the block that it was given.
 unsafe extern "C-unwind" fn run(block: *mut c_void) {
-    // SAFETY: each block that is handed over with this function starts with a header, which
-    // nobody writes to once the task runs; the runtime keeps its copy until we return.
+    // SAFETY: each block passed with this function starts with a header. Nobody writes to it once
+    // the task runs, and the runtime keeps its copy until we return.
     let header = unsafe { &*block.cast::<Header>() };
     let data = if header.offset == 0 {
         ptr::null_mut()
     } else {
-        // SAFETY: the copy goes on to there and beyond; it holds at least the words that the
+        // SAFETY: the copy extends to there and beyond. It holds at least the words that the
         // runtime would have written there itself.
         unsafe {
             let data = block.byte_add(header.offset);
-            // Mostly there are none, and the call of `memcpy` would be for nothing.
+            // Usually there are none; this avoids a useless call of `memcpy`.
             if header.shared != 0 {
                 let shared = header.shared as usize;
                 ptr::copy_nonoverlapping(header.words.as_ptr(), data.cast::<usize>(), shared);
@@ -121,7 +121,7 @@ unsafe extern "C-unwind" fn run(block: *mut c_void) {
     unsafe { work((header.body, data), header.id, header.status as u32) };
 }
 
-/// The program's part of a task, which it leaves with a status (`ompt_task_status_t`).
+/// Calls the program's function of a task, and ends the task with a status (`ompt_task_status_t`).
 ///
 /// # Safety
 /// `body` takes `data`.
@@ -129,10 +129,10 @@ unsafe extern "C-unwind" fn run(block: *mut c_void) {
 unsafe fn work((body, data): (Body, *mut c_void), id: InstanceId, status: u32) {
     let mut token = 0;
     let mut outer = Task::NONE;
-    // SAFETY: used before the body is called alone.
+    // SAFETY: no longer used when the body is called.
     if let Some(thread) = unsafe { current() } {
         outer = thread.gomp.task;
-        // This frame, into which the body returns, is the last one of the task.
+        // This frame, to which the body returns, is the outermost of the task.
         let end = (&raw const outer) as u64;
         thread.gomp.task = Task { id, end };
         thread.task_schedule(id, SWITCH);
@@ -143,8 +143,8 @@ unsafe fn work((body, data): (Body, *mut c_void), id: InstanceId, status: u32) {
     if token == 0 {
         return;
     }
-    // SAFETY: nothing is called any more. Of a state that is new in the child of a fork, this
-    // is not the task.
+    // SAFETY: nothing is called any more. In the child of a fork the state is new, and this task is
+    // not in it.
     if let Some(thread) = unsafe { tls::current() }.filter(|thread| thread.token() == token) {
         thread.gomp.task = outer;
         thread.task_schedule(outer.id, status);
@@ -153,7 +153,7 @@ unsafe fn work((body, data): (Body, *mut c_void), id: InstanceId, status: u32) {
 
 /// Copies a task's data by the program's own function.
 unsafe extern "C-unwind" fn copy(to: *mut c_void, from: *mut c_void) {
-    // SAFETY: from is the block that was handed over, to has its size and alignment.
+    // SAFETY: `from` is the block that was passed, `to` has its size and alignment.
     unsafe {
         let header = *from.cast::<Header>();
         to.cast::<Header>().write(header);
@@ -163,9 +163,9 @@ unsafe extern "C-unwind" fn copy(to: *mut c_void, from: *mut c_void) {
     }
 }
 
-/// Runs a plain task: `block` is the runtime's copy of what it was handed.
+/// Executes a plain task: `block` is the runtime's copy of the block that it was given.
 unsafe extern "C-unwind" fn run_plain(block: *mut c_void) {
-    // SAFETY: each block that is handed over with this function starts so; the runtime keeps its
+    // SAFETY: each block passed with this function starts with this header. The runtime keeps its
     // copy, which is as long as the data, until we return.
     let (body, id) = unsafe {
         let plain = block.cast::<Plain>();
@@ -175,15 +175,15 @@ unsafe extern "C-unwind" fn run_plain(block: *mut c_void) {
     unsafe { work((body, block.byte_add(Plain::DATA)), id, COMPLETE) };
 }
 
-/// Room for a block; larger ones are mapped.
+/// Space for a block on the stack; larger ones are mapped.
 #[repr(C, align(64))]
 struct Room<const BYTES: usize>(MaybeUninit<[u8; BYTES]>);
 
-/// A block for data of any size that programs have.
+/// A block for data of any size that programs use.
 #[repr(C)]
 struct Mapped(MaybeUninit<[u8; 1 << 20]>);
 
-// SAFETY: takes anything.
+// SAFETY: any bit pattern is valid.
 unsafe impl Zeroed for Mapped {}
 
 /// Calls `real` with a block in place of the data.
@@ -192,7 +192,7 @@ unsafe impl Zeroed for Mapped {}
 /// `arguments` are those of a task's creation, and `header` was made for them.
 #[inline(always)]
 unsafe fn hand_over(arguments: &Arguments, header: &Header, real: impl FnOnce(&Wrapped)) -> bool {
-    /// Most tasks; little, because tasks that are run in place pile up on the stack.
+    /// Enough for most tasks. Small, because tasks executed immediately nest on the stack.
     const FEW: usize = 256;
 
     let bytes = if header.copy.is_some() {
@@ -211,7 +211,7 @@ unsafe fn hand_over(arguments: &Arguments, header: &Header, real: impl FnOnce(&W
     true
 }
 
-/// As [`hand_over`], with room for more `bytes` than most tasks take.
+/// As [`hand_over`], for the few tasks that need more `bytes`.
 #[cold]
 #[inline(never)]
 unsafe fn hand_over_large(
@@ -225,7 +225,7 @@ unsafe fn hand_over_large(
     #[inline(never)]
     unsafe fn on_stack(arguments: &Arguments, header: &Header, real: impl FnOnce(&Wrapped)) {
         let mut room = Room::<MANY>(MaybeUninit::uninit());
-        // SAFETY: the caller has seen that the room is large enough.
+        // SAFETY: the caller has checked that the space is large enough.
         let wrapped = unsafe { fill((&raw mut room).cast(), arguments, header) };
         real(&wrapped);
     }
@@ -269,7 +269,7 @@ unsafe fn fill(block: *mut c_void, arguments: &Arguments, header: &Header) -> Wr
     }
 }
 
-/// The header of a task; `None` for what no compiler makes.
+/// The header of a task; `None` for arguments that no compiler generates.
 ///
 /// # Safety
 /// `arguments` are those of a task's creation.
@@ -294,7 +294,7 @@ unsafe fn header(arguments: &Arguments, id: InstanceId, shared: u16) -> Option<H
         data: arguments.data as *mut c_void,
         id,
         offset: if has_data {
-            // To a multiple, without the division that the compiler would make of it.
+            // Rounds up without the division that the compiler would generate.
             (size_of::<Header>() + align - 1) & !(align - 1)
         } else {
             0
@@ -304,10 +304,10 @@ unsafe fn header(arguments: &Arguments, id: InstanceId, shared: u16) -> Option<H
     })
 }
 
-/// The identifier of a task that is created by this call; none where nothing is recorded.
+/// The instance id of the task that this call creates; none if nothing is recorded.
 #[inline]
 fn create(saved: &Saved, flags: u32) -> InstanceId {
-    // SAFETY: used here alone, where nobody else is called.
+    // SAFETY: used only here, with no other calls.
     let Some(thread) = (unsafe { current() }) else {
         return InstanceId::NONE;
     };
@@ -329,9 +329,9 @@ type RealTask = unsafe extern "C-unwind" fn(
     usize,
 );
 
-/// GOMP_task: function, data, copy function, size, alignment, whether it may be deferred, and on
-/// the stack flags, dependences, priority, place of the event. Callers of older compilers leave
-/// out the last ones, and say so in the flags.
+/// GOMP_task. Arguments: function, data, copy function, size, alignment, whether it may be
+/// deferred; on the stack flags, dependences, priority, address of the event. Code from older
+/// compilers omits the last ones, and shows that in the flags.
 pub(super) unsafe extern "C-unwind" fn task(saved: *mut Saved, what: What) {
     // SAFETY: the entry point's own.
     let saved = unsafe { &*saved };
@@ -345,7 +345,8 @@ pub(super) unsafe extern "C-unwind" fn task(saved: *mut Saved, what: What) {
     if provider.records() {
         let undeferred = if deferrable as u8 == 0 { UNDEFERRED } else { 0 };
         id = create(saved, EXPLICIT | undeferred);
-        // Before a task that is run in place the thread waits for those it depends on.
+        // Before it executes an undeferred task, the thread waits for the tasks on which it
+        // depends.
         let waits = undeferred != 0 && flags & DEPEND != 0;
         if id != InstanceId::NONE && !waits && flags & DETACH == 0 && Plain::fits(&arguments) {
             let mut plain = MaybeUninit::<Plain>::uninit();
@@ -373,11 +374,11 @@ pub(super) unsafe extern "C-unwind" fn task(saved: *mut Saved, what: What) {
     unsafe { task_of_any_shape(saved, real, id) };
 }
 
-/// Creates a task by `real`, as `id` unless that is none: with data of any size, a copy function,
-/// dependences to be waited for, or an event.
+/// Creates a task by `real`, as `id` unless that is none. Handles data of any size, a copy
+/// function, dependences to wait for, and an event.
 ///
 /// # Safety
-/// `saved` and `real` are of a call of GOMP_task.
+/// `saved` and `real` belong to a call of GOMP_task.
 #[inline(never)]
 unsafe fn task_of_any_shape(saved: &Saved, real: RealTask, id: InstanceId) {
     let [body, data, copy, size, align, deferrable] = saved.registers;
@@ -439,16 +440,16 @@ type RealTaskloop = unsafe extern "C-unwind" fn(
     usize,
 );
 
-/// GOMP_taskloop and its `unsigned long long` form: function, data, copy function, size,
-/// alignment, flags, and on the stack number of tasks, priority, start, end, step.
+/// GOMP_taskloop and its `unsigned long long` form. Arguments: function, data, copy function, size,
+/// alignment, flags; on the stack number of tasks, priority, start, end, step.
 ///
-/// Its tasks are one in the records: they have one creator at one place, and the runtime alone
-/// knows how many they are.
+/// The records have one task for all its tasks: these have one creator and one calling context, and
+/// only the runtime knows their number.
 ///
-/// The taskgroup around them is opened and closed here, as the runtime does it itself, so that
-/// the wait at its end is told apart from the creation of the tasks. Not where tasks take part
-/// in a reduction, which the runtime has to register in between: there the wait is dated from
-/// the call.
+/// The taskgroup around them is opened and closed here, as the runtime does it itself. So the wait
+/// at its end is recorded separately from the creation of the tasks. It is not done if the tasks
+/// take part in a reduction, which the runtime has to register in between. Then the wait is
+/// recorded from the begin of the call.
 pub(super) unsafe extern "C-unwind" fn taskloop(saved: *mut Saved, what: What) {
     // SAFETY: the entry point's own.
     let saved = unsafe { &*saved };
@@ -537,8 +538,7 @@ pub(super) unsafe extern "C-unwind" fn taskloop(saved: *mut Saved, what: What) {
     }
 }
 
-/// All that ran under the one name of a taskloop's tasks is complete: said by a last part of it
-/// that takes no time.
+/// Completes the single task that stands for a taskloop's tasks, by a last part without duration.
 fn complete(thread: &mut Thread, id: InstanceId) {
     thread.task_schedule(id, SWITCH);
     thread.task_schedule(thread.gomp.task.id, COMPLETE);

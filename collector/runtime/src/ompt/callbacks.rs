@@ -1,12 +1,12 @@
-//! The callbacks. Each unpacks the runtime's arguments and says the construct to the thread.
+//! The callbacks. Each decodes the runtime's arguments and passes the event to the thread.
 //!
-//! `work` and `dispatch` are left out on purpose: the states do not need them, and flang's
-//! programs print a warning when a tool asks for them (LLVM issue 112545).
+//! `work` and `dispatch` are deliberately not registered: the thread states do not need them, and
+//! programs compiled by flang print a warning if a tool registers them (LLVM issue 112545).
 //!
-//! The tool's words: `parallel_data` holds the region's instance, an explicit task's `task_data`
-//! its instance with [`EXPLICIT`] set. An implicit task's word stays zero: LLVM's runtime keeps
-//! a copy of it in each worker and asserts, at a `taskwait` with dependences, that it is zero
-//! (`__kmpc_omp_taskwait_deps_51`), so a tool that writes there kills such programs.
+//! Contents of the tool's words: `parallel_data` holds the region's instance id, an explicit task's
+//! `task_data` its instance id with [`EXPLICIT`] set. An implicit task's word stays zero. LLVM's
+//! runtime keeps a copy of it in each worker and asserts that it is zero at a `taskwait` with
+//! dependences (`__kmpc_omp_taskwait_deps_51`), so a tool that writes there crashes such programs.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_uint, c_void};
@@ -22,14 +22,14 @@ use crate::tls;
 
 /// Marks the word of an explicit task.
 const EXPLICIT: u64 = 1 << 63;
-/// The word of what the specification calls a taskwait task: no task, but a `taskwait` with
-/// dependences, which the runtime reports by these means alone.
+/// The word of what the specification calls a taskwait task. It is no task, but a `taskwait` with
+/// dependences, which the runtime reports only in this way.
 const TASKWAIT: u64 = 1 << 62;
 
 /// All callbacks with their numbers.
 pub(crate) fn all() -> [(c_int, Function); 13] {
-    // SAFETY: function pointers of one size; each is called by the runtime with the arguments of
-    // its number, which is its own signature.
+    // SAFETY: function pointers of one size. The runtime calls each with the arguments of its
+    // number, which match its signature.
     unsafe {
         [
             (number::THREAD_BEGIN, erase(thread_begin as *const ())),
@@ -55,7 +55,7 @@ pub(crate) fn all() -> [(c_int, Function); 13] {
 /// # Safety
 /// `function` is a function.
 unsafe fn erase(function: *const ()) -> Function {
-    // SAFETY: the caller's promise; the result is cast back by whoever calls it.
+    // SAFETY: the caller's promise; the function is cast back before each call.
     unsafe { std::mem::transmute::<*const (), Function>(function) }
 }
 
@@ -86,7 +86,8 @@ unsafe fn call(task: *const Data, frame: *const TaskFrame, code: *const c_void) 
     // SAFETY: the caller's promise.
     let (frame, task) = unsafe { (frame.as_ref(), word(task)) };
     let in_task = task & EXPLICIT != 0;
-    // A task with `if(0)` is entered from its creator, whose frames are part of its context.
+    // The creator calls a task with `if(0)` directly, so the creator's frames belong to its
+    // context.
     let entered = |frame: &&TaskFrame| in_task && frame.exit_frame_flags & FRAME_APPLICATION == 0;
     Call {
         code: code as u64,
@@ -208,7 +209,7 @@ unsafe extern "C" fn task_create(
     if flags & TASK_NOT_EXPLICIT != 0 {
         return;
     }
-    // SAFETY: the runtime's own pointers; nobody can run the new task yet.
+    // SAFETY: the runtime's own pointers; no thread can execute the new task yet.
     unsafe {
         if flags & TASK_TASKWAIT != 0 {
             set_word(new_task, TASKWAIT);

@@ -1,5 +1,5 @@
-//! The OMPT tool: what an OpenMP 5 runtime looks for, and what it is told to call.
-//! OpenMP API Specification 5.2, chapter 19.
+//! The OMPT tool: the function that an OpenMP 5 runtime looks for, and the registration of
+//! callbacks. OpenMP API Specification 5.2, chapter 19.
 #![allow(unsafe_code)]
 
 mod callbacks;
@@ -16,14 +16,14 @@ use crate::process::{self, Runtime};
 use crate::stack;
 use types::{Data, InitializeResult, Lookup, SetCallback, StartToolResult};
 
-/// The version string of the runtime that is about to initialize us. A runtime initializes its
-/// tool right after it has asked for it, on the same thread, so the last one to ask is meant.
+/// The version string of the runtime that is about to initialize us. A runtime initializes its tool
+/// right after `ompt_start_tool`, on the same thread, so the last call is the one that counts.
 static VERSION: Mutex<[u8; VERSION_BYTES]> = Mutex::new([0; VERSION_BYTES]);
 
-/// A static that the runtime may write to.
+/// A static to which the runtime may write.
 struct Writable(UnsafeCell<StartToolResult>);
 
-// SAFETY: only the runtime reaches into it, through the pointer that it was given.
+// SAFETY: only the runtime accesses it, through the pointer that it was given.
 unsafe impl Sync for Writable {}
 
 static TOOL: Writable = Writable(UnsafeCell::new(StartToolResult {
@@ -32,9 +32,9 @@ static TOOL: Writable = Writable(UnsafeCell::new(StartToolResult {
     tool_data: Data { value: 0 },
 }));
 
-/// Called by the runtime before its first construct (19.2.1). NULL, which means "no tool here",
-/// where no arena is waiting. A runtime serves one tool: where the program brings one of its own, it
-/// gets that one.
+/// Called by the runtime before its first construct (19.2.1). Returns NULL, which means "no tool
+/// here", if there is no arena. A runtime has only one tool: if the program has one of its own,
+/// that one is returned.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ompt_start_tool(
     omp_version: c_uint,
@@ -62,7 +62,7 @@ pub(crate) unsafe extern "C" fn ompt_start_tool(
     TOOL.0.get()
 }
 
-/// `ompt_initialize_t`: registers the callbacks. Non-zero: stay active.
+/// `ompt_initialize_t`: registers the callbacks. Returns non-zero to stay active.
 unsafe extern "C" fn initialize(
     lookup: Lookup,
     _initial_device: c_int,
@@ -92,5 +92,5 @@ unsafe extern "C" fn initialize(
     1
 }
 
-/// `ompt_finalize_t`. Nothing to do: whatever was recorded is already where it belongs.
+/// `ompt_finalize_t`. Nothing to do: all records are already in the arena.
 unsafe extern "C" fn finalize(_tool_data: *mut Data) {}

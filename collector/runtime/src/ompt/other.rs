@@ -1,6 +1,6 @@
-//! OMPT tools of the program's own. Preloaded, ours comes before them all, and a runtime asks no other
-//! one when the first has accepted. So ours asks them, as the runtime would (OpenMP API Specification
-//! 5.2, section 19.2.1), and steps back for the first that accepts.
+//! OMPT tools of the program. Our preloaded tool comes before all others, and once it accepts, a
+//! runtime asks no other. So ours asks them first, as the runtime would (OpenMP API Specification
+//! 5.2, section 19.2.1), and declines in favour of the first that accepts.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -17,12 +17,12 @@ use crate::process::{self, Runtime};
 type Start = unsafe extern "C" fn(c_uint, *const c_char) -> *mut StartToolResult;
 
 const START: &CStr = c"ompt_start_tool";
-/// What every program with ThreadSanitizer has.
+/// A symbol of every program with ThreadSanitizer.
 const SANITIZER: &CStr = c"__tsan_init";
-/// The longest path in the list of tools that is looked at.
+/// The longest path in the list of tools that is tried.
 const LONGEST_PATH: usize = 4096;
 
-/// What is to be told to the runtime if there is another tool; `None` where there is none.
+/// The result to return to the runtime if there is another tool; `None` if there is none.
 ///
 /// # Safety
 /// The arguments are the runtime's.
@@ -38,7 +38,7 @@ pub(super) unsafe fn start(
         };
         (!theirs.is_null()).then_some(theirs)
     };
-    // One that is preloaded too, or linked to the program behind us.
+    // A tool that is also preloaded, or linked to the program.
     let next = Names::next().find(START, None);
     if next != 0
         && let Some(theirs) = ask(next)
@@ -58,8 +58,8 @@ pub(super) unsafe fn start(
             return Some(theirs);
         }
     }
-    // ThreadSanitizer is told of OpenMP by Archer, which the runtime asks last of all, and without
-    // which it reports races that are none.
+    // ThreadSanitizer learns of OpenMP from Archer, which the runtime asks last of all. Without
+    // Archer it reports false races.
     let sanitizer = Names::all().find(SANITIZER, None);
     if sanitizer != 0 {
         step_back(sanitizer, b"ThreadSanitizer's Archer");
@@ -68,9 +68,9 @@ pub(super) unsafe fn start(
     None
 }
 
-/// Tells `collect` that the tool with an `address` in its image is served in our place.
+/// Tells `collect` that the runtime uses the tool with `address` in its image instead of ours.
 fn step_back(address: usize, name: &[u8]) {
-    // A runtime may ask us as a preloaded library, and again as one of the list.
+    // A runtime may ask us twice: as a preloaded library and as one in the list.
     static DONE: AtomicBool = AtomicBool::new(false);
     if process::arena().is_none() || DONE.swap(true, Relaxed) {
         return;
@@ -84,7 +84,7 @@ fn step_back(address: usize, name: &[u8]) {
     process::introduce(Runtime::new(kind, address as u64, 0, version));
 }
 
-/// A path of the list, which ends at a zero.
+/// A path in the list, zero-terminated.
 struct Path([u8; LONGEST_PATH]);
 
 impl Path {
@@ -100,8 +100,8 @@ struct Paths<'a> {
 
 impl Paths<'_> {
     fn listed() -> Paths<'static> {
-        // SAFETY: a C string, and what `getenv` returns is one that stays while nobody changes the
-        // environment, as nobody does while the runtime starts.
+        // SAFETY: a C string. The result of `getenv` stays valid while nobody changes the
+        // environment, and nobody does while the runtime starts.
         let list = unsafe {
             let list = libc::getenv(c"OMP_TOOL_LIBRARIES".as_ptr());
             (!list.is_null()).then(|| CStr::from_ptr(list).to_bytes())
@@ -133,13 +133,13 @@ impl Iterator for Paths<'_> {
     }
 }
 
-/// A library that is loaded as long as it is asked.
+/// A library, closed on drop unless kept.
 struct Library(*mut c_void);
 
 impl Library {
     fn open(path: &CStr) -> Option<Library> {
         const HOW: c_int = libc::RTLD_LAZY;
-        // SAFETY: loads a library that the user has listed to be loaded here.
+        // SAFETY: loads a library that the user has listed for this purpose.
         let handle = unsafe { libc::dlopen(path.as_ptr(), HOW) };
         (!handle.is_null()).then(|| Library(handle))
     }
@@ -149,7 +149,7 @@ impl Library {
         unsafe { libc::dlsym(self.0, name.as_ptr()) as usize }
     }
 
-    /// Leaves it loaded: it is in use.
+    /// Leaves it loaded, because it is in use.
     fn keep(self) {
         std::mem::forget(self);
     }

@@ -1,16 +1,17 @@
-//! The specification's C types, as far as the callbacks that we register need them.
-//! OpenMP API Specification 5.2, section 19.4.
+//! The specification's C types, as far as our callbacks need them. OpenMP API Specification 5.2,
+//! section 19.4.
 
 use std::ffi::{c_char, c_int, c_uint};
 
-/// `ompt_data_t`: a word for the tool, zero until it writes there.
+/// `ompt_data_t`: a word for the tool, zero until the tool writes it.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Data {
     pub(crate) value: u64,
 }
 
-/// `ompt_frame_t`: where a task's code was entered from the runtime and left into it.
+/// `ompt_frame_t`: where a task's code was entered from the runtime, and where it left to the
+/// runtime.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct TaskFrame {
@@ -20,16 +21,16 @@ pub(crate) struct TaskFrame {
     pub(crate) enter_frame_flags: c_int,
 }
 
-/// `ompt_interface_fn_t` and `ompt_callback_t`: a function to be cast before it is called.
+/// `ompt_interface_fn_t` and `ompt_callback_t`: functions that must be cast before a call.
 pub(crate) type Function = unsafe extern "C" fn();
-/// `ompt_frame_application` of `ompt_frame_flag_t`: the frame is one of the program's.
+/// `ompt_frame_application` of `ompt_frame_flag_t`: the frame belongs to the program.
 pub(crate) const FRAME_APPLICATION: c_int = 0x1;
 
 /// `ompt_function_lookup_t`.
 pub(crate) type Lookup = unsafe extern "C" fn(name: *const c_char) -> Option<Function>;
 /// `ompt_set_callback_t`; returns `ompt_set_result_t`.
 pub(crate) type SetCallback = unsafe extern "C" fn(number: c_int, callback: Function) -> c_int;
-/// What `ompt_initialize_t` returns.
+/// The return type of `ompt_initialize_t`.
 pub(crate) type InitializeResult = c_int;
 
 /// `ompt_start_tool_result_t`.
@@ -41,7 +42,7 @@ pub(crate) struct StartToolResult {
     pub(crate) tool_data: Data,
 }
 
-/// `ompt_set_sometimes`: from this result on a callback will come.
+/// `ompt_set_sometimes`: with this result or a higher one, the callback will be called.
 pub(crate) const SET_SOMETIMES: c_int = 3;
 
 /// `ompt_scope_endpoint_t`.
@@ -52,7 +53,7 @@ pub(crate) const SCOPE_END: c_int = 2;
 /// `ompt_parallel_league` of `ompt_parallel_flag_t`: the region is a league of teams.
 pub(crate) const PARALLEL_LEAGUE: c_int = 0x4000_0000;
 
-/// `ompt_task_initial | ompt_task_implicit`: no task of the program's making.
+/// `ompt_task_initial | ompt_task_implicit`: not an explicit task.
 pub(crate) const TASK_NOT_EXPLICIT: c_int = 0x3;
 
 /// `ompt_task_taskwait`: stands for a `taskwait` with dependences.
