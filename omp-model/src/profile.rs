@@ -191,6 +191,13 @@ pub struct Item {
     pub samples: u32,
 }
 
+impl Item {
+    /// Whether the thread was on a CPU.
+    pub const fn is_on_cpu(&self) -> bool {
+        matches!(self.presence, Presence::Running)
+    }
+}
+
 /// Thread time shared out over display stacks.
 #[derive(Clone, Debug)]
 pub struct Profile {

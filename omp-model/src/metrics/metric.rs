@@ -2,7 +2,6 @@
 
 use crate::profile::{Item, Shown};
 use experiment::header::Sampling;
-use experiment::state::Presence;
 
 /// A kind of time. All are in seconds of thread time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -49,78 +48,99 @@ pub enum Metric {
     Blame,
 }
 
+/// What a metric is called, and which time it counts.
+struct Definition {
+    metric: Metric,
+    /// The name in the command language.
+    id: &'static str,
+    /// The words of a heading.
+    words: &'static str,
+    /// Whether it means anything only in a program that uses OpenMP.
+    is_openmp: bool,
+    /// Whether an item's time counts.
+    counts: fn(&Item) -> bool,
+}
+
+const fn any(
+    metric: Metric,
+    id: &'static str,
+    words: &'static str,
+    counts: fn(&Item) -> bool,
+) -> Definition {
+    let is_openmp = false;
+    Definition {
+        metric,
+        id,
+        words,
+        is_openmp,
+        counts,
+    }
+}
+
+const fn openmp(
+    metric: Metric,
+    id: &'static str,
+    words: &'static str,
+    counts: fn(&Item) -> bool,
+) -> Definition {
+    Definition {
+        is_openmp: true,
+        ..any(metric, id, words, counts)
+    }
+}
+
+/// Every metric, in the order of its number, which is that of lists: it is read as a table.
+#[rustfmt::skip]
+const DEFINITIONS: [Definition; 19] = [
+    any(Metric::Total, "total", "Total Thread", |_| true),
+    any(Metric::TotalCpu, "totalcpu", "Total CPU", Item::is_on_cpu),
+    any(Metric::User, "user", "User CPU", |item| item.is_on_cpu() && !item.kernel),
+    any(Metric::System, "system", "System CPU", |item| item.is_on_cpu() && item.kernel),
+    any(Metric::OffCpu, "offcpu", "Off-CPU", |item| !item.is_on_cpu()),
+    openmp(Metric::OmpWork, "ompwork", "OMP Work", |item| item.is_on_cpu() && item.shown.can_work()),
+    openmp(Metric::OmpWait, "ompwait", "OMP Wait", |item| !(item.is_on_cpu() && item.shown.can_work())),
+    openmp(Metric::OffCpuWork, "offcpuwork", "Off-CPU Work", |item| !item.is_on_cpu() && item.shown.can_work()),
+    openmp(Metric::Overhead, "ompovhd", "OMP Overhead", |item| item.is_on_cpu() && item.shown == Shown::Overhead),
+    openmp(Metric::Reduction, "omprduc", "OMP Reduction", |item| item.is_on_cpu() && item.shown == Shown::Reduction),
+    openmp(Metric::ImplicitBarrier, "ompibar", "OMP Implicit Barrier", |item| item.shown == Shown::ImplicitBarrier),
+    openmp(Metric::ExplicitBarrier, "ompebar", "OMP Explicit Barrier", |item| item.shown == Shown::ExplicitBarrier),
+    openmp(Metric::Idle, "ompidle", "OMP Idle", |item| item.shown == Shown::Idle),
+    openmp(Metric::Lock, "omplkwt", "OMP Lock Wait", |item| item.shown == Shown::Lock),
+    openmp(Metric::Critical, "ompctwt", "OMP Critical Wait", |item| item.shown == Shown::Critical),
+    openmp(Metric::Ordered, "ompodwt", "OMP Ordered Wait", |item| item.shown == Shown::Ordered),
+    openmp(Metric::Atomic, "ompatwt", "OMP Atomic Wait", |item| item.shown == Shown::Atomic),
+    openmp(Metric::Task, "omptskwt", "OMP Task Wait", |item| item.shown == Shown::Task),
+    openmp(Metric::Blame, "blame", "OMP Blame", |_| false),
+];
+
 impl Metric {
     /// Every metric, in the order of lists.
-    pub const ALL: [Metric; 19] = [
-        Metric::Total,
-        Metric::TotalCpu,
-        Metric::User,
-        Metric::System,
-        Metric::OffCpu,
-        Metric::OmpWork,
-        Metric::OmpWait,
-        Metric::OffCpuWork,
-        Metric::Overhead,
-        Metric::Reduction,
-        Metric::ImplicitBarrier,
-        Metric::ExplicitBarrier,
-        Metric::Idle,
-        Metric::Lock,
-        Metric::Critical,
-        Metric::Ordered,
-        Metric::Atomic,
-        Metric::Task,
-        Metric::Blame,
-    ];
+    pub const ALL: [Metric; DEFINITIONS.len()] = {
+        let mut all = [Metric::Total; DEFINITIONS.len()];
+        let mut at = 0;
+        while at < all.len() {
+            all[at] = DEFINITIONS[at].metric;
+            assert!(
+                all[at] as usize == at,
+                "the table is in the order of numbers"
+            );
+            at += 1;
+        }
+        all
+    };
+
+    const fn definition(self) -> &'static Definition {
+        &DEFINITIONS[self as usize]
+    }
 
     /// The name in the command language.
     pub const fn id(self) -> &'static str {
-        match self {
-            Metric::Total => "total",
-            Metric::TotalCpu => "totalcpu",
-            Metric::User => "user",
-            Metric::System => "system",
-            Metric::OffCpu => "offcpu",
-            Metric::OmpWork => "ompwork",
-            Metric::OmpWait => "ompwait",
-            Metric::OffCpuWork => "offcpuwork",
-            Metric::Overhead => "ompovhd",
-            Metric::Reduction => "omprduc",
-            Metric::ImplicitBarrier => "ompibar",
-            Metric::ExplicitBarrier => "ompebar",
-            Metric::Idle => "ompidle",
-            Metric::Lock => "omplkwt",
-            Metric::Critical => "ompctwt",
-            Metric::Ordered => "ompodwt",
-            Metric::Atomic => "ompatwt",
-            Metric::Task => "omptskwt",
-            Metric::Blame => "blame",
-        }
+        self.definition().id
     }
 
     /// The words of a heading; a title adds `Time`.
     pub const fn words(self) -> &'static str {
-        match self {
-            Metric::Total => "Total Thread",
-            Metric::TotalCpu => "Total CPU",
-            Metric::User => "User CPU",
-            Metric::System => "System CPU",
-            Metric::OffCpu => "Off-CPU",
-            Metric::OmpWork => "OMP Work",
-            Metric::OmpWait => "OMP Wait",
-            Metric::OffCpuWork => "Off-CPU Work",
-            Metric::Overhead => "OMP Overhead",
-            Metric::Reduction => "OMP Reduction",
-            Metric::ImplicitBarrier => "OMP Implicit Barrier",
-            Metric::ExplicitBarrier => "OMP Explicit Barrier",
-            Metric::Idle => "OMP Idle",
-            Metric::Lock => "OMP Lock Wait",
-            Metric::Critical => "OMP Critical Wait",
-            Metric::Ordered => "OMP Ordered Wait",
-            Metric::Atomic => "OMP Atomic Wait",
-            Metric::Task => "OMP Task Wait",
-            Metric::Blame => "OMP Blame",
-        }
+        self.definition().words
     }
 
     /// The full name: `OMP Work Time`.
@@ -130,10 +150,12 @@ impl Metric {
 
     /// Whether it means anything only in a program that uses OpenMP.
     pub const fn is_openmp(self) -> bool {
-        !matches!(
-            self,
-            Metric::Total | Metric::TotalCpu | Metric::User | Metric::System | Metric::OffCpu
-        )
+        self.definition().is_openmp
+    }
+
+    /// Whether an item's time counts; what it is blamed for is not its time.
+    pub fn counts(self, item: &Item) -> bool {
+        (self.definition().counts)(item)
     }
 
     /// Seconds of an item.
@@ -142,33 +164,6 @@ impl Metric {
             Metric::Blame => item.blame,
             _ if self.counts(item) => item.seconds,
             _ => 0.0,
-        }
-    }
-
-    /// Whether an item's time counts; what it is blamed for is not its time.
-    pub const fn counts(self, item: &Item) -> bool {
-        let running = matches!(item.presence, Presence::Running);
-        let able = item.shown.can_work();
-        match self {
-            Metric::Total => true,
-            Metric::TotalCpu => running,
-            Metric::User => running && !item.kernel,
-            Metric::System => running && item.kernel,
-            Metric::OffCpu => !running,
-            Metric::OmpWork => running && able,
-            Metric::OmpWait => !(running && able),
-            Metric::OffCpuWork => !running && able,
-            Metric::Overhead => running && matches!(item.shown, Shown::Overhead),
-            Metric::Reduction => running && matches!(item.shown, Shown::Reduction),
-            Metric::ImplicitBarrier => matches!(item.shown, Shown::ImplicitBarrier),
-            Metric::ExplicitBarrier => matches!(item.shown, Shown::ExplicitBarrier),
-            Metric::Idle => matches!(item.shown, Shown::Idle),
-            Metric::Lock => matches!(item.shown, Shown::Lock),
-            Metric::Critical => matches!(item.shown, Shown::Critical),
-            Metric::Ordered => matches!(item.shown, Shown::Ordered),
-            Metric::Atomic => matches!(item.shown, Shown::Atomic),
-            Metric::Task => matches!(item.shown, Shown::Task),
-            Metric::Blame => false,
         }
     }
 }
