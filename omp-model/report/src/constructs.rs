@@ -89,9 +89,10 @@ pub(crate) type List<T> = Vec<Joined<T>>;
 /// comparison always has.
 pub(crate) fn list<T: Construct>(query: &Query<'_>) -> (List<T>, Option<String>) {
     let mut rows = all(query);
-    let by = match query.is_comparison() {
-        true => None,
-        false => sort(&mut rows, query.settings.sort),
+    let by = if query.is_comparison() {
+        None
+    } else {
+        sort(&mut rows, query.settings.sort)
     };
     (rows, by)
 }
@@ -162,9 +163,12 @@ pub(crate) fn table<T: Construct>(
     }
     fields.push(Field {
         column: Column::name(),
-        value: Box::new(move |row| match is_comparison {
-            true => Value::Absent,
-            false => Value::Text(located(row)),
+        value: Box::new(move |row| {
+            if is_comparison {
+                Value::Absent
+            } else {
+                Value::Text(located(row))
+            }
         }),
     });
     let of = |row: &Option<T>| -> Vec<Value> {
@@ -184,9 +188,10 @@ pub(crate) fn table<T: Construct>(
         ..Row::default()
     };
     Table {
-        style: match is_comparison {
-            true => Style::Right,
-            false => Style::Sparse,
+        style: if is_comparison {
+            Style::Right
+        } else {
+            Style::Sparse
         },
         compare: query.settings.compare,
         rows: rows.iter().map(row).collect(),

@@ -41,9 +41,10 @@ pub fn summary(query: &Query<'_>, kind: Kind) -> Result<Document, Error> {
 /// be said of the metrics in force alone.
 fn with_all_metrics<'a>(query: &Query<'a>, view: &str) -> (Query<'a>, Document) {
     let all = query.clone().with_all_metrics();
-    let document = match query.is_comparison() {
-        true => query.document(view),
-        false => all.document(view),
+    let document = if query.is_comparison() {
+        query.document(view)
+    } else {
+        all.document(view)
     };
     (all, document)
 }
@@ -121,9 +122,10 @@ impl<'q, 'a> Details<'q, 'a> {
         let sides = joined.rows.iter().zip(&self.facts);
         let origins = sides.map(|(row, facts)| row.as_ref().map(|row| facts.of(row)));
         let origins: Vec<Option<Origin>> = origins.collect();
-        let facts = match self.query.is_comparison() {
-            true => Map::from_iter([("places".to_owned(), places(&origins))]),
-            false => fields(origins.first().and_then(Option::as_ref)),
+        let facts = if self.query.is_comparison() {
+            Map::from_iter([("places".to_owned(), places(&origins))])
+        } else {
+            fields(origins.first().and_then(Option::as_ref))
         };
         let values = |(row, origin): (&Option<ListRow>, &Option<Origin>)| {
             let words = origin.as_ref().and_then(Origin::words);
@@ -179,9 +181,10 @@ fn columns(query: &Query<'_>, kind: Kind) -> Vec<Column> {
     });
     // An instruction's size is no part of an experiment.
     let words = words.skip(usize::from(kind == Kind::Instructions));
-    let (before, after) = match query.is_comparison() {
-        true => (vec![Column::fact("places")], Vec::new()),
-        false => (Vec::new(), Origin::KEYS.map(Column::fact).to_vec()),
+    let (before, after) = if query.is_comparison() {
+        (vec![Column::fact("places")], Vec::new())
+    } else {
+        (Vec::new(), Origin::KEYS.map(Column::fact).to_vec())
     };
     let all = name.into_iter().chain(before).chain(times);
     all.chain(after).chain(words).collect()

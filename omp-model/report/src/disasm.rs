@@ -76,9 +76,10 @@ fn in_each<'a>(query: &Query<'a>, named: &Named) -> Result<Vec<(Source<'a>, Func
     }
     let builds: Vec<_> = each.iter().map(|at| build(&at.0, at.1)).collect();
     let is_one_build = builds.windows(2).all(|pair| pair[0] == pair[1]);
-    match is_one_build && !query.is_comparison() {
-        true => together(),
-        false => Ok(each),
+    if is_one_build && !query.is_comparison() {
+        together()
+    } else {
+        Ok(each)
     }
 }
 
@@ -148,9 +149,10 @@ impl<'q, 'a> Annotated<'q, 'a> {
 
     /// How the values of several experiments are shown.
     fn compare(&self) -> Compare {
-        match self.sides.is_empty() {
-            true => Compare::Off,
-            false => self.query.settings.compare,
+        if self.sides.is_empty() {
+            Compare::Off
+        } else {
+            self.query.settings.compare
         }
     }
 
@@ -177,11 +179,12 @@ impl<'q, 'a> Annotated<'q, 'a> {
         let about = About {
             mode: self.query.settings.mode,
             experiments: experiment.names.clone(),
-            numbers: match table.has_sides() {
-                true => (1..=experiment.names.len().max(self.query.compared.len()))
+            numbers: if table.has_sides() {
+                (1..=experiment.names.len().max(self.query.compared.len()))
                     .map(|number| format!("({number})"))
-                    .collect(),
-                false => Vec::new(),
+                    .collect()
+            } else {
+                Vec::new()
             },
             compare: self.compare(),
         };

@@ -29,18 +29,13 @@ pub fn fragment(query: &Query<'_>, view: &str, functions: &[Named]) -> Result<Do
     for (at, function) in functions.iter().enumerate() {
         let is_last = at + 1 == functions.len();
         rows.push(Row {
-            role: match is_last {
-                true => Role::Centre,
-                false => Role::Any,
-            },
+            role: if is_last { Role::Centre } else { Role::Any },
             is_starred: true,
-            values: match is_last {
-                true => last(query, &columns, &functions, &pieces),
-                // Time passes through the others without being spent there.
-                false => {
-                    let passed = quantities(&columns, function.1, |_, _| Value::Number(0.0));
-                    vec![passed; pieces.len()]
-                }
+            values: if is_last {
+                last(query, &columns, &functions, &pieces)
+            } else {
+                let passed = quantities(&columns, function.1, |_, _| Value::Number(0.0));
+                vec![passed; pieces.len()]
             },
             target: Some(Target::Function(function.0.clone())),
             name: function.0.clone(),
@@ -95,9 +90,10 @@ fn find(query: &Query<'_>, functions: &[Named]) -> Result<(Vec<Shown>, Vec<Piece
 fn columns(query: &Query<'_>) -> Vec<Column> {
     let attributed = query.attributed();
     let mut columns: Vec<Column> = query.shown(&attributed).collect();
-    let first = match query.is_comparison() {
-        true => columns.len(),
-        false => 0,
+    let first = if query.is_comparison() {
+        columns.len()
+    } else {
+        0
     };
     columns.insert(first, Column::fact("fragment"));
     columns.push(Column::fact("whole"));
@@ -117,9 +113,10 @@ fn last(
 ) -> Vec<Vec<Value>> {
     let names: Json = functions.iter().map(|(name, _)| json!(name)).collect();
     let wholes = pieces.iter().map(|piece| whole(query, columns, piece));
-    let whole: Json = match query.is_comparison() {
-        true => wholes.collect(),
-        false => wholes.collect::<Vec<Json>>().pop().unwrap_or_default(),
+    let whole: Json = if query.is_comparison() {
+        wholes.collect()
+    } else {
+        wholes.collect::<Vec<Json>>().pop().unwrap_or_default()
     };
     let code = functions.last().and_then(|last| last.1);
     let values = |piece: &Piece| {

@@ -80,9 +80,10 @@ pub fn list(query: &Query<'_>, kind: Kind) -> Result<Document, Error> {
             .iter()
             .map(|row| values(query, &columns, row.as_ref()))
             .collect(),
-        role: match joined.name == omp_model::views::TOTAL {
-            true => Role::Total,
-            false => Role::Any,
+        role: if joined.name == omp_model::views::TOTAL {
+            Role::Total
+        } else {
+            Role::Any
         },
         target: Some(Target::Function(joined.name.clone())),
         name: joined.name,
@@ -211,9 +212,10 @@ impl<'a> Query<'a> {
     /// A table of metrics of all sides.
     pub(crate) fn table(&self, columns: Vec<Column>, rows: Vec<Row>) -> Table {
         Table {
-            style: match self.is_comparison() {
-                true => Style::Right,
-                false => Style::Metrics,
+            style: if self.is_comparison() {
+                Style::Right
+            } else {
+                Style::Metrics
             },
             compare: self.compare(),
             columns,

@@ -184,21 +184,26 @@ fn target(experiment: &Experiment) -> Vec<Line> {
 /// The samples and their stacks.
 fn sampling(header: &Header) -> Vec<Line> {
     let mut lines = Vec::new();
-    match header.sampling.event.is_empty() {
-        true => lines.push(Line::plain("Clock sampling: off")),
-        false => clock(header, &mut lines),
+    if header.sampling.event.is_empty() {
+        lines.push(Line::plain("Clock sampling: off"))
+    } else {
+        clock(header, &mut lines)
     }
     let sampling = &header.sampling;
-    let permitted = |what: &str, is: bool| match is {
-        true => Line::plain(format!("  {what}: yes")),
-        false => Line::warning(format!("  {what}: not permitted")),
+    let permitted = |what: &str, is: bool| {
+        if is {
+            Line::plain(format!("  {what}: yes"))
+        } else {
+            Line::warning(format!("  {what}: not permitted"))
+        }
     };
     lines.push(permitted("Kernel frames", sampling.kernel_frames));
     lines.push(permitted("Context switches", sampling.switches));
     let taken = counted(sampling.switch_samples, "stack", "stacks");
-    lines.push(match sampling.switch_stacks {
-        true => Line::plain(format!("  Stacks at context switches: {taken} taken")),
-        false => permitted("Stacks at context switches", false),
+    lines.push(if sampling.switch_stacks {
+        Line::plain(format!("  Stacks at context switches: {taken} taken"))
+    } else {
+        permitted("Stacks at context switches", false)
     });
     let losses = &header.losses;
     let lost = format!(

@@ -110,9 +110,10 @@ pub fn defined(query: &Query<'_>, name: &str, expression: &Filter) -> Result<Doc
         let names = source.names();
         let facts = source.analysis.facts(&names);
         let samples = source.analysis.experiment.samples.iter();
-        let profile = match asks_when(expression) {
-            true => source.by_second(),
-            false => source.profile(),
+        let profile = if asks_when(expression) {
+            source.by_second()
+        } else {
+            source.profile()
         };
         let values = filter::values(expression, profile, &facts, samples);
         indexes::defined(profile, &values, metrics)
@@ -172,9 +173,10 @@ pub(crate) fn document(
     let sides: Vec<Vec<Object>> = query.sides().iter().map(side).collect();
     let mut joined = by_name(query, sides, |object: &Object| object.name.clone());
     joined.truncate(query.limited(joined.len() - 1) + 1);
-    let facts = match query.is_comparison() {
-        true => vec![told("numbers", Place::Each)],
-        false => head.facts.iter().map(|id| told(id, Place::Row)).collect(),
+    let facts = if query.is_comparison() {
+        vec![told("numbers", Place::Each)]
+    } else {
+        head.facts.iter().map(|id| told(id, Place::Row)).collect()
     };
     let times: Vec<Column> = query.shown(&query.exclusive()).collect();
     let row = |(at, joined): (usize, Joined<Object>)| {

@@ -217,16 +217,18 @@ fn values(table: &Table, row: &Row) -> Json {
         let pairs = pairs
             .filter(|(column, value)| column.json == Place::Values && **value != Value::Omitted);
         let pairs = pairs.map(|(column, value)| {
-            let value = match table.has_sides() {
-                true => json!(value.number()),
-                false => plain(value),
+            let value = if table.has_sides() {
+                json!(value.number())
+            } else {
+                plain(value)
             };
             (column.id.clone(), value)
         });
         let object: Map<String, Json> = pairs.collect();
-        match object.is_empty() {
-            true => Json::Null,
-            false => Json::Object(object),
+        if object.is_empty() {
+            Json::Null
+        } else {
+            Json::Object(object)
         }
     };
     if table.has_sides() {

@@ -134,23 +134,25 @@ pub(crate) fn rows<T>(joined: &[Joined<T>], fields: &[Field<'_, T>]) -> Vec<Row>
 /// The table of a list.
 pub(crate) fn table<T>(query: &Query<'_>, fields: Vec<Field<'_, T>>, rows: Vec<Row>) -> Table {
     let columns = fields.into_iter().map(|field| field.column).collect();
-    match query.is_comparison() {
-        true => query.table(columns, rows),
-        false => Table {
+    if query.is_comparison() {
+        query.table(columns, rows)
+    } else {
+        Table {
             style: Style::Ruled,
             columns,
             rows,
             ..Table::default()
-        },
+        }
     }
 }
 
 /// Adds a list to a document. A comparison has a title, which tells its experiments.
 pub(crate) fn titled(base: Document, title: &str, table: Table) -> Document {
     Document {
-        title: match table.has_sides() {
-            true => title.to_owned(),
-            false => String::new(),
+        title: if table.has_sides() {
+            title.to_owned()
+        } else {
+            String::new()
         },
         blocks: vec![Block::Table(table)],
         ..base

@@ -38,18 +38,15 @@ pub fn callers_callees(query: &Query<'_>) -> Result<Document, Error> {
 /// The blocks of all sides joined by name, that of `<Total>` first.
 fn joined(query: &Query<'_>) -> Vec<Joined<Neighbours>> {
     let request = &query.request;
-    let sides = match query.is_comparison() {
-        true => {
-            let shared = query.shared();
-            let sides = 0..query.sides().len();
-            sides
-                .map(|side| shared.callers_callees(side, request))
-                .collect()
-        }
-        false => {
-            let (profile, names) = (query.all.profile(), query.all.names());
-            vec![neighbours::callers_callees(profile, &names, request)]
-        }
+    let sides = if query.is_comparison() {
+        let shared = query.shared();
+        let sides = 0..query.sides().len();
+        sides
+            .map(|side| shared.callers_callees(side, request))
+            .collect()
+    } else {
+        let (profile, names) = (query.all.profile(), query.all.names());
+        vec![neighbours::callers_callees(profile, &names, request)]
     };
     let mut blocks = join_sides(query, sides, |block: &Neighbours| block.row.name.clone());
     let by = |block: &Neighbours| seconds(request, &block.row, request.sort.quantity);
@@ -71,9 +68,10 @@ fn columns(query: &Query<'_>) -> Vec<Column> {
     let own: Vec<Column> = own.map(Column::without_heading).collect();
     let told = |column: &Column| own.iter().any(|known| known.id == column.id);
     let attributed = attributed.into_iter().map(|column| Column {
-        json: match told(&column) {
-            true => Place::Nowhere,
-            false => column.json,
+        json: if told(&column) {
+            Place::Nowhere
+        } else {
+            column.json
         },
         ..column
     });

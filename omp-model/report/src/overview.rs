@@ -27,9 +27,10 @@ const LARGEST: usize = 10;
 /// [`Error::Usage`] if it is asked how that scales.
 pub fn overview(query: &Query<'_>) -> Result<Document, Error> {
     query.refuse_scaling("overview")?;
-    Ok(match query.is_comparison() {
-        true => comparison(query),
-        false => alone(query),
+    Ok(if query.is_comparison() {
+        comparison(query)
+    } else {
+        alone(query)
     })
 }
 

@@ -242,9 +242,10 @@ impl<'a> Query<'a> {
 
     /// How experiments are compared, if they are.
     pub fn compare(&self) -> Compare {
-        match self.is_comparison() {
-            true => self.settings.compare,
-            false => Compare::Off,
+        if self.is_comparison() {
+            self.settings.compare
+        } else {
+            Compare::Off
         }
     }
 
@@ -285,13 +286,13 @@ impl<'a> Query<'a> {
 
     /// The same of a report that shows no time, under which nothing must be said of it.
     pub fn document_without_time(&self, view: &str) -> Document {
-        let experiments = match self.is_comparison() {
-            true => self
-                .compared
+        let experiments = if self.is_comparison() {
+            self.compared
                 .iter()
                 .map(|side| side.analysis.name.clone())
-                .collect(),
-            false => self.all.analysis.names.clone(),
+                .collect()
+        } else {
+            self.all.analysis.names.clone()
         };
         Document {
             view: view.to_owned(),

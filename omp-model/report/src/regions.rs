@@ -31,9 +31,10 @@ pub fn regions(query: &Query<'_>) -> Result<Document, Error> {
         return scaling::regions(query);
     }
     let (mut rows, by) = list::<RegionRow>(query);
-    let parts = match query.is_comparison() {
-        true => compared_parts(&rows),
-        false => parts(),
+    let parts = if query.is_comparison() {
+        compared_parts(&rows)
+    } else {
+        parts()
     };
     rows.truncate(query.limited(rows.len()));
     let by = match by {
@@ -137,10 +138,7 @@ fn fields<'a>(query: &Query<'a>, rows: &List<RegionRow>) -> Vec<Shown<'a>> {
     // Instances are counted without a filter alone. Where none was counted there is nothing to
     // compare.
     let counted = move |has_any: bool, value: Value| {
-        let is_known = match is_comparison {
-            true => has_any,
-            false => !is_filtered,
-        };
+        let is_known = if is_comparison { has_any } else { !is_filtered };
         if is_known { value } else { Value::Absent }
     };
     let regions = || rows.iter().flat_map(|it| it.rows.iter().flatten());
@@ -200,9 +198,10 @@ fn fields<'a>(query: &Query<'a>, rows: &List<RegionRow>) -> Vec<Shown<'a>> {
         Shown::new(cause.id(), &label, move |row| {
             Value::Number(row.own.part(cause))
         })
-        .heading(match is_comparison {
-            true => ["of gain", cause.id()],
-            false => [heading(cause), "sec."],
+        .heading(if is_comparison {
+            ["of gain", cause.id()]
+        } else {
+            [heading(cause), "sec."]
         })
         .seconds()
         .json(Place::Under(&["exclusive", "parts"]))
@@ -314,9 +313,10 @@ impl Construct for RegionRow {
         let causes: Vec<String> = causes
             .map(|cause| format!("{} {:.3} s", cause.words(), self.own.part(cause)))
             .collect();
-        match causes.is_empty() {
-            true => "nothing to save".to_owned(),
-            false => format!("to save: {}", causes.join(", ")),
+        if causes.is_empty() {
+            "nothing to save".to_owned()
+        } else {
+            format!("to save: {}", causes.join(", "))
         }
     }
 

@@ -108,15 +108,16 @@ pub fn sample_detail(query: &Query<'_>) -> Result<Document, Error> {
 fn resources(query: &Query<'_>, view: &str) -> Result<Document, Error> {
     query.refuse_scaling(view)?;
     let value = |resource: &Resource| Value::Number(resource.value);
-    let fields = match query.is_comparison() {
-        true => vec![Field::number("value", "Value", value), Field::name("Name")],
-        false => vec![
+    let fields = if query.is_comparison() {
+        vec![Field::number("value", "Value", value), Field::name("Name")]
+    } else {
+        vec![
             Field::name("Resource"),
             Field::told("id", |resource: &Resource| {
                 Value::Text(resource.id.to_owned())
             }),
             Field::fact("value", "Value", value),
-        ],
+        ]
     };
     let joined = list::joined(query, resources_of, |resource| resource.label.clone());
     let mut rows = list::rows(&joined, &fields);

@@ -156,9 +156,12 @@ impl<'a> Runs<'a> {
             let whole = loss.iter().sum();
             std::iter::once(whole).chain(*loss)
         });
-        let seconds = |value: f64| match value.abs() < NOTHING {
-            true => Value::Number(0.0),
-            false => Value::Number(value),
+        let seconds = |value: f64| {
+            if value.abs() < NOTHING {
+                Value::Number(0.0)
+            } else {
+                Value::Number(value)
+            }
         };
         Row {
             values: vec![

@@ -59,9 +59,10 @@ pub fn source(query: &Query<'_>, named: &Named) -> Result<Document, Error> {
         ..query.table(listing.columns.clone(), listing.rows())
     };
     Ok(Document {
-        facts: match query.is_comparison() {
-            true => Map::new(),
-            false => facts(&text),
+        facts: if query.is_comparison() {
+            Map::new()
+        } else {
+            facts(&text)
         },
         blocks: vec![Block::Lines(head), Block::Table(table)],
         ..document
@@ -101,9 +102,10 @@ fn facts(text: &SourceFile) -> Map<String, Json> {
 
 /// The times, and what JSON tells of a line.
 fn columns(query: &Query<'_>) -> Vec<Column> {
-    let (before, after): (&[&str], &[&str]) = match query.is_comparison() {
-        true => (&["name", "line", "hot"], &[]),
-        false => (&["line", "text", "hot"], &["notes"]),
+    let (before, after): (&[&str], &[&str]) = if query.is_comparison() {
+        (&["name", "line", "hot"], &[])
+    } else {
+        (&["line", "text", "hot"], &["notes"])
     };
     let fact = |id: &&str| Column::fact(id);
     let times = times(query.shown(&query.columns));
@@ -133,9 +135,10 @@ impl Listing<'_, '_> {
         });
         let hot: Vec<Option<Hot>> = hot.collect();
         let digits = lines.last().map_or(1, |line| line.to_string().len());
-        let width = match self.query.is_comparison() {
-            true => 4,
-            false => digits.max(3),
+        let width = if self.query.is_comparison() {
+            4
+        } else {
+            digits.max(3)
         };
         let row = |line| self.row(line, width, &hot);
         lines.into_iter().map(row).collect()
@@ -160,9 +163,10 @@ impl Listing<'_, '_> {
             _ => Value::Text(written.to_owned()),
         };
         let of_side = |times: &Option<&LineTimes>| -> Vec<Value> {
-            let none = match self.query.is_comparison() {
-                true => Value::Absent,
-                false => Value::Omitted,
+            let none = if self.query.is_comparison() {
+                Value::Absent
+            } else {
+                Value::Omitted
             };
             let times = match times {
                 Some(times) => values(self.query, &self.columns, times),

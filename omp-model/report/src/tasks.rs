@@ -34,9 +34,10 @@ pub fn tasks(query: &Query<'_>) -> Result<Document, Error> {
         None => "their time".to_owned(),
     };
     let table = table(query, fields(), &COMPARED, &rows);
-    let columns = match query.is_comparison() {
-        true => &COMPARED[1..],
-        false => &COLUMNS,
+    let columns = if query.is_comparison() {
+        &COMPARED[1..]
+    } else {
+        &COLUMNS
     };
     let mut blocks = vec![Block::Table(Table {
         parts: vec![Part {

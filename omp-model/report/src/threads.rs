@@ -98,9 +98,10 @@ pub fn threads(query: &Query<'_>) -> Result<Document, Error> {
         facts: &["thread", "pid", "tid", "kind", "start", "end"],
     };
     let object = |thread: Thread| Object {
-        name: match query.is_comparison() {
-            true => thread.shared_name.clone(),
-            false => thread.name(),
+        name: if query.is_comparison() {
+            thread.shared_name.clone()
+        } else {
+            thread.name()
         },
         facts: vec![
             thread.number(),

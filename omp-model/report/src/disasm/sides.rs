@@ -53,11 +53,12 @@ pub(super) fn times(
         // Nothing of it was seen, or of another build.
         let is_other =
             |own: &Module| base_name(&own.path) == object && own.build_id != module.build_id;
-        match modules.rows().iter().any(is_other) {
-            true => Err(format!(
+        if modules.rows().iter().any(is_other) {
+            Err(format!(
                 "not compared: experiment ({number}) ran another build of {object}"
-            )),
-            false => Ok(Instructions::default()),
+            ))
+        } else {
+            Ok(Instructions::default())
         }
     };
     query.sides().iter().zip(1..).map(of_side).collect()

@@ -38,12 +38,11 @@ pub(super) fn cells(table: &Table, shown: &[usize], layout: Layout) -> Grid {
         },
         Layout::Delimited(_) | Layout::Html => cells,
     };
-    match table.has_sides() {
-        true => grid.insert(usize::MAX, lines),
-        false => {
-            grid.insert(0, without_heading(marks));
-            grid.insert(usize::MAX, without_heading(lines));
-        }
+    if table.has_sides() {
+        grid.insert(usize::MAX, lines)
+    } else {
+        grid.insert(0, without_heading(marks));
+        grid.insert(usize::MAX, without_heading(lines));
     }
     grid
 }

@@ -84,9 +84,10 @@ pub fn facts(table: &Table) -> Vec<(usize, String)> {
 /// The columns that a text shows, each once, in its order, without names.
 pub fn shown(table: &Table) -> Vec<usize> {
     let whole = [Part::default()];
-    let parts = match table.parts.is_empty() {
-        true => &whole[..],
-        false => &table.parts,
+    let parts = if table.parts.is_empty() {
+        &whole[..]
+    } else {
+        &table.parts
     };
     let mut shown = Vec::new();
     for at in parts.iter().flat_map(|part| columns(table, part)) {

@@ -293,9 +293,10 @@ impl Cells {
     /// The cell of a row without what aligns it; a name keeps its place in a tree.
     fn bare(&self, row: usize, lead: &str) -> &str {
         let cell = &self.rows[row];
-        match self.is_name {
-            true => cell.strip_prefix(lead).unwrap_or(cell),
-            false => cell.trim(),
+        if self.is_name {
+            cell.strip_prefix(lead).unwrap_or(cell)
+        } else {
+            cell.trim()
         }
     }
 
@@ -398,9 +399,12 @@ impl Grid {
 
     /// The cells with a mark between them; a cell that holds it stands in quotation marks.
     pub(super) fn delimited(&self, mark: char) -> String {
-        let quoted = |cell: &str| match cell.contains([mark, '"', '\n']) {
-            true => format!("\"{}\"", cell.replace('"', "\"\"")),
-            false => cell.to_owned(),
+        let quoted = |cell: &str| {
+            if cell.contains([mark, '"', '\n']) {
+                format!("\"{}\"", cell.replace('"', "\"\""))
+            } else {
+                cell.to_owned()
+            }
         };
         let line = |cells: Vec<String>| cells.join(&mark.to_string()) + "\n";
         let heading = self.columns.iter().map(|cells| quoted(&cells.words()));

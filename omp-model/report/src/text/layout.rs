@@ -42,10 +42,13 @@ pub(super) fn leads(table: &Table) -> Vec<String> {
             String::new()
         }
         None if table.style == Style::Right && !table.has_sides() => String::new(),
-        None if table.style == Style::Annotated => match table.has_sides() {
-            true => format!("{} ", mark(row)),
-            false => String::new(),
-        },
+        None if table.style == Style::Annotated => {
+            if table.has_sides() {
+                format!("{} ", mark(row))
+            } else {
+                String::new()
+            }
+        }
         None => row.lead().to_owned(),
     };
     table.rows.iter().map(lead).collect()

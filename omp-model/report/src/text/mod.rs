@@ -101,9 +101,10 @@ impl Page {
             caption: String::new(),
             columns: Vec::new(),
         };
-        let parts = match table.parts.is_empty() {
-            true => std::slice::from_ref(&whole),
-            false => table.parts.as_slice(),
+        let parts = if table.parts.is_empty() {
+            std::slice::from_ref(&whole)
+        } else {
+            table.parts.as_slice()
         };
         for part in parts {
             if !part.caption.is_empty() {

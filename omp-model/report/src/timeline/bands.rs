@@ -29,9 +29,10 @@ pub struct Band {
 impl Band {
     /// The instance's number in its process; 0 if it is unknown.
     pub fn number(&self) -> u64 {
-        match self.is_task {
-            true => self.within.task,
-            false => self.within.region,
+        if self.is_task {
+            self.within.task
+        } else {
+            self.within.region
         }
     }
 }

@@ -78,13 +78,14 @@ impl Timeline {
         let activities: Vec<Activity> = tags()
             .map(|tag| Activity::of_state(recording.symbols.state_of(*tag)))
             .collect();
-        let spells = match experiment.samples.len() <= MOST_REFINED {
-            true => spells::spells(
+        let spells = if experiment.samples.len() <= MOST_REFINED {
+            spells::spells(
                 recording.by_second(ViewMode::User),
                 &experiment.sums,
                 table.len(),
-            ),
-            false => spells::of_sums(&experiment.sums, &activities, table.len()),
+            )
+        } else {
+            spells::of_sums(&experiment.sums, &activities, table.len())
         };
         Timeline {
             threads,
@@ -121,9 +122,10 @@ impl Timeline {
         let at = rows.partition_point(|row| row.start <= time);
         let near = &rows[at.saturating_sub(2)..rows.len().min(at + 2)];
         let all = near.iter().flat_map(borders);
-        let found = match forward {
-            true => all.filter(|&border| border > time.0).min(),
-            false => all.filter(|&border| border < time.0).max(),
+        let found = if forward {
+            all.filter(|&border| border > time.0).min()
+        } else {
+            all.filter(|&border| border < time.0).max()
         };
         found.map(Nanos)
     }

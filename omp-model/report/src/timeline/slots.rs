@@ -48,9 +48,10 @@ impl Slot {
     /// The part of the time that the thread was on a CPU, 0 to 1.
     pub fn running(&self) -> f64 {
         let all: f64 = self.presence.iter().sum();
-        match all > 0.0 {
-            true => self.presence[Presence::Running as usize] / all,
-            false => 0.0,
+        if all > 0.0 {
+            self.presence[Presence::Running as usize] / all
+        } else {
+            0.0
         }
     }
 
@@ -272,9 +273,10 @@ impl<'a> Sweep<'a> {
         if self.slice.number != number {
             // Time goes on: what follows is near, while a search of a long recording's would miss
             // the cache at every step.
-            let from = match number > self.slice.number {
-                true => self.slice.spells.end,
-                false => 0,
+            let from = if number > self.slice.number {
+                self.slice.spells.end
+            } else {
+                0
             };
             self.slice = Slice {
                 number,
@@ -381,9 +383,10 @@ impl Row<'_> {
             .partition_point(|sample| sample.time.0 < range.start);
         let before = after.checked_sub(1).and_then(|at| self.samples.get(at));
         let near = |sample: &&Sample| {
-            let between = match sample.time.0 < range.start {
-                true => sample.time.0..range.end,
-                false => range.start..sample.time.0 + 1,
+            let between = if sample.time.0 < range.start {
+                sample.time.0..range.end
+            } else {
+                range.start..sample.time.0 + 1
             };
             self.intervals_in(&between).next().is_none()
         };

@@ -103,10 +103,10 @@ impl Window {
 
     /// Whether it holds all samples of a range, and, if `has_stacks`, what stacks tell of them.
     pub fn suffices(&self, has_stacks: bool, range: &Range<u64>) -> bool {
-        let covers = match self.skipped {
-            // A smaller range may have fewer samples.
-            true => self.range == *range,
-            false => self.range.start <= range.start && range.end <= self.range.end,
+        let covers = if self.skipped {
+            self.range == *range
+        } else {
+            self.range.start <= range.start && range.end <= self.range.end
         };
         covers && (self.refined || !has_stacks)
     }
