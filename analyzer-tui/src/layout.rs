@@ -26,9 +26,10 @@ pub fn parts((width, height): (u16, u16), notice: bool) -> Parts {
         tabs: line(0),
         title: line(1),
         body: Rect::new(0, 2.min(height), width, body),
-        notice: match notice {
-            true => line(2 + body),
-            false => Rect::new(0, height, width, 0),
+        notice: if notice {
+            line(2 + body)
+        } else {
+            Rect::new(0, height, width, 0)
         },
         hints: line(2 + body + notice_lines),
     }
@@ -106,9 +107,10 @@ pub fn timeline(body: Rect, lanes: u16, number: u16) -> TimelineParts {
         bands: cut(axis, bands),
         rows: cut(axis + bands, rows),
         legend: cut(axis + bands + rows, legend),
-        detail: match wide {
-            true => Rect::new(body.x + width, body.y, side, body.height),
-            false => cut(lines, below),
+        detail: if wide {
+            Rect::new(body.x + width, body.y, side, body.height)
+        } else {
+            cut(lines, below)
         },
         label: (LABEL + number).min(width / 2),
     }

@@ -108,9 +108,10 @@ impl Sheet {
             format!(" {number} {base}")
         });
         let words: String = words.collect();
-        match words.is_empty() {
-            true => words,
-            false => format!(", {}:{words}", about.compare.word()),
+        if words.is_empty() {
+            words
+        } else {
+            format!(", {}:{words}", about.compare.word())
         }
     }
 

@@ -133,9 +133,10 @@ impl Tree {
         let mut at = 0;
         while at < self.keys.len() {
             shown.push(at);
-            at = match open.contains(&self.keys[at]) {
-                true => at + 1,
-                false => self.ends[at],
+            at = if open.contains(&self.keys[at]) {
+                at + 1
+            } else {
+                self.ends[at]
             };
         }
         shown

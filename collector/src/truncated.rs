@@ -114,9 +114,10 @@ impl Unwinder {
             ([_], _) => Trust::Likely,
             ([.., outermost], Some(caller)) if is_whole => {
                 // The return address of a function's last call may be the start of the next one.
-                match space.may_call(*caller, outermost.wrapping_sub(1)) {
-                    true => Trust::Proven,
-                    false => Trust::Doubtful,
+                if space.may_call(*caller, outermost.wrapping_sub(1)) {
+                    Trust::Proven
+                } else {
+                    Trust::Doubtful
                 }
             }
             _ => Trust::Proven,

@@ -201,9 +201,10 @@ fn metrics(typed: &str) -> (usize, Vec<String>) {
         None => name,
     };
     let metrics = Metric::ALL.into_iter().map(Metric::id);
-    let others: &[&str] = match name > word {
-        true => &[],
-        false => &["name", "size", "address", "default", "all"],
+    let others: &[&str] = if name > word {
+        &[]
+    } else {
+        &["name", "size", "address", "default", "all"]
     };
     let all = metrics.chain(others.iter().copied());
     let fits = all.filter(|word| begins(word, &typed[name..]));

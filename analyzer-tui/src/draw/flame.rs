@@ -85,9 +85,10 @@ pub(super) fn title(app: &App) -> String {
         0 => String::new(),
         _ => format!(" below {}", tree.name(app.tree.zoom)),
     };
-    let compared = match app.is_compared() {
-        true => ", < less than (1), > more",
-        false => "",
+    let compared = if app.is_compared() {
+        ", < less than (1), > more"
+    } else {
+        ""
     };
     format!("Attributed {metric}{below}{compared}")
 }
@@ -97,14 +98,13 @@ fn detail(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
     let column = app.tree_column();
     let (row, name) = (app.tree.selected, tree.name(app.tree.selected));
     let line = Rect::new(body.x, body.bottom().saturating_sub(1), body.width, 1);
-    let text = match app.is_compared() {
-        true => sentence(&tree.sides(row, column), name),
-        false => {
-            let seconds = tree.time(row, column);
-            let percent = report::text::percent(seconds, tree.time(0, column));
-            let own = tree.own_time(row, column);
-            format!("{seconds:.3} s  {percent:.2} %  (own {own:.3} s)  {name}")
-        }
+    let text = if app.is_compared() {
+        sentence(&tree.sides(row, column), name)
+    } else {
+        let seconds = tree.time(row, column);
+        let percent = report::text::percent(seconds, tree.time(0, column));
+        let own = tree.own_time(row, column);
+        format!("{seconds:.3} s  {percent:.2} %  (own {own:.3} s)  {name}")
     };
     put(cells, line, &text, theme.faint());
 }

@@ -96,9 +96,10 @@ fn heading(
             None if app.view.has_own_order() => false,
             None => column.quantity == Some(app.documents.sort.quantity) && drawn.side == 0,
         };
-        let style = match is_sorted && at == 0 {
-            true => theme.strong().patch(theme.found()),
-            false => theme.strong(),
+        let style = if is_sorted && at == 0 {
+            theme.strong().patch(theme.found())
+        } else {
+            theme.strong()
         };
         put(cells, from(area, start as u16), text, style);
     }
@@ -134,9 +135,10 @@ fn draw_row(
         _ => row.mark,
     };
     let style = style_of(app, theme, &row.name, mark, row.target.as_ref());
-    let text = match is_code(table) {
-        true => fit(&row.name.replace('\t', "        "), usize::from(area.width)),
-        false => fit_name(&row.name, usize::from(area.width)),
+    let text = if is_code(table) {
+        fit(&row.name.replace('\t', "        "), usize::from(area.width))
+    } else {
+        fit_name(&row.name, usize::from(area.width))
     };
     put(cells, area, &text, style);
 }
@@ -217,12 +219,13 @@ fn detail(app: &App) -> String {
     let more = match (app.sheet.lines()[at].clone(), app.sheet.target(at)) {
         (Line::Text(_) | Line::Fact { .. }, _) => {
             let room = usize::from(app.size().0);
-            return match width(text) > room {
-                true => format!(
+            return if width(text) > room {
+                format!(
                     "{number}…{}",
                     &text[cut(text, room.saturating_sub(2)).len()..]
-                ),
-                false => number,
+                )
+            } else {
+                number
             };
         }
         (_, Some(Target::Construct(construct))) => Some(construct.detail.clone()),

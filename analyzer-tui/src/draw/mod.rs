@@ -58,9 +58,10 @@ fn screen(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
 
 fn tabs(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
     for (view, at, word) in tab_words(area.width) {
-        let style = match view == app.view {
-            true => theme.tab(),
-            false => theme.faint(),
+        let style = if view == app.view {
+            theme.tab()
+        } else {
+            theme.faint()
         };
         put(cells, from(area, at), &word, style);
     }
@@ -105,9 +106,10 @@ fn title(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
 
 fn hints(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
     if let Some(message) = &app.message {
-        let style = match message.is_warning {
-            true => theme.warning(),
-            false => Style::new(),
+        let style = if message.is_warning {
+            theme.warning()
+        } else {
+            Style::new()
         };
         put(cells, area, &message.text, style);
         return;

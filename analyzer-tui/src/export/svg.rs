@@ -68,9 +68,10 @@ pub(super) fn flame(app: &App) -> String {
         };
         let (x, y) = (flame.start * WIDTH, 22.0 + flame.depth as f64 * LINE);
         let width = (flame.end - flame.start) * WIDTH;
-        let title = match is_compared {
-            true => sentence(&tree.sides(flame.row, at), name),
-            false => format!("{name} ({:.3} s)", tree.time(flame.row, at)),
+        let title = if is_compared {
+            sentence(&tree.sides(flame.row, at), name)
+        } else {
+            format!("{name} ({:.3} s)", tree.time(flame.row, at))
         };
         inside.push_str(&rectangle(
             (x, y),

@@ -9,9 +9,10 @@ use crate::view::View;
 
 /// A name as a text of a filter.
 fn quoted(name: &str) -> String {
-    match name.contains('"') {
-        true => format!("'{name}'"),
-        false => format!("\"{name}\""),
+    if name.contains('"') {
+        format!("'{name}'")
+    } else {
+        format!("\"{name}\"")
     }
 }
 

@@ -27,9 +27,12 @@ impl App {
         };
         let count = names.len();
         let from = usize::from(!here);
-        let order = (from..count + from).map(|step| match forward {
-            true => (at + step) % count,
-            false => (at + count - step % count) % count,
+        let order = (from..count + from).map(|step| {
+            if forward {
+                (at + step) % count
+            } else {
+                (at + count - step % count) % count
+            }
         });
         let mut order = order.filter(|&row| names[row].to_lowercase().contains(&wanted));
         match order.next() {

@@ -119,9 +119,10 @@ impl App {
     fn set_open(&mut self, row: usize, open: bool) {
         let tree = self.documents.tree(&self.experiments);
         if let Some(&key) = tree.keys.get(row) {
-            match open && tree.has_children(row) {
-                true => self.tree.open.insert(key),
-                false => self.tree.open.remove(&key),
+            if open && tree.has_children(row) {
+                self.tree.open.insert(key)
+            } else {
+                self.tree.open.remove(&key)
             };
         }
     }

@@ -48,9 +48,10 @@ impl App {
         state.time = time.min(state.end - 1);
         if !state.range.contains(&state.time) {
             let length = state.length();
-            let start = match state.time < state.range.start {
-                true => state.time.saturating_sub(length / 10),
-                false => (state.time + length / 10 + 1).saturating_sub(length),
+            let start = if state.time < state.range.start {
+                state.time.saturating_sub(length / 10)
+            } else {
+                (state.time + length / 10 + 1).saturating_sub(length)
             };
             state.show(start, length);
         }
@@ -65,9 +66,10 @@ impl App {
             Action::Pan(later) => {
                 let state = &mut self.timeline;
                 let (length, half) = (state.length(), state.length() / 2);
-                let start = match later {
-                    true => state.range.start + half,
-                    false => state.range.start.saturating_sub(half),
+                let start = if later {
+                    state.range.start + half
+                } else {
+                    state.range.start.saturating_sub(half)
                 };
                 state.show(start, length);
                 state.time = state.time.clamp(state.range.start, state.range.end - 1);
@@ -110,9 +112,10 @@ impl App {
     fn zoom(&mut self, around: u64, closer: bool) {
         let state = &mut self.timeline;
         let old = state.length();
-        let new = match closer {
-            true => (old / 2).max(SHORTEST),
-            false => old.saturating_mul(2),
+        let new = if closer {
+            (old / 2).max(SHORTEST)
+        } else {
+            old.saturating_mul(2)
         }
         .min(state.end);
         let before = u128::from(around.saturating_sub(state.range.start));
@@ -167,12 +170,11 @@ impl App {
             .timeline()
             .border(thread, Nanos(time), forward);
         let samples = self.timeline.window.of(thread);
-        let sample = match forward {
-            true => samples.get(samples.partition_point(|sample| sample.time.0 <= time)),
-            false => {
-                let at = samples.partition_point(|sample| sample.time.0 < time);
-                at.checked_sub(1).and_then(|at| samples.get(at))
-            }
+        let sample = if forward {
+            samples.get(samples.partition_point(|sample| sample.time.0 <= time))
+        } else {
+            let at = samples.partition_point(|sample| sample.time.0 < time);
+            at.checked_sub(1).and_then(|at| samples.get(at))
         };
         let both = [
             border.map(|border| border.0),
@@ -183,9 +185,10 @@ impl App {
         match next {
             Some(next) => self.move_cursor(next),
             None if self.lacks_samples() => self.tell("samples are still being read"),
-            None => self.tell(match forward {
-                true => "there is nothing later of this thread",
-                false => "there is nothing earlier of this thread",
+            None => self.tell(if forward {
+                "there is nothing later of this thread"
+            } else {
+                "there is nothing earlier of this thread"
             }),
         }
     }
@@ -196,9 +199,10 @@ impl App {
         let bands = self.timeline_parts().bands;
         if bands.contains((column, line).into()) && self.last_lane() > 0 {
             let lane = self.timeline.lane;
-            self.timeline.lane = match closer {
-                true => lane.saturating_sub(1),
-                false => lane + 1,
+            self.timeline.lane = if closer {
+                lane.saturating_sub(1)
+            } else {
+                lane + 1
             };
             return self.settle_timeline();
         }
@@ -253,9 +257,10 @@ impl App {
         };
         let length = drag.range.end - drag.range.start;
         let moved = u64::from(column.abs_diff(drag.column)) * length / columns;
-        let start = match column > drag.column {
-            true => drag.range.start.saturating_sub(moved),
-            false => drag.range.start + moved,
+        let start = if column > drag.column {
+            drag.range.start.saturating_sub(moved)
+        } else {
+            drag.range.start + moved
         };
         state.show(start, length);
         self.settle_timeline();

@@ -221,9 +221,10 @@ impl App {
 
     /// The loss or warning that must be told under every view, and how many more there are.
     pub fn notice(&self) -> Option<(&str, usize)> {
-        let early = match self.documents.is_blank() {
-            true => self.experiments.warnings.as_slice(),
-            false => &[],
+        let early = if self.documents.is_blank() {
+            self.experiments.warnings.as_slice()
+        } else {
+            &[]
         };
         let mut all = early.iter().chain(self.documents.known_notices());
         let first = all.next()?;

@@ -141,9 +141,10 @@ pub(super) fn announce(experiments: &[PathBuf], recorded: bool) -> String {
     let mut text = String::new();
     for path in experiments {
         let path = path.as_path();
-        text.push_str(&match recorded {
-            true => format!("Recording {} … (q ends the program)\n", path.display()),
-            false => format!("Reading {} … (q quits)\n", path.display()),
+        text.push_str(&if recorded {
+            format!("Recording {} … (q ends the program)\n", path.display())
+        } else {
+            format!("Reading {} … (q quits)\n", path.display())
         });
         let header = std::fs::read(path.join(experiment::HEADER)).ok();
         let header = header.and_then(|bytes| serde_json::from_slice::<Header>(&bytes).ok());

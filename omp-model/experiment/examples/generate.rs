@@ -285,9 +285,10 @@ impl Program {
             tag,
             // Some 70,000 regions a second, as a program of short loops has them.
             within: Within {
-                region: match tag == self.serial.0 {
-                    true => 0,
-                    false => 1 + time / 14_286 + random.u64(..4),
+                region: if tag == self.serial.0 {
+                    0
+                } else {
+                    1 + time / 14_286 + random.u64(..4)
                 },
                 task: 0,
             },

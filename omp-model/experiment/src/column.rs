@@ -207,9 +207,10 @@ impl<'a> Decoder<'a> {
     /// A count of rows that what is left can hold.
     pub(crate) fn rows(&mut self) -> Result<usize, Corrupt> {
         let rows = self.length()?;
-        match rows <= self.rest.len() {
-            true => Ok(rows),
-            false => Err(Corrupt("more rows than the frame can hold")),
+        if rows <= self.rest.len() {
+            Ok(rows)
+        } else {
+            Err(Corrupt("more rows than the frame can hold"))
         }
     }
 

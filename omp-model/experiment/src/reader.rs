@@ -165,9 +165,10 @@ fn record_file(path: &Path) -> Result<File, OpenError> {
     let records = path.join(RECORDS);
     match File::open(&records) {
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
-            Err(match path.join("log.xml").exists() {
-                true => OpenError::Gprofng(owned()),
-                false => OpenError::NoRecords(owned()),
+            Err(if path.join("log.xml").exists() {
+                OpenError::Gprofng(owned())
+            } else {
+                OpenError::NoRecords(owned())
             })
         }
         opened => opened.map_err(refused(records)),
@@ -408,17 +409,19 @@ fn end_of(start: Nanos, length: Nanos) -> Result<Nanos, Corrupt> {
 }
 
 fn expect_first(first: u64, have: u32) -> Result<(), Corrupt> {
-    match first == u64::from(have) {
-        true => Ok(()),
-        false => Err(Corrupt("rows of a table are missing")),
+    if first == u64::from(have) {
+        Ok(())
+    } else {
+        Err(Corrupt("rows of a table are missing"))
     }
 }
 
 fn add<T: Clone + Eq + std::hash::Hash>(table: &mut Interner<T>, row: T) -> Result<(), Corrupt> {
     let expected = table.len();
-    match table.intern(row) as usize == expected {
-        true => Ok(()),
-        false => Err(Corrupt("a row of a table is there twice")),
+    if table.intern(row) as usize == expected {
+        Ok(())
+    } else {
+        Err(Corrupt("a row of a table is there twice"))
     }
 }
 

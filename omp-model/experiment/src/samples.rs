@@ -93,9 +93,10 @@ fn decode(
     })?;
     decoder.finish()?;
     let first = out.iter().map(|sample| sample.time).min();
-    match (out.len(), first.unwrap_or_default()) == (rows, begin) {
-        true => Ok(()),
-        false => Err(Corrupt("other samples than their frame says")),
+    if (out.len(), first.unwrap_or_default()) == (rows, begin) {
+        Ok(())
+    } else {
+        Err(Corrupt("other samples than their frame says"))
     }
 }
 

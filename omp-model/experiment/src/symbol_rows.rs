@@ -49,9 +49,10 @@ pub(crate) fn decode(decoder: &mut Decoder<'_>, known: &Known) -> Result<SymbolT
 /// The next frame of a list in the order of frames.
 fn after(before: Option<FrameId>, frame: u64, known: &Known) -> Result<FrameId, Corrupt> {
     let frame: FrameId = known.id(frame)?;
-    match before < Some(frame) {
-        true => Ok(frame),
-        false => Err(Corrupt("frames out of their order")),
+    if before < Some(frame) {
+        Ok(frame)
+    } else {
+        Err(Corrupt("frames out of their order"))
     }
 }
 
@@ -151,9 +152,10 @@ fn decode_frames(
         }
         table.frames.push(frame);
     }
-    match places.next().is_none() && table.frames.len() as u64 <= u64::from(known.frames) {
-        true => Ok(()),
-        false => Err(SUM),
+    if places.next().is_none() && table.frames.len() as u64 <= u64::from(known.frames) {
+        Ok(())
+    } else {
+        Err(SUM)
     }
 }
 

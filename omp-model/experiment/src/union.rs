@@ -379,9 +379,10 @@ impl Uniting {
 
 /// What two recordings may call a function alike by.
 fn key(function: &Function) -> &str {
-    match function.has_symbol() {
-        true => &function.linkage,
-        false => &function.name,
+    if function.has_symbol() {
+        &function.linkage
+    } else {
+        &function.name
     }
 }
 

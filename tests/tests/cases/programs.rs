@@ -179,12 +179,13 @@ pub(crate) fn nonsense_in_rings(run: &Run) -> Result<(), String> {
             used.cpu - usual.cpu,
             used.memory.saturating_sub(usual.memory),
         );
-        match cpu > 2.0 || memory > 200 << 20 {
-            true => Err(format!(
+        if cpu > 2.0 || memory > 200 << 20 {
+            Err(format!(
                 "collect uses {cpu:.1} s and {} MB more than for a plain run, at the least",
                 memory >> 20
-            )),
-            false => Ok(()),
+            ))
+        } else {
+            Ok(())
         }
     })?;
     let wall = begin.elapsed().as_secs_f64();

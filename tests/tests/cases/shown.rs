@@ -138,9 +138,10 @@ impl Faults {
 
     /// The outcome: an error with all sentences, if there are any.
     pub(crate) fn found(self) -> Result<(), String> {
-        match self.0.is_empty() {
-            true => Ok(()),
-            false => Err(self.0.join("\n")),
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            Err(self.0.join("\n"))
         }
     }
 }

@@ -16,20 +16,22 @@ pub(super) fn draw(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
         return;
     };
     let beside = area.x > 0;
-    let area = match beside {
-        true => {
-            for y in area.top()..area.bottom() {
-                put(cells, Rect::new(area.x, y, 1, 1), "│", theme.faint());
-            }
-            from(area, 2)
+    let area = if beside {
+        for y in area.top()..area.bottom() {
+            put(cells, Rect::new(area.x, y, 1, 1), "│", theme.faint());
         }
-        false => area,
+        from(area, 2)
+    } else {
+        area
     };
     let width = usize::from(area.width);
     // Beside the rows there is room for what is too long for a line; under them there is not.
-    let wrapped = |text: String| match beside {
-        true => wrap(&text, width),
-        false => vec![fit(&text, width)],
+    let wrapped = |text: String| {
+        if beside {
+            wrap(&text, width)
+        } else {
+            vec![fit(&text, width)]
+        }
     };
     let mut lines = app
         .facts(&pointed)
@@ -45,9 +47,10 @@ pub(super) fn draw(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
     for (at, (text, style)) in lines.iter().take(usize::from(area.height)).enumerate() {
         let line = Rect::new(area.x, area.y + at as u16, area.width, 1);
         let last = at + 1 == usize::from(area.height) && lines.len() > at + 1;
-        let text = match last {
-            true => format!("… {} more", lines.len() - at),
-            false => fit_name(text, width),
+        let text = if last {
+            format!("… {} more", lines.len() - at)
+        } else {
+            fit_name(text, width)
         };
         put(cells, line, &text, *style);
     }

@@ -78,9 +78,10 @@ fn thread(
     let thread = app.threads()[row];
     let width = usize::from(parts.label.saturating_sub(1));
     let label = fit(&app.thread_label(thread), width);
-    let style = match row == app.timeline.row {
-        true => theme.selected(),
-        false => Style::new(),
+    let style = if row == app.timeline.row {
+        theme.selected()
+    } else {
+        Style::new()
     };
     let room = Rect {
         width: width as u16,

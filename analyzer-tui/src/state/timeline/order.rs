@@ -82,9 +82,10 @@ impl App {
     /// Lines that rows take if the first of them is the first in sight.
     pub(super) fn lines_of(&self, rows: Range<usize>) -> usize {
         let order = self.order();
-        let groups = match order.groups.is_empty() {
-            true => 0,
-            false => 1 + order.beginnings(rows.start + 1..rows.end),
+        let groups = if order.groups.is_empty() {
+            0
+        } else {
+            1 + order.beginnings(rows.start + 1..rows.end)
         };
         rows.len() * self.lines_per_thread() + groups
     }
@@ -176,9 +177,10 @@ impl App {
                     _ if timeline.ever(thread, Activity::OpenBlasIdle) => "OpenBLAS's pool",
                     _ => "threads of no known pool",
                 };
-                match tables.processes.len() > 1 {
-                    true => format!("{pool} of {process}"),
-                    false => pool.to_owned(),
+                if tables.processes.len() > 1 {
+                    format!("{pool} of {process}")
+                } else {
+                    pool.to_owned()
                 }
             }
         }
@@ -202,9 +204,10 @@ impl App {
             }),
         };
         let Some(context) = context else {
-            return match timeline.life(thread).contains(&time) {
-                true => "not known: what runs here is too short to be listed".to_owned(),
-                false => "not alive".to_owned(),
+            return if timeline.life(thread).contains(&time) {
+                "not known: what runs here is too short to be listed".to_owned()
+            } else {
+                "not alive".to_owned()
             };
         };
         let Some(region) = self.region_of(context) else {
