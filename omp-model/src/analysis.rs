@@ -1,7 +1,7 @@
-//! Experiments opened to be looked at: one, or several as one, and their time in each mode.
+//! Open experiments: one, or several united, with their profiles in each mode.
 //!
-//! What every reader starts from. Each derived form is made when it is first asked for and kept;
-//! all of them can be asked for from several threads at once.
+//! The starting point of both readers. Each derived form is computed on first use and cached.
+//! Several threads may request them concurrently.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -22,20 +22,20 @@ use experiment::tables::Tables;
 use experiment::union;
 use experiment::{Experiment, OpenError, Samples};
 
-/// An experiment, or several as one, and its profiles.
+/// An experiment, or several united, and its profiles.
 #[derive(Debug)]
 pub struct Analysis {
-    /// As it was named; several with commas between them.
+    /// Its name; the names of several, separated by commas.
     pub name: String,
     /// The names of its experiments.
     pub names: Vec<String>,
-    /// What was recorded. Its symbols have moved to [`Analysis::symbols`].
+    /// The recorded data, without the symbols, which are in [`Analysis::symbols`].
     pub experiment: Experiment,
-    /// Names of its addresses.
+    /// Symbols of its addresses.
     pub symbols: SymbolTable,
-    /// What is not as it should be with its files.
+    /// Problems found in its files.
     pub warnings: Vec<String>,
-    /// Of which experiment, from 1, a thread is, by the thread's number.
+    /// The number of the experiment, from 1, by thread.
     pub origins: Vec<u32>,
     attribution: OnceLock<Attribution>,
     profiles: [OnceLock<Profile>; 2],
@@ -44,8 +44,8 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Opens an experiment as far as it is whole: the `number`-th of those that are looked at,
-    /// from 1. `resolve` names the addresses of one that was stored without symbols.
+    /// Opens the intact part of an experiment, the `number`-th of those opened, from 1. `resolve`
+    /// finds the symbols of an experiment that was stored without them.
     ///
     /// # Errors
     /// If nothing of it can be read.
@@ -69,7 +69,7 @@ impl Analysis {
         Ok(recording)
     }
 
-    /// Takes over an experiment that was read, with its symbols: the `number`-th, from 1.
+    /// Wraps an experiment that was already read, with its symbols: the `number`-th, from 1.
     pub fn of(mut experiment: Experiment, number: u32) -> Analysis {
         let warnings = experiment.warnings.iter();
         let warnings: Vec<String> = warnings.map(ToString::to_string).collect();
@@ -88,7 +88,7 @@ impl Analysis {
         }
     }
 
-    /// Adds several up; their threads are of experiment 1, 2 … in the order given.
+    /// Unites several; their threads belong to experiment 1, 2 … in the order given.
     pub fn unite<'a>(parts: impl IntoIterator<Item = &'a Analysis>) -> Analysis {
         let parts: Vec<&Analysis> = parts.into_iter().collect();
         let sources: Vec<_> = parts
@@ -124,19 +124,19 @@ impl Analysis {
         }
     }
 
-    /// All its time on display stacks, of the whole recording. Expert mode equals user mode.
+    /// The unfiltered profile. Expert mode equals user mode.
     pub fn profile(&self, mode: ViewMode) -> &Profile {
         let profile = || self.attribution().profile(&self.source(), mode);
         self.profiles[cell(mode)].get_or_init(profile)
     }
 
-    /// Seconds whose stack was inferred, and all seconds, without making a profile for it.
+    /// Seconds whose stack was inferred, and all seconds, computed without a profile.
     pub fn inferred(&self, mode: ViewMode) -> (f64, f64) {
         self.attribution().inferred(&self.source(), mode)
     }
 
-    /// The same time, each second by itself: what filters on time and views by second need. It has
-    /// up to an item for each sample, so nothing else should ask for it.
+    /// The unfiltered profile by second, for filters on time and views by second. It has up to one
+    /// item per sample, so nothing else should request it.
     pub fn by_second(&self, mode: ViewMode) -> &Profile {
         self.by_second[cell(mode)].get_or_init(|| {
             let source = self.source();
@@ -145,7 +145,7 @@ impl Analysis {
         })
     }
 
-    /// The part of its time that a filter keeps.
+    /// The part of the profile that a filter keeps.
     pub fn filtered(&self, mode: ViewMode, filter: &Filter) -> Filtered {
         let mut kept = if asks_when(filter) {
             self.filtered_by_second(mode, filter)
@@ -156,7 +156,7 @@ impl Analysis {
         kept
     }
 
-    /// The same, each second by itself.
+    /// The part of the profile by second that a filter keeps.
     pub fn filtered_by_second(&self, mode: ViewMode, filter: &Filter) -> Filtered {
         self.kept(self.by_second(mode), filter)
     }
@@ -167,7 +167,7 @@ impl Analysis {
         filter::apply(filter, profile, &self.facts(&names), samples)
     }
 
-    /// Every distinct thing that a thread was seen at, from which names are learnt.
+    /// Every distinct sampled stack, the evidence for the names of outlined functions.
     pub fn sampled_stacks(&self) -> &[SampledStack] {
         self.attribution().sampled_stacks()
     }
@@ -197,7 +197,7 @@ impl Analysis {
         }
     }
 
-    /// What filters are held against besides a profile.
+    /// The data besides a profile that filters are evaluated on.
     pub fn facts<'a>(&'a self, names: &'a Names<'a>) -> filter::Source<'a> {
         filter::Source {
             names,
@@ -206,7 +206,7 @@ impl Analysis {
         }
     }
 
-    /// Names of what it holds.
+    /// The names of its functions and other rows.
     pub fn names(&self, style: NameStyle) -> Names<'_> {
         Names {
             tables: &self.experiment.tables,
@@ -215,7 +215,7 @@ impl Analysis {
         }
     }
 
-    /// The metrics that it has: the same in every mode, so any profile will do.
+    /// The metrics that it has. They are the same in every mode, so any profile serves.
     pub fn available(&self) -> &Available {
         self.available.get_or_init(|| {
             let made = || self.profiles.iter().find_map(OnceLock::get);
@@ -226,13 +226,12 @@ impl Analysis {
     }
 }
 
-/// Whether what a filter keeps hangs on when something was, on which CPU or in which instance: the
-/// samples tell that.
+/// Whether a filter depends on the time, the CPU or the instance, which only samples have.
 pub fn asks_when(filter: &Filter) -> bool {
     filter.divides()
 }
 
-/// Every distinct stack with its state.
+/// Every distinct pair of stack and state.
 fn evidence(samples: &Samples) -> FxHashSet<(StackId, TagId)> {
     let mut all = FxHashSet::default();
     let distinct = |samples: &[Sample]| -> FxHashSet<(StackId, TagId)> {
@@ -245,7 +244,7 @@ fn evidence(samples: &Samples) -> FxHashSet<(StackId, TagId)> {
     all
 }
 
-/// Where what is made for a mode is kept.
+/// The index of a mode's cache.
 const fn cell(mode: ViewMode) -> usize {
     match mode {
         ViewMode::User | ViewMode::Expert => 0,

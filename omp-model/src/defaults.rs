@@ -1,19 +1,19 @@
-//! Files of defaults, which both readers read: lines of commands that choose something.
+//! Files of defaults for both readers: lines of commands that set options.
 
 use std::path::{Path, PathBuf};
 
-/// A line that is not one of words.
+/// A line that cannot be split into words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the quotation mark {mark} is not closed: {line}")]
 pub struct Unclosed {
-    /// The mark.
+    /// The quotation mark that is not closed.
     pub mark: char,
     /// The line.
     pub line: String,
 }
 
-/// The files of defaults, each of which is over the ones before: the machine's, the user's, and
-/// the current folder's. `home` is the user's home folder.
+/// The files of defaults: the machine's, the user's, and the current folder's. Later ones override
+/// earlier ones. `home` is the user's home folder.
 pub fn files(home: Option<&Path>) -> Vec<PathBuf> {
     let own = home.map(|home| home.join(".parallax.rc"));
     let (system, here) = ("/etc/parallax.rc".into(), ".parallax.rc".into());

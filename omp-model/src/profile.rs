@@ -1,22 +1,22 @@
-//! A recording seen in one mode: thread time, shared out over display stacks.
+//! An experiment in one view mode: thread time attributed to display stacks.
 //!
-//! This is what every view folds: the sum of [`Item::seconds`] over any set of threads is the
-//! measured lifetime of those threads, in each mode alike.
+//! Every view aggregates a profile. The sum of [`Item::seconds`] over any set of threads is the
+//! measured lifetime of those threads, in each mode.
 
 use experiment::ids::{ContextId, FrameId, ModuleId, StackId, TagId, ThreadId};
 use experiment::state::Presence;
 use experiment::symbols::FunctionId;
 use experiment::tables::{Cut, Interner};
 
-/// The two viewpoints.
+/// The view mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ViewMode {
-    /// As the author wrote it.
+    /// User stacks: as the author wrote the program.
     #[default]
     User,
-    /// Equals user mode for OpenMP programs; kept because people type it.
+    /// Equals user mode for OpenMP programs; kept because users type it.
     Expert,
-    /// As measured.
+    /// Machine stacks, as measured.
     Machine,
 }
 
@@ -25,7 +25,7 @@ pub enum ViewMode {
 pub struct PathId(pub u32);
 
 impl PathId {
-    /// The empty display stack: time that stands directly under `<Total>`.
+    /// The empty display stack: time directly under `<Total>`.
     pub const EMPTY: PathId = PathId(0);
 }
 
@@ -34,16 +34,16 @@ impl PathId {
 pub struct Path {
     /// The display stack of its callers.
     pub callers: PathId,
-    /// What stands at the leaf of this one.
+    /// The leaf.
     pub frame: DisplayFrame,
 }
 
 /// One line of a display stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DisplayFrame {
-    /// What it is called by: function views group by this.
+    /// The row that it belongs to: function views group by this.
     pub callee: Callee,
-    /// The address, for views of lines and instructions; [`FrameId::NONE`] for what has none.
+    /// The address, for views of lines and instructions; [`FrameId::NONE`] without one.
     pub frame: FrameId,
 }
 
@@ -52,23 +52,22 @@ pub struct DisplayFrame {
 pub enum Callee {
     /// A function.
     Function(FunctionId),
-    /// Code of which not even the function's bounds are known, `<static>@0xNNN (<lib.so>)`.
+    /// Code without known function bounds, `<static>@0xNNN (<lib.so>)`.
     Static(ModuleId, u64),
     /// A wait or overhead, by its OpenMP name.
     Pseudo(Pseudo),
-    /// The outlined function of a region or task whose symbol no sample ever showed: the
-    /// directive's place is known from the context.
+    /// The outlined function of a region or task that is in no sample: the context gives the
+    /// directive's code location.
     Construct(ContextId),
-    /// A function that the compiler's tail call or inlining took off the stack: the parent of
-    /// this outlined function.
+    /// The parent of this outlined function, removed from the stack by a tail call or inlining.
     ParentOf(FunctionId),
-    /// The stack ends here without having reached the thread's first function.
+    /// The stack is truncated here, before the thread's first function.
     Cut(Cut),
-    /// All functions of a load object that the reader wants hidden, as one.
+    /// All functions of a hidden load object, as one.
     Object(ModuleId),
 }
 
-/// The leaves that have a name and no code.
+/// Leaves with a name but no code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Pseudo {
@@ -92,11 +91,11 @@ pub enum Pseudo {
     Atomic,
     /// `<OMP task wait>`
     Task,
-    /// `<OpenBLAS idle>`: a thread of OpenBLAS's own pool without work, or the one that waits for
+    /// `<OpenBLAS idle>`: a thread of OpenBLAS's own pool without work, or a thread that waits for
     /// that pool.
     OpenBlasIdle,
-    /// `<OMP flush spin>`: a `flush` in the program's own code, of which one that takes time is in
-    /// a loop that waits for another thread. Work by the standard.
+    /// `<OMP flush spin>`: a `flush` in the program's own code. One that takes time is in a loop
+    /// that waits for another thread. Work by the OpenMP specification.
     FlushSpin,
     /// `<Unknown>`: no stack and no context.
     Unknown,
@@ -133,7 +132,7 @@ pub enum Shown {
 }
 
 impl Shown {
-    /// Each of them, in the order of their numbers.
+    /// Every state, in the order of their numbers.
     pub const ALL: [Shown; 12] = [
         Shown::Serial,
         Shown::Work,
@@ -149,7 +148,7 @@ impl Shown {
         Shown::Task,
     ];
 
-    /// Whether the thread has something to do in this state: on the CPU it is then OMP Work.
+    /// Whether the thread has work to do in this state: on the CPU, its time is then OMP Work.
     pub const fn can_work(self) -> bool {
         matches!(
             self,
@@ -161,33 +160,33 @@ impl Shown {
 /// Thread time of one kind at one display stack.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Item {
-    /// Where.
+    /// The display stack.
     pub path: PathId,
-    /// Of which thread.
+    /// The thread.
     pub thread: ThreadId,
-    /// In which slice of time ([`experiment::rows::SLICE`]); 0 in a profile that is folded
-    /// ([`Profile::fold`]).
+    /// The time slice ([`experiment::rows::SLICE`]); 0 in a folded profile ([`Profile::fold`]).
     pub slice: u32,
-    /// In which recorded state: what a filter on time or CPU finds the item's samples and listed
-    /// intervals by.
+    /// The recorded state. A filter on time or CPU uses it to find the item's samples and listed
+    /// intervals.
     pub tag: TagId,
-    /// In which region or task.
+    /// The region or task.
     pub context: ContextId,
-    /// The measured stack that it was made from; [`StackId::EMPTY`] if the place is inferred.
+    /// The machine stack that the display stack was made from; [`StackId::EMPTY`] if inferred.
     pub stack: StackId,
-    /// Doing what.
+    /// What the thread did.
     pub shown: Shown,
-    /// On or off the CPU.
+    /// On or off CPU.
     pub presence: Presence,
-    /// On the CPU: whether in the kernel.
+    /// On CPU: whether in the kernel.
     pub kernel: bool,
-    /// Whether the place was inferred (no sample of this thread fell into this state then).
+    /// Whether the display stack was inferred: the thread has no sample in this state in this
+    /// slice.
     pub inferred: bool,
-    /// How long.
+    /// Thread time in seconds.
     pub seconds: f64,
-    /// Seconds that other threads waited because of it ([`crate::attribution`]).
+    /// Seconds that other threads waited because of this time ([`crate::attribution`]).
     pub blame: f64,
-    /// Clock samples behind it.
+    /// Number of clock samples that it is based on.
     pub samples: u32,
 }
 
@@ -198,20 +197,20 @@ impl Item {
     }
 }
 
-/// Thread time shared out over display stacks.
+/// Thread time attributed to display stacks.
 #[derive(Clone, Debug)]
 pub struct Profile {
-    /// The viewpoint.
+    /// The view mode.
     pub mode: ViewMode,
     /// Display stacks; row 0 is [`PathId::EMPTY`].
     pub paths: Interner<Path>,
-    /// The time.
+    /// The items of time.
     pub items: Vec<Item>,
 }
 
 impl Profile {
-    /// Sums what differs in nothing but its slice of time, which views by second and filters on
-    /// time alone ask for: as many items are left as there are distinct stacks.
+    /// Merges items that differ only in their time slice, which only views by second and filters on
+    /// time need. As many items are left as there are distinct stacks.
     pub fn fold(&mut self) {
         let key = |item: &Item| {
             (

@@ -1,4 +1,4 @@
-//! Which CPUs threads ran on, as their samples say.
+//! The CPUs that threads ran on, according to their samples.
 
 use std::collections::BTreeMap;
 
@@ -6,37 +6,37 @@ use experiment::Samples;
 use experiment::ids::ThreadId;
 use experiment::rows::Sample;
 
-/// The CPUs that samples were taken on, clock samples and those at switches.
+/// The CPUs of samples: clock samples and switch-out samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ran {
-    /// How many on each CPU.
+    /// Number of samples on each CPU.
     pub by_cpu: BTreeMap<u16, u64>,
-    /// By thread.
+    /// Samples by thread.
     pub by_thread: BTreeMap<ThreadId, OnCpus>,
 }
 
-/// Where one thread ran: how many samples it has on each CPU.
+/// The CPUs that one thread ran on: its number of samples on each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OnCpus(pub BTreeMap<u16, u64>);
 
 impl OnCpus {
-    /// All of them.
+    /// The number of all samples.
     pub fn samples(&self) -> u64 {
         self.0.values().sum()
     }
 
-    /// The CPU that it ran on, but for a few moments: a program's first thread is bound only when
-    /// its runtime begins.
+    /// The CPU that the thread ran on, apart from at most one sample in 50: a program's first
+    /// thread is bound only when its runtime starts.
     pub fn mostly(&self) -> Option<u16> {
-        const MOMENTS: u64 = 50;
+        const RATIO: u64 = 50;
         let (&cpu, &most) = self.0.iter().max_by_key(|(_, samples)| **samples)?;
         let samples = self.samples();
-        ((samples - most) * MOMENTS <= samples).then_some(cpu)
+        ((samples - most) * RATIO <= samples).then_some(cpu)
     }
 }
 
 impl Ran {
-    /// Goes through all samples, on all CPUs.
+    /// Counts all samples, using all CPUs.
     pub fn of(samples: &Samples) -> Ran {
         let mut all = Ran::default();
         let make = |rows: &[Sample]| {
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_counted_by_cpu_and_a_thread_on_one_alone_is_told() {
+    fn samples_are_counted_by_cpu_and_a_thread_on_one_cpu_is_found() {
         let sample = |at: u64, thread, cpu| Sample {
             time: Nanos(at * 1_000_000),
             thread: ThreadId(thread),

@@ -1,8 +1,8 @@
-//! Which known word a misspelt one was meant to be.
+//! Suggestions for misspelt words.
 
-/// The nearest of `known` to `word`, if it is near enough to be worth offering: at most a third
-/// of the longer word's letters differ (optimal string alignment, case ignored), or they begin with
-/// the same two thirds of the shorter one.
+/// The word of `known` nearest to `word`, if it is near enough to suggest: at most a third of the
+/// longer word's letters differ (optimal string alignment, case ignored), or both begin with the
+/// same two thirds of the shorter one.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     known
@@ -12,7 +12,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// The distance of a candidate, `None` if it is too far to be meant.
+/// The distance of a candidate; `None` if it is too large to suggest it.
 fn closeness(word: &str, candidate: &str) -> Option<usize> {
     let candidate = candidate.to_lowercase();
     let distance = strsim::osa_distance(word, &candidate);

@@ -1,5 +1,5 @@
-//! The merged stream: what `collect` feeds to the OpenMP state machine, and what recorded logs
-//! feed to it in tests. Events come sorted by time over all threads.
+//! The merged event stream: the input of the OpenMP state machine, from `collect` or, in tests,
+//! from recorded logs. Events are sorted by time over all threads.
 
 use experiment::ids::{FrameId, Nanos, StackId, ThreadId};
 use experiment::state::Presence;
@@ -8,39 +8,40 @@ use experiment::tables::ThreadKind;
 /// One event of one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When.
+    /// Its time.
     pub time: Nanos,
-    /// Of which thread.
+    /// The thread that it is of.
     pub thread: ThreadId,
-    /// What.
+    /// Its kind and data.
     pub what: What,
 }
 
-/// An instance of a region or task: unique while alive; 0 is none.
+/// The id of an instance of a region or task: unique while the instance exists; 0 is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Instance(pub u64);
 
 impl Instance {
-    /// None, or: the runtime did not say.
+    /// No instance, or an instance that the runtime did not give.
     pub const NONE: Instance = Instance(0);
 }
 
-/// Tells a mutex from others of its kind in its process; 0 is none: nobody is known to hold it.
+/// The id of a mutex, unique among mutexes of its kind in its process; 0 is none: its holder cannot
+/// be known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Lock(pub u64);
 
 impl Lock {
-    /// The runtime did not say, or there is nothing that a thread could hold.
+    /// The runtime did not give the mutex, or there is none that a thread could hold.
     pub const NONE: Lock = Lock(0);
 }
 
-/// The place of a call that makes a construct.
+/// A call that creates a construct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
     /// The machine stack at the call.
     pub stack: StackId,
-    /// The first instruction of what the call gives the runtime to run; [`FrameId::NONE`] where
-    /// that is not known.
+    /// The first instruction of the outlined function that the call passes to the runtime;
+    /// [`FrameId::NONE`] if unknown.
     pub body: FrameId,
 }
 
@@ -53,21 +54,21 @@ impl From<StackId> for Site {
     }
 }
 
-/// What happened. OpenMP's events are OMPT's (OpenMP 5.2, chapter 19), the enumerations
-/// translated; the kernel's are perf's records.
+/// The kind of event with its data. OpenMP events are OMPT's (OpenMP 5.2, chapter 19), with the
+/// enumerations translated; kernel events are perf records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// The thread was created (or the recording began with it alive): on the CPU or not.
+    /// The thread was created, or existed when the experiment began: on or off CPU.
     Birth(Presence),
     /// The thread ended.
     Exit,
-    /// It left its CPU.
+    /// The thread left its CPU.
     SwitchOut(Presence),
-    /// It came back on a CPU.
+    /// The thread got a CPU again.
     SwitchIn,
-    /// The runtime knows the thread.
+    /// The runtime registers the thread.
     ThreadBegin(ThreadKind),
-    /// The runtime lets it go.
+    /// The runtime releases the thread.
     ThreadEnd,
     /// A region begins on its encountering thread.
     ParallelBegin {
@@ -78,7 +79,7 @@ pub enum What {
         /// Whether this is a teams region rather than a parallel one.
         teams: bool,
     },
-    /// It ended on its encountering thread.
+    /// A region ends on its encountering thread.
     ParallelEnd {
         /// The instance.
         region: Instance,
@@ -92,87 +93,88 @@ pub enum What {
         /// The thread's number in the team.
         index: u16,
     },
-    /// It ended; workers learn of it late and without the region.
+    /// The thread's implicit task ends. Workers get this event late and without the region.
     ImplicitEnd {
-        /// The instance or none.
+        /// The instance, or none.
         region: Instance,
     },
     /// A wait in a synchronising construct begins.
     SyncBegin {
-        /// Which.
+        /// Its kind.
         kind: Sync,
-        /// For barriers that may be a join barrier: of this region.
+        /// For barriers that may be join barriers: the region.
         region: Instance,
         /// The call into the runtime.
         place: FrameId,
     },
-    /// It ended.
+    /// The wait ends.
     SyncEnd {
-        /// Which.
+        /// Its kind.
         kind: Sync,
     },
     /// Waiting for a mutex begins.
     MutexAcquire {
-        /// Of which kind.
+        /// The kind of mutex.
         kind: Mutex,
-        /// Which.
+        /// The mutex.
         lock: Lock,
         /// The call into the runtime.
         place: FrameId,
     },
-    /// It is owned.
+    /// The mutex was acquired.
     MutexAcquired {
-        /// Of which kind.
+        /// The kind of mutex.
         kind: Mutex,
-        /// Which.
+        /// The mutex.
         lock: Lock,
     },
-    /// It was released.
+    /// The mutex was released.
     MutexReleased {
-        /// Of which kind.
+        /// The kind of mutex.
         kind: Mutex,
-        /// Which.
+        /// The mutex.
         lock: Lock,
     },
-    /// A nestable lock was got again by who holds it, or partly released; or a mutex was asked
-    /// for without waiting, and may not have been got.
+    /// The holder of a nestable lock acquired it again or released it partly, or a thread tried to
+    /// acquire a mutex without waiting, perhaps without success.
     MutexAsked,
     /// An explicit task was created.
     TaskCreate {
         /// The task.
         task: Instance,
-        /// The construct.
+        /// The call that created it.
         site: Site,
     },
-    /// The thread goes from one task to another.
+    /// The thread switches from one task to another.
     TaskSchedule {
-        /// The next task; none is the implicit task.
+        /// The next task; none for the implicit task.
         next: Instance,
-        /// The prior task is complete (or cancelled or detached): it does not come back.
+        /// Whether the prior task is complete, cancelled or detached: it does not resume.
         prior_done: bool,
     },
-    /// A reduction's combining begins.
+    /// The thread begins to combine a reduction's values.
     ReductionBegin {
         /// The call into the runtime.
         place: FrameId,
     },
-    /// It ended.
+    /// The reduction's combining ends.
     ReductionEnd,
-    /// The runtime works, in a call that waits for nobody.
+    /// A call into the runtime begins that works without waiting.
     OverheadBegin {
         /// The call into the runtime.
         place: FrameId,
     },
-    /// It has done so.
+    /// The call into the runtime ends.
     OverheadEnd,
     /// OpenMP events of this thread were lost here.
     Lost,
 }
 
-/// `ompt_sync_region_t`, as the states need it.
+/// `ompt_sync_region_t`, reduced to what the thread states need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sync {
-    /// `barrier_implicit` (2): LLVM 14 and 16 give it to every implicit barrier, joins included.
+    /// `barrier_implicit` (2): LLVM 14 and 16 report every implicit barrier as this, join barriers
+    /// included.
     BarrierImplicit,
     /// `barrier_explicit` (3).
     BarrierExplicit,
@@ -186,13 +188,13 @@ pub enum Sync {
     BarrierWorkshare,
     /// `barrier_implicit_parallel` (9): a join barrier.
     BarrierParallel,
-    /// `barrier` (1): the runtime does not say which.
+    /// `barrier` (1): of unknown kind.
     Barrier,
     /// `barrier_teams` (10).
     BarrierTeams,
 }
 
-/// `ompt_mutex_t`, as the states need it.
+/// `ompt_mutex_t`, reduced to what the thread states need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mutex {
     /// `lock` and `test_lock` (1, 2).

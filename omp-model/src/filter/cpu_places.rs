@@ -1,21 +1,21 @@
-//! Time by CPU, also of what a filter has left.
+//! Time by CPU, filtered or not.
 
 use rustc_hash::FxHashMap;
 
 use super::cpus::{Cpus, OfThreads, Own, cpu_of, own_of_item, own_of_sample};
 use super::expression::Filter;
-use super::moment::{Moment, second};
+use super::time_point::{TimePoint, second};
 use super::weigh::{Source, Weigher};
 use crate::profile::{Item, Profile};
 use experiment::rows::Sample;
 use experiment::state::Presence;
 
-/// Where an item's time was spent.
+/// The CPU that an item's time was spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CpuPlace {
     /// On a CPU, by the kernel's number.
     Cpu(u16),
-    /// On some CPU, but no sample tells which.
+    /// On an unknown CPU: no sample tells which.
     Unknown,
     /// Switched out.
     Off,
@@ -27,19 +27,19 @@ impl CpuPlace {
     }
 }
 
-/// The places of each item of a profile that `filter`, if any, has left, each with its part of the
-/// item's time; the parts of an item add up to 1.
+/// The CPUs of each item of a profile that `filter`, if any, has kept, each with its part of the
+/// item's time. The parts of an item add up to 1.
 pub fn on_cpus(
     profile: &Profile,
     filter: Option<(&Filter, &Source<'_>)>,
     samples: impl IntoIterator<Item = Sample>,
 ) -> Vec<Vec<(CpuPlace, f64)>> {
-    // Only such a filter leaves a part of an item's samples.
+    // Only such a filter keeps a part of an item's samples.
     let filter = filter.filter(|(filter, _)| filter.divides());
     let weigher = filter.map(|(filter, source)| Weigher::new(filter, profile, source));
     let keeps = |item: &Item, sample: &Sample| {
         let weigher = weigher.as_ref();
-        weigher.is_none_or(|it| it.keeps(item, Moment::of_sample(sample)) == Some(true))
+        weigher.is_none_or(|it| it.keeps(item, TimePoint::of_sample(sample)) == Some(true))
     };
     let running = |item: &&Item| item.presence == Presence::Running;
     let items = profile.items.iter().enumerate();
@@ -71,7 +71,7 @@ pub fn on_cpus(
         let parts: Vec<(i64, f64)> = parts
             .map(|(cpu, part)| match &weigher {
                 Some(weigher) => {
-                    let somewhere = Moment::somewhere(cpu);
+                    let somewhere = TimePoint::somewhere(cpu);
                     (cpu, part * weigher.spread(item, second(item), somewhere))
                 }
                 None => (cpu, part),

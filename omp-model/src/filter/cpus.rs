@@ -1,8 +1,8 @@
-//! On which CPUs an item's time was spent, as far as samples tell.
+//! The CPUs that an item's time was spent on, as far as samples tell.
 //!
-//! Time off the CPU is on none: `CPUID` is -1. Time on a CPU stands where its own samples were
-//! taken, in proportion; without any, where its thread was in that second; and where no sample of
-//! the thread tells, it is on an unknown CPU, -1 as well.
+//! Time off CPU is on no CPU: `CPUID` is -1. Time on CPU is divided in proportion to the CPUs of
+//! its own samples; without any, in proportion to those of its thread in that second. If the thread
+//! has no sample there either, the CPU is unknown, -1 as well.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -11,13 +11,13 @@ use experiment::ids::{StackId, TagId, ThreadId};
 use experiment::rows::{SLICE, Sample, SampleKind};
 use experiment::state::Presence;
 
-/// The number of no CPU, or an unknown one.
+/// The number for no CPU or an unknown one.
 pub(super) const NOWHERE: i64 = -1;
 
-/// What makes a sample one of an item's own.
+/// The key by which samples belong to items.
 pub(super) type Own = (ThreadId, u32, TagId, Presence, StackId, bool);
 
-/// The samples of an item that was not inferred.
+/// The key of an item's samples; `None` if the item was inferred.
 pub(super) fn own_of_item(item: &Item) -> Option<Own> {
     let kernel = item.kernel && item.presence == Presence::Running;
     let state = (item.thread, item.slice, item.tag, item.presence);
@@ -25,7 +25,7 @@ pub(super) fn own_of_item(item: &Item) -> Option<Own> {
     (!inferred).then_some((state.0, state.1, state.2, state.3, item.stack, kernel))
 }
 
-/// The items that a sample is one of.
+/// The key of the items that a sample belongs to.
 pub(super) fn own_of_sample(sample: &Sample) -> Own {
     (
         sample.thread,
@@ -37,7 +37,7 @@ pub(super) fn own_of_sample(sample: &Sample) -> Own {
     )
 }
 
-/// The CPU of a sample: a thread that is switched out is on none.
+/// The CPU of a sample: none for a switched-out thread.
 pub(super) fn cpu_of(sample: &Sample) -> i64 {
     match sample.kind.presence() {
         Presence::Running => i64::from(sample.cpu),
@@ -65,7 +65,7 @@ impl Cpus {
     }
 }
 
-/// The samples on CPUs of threads, second by second.
+/// Samples by CPU, for each thread and second.
 #[derive(Debug, Default)]
 pub(super) struct OfThreads {
     wanted: FxHashSet<(ThreadId, u32)>,
@@ -73,7 +73,7 @@ pub(super) struct OfThreads {
 }
 
 impl OfThreads {
-    /// For the seconds of threads that are asked for.
+    /// Empty counts for the given seconds of threads.
     pub(super) fn new(wanted: impl Iterator<Item = (ThreadId, u32)>) -> OfThreads {
         OfThreads {
             wanted: wanted.collect(),
@@ -81,7 +81,7 @@ impl OfThreads {
         }
     }
 
-    /// Counts a sample of a running thread, if it is asked for.
+    /// Counts a sample of a running thread, if its second was requested.
     pub(super) fn count(&mut self, sample: &Sample) {
         let key = (sample.thread, (sample.time.0 / SLICE.0) as u32);
         if sample.kind.presence() == Presence::Running && self.wanted.contains(&key) {
@@ -92,7 +92,7 @@ impl OfThreads {
         }
     }
 
-    /// Where a thread was in a second, part by part.
+    /// The CPUs of an item's thread in the item's second, each with its part.
     pub(super) fn parts(&self, item: &Item) -> Vec<(i64, f64)> {
         match self.seen.get(&(item.thread, item.slice)) {
             Some(cpus) => cpus.parts().collect(),

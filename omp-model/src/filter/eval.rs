@@ -1,18 +1,18 @@
-//! The value of an expression; unknown where it hangs on a word that is unknown.
+//! The value of an expression; unknown if it depends on an unknown word.
 
 use super::parse::{Binary, Node, Unary};
 use super::words::Word;
 
-/// What is known of a piece of time.
+/// The known values for a piece of time.
 pub(super) trait Facts {
-    /// The number of a word; `None` while it is not known.
+    /// The number of a word; `None` if unknown.
     fn word(&self, word: Word) -> Option<i64>;
-    /// The answer to a test of the stack.
+    /// The result of a test of the stack.
     fn path(&self, test: usize) -> bool;
 }
 
-/// The value, or `None` if it hangs on what is not known. Division by zero gives 0, shifts take
-/// the count modulo 64, and sums wrap: a filter has a value for everything.
+/// The value, or `None` if it depends on unknown words. Division by zero gives 0, shifts take the
+/// count modulo 64, and sums wrap, so every expression has a value.
 pub(super) fn value(node: &Node, facts: &impl Facts) -> Option<i64> {
     match node {
         Node::Number(number) => Some(*number),

@@ -20,12 +20,12 @@ impl Filter {
         })
     }
 
-    /// As it was written.
+    /// The text of the expression.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether it has a word, so that a reader can tell what the filter depends on.
+    /// Whether it contains a word, which tells what the filter depends on.
     pub fn has(&self, word: Word) -> bool {
         self.parsed.words.contains(&word)
     }
@@ -35,7 +35,7 @@ impl Filter {
         self.parsed.words.iter().any(|word| word.is_of_samples())
     }
 
-    /// Keeps what both keep.
+    /// A filter that keeps what both keep.
     pub fn and(&self, other: &Filter) -> Result<Filter, FilterError> {
         Filter::parse(&format!("({}) && ({})", self.text, other.text))
     }

@@ -1,14 +1,14 @@
-//! The listed intervals that time off the CPU is divided by.
+//! The listed intervals, which divide time off CPU.
 
 use rustc_hash::FxHashMap;
 
-use super::moment::second;
+use super::time_point::second;
 use crate::profile::{Item, Profile};
 use experiment::ids::{Nanos, TagId, ThreadId};
 use experiment::rows::Interval;
 use experiment::state::Presence;
 
-/// Listed intervals off the CPU by thread, state and presence, in the order of time.
+/// Listed intervals off CPU by thread, state and presence, in the order of time.
 pub(super) struct Listed<'a> {
     by_state: FxHashMap<(ThreadId, TagId, Presence), Vec<&'a Interval>>,
     seconds: FxHashMap<(ThreadId, u32, TagId, Presence), f64>,
@@ -38,7 +38,7 @@ impl<'a> Listed<'a> {
         Listed { by_state, seconds }
     }
 
-    /// The stretches of an item's state within its second.
+    /// The intervals of an item's state within its second, clipped to it.
     pub(super) fn within(&self, item: &Item) -> impl Iterator<Item = ((i64, i64), &'a Interval)> {
         let key = (item.thread, item.tag, item.presence);
         let intervals = self.by_state.get(&key).map_or(&[][..], Vec::as_slice);
@@ -56,7 +56,8 @@ impl<'a> Listed<'a> {
         inside.collect::<Vec<_>>().into_iter()
     }
 
-    /// Seconds of an item's state in its second, at all its stacks: what its intervals are of.
+    /// Seconds of an item's state in its second, at all stacks: the time that its intervals
+    /// describe.
     pub(super) fn seconds_of_state(&self, item: &Item) -> f64 {
         let key = (item.thread, item.slice, item.tag, item.presence);
         self.seconds.get(&key).copied().unwrap_or(0.0)

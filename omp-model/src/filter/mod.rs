@@ -1,23 +1,23 @@
-//! Filters: which part of the thread time a report is about.
+//! Filters: they select the part of the thread time that a view shows.
 //!
-//! A filter is an expression in the manner of C over the [`Word`]s. It keeps every piece of time
-//! for which it is not zero; with the opposite filter the pieces add up to all time.
+//! A filter is a C-like expression over the [`Word`]s. It keeps every piece of time for which it is
+//! not zero. A filter and its negation together keep all time.
 //!
-//! Most words say something of a whole [`Item`](crate::profile::Item), so that its time is kept
-//! or dropped as a whole, exactly. `TSTAMP`, `CPUID`, `CPRID` and `TSKID` do not: time is summed by
-//! second and construct, and the CPU and the instances are known of samples and listed intervals
-//! alone. [`apply`] tells how such time is divided.
+//! Most words have one value for a whole [`Item`](crate::profile::Item), so its time is kept or
+//! dropped as a whole, exactly. `TSTAMP`, `CPUID`, `CPRID` and `TSKID` do not: time is summed by
+//! second and construct, and only samples and listed intervals have a CPU and instances. [`apply`]
+//! describes how such time is divided.
 
 mod cpu_places;
 mod cpus;
 mod eval;
 mod expression;
 mod listed;
-mod moment;
 mod parse;
 mod path;
 #[cfg(test)]
 mod tests;
+mod time_point;
 mod tokens;
 mod values;
 mod weigh;

@@ -1,24 +1,24 @@
-//! From text to a checked expression. The order of operators is that of C; `IN` binds like `<`.
+//! Parses and checks expressions. The precedence of operators is that of C; `IN` binds like `<`.
 
 use super::path::{PathTest, Rule};
 use super::tokens::{FilterError, Kind, Token, error, tokens};
 use super::words::{Word, named_number};
 use crate::spelling::nearest;
 
-/// How deep an expression may nest: the parser calls itself at each level.
+/// The maximum nesting depth: the parser recurses at each level.
 const DEEPEST: usize = 128;
 
-/// How many words and signs an expression may have: a chain of operators is as deep as it is long.
+/// The maximum number of tokens: a chain of operators is as deep as it is long.
 const LONGEST: usize = 4096;
 
-/// A checked expression and what it is about.
+/// A checked expression with its stack tests and numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Parsed {
     pub(super) root: Node,
-    /// Tests of stacks, by the number that [`Node::Path`] has.
+    /// Tests of stacks; [`Node::Path`] is an index into them.
     pub(super) paths: Vec<PathTest>,
     pub(super) words: Vec<Word>,
-    /// Numbers in the text, ascending: where a comparison of time can change its mind.
+    /// Numbers in the text, ascending: the values at which comparisons can change their result.
     pub(super) numbers: Vec<i64>,
 }
 
@@ -62,7 +62,7 @@ pub(super) enum Binary {
     Remainder,
 }
 
-/// Operators by binding strength, weakest first; longer spellings before their beginnings.
+/// Operators by precedence, weakest first; longer spellings before their prefixes.
 const LEVELS: [&[(&str, Binary)]; 10] = [
     &[("||", Binary::Or)],
     &[("&&", Binary::And)],
@@ -134,7 +134,7 @@ struct Parser {
     numbers: Vec<i64>,
 }
 
-/// What stands left of `IN`, or at either side of a comparison, when it is no number.
+/// An operand of `IN` or of a comparison that is not a number.
 enum Operand {
     Names(Vec<String>),
     Leaf,
@@ -216,7 +216,7 @@ impl Parser {
         Ok(Node::Number(number))
     }
 
-    /// A comparison of names: it begins with a text, a list of texts, `LEAF` or `STACK`.
+    /// Parses a comparison of names: it begins with a text, a list of texts, `LEAF` or `STACK`.
     fn of_names(&mut self, level: usize) -> Result<Option<Node>, FilterError> {
         let start = self.at;
         let operand = match &self.peek().kind {

@@ -1,11 +1,11 @@
-//! Tests of display stacks by names, answered for all paths of a profile in one pass: a path's
-//! answer follows from that of its callers.
+//! Tests of display stacks by names, evaluated for all paths of a profile in one pass: a path's
+//! result follows from that of its callers.
 
 use crate::profile::{Callee, PathId, Profile, Pseudo};
 use crate::views::names::Names;
 use rustc_hash::FxHashMap;
 
-/// Which frames a test looks at.
+/// The condition that a test checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
     /// The leaf is one of the names.
@@ -14,7 +14,7 @@ pub(super) enum Rule {
     All,
     /// One of the names is on the stack.
     Some,
-    /// The names are on the stack in this order, callers first, others between them or not.
+    /// The names are on the stack in this order, callers first; other frames may be between them.
     Ordered,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct PathTest {
 }
 
 impl PathTest {
-    /// The answer for each path, by its number.
+    /// The result for each path, by its number.
     pub(super) fn answers(&self, profile: &Profile, names: &Names<'_>) -> Vec<bool> {
         let mut matcher = Matcher {
             wanted: &self.names,
@@ -65,12 +65,12 @@ impl PathTest {
     }
 }
 
-/// How much of a test a stack has met so far.
+/// How much of a test a stack has matched so far.
 #[derive(Clone, Debug, Default)]
 struct Progress {
-    /// For [`Rule::Ordered`]: names met in order; else how many were met at all.
+    /// For [`Rule::Ordered`]: names matched in order; else the number of names matched.
     met: usize,
-    /// Which ones, where that matters.
+    /// The names matched, for rules that need them.
     which: Vec<u16>,
 }
 
@@ -97,7 +97,7 @@ impl Progress {
     }
 }
 
-/// Which wanted names a row has, worked out once for each row.
+/// The names of a test that each row matches, computed once for each row.
 struct Matcher<'a> {
     wanted: &'a [String],
     names: &'a Names<'a>,
@@ -115,7 +115,7 @@ impl Matcher<'_> {
     }
 }
 
-/// Whether a name is the pattern, in which `*` stands for anything.
+/// Whether a name matches a pattern, in which `*` matches any text.
 fn is_like(pattern: &str, name: &str) -> bool {
     if pattern == name {
         return true;

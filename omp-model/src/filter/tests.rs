@@ -249,16 +249,17 @@ fn within_a_second_samples_vote_and_listed_waits_are_cut() {
     assert!(close(kept.estimated, 0.4), "the cut of the wait is exact");
     assert!(close(made.seconds("CPUID==1"), 0.2));
     assert!(close(made.seconds("CPUID==0 && TSTAMP>200000000"), 0.4));
-    // What is off the CPU is on none, and nothing tells the CPU of what has no sample.
+    // Time off CPU is on no CPU, and the CPU of time without a sample is unknown.
     assert!(close(made.seconds("CPUID==-1"), 1.4));
     assert!(close(made.seconds("CPUID==-1 && TSTAMP<1000000000"), 0.8));
 }
 
-/// What a filter has left of a CPU is on that CPU.
+/// The time that a filter keeps for a CPU is on that CPU.
 #[test]
 fn the_cpus_of_what_a_filter_leaves() {
     let mut made = Made::new();
-    // Thread 1 also works for 0.4 s in foo without a sample of its own: it is where the thread was.
+    // Thread 1 also works for 0.4 s in foo without a sample of its own: it is on the CPUs of the
+    // thread.
     let foo = made.path(&[0, 1]);
     made.item(foo, 0, Shown::Overhead, Presence::Running, (0.4, 0));
     let inferred = made.profile.items.last_mut().unwrap();
@@ -315,7 +316,7 @@ fn a_filter_and_its_opposite_add_up_to_everything() {
 }
 
 #[test]
-fn an_error_names_its_place() {
+fn an_error_names_its_position() {
     for (filter, position, words) in [
         ("", 1, "the filter is empty"),
         ("THRID==", 8, "a word, a number or \"(\" is expected here"),
@@ -360,8 +361,8 @@ fn filters_are_joined_as_written() {
     assert!(both.has(Word::MState) && !both.has(Word::Time));
 }
 
-/// Thread 1 works in the region's instances 1 and 2, as three of its samples and one say; thread
-/// 2's wait is in instance 2, and then it works without a sample.
+/// Thread 1 works in the region's instances 1 and 2, with three samples in the first and one in the
+/// second. Thread 2 waits in instance 2, and then works without a sample.
 fn with_instances() -> Made {
     let mut made = Made::new();
     let region = ContextId(made.tables.contexts.intern(Context {
@@ -382,16 +383,16 @@ fn with_instances() -> Made {
 }
 
 #[test]
-fn instances_are_told_by_samples_and_listed_waits() {
+fn instances_come_from_samples_and_listed_waits() {
     let made = with_instances();
     for (filter, seconds, estimated) in [
         ("CPRID==1", 0.6, 0.6),
         ("CPRID==2", 0.2 + 1.2, 0.2),
         ("CPRID IN (2-9)", 0.2 + 1.2, 0.2),
-        // Nothing tells the instance of what has no sample.
+        // The instance of time without a sample is unknown.
         ("CPRID==-1", 0.2, 0.2),
         ("CPRID!=1", 0.2 + 1.2 + 0.2, 0.4),
-        // Of which it says the same whichever the instance is exact.
+        // Time for which the filter has one result in every instance is exact.
         ("CPRID>0", 2.2, 0.0),
         ("CPRID==0", 0.0, 0.0),
         ("CPRID==0 || CPRID>=1", 2.2, 0.0),

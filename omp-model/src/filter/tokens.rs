@@ -1,19 +1,19 @@
-//! From text to tokens.
+//! Splits the text of a filter into tokens.
 
 const OPERATORS: [&str; 23] = [
     "||", "&&", "==", "!=", "<=", ">=", "<<", ">>", "..", "|", "^", "&", "<", ">", "+", "-", "*",
     "/", "%", "!", "~", "(", ")",
 ];
 
-/// Why an expression is not one.
+/// The error in an expression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at character {position} of the filter{}: {message}", place(.found))]
 pub struct FilterError {
     /// From 1, in characters.
     pub position: usize,
-    /// What stands there; empty at the end.
+    /// The text there; empty at the end.
     pub found: String,
-    /// What is wrong and how to mend it.
+    /// What is wrong and how to correct it.
     pub message: String,
 }
 
@@ -24,7 +24,7 @@ fn place(found: &str) -> String {
     }
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Kind {
     Number(i64),
@@ -35,7 +35,7 @@ pub(super) enum Kind {
     End,
 }
 
-/// A word or sign of the text.
+/// A token and its position.
 #[derive(Clone, Debug)]
 pub(super) struct Token {
     pub(super) kind: Kind,
@@ -44,7 +44,7 @@ pub(super) struct Token {
     pub(super) position: usize,
 }
 
-/// What is wrong at a token.
+/// An error at a token.
 pub(super) fn error(token: &Token, message: impl Into<String>) -> FilterError {
     FilterError {
         position: token.position,
@@ -53,7 +53,7 @@ pub(super) fn error(token: &Token, message: impl Into<String>) -> FilterError {
     }
 }
 
-/// Takes a text apart; the last token is its end.
+/// Splits a text into tokens; the last one is the end of the text.
 pub(super) fn tokens(text: &str) -> Result<Vec<Token>, FilterError> {
     let letters: Vec<char> = text.chars().collect();
     let mut tokens = Vec::new();

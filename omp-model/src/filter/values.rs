@@ -1,4 +1,4 @@
-//! An expression's values, by which time is grouped: user-defined index objects.
+//! Values of an expression, to group time by: user-defined index objects.
 
 use std::collections::BTreeMap;
 
@@ -6,20 +6,20 @@ use rustc_hash::FxHashMap;
 
 use super::cpus::{NOWHERE, OfThreads, Own, own_of_item, own_of_sample};
 use super::expression::Filter;
-use super::moment::{Moment, second};
+use super::time_point::{TimePoint, second};
 use super::weigh::{Source, Weigher};
 use crate::profile::{Item, Profile};
 use experiment::rows::Sample;
 use experiment::state::Presence;
 
-/// An item's values, each with the part of its time that has it; the parts add up to 1.
+/// An item's values, each with its part of the item's time; the parts add up to 1.
 pub type Parts = Vec<(i64, f64)>;
 
 /// The values of an expression, item by item.
 ///
-/// Time whose value hangs on `TSTAMP`, `CPUID`, `CPRID` or `TSKID` is divided by the item's own
-/// samples; without any it is spread evenly over its second, on the CPUs where its thread was then,
-/// in instances that nothing tells (-1).
+/// Time whose value depends on `TSTAMP`, `CPUID`, `CPRID` or `TSKID` is divided in proportion to
+/// the item's own samples. Without any, it is spread evenly over its second, on the CPUs of its
+/// thread in that second, in unknown instances (-1).
 pub fn values(
     expression: &Filter,
     profile: &Profile,
@@ -28,7 +28,7 @@ pub fn values(
 ) -> Vec<Parts> {
     let weigher = Weigher::new(expression, profile, source);
     let whole = profile.items.iter().map(|item| {
-        let value = weigher.number(item, Moment::of_item(item));
+        let value = weigher.number(item, TimePoint::of_item(item));
         value.map_or_else(Parts::new, |value| vec![(value, 1.0)])
     });
     let mut parts: Vec<Parts> = whole.collect();
@@ -52,7 +52,7 @@ pub fn values(
         let Some(&at) = open.get(&own_of_sample(&sample)) else {
             continue;
         };
-        let value = weigher.number(&profile.items[at], Moment::of_sample(&sample));
+        let value = weigher.number(&profile.items[at], TimePoint::of_sample(&sample));
         *votes
             .entry(at)
             .or_default()
@@ -80,15 +80,15 @@ fn shares(votes: &BTreeMap<i64, f64>) -> Parts {
     votes.iter().map(share).collect()
 }
 
-/// The values at moments spread over an item's second, on these CPUs.
+/// The values at points in time spread over an item's second, on the given CPUs.
 fn spread(weigher: &Weigher<'_>, item: &Item, cpus: &[(i64, f64)]) -> BTreeMap<i64, f64> {
-    const MOMENTS: i64 = 256;
+    const POINTS: i64 = 256;
     let (start, end) = second(item);
     let mut counts = BTreeMap::new();
     for &(cpu, part) in cpus {
-        for moment in 0..MOMENTS {
-            let time = start + (2 * moment + 1) * (end - start) / (2 * MOMENTS);
-            let value = weigher.number(item, Moment::somewhere(cpu).at(time));
+        for point in 0..POINTS {
+            let time = start + (2 * point + 1) * (end - start) / (2 * POINTS);
+            let value = weigher.number(item, TimePoint::somewhere(cpu).at(time));
             *counts.entry(value.unwrap_or(0)).or_default() += part;
         }
     }

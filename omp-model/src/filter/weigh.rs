@@ -1,20 +1,20 @@
-//! How much of each item a filter keeps.
+//! The part of each item that a filter keeps.
 //!
-//! An item is the time of one thread, in one second, in one state, at one stack. What a filter
-//! says of it without looking at time, CPU and instances decides it whole, exactly. Else, in this
-//! order:
+//! An item is the time of one thread, in one second, in one state, at one stack. If the filter's
+//! value does not depend on time, CPU and instances, it decides the whole item, exactly. Otherwise
+//! these rules apply, in this order:
 //!
-//! 1. A second that lies wholly on one side of every number in the filter is decided whole,
-//!    exactly: a filter by whole seconds never guesses. So is time in a construct of which the
-//!    filter says the same whichever the instance (`CPRID>0`).
-//! 2. Time off the CPU, whose `CPUID` is -1: the listed intervals of that state, which know their
-//!    instances, are cut where the filter changes its mind, exactly; what is too short to be listed
-//!    goes by 3 or 4.
-//! 3. The item's own samples vote: it is kept by the share of them that the filter keeps.
-//! 4. Without samples of its own it is spread evenly over its second, on the CPUs that [`cpus`]
-//!    tells, in instances that nothing tells: their number is -1.
+//! 1. A second that lies wholly on one side of every number in the filter is decided as a whole,
+//!    exactly: a filter by whole seconds never estimates. So is time in a construct for which the
+//!    filter has the same value in every instance (`CPRID>0`).
+//! 2. Time off CPU, whose `CPUID` is -1: the listed intervals of that state have instances and are
+//!    cut where the filter's value changes, exactly. Time too short to be listed follows rule 3
+//!    or 4.
+//! 3. The share of the item's own samples that the filter keeps is the share kept of the item.
+//! 4. An item without samples of its own is spread evenly over its second, on the CPUs that
+//!    [`cpus`] gives, in unknown instances: their number is -1.
 //!
-//! What 3 and 4 divide is estimated, and [`Filtered::estimated`] says how much that is.
+//! Rules 3 and 4 estimate; [`Filtered::estimated`] is the time that they kept.
 
 use rustc_hash::FxHashMap;
 
@@ -22,8 +22,8 @@ use super::cpus::{self, OfThreads, Own, own_of_item, own_of_sample};
 use super::eval::{Facts, value};
 use super::expression::Filter;
 use super::listed::Listed;
-use super::moment::{Moment, second, typical};
 use super::parse::{Binary, Node, Parsed, Unary};
+use super::time_point::{TimePoint, second, typical};
 use super::words::Word;
 use crate::profile::{Item, Path, PathId, Profile};
 use crate::views::names::Names;
@@ -32,27 +32,27 @@ use experiment::rows::{Interval, Sample};
 use experiment::state::Presence;
 use experiment::tables::{ContextKind, Interner, Tables};
 
-/// What a profile was made from, as far as filters ask.
+/// The data behind a profile that filters need.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
     /// Names of stacks.
     pub names: &'a Names<'a>,
     /// Listed intervals.
     pub intervals: &'a [Interval],
-    /// The number of the experiment of each thread, from 1; empty: all are of the first.
+    /// The number of the experiment of each thread, from 1; empty if all are in the first.
     pub experiments: &'a [u32],
 }
 
-/// A profile of which a filter has kept a part.
+/// A filtered profile.
 #[derive(Clone, Debug)]
 pub struct Filtered {
-    /// The part.
+    /// The part that was kept.
     pub profile: Profile,
-    /// Seconds that were kept by an estimate.
+    /// Seconds that were kept by estimation.
     pub estimated: f64,
 }
 
-/// Keeps the part of a profile that a filter is true for. `samples` are the recording's.
+/// Keeps the part of a profile that a filter is true for. `samples` are the experiment's.
 pub fn apply(
     filter: &Filter,
     profile: &Profile,
@@ -105,14 +105,14 @@ pub fn apply(
     kept
 }
 
-/// Leaves only the paths that an item stands at, and their callers.
+/// Keeps only the paths that items refer to, and their callers.
 fn prune(profile: &mut Profile) {
     let rows = profile.paths.rows();
     let mut used = vec![false; rows.len()];
     for item in &profile.items {
         used[item.path.0 as usize] = true;
     }
-    // A path's callers stand before it.
+    // A path's callers precede it.
     for at in (1..rows.len()).rev() {
         if used[at] {
             used[rows[at].callers.0 as usize] = true;
@@ -159,17 +159,17 @@ pub(super) struct Weigher<'a> {
     experiments: &'a [u32],
     answers: Vec<Vec<bool>>,
     constructs: Vec<(i64, i64)>,
-    /// Numbers of instances that stand for all others: of regions and of tasks.
+    /// Representative numbers of instances, of regions and of tasks.
     typical: (Vec<i64>, Vec<i64>),
     /// Whether the filter does more than compare words with numbers.
     computes: bool,
 }
 
-/// An item at a moment.
+/// An item at a point in time.
 struct At<'a> {
     weigher: &'a Weigher<'a>,
     item: &'a Item,
-    moment: Moment,
+    point: TimePoint,
 }
 
 impl Facts for At<'_> {
@@ -184,12 +184,12 @@ impl Facts for At<'_> {
         let thread = tables.threads.get(item.thread.index());
         let construct =
             |context: ContextId| constructs.get(context.index()).copied().unwrap_or_default();
-        let Moment {
+        let TimePoint {
             time,
             cpu,
             region,
             task,
-        } = self.moment;
+        } = self.point;
         Some(match word {
             Word::Thread => i64::from(item.thread.0) + 1,
             Word::Lwp => thread.map_or(0, |thread| i64::from(thread.tid)),
@@ -199,7 +199,7 @@ impl Facts for At<'_> {
             Word::Experiment => experiments
                 .get(item.thread.index())
                 .map_or(1, |&experiment| i64::from(experiment)),
-            // Sample points are not recorded: all of a run lies in the interval of the first.
+            // Sample points are not recorded: the whole run is in the interval of the first.
             Word::Sample => 1,
             Word::MState => match (item.presence, item.kernel) {
                 (Presence::Running, false) => 0,
@@ -245,56 +245,56 @@ impl<'a> Weigher<'a> {
         }
     }
 
-    /// The expression's value at a moment; `None` if it hangs on what is not known of that.
-    pub(super) fn number(&self, item: &Item, moment: Moment) -> Option<i64> {
+    /// The expression's value at a point in time; `None` if it depends on unknown values.
+    pub(super) fn number(&self, item: &Item, point: TimePoint) -> Option<i64> {
         let at = At {
             weigher: self,
             item,
-            moment,
+            point,
         };
         value(&self.parsed.root, &at)
     }
 
-    pub(super) fn keeps(&self, item: &Item, moment: Moment) -> Option<bool> {
-        self.number(item, moment).map(|value| value != 0)
+    pub(super) fn keeps(&self, item: &Item, point: TimePoint) -> Option<bool> {
+        self.number(item, point).map(|value| value != 0)
     }
 
-    /// The weight of an item that is decided as a whole.
+    /// The weight of an item that is kept or dropped as a whole; `None` for others.
     fn whole(&self, item: &Item) -> Option<f64> {
         let weight = |keeps: bool| if keeps { 1.0 } else { 0.0 };
-        let mut moment = Moment::of_item(item);
-        if let Some(keeps) = self.keeps(item, moment) {
+        let mut point = TimePoint::of_item(item);
+        if let Some(keeps) = self.keeps(item, point) {
             return Some(weight(keeps));
         }
-        // With arithmetic, a number says little about where the filter changes its mind.
+        // With arithmetic, the numbers do not bound where the filter's result changes.
         if self.computes {
             return None;
         }
         let (start, end) = second(item);
         let moves = self.parsed.numbers.iter().any(|&at| start < at && at < end);
         if !moves {
-            moment = moment.at(start + (end - start) / 2);
+            point = point.at(start + (end - start) / 2);
         }
-        self.whichever(item, moment).map(weight)
+        self.whichever(item, point).map(weight)
     }
 
-    /// Whether an item is kept at a moment, if that is the same in whichever instances.
-    fn whichever(&self, item: &Item, moment: Moment) -> Option<bool> {
+    /// Whether an item is kept at a point in time, if that is the same in every instance.
+    fn whichever(&self, item: &Item, point: TimePoint) -> Option<bool> {
         let (regions, tasks) = &self.typical;
         let both = |&region: &i64| tasks.iter().map(move |&task| (region, task));
         let mut kept = regions.iter().flat_map(both).map(|(region, task)| {
-            let moment = Moment {
+            let point = TimePoint {
                 region: Some(region),
                 task: Some(task),
-                ..moment
+                ..point
             };
-            self.keeps(item, moment)
+            self.keeps(item, point)
         });
         let first = kept.next()??;
         kept.all(|keeps| keeps == Some(first)).then_some(first)
     }
 
-    /// The weight of an item that is divided, and whether it is exact.
+    /// The weight of a divided item, and whether it is exact.
     fn divide(&self, item: &Item, votes: &Votes, at: usize, listed: &Listed<'_>) -> (f64, bool) {
         let own = votes.of(at);
         let voted = match own.all {
@@ -308,7 +308,7 @@ impl<'a> Weigher<'a> {
         for ((start, end), interval) in listed.within(item) {
             let length = (end - start) as f64 / 1e9;
             known += length;
-            kept += length * self.spread(item, (start, end), Moment::of_interval(interval));
+            kept += length * self.spread(item, (start, end), TimePoint::of_interval(interval));
         }
         if known <= 0.0 {
             return (voted, false);
@@ -323,17 +323,17 @@ impl<'a> Weigher<'a> {
         )
     }
 
-    /// The part of an item's second that is kept if the item fills it evenly, on these CPUs.
+    /// The part that is kept of an item that fills its second evenly, on the given CPUs.
     fn part(&self, item: &Item, cpus: &[(i64, f64)]) -> f64 {
         let parts = cpus.iter();
         parts
-            .map(|&(cpu, part)| part * self.spread(item, second(item), Moment::somewhere(cpu)))
+            .map(|&(cpu, part)| part * self.spread(item, second(item), TimePoint::somewhere(cpu)))
             .sum()
     }
 
-    /// The part of a stretch of time that is kept if the item fills it evenly, each moment of which
-    /// is like this one.
-    pub(super) fn spread(&self, item: &Item, (start, end): (i64, i64), moment: Moment) -> f64 {
+    /// The part that is kept of an item that fills an interval evenly, with these values
+    /// throughout.
+    pub(super) fn spread(&self, item: &Item, (start, end): (i64, i64), point: TimePoint) -> f64 {
         let inside = |at: &&i64| start < **at && **at < end;
         let mut cuts: Vec<i64> = self.parsed.numbers.iter().filter(inside).copied().collect();
         if self.computes {
@@ -344,7 +344,7 @@ impl<'a> Weigher<'a> {
         cuts.push(end);
         let (mut from, mut kept) = (start, 0.0);
         for to in cuts {
-            if self.keeps(item, moment.at(from + (to - from) / 2)) == Some(true) {
+            if self.keeps(item, point.at(from + (to - from) / 2)) == Some(true) {
                 kept += (to - from) as f64;
             }
             from = to;
@@ -353,7 +353,7 @@ impl<'a> Weigher<'a> {
     }
 }
 
-/// Whether an expression changes its mind elsewhere than at the numbers that it names.
+/// Whether an expression can change its value at numbers other than those in its text.
 fn computes(node: &Node) -> bool {
     match node {
         Node::Number(_) | Node::Word(_) | Node::Path(_) => false,
@@ -379,14 +379,14 @@ fn computes(node: &Node) -> bool {
     }
 }
 
-/// What the samples of an item say.
+/// The votes of an item's samples.
 #[derive(Clone, Copy, Debug, Default)]
 struct Vote {
     kept: u32,
     all: u32,
 }
 
-/// The votes on items that are divided, by their numbers.
+/// The votes of samples on divided items, by item number.
 struct Votes {
     own: FxHashMap<usize, Vote>,
     threads: OfThreads,
@@ -420,7 +420,7 @@ impl Votes {
             let Some(&at) = items.get(&own_of_sample(&sample)) else {
                 continue;
             };
-            let keeps = weigher.keeps(&profile.items[at], Moment::of_sample(&sample));
+            let keeps = weigher.keeps(&profile.items[at], TimePoint::of_sample(&sample));
             let vote = votes.own.entry(at).or_default();
             vote.all += 1;
             vote.kept += u32::from(keeps == Some(true));

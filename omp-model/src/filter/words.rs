@@ -9,13 +9,13 @@ pub enum Word {
     Thread,
     /// The kernel's thread id.
     Lwp,
-    /// The CPU, -1 off the CPU and where no sample tells.
+    /// The CPU; -1 off CPU and if no sample tells.
     Cpu,
     /// The kernel's process id.
     Process,
     /// Number of the experiment, from 1.
     Experiment,
-    /// Nanoseconds since the recording began.
+    /// Nanoseconds since the experiment began.
     Time,
     /// Number of the sample point's interval, from 1.
     Sample,
@@ -53,7 +53,7 @@ impl Word {
         Word::Task,
     ];
 
-    /// How it is written.
+    /// Its spelling.
     pub const fn name(self) -> &'static str {
         match self {
             Word::Thread => "THRID",
@@ -72,7 +72,7 @@ impl Word {
         }
     }
 
-    /// What it is, in half a line.
+    /// Its description, in half a line.
     pub const fn help(self) -> &'static str {
         match self {
             Word::Thread => "number of the thread from 1, as thread_list shows it",
@@ -97,8 +97,7 @@ impl Word {
         }
     }
 
-    /// Whether it may have several values within one item of time, of which the item's samples
-    /// tell.
+    /// Whether it may have several values within one item, which only the item's samples tell.
     pub const fn is_of_samples(self) -> bool {
         matches!(
             self,
@@ -106,7 +105,7 @@ impl Word {
         )
     }
 
-    /// The names of its numbers, if they have names.
+    /// The names of its numbers; empty without names.
     pub const fn names(self) -> &'static [(&'static str, i64)] {
         match self {
             Word::MState => &MSTATES,
@@ -136,7 +135,7 @@ pub const OMP_STATES: [(&str, i64); 12] = [
     ("OMPTSKWT", Shown::Task as i64),
 ];
 
-/// The number that a name stands for, whichever word it belongs to.
+/// The number of a name, of any word.
 pub(super) fn named_number(name: &str) -> Option<i64> {
     let names = MSTATES.iter().chain(&OMP_STATES);
     let mut found = names.filter(|(known, _)| known.eq_ignore_ascii_case(name));

@@ -1,7 +1,7 @@
-//! Of which construct an outlined function is, where its name does not say.
+//! The construct of outlined functions whose names do not tell it.
 //!
-//! gcc calls the bodies of tasks, teams and parallel regions alike (`foo._omp_fn.1`), as does
-//! flang; the context that they run in tells them apart.
+//! gcc and flang give the bodies of tasks, teams and parallel regions the same form of name
+//! (`foo._omp_fn.1`). The context that they run in distinguishes them.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -14,7 +14,7 @@ use super::frames::Facts;
 use super::segment::{self, Body};
 use super::walk::Walk;
 
-/// What a context's body was made of.
+/// The construct of a context's body.
 const fn construct_of(kind: ContextKind) -> Option<Construct> {
     match kind {
         ContextKind::Region => Some(Construct::Parallel),
@@ -24,15 +24,15 @@ const fn construct_of(kind: ContextKind) -> Option<Construct> {
     }
 }
 
-/// Whether a recording has outlined functions whose names may not say what they are of: not
-/// without tasks and teams.
+/// Whether an experiment may have outlined functions whose names do not tell their construct: only
+/// if it has tasks or teams.
 pub fn is_unsettled(tables: &Tables) -> bool {
     let special = |kind| matches!(kind, ContextKind::Task | ContextKind::Teams);
     tables.contexts.rows().iter().any(|row| special(row.kind))
 }
 
-/// Sets the construct of outlined functions by what they ran as in most of the `evidence`, the
-/// machine stacks and tags of samples. It is not looked at where nothing is unsettled.
+/// Sets the construct of each outlined function to that of most of its executions in `evidence`,
+/// the machine stacks and tags of samples. `evidence` is read only if [`is_unsettled`].
 pub fn settle(
     symbols: &mut SymbolTable,
     tables: &Tables,
@@ -53,7 +53,7 @@ fn decide(
     evidence: impl IntoIterator<Item = (StackId, TagId)>,
 ) -> Vec<(FunctionId, Construct)> {
     let mut votes = FxHashMap::<(FunctionId, Construct), u64>::default();
-    // clang's names tell tasks from the rest, but not teams from parallel regions.
+    // clang's names distinguish tasks from the rest, but not teams from parallel regions.
     let undecided = |body: FunctionId, kind: ContextKind| {
         let fits = [true, false].map(|task| facts.can_be_body(Some(body), task));
         fits == [Some(true); 2] || (kind == ContextKind::Teams && fits[1] == Some(true))
@@ -79,24 +79,24 @@ fn decide(
             vote(tag.context, &Walk::new(facts, stack));
         }
     }
-    // What a construct forks or creates, it does so from within its body.
+    // A construct forks or creates others from within its body.
     for inner in facts.tables.contexts.rows() {
         if inner.parent != ContextId::ROOT {
             vote(inner.parent, &Walk::new(facts, inner.stack));
         }
     }
-    // The machine code knows better than any number of stacks.
+    // The machine code overrides any number of stacks.
     for at in (1..facts.tables.contexts.len()).map(|at| ContextId(at as u32)) {
         let kind = facts.context(at).kind;
         if let Some(construct) = construct_of(kind)
-            && let Some(body) = facts.handed(at).filter(|&body| undecided(body, kind))
+            && let Some(body) = facts.passed_body(at).filter(|&body| undecided(body, kind))
         {
             *votes.entry((body, construct)).or_default() += 1 << 32;
         }
     }
     let mut sorted: Vec<_> = votes.into_iter().map(|((f, c), n)| (f, n, c)).collect();
     sorted.sort_unstable_by_key(|&(function, count, construct)| (function, count, construct as u8));
-    // The last of a function has most votes.
+    // The last entry of a function has most votes.
     let last = sorted.chunk_by(|one, other| one.0 == other.0);
     last.filter_map(|votes| {
         votes
@@ -119,20 +119,21 @@ mod tests {
         let region = world.region(ContextId::ROOT, "foo+9 main __libc_start_main _start");
         let site = format!("foo._omp_fn.0+12 {team}");
         let task = world.context(region, ContextKind::Task, &site);
-        let moments = [
+        let samples = [
             (region, format!("work foo._omp_fn.0+12 {team}")),
             (
                 task,
                 format!("work foo._omp_fn.1+14 R:GOMP_barrier foo._omp_fn.0+12 {team}"),
             ),
-            // The clocks of events and samples differ: a moment too early for the task.
+            // The clocks of events and samples differ: the sample is slightly too early for the
+            // task.
             (region, format!("foo._omp_fn.1+14 {team}")),
             (task, format!("leaf foo._omp_fn.1+14 R:GOMP_barrier {team}")),
         ];
-        let evidence = moments.map(|(context, stack)| {
+        let evidence = samples.map(|(context, stack)| {
             let state = (State::Work, context);
-            let moment = world.moment(&stack, state, ThreadKind::Worker);
-            (moment.stack, moment.tag)
+            let sample = world.sample(&stack, state, ThreadKind::Worker);
+            (sample.stack, sample.tag)
         });
         settle(&mut world.symbols, &world.tables, evidence);
         let construct = |name: &str| {
@@ -142,11 +143,12 @@ mod tests {
         };
         assert_eq!(construct("foo._omp_fn.0"), Some(Construct::Parallel));
         assert_eq!(construct("foo._omp_fn.1"), Some(Construct::Task));
-        // Settled, the body of the region below a task that is about to begin is not the task's.
+        // Once constructs are known, the body of the region below a task that is about to begin is
+        // not taken for the task's.
         let early = format!("R:?+2 R:GOMP_barrier foo._omp_fn.0+12 {team}");
-        let early = world.moment(&early, (State::Work, task), ThreadKind::Worker);
+        let early = world.sample(&early, (State::Work, task), ThreadKind::Worker);
         let inside = format!("work foo._omp_fn.1+14 R:GOMP_barrier foo._omp_fn.0+12 {team}");
-        let inside = world.moment(&inside, (State::Work, task), ThreadKind::Worker);
+        let inside = world.sample(&inside, (State::Work, task), ThreadKind::Worker);
         let outward = "foo._omp_fn.1 foo._omp_fn.0 foo main __libc_start_main _start";
         assert_eq!(
             world.user(&[inside, early]),

@@ -1,4 +1,4 @@
-//! What the recording's frames and functions are: the kernel's, the OpenMP runtime's, the user's.
+//! The role of frames and functions: the kernel's, the OpenMP runtime's or the user's.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -10,37 +10,38 @@ use experiment::tables::{Context, ContextKind, RuntimeKind, StackEntry, Tables};
 use super::functions::{FunctionFacts, base_name};
 use super::pools::Waiting;
 
-/// The recording's tables and symbols, with what the rewriting asks of them over and over.
+/// The experiment's tables and symbols, with cached properties that rewriting needs often.
 pub(super) struct Facts<'a> {
     pub(super) tables: &'a Tables,
     pub(super) symbols: &'a SymbolTable,
     functions: Vec<FunctionFacts>,
-    /// By frame: what every step of a walk asks.
+    /// By frame: the properties that each step of a walk needs.
     frames: Vec<FrameFacts>,
-    /// Whether the constructs of bodies whose names do not tell have been settled.
+    /// Whether bodies whose names do not tell their construct have been assigned one
+    /// ([`super::constructs`]).
     settled: bool,
-    /// By module: whether the program's own code is in it, rather than a system library.
+    /// By module: whether it holds the program's own code, rather than a system library.
     user: Vec<bool>,
     by_name: FxHashMap<(ModuleId, &'a str), FunctionId>,
-    /// Addresses in reductions' combiners that were inlined.
+    /// Addresses in inlined reduction combiners.
     combiners: FxHashSet<FrameId>,
-    /// Of outlined functions with the same absent parent, the one that stands for it.
+    /// The outlined function that represents all those with the same absent parent.
     absent_parents: FxHashMap<(ModuleId, &'a str), FunctionId>,
 }
 
-/// What a frame is to a user. Kernel frames are not even looked at.
+/// The role of a frame in a user stack. Kernel frames have none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// The user's code, and library code that it called.
+    /// User code, and library code that it called.
     Code,
-    /// The OpenMP runtime, our own library, and whatever they called for themselves
+    /// The OpenMP runtime, our own library, and functions that they called for their own purposes
     /// (`sched_yield`, `malloc`, a reduction's combiner).
     Runtime,
     /// The first frames of a thread that the runtime started (`start_thread`, `clone3`).
     Start,
 }
 
-/// What a frame by itself is.
+/// Properties of a frame, independent of the stack that it is on.
 struct FrameFacts {
     function: Option<FunctionId>,
     role: Option<Role>,
@@ -91,7 +92,7 @@ impl<'a> Facts<'a> {
                 FunctionFacts::new(id, &symbols.functions[index], &facts.by_name)
             })
             .collect();
-        // Before that, such bodies are taken for those of regions, all of them.
+        // Before that, all such bodies are taken for those of regions.
         let task = |f: &FunctionFacts| !f.clang && f.construct == Some(Construct::Task);
         facts.settled = facts.functions.iter().any(task);
         facts.frames = (0..tables.frames.len() as u32)
@@ -101,13 +102,14 @@ impl<'a> Facts<'a> {
         facts
     }
 
-    /// Modules with constructs, and the executables: what the runtime calls elsewhere, it calls
-    /// for itself.
+    /// Finds the modules with constructs, and the executables. Calls of the runtime into any other
+    /// module are for its own purposes.
     fn find_user_modules(&mut self) {
         for context in self.tables.contexts.rows() {
             if let Some((frame, callers)) = self.top(context.stack) {
                 let module = self.module(frame);
-                // A fork by the runtime itself (teams) leaves but the first frames of a thread.
+                // The stack of a fork by the runtime itself (teams) holds only the first frames of
+                // a thread.
                 let start = self.tables.walk(callers).all(|entry| match entry {
                     StackEntry::Frame(caller) => self.module(caller) == module,
                     StackEntry::Cut(_) => false,
@@ -122,8 +124,8 @@ impl<'a> Facts<'a> {
                 self.mark_user(function.module);
             }
         }
-        // Who calls an entry point has constructs, also where none of their bodies is ever seen,
-        // as they end in jumps.
+        // A module that calls an entry point has constructs, even if none of their bodies is on a
+        // stack because they end in tail calls.
         let callers = self.tables.stacks.rows().iter().filter_map(|row| {
             let (caller, _) = self.top(row.callers)?;
             match row.entry {
@@ -171,9 +173,9 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The context of the construct that a program's author knows: the context itself, but for
-    /// what a runtime forks by its own will. To make a league of teams, LLVM's forks a region for
-    /// each team before the construct's body is called.
+    /// The context of the construct in the source: the context itself, except for forks that the
+    /// runtime makes of its own accord. To create a league of teams, LLVM's runtime forks a region
+    /// for each team before it calls the construct's body.
     pub(super) fn real_context(&self, context: ContextId) -> ContextId {
         let contexts = &self.tables.contexts;
         let Some(own) = contexts.get(context.0) else {
@@ -182,14 +184,14 @@ impl<'a> Facts<'a> {
         let league = contexts
             .get(own.parent.0)
             .filter(|parent| own.kind == ContextKind::Region && parent.kind == ContextKind::Teams);
-        // A region in the body of the league has a fork point in that body.
+        // A region in the league's body has its fork point in that body.
         match league {
             Some(league) if own.stack == league.stack || self.is_start(own.stack) => own.parent,
             _ => context,
         }
     }
 
-    /// Whether a fork point's stack holds but the first frames of a thread.
+    /// Whether a fork point's stack holds only the first frames of a thread.
     fn is_start(&self, stack: StackId) -> bool {
         let Some((first, _)) = self.top(stack) else {
             return false;
@@ -240,15 +242,15 @@ impl<'a> Facts<'a> {
         ((function.0 as usize) < self.functions.len()).then_some(function)
     }
 
-    /// The function whose part this is: itself, but for `_debug__` and `.cold` parts.
+    /// The function that this is a part of: itself, except for `_debug__` and `.cold` parts.
     pub(super) fn whole(&self, function: FunctionId) -> FunctionId {
         self.functions[function.0 as usize].whole
     }
 
-    /// The body that the call which made a construct gave to the runtime: by the event, or by the
-    /// machine code.
-    pub(super) fn handed(&self, context: ContextId) -> Option<FunctionId> {
-        if let Some(body) = self.told(context) {
+    /// The body that was passed to the runtime by the call that made the construct: from the event,
+    /// or from the machine code.
+    pub(super) fn passed_body(&self, context: ContextId) -> Option<FunctionId> {
+        if let Some(body) = self.event_body(context) {
             return Some(body);
         }
         let (fork, _) = self.top(self.context(context).stack)?;
@@ -256,21 +258,21 @@ impl<'a> Facts<'a> {
         (body.0 < self.functions.len() as u32).then(|| self.whole(body))
     }
 
-    /// The body of a construct, as its event told it.
-    pub(super) fn told(&self, context: ContextId) -> Option<FunctionId> {
+    /// The body of a construct according to its event.
+    pub(super) fn event_body(&self, context: ContextId) -> Option<FunctionId> {
         let body = self.context(context).body;
         let function = (body != FrameId::NONE).then(|| self.function(body))??;
         Some(self.whole(function))
     }
 
-    /// Of which construct a function is the body (or combiner).
+    /// The construct that a function is the body (or combiner) of.
     pub(super) fn construct(&self, function: Option<FunctionId>) -> Option<Construct> {
         self.functions[function?.0 as usize].construct
     }
 
-    /// Whether a function can be the body of a construct that is, or is not, a task; `None` if it
-    /// is no body. The names that gcc and flang give to tasks and regions are alike; what they ran
-    /// as tells them apart.
+    /// Whether a function can be the body of a task (`task`) or of another construct; `None` if it
+    /// is not a body. gcc and flang name tasks and regions alike: the context that they ran in
+    /// distinguishes them.
     pub(super) fn can_be_body(&self, function: Option<FunctionId>, task: bool) -> Option<bool> {
         let facts = &self.functions[function?.0 as usize];
         match facts.construct? {
@@ -282,30 +284,30 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Whether a frame is in the runtime's function that calls outlined functions.
+    /// Whether a frame is in the runtime function that calls outlined functions.
     pub(super) fn is_microtask(&self, frame: FrameId) -> bool {
         let microtask = |f: FunctionId| self.functions[f.0 as usize].microtask;
         self.role(frame) == Some(Role::Runtime) && self.function(frame).is_some_and(microtask)
     }
 
-    /// Whether a function is one that the program calls the runtime by.
+    /// Whether a function is an entry point of the runtime.
     pub(super) fn is_entry_point(&self, function: FunctionId) -> bool {
         self.functions[function.0 as usize].entry
     }
 
-    /// Whether a symbol names a function, rather than its bounds.
+    /// Whether a function has a symbol; otherwise only its bounds are known.
     pub(super) fn is_named(&self, function: FunctionId) -> bool {
         self.functions[function.0 as usize].named
     }
 
-    /// Whether a function has a name that clang before 19 gives to the bodies of regions and
-    /// tasks alike, later ones to those of tasks only.
+    /// Whether a function has a name that clang before 19 gives to bodies of both regions and
+    /// tasks, and later versions to those of tasks only.
     pub(super) fn is_nameless(&self, function: FunctionId) -> bool {
         self.functions[function.0 as usize].plain_outlined
     }
 
     /// Whether two addresses are in one function. Without symbols: in one load object, which
-    /// callers compared beside it make enough.
+    /// suffices because callers are compared too.
     pub(super) fn same_function(&self, a: FrameId, b: FrameId) -> bool {
         if a == b {
             return true;
@@ -317,7 +319,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// What a frame by itself is; `None` for no frame and for the kernel's.
+    /// The role of a frame, independent of its stack; `None` for no frame and for kernel frames.
     pub(super) fn role(&self, frame: FrameId) -> Option<Role> {
         match self.frames.get(frame.index()) {
             Some(known) => known.role,
@@ -330,7 +332,7 @@ impl<'a> Facts<'a> {
         if frame == FrameId::NONE || module == ModuleId::KERNEL {
             return None;
         }
-        // On its way into the runtime through a stub, a thread is where its author called nothing.
+        // A stub that leads into the runtime is not a call that the author wrote.
         let leads_in = || {
             let function = self.function(frame);
             function.is_some_and(|f| self.functions[f.0 as usize].leads_to_entry)
@@ -341,12 +343,12 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// Whether an address lies in a reduction's combiner that was inlined.
+    /// Whether an address lies in an inlined reduction combiner.
     pub(super) fn inlines_combiner(&self, frame: FrameId) -> bool {
         self.combiners.contains(&frame)
     }
 
-    /// The pool of threads that waits in a function.
+    /// The thread pool that waits in a function.
     pub(super) fn pool(&self, function: FunctionId) -> Option<Waiting> {
         self.functions[function.0 as usize].pool
     }
@@ -363,8 +365,7 @@ impl<'a> Facts<'a> {
             .unwrap_or(false)
     }
 
-    /// Whether code called by the runtime is a construct's body, rather than a service that the
-    /// runtime wants for itself.
+    /// Whether code called by the runtime is a construct's body, rather than a service function.
     pub(super) fn is_body(&self, callee: FrameId, caller: FrameId) -> bool {
         let facts = self.function(callee).map(|f| self.functions[f.0 as usize]);
         match facts.and_then(|f| f.construct) {
@@ -378,14 +379,14 @@ impl<'a> Facts<'a> {
         }
         let own = self.runtime(self.module(caller)) != RuntimeKind::Collector;
         match self.function(caller) {
-            // The runtimes call user code in few functions; the rest of their named ones call
-            // services, also such as the program replaced or has linked in (`malloc`).
+            // Few functions of the runtimes call user code. Their other named functions call
+            // services, including those that the program replaces or links statically (`malloc`).
             Some(f) if own && self.is_named(f) && !self.functions[f.0 as usize].invokes => false,
             _ => self.is_user(callee),
         }
     }
 
-    /// Whether `inner`, called directly by `outer`, is one function with it to a user.
+    /// Whether `inner`, called directly by `outer`, is the same function as `outer` in the source.
     pub(super) fn is_part(&self, inner: Option<FunctionId>, outer: Option<FunctionId>) -> bool {
         let (Some(inner), Some(outer)) = (inner, outer) else {
             return false;
@@ -400,23 +401,23 @@ impl<'a> Facts<'a> {
         (inner.debug_part && !outer.debug_part) || (inner.plain_outlined && outer.task_entry)
     }
 
-    /// Whether a function is called `name`, or is an outlined part of the one that is.
+    /// Whether a function has the name `name`, or is an outlined part of the function that has it.
     pub(super) fn is_called(&self, function: FunctionId, name: &str) -> bool {
         let function = &self.symbols.functions[function.0 as usize];
         let parent = function.outlined.as_ref().and_then(|o| o.parent.as_deref());
         let name = base_name(name);
         let bare = |n: &str| n.split('(').next() == name.split('(').next();
-        // Names with parameters tell overloads apart; a parent's name may come without them.
+        // Names with parameters distinguish overloads; a parent's name may lack them.
         let same = |n: &str| {
             let n = base_name(n);
             n == name || (n.contains('(') != name.contains('(') && bare(n))
         };
         let own = || same(&function.name) || same(&function.linkage);
-        // Without a symbol, a body's parent is known by the body's own name.
+        // Without a symbol, the body's own name gives its parent.
         !function.has_symbol() && own() || parent.map_or_else(own, same)
     }
 
-    /// The function that holds the directive of `outlined`, unless it is what stands at `top`.
+    /// The function that holds the directive of `outlined`, unless it is the one at `top`.
     pub(super) fn missing_parent(
         &self,
         outlined: FunctionId,

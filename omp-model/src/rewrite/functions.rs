@@ -1,4 +1,5 @@
-//! What the names of functions tell: which constructs they are made of, and which are one.
+//! Facts read from function names: the construct that a function belongs to, and the function that
+//! it is a part of.
 
 use rustc_hash::FxHashMap;
 
@@ -7,42 +8,42 @@ use experiment::ids::ModuleId;
 use experiment::linkage::STUB;
 use experiment::symbols::{Construct, Function, FunctionId};
 
-/// What is known of a function, whatever stack it is on.
+/// Facts about a function, independent of the stack that it is on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FunctionFacts {
-    /// Whether a symbol names it; all that follows is read off that name.
+    /// Whether it has a symbol; the other fields are derived from its name.
     pub(super) named: bool,
-    /// The function whose part this is: itself, but for `_debug__` and `.cold` parts.
+    /// The function that this is a part of: itself, except for `_debug__` and `.cold` parts.
     pub(super) whole: FunctionId,
-    /// Of which construct it is the body (or combiner).
+    /// The construct that it is the body (or combiner) of.
     pub(super) construct: Option<Construct>,
-    /// Whether the runtime's, calling bodies of regions.
+    /// Whether it is a runtime function that calls bodies of regions.
     pub(super) microtask: bool,
-    /// Whether the runtime's, calling bodies of tasks (in GNU's, and what stands in LLVM's for an
-    /// entry point of GNU's, those of regions too).
+    /// Whether it is a runtime function that calls bodies of tasks (and of regions, in GNU's
+    /// runtime and in the GNU-compatible entry points of LLVM's).
     pub(super) invokes: bool,
-    /// Whether the C library's, the first of a thread.
+    /// Whether it is a C library function that a thread starts in.
     pub(super) begins_thread: bool,
-    /// Whether written by a compiler for the runtime to call, and no body.
+    /// Whether it is compiler-generated code that the runtime calls, other than a body.
     pub(super) callback: bool,
-    /// Whether an entry point of the runtime.
+    /// Whether it is an entry point of the runtime.
     pub(super) entry: bool,
-    /// Whether a stub in the program that leads to one.
+    /// Whether it is a stub in the program that leads to an entry point.
     pub(super) leads_to_entry: bool,
-    /// Whether clang's inner part of a body.
+    /// Whether it is the inner part (`_debug__`) that clang makes of a body.
     pub(super) debug_part: bool,
-    /// Whether outlined by clang, whose names tell tasks from regions.
+    /// Whether it was outlined by clang, whose names distinguish tasks from regions.
     pub(super) clang: bool,
-    /// Whether clang's entry of a task.
+    /// Whether it is a task entry made by clang.
     pub(super) task_entry: bool,
-    /// Whether outlined by clang without the name of its parent.
+    /// Whether clang outlined it without the name of its parent.
     pub(super) plain_outlined: bool,
-    /// The pool of threads that waits in it.
+    /// The thread pool that waits in it.
     pub(super) pool: Option<Waiting>,
 }
 
-/// How the names of GNU's functions begin that call user code (`parallel.c`, `team.c`, `task.c`,
-/// `teams.c`, `target.c` of libgomp).
+/// Prefixes of the libgomp functions that call user code (`parallel.c`, `team.c`, `task.c`,
+/// `teams.c`, `target.c`).
 const INVOKERS: [&str; 8] = [
     "GOMP_parallel",
     "GOMP_task",
@@ -54,17 +55,17 @@ const INVOKERS: [&str; 8] = [
     "gomp_target",
 ];
 
-/// The first functions of a thread (glibc). In a static executable they lie beside user code.
+/// The first functions of a thread (glibc). A static executable holds them together with user code.
 const THREAD_STARTS: [&str; 5] = ["start_thread", "clone", "__clone", "clone3", "__clone3"];
 
 impl FunctionFacts {
-    /// Reads a function's names; `by_name` finds functions of the same recording.
+    /// Reads a function's names; `by_name` finds functions of the same experiment.
     pub(super) fn new(
         id: FunctionId,
         function: &Function,
         by_name: &FxHashMap<(ModuleId, &str), FunctionId>,
     ) -> FunctionFacts {
-        // A stub is called after the function that it leads to, and is none of its kind.
+        // A stub is named after the function that it leads to, but does not share its properties.
         let target = function.linkage.strip_suffix(STUB);
         let linkage = match target {
             Some(_) => "",
@@ -101,13 +102,13 @@ impl FunctionFacts {
     }
 }
 
-/// Whether a name is one of those that runtimes give their entry points.
+/// Whether a name is that of a runtime entry point.
 fn is_entry(linkage: &str) -> bool {
     let starts = ["__kmpc_", "GOMP_", "omp_"];
     starts.iter().any(|start| linkage.starts_with(start))
 }
 
-/// The name without the suffixes that compilers put on clones and parts of a function.
+/// The name without the suffixes that compilers add to clones and parts of a function.
 pub(super) fn base_name(name: &str) -> &str {
     let name = name.split(" [clone").next().unwrap_or(name);
     let ends = [".cold", ".constprop.", ".isra.", ".part.", ".lto_priv."];
@@ -115,10 +116,10 @@ pub(super) fn base_name(name: &str) -> &str {
     &name[..end.unwrap_or(name.len())]
 }
 
-/// The whole function's symbol that a part's symbol belongs to.
+/// The symbol of the function that a part's symbol belongs to.
 ///
-/// clang with debug information makes two functions of a construct, `X` that calls `X_debug__`;
-/// when numbered, `_debug__.N` is called by `.N+1` (seen with clang 14 to 22).
+/// With debug information clang makes two functions of a construct: `X` calls `X_debug__`. When
+/// they are numbered, `.N+1` calls `_debug__.N` (clang 14 to 22).
 fn whole_name(linkage: &str) -> Option<String> {
     if let Some(at) = linkage.rfind("_debug__") {
         let (head, tail) = (&linkage[..at], &linkage[at + "_debug__".len()..]);
@@ -143,7 +144,8 @@ fn is_debug_part(linkage: &str) -> bool {
     })
 }
 
-/// Functions that compilers write for the runtime to call, other than constructs' bodies.
+/// Whether a function is compiler-generated code that the runtime calls, other than a construct's
+/// body.
 fn is_callback(linkage: &str) -> bool {
     const STARTS: [&str; 5] = [
         ".omp_combiner.",

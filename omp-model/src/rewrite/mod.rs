@@ -1,14 +1,15 @@
-//! From measured stacks to display stacks: as their author wrote them, or as measured.
+//! Rewriting: from machine stacks to display stacks, in user or machine mode.
 //!
-//! A pure function of (machine stack, recorded tag, kind of thread), given the recording's tables
-//! and symbols. It never needs the thread's other samples, with one exception: an outlined
-//! function that no symbol ties to its directive is learnt from the stacks of the recording, so
-//! that one region has one name in all rows ([`Rewriter::new`] takes them as evidence).
+//! Rewriting is a pure function of (machine stack, recorded tag, kind of thread), given the
+//! experiment's tables and symbols. It does not need the thread's other samples, with one
+//! exception: an outlined function that no symbol ties to its directive is found from all stacks of
+//! the experiment, so that a region has the same name in all rows ([`Rewriter::new`] takes them as
+//! evidence).
 //!
-//! How a stack in user mode comes about: [`segment`] cuts the user's frames of the innermost
-//! construct out of the machine stack; the construct's calling context, taken once at its fork
-//! point, supplies everything outward of it, on every thread alike. So primary, workers and
-//! threads of nested teams have the same callers by construction.
+//! To make a user stack, [`segment`] cuts the user's frames of the innermost construct out of the
+//! machine stack. The construct's calling context, recorded once at its fork point, supplies all
+//! outer frames, on every thread. So primary threads, workers and threads of nested teams have the
+//! same callers by construction.
 
 pub mod constructs;
 mod frames;

@@ -1,4 +1,4 @@
-//! Which outlined function is the body of which construct.
+//! Finds the outlined function that is the body of each construct.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -13,27 +13,27 @@ use super::sampled::SampledStack;
 use super::segment::{self, Body, Split};
 use super::walk::Walk;
 
-/// What an outlined function is called from, for stacks of which no context is known.
+/// The callers of an outlined function, for stacks whose context is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Home {
-    /// It is the body of this context.
+    /// The function is the body of this context.
     Context(ContextId),
-    /// It was once seen under this stack, on the thread that forked.
+    /// The function was sampled with this calling stack, on the thread that forked.
     Stack(StackId),
 }
 
-/// Bodies by construct, and the way back.
+/// Bodies by construct, and the callers of each body.
 #[derive(Debug, Default)]
 pub(super) struct Naming {
     bodies: Vec<Option<FunctionId>>,
     homes: FxHashMap<FunctionId, Home>,
-    /// The places of critical sections in which reductions are combined.
+    /// Call sites of critical sections that combine reductions.
     combining: FxHashSet<FrameId>,
     /// Whether any OpenMP event was recorded.
     pub(super) eventful: bool,
 }
 
-/// Votes of stacks for bodies.
+/// Votes of stacks for the body of a `K`.
 struct Votes<K>(FxHashMap<(K, FunctionId), u32>);
 
 impl<K> Default for Votes<K> {
@@ -47,7 +47,7 @@ impl<K: Copy + Eq + std::hash::Hash + Ord> Votes<K> {
         *self.0.entry((key, body)).or_default() += 1;
     }
 
-    /// Each key's winner; of equals the one with the lower id, so that runs agree.
+    /// The winner for each key. Ties go to the lower id, so that the result is deterministic.
     fn winners(&self) -> FxHashMap<K, FunctionId> {
         let mut sorted: Vec<_> = self.0.iter().map(|(&(k, f), &n)| (k, n, f)).collect();
         sorted.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then(b.2.cmp(&a.2)));
@@ -58,7 +58,7 @@ impl<K: Copy + Eq + std::hash::Hash + Ord> Votes<K> {
     }
 }
 
-/// What stacks say, before it is decided.
+/// The evidence from stacks, before bodies are chosen.
 #[derive(Default)]
 struct Ballot {
     by_context: Votes<ContextId>,
@@ -74,8 +74,8 @@ impl Ballot {
         for of_stack in evidence.chunk_by(|one, other| one.stack == other.stack) {
             seen.clear();
             let mut walk = None;
-            for moment in of_stack {
-                let Some(tag) = facts.tables.tags.get(moment.tag.0) else {
+            for sample in of_stack {
+                let Some(tag) = facts.tables.tags.get(sample.tag.0) else {
                     continue;
                 };
                 let construct = (tag.context, tag.place);
@@ -83,7 +83,7 @@ impl Ballot {
                     continue;
                 }
                 seen.push(construct);
-                let walk = walk.get_or_insert_with(|| Walk::new(facts, moment.stack));
+                let walk = walk.get_or_insert_with(|| Walk::new(facts, sample.stack));
                 if walk.leaf.reducing && tag.state == State::Work && tag.place != FrameId::NONE {
                     ballot.combining.insert(tag.place);
                 }
@@ -96,7 +96,7 @@ impl Ballot {
         ballot
     }
 
-    /// A stack's vote for the body of a context.
+    /// Adds a stack's vote for the body of a context.
     fn vote(&mut self, facts: &Facts<'_>, context: ContextId, walk: &Walk) {
         let context = facts.real_context(context);
         let split = segment::split(facts, walk, context);
@@ -108,7 +108,7 @@ impl Ballot {
         }
     }
 
-    /// Sees which bodies stand above user code on the thread that forked.
+    /// Records the user code that calls each body on the thread that forked.
     fn learn_home(&mut self, facts: &Facts<'_>, walk: &Walk) {
         for (at, node) in walk.nodes.iter().enumerate() {
             let called = walk
@@ -142,8 +142,8 @@ fn body_of(facts: &Facts<'_>, walk: &Walk, split: &Split) -> Option<FunctionId> 
 }
 
 impl Naming {
-    /// Learns from all that threads were seen at. A stack that comes several times in a row with one
-    /// construct counts once.
+    /// Finds bodies from all sampled stacks. Consecutive repetitions of a stack with one construct
+    /// count once.
     pub(super) fn learn(facts: &Facts<'_>, evidence: &[SampledStack]) -> Naming {
         let tables = facts.tables;
         let eventful = tables.contexts.len() > 1
@@ -159,27 +159,29 @@ impl Naming {
             eventful,
         };
         let mut ballot = Ballot::of(facts, evidence);
-        // What a construct forks, it forks from within its body.
+        // A construct forks others from within its body.
         for inner in tables.contexts.rows() {
             if inner.parent != ContextId::ROOT {
                 ballot.vote(facts, inner.parent, &Walk::new(facts, inner.stack));
             }
         }
         naming.homes = std::mem::take(&mut ballot.homes);
-        // Work has a place while the thread holds a mutex: where it got it.
+        // While a thread holds a mutex, its work has a call site: that of the acquisition.
         let critical = |tag: &&Tag| tag.state == State::Critical;
         let criticals = tables.tags.rows().iter().filter(critical);
         let criticals: FxHashSet<FrameId> = criticals.map(|tag| tag.place).collect();
         naming.combining = std::mem::take(&mut ballot.combining);
         naming.combining.retain(|place| criticals.contains(place));
-        // The machine code tells it where the compiler left no name of a combiner.
-        let told = |place: &FrameId| {
+        // The machine code identifies combiners without a name.
+        let in_machine_code = |place: &FrameId| {
             facts
                 .symbols
                 .code_of(*place)
                 .is_some_and(|fact| fact.combines)
         };
-        naming.combining.extend(criticals.into_iter().filter(told));
+        naming
+            .combining
+            .extend(criticals.into_iter().filter(in_machine_code));
         let Ballot {
             by_context,
             by_site,
@@ -194,13 +196,13 @@ impl Naming {
         *self.bodies.get(context.index())?
     }
 
-    /// Whether the critical section at a place is a reduction's own, of which the program's author
-    /// knows nothing (clang's way where the runtime chooses to combine by turns).
+    /// Whether the critical section at a call site is compiler-generated for a reduction (clang's
+    /// code for runtimes that choose to combine one thread at a time).
     pub(super) fn combines(&self, place: FrameId) -> bool {
         self.combining.contains(&place)
     }
 
-    /// Where an outlined function is called from.
+    /// The callers of an outlined function.
     pub(super) fn home(&self, body: FunctionId) -> Option<Home> {
         self.homes.get(&body).copied()
     }
@@ -214,20 +216,21 @@ impl Naming {
         let seen = by_site.values().chain(by_context.values());
         let mut claimed: FxHashSet<FunctionId> = seen.copied().collect();
         let contexts = (1..self.bodies.len()).map(|index| ContextId(index as u32));
-        claimed.extend(contexts.filter_map(|context| facts.handed(context)));
+        claimed.extend(contexts.filter_map(|context| facts.passed_body(context)));
         let mut by_symbol: FxHashMap<Site, Option<FunctionId>> = FxHashMap::default();
         for index in 1..self.bodies.len() {
             let context = ContextId(index as u32);
             let site = site_of(facts, context);
             let of_context = by_context.get(&context).copied();
             let of_site = || by_site.get(&site?).copied();
-            // What the runtime called without a symbol may be a combiner in few of the stacks.
+            // A function without a symbol that the runtime called may be a combiner in a few of the
+            // stacks.
             let voted = of_context
                 .filter(|&body| facts.is_named(body))
                 .or_else(of_site)
                 .or(of_context);
-            let known = facts.told(context).or(voted);
-            let body = known.or_else(|| facts.handed(context)).or_else(|| {
+            let known = facts.event_body(context).or(voted);
+            let body = known.or_else(|| facts.passed_body(context)).or_else(|| {
                 let kind = facts.context(context).kind;
                 *by_symbol
                     .entry(site?)
@@ -244,11 +247,11 @@ impl Naming {
     }
 }
 
-/// A fork point's address, and whether a task was created there: where calls were made by tail
-/// calls, a region and the tasks in it can have one address between them.
+/// A fork point's address, and whether a task was created there: with tail calls, a region and the
+/// tasks in it can share one address.
 type Site = (FrameId, bool);
 
-/// The fork point, if it is in the user's code: then it stands for one directive.
+/// The fork point, if it is in user code: then it identifies one directive.
 fn site_of(facts: &Facts<'_>, context: ContextId) -> Option<Site> {
     let row = facts.context(context);
     let (frame, _) = facts.top(row.stack)?;
@@ -256,9 +259,9 @@ fn site_of(facts: &Facts<'_>, context: ContextId) -> Option<Site> {
     facts.is_user(frame).then_some((frame, task))
 }
 
-/// The body that no stack showed, by the symbols: an outlined function of the function that
-/// forked; of several the one with the directive at the line of the fork (clang's fork calls have
-/// exactly that line).
+/// The body of a construct that is on no stack, by the symbols: the one unclaimed outlined function
+/// of the function that forked. Of several, the one whose directive is at the line of the fork:
+/// clang's fork calls have exactly that line.
 fn body_by_symbol(
     facts: &Facts<'_>,
     kind: ContextKind,
@@ -269,7 +272,8 @@ fn body_by_symbol(
     let symbols = facts.symbols;
     let function = &symbols.functions[forking.0 as usize];
     let places = &symbols.frame(site).places;
-    // Where clang names regions' bodies after the function, those without a name are tasks'.
+    // If clang names regions' bodies after the function, bodies without its name are those of
+    // tasks.
     let named = symbols.functions.iter().any(|f| {
         f.module == function.module && f.linkage.find(".omp_outlined").is_some_and(|at| at > 0)
     });

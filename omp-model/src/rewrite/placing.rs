@@ -1,5 +1,5 @@
-//! Where a stack stands in user mode: within its construct, at the place that made that, or, where
-//! no construct is known, as the stack alone tells.
+//! Builds user stacks: the frames within the construct under the call path to it or, without a
+//! known construct, the frames of the stack alone.
 
 use rustc_hash::FxHashMap;
 
@@ -13,20 +13,20 @@ use experiment::ids::{ContextId, FrameId, ModuleId, StackId};
 use experiment::symbols::FunctionId;
 use experiment::tables::Interner;
 
-/// The display stacks made so far, and what they are made by.
+/// The display stacks made so far, with the tables that they are made from.
 pub(super) struct DisplayStacks<'a> {
     pub(super) facts: Facts<'a>,
     pub(super) naming: Naming,
     pub(super) paths: Interner<Path>,
-    /// Bodies whose homes are being placed.
-    sought: Vec<FunctionId>,
+    /// Bodies whose callers are being resolved: guards against recursion.
+    resolving: Vec<FunctionId>,
     sites: FxHashMap<ContextId, PathId>,
-    /// Of constructs without a name, the one that stands for all that are called from one place.
-    alike: FxHashMap<(PathId, FrameId), ContextId>,
+    /// For constructs without a name: the context that represents all those with one call site.
+    representatives: FxHashMap<(PathId, FrameId), ContextId>,
 }
 
 impl<'a> DisplayStacks<'a> {
-    /// None but the root of their tree, [`PathId::EMPTY`].
+    /// A tree with only the root, [`PathId::EMPTY`].
     pub(super) fn new(facts: Facts<'a>, naming: Naming) -> Self {
         let root = Path {
             callers: PathId::EMPTY,
@@ -39,9 +39,9 @@ impl<'a> DisplayStacks<'a> {
             facts,
             naming,
             paths: Interner::with([root]),
-            sought: Vec::new(),
+            resolving: Vec::new(),
             sites: FxHashMap::default(),
-            alike: FxHashMap::default(),
+            representatives: FxHashMap::default(),
         }
     }
 }
@@ -61,7 +61,7 @@ impl DisplayStacks<'_> {
         }
     }
 
-    /// A frame by its own symbol, parts of one outlined function by the whole one's.
+    /// The callee of a frame: its function; for a part of an outlined function, the whole function.
     pub(super) fn callee(&self, frame: FrameId) -> Callee {
         match self.facts.function(frame) {
             Some(function) => Callee::Function(self.facts.whole(function)),
@@ -76,8 +76,8 @@ impl DisplayStacks<'_> {
         }
     }
 
-    /// The user-mode path of a stack in a context, without a pseudo-function. `skewed` holds the
-    /// place of a wait whose stack is a moment too early or too late.
+    /// The user-mode path of a stack in a context, without a pseudo-function. `skewed` is the call
+    /// site of a wait whose stack was sampled slightly too early or too late.
     pub(super) fn place(
         &mut self,
         walk: &Walk,
@@ -92,9 +92,9 @@ impl DisplayStacks<'_> {
         let name = self.naming.of(context);
         let nameless = Callee::Construct(self.nameless(base, context));
         let (mut path, mut inner) = match split.body {
-            // A function without a symbol is the body that most stacks say it is: this one, called
-            // by the runtime within that, is a reduction's combiner, or another construct's body
-            // that is about to be left or was just entered.
+            // The votes of all stacks name another body: this function without a symbol, called by
+            // the runtime within that body, is a reduction's combiner, or the body of another
+            // construct that is about to be left or was just entered.
             Body::Frame(at) if self.is_another(walk.nodes[at].function, name) => {
                 let callee = name.map_or(nameless, Callee::Function);
                 let other = walk.nodes[at].function.and_then(|f| self.naming.home(f));
@@ -137,20 +137,23 @@ impl DisplayStacks<'_> {
         path
     }
 
-    /// Whether a function without a symbol is not the body by that name.
+    /// Whether a function without a symbol is not the body `name`.
     fn is_another(&self, function: Option<FunctionId>, name: Option<FunctionId>) -> bool {
         function.is_some_and(|f| !self.facts.is_named(f) && name.is_some_and(|name| name != f))
     }
 
-    /// The context that a construct without a name is shown as. On each thread of a team that
-    /// meets a construct it has a context of its own, for their machine stacks differ.
+    /// The context that represents a construct without a name. Each thread of a team that
+    /// encounters a construct has its own context, because their machine stacks differ.
     fn nameless(&mut self, site: PathId, context: ContextId) -> ContextId {
         let fork = self.facts.top(self.facts.context(context).stack);
         let address = fork.map_or(FrameId::NONE, |(frame, _)| frame);
-        *self.alike.entry((site, address)).or_insert(context)
+        *self
+            .representatives
+            .entry((site, address))
+            .or_insert(context)
     }
 
-    /// Leafward end of the frames that a wait at `place` may keep.
+    /// The inner end of the frames that a wait at `place` may keep.
     fn stop_at(&self, walk: &Walk, range: std::ops::Range<usize>, place: FrameId) -> usize {
         if place == FrameId::NONE {
             return range.end;
@@ -163,11 +166,11 @@ impl DisplayStacks<'_> {
 
     /// The path that a context's own function is called from.
     ///
-    /// `rest` is what lies outward on the sample's own stack; it stands in where the fork point's
-    /// stack could not be taken (right on the thread that forked).
+    /// `rest` is the outer part of the sample's own stack. It replaces a fork point's stack that
+    /// could not be recorded, and is right on the thread that forked.
     fn site(&mut self, context: ContextId, rest: Option<StackId>) -> PathId {
-        // Contexts can be nested thousands deep (tasks that create tasks): outermost first,
-        // without recursion.
+        // Contexts can be nested thousands deep (tasks that create tasks): resolve the outermost
+        // first, without recursion.
         let mut pending = vec![];
         let mut at = context;
         while at != ContextId::ROOT && !self.sites.contains_key(&at) {
@@ -199,7 +202,7 @@ impl DisplayStacks<'_> {
         self.sites.get(&context).copied().unwrap_or(PathId::EMPTY)
     }
 
-    /// Puts back the function that holds the directive, if a tail call or inlining took it off.
+    /// Restores the function that holds the directive, if a tail call or inlining removed it.
     fn with_parent(&mut self, callers: PathId, outlined: Option<FunctionId>) -> PathId {
         let Some(outlined) = outlined else {
             return callers;
@@ -220,8 +223,8 @@ impl DisplayStacks<'_> {
         }
     }
 
-    /// The path of a stack of which no context is known: serial code, threads without OpenMP, and
-    /// stacks whose records were lost, where the stack alone must tell.
+    /// The path of a stack without a known context: serial code, threads without OpenMP, and stacks
+    /// whose records were lost.
     fn plain(&mut self, walk: &Walk, skewed: Option<FrameId>) -> PathId {
         let nodes = &walk.nodes;
         let mut path = match walk.cut {
@@ -244,12 +247,12 @@ impl DisplayStacks<'_> {
             let outlined = nodes[at].function.map(|f| self.facts.whole(f));
             let called_by_runtime = nodes.get(at + 1).is_some_and(|n| n.role == Role::Runtime);
             if called_by_runtime && let Some(outlined) = outlined {
-                // A body that forks itself can be found in its own home, where records were lost.
+                // If records were lost, a body that forks itself can be among its own callers.
                 if !started
-                    && !self.sought.contains(&outlined)
+                    && !self.resolving.contains(&outlined)
                     && let Some(home) = self.naming.home(outlined)
                 {
-                    self.sought.push(outlined);
+                    self.resolving.push(outlined);
                     path = match home {
                         Home::Context(context) => self.site(context, None),
                         Home::Stack(stack) => {
@@ -257,7 +260,7 @@ impl DisplayStacks<'_> {
                             self.plain(&outer, None)
                         }
                     };
-                    self.sought.pop();
+                    self.resolving.pop();
                 }
                 path = self.with_parent(path, Some(outlined));
             }

@@ -1,23 +1,23 @@
-//! Pools of threads beside OpenMP, of which no event tells: OpenBLAS's.
+//! Thread pools outside of OpenMP, which have no events: OpenBLAS's.
 //!
-//! Its threads wait for work in one function, spinning or asleep, and whoever gave them work
-//! waits for them in another, which compilers also make a part of the one that hands out the work
-//! and calls its own share of it (`driver/others/blas_server.c` of OpenBLAS). All have symbols in
-//! Python's wheels; a stripped library names but the latter two. MKL has no threads but those of
-//! an OpenMP runtime or of TBB.
+//! OpenBLAS's threads wait for work in one function, spinning or asleep. The thread that gave them
+//! work waits for them in another, which compilers may inline into the function that distributes
+//! the work and runs the caller's share of it (`driver/others/blas_server.c` of OpenBLAS). All
+//! three have symbols in Python's wheels; a stripped library names only the latter two. MKL has no
+//! threads besides those of an OpenMP runtime or of TBB.
 
 use crate::profile::Pseudo;
 
 /// A pool that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Waiting {
-    /// Which one.
+    /// The pseudo-function of the pool.
     pub(super) pseudo: Pseudo,
-    /// Whether it is a thread of the pool, rather than one that waits for the pool.
+    /// Whether the thread belongs to the pool, rather than waits for the pool.
     pub(super) own: bool,
 }
 
-/// Whoever waits for OpenBLAS's threads.
+/// A thread that waits for OpenBLAS's threads.
 const FOR_OPENBLAS: Waiting = Waiting {
     pseudo: Pseudo::OpenBlasIdle,
     own: false,
@@ -33,7 +33,7 @@ const POOLS: [(&str, Waiting); 3] = [
         },
     ),
     ("exec_blas_async_wait", FOR_OPENBLAS),
-    // It does nothing long but by calls of functions of its library, or of an OpenMP runtime.
+    // Apart from waiting, it spends time only in calls into its library or an OpenMP runtime.
     ("exec_blas", FOR_OPENBLAS),
 ];
 
@@ -65,14 +65,14 @@ mod tests {
             "L:inner_thread L:exec_blas L:dgemm_ main _start".to_owned(),
             "futex_wait R:GOMP_parallel L:exec_blas L:dgemm_ main _start".to_owned(),
         ];
-        let moments = stacks.map(|stack| {
+        let samples = stacks.map(|stack| {
             let state = (State::Outside, ContextId::ROOT);
-            world.moment(&stack, state, ThreadKind::Other)
+            world.sample(&stack, state, ThreadKind::Other)
         });
-        let mut rewriter = Rewriter::new(&world.tables, &world.symbols, moments);
+        let mut rewriter = Rewriter::new(&world.tables, &world.symbols, samples);
         let idle = Callee::Pseudo(Pseudo::OpenBlasIdle);
-        let shown = moments.map(|moment| {
-            let (path, shown) = rewriter.user(moment);
+        let shown = samples.map(|sample| {
+            let (path, shown) = rewriter.user(sample);
             let row = rewriter.paths().get(path.0).expect("the path is made");
             let alone = row.callers == PathId::EMPTY;
             (shown, row.frame.callee == idle, alone)

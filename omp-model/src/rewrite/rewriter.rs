@@ -1,4 +1,4 @@
-//! Display stacks of moments, in both modes.
+//! Display stacks of samples, in both modes.
 
 use rustc_hash::FxHashMap;
 
@@ -15,7 +15,7 @@ use super::sampled::SampledStack;
 use super::shown::{self, Clues};
 use super::walk::Walk;
 
-/// Makes display stacks, each distinct moment once.
+/// Makes display stacks, each distinct [`SampledStack`] once.
 pub struct Rewriter<'a> {
     stacks: DisplayStacks<'a>,
     user: FxHashMap<SampledStack, (PathId, Shown)>,
@@ -23,8 +23,8 @@ pub struct Rewriter<'a> {
 }
 
 impl<'a> Rewriter<'a> {
-    /// `evidence` is every distinct moment of the recording, from which the names of outlined
-    /// functions are learnt. Fewer (or none) give right stacks with fewer names.
+    /// `evidence` is every distinct sampled stack of the experiment, from which the names of
+    /// outlined functions are found. With fewer (or none), stacks are right but have fewer names.
     pub fn new(
         tables: &'a Tables,
         symbols: &'a SymbolTable,
@@ -51,28 +51,28 @@ impl<'a> Rewriter<'a> {
     }
 
     /// The stack in user mode, and what the thread did.
-    pub fn user(&mut self, moment: SampledStack) -> (PathId, Shown) {
-        if let Some(&known) = self.user.get(&moment) {
+    pub fn user(&mut self, sample: SampledStack) -> (PathId, Shown) {
+        if let Some(&known) = self.user.get(&sample) {
             return known;
         }
-        let rewritten = self.rewritten(moment);
-        self.user.insert(moment, rewritten);
+        let rewritten = self.rewritten(sample);
+        self.user.insert(sample, rewritten);
         rewritten
     }
 
-    fn rewritten(&mut self, moment: SampledStack) -> (PathId, Shown) {
-        let tag = self.tag(moment.tag);
-        let mut walk = Walk::new(&self.stacks.facts, moment.stack);
-        if moment.thread == ThreadKind::Initial {
+    fn rewritten(&mut self, sample: SampledStack) -> (PathId, Shown) {
+        let tag = self.tag(sample.tag);
+        let mut walk = Walk::new(&self.stacks.facts, sample.stack);
+        if sample.thread == ThreadKind::Initial {
             walk.keep_start();
         }
-        let shown = self.refine(&walk, tag, moment.thread);
+        let shown = self.refine(&walk, tag, sample.thread);
         let pool = walk.leaf.pool.filter(|_| shown == Shown::Idle);
         let path = if shown == Shown::Idle && pool.is_none_or(|pool| pool.own) {
             PathId::EMPTY
         } else {
-            // A stack whose leaf is user code, in a wait: the clocks of samples and events differ
-            // by a microsecond. The wait's place is the event's.
+            // The leaf is user code but the state is a wait: the clocks of samples and events
+            // differ by a microsecond. The event gives the wait's call site.
             let skewed = shown::is_wait(shown) && !walk.leaf.runtime;
             let context = if tag.state == State::Unknown {
                 ContextId::ROOT
@@ -99,23 +99,23 @@ impl<'a> Rewriter<'a> {
     }
 
     /// The stack as measured, kernel frames included, and what the thread did.
-    pub fn machine(&mut self, moment: SampledStack) -> (PathId, Shown) {
-        (self.measured(moment.stack), self.shown(moment))
+    pub fn machine(&mut self, sample: SampledStack) -> (PathId, Shown) {
+        (self.measured(sample.stack), self.shown(sample))
     }
 
     /// What the thread did: the recorded state refined by the stack. The same in both modes.
-    pub fn shown(&self, moment: SampledStack) -> Shown {
-        let walk = Walk::new(&self.stacks.facts, moment.stack);
-        self.refine(&walk, self.tag(moment.tag), moment.thread)
+    pub fn shown(&self, sample: SampledStack) -> Shown {
+        let walk = Walk::new(&self.stacks.facts, sample.stack);
+        self.refine(&walk, self.tag(sample.tag), sample.thread)
     }
 
-    /// What a thread did of which nothing but its recorded state is known.
+    /// What a thread did, by its recorded state alone.
     pub(crate) fn shown_by_state(&self, tag: TagId, thread: ThreadKind) -> Shown {
         self.refine(&Walk::default(), self.tag(tag), thread)
     }
 
-    /// Where time of a tag stands that no sample tells more of: at the construct itself, and in
-    /// the function that called the runtime if the event said which.
+    /// The path for time of a tag without samples: the construct itself and, if the event recorded
+    /// it, the function that called the runtime.
     pub fn user_place(&mut self, tag: TagId, thread: ThreadKind) -> (PathId, Shown) {
         let tag = self.tag(tag);
         let shown = self.refine(&Walk::default(), tag, thread);
@@ -128,7 +128,7 @@ impl<'a> Rewriter<'a> {
             return (self.stacks.with_leaf(path, shown), shown);
         }
         let mut path = self.stacks.place(&Walk::default(), tag.context, None);
-        // A join barrier's place is the fork call, which stands outside of the construct.
+        // A join barrier's call site is the fork call, which is outside of the construct.
         let fork = self
             .stacks
             .facts

@@ -1,15 +1,15 @@
-//! What a stack is rewritten by.
+//! The input of rewriting.
 
 use experiment::ids::{StackId, TagId};
 use experiment::tables::ThreadKind;
 
-/// A measured stack with what was known of its thread at that moment.
+/// A machine stack with the state of its thread at the time of the sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SampledStack {
     /// The machine stack.
     pub stack: StackId,
-    /// The recorded state, context and place.
+    /// The recorded state, context and call site.
     pub tag: TagId,
-    /// What the thread is to OpenMP.
+    /// The thread's role in OpenMP.
     pub thread: ThreadKind,
 }

@@ -1,4 +1,4 @@
-//! Which frames of a machine stack belong to the innermost construct.
+//! Finds the frames of a machine stack that belong to the innermost construct.
 
 use std::ops::Range;
 
@@ -9,31 +9,31 @@ use experiment::tables::ContextKind;
 use super::frames::{Facts, Role};
 use super::walk::{Node, Walk};
 
-/// Where the function that a compiler made of a construct is on the stack.
+/// The position of a construct's outlined function on the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Body {
     /// At this node.
     Frame(usize),
-    /// Not there: it was left already (a join barrier), left by a tail call, not entered yet, or
-    /// inlined into the function with the directive. Then this address is in its code, if any is.
+    /// Not on the stack: already left (a join barrier), left by a tail call, not entered yet, or
+    /// inlined into the function with the directive. If inlined, this is an address in its code.
     Missing(FrameId),
 }
 
 /// A stack, cut at its innermost construct.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Split {
-    /// The nodes from the leaf to the construct's own function; those of the runtime among them
-    /// are not the user's.
+    /// The nodes from the leaf to the construct's outlined function. Runtime nodes among them are
+    /// not the user's.
     pub(super) segment: Range<usize>,
-    /// The construct's own function.
+    /// The construct's outlined function.
     pub(super) body: Body,
-    /// The user's stack outward of the construct, on this very thread.
+    /// The user's stack outward of the construct, on this thread.
     pub(super) rest: Option<StackId>,
-    /// Whether nothing but the thread's first function told where the construct ends.
+    /// Whether only the thread's first function ended the construct.
     pub(super) to_root: bool,
 }
 
-/// The two kinds of context, of which the bodies differ in kind too.
+/// Whether a context is a task: tasks and other constructs have different kinds of bodies.
 fn is_task(kind: ContextKind) -> bool {
     kind == ContextKind::Task
 }
@@ -64,8 +64,8 @@ pub(super) fn split(facts: &Facts<'_>, walk: &Walk, context: ContextId) -> Split
         let alien = facts.can_be_body(node.function, task) == Some(false);
         if node.role == Role::Code && caller.role == Role::Runtime {
             match (alien, task) {
-                // The implicit task of the region waits while it runs an explicit one, which the
-                // events put a moment earlier or later.
+                // The implicit task of the region waits while it runs an explicit task, whose
+                // events are slightly earlier or later than the sample.
                 (true, false) => start = at + 1,
                 // The task is about to be entered or was just left.
                 (true, true) => return cutter.nothing(at),
@@ -97,7 +97,7 @@ struct Cutter<'a, 'f> {
 }
 
 impl Cutter<'_, '_> {
-    /// The construct's frames are `start..end`, with its body outermost if that is there.
+    /// The construct's frames are `start..end`, with its body outermost if present.
     fn closed(&self, start: usize, end: usize) -> Split {
         self.with_missing(start, end, FrameId::NONE)
     }
@@ -114,8 +114,8 @@ impl Cutter<'_, '_> {
         }
     }
 
-    /// Whether the outermost of the construct's frames, which end at `end`, is its body. Without a
-    /// symbol that is what the runtime called by itself.
+    /// Whether node `at`, the outermost of the construct's frames, which end at `end`, is its body.
+    /// A function without a symbol is the body if the runtime called it directly.
     fn is_body(&self, at: usize, end: usize) -> bool {
         let nodes = &self.walk.nodes;
         let function = nodes[at].function;
@@ -133,7 +133,7 @@ impl Cutter<'_, '_> {
         self.walk.code_from(end).map(|node| node.stack)
     }
 
-    /// None of the stack's frames is the construct's.
+    /// No frame of the stack belongs to the construct.
     fn nothing(&self, end: usize) -> Split {
         Split {
             segment: end..end,
@@ -146,7 +146,7 @@ impl Cutter<'_, '_> {
     /// Node `at` is in the function of the fork point `fork`, under the same callers.
     fn at_fork(&self, start: usize, at: usize, fork: FrameId) -> Split {
         let node: &Node = &self.walk.nodes[at];
-        // At another address than the fork call, it is in the inlined body.
+        // An address other than the fork call is in the inlined body.
         let inlined = node.role == Role::Code && node.frame != fork;
         let missing = if inlined { node.frame } else { FrameId::NONE };
         self.with_missing(start, at, missing)
@@ -171,8 +171,8 @@ impl Cutter<'_, '_> {
         self.nothing(start)
     }
 
-    /// Whether the stack from node `at` outward has the functions of the fork point's stack, as
-    /// far as both go: they were taken by different means, of which either may fail early.
+    /// Whether the stack from node `at` outward has the same functions as the fork point's stack,
+    /// as far as both reach: they were unwound by different means, and either may end early.
     fn is_like(&self, at: usize, fork: StackId) -> bool {
         let mut fork = fork;
         let mut alike = 0;
@@ -188,7 +188,7 @@ impl Cutter<'_, '_> {
             alike += 1;
             fork = callers;
         }
-        // One function alone could be any recursion's.
+        // One matching function alone could be due to recursion.
         alike > 1 || same_address
     }
 }

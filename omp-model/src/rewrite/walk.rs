@@ -1,4 +1,4 @@
-//! A machine stack taken apart: which of its frames are the user's, and what its leaf is.
+//! A machine stack with the role of each frame, and the properties of its leaf.
 
 use experiment::ids::{FrameId, StackId};
 use experiment::symbols::{Construct, FunctionId};
@@ -18,18 +18,19 @@ pub(super) struct Node {
     pub(super) frame: FrameId,
     /// The function by the symbol table.
     pub(super) function: Option<FunctionId>,
-    /// What it is.
+    /// Its role.
     pub(super) role: Role,
-    /// Whether it is the runtime's function that calls outlined functions.
+    /// Whether it is the runtime function that calls outlined functions.
     pub(super) microtask: bool,
 }
 
-/// The innermost end of a stack.
+/// Properties of the innermost end of a stack.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Leaf {
-    /// Whether it lies in the runtime (or in what the runtime called for itself).
+    /// Whether it lies in the runtime (or in a function that the runtime called for its own
+    /// purposes).
     pub(super) runtime: bool,
-    /// The outermost exported function of the runtime there: it names the construct.
+    /// The outermost exported runtime function there: it identifies the construct.
     pub(super) entry: Option<FunctionId>,
     /// The user's frame that called it.
     pub(super) caller: Option<FrameId>,
@@ -39,7 +40,7 @@ pub(super) struct Leaf {
     pub(super) bare: bool,
     /// Whether the thread has entered a construct's body.
     pub(super) inside: bool,
-    /// Whether a pool of threads beside OpenMP waits there.
+    /// The thread pool outside of OpenMP that waits there, if any.
     pub(super) pool: Option<Waiting>,
 }
 
@@ -52,7 +53,7 @@ pub(super) struct Walk {
     pub(super) leaf: Leaf,
 }
 
-/// More frames than most stacks have.
+/// Initial capacity: more frames than most stacks have.
 const FRAMES: usize = 32;
 
 impl Walk {
@@ -91,8 +92,8 @@ impl Walk {
         walk
     }
 
-    /// Tells the user's runs of frames from those that the runtime called for itself, and from a
-    /// worker's first frames.
+    /// Assigns roles to runs of code frames: the user's, those that the runtime called for its own
+    /// purposes, and a worker's first frames.
     fn find_roles(&mut self, facts: &Facts<'_>) {
         let mut start = 0;
         while start < self.nodes.len() {
@@ -109,7 +110,7 @@ impl Walk {
                     Role::Runtime
                 }
                 Some(_) => Role::Code,
-                // A stack that was cut may well have lost the user's callers.
+                // A truncated stack may lack the user's callers.
                 None if start > 0
                     && self.cut.is_none()
                     && !self.nodes[start..end]
@@ -135,8 +136,9 @@ impl Walk {
         }
     }
 
-    /// A thread that the program made is its own from its first frame on, also where nothing but
-    /// the runtime stands on it (what the runtime does as such a thread ends).
+    /// Makes the first frames the user's. A thread that the program created is the user's from its
+    /// first frame on, even if all other frames are the runtime's (its work at the end of such a
+    /// thread).
     pub(super) fn keep_start(&mut self) {
         for node in &mut self.nodes {
             if node.role == Role::Start {
@@ -145,14 +147,14 @@ impl Walk {
         }
     }
 
-    /// With few threads, a construct's body calls its reduction's combiner itself: that too is
-    /// the reduction, and no code that its author calls.
+    /// With few threads, a construct's body calls its reduction's combiner directly. That is
+    /// reduction time too, and the combiner is not a call that the author wrote.
     fn find_combiner(&mut self, facts: &Facts<'_>, end: usize) {
         let nodes = &self.nodes[..end];
         let combines = |n: &Node| facts.construct(n.function) == Some(Construct::Reduction);
         let inlined = |n: &Node| facts.inlines_combiner(n.frame);
         let own = nodes.iter().rposition(combines).map(|at| at + 1);
-        // What has it inlined is the construct's body, and stays.
+        // The frame that inlines the combiner is the construct's body, and stays.
         let found = own.max(nodes.iter().rposition(inlined));
         if let Some(upto) = found {
             self.leaf.reducing = true;
@@ -191,8 +193,8 @@ impl Walk {
             .find(|n| n.role == Role::Code)
     }
 
-    /// The pool that the leaf waits in or for. Its frames become the runtime's: they are no code
-    /// that the user called.
+    /// The pool that the leaf waits in or for. Its frames get the runtime's role, because the user
+    /// did not call them.
     fn find_pool(&mut self, facts: &Facts<'_>) -> Option<Waiting> {
         let nodes = &mut self.nodes;
         let of = |node: &Node| facts.pool(node.function?);
@@ -200,8 +202,8 @@ impl Walk {
             .iter()
             .enumerate()
             .find_map(|(at, n)| Some((at, of(n)?)))?;
-        // What a pool calls in its own library, or has an OpenMP runtime do, is the work; to wait
-        // it calls the system's.
+        // A pool that calls its own library or an OpenMP runtime works; to wait, it calls system
+        // functions.
         let module = facts.module(nodes[at].frame);
         let works = |n: &Node| n.role == Role::Runtime || facts.module(n.frame) == module;
         if nodes[..at].iter().any(works) {
@@ -213,8 +215,8 @@ impl Walk {
         Some(waiting)
     }
 
-    /// Whether the stack from node `at` outward begins with all the frames of `stack`: a fork point
-    /// inside a task is known as far as the runtime that runs the task, on whatever thread that is.
+    /// Whether the stack from node `at` outward begins with all frames of `stack`: the stack of a
+    /// fork point inside a task reaches only to the runtime that runs the task, on any thread.
     pub(super) fn leads_on(&self, facts: &Facts<'_>, at: usize, stack: StackId) -> bool {
         let mut stack = stack;
         let known = self.nodes[at..]
@@ -229,7 +231,7 @@ impl Walk {
         known.count() > 0 && stack == StackId::EMPTY
     }
 
-    /// The innermost node of the function that node `at` is the outermost part of.
+    /// The innermost node of the function whose outermost part is node `at`.
     pub(super) fn first_part(&self, facts: &Facts<'_>, at: usize) -> usize {
         let mut first = at;
         while first > 0
@@ -247,16 +249,16 @@ impl Walk {
         outer.is_some_and(|outer| facts.is_part(self.nodes[at].function, outer.function))
     }
 
-    /// The name of the runtime's function that the leaf's construct was entered by: as the stack
-    /// has it or, where that function left by a jump, as the call names it.
+    /// The name of the entry point that the leaf's construct was entered by: from the stack or, if
+    /// that function left by a tail call, from the call instruction.
     pub(super) fn entry<'a>(&self, facts: &Facts<'a>) -> Option<&'a str> {
         let called = || facts.symbols.code_of(self.leaf.caller?)?.calls.as_deref();
         let entry = self.leaf.entry.map(|function| facts.linkage(function));
         entry.or_else(called)
     }
 
-    /// Whether the user's code waits for another thread by a loop of its own, or lets others run,
-    /// which nobody does who has work.
+    /// Whether user code waits for another thread in its own loop, or yields its CPU, which no
+    /// thread with work does.
     pub(super) fn spins(&self, facts: &Facts<'_>) -> bool {
         let yields = |node: &Node| {
             let name = node.function.map(|f| facts.linkage(f));

@@ -1,11 +1,11 @@
-//! A recording written as text, for tests: stacks leaf first, as a person reads them.
+//! Experiments described by text, for tests. Stacks are written leaf first.
 //!
 //! `work+3 foo.omp_outlined R:__kmp_invoke_microtask R:? start_thread clone3`
 //!
 //! A word is a function; `+N` is an address in it, whose line is N; `R:` marks the OpenMP runtime
-//! (`R:?` a function of it without a symbol), `K:` the kernel, `L:` a library; C's library is
-//! known by its functions' names. `~` begins the name of a function without a symbol. `!` ends a
-//! stack that was cut.
+//! (`R:?` a function of it without a symbol), `K:` the kernel, `L:` a library. Functions of the C
+//! library are recognised by name. `~` begins the name of a function without a symbol. `!` ends a
+//! truncated stack.
 
 use rustc_hash::FxHashMap;
 
@@ -93,7 +93,7 @@ impl World {
         id
     }
 
-    /// A function of the program that no stack shows, with the line of its directive.
+    /// Adds a function of the program that is on no stack, with the line of its directive.
     pub(crate) fn symbol(&mut self, name: &str, line: u32) {
         let id = self.function(self.app, name);
         if let Some(outlined) = &mut self.symbols.functions[id.0 as usize].outlined {
@@ -168,8 +168,13 @@ impl World {
         })
     }
 
-    /// A region whose event tells its body, which needs not be on any stack.
-    pub(crate) fn told(&mut self, parent: ContextId, fork: &str, body: &str) -> ContextId {
+    /// Adds a region whose event names its body, which need not be on any stack.
+    pub(crate) fn region_with_body(
+        &mut self,
+        parent: ContextId,
+        fork: &str,
+        body: &str,
+    ) -> ContextId {
         let stack = self.stack(fork);
         let body = self.frame(body);
         self.tables.context(Context {
@@ -196,7 +201,7 @@ impl World {
         })
     }
 
-    pub(crate) fn moment(
+    pub(crate) fn sample(
         &mut self,
         stack: &str,
         (state, context): (State, ContextId),
@@ -209,21 +214,21 @@ impl World {
         }
     }
 
-    /// User mode of each moment, all of them being the evidence.
-    pub(crate) fn user(&self, moments: &[SampledStack]) -> Vec<String> {
-        let mut rewriter = Rewriter::new(&self.tables, &self.symbols, moments.iter().copied());
-        moments
+    /// The user stack of each sample, with all of them as evidence.
+    pub(crate) fn user(&self, samples: &[SampledStack]) -> Vec<String> {
+        let mut rewriter = Rewriter::new(&self.tables, &self.symbols, samples.iter().copied());
+        samples
             .iter()
-            .map(|&moment| {
-                let (path, _) = rewriter.user(moment);
+            .map(|&sample| {
+                let (path, _) = rewriter.user(sample);
                 self.show(&rewriter, path)
             })
             .collect()
     }
 
-    pub(crate) fn machine(&self, moment: SampledStack) -> (String, Shown) {
-        let mut rewriter = Rewriter::new(&self.tables, &self.symbols, [moment]);
-        let (path, shown) = rewriter.machine(moment);
+    pub(crate) fn machine(&self, sample: SampledStack) -> (String, Shown) {
+        let mut rewriter = Rewriter::new(&self.tables, &self.symbols, [sample]);
+        let (path, shown) = rewriter.machine(sample);
         (self.show(&rewriter, path), shown)
     }
 
@@ -253,7 +258,7 @@ impl World {
     }
 }
 
-/// What clang's and gcc's symbols say by themselves.
+/// What clang's and gcc's symbols tell without context.
 fn outlined(name: &str) -> Option<Outlined> {
     let (construct, parent) =
         if name.contains(".omp.reduction.") || name.starts_with(".omp_combiner.") {

@@ -1,7 +1,7 @@
 //! Time by source line of one file, and by instruction.
 //!
-//! A line has the time of every stack that passes through it, also through code that was inlined
-//! there: each inlined function counts like a call at its line.
+//! A line has the time of every stack that passes through it, including code inlined there: an
+//! inlined function counts like a call at its line.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub struct FileTimes {
     pub total: Seconds,
     /// By line.
     pub lines: BTreeMap<u32, LineTimes>,
-    /// What else is to be said at lines, most time first.
+    /// Notes on lines, most time first.
     pub notes: BTreeMap<u32, Vec<Note>>,
 }
 
@@ -33,36 +33,36 @@ pub struct FileTimes {
 pub struct LineTimes {
     /// Time at the leaf.
     pub exclusive: Seconds,
-    /// Time anywhere on the stack, each moment once.
+    /// Time anywhere on the stack, each sample counted once.
     pub inclusive: Seconds,
 }
 
-/// Something that happened at a line.
+/// A note on a line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Note {
-    /// What.
+    /// The kind of note.
     pub what: Happened,
-    /// Thread time that it took.
+    /// Thread time in seconds.
     pub seconds: f64,
 }
 
-/// What can happen at a line.
+/// The kind of a note.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Happened {
     /// A function was inlined there.
     Inlined(String),
-    /// A construct of OpenMP waited there, or cost overhead.
+    /// Threads waited in an OpenMP construct there, or it caused overhead.
     Waited(Pseudo),
 }
 
 /// A frame of a stack in which inlined functions have frames of their own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Step {
-    /// The function whose code it is.
+    /// The function that the code belongs to.
     pub(super) callee: Callee,
     /// The line.
     pub(super) place: Option<Place>,
-    /// The function that was inlined there, if it is one.
+    /// The name of the inlined function, if the frame is one.
     pub(super) inlined: Option<String>,
 }
 
@@ -127,7 +127,7 @@ pub fn file_times(
 }
 
 /// The profile with a frame for each inlined function; a frame's number is that of its step. The
-/// first step is that of time without a stack.
+/// first step is for time without a stack.
 pub(super) fn expand(profile: &Profile, names: &Names<'_>) -> (Profile, Interner<Step>) {
     let root = DisplayFrame {
         callee: Callee::Pseudo(Pseudo::Unknown),
@@ -167,7 +167,7 @@ pub(super) fn expand(profile: &Profile, names: &Names<'_>) -> (Profile, Interner
     (expanded, steps)
 }
 
-/// A frame's own function, then what is inlined in it, outermost first.
+/// A frame's own function, then the functions inlined in it, outermost first.
 fn steps_of(names: &Names<'_>, frame: DisplayFrame) -> Vec<Step> {
     let callee = frame.callee;
     let places = match names.code(callee) {
@@ -177,7 +177,7 @@ fn steps_of(names: &Names<'_>, frame: DisplayFrame) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     for at in places.iter().rev() {
         let function = at.function.as_deref();
-        // clang's `foo.omp_outlined_debug__` inside `foo.omp_outlined` is one with it.
+        // clang's `foo.omp_outlined_debug__` inside `foo.omp_outlined` is the same function.
         let inlined = function.filter(|name| !steps.is_empty() && !name.contains(".omp_outlined"));
         let step = Step {
             callee,
@@ -199,16 +199,16 @@ fn steps_of(names: &Names<'_>, frame: DisplayFrame) -> Vec<Step> {
     steps
 }
 
-/// What a list of instructions groups by.
+/// The key that a list of instructions groups by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Pc {
     pub(super) callee: Callee,
-    /// [`FrameId::NONE`] for what is no code.
+    /// [`FrameId::NONE`] for a callee without code.
     pub(super) frame: FrameId,
 }
 
 impl Pc {
-    /// Of a frame of a display stack.
+    /// The key for a frame of a display stack.
     pub(super) fn of(names: &Names<'_>, canonical: &mut Canonical<'_>, at: DisplayFrame) -> Pc {
         Pc {
             callee: canonical.of(at.callee),
@@ -219,7 +219,7 @@ impl Pc {
         }
     }
 
-    /// Its name, `foo + 0x00000012`, and where it is: the instruction's address, and no size. A
+    /// Its name, `foo + 0x00000012`, and its code: the instruction's address, without a size. A
     /// caller's address lies within its call instruction.
     pub(super) fn describe(self, names: &Names<'_>) -> (String, Option<Code>) {
         let name = names.name(self.callee);
@@ -243,15 +243,15 @@ impl Pc {
 /// The time at one instruction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PcRow {
-    /// The function, or what stands for code that is none.
+    /// The function, or the row of time without code.
     pub callee: Callee,
-    /// Of code: its frame, for its source line.
+    /// The frame, for the source line of code.
     pub frame: FrameId,
     /// Its name, code and times.
     pub row: Row,
 }
 
-/// Every instruction with time, in the order asked for; the total.
+/// The total, and every instruction with time in the requested order.
 pub fn pc_rows(profile: &Profile, names: &Names<'_>, request: &Request) -> (Row, Vec<PcRow>) {
     let mut canonical = names.canonical();
     let unknown = Pc {
@@ -282,7 +282,7 @@ pub fn pc_rows(profile: &Profile, names: &Names<'_>, request: &Request) -> (Row,
     (functions::total_row(&tree), rows)
 }
 
-/// The same as a list.
+/// The instructions as a list.
 pub fn pcs(profile: &Profile, names: &Names<'_>, request: &Request) -> List {
     let (total, rows) = pc_rows(profile, names, request);
     let rows = rows.into_iter().map(|pc| pc.row);

@@ -14,18 +14,18 @@ pub struct TreeRow {
     pub depth: u32,
     /// Whether it is the last of its siblings.
     pub last: bool,
-    /// What it is called.
+    /// The name shown.
     pub name: String,
     /// Its code, if it has any.
     pub code: Option<Code>,
     /// Time at the node itself.
     pub exclusive: Seconds,
-    /// Time at the node and below it: its own plus that of its children.
+    /// Time at the node and below it.
     pub attributed: Seconds,
 }
 
-/// The call tree in preorder: a node's children follow it, siblings in the order asked for
-/// (an exclusive order goes by attributed time, which is what the tree shows).
+/// The call tree in preorder: a node's children follow it, siblings in the requested order. An
+/// exclusive order uses attributed time, which is what the tree shows.
 pub fn calltree(profile: &Profile, names: &Names<'_>, request: &Request) -> Vec<TreeRow> {
     let tree = functions::tree(profile, names, request);
     rows(&tree, request, |&callee| {
@@ -33,7 +33,7 @@ pub fn calltree(profile: &Profile, names: &Names<'_>, request: &Request) -> Vec<
     })
 }
 
-/// The rows of a tree; `describe` tells what a group is called, and its code.
+/// The rows of a tree; `describe` gives a group's name and code.
 pub(super) fn rows<K: Copy + Eq + Hash>(
     tree: &Tree<K>,
     request: &Request,

@@ -1,8 +1,9 @@
-//! The callers and callees of a piece of a stack: functions that call each other directly.
+//! The callers and callees of a piece of a stack: a sequence of functions that call each other
+//! directly.
 //!
-//! As with single functions, a stack that holds the piece more than once counts where it holds it
-//! innermost, so that callers add up to the whole, and the last function's own time and its
-//! callees do too.
+//! As with single functions, a stack that contains the piece more than once counts at the innermost
+//! one. So the callers add up to the whole time, as do the last function's own time and its
+//! callees.
 
 use std::hash::Hash;
 
@@ -15,23 +16,23 @@ use super::tree::{self, GroupId, NodeId, Tree};
 use super::{Code, Request, Seconds, TOTAL};
 use crate::profile::{Callee, Profile};
 
-/// A piece of a stack between its callers and callees.
+/// A piece of a stack with its callers and callees.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Piece {
-    /// Who calls its first function.
+    /// Callers of its first function.
     pub callers: Vec<Neighbour>,
-    /// What its last function calls.
+    /// Callees of its last function.
     pub callees: Vec<Neighbour>,
-    /// Time at its last function itself.
+    /// Time at its last function, without callees.
     pub own: Seconds,
-    /// Time of all stacks that hold it.
+    /// Time of all stacks that contain it.
     pub whole: Seconds,
 }
 
-/// A function as lists show it.
+/// A function as lists show it: name and code.
 pub type Shown = (String, Option<Code>);
 
-/// The piece's callers and callees. `functions`: callers first, as lists show them.
+/// A piece with its callers and callees. `functions` are given callers first, as lists show them.
 pub fn piece(
     profile: &Profile,
     names: &Names<'_>,
@@ -43,7 +44,7 @@ pub fn piece(
     piece_of(&tree, request, functions, shown)
 }
 
-/// The same of a tree; `describe` tells what a group is called, and its code.
+/// A piece of a tree with its callers and callees; `describe` gives a group's name and code.
 pub(super) fn piece_of<K: Copy + Eq + Hash>(
     tree: &Tree<K>,
     request: &Request,
@@ -82,7 +83,7 @@ pub(super) fn piece_of<K: Copy + Eq + Hash>(
 
 struct Sums<'a, K> {
     tree: &'a Tree<K>,
-    /// Where the piece begins that ends at a node; `None`: none ends there.
+    /// By node: the first node of the piece that ends there, if one does.
     begins: Vec<Option<NodeId>>,
     callers: FxHashMap<GroupId, Seconds>,
     callees: FxHashMap<GroupId, Seconds>,
@@ -117,7 +118,7 @@ impl<'a, K: Copy + Eq + Hash> Sums<'a, K> {
 
     fn count(&mut self) {
         let tree = self.tree;
-        // Time below each node that no piece further in has.
+        // Time at and below each node, without that of pieces that end further in.
         let mut reaching: Vec<Seconds> = (0..tree.len() as NodeId)
             .map(|node| tree.own(node).into())
             .collect();

@@ -7,12 +7,12 @@ use super::tree::{self, Tree};
 use super::{Code, Request, Row, Seconds, TOTAL, sort_rows};
 use crate::profile::{Callee, Profile, Pseudo};
 
-/// A list of rows under their total.
+/// A list of rows with their total.
 #[derive(Clone, Debug, PartialEq)]
 pub struct List {
-    /// The row of everything: exclusive and inclusive are the same.
+    /// The row of all time: exclusive and inclusive time are equal.
     pub total: Row,
-    /// The rows, in the order asked for.
+    /// The rows, in the requested order.
     pub rows: Vec<Row>,
 }
 
@@ -33,7 +33,7 @@ pub fn functions(profile: &Profile, names: &Names<'_>, request: &Request) -> Lis
     })
 }
 
-/// A row for each group of a tree; `describe` tells what a group is called, and its code.
+/// A row for each group of a tree; `describe` gives a group's name and code.
 pub(super) fn list<K: Copy + Eq + Hash>(
     tree: &Tree<K>,
     request: &Request,
@@ -58,7 +58,7 @@ pub(super) fn list<K: Copy + Eq + Hash>(
     }
 }
 
-/// The row of everything.
+/// The row of all time.
 pub(super) fn total_row<K: Copy + Eq + Hash>(tree: &Tree<K>) -> Row {
     Row {
         name: TOTAL.to_owned(),
@@ -75,8 +75,8 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Inclusive time counts each moment once, however often a recursion has its function on the
-    /// stack: only outermost calls add what is below them.
+    /// Inclusive time counts each sample once, however often a recursion has its function on the
+    /// stack: only outermost calls add the time below them.
     pub(super) fn new<K: Copy + Eq + Hash>(tree: &Tree<K>) -> Sums {
         let zero = || vec![Seconds::from(vec![0.0; tree.width()]); tree.groups.len()];
         let mut sums = Sums {
@@ -93,7 +93,7 @@ impl Sums {
         sums
     }
 
-    /// The sums beside the groups that they are of.
+    /// Each group with its exclusive and inclusive sums.
     pub(super) fn zip<K>(self, tree: &Tree<K>) -> impl Iterator<Item = (&K, Seconds, Seconds)> {
         let sums = self.exclusive.into_iter().zip(self.inclusive);
         tree.groups

@@ -1,7 +1,7 @@
 //! Time by index object: by CPU, second or process.
 //!
-//! Every moment of every thread is in just one row, so that the rows of each kind add up to the
-//! total, metric by metric.
+//! All time of every thread is in exactly one row, so the rows of each kind add up to the total for
+//! each metric.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use crate::metrics::Metric;
 use crate::profile::{Item, Profile};
 use experiment::tables::Tables;
 
-/// What an index object is of.
+/// The key of an index object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Key {
     /// A CPU, by the kernel's number.
     Cpu(u16),
-    /// On some CPU, but no sample tells which.
+    /// On an unknown CPU: no sample tells which.
     UnknownCpu,
     /// Switched out.
     OffCpu,
-    /// A second since the recording began, from 0.
+    /// A second since the experiment began, from 0.
     Second(u32),
     /// The interval that a sample point ends, from 1.
     Sample(u32),
@@ -28,12 +28,12 @@ pub enum Key {
     Process(i32),
     /// An experiment, from 1.
     Experiment(u32),
-    /// A value of the expression that defines the type.
+    /// A value of the expression that defines the type of index object.
     Value(i64),
 }
 
 impl Key {
-    /// What the row is called.
+    /// The name of the row.
     pub fn name(self) -> String {
         match self {
             Key::Cpu(cpu) => format!("CPU {cpu}"),
@@ -47,7 +47,7 @@ impl Key {
         }
     }
 
-    /// The number that it is known by; none for time without a CPU.
+    /// Its number; `None` for time without a CPU.
     pub fn number(self) -> Option<i64> {
         match self {
             Key::Cpu(cpu) => Some(i64::from(cpu)),
@@ -64,9 +64,9 @@ impl Key {
 /// An index object and its time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexRow {
-    /// Of what.
+    /// Its key.
     pub key: Key,
-    /// Its time by the metrics asked for.
+    /// Its time by the requested metrics.
     pub seconds: Seconds,
 }
 
@@ -97,7 +97,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Time by second of the recording.
+/// Time by second of the experiment.
 pub fn seconds(profile: &Profile, metrics: &[Metric]) -> Vec<IndexRow> {
     let mut rows = Rows::new(metrics);
     for item in &profile.items {
@@ -106,8 +106,8 @@ pub fn seconds(profile: &Profile, metrics: &[Metric]) -> Vec<IndexRow> {
     rows.finish()
 }
 
-/// Time by sample point: none is recorded, so that all of a run is the interval of the first, as
-/// the filter's word `SAMPLE` has it.
+/// Time by sample point. None is recorded, so the whole run is the interval of the first, as for
+/// the filter word `SAMPLE`.
 pub fn samples(profile: &Profile, metrics: &[Metric]) -> Vec<IndexRow> {
     let mut rows = Rows::new(metrics);
     for item in &profile.items {
@@ -127,7 +127,7 @@ pub fn processes(profile: &Profile, tables: &Tables, metrics: &[Metric]) -> Vec<
     rows.finish()
 }
 
-/// Time by experiment; `origins` has the number of each thread's.
+/// Time by experiment; `origins` is the number of each thread's experiment.
 pub fn experiments(profile: &Profile, origins: &[u32], metrics: &[Metric]) -> Vec<IndexRow> {
     let mut rows = Rows::new(metrics);
     for item in &profile.items {
@@ -137,7 +137,7 @@ pub fn experiments(profile: &Profile, origins: &[u32], metrics: &[Metric]) -> Ve
     rows.finish()
 }
 
-/// Time by the values of an expression; `values` has the parts of each item
+/// Time by the values of an expression; `values` are the parts of each item
 /// ([`crate::filter::values`]).
 pub fn defined(profile: &Profile, values: &[Parts], metrics: &[Metric]) -> Vec<IndexRow> {
     let mut rows = Rows::new(metrics);
@@ -149,7 +149,7 @@ pub fn defined(profile: &Profile, values: &[Parts], metrics: &[Metric]) -> Vec<I
     rows.finish()
 }
 
-/// Time by CPU; `places` has those of each item ([`crate::filter::on_cpus`]).
+/// Time by CPU; `places` are the CPUs of each item ([`crate::filter::on_cpus`]).
 pub fn cpus(
     profile: &Profile,
     places: &[Vec<(CpuPlace, f64)>],

@@ -1,4 +1,4 @@
-//! A function's instructions beside their time and lines.
+//! A function's instructions with their times and source lines.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use experiment::symbols::{FunctionId, InlinedPlace, Instruction};
 /// The text of an address whose instruction cannot be shown.
 const NOT_SHOWN: &str = "(not shown)";
 
-/// A function's instructions with their time.
+/// A function's instructions with their times.
 #[derive(Clone, Debug)]
 pub struct Listing {
-    /// The time of the whole profile, by the metrics asked for.
+    /// The time of the whole profile, by the requested metrics.
     pub total: LineTimes,
-    /// The instructions in the order of addresses; without code, the addresses that have time.
+    /// The instructions in the order of addresses; without code, the addresses with time.
     pub rows: Vec<Row>,
 }
 
@@ -25,16 +25,16 @@ pub struct Listing {
 pub struct Row {
     /// Link-time address.
     pub address: u64,
-    /// In GNU's syntax.
+    /// The instruction in GNU syntax.
     pub text: String,
-    /// Its time, if it has any, by the metrics asked for.
+    /// Its time, if any, by the requested metrics.
     pub times: Option<LineTimes>,
-    /// Where it came from: the line, and the calls that were inlined there, innermost first.
+    /// Its source lines: its own and those of the calls inlined there, innermost first.
     pub places: Vec<InlinedPlace>,
 }
 
 impl Listing {
-    /// The time of a profile at a function's code: its instructions in the order of addresses.
+    /// The instructions of a function with their times in a profile, in the order of addresses.
     pub fn new(
         profile: &Profile,
         names: &Names<'_>,
@@ -55,8 +55,8 @@ impl Listing {
     }
 }
 
-/// Instructions with the time of the addresses in them; without code, the addresses alone, at the
-/// lines that the recording knows.
+/// Instructions with the time of the addresses in them; without code, the addresses alone, with the
+/// lines that the experiment has.
 fn timed(names: &Names<'_>, code: &[Instruction], times: impl Iterator<Item = PcRow>) -> Vec<Row> {
     let rows = code.iter().map(|at| {
         let row = Row {

@@ -10,17 +10,18 @@ use experiment::ids::{FrameId, ModuleId};
 use experiment::symbols::Place;
 use experiment::tables::Interner;
 
-/// What the list groups by.
+/// The key that the list groups by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Line {
     name: String,
-    /// Of what has no line: functions of one name in several load objects stay apart.
+    /// The load object of a function without lines: functions of one name in several load objects
+    /// are separate rows.
     module: Option<ModuleId>,
 }
 
-/// The list of lines: `foo, line 12 in "a.c"`. Inlined code counts like a call: it stands at the
-/// line where it is written, under the name of the function that it is written in, and the line
-/// that calls it has its time as inclusive time. What has no line keeps its name.
+/// The list of lines: `foo, line 12 in "a.c"`. Inlined code counts like a call: its row is the line
+/// where it is written, under the name of the function that contains it in the source, and its time
+/// is inclusive time of the line that calls it. A function without lines keeps its name.
 pub fn lines(profile: &Profile, names: &Names<'_>, request: &Request) -> List {
     let mut canonical = names.canonical();
     lines_by(profile, names, request, |callee| Function {
@@ -29,14 +30,14 @@ pub fn lines(profile: &Profile, names: &Names<'_>, request: &Request) -> List {
     })
 }
 
-/// What functions are told apart by where they have no lines.
+/// The identity of a function in the list of lines.
 pub(super) struct Function {
     pub(super) name: String,
-    /// Nothing if functions of one name are the same in all load objects.
+    /// `None` if functions of one name are the same in all load objects.
     pub(super) module: Option<ModuleId>,
 }
 
-/// The same with functions called as `function` calls them.
+/// The list of lines, with functions identified by `function`.
 pub(super) fn lines_by(
     profile: &Profile,
     names: &Names<'_>,
@@ -64,7 +65,7 @@ pub(super) fn lines_by(
         }
         line
     };
-    // The first step is the one of time without a stack.
+    // The first step is for time without a stack.
     let of_step: Vec<u32> = steps.rows().iter().map(&mut line_of).collect();
     let tree = Tree::new(&expanded, &request.metrics, of_step[0], |path| {
         of_step[path.frame.frame.index()]
@@ -75,7 +76,7 @@ pub(super) fn lines_by(
     })
 }
 
-/// The line of the directive, for a construct whose wait was placed there without an address.
+/// The line of the directive, for a construct whose wait has no address.
 pub(super) fn directive(names: &Names<'_>, callee: Callee, frame: FrameId) -> Option<Place> {
     let function = names.function_of(callee)?;
     let line = function.outlined.as_ref()?.line?;

@@ -1,10 +1,10 @@
-//! The views: a recording's time, folded by function, path, line or thread, as data.
+//! The views: an experiment's time, summed by function, path, line or thread, as data.
 //!
-//! `er_print` and `analyzer` draw what is computed here; a number that both show comes from one
-//! function of this module.
+//! `er_print` and `analyzer` render this data. A number that both show comes from the same function
+//! of this module.
 //!
-//! All views of stacks start from a [`Tree`]: the profile's display stacks, merged by what the
-//! view groups by, with the sums of each requested metric at each node.
+//! All views of stacks start from a [`Tree`]: the profile's display stacks, merged by the view's
+//! grouping key, with the sum of each requested metric at each node.
 
 pub mod annotated;
 pub mod calltree;
@@ -36,7 +36,7 @@ pub use tree::Tree;
 /// Seconds by metric, in the order of the request's metrics.
 pub type Seconds = Box<[f64]>;
 
-/// What a view is asked for.
+/// The metrics and the order requested from a view.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// The metrics to sum; [`Seconds`] are in this order.
@@ -46,13 +46,13 @@ pub struct Request {
 }
 
 impl Request {
-    /// Where a metric stands in [`Seconds`].
+    /// The index of a metric in [`Seconds`].
     pub fn index(&self, metric: Metric) -> Option<usize> {
         self.metrics.iter().position(|&known| known == metric)
     }
 }
 
-/// Where a row's code is.
+/// The code of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code {
     /// The load object.
@@ -66,17 +66,17 @@ pub struct Code {
 /// A row of a list of functions or lines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// What it is called.
+    /// The name shown.
     pub name: String,
     /// Its code, if it has any.
     pub code: Option<Code>,
     /// Time at the leaf.
     pub exclusive: Seconds,
-    /// Time anywhere on the stack, each moment once.
+    /// Time anywhere on the stack, each sample counted once.
     pub inclusive: Seconds,
 }
 
-/// The parts of a row that an order can go by.
+/// The fields of a row that it can be sorted by.
 struct SortFields<'a> {
     name: &'a str,
     code: Option<Code>,
@@ -96,9 +96,9 @@ impl Row {
     }
 }
 
-/// The order of two rows: largest time or size first, names and addresses ascending. Equals go by
-/// inclusive time of the same metric, then by the other metrics, then by name, so that an order
-/// is the same on every machine and the longest wait leads those who did no work.
+/// The order of two rows: largest time or size first, names and addresses ascending. Ties are
+/// ordered by inclusive time of the same metric, then by the other metrics, then by name. So the
+/// order is the same on every machine, and among rows without work the longest wait comes first.
 fn order(request: &Request, left: SortFields<'_>, right: SortFields<'_>) -> Ordering {
     let address = |fields: &SortFields<'_>| fields.code.map(|code| (code.module, code.address));
     let size = |fields: &SortFields<'_>| fields.code.map_or(0, |code| code.size);
@@ -119,9 +119,10 @@ fn order(request: &Request, left: SortFields<'_>, right: SortFields<'_>) -> Orde
         Quantity::Address => address(&left).cmp(&address(&right)),
         Quantity::Name => left.name.cmp(right.name),
     };
-    let asked = match request.sort.reversed {
-        true => asked.reverse(),
-        false => asked,
+    let asked = if request.sort.reversed {
+        asked.reverse()
+    } else {
+        asked
     };
     let others = || {
         let metrics = 0..request.metrics.len();
@@ -141,7 +142,7 @@ fn sort_rows(rows: &mut [Row], request: &Request) {
     rows.sort_by(|left, right| order(request, left.fields(), right.fields()));
 }
 
-/// The name of the row of everything.
+/// The name of the row of all time.
 pub const TOTAL: &str = "<Total>";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What rows are called.
+//! Names of rows.
 
 use rustc_hash::FxHashMap;
 
@@ -19,27 +19,27 @@ pub enum NameForm {
     Long,
     /// Demangled, without parameters.
     Short,
-    /// As the linker knows it.
+    /// The mangled (linkage) name.
     Mangled,
 }
 
-/// How functions are called.
+/// How functions are named.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NameStyle {
-    /// How much of the name.
+    /// The form of the name.
     pub form: NameForm,
     /// Whether the load object's name follows, as in `malloc [libc.so.6]`.
     pub soname: bool,
 }
 
-/// Names everything that a row can be.
+/// Gives the names of rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'a> {
-    /// The recording's tables.
+    /// The experiment's tables.
     pub tables: &'a Tables,
     /// Its symbols.
     pub symbols: &'a SymbolTable,
-    /// How functions are called.
+    /// How functions are named.
     pub style: NameStyle,
 }
 
@@ -48,7 +48,7 @@ impl<'a> Names<'a> {
     pub fn name(&self, callee: Callee) -> String {
         let name = match callee {
             Callee::Function(id) => match self.function(id) {
-                // It tells the load object already.
+                // The name already contains the load object.
                 Some(function) if !function.has_symbol() && function.outlined.is_none() => {
                     return function.name.clone();
                 }
@@ -62,7 +62,7 @@ impl<'a> Names<'a> {
             Callee::Construct(context) => self.construct_name(context),
             Callee::ParentOf(id) => self.parent_name(id),
             Callee::Cut(cut) => return cut_name(cut).to_owned(),
-            // Hidden code outside every object is unknown already.
+            // Hidden code outside of all load objects is unknown anyway.
             Callee::Object(ModuleId::NONE) => return pseudo(Pseudo::Unknown).to_owned(),
             Callee::Object(module) => {
                 let name = self.object_name(module);
@@ -75,8 +75,8 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Every name by which a person may ask for the row: as shown, the body of a construct without
-    /// the symbol that only its compiler gives it, and a function's mangled, long and short name.
+    /// Every name by which a user may request the row: the name shown; for a construct's body, the
+    /// name without the compiler's symbol; for a function, its mangled, long and short names.
     pub fn forms(&self, callee: Callee) -> Vec<String> {
         let shown = self.name(callee);
         let mut forms = Vec::new();
@@ -95,7 +95,7 @@ impl<'a> Names<'a> {
         forms
     }
 
-    /// Where the row's code is; nothing for what has none of its own.
+    /// The row's code; `None` if it has none of its own.
     pub fn code(&self, callee: Callee) -> Option<Code> {
         match callee {
             Callee::Function(id) => {
@@ -120,7 +120,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Where an address lies in its function, by the function's short name: `foo + 0x00000012`.
+    /// An address as an offset in its function, with the function's short name: `foo + 0x00000012`.
     pub(super) fn offset(&self, frame: FrameId) -> Option<String> {
         let (_, function) = self.symbols.function_of(frame)?;
         let at = self.tables.frames.get(frame.0)?;
@@ -129,7 +129,7 @@ impl<'a> Names<'a> {
         Some(format!("{name} + 0x{offset:08x}"))
     }
 
-    /// The function that a row is of, if its bounds are known.
+    /// The function of a row, if its bounds are known.
     pub fn function_of(&self, callee: Callee) -> Option<&'a Function> {
         match callee {
             Callee::Function(id) => self.function(id),
@@ -145,13 +145,13 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// What an inlined function is called.
+    /// The name of an inlined function.
     pub fn inlined<'n>(&self, name: &'n str) -> &'n str {
         shown(name, self.style.form)
     }
 
     /// The construct that a row is the body of, the function that holds its directive, and the
-    /// line of that.
+    /// directive's line.
     pub fn construct_of(
         &self,
         callee: Callee,
@@ -178,7 +178,7 @@ impl<'a> Names<'a> {
         shown(name, self.style.form)
     }
 
-    /// Maps what has one name for one reason to one row.
+    /// A map that merges equivalent callees into one row.
     pub fn canonical(&self) -> Canonical<'a> {
         Canonical {
             names: *self,
@@ -200,10 +200,11 @@ impl<'a> Names<'a> {
     }
 
     fn function_name(&self, function: &Function) -> String {
-        // Without a symbol it is called by its place.
-        let linkage = match function.has_symbol() {
-            true => &function.linkage,
-            false => &function.name,
+        // Without a symbol its name is made from its address.
+        let linkage = if function.has_symbol() {
+            &function.linkage
+        } else {
+            &function.name
         };
         match (&function.outlined, self.style.form) {
             (_, NameForm::Mangled) => linkage.clone(),
@@ -235,16 +236,15 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Whether a frame is in the program's own code. A function that ends by jumping into the
-    /// runtime is not on the stack there: the call's place is then one in a runtime, or in our own
-    /// library.
+    /// Whether a frame is in the program's own code. A function that ends with a tail call into the
+    /// runtime is not on the stack then: the call's address is in a runtime or in our own library.
     pub(super) fn is_user(&self, frame: FrameId) -> bool {
         let module = self.tables.frames.get(frame.0).map(|at| at.module);
         let row = module.and_then(|module| self.tables.modules.get(module.0));
         row.is_some_and(|row| row.runtime == RuntimeKind::None)
     }
 
-    /// The function that holds a call into the runtime, the inlined one if it is one.
+    /// The function that holds a call into the runtime: the inlined function, if it is in one.
     fn holder(&self, call: FrameId) -> Option<&'a str> {
         let symbol = self.symbols.frame(call);
         if let [innermost, _, ..] = symbol.places.as_slice()
@@ -260,13 +260,14 @@ impl<'a> Names<'a> {
         })
     }
 
-    /// The same, if it is a function that a person has written.
+    /// The function that holds a call into the runtime, if it is in the source, not
+    /// compiler-generated.
     pub(super) fn written_holder(&self, call: FrameId) -> Option<&'a str> {
         self.holder(call).filter(|name| !is_outlined(name))
     }
 
     /// The line of the directive that a call into the runtime was made for. gcc gives such a call
-    /// any line of the region: there it is told only if a body is known that begins at it.
+    /// any line of the region, so for gcc the line is used only if a known body begins at it.
     pub fn directive_line(&self, call: FrameId) -> Option<u32> {
         let line = self.symbols.frame(call).places.first()?.place.line;
         let modules = self.tables.modules.rows();
@@ -311,7 +312,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// `foo -- OMP parallel region from line 9`, with what is known of it.
+/// `foo -- OMP parallel region from line 9`, without the parts that are unknown.
 pub(super) fn construct_words(
     construct: Construct,
     parent: Option<&str>,
@@ -347,7 +348,7 @@ fn shown(name: &str, form: NameForm) -> &str {
 }
 
 /// `ns::f<int>` of `ns::f<int>(char) const`. The parentheses of `(anonymous namespace)`,
-/// `operator()` and of template arguments are part of the name, and what follows an address is.
+/// `operator()` and template arguments are part of the name, as is the text after an address.
 pub fn without_parameters(name: &str) -> &str {
     if name.starts_with(STATIC) {
         return name;
@@ -385,7 +386,7 @@ pub fn unqualified(name: &str) -> &str {
     let mut end = name.len();
     for (at, byte) in name.bytes().enumerate() {
         match byte {
-            // An operator's own brackets come after its word.
+            // An operator's own brackets follow the word `operator`.
             _ if name[start..].starts_with("operator") => break,
             b'<' => {
                 if depth == 0 {
@@ -428,7 +429,7 @@ pub const fn pseudo(kind: Pseudo) -> &'static str {
     }
 }
 
-/// Sun's names for stacks that end early: the copied piece was too short, or unwinding failed.
+/// Sun's names for truncated stacks: the copied piece was too short, or unwinding failed.
 const fn cut_name(cut: Cut) -> &'static str {
     match cut {
         Cut::DumpTooSmall | Cut::TooDeep => "<Truncated-stack>",
@@ -438,20 +439,19 @@ const fn cut_name(cut: Cut) -> &'static str {
     }
 }
 
-/// One row for what has one name for one reason: a function that was put back because the
-/// compiler dropped it is the function itself, and a construct is one at each place, in whatever
-/// context it was met.
+/// Merges equivalent callees into one row: a function that was restored to the stack is the
+/// function itself, and a construct at one code location is the same in every context.
 #[derive(Debug)]
 pub struct Canonical<'a> {
     names: Names<'a>,
     by_name: Option<FxHashMap<(ModuleId, &'a str), FunctionId>>,
     constructs: FxHashMap<String, ContextId>,
-    /// What was found by name, by context.
+    /// The representative context found by name, for each context.
     known: FxHashMap<ContextId, ContextId>,
 }
 
 impl Canonical<'_> {
-    /// The row that something belongs to.
+    /// The row that a callee belongs to.
     pub fn of(&mut self, callee: Callee) -> Callee {
         match callee {
             Callee::ParentOf(id) => self.parent(id).map_or(callee, Callee::Function),

@@ -1,9 +1,9 @@
 //! Callers and callees of each function.
 //!
-//! In a recursion, time is attributed by the innermost call: to the caller of that call and to
-//! what it calls, as Sun's manual has it ("How Recursion Affects Function-Level Metrics"). So the
-//! callers' attributed times add up to the function's inclusive time, and its exclusive time plus
-//! its callees' do too.
+//! In a recursion, time is attributed at the innermost call: to the caller of that call and to its
+//! callees, as in Sun's manual ("How Recursion Affects Function-Level Metrics"). So the callers'
+//! attributed times add up to the function's inclusive time, as do its exclusive time and its
+//! callees' attributed times.
 
 use std::hash::Hash;
 
@@ -15,33 +15,33 @@ use super::tree::{self, GroupId, NodeId, Tree};
 use super::{Code, Request, Row, Seconds, SortFields, TOTAL, order};
 use crate::profile::Profile;
 
-/// A function between its callers and callees.
+/// A function with its callers and callees.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbours {
     /// The function.
     pub row: Row,
-    /// Who calls it, in the order asked for.
+    /// Its callers, in the requested order.
     pub callers: Vec<Neighbour>,
-    /// What it calls, in the order asked for.
+    /// Its callees, in the requested order.
     pub callees: Vec<Neighbour>,
 }
 
 /// A caller or callee.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbour {
-    /// What it is called.
+    /// The name shown.
     pub name: String,
     /// Its code, if it has any.
     pub code: Option<Code>,
-    /// The part of the function's inclusive time that comes from it or goes to it.
+    /// The part of the function's inclusive time that is attributed to this caller or callee.
     pub attributed: Seconds,
 }
 
 /// Seconds by (function, neighbour).
 type Edges = FxHashMap<(GroupId, GroupId), Seconds>;
 
-/// Every function between its callers and callees, `<Total>` first, then in the order of the list
-/// of functions.
+/// Every function with its callers and callees, `<Total>` first, then in the order of the list of
+/// functions.
 pub fn callers_callees(profile: &Profile, names: &Names<'_>, request: &Request) -> Vec<Neighbours> {
     let tree = functions::tree(profile, names, request);
     blocks(&tree, request, |&callee| {
@@ -49,8 +49,7 @@ pub fn callers_callees(profile: &Profile, names: &Names<'_>, request: &Request) 
     })
 }
 
-/// The groups of a tree between their neighbours; `describe` tells what a group is called, and its
-/// code.
+/// The groups of a tree with their neighbours; `describe` gives a group's name and code.
 pub(super) fn blocks<K: Copy + Eq + Hash>(
     tree: &Tree<K>,
     request: &Request,
@@ -71,7 +70,7 @@ pub(super) fn blocks<K: Copy + Eq + Hash>(
             callees: Vec::new(),
         });
     }
-    // Time passes through `<Total>` without being spent there.
+    // `<Total>` has no exclusive time of its own.
     let mut total = Neighbours {
         row: functions::total_row(tree),
         callers: Vec::new(),
@@ -118,7 +117,7 @@ pub(super) fn sort_neighbours(neighbours: &mut [Neighbour], request: &Request) {
     neighbours.sort_by(|left, right| order(request, fields(left), fields(right)));
 }
 
-/// Who calls each function, and what each function calls, with the time attributed.
+/// The callers and the callees of each function, with their attributed times.
 fn edges<K: Copy + Eq + Hash>(tree: &Tree<K>) -> (Edges, Edges) {
     // For each node: its time less that of the function's inner calls below it; and the same for
     // the time that reaches it from its parent, less the parent's function's inner calls.
@@ -162,7 +161,7 @@ fn edges<K: Copy + Eq + Hash>(tree: &Tree<K>) -> (Edges, Edges) {
     (callers, callees)
 }
 
-/// What the subtraction of equal sums can leave is less than any measured time.
+/// The rounding error of subtracting equal sums is below this, and any measured time is above it.
 const HALF_NANOSECOND: f64 = 0.5e-9;
 
 fn subtract(sums: &mut [f64], less: &[f64]) {

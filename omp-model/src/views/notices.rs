@@ -1,4 +1,5 @@
-//! What a reader of a view must know to trust it: losses and inferences above one percent.
+//! Limits to the accuracy of a view that its footer must state: losses and inferred time above one
+//! percent.
 
 use std::fmt;
 
@@ -7,51 +8,50 @@ use crate::profile::{Item, Profile};
 use experiment::header::Header;
 use experiment::rows::Blame;
 
-/// The share above which a loss is worth a line under every view.
+/// The share above which a loss gets a line under every view.
 pub const WORTH_TELLING: f64 = 0.01;
 
-/// A limit to what a view can be trusted for.
+/// A limit to the accuracy of a view.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Notice {
-    /// Time whose place in its state no sample shows.
+    /// Time whose stack is inferred, because no sample shows it.
     Inferred {
-        /// Of it.
+        /// Inferred time.
         seconds: f64,
-        /// Of all thread time.
+        /// All thread time.
         total: f64,
     },
     /// Samples that the kernel dropped.
     SamplesLost {
-        /// Dropped.
+        /// Number dropped.
         lost: u64,
-        /// Taken.
+        /// Number kept.
         taken: u64,
     },
-    /// OpenMP records that did not fit into the program's rings.
+    /// OpenMP records that did not fit into the program's ring buffers.
     OmpRecordsLost {
-        /// Dropped.
+        /// Number dropped.
         lost: u64,
-        /// Taken.
+        /// Number kept.
         taken: u64,
     },
-    /// Stacks that do not reach their thread's first function.
+    /// Truncated stacks: they do not reach their thread's first function.
     StacksCut {
-        /// Cut.
+        /// Number truncated.
         cut: u64,
-        /// All.
+        /// Number of all stacks.
         stacks: u64,
     },
     /// Waits for mutexes that are charged to no holder ([`crate::attribution`]).
     Ownerless {
-        /// Of them.
+        /// Seconds of such waits.
         seconds: f64,
-        /// Of all waits for mutexes.
+        /// Seconds of all waits for mutexes.
         total: f64,
     },
 }
 
-/// The notices that a view needs of time of which so many seconds were inferred, of how many in
-/// all ([`inferred_seconds`]).
+/// The notices for a view with `inferred` of `total` seconds inferred ([`inferred_seconds`]).
 pub fn notices(header: &Header, (inferred, total): (f64, f64)) -> Vec<Notice> {
     let losses = &header.losses;
     let cut = losses.stacks_cut.iter().map(|(_, count)| count).sum();
@@ -79,8 +79,8 @@ pub fn notices(header: &Header, (inferred, total): (f64, f64)) -> Vec<Notice> {
         .collect()
 }
 
-/// What must be known of the blame in a whole recording: the waits that nobody is known to have
-/// caused, if they are worth telling.
+/// The notice on blame in a whole experiment: waits without a known cause, if their share is above
+/// [`WORTH_TELLING`].
 pub fn ownerless(profile: &Profile, blames: &[Blame]) -> Option<Notice> {
     let mutexes = [
         Metric::Lock,
@@ -103,7 +103,7 @@ pub fn ownerless(profile: &Profile, blames: &[Blame]) -> Option<Notice> {
     (notice.share() > WORTH_TELLING).then_some(notice)
 }
 
-/// Seconds whose place was inferred, and all seconds.
+/// Seconds whose stack was inferred, and all seconds.
 pub fn inferred_seconds(profile: &Profile) -> (f64, f64) {
     profile
         .items
@@ -115,7 +115,7 @@ pub fn inferred_seconds(profile: &Profile) -> (f64, f64) {
 }
 
 impl Notice {
-    /// The part of the whole that is concerned, 0 to 1.
+    /// The affected share, 0 to 1.
     pub fn share(&self) -> f64 {
         let (part, whole) = match *self {
             Notice::Inferred { seconds, total } | Notice::Ownerless { seconds, total } => {

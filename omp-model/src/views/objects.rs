@@ -9,15 +9,15 @@ use experiment::tables::{RuntimeKind, Tables};
 pub struct ObjectRow {
     /// Its number: addresses are shown as `number:offset`.
     pub module: ModuleId,
-    /// Its path; empty for code outside every object.
+    /// Its path; empty for code outside of all load objects.
     pub path: String,
     /// The GNU build id in hexadecimal; empty if there is none.
     pub build_id: String,
-    /// What it is to OpenMP.
+    /// Its role in OpenMP.
     pub runtime: RuntimeKind,
-    /// Functions in it that the recording has seen.
+    /// Number of its functions in the experiment.
     pub functions: usize,
-    /// Why its symbols could not be had, if they could not.
+    /// Why its symbols are missing, if they are.
     pub missing: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The first look at a recording: where its time went.
+//! The overview of an experiment: how its time was spent.
 
 use super::names::Names;
 use super::tree::add_item;
@@ -7,7 +7,7 @@ use crate::metrics::{Available, Flavour, Metric, Quantity, SortKey};
 use crate::profile::{Profile, Shown};
 use experiment::tables::{Tables, ThreadKind};
 
-/// Whether the program used OpenMP: a runtime has seen a thread, or a stack lies in one.
+/// Whether the program used OpenMP: a runtime registered a thread, or a stack lies in a runtime.
 pub fn uses_openmp<'a>(tables: &Tables, profile: impl FnOnce() -> &'a Profile) -> bool {
     tables
         .threads
@@ -19,21 +19,21 @@ pub fn uses_openmp<'a>(tables: &Tables, profile: impl FnOnce() -> &'a Profile) -
             .any(|item| item.shown != Shown::Serial)
 }
 
-/// Where the time of all threads went.
+/// How the time of all threads was spent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Overview {
     /// Number of processes.
     pub processes: usize,
     /// Number of threads by kind; kinds without a thread are left out.
     pub threads: Vec<(ThreadKind, usize)>,
-    /// Every metric that the recording has, in seconds.
+    /// Every metric that the experiment has, in seconds.
     pub times: Vec<(Metric, f64)>,
     /// The functions with most exclusive thread time, and their metrics ([`Overview::times`]).
     pub largest: List,
 }
 
 impl Overview {
-    /// The value of one metric; 0 if the recording does not have it.
+    /// The value of one metric; 0 if the experiment does not have it.
     pub fn time(&self, metric: Metric) -> f64 {
         let found = self.times.iter().find(|(known, _)| *known == metric);
         found.map_or(0.0, |&(_, seconds)| seconds)

@@ -129,7 +129,7 @@ fn time_without_a_path_is_shown_as_unknown() {
 }
 
 #[test]
-fn calls_from_two_places_of_a_function_are_one_branch() {
+fn calls_from_two_addresses_of_a_function_are_one_branch() {
     let mut written = Written::new();
     let main = written.callee("main");
     let leaf = written.callee("leaf");
@@ -202,7 +202,7 @@ fn lines_group_by_place_and_inlined_functions_are_calls() {
             0.5,
         ),
         ("<OMP idle>", 0.25, 0.25),
-        // What calls the inlined function.
+        // The line that calls the inlined function.
         ("main, line 8 in \"a.c\"", 0.0, 4.0),
     ];
     assert_eq!(rows, expected);
@@ -357,7 +357,7 @@ fn notices_speak_above_one_percent() {
     );
 }
 
-/// A small generator with a fixed seed (SplitMix64), so that a failure comes back.
+/// A small generator with a fixed seed (SplitMix64), so that failures are reproducible.
 struct Random(u64);
 
 impl Random {
@@ -400,7 +400,7 @@ fn random_profile(seed: u64) -> Written {
     written
 }
 
-/// Inclusive time the slow way: every item, every function on its stack, once.
+/// Inclusive time by a slow reference method: each item counts once for each function on its stack.
 fn inclusive_by_walking(written: &Written, name: &str) -> f64 {
     let names = written.names();
     let on_stack = |item: &&Item| {

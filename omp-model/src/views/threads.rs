@@ -10,19 +10,19 @@ use experiment::tables::{Tables, ThreadKind};
 /// A thread and its time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThreadRow {
-    /// Its number in the recording.
+    /// Its number in the experiment.
     pub thread: ThreadId,
     /// The kernel's process id.
     pub pid: i32,
     /// The kernel's thread id.
     pub tid: i32,
-    /// What it is to OpenMP.
+    /// Its role in OpenMP.
     pub kind: ThreadKind,
-    /// Its birth, or the recording's start.
+    /// Its birth, or the experiment's start.
     pub birth: Nanos,
-    /// Its end, `None` if the recording ended before it.
+    /// Its end; `None` if the experiment ended before it.
     pub death: Option<Nanos>,
-    /// Its time by the metrics asked for.
+    /// Its time by the requested metrics.
     pub seconds: Seconds,
 }
 
@@ -52,7 +52,7 @@ pub fn threads(profile: &Profile, tables: &Tables, metrics: &[Metric]) -> Vec<Th
         .collect()
 }
 
-/// A kind's name in reports: OMPT's word, `outside` for a thread that no runtime has seen.
+/// A kind's name in reports: OMPT's word; `outside` for a thread that no runtime registered.
 pub const fn kind_name(kind: ThreadKind) -> &'static str {
     match kind {
         ThreadKind::Outside => "outside",

@@ -1,4 +1,4 @@
-//! Display stacks merged by what a view groups by, with time summed at each node.
+//! Display stacks merged by a view's grouping key, with time summed at each node.
 
 use std::hash::Hash;
 
@@ -20,7 +20,7 @@ pub const NO_GROUP: GroupId = GroupId::MAX;
 /// children; node 0 is the root.
 #[derive(Clone, Debug)]
 pub struct Tree<K> {
-    /// What paths were merged by.
+    /// The keys that paths were merged by.
     pub groups: Vec<K>,
     nodes: Vec<Node>,
     width: usize,
@@ -38,7 +38,7 @@ struct Node {
 
 impl<K: Copy + Eq + Hash> Tree<K> {
     /// Merges the profile's paths by `group` and sums its items' time by `metrics`. Time at the
-    /// empty path is put under the root in the group `pathless`.
+    /// empty path goes into the group `pathless` under the root.
     ///
     /// Linear in paths plus items; no item's stack is walked.
     pub fn new(
@@ -51,7 +51,7 @@ impl<K: Copy + Eq + Hash> Tree<K> {
         let mut node_of = Vec::with_capacity(profile.paths.len());
         node_of.push(0);
         for path in profile.paths.rows().iter().skip(1) {
-            // Interning a path needs the id of its callers, so they stand before it.
+            // Interning a path needs the id of its callers, so they precede it.
             let parent = node_of[path.callers.0 as usize];
             node_of.push(merge.node(parent, group(path)));
         }
@@ -116,12 +116,12 @@ impl<K: Copy + Eq + Hash> Tree<K> {
         self.nodes[node as usize].group
     }
 
-    /// The node above, of the root itself.
+    /// The parent of a node; the root is its own parent.
     pub fn parent(&self, node: NodeId) -> NodeId {
         self.nodes[node as usize].parent
     }
 
-    /// The nodes below, in no useful order.
+    /// The children of a node, in no particular order.
     pub fn children(&self, node: NodeId) -> &[NodeId] {
         let range = self.child_starts[node as usize]..self.child_starts[node as usize + 1];
         &self.child_ids[range.start as usize..range.end as usize]
@@ -132,12 +132,12 @@ impl<K: Copy + Eq + Hash> Tree<K> {
         &self.own[node as usize * self.width..][..self.width]
     }
 
-    /// Seconds at the node and under it.
+    /// Seconds at the node and below it.
     pub fn below(&self, node: NodeId) -> &[f64] {
         &self.below[node as usize * self.width..][..self.width]
     }
 
-    /// Seconds of everything.
+    /// Seconds of the whole profile.
     pub fn total(&self) -> &[f64] {
         self.below(0)
     }
@@ -147,7 +147,7 @@ impl<K: Copy + Eq + Hash> Tree<K> {
         self.nodes.len()
     }
 
-    /// Whether there is nothing but the root.
+    /// Whether there is only the root.
     pub fn is_empty(&self) -> bool {
         self.nodes.len() == 1
     }
@@ -157,8 +157,8 @@ impl<K: Copy + Eq + Hash> Tree<K> {
         self.width
     }
 
-    /// Walks the tree depth first; `enter` is called with each node but the root and the nearest
-    /// node above it of the same group: a recursion's inner call with its outer one.
+    /// Walks the tree depth first. `enter` is called with each node except the root, and with its
+    /// nearest ancestor of the same group: a recursion's inner call with its outer one.
     pub fn walk(&self, mut enter: impl FnMut(NodeId, Option<Recursion>)) {
         let mut innermost: Vec<Vec<(NodeId, usize)>> = vec![Vec::new(); self.groups.len()];
         let mut path: Vec<NodeId> = Vec::new();

@@ -1,23 +1,23 @@
-//! Load objects that are shown in full, by their entry points, or as one function each.
+//! Visibility of load objects: all functions, only entry points, or one function for the object.
 
 use super::names::Names;
 use crate::profile::{Callee, DisplayFrame, Path, PathId, Profile};
 use experiment::ids::{FrameId, ModuleId};
 use experiment::tables::Interner;
 
-/// How much of a load object is shown.
+/// The part of a load object that is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Visibility {
     /// Every function.
     #[default]
     Show,
-    /// The functions by which it is entered.
+    /// The functions by which the object is entered.
     Api,
-    /// One function of the object's name.
+    /// One function with the object's name.
     Hide,
 }
 
-/// A profile with some load objects hidden. Times stay; only what stands for them changes.
+/// A profile with some load objects hidden. Times do not change, only the functions that have them.
 pub fn apply(
     profile: &Profile,
     names: &Names<'_>,

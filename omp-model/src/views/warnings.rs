@@ -1,4 +1,4 @@
-//! What waiting by spinning costs a run: CPUs that others with work to do did not get.
+//! Warnings on spin waiting: it takes CPUs from threads that have work to do.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,25 +14,25 @@ use experiment::rows::Sum;
 use experiment::state::Presence;
 use experiment::tables::{RuntimeKind, Tables, ThreadKind};
 
-/// What spinning took from others is told from this share of the thread time on. One hundredth goes
-/// whenever anything runs for a moment beside a program that has all CPUs, `collect` among it: no
-/// variable of the program's mends that.
+/// The share of the thread time lost to spinning from which it is reported. About one hundredth is
+/// lost whenever anything, including `collect`, runs briefly beside a program that uses all CPUs:
+/// no variable of the program changes that.
 const CROWDED: f64 = 0.02;
 
-/// A waste that a variable mends.
+/// Lost time that an environment variable can avoid.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Warning {
-    /// Threads spun in waits while others, with work to do, had no CPU.
+    /// Threads spun in waits while threads with work to do had no CPU.
     SpinsCrowded {
-        /// Thread seconds of work that could have run instead: in each second of the recording the
-        /// lesser of the two times.
+        /// Thread seconds of work that could have run instead: in each second of the experiment,
+        /// the lesser of spinning time and ready time.
         seconds: f64,
         /// Seconds on the CPU in waits.
         spun: f64,
         /// The variables of the runtimes that spun.
         variables: &'static str,
     },
-    /// Threads of one process ran, but for moments, on one and the same CPU, and spun there.
+    /// Threads of one process ran almost only on the same CPU, and spun there.
     SharedCpu {
         /// The CPU.
         cpu: u16,
@@ -45,9 +45,9 @@ pub enum Warning {
     },
 }
 
-/// The warnings of a recording; `ran` tells of all its samples.
+/// The warnings for an experiment; `ran` covers all its samples.
 pub fn warnings(tables: &Tables, sums: &Sums, ran: &Ran, header: &Header) -> Vec<Warning> {
-    // What waits that sleep take of a CPU is their way there and back.
+    // Waits that sleep use the CPU only to fall asleep and wake up.
     let Some(variables) = variables(tables, &header.environment) else {
         return Vec::new();
     };
@@ -94,8 +94,8 @@ pub fn warnings(tables: &Tables, sums: &Sums, ran: &Ran, header: &Header) -> Vec
     found
 }
 
-/// How the runtimes of a recording that spin are told to sleep; `None` where all were told. Each
-/// has a variable of its own, which prevails over OpenMP's.
+/// The variables that make the experiment's spinning runtimes sleep; `None` if all are set to
+/// sleep. Each runtime has its own variable, which overrides OpenMP's.
 fn variables(tables: &Tables, environment: &[(String, String)]) -> Option<&'static str> {
     let value = |name: &str| {
         let found = environment.iter().find(|(known, _)| known == name)?;
@@ -120,14 +120,14 @@ fn variables(tables: &Tables, environment: &[(String, String)]) -> Option<&'stat
     })
 }
 
-/// Whether a number, with or without a unit behind it, is nothing.
+/// Whether a number, with or without a unit, is zero.
 fn is_zero(value: &str) -> bool {
     let digits = value.trim_end_matches(|unit: char| !unit.is_ascii_digit());
     !digits.is_empty() && digits.bytes().all(|digit| digit == b'0')
 }
 
-/// CPUs that several threads of one team's kind were bound to: each of them ran hardly anywhere
-/// else, by so many samples, though there were others.
+/// CPUs that several threads of OpenMP were bound to: by enough samples, each of the threads ran
+/// almost only there, although other CPUs were available.
 fn shared_cpus(tables: &Tables, ran: &Ran, given: u32) -> Vec<(u16, Vec<ThreadId>)> {
     const ENOUGH: u64 = 50;
     let mut bound: BTreeMap<(u32, u16), Vec<ThreadId>> = BTreeMap::new();
@@ -141,7 +141,7 @@ fn shared_cpus(tables: &Tables, ran: &Ran, given: u32) -> Vec<(u16, Vec<ThreadId
         }
     }
     let bound = bound.into_iter().map(|((_, cpu), threads)| (cpu, threads));
-    // With one CPU for all there is no choice.
+    // With only one CPU, sharing it is unavoidable.
     let choice = given > 1 || ran.by_cpu.len() > 1;
     let shared = bound.filter(|(_, threads)| choice && live_together(tables, threads));
     shared.collect()
@@ -239,14 +239,14 @@ mod tests {
         }
     }
 
-    /// Of a program that was given so many CPUs, and told these things.
-    fn given(cpus: u32, told: &[(&str, &str)]) -> Header {
-        let told = told
+    /// The header of a program with so many CPUs and these environment variables.
+    fn given(cpus: u32, environment: &[(&str, &str)]) -> Header {
+        let environment = environment
             .iter()
             .map(|&(name, value)| (name.to_owned(), value.to_owned()));
         Header {
             cpus,
-            environment: told.collect(),
+            environment: environment.collect(),
             ..Header::default()
         }
     }
@@ -263,7 +263,7 @@ mod tests {
         let sums = [
             sum(0, 0, wait, 5),
             sum(0, 1, (work, Presence::Preempted), 3),
-            // Spinning that nobody suffers from, and hunger that no spinning explains.
+            // Spinning that takes no CPU from others, and ready time without spinning.
             sum(1, 0, wait, 9),
             sum(2, 1, (work, Presence::Preempted), 9),
         ];
@@ -280,7 +280,7 @@ mod tests {
         };
         assert!((seconds - 0.3).abs() < 1e-9 && (spun - 1.4).abs() < 1e-9);
         assert!(variables.contains("GOMP_SPINCOUNT=0"));
-        // As much as a moment of another program's takes.
+        // As little as another program takes by running briefly.
         let little = [
             sums[0],
             sums[2],
@@ -295,29 +295,30 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_to_sleep_is_not_told_again() {
+    fn a_runtime_set_to_sleep_needs_no_warning() {
         let mut tables = tables();
-        let told =
-            |tables: &Tables, told: &[(&str, &str)]| variables(tables, &given(2, told).environment);
+        let advice = |tables: &Tables, environment: &[(&str, &str)]| {
+            variables(tables, &given(2, environment).environment)
+        };
         let passive = ("OMP_WAIT_POLICY", "PASSIVE");
-        assert_eq!(told(&tables, &[passive]), None);
-        assert_eq!(told(&tables, &[("GOMP_SPINCOUNT", "0")]), None);
-        // The runtime's own prevails.
+        assert_eq!(advice(&tables, &[passive]), None);
+        assert_eq!(advice(&tables, &[("GOMP_SPINCOUNT", "0")]), None);
+        // The runtime's own variable overrides OpenMP's.
         let own = [passive, ("GOMP_SPINCOUNT", "300k")];
-        assert_eq!(told(&tables, &own), Some("GOMP_SPINCOUNT=0"));
-        // It is not this runtime's.
+        assert_eq!(advice(&tables, &own), Some("GOMP_SPINCOUNT=0"));
+        // The variable belongs to another runtime.
         let other = [("KMP_BLOCKTIME", "0")];
         let both = "OMP_WAIT_POLICY=passive or GOMP_SPINCOUNT=0";
-        assert_eq!(told(&tables, &other), Some(both));
+        assert_eq!(advice(&tables, &other), Some(both));
         tables.module(Module {
             path: "/usr/lib/libomp.so.5".to_owned(),
             build_id: String::new(),
             runtime: RuntimeKind::Kmp,
         });
-        assert_eq!(told(&tables, &[]), Some("OMP_WAIT_POLICY=passive"));
-        assert_eq!(told(&tables, &[("KMP_BLOCKTIME", "0ms")]), Some(both));
+        assert_eq!(advice(&tables, &[]), Some("OMP_WAIT_POLICY=passive"));
+        assert_eq!(advice(&tables, &[("KMP_BLOCKTIME", "0ms")]), Some(both));
         let infinite = [passive, ("KMP_BLOCKTIME", "infinite")];
-        assert_eq!(told(&tables, &infinite), Some("KMP_BLOCKTIME=0"));
+        assert_eq!(advice(&tables, &infinite), Some("KMP_BLOCKTIME=0"));
     }
 
     #[test]
@@ -339,11 +340,11 @@ mod tests {
             let all = all.flat_map(|sample| std::iter::repeat_n(sample, 60));
             all.collect::<Vec<_>>()
         };
-        let told = |samples: &[Sample], cpus| {
+        let shared = |samples: &[Sample], cpus| {
             let ran = Ran::of(&Samples::pack(samples).unwrap());
             warnings(&tables, &packed(&sums), &ran, &given(cpus, &[]))
         };
-        let found = told(&samples([0, 0, 1]), 2);
+        let found = shared(&samples([0, 0, 1]), 2);
         let [
             Warning::SharedCpu {
                 cpu: 0, tids, spun, ..
@@ -354,16 +355,16 @@ mod tests {
         };
         assert_eq!(tids, &[10, 11]);
         assert!((spun - 0.9).abs() < 1e-9);
-        assert_eq!(told(&samples([0, 1, 2]), 3), []);
-        assert_eq!(told(&samples([0, 0, 0]), 1), [], "no other CPU");
-        let all = told(&samples([0, 0, 0]), 2);
+        assert_eq!(shared(&samples([0, 1, 2]), 3), []);
+        assert_eq!(shared(&samples([0, 0, 0]), 1), [], "no other CPU");
+        let all = shared(&samples([0, 0, 0]), 2);
         let [Warning::SharedCpu { tids, .. }] = all.as_slice() else {
             panic!("another CPU was idle: {all:?}");
         };
         assert_eq!(tids, &[10, 11, 12]);
-        // One that moved is not bound.
+        // A thread that moved is not bound.
         let mut moved = samples([0, 0, 1]);
         moved.extend(std::iter::repeat_n(on(1, 1), 9));
-        assert_eq!(told(&moved, 2), []);
+        assert_eq!(shared(&moved, 2), []);
     }
 }

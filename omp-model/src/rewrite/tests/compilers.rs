@@ -1,4 +1,4 @@
-//! What compilers do to constructs: two functions for one, none at all, tail calls, inlining,
+//! How compilers translate constructs: two functions for one, none at all, tail calls, inlining,
 //! tasks and teams.
 
 use super::*;
@@ -61,14 +61,14 @@ fn stubs_that_lead_into_the_runtime_are_the_runtime_s() {
 
 #[test]
 fn bodies_that_events_tell_need_no_stack() {
-    // Forks and bodies that are jumps: neither the function with the directives nor its bodies are
-    // on a stack, and one call of `main` stands for both forks.
+    // Forks and bodies are entered by tail calls: neither the function with the directives nor its
+    // bodies are on a stack, and both forks have the same call in `main`.
     let mut world = World::new();
     world.symbol("foo", 8);
-    let one = world.told(ContextId::ROOT, MAIN, "foo._omp_fn.0");
-    let other = world.told(ContextId::ROOT, MAIN, "foo._omp_fn.1");
+    let one = world.region_with_body(ContextId::ROOT, MAIN, "foo._omp_fn.0");
+    let other = world.region_with_body(ContextId::ROOT, MAIN, "foo._omp_fn.1");
     let team = "R:gomp_thread_start start_thread clone3";
-    let inner = world.told(one, team, "foo._omp_fn.2");
+    let inner = world.region_with_body(one, team, "foo._omp_fn.2");
     check(
         world,
         &[("one", one), ("other", other), ("inner", inner)],
@@ -186,14 +186,14 @@ fn an_inlined_body_keeps_its_line() {
     let mut world = World::new();
     let serial = world.region(ContextId::ROOT, &format!("baz+50 {MAIN}"));
     world.symbol("baz.omp_outlined", 50);
-    let moment = world.moment(
+    let sample = world.sample(
         &format!("work baz+51 {MAIN}"),
         (State::Work, serial),
         Initial,
     );
     let body = world.frame("baz+51");
-    let mut rewriter = Rewriter::new(&world.tables, &world.symbols, [moment]);
-    let (path, _) = rewriter.user(moment);
+    let mut rewriter = Rewriter::new(&world.tables, &world.symbols, [sample]);
+    let (path, _) = rewriter.user(sample);
     let work = *rewriter.paths().get(path.0).expect("a path");
     let outlined = rewriter.paths().get(work.callers.0).expect("its caller");
     assert_eq!(outlined.frame.frame, body);
@@ -201,12 +201,12 @@ fn an_inlined_body_keeps_its_line() {
 
 #[test]
 fn tail_calls_take_nothing_away() {
-    // main calls nested, whose last act is the fork; its region's last act is to call inner, whose
-    // last act is a fork; that region's last act is to call work.
+    // main calls nested, which ends with a fork. Its region ends with a call of inner, which ends
+    // with a fork. That region ends with a call of work.
     let mut world = World::new();
     let outer = world.region(ContextId::ROOT, &format!("main+80 {MAIN}"));
     let inner = world.region(outer, &format!("{FORK} main+80 {MAIN}"));
-    // Of the two functions that are gone, one has a symbol in the table.
+    // One of the two missing functions has a symbol in the table.
     world.symbol("inner", 0);
     check(
         world,
@@ -301,7 +301,8 @@ fn bodies_that_no_stack_shows_are_found_by_parent_and_line() {
 
 #[test]
 fn one_region_has_one_name_on_every_call_path() {
-    // Seen under one caller; the other caller's workers are only ever caught in the barrier.
+    // The body is sampled under one caller; the other caller's workers are sampled only in the
+    // barrier.
     let mut world = World::new();
     let seen = world.region(ContextId::ROOT, &format!("foo+9 {MAIN}"));
     let unseen = world.region(ContextId::ROOT, &format!("foo+9 other+2 {MAIN}"));
@@ -491,14 +492,14 @@ fn a_critical_section_in_which_a_combiner_was_seen_is_the_reduction_s_own() {
         tag: world.tag_at(state, r, place),
         thread,
     };
-    let moments = [
+    let samples = [
         at(inside, State::Work, own),
         at(waiting, State::Critical, own),
         at(waiting, State::Critical, other),
     ];
     let combining = "<Reduction> foo.omp_outlined foo main __libc_start_main _start";
     let critical = "<Critical> foo.omp_outlined foo main __libc_start_main _start";
-    assert_eq!(world.user(&moments), [combining, combining, critical]);
+    assert_eq!(world.user(&samples), [combining, combining, critical]);
     // By the machine code alone.
     let fact = CodeFact {
         spins: false,
@@ -507,5 +508,5 @@ fn a_critical_section_in_which_a_combiner_was_seen_is_the_reduction_s_own() {
         body: None,
     };
     world.symbols.code.push((own, fact));
-    assert_eq!(world.user(&moments[1..]), [combining, critical]);
+    assert_eq!(world.user(&samples[1..]), [combining, critical]);
 }

@@ -1,4 +1,4 @@
-//! Stacks that are cut, early, late, without records, without a tool, without OpenMP.
+//! Stacks that are truncated, early, late, without records, without a tool, or without OpenMP.
 
 use super::*;
 use experiment::symbols::CodeFact;
@@ -33,7 +33,7 @@ fn cut_stacks_in_a_region_still_reach_main() {
 #[test]
 fn a_fork_point_unwound_otherwise_than_the_sample_is_recognised() {
     let mut world = World::new();
-    // The fork point's stack stops short of `_start`; another's goes on where the sample's ends.
+    // The fork point's stack ends before `_start`; another one reaches further than the sample's.
     let short = world.region(ContextId::ROOT, "foo+9 main+90 __libc_start_main");
     let fork = format!("foo+19 {MAIN}");
     let long = world.region(ContextId::ROOT, &fork);
@@ -54,7 +54,7 @@ fn a_fork_point_unwound_otherwise_than_the_sample_is_recognised() {
 }
 
 #[test]
-fn a_body_that_forks_itself_is_placed_though_its_parent_was_lost() {
+fn a_body_that_forks_itself_has_its_callers_though_its_parent_was_lost() {
     let mut world = World::new();
     let r = world.region(
         ContextId::ROOT,
@@ -124,7 +124,7 @@ fn the_runtimes_services_are_the_runtimes() {
 }
 
 #[test]
-fn a_wait_whose_stack_is_a_moment_off_keeps_its_place() {
+fn a_wait_whose_stack_is_slightly_early_or_late_keeps_its_call_site() {
     let (mut world, r) = foo();
     let place = world.frame("step+40");
     let tag = world.tag_at(State::ExplicitBarrier, r, place);
@@ -134,7 +134,7 @@ fn a_wait_whose_stack_is_a_moment_off_keeps_its_place() {
         tag,
         thread: Worker,
     };
-    let join = world.moment(
+    let join = world.sample(
         &format!("work foo.omp_outlined+12 {TEAM}"),
         (State::ImplicitBarrier, r),
         Worker,
@@ -254,7 +254,7 @@ fn time_without_a_sample_stands_at_its_construct() {
     assert_eq!(shown, Shown::ImplicitBarrier);
 }
 
-/// Static executables have all in one file; what of it is the runtime's has a row of its own.
+/// Static executables have all code in one file; the runtime's code in it has its own row.
 #[test]
 fn a_runtime_within_the_program_is_taken_off_like_any_other() {
     let world = World::new();
@@ -365,18 +365,18 @@ fn asking_for_a_lock_without_waiting_is_no_wait() {
     }
     world.symbols.code.sort_by_key(|row| row.0);
     let stack = world.stack(&format!("work foo.omp_outlined+17 {TEAM}"));
-    let moments = places.map(|place| SampledStack {
+    let samples = places.map(|place| SampledStack {
         stack,
         tag: world.tag_at(State::Lock, r, place),
         thread: Worker,
     });
-    let mut rewriter = Rewriter::new(&world.tables, &world.symbols, moments);
-    let shown = moments.map(|moment| rewriter.user(moment).1);
+    let mut rewriter = Rewriter::new(&world.tables, &world.symbols, samples);
+    let shown = samples.map(|sample| rewriter.user(sample).1);
     assert_eq!(shown, [Shown::Work, Shown::Lock]);
 }
 
 #[test]
-fn threads_of_a_runtime_that_is_not_heard_are_told_by_their_stacks() {
+fn threads_of_a_runtime_without_events_have_states_by_their_stacks() {
     let (world, r) = foo();
     check(
         world,
@@ -405,9 +405,9 @@ fn a_library_that_calls_the_runtime_works_for_itself_where_its_bodies_end_in_jum
         format!("malloc R:?+1 R:GOMP_parallel L:solve {MAIN}"),
     ];
     let state = (State::Outside, ContextId::ROOT);
-    let moments = stacks.map(|stack| world.moment(&stack, state, ThreadKind::Outside));
+    let samples = stacks.map(|stack| world.sample(&stack, state, ThreadKind::Outside));
     assert_eq!(
-        world.user(&moments),
+        world.user(&samples),
         [
             "kernel solve main __libc_start_main _start",
             "kernel",

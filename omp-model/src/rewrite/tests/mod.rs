@@ -1,8 +1,8 @@
-//! Stacks as recorded (LLVM 14 and 22, -O0 and -O2), and what their authors would call them.
+//! Machine stacks as recorded (LLVM 14 and 22, -O0 and -O2), and the expected user stacks.
 
 mod compilers;
 mod losses;
-mod moments;
+mod states;
 mod stripped;
 
 use super::world::World;
@@ -14,7 +14,7 @@ use experiment::tables::ThreadKind;
 
 use ThreadKind::{Initial, Worker};
 
-/// The initial thread outside of everything, and what it was called from.
+/// The initial thread outside of all constructs, and its callers.
 const MAIN: &str = "main+90 __libc_start_main _start";
 /// The primary's frames of the runtime between the fork and the outlined function.
 const FORK: &str = "R:__kmp_invoke_microtask R:? R:__kmp_fork_call R:__kmpc_fork_call";
@@ -31,14 +31,14 @@ fn foo() -> (World, ContextId) {
     (world, region)
 }
 
-/// Checks moments of one recording at once. Of each: state, context, kind of thread and machine
-/// stack, then the stack in user mode.
+/// Checks samples of one experiment together. Each has a state, context, kind of thread and machine
+/// stack, then the expected user stack.
 fn check(mut world: World, contexts: &[(&str, ContextId)], table: &str) {
     let lines = table.lines().map(str::trim);
     let rows: Vec<&str> = lines
         .filter(|l| !l.is_empty() && !l.starts_with('#'))
         .collect();
-    let moments: Vec<SampledStack> = rows
+    let samples: Vec<SampledStack> = rows
         .iter()
         .step_by(2)
         .map(|row| {
@@ -57,10 +57,10 @@ fn check(mut world: World, contexts: &[(&str, ContextId)], table: &str) {
                 "Other" => ThreadKind::Other,
                 _ => ThreadKind::Outside,
             };
-            world.moment(stack, (*state.expect("a state"), context), thread)
+            world.sample(stack, (*state.expect("a state"), context), thread)
         })
         .collect();
-    for (shown, row) in world.user(&moments).iter().zip(rows.chunks(2)) {
+    for (shown, row) in world.user(&samples).iter().zip(rows.chunks(2)) {
         let expected = row[1]
             .trim_start_matches("= ")
             .replace('…', "foo main __libc_start_main _start")

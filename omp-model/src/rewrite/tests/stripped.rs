@@ -1,5 +1,5 @@
 //! Programs and runtimes without symbols: functions are known by their bounds, the runtime's also
-//! by what it exports.
+//! by its exports.
 
 use super::*;
 use experiment::tables::ContextKind;
@@ -7,7 +7,7 @@ use experiment::tables::ContextKind;
 const MAIN: &str = "~main+90 __libc_start_main ~start";
 /// The primary's frames of a stripped LLVM runtime between the fork and the outlined function.
 const FORK: &str = "R:~invoke R:~fork R:__kmpc_fork_call";
-/// A worker's frames outside the outlined function, likewise.
+/// A worker's frames of a stripped LLVM runtime outside the outlined function.
 const TEAM: &str = "R:~invoke+1 R:~launch R:~thread start_thread clone3";
 
 fn check_stripped(world: World, contexts: &[(&str, ContextId)], table: &str) {

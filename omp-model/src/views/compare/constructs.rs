@@ -1,25 +1,27 @@
-//! Which construct of one recording is which of another.
+//! Matches the constructs of several experiments.
 //!
-//! Compilers place a directive at its own line or at that of the loop behind it (gfortran's
-//! `parallel do`), and a source that was changed between two runs moves it anywhere. So the
-//! constructs of one kind in one function are matched: in the order of their lines, if there are
-//! as many and none is more than [`NEAR`] lines off; else first those of one line, then the nearest
-//! within [`NEAR`] lines, and what is left in order, if as much is left.
+//! Compilers give a directive its own line or that of the loop after it (gfortran's `parallel do`),
+//! and a change of the source between two runs moves it by any number of lines. So the constructs
+//! of one kind in one function are matched with those of the experiments before. If there are as
+//! many and none differs by more than [`NEAR`] lines, they match in the order of their lines.
+//! Otherwise constructs with the same line match first, then the nearest within [`NEAR`] lines, and
+//! the rest in order, if equally many are left on both sides.
 
 use std::collections::BTreeMap;
 
-/// How many lines apart compilers place one directive.
+/// The largest difference between the lines that compilers give to one directive.
 const NEAR: u32 = 2;
 
-/// The lines of the constructs of one kind in one function, in every recording.
+/// The lines of the constructs of one kind in one function, in every experiment.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
-    /// Of each recording, its lines and the shared ones.
+    /// By experiment: from its own line to the shared line.
     shared: Vec<BTreeMap<u32, u32>>,
 }
 
 impl Lines {
-    /// Matches the lines of each recording; the first one that has a construct gives its line.
+    /// Matches the lines of the experiments. The first experiment that has a construct defines its
+    /// shared line.
     pub(super) fn new(recordings: impl Iterator<Item = Vec<u32>>) -> Lines {
         let mut known: Vec<u32> = Vec::new();
         let mut lines = Lines::default();
@@ -35,7 +37,7 @@ impl Lines {
         lines
     }
 
-    /// The line that the recordings share for one of a recording's.
+    /// The shared line for an experiment's own line.
     pub(super) fn shared(&self, recording: usize, line: u32) -> u32 {
         let lines = self.shared.get(recording);
         let shared = lines.and_then(|lines| lines.get(&line));
@@ -43,7 +45,7 @@ impl Lines {
     }
 }
 
-/// The known line of each of a recording's that has one; no two have the same.
+/// Maps an experiment's own lines to known lines, one to one; lines without a match are absent.
 fn match_lines(known: &[u32], own: &[u32]) -> BTreeMap<u32, u32> {
     let mut matched = BTreeMap::new();
     let pairs = || own.iter().copied().zip(known.iter().copied());

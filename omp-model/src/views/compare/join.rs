@@ -1,4 +1,4 @@
-//! The rows of several recordings under the names that they share.
+//! Joins the rows of several experiments by shared names.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -8,21 +8,21 @@ use crate::metrics::{Quantity, SortKey};
 use crate::views::Request;
 use crate::views::calltree::TreeRow;
 
-/// What the recordings have under one name.
+/// The rows of the experiments with one name.
 #[derive(Clone, Debug)]
 pub struct Joined<T> {
     /// The name.
     pub name: String,
-    /// By recording.
+    /// By experiment.
     pub rows: Vec<Option<T>>,
 }
 
-/// Joins rows by name, in the order of their first appearance. A name comes once in a recording.
+/// Joins rows by name, in the order of their first appearance. A name is unique in an experiment.
 pub fn join<T>(sides: Vec<Vec<T>>, name: impl Fn(&T) -> String) -> Vec<Joined<T>> {
     join_adding(sides, name, |_, _| {})
 }
 
-/// The same of rows that may have one name in a recording: `add` adds one to another.
+/// Joins rows by name. Rows of an experiment with equal names are merged by `add`.
 pub fn join_adding<T>(
     sides: Vec<Vec<T>>,
     name: impl Fn(&T) -> String,
@@ -48,7 +48,7 @@ pub fn join_adding<T>(
     joined
 }
 
-/// The order of two rows, the one with the largest value in any recording first.
+/// The order of two rows: the one with the largest value in any experiment first.
 pub fn order<T>(
     sort: SortKey,
     value: impl Fn(&T) -> f64,
@@ -64,24 +64,25 @@ pub fn order<T>(
         _ => Ordering::Equal,
     };
     let asked = by_time.then_with(|| left.name.cmp(&right.name));
-    match sort.reversed {
-        true => asked.reverse(),
-        false => asked,
+    if sort.reversed {
+        asked.reverse()
+    } else {
+        asked
     }
 }
 
-/// A node of the call trees of all recordings together.
+/// A node of the joined call trees of all experiments.
 #[derive(Clone, Debug)]
 pub struct Branch {
-    /// How deep it stands: the root at 0.
+    /// Its depth: 0 for the root.
     pub depth: u32,
     /// Whether it is the last of its siblings.
     pub last: bool,
-    /// What each recording has there.
+    /// Each experiment's node.
     pub joined: Joined<TreeRow>,
 }
 
-/// The call trees of the recordings as one, from the root down.
+/// The joined call trees of the experiments, in preorder.
 pub fn calltree(shared: &Shared<'_>, request: &Request) -> Vec<Branch> {
     let sides = 0..shared.len();
     let mut nodes: Vec<Branch> = Vec::new();
@@ -132,9 +133,10 @@ pub fn calltree(shared: &Shared<'_>, request: &Request) -> Vec<Branch> {
     }
     let mut taken: Vec<Option<Branch>> = nodes.into_iter().map(Some).collect();
     let mut sorted = Vec::with_capacity(taken.len());
-    let mut pending = match taken.is_empty() {
-        true => Vec::new(),
-        false => vec![0],
+    let mut pending = if taken.is_empty() {
+        Vec::new()
+    } else {
+        vec![0]
     };
     while let Some(at) = pending.pop() {
         sorted.extend(taken[at].take());

@@ -1,5 +1,5 @@
-//! Several recordings beside each other: their functions, paths and lines under names that they
-//! share, whichever compiler and runtime made them.
+//! Comparison of several experiments: functions, paths and lines under shared names, independent of
+//! compiler and runtime.
 
 mod constructs;
 pub mod join;
@@ -26,39 +26,39 @@ use experiment::ids::FrameId;
 use experiment::symbols::Construct;
 use experiment::tables::{Interner, Module};
 
-/// A name that several recordings share.
+/// A name shared by several experiments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct NameId(u32);
 
-/// Recordings whose rows have shared names.
+/// Experiments whose rows have shared names.
 ///
-/// A function has its own name, without what a compiler adds for the copies that it makes
-/// (`[clone .part.0]`). The body of a construct is called by the function that holds the
-/// directive, the construct and its line, without its symbol; where compilers disagree about the
-/// line, or the source was changed between the runs, see [`constructs`].
+/// A function has its own name, without the suffix that a compiler adds to a clone (`[clone
+/// .part.0]`). The body of a construct is named by the function that holds the directive, the
+/// construct and its line, without its symbol. If compilers disagree about the line, or the source
+/// changed between the runs, [`constructs`] matches the lines.
 #[derive(Debug)]
 pub struct Shared<'a> {
     sides: Vec<Side<'a>>,
     names: Interner<String>,
 }
 
-/// One recording.
+/// One experiment.
 #[derive(Debug)]
 struct Side<'a> {
     profile: &'a Profile,
     names: Names<'a>,
     ids: FxHashMap<Callee, NameId>,
-    /// By what the recording alone calls it.
+    /// Shared names by the experiment's own names.
     by_name: FxHashMap<String, NameId>,
-    /// The code of each name: of several pieces, that with the lowest address.
+    /// The code of each name: the lowest address if there are several.
     codes: FxHashMap<NameId, Code>,
 }
 
-/// The functions of a recording, and the constructs among them.
+/// The lines of constructs by kind and function.
 type Constructs<'a> = FxHashMap<(Construct, Option<&'a str>), Vec<u32>>;
 
 impl<'a> Shared<'a> {
-    /// Finds the names that recordings share.
+    /// Finds the shared names of experiments.
     pub fn new(recordings: &[(&'a Profile, Names<'a>)]) -> Shared<'a> {
         let callees: Vec<Vec<Callee>> = recordings
             .iter()
@@ -103,17 +103,17 @@ impl<'a> Shared<'a> {
         shared
     }
 
-    /// How many recordings there are.
+    /// The number of experiments.
     pub fn len(&self) -> usize {
         self.sides.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no experiments.
     pub fn is_empty(&self) -> bool {
         self.sides.is_empty()
     }
 
-    /// The shared name of what a recording calls `name`.
+    /// The shared name for an experiment's own `name`.
     pub fn name_of<'s>(&'s self, side: usize, name: &'s str) -> &'s str {
         match self.sides[side].by_name.get(name) {
             Some(&id) => self.name(id),
@@ -144,25 +144,25 @@ impl<'a> Shared<'a> {
         })
     }
 
-    /// The list of functions of a recording.
+    /// The list of functions of an experiment.
     pub fn functions(&self, side: usize, request: &Request) -> List {
         let tree = self.tree(side, &request.metrics);
         functions::list(&tree, request, |&id| self.describe(side, id))
     }
 
-    /// The call tree of a recording.
+    /// The call tree of an experiment.
     pub fn calltree(&self, side: usize, request: &Request) -> Vec<TreeRow> {
         let tree = self.tree(side, &request.metrics);
         calltree::rows(&tree, request, |&id| self.describe(side, id))
     }
 
-    /// The functions of a recording between their neighbours.
+    /// The functions of an experiment with their callers and callees.
     pub fn callers_callees(&self, side: usize, request: &Request) -> Vec<Neighbours> {
         let tree = self.tree(side, &request.metrics);
         neighbours::blocks(&tree, request, |&id| self.describe(side, id))
     }
 
-    /// The list of lines of a recording.
+    /// The list of lines of an experiment.
     pub fn lines(&self, side: usize, request: &Request) -> List {
         let side = &self.sides[side];
         let mut canonical = side.names.canonical();
@@ -174,8 +174,9 @@ impl<'a> Shared<'a> {
         })
     }
 
-    /// The list of instructions of a recording. An instruction is the same in recordings of one
-    /// build of its load object; where not all have that build, its name says which has it first.
+    /// The list of instructions of an experiment. An instruction is the same in all experiments
+    /// with one build of its load object. If not all have that build, the name tells the first
+    /// experiment that does.
     pub fn pcs(&self, side: usize, request: &Request) -> List {
         let builds = self.builds(side);
         let side = &self.sides[side];
@@ -209,8 +210,8 @@ impl<'a> Shared<'a> {
         })
     }
 
-    /// Of each load object of a recording that not all have in the same build: the first recording
-    /// that has it.
+    /// By load object of an experiment: the first experiment with the same build, if not all have
+    /// that build.
     fn builds(&self, side: usize) -> Vec<Option<usize>> {
         let rows = self.sides[side].names.tables.modules.rows().iter();
         rows.map(|module| {
@@ -224,8 +225,8 @@ impl<'a> Shared<'a> {
         .collect()
     }
 
-    /// A piece of a recording's stacks between its callers and callees; `functions` by their
-    /// shared names.
+    /// A piece of an experiment's stacks with its callers and callees; `functions` are shared
+    /// names.
     pub fn piece(&self, side: usize, request: &Request, functions: &[String]) -> Piece {
         let tree = self.tree(side, &request.metrics);
         let named = |name: &String| (name.clone(), None);
@@ -236,13 +237,13 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// Whether two load objects are one file: by the build if that is told, else by the path.
+/// Whether two load objects are the same file: by build id if known, else by path.
 fn is_same(left: &Module, right: &Module) -> bool {
     let told = !left.build_id.is_empty() || !right.build_id.is_empty();
     left.build_id == right.build_id && (told || left.path == right.path)
 }
 
-/// Everything that a recording's stacks pass through, by its canonical callee.
+/// All canonical callees on an experiment's stacks.
 fn callees(profile: &Profile, names: &Names<'_>) -> Vec<Callee> {
     let mut canonical = names.canonical();
     let mut seen = FxHashMap::default();
@@ -259,7 +260,7 @@ fn callees(profile: &Profile, names: &Names<'_>) -> Vec<Callee> {
     found
 }
 
-/// The lines of constructs that recordings share, by construct and function.
+/// The matched lines of constructs, by construct and function.
 fn lines_of<'a>(
     recordings: &[(&Profile, Names<'a>)],
     callees: &[Vec<Callee>],
@@ -285,7 +286,7 @@ fn lines_of<'a>(
     lines
 }
 
-/// A name without what compilers add for copies of a function that they make.
+/// A name without the suffixes that compilers add to clones of a function.
 fn without_clone(name: &str) -> &str {
     name.split_once(" [clone ").map_or(name, |(name, _)| name)
 }

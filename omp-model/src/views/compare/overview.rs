@@ -1,4 +1,4 @@
-//! First looks at several recordings beside each other.
+//! The overviews of several experiments, compared.
 
 use super::Shared;
 use super::join::{Joined, join, order};
@@ -8,10 +8,10 @@ use crate::views::openmp::first::First;
 use crate::views::overview::Overview;
 use crate::views::{Request, Row};
 
-/// How many places that lose time are told.
+/// The number of losses shown.
 const LOSSES: usize = 5;
 
-/// What a fact's values are.
+/// The unit of a fact's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Seconds.
@@ -23,7 +23,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Decimals in a text.
+    /// The number of decimals in text.
     pub const fn decimals(self) -> usize {
         match self {
             Unit::Seconds | Unit::Percent => 3,
@@ -41,44 +41,44 @@ impl Unit {
     }
 }
 
-/// A fact of every recording.
+/// A value for each experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fact {
     /// The key in JSON.
     pub id: String,
-    /// In words.
+    /// The label shown.
     pub label: String,
-    /// How far it stands in: a part of a fact above it is one deeper.
+    /// Its indentation: a part of a fact above it is one level deeper.
     pub depth: usize,
-    /// Of its values.
+    /// The unit of its values.
     pub unit: Unit,
-    /// By recording; nothing where it does not have that.
+    /// By experiment; `None` if it does not have the fact.
     pub values: Vec<Option<f64>>,
 }
 
-/// Facts that belong together.
+/// A group of facts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
     /// The key in JSON.
     pub id: &'static str,
-    /// A heading.
+    /// The heading.
     pub title: &'static str,
-    /// In the order of the first recording that has them.
+    /// The facts, in the order of the first experiment that has them.
     pub facts: Vec<Fact>,
 }
 
-/// What is known of one recording.
+/// The data of one experiment.
 #[derive(Clone, Copy, Debug)]
 pub struct Side<'a> {
-    /// Seconds.
+    /// Duration in seconds.
     pub duration: f64,
-    /// Where its time went.
+    /// How its time was spent.
     pub overview: &'a Overview,
     /// How well its threads were used; `None` without OpenMP, or under a filter.
     pub first: Option<&'a First>,
 }
 
-/// A fact of one recording.
+/// A fact of one experiment.
 struct Entry {
     id: String,
     label: String,
@@ -99,7 +99,7 @@ impl Entry {
     }
 }
 
-/// The facts of several recordings; blocks of which none has a fact are left out.
+/// The facts of several experiments; blocks without facts are left out.
 pub fn blocks(sides: &[Side<'_>]) -> Vec<Block> {
     type Entries = fn(&Side<'_>) -> Vec<Entry>;
     let all: [(&str, &str, Entries); 5] = [
@@ -124,11 +124,11 @@ pub fn blocks(sides: &[Side<'_>]) -> Vec<Block> {
                 facts.sort_by(|left, right| most(right).total_cmp(&most(left)));
                 facts.truncate(LOSSES);
             }
-            // Waits that came in no recording say nothing.
+            // Leave out waits that no experiment has.
             "times" => facts.retain(|fact| {
                 fact.depth == 0 || fact.values.iter().flatten().any(|value| *value > 0.0)
             }),
-            // Parts that took no recording half a millisecond say nothing.
+            // Leave out parts below half a millisecond in every experiment.
             "wall_time" => facts.retain(|fact| {
                 let mut values = fact.values.iter().flatten();
                 values.any(|value| *value >= 5e-4)
@@ -143,7 +143,7 @@ pub fn blocks(sides: &[Side<'_>]) -> Vec<Block> {
 fn fact(joined: Joined<Entry>) -> Option<Fact> {
     let values = joined.rows.iter();
     let values = values.map(|entry| Some(entry.as_ref()?.value)).collect();
-    // A name is of some recording.
+    // Each name belongs to at least one experiment.
     let entry = joined.rows.into_iter().flatten().next()?;
     Some(Fact {
         id: entry.id,
@@ -206,7 +206,7 @@ fn losses(side: &Side<'_>) -> Vec<Entry> {
 fn times(side: &Side<'_>) -> Vec<Entry> {
     let times = side.overview.times.iter();
     times
-        // Blame is the others' time again.
+        // Blame counts the time of other threads again.
         .filter(|(metric, _)| *metric != Metric::Blame)
         .map(|&(metric, seconds)| Entry {
             depth: match metric {
@@ -241,8 +241,8 @@ fn efficiencies(side: &Side<'_>) -> Vec<Entry> {
     entries
 }
 
-/// The functions with most thread time in any recording, by the names that all share: the values
-/// of [`Row::exclusive`] are thread time alone.
+/// The functions with most thread time in any experiment, by shared names. The only value in
+/// [`Row::exclusive`] is thread time.
 pub fn largest(shared: &Shared<'_>, count: usize) -> Vec<Joined<Row>> {
     let sort = SortKey {
         quantity: Quantity::Time(Flavour::Exclusive, Metric::Total),

@@ -1,9 +1,9 @@
-//! What a program loses as its threads grow: N x T(N) - T(1), function by function and region by
+//! The loss of a program with a growing number of threads, N x T(N) - T(1), by function and by
 //! region.
 //!
-//! The cost of code is the thread time that the program pays for it: inside regions that of every
-//! thread, waits included; in serial code N times that of the initial thread, whose team idles
-//! meanwhile. Ideally it is the same on any number of threads; what it is more is lost.
+//! The cost of code is the thread time that it occupies: inside regions, that of every thread,
+//! waits included; in serial code, N times that of the initial thread, because its team is idle
+//! meanwhile. Ideally the cost is the same on any number of threads; the excess is the loss.
 //! `docs/metrics.md` has the definition.
 
 use rustc_hash::FxHashMap;
@@ -18,13 +18,13 @@ use experiment::ids::ContextId;
 use experiment::rows::RegionSum;
 use experiment::tables::{ContextKind, Tables, ThreadKind};
 
-/// What cost is made of; the parts add up to it.
+/// The parts of a cost, which add up to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Part {
-    /// Inside regions: waiting, and switched out with work to do.
+    /// Inside regions: waiting, or switched out with work to do.
     Wait,
-    /// Outside of regions: all threads, while one works.
+    /// Outside of regions: all threads, while one thread works.
     Serial,
     /// Inside regions: in the runtime.
     Overhead,
@@ -50,17 +50,17 @@ impl Part {
 /// Seconds by [`Part`].
 pub type Cost = [f64; Part::ALL.len()];
 
-/// What a function or region costs in each recording; nothing where it never ran.
+/// The cost of a function or region in each experiment; `None` if it never ran.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScalingRow {
     /// Its shared name.
     pub name: String,
-    /// Of each recording, in their order.
+    /// By experiment.
     pub costs: Vec<Option<Cost>>,
 }
 
 impl ScalingRow {
-    /// What is lost in a recording against the first, by part.
+    /// The loss in an experiment relative to the first, by part.
     pub fn loss(&self, recording: usize) -> Cost {
         let cost = |at: usize| self.costs[at].unwrap_or_default();
         let mut loss = cost(recording);
@@ -71,8 +71,8 @@ impl ScalingRow {
     }
 }
 
-/// The most threads that OpenMP had at work: the largest team; without a region, the threads that
-/// OpenMP knows.
+/// The number of OpenMP threads: the size of the largest team; without a region, the number of
+/// threads that a runtime registered.
 pub fn threads(region_sums: &[RegionSum], tables: &Tables) -> u32 {
     let teams = region_sums.iter().map(|sum| u32::from(sum.team));
     teams.max().unwrap_or_else(|| {
@@ -82,8 +82,8 @@ pub fn threads(region_sums: &[RegionSum], tables: &Tables) -> u32 {
     })
 }
 
-/// What every function costs inclusively, `<Total>` first, then in the order of the loss of the
-/// last recording. `threads` has the number of each recording's.
+/// The inclusive cost of every function, `<Total>` first, then by the loss in the last experiment.
+/// `threads` is the number of threads of each experiment.
 pub fn functions(shared: &Shared<'_>, threads: &[u32]) -> Vec<ScalingRow> {
     let mut rows = Rows::new(shared.len());
     for (number, &threads) in threads.iter().enumerate() {
@@ -111,8 +111,8 @@ pub fn functions(shared: &Shared<'_>, threads: &[u32]) -> Vec<ScalingRow> {
     rows.finish()
 }
 
-/// What every region costs, regions inside it left out, under `<Total>` and `<Serial code>`. A
-/// region inside another stands apart by its level of nesting.
+/// The cost of every region without nested regions, after `<Total>` and `<Serial code>`. A nested
+/// region has its own row, distinguished by its level of nesting.
 pub fn regions(
     shared: &Shared<'_>,
     threads: &[u32],
@@ -152,11 +152,11 @@ pub fn region_name(shared: &Shared<'_>, side: usize, region: &RegionRow) -> Stri
     }
 }
 
-/// What an item's time is to its code, scaled to what it costs; nothing for what is charged to
-/// other code, or is none of the program's OpenMP threads.
+/// An item's part of the cost, and the item scaled to its cost; `None` for time that is charged to
+/// other code, or that is not of the program's OpenMP threads.
 fn cost_of(item: &Item, tables: &Tables, threads: u32) -> Option<(Part, Item)> {
     if item.shown == Shown::Idle {
-        // Serial code pays for it.
+        // It is charged to serial code.
         return None;
     }
     let waits = Metric::OmpWait.counts(item);
@@ -180,7 +180,7 @@ fn in_region(tables: &Tables, mut context: ContextId) -> bool {
         match row.kind {
             ContextKind::Root => return false,
             ContextKind::Region | ContextKind::Teams => return true,
-            // A task outside of every region has one that lies in none.
+            // A task outside of all regions has no region.
             ContextKind::Task => context = row.parent,
         }
     }

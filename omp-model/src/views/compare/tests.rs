@@ -77,8 +77,7 @@ fn compilers_share_the_names_of_constructs() {
     assert_eq!(tree, [TOTAL, "main", "step", region]);
 }
 
-/// The same source by two compilers: instructions of one have nothing to do with those of the other,
-/// but with those of another run of the same build.
+/// The same source built by two compilers: instructions match only between runs of the same build.
 #[test]
 fn instructions_are_the_same_in_one_build_alone() {
     let run = |build: &str| {

@@ -1,4 +1,4 @@
-//! What to do first: the largest losses of a run, each with its place, its size and a hint.
+//! What to do first: the largest losses of a run, each with its code location, size and a hint.
 
 use rustc_hash::FxHashMap;
 
@@ -14,14 +14,14 @@ use experiment::ids::FrameId;
 use experiment::state::State;
 use experiment::tables::RuntimeKind;
 
-/// What time is lost to.
+/// Why time is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Threads of a region's team that did no useful work.
+    /// Threads of a region's team did no useful work.
     Region(Cause),
-    /// Regions that cost about as much as they do, whatever their threads wait in.
+    /// Regions whose overhead is about as large as their work, whatever their threads wait in.
     Small,
-    /// One thread works, outside every region.
+    /// One thread works outside every region.
     Serial,
 }
 
@@ -35,7 +35,7 @@ impl Reason {
         }
     }
 
-    /// What time is lost to, in words.
+    /// The reason, in words.
     pub const fn words(self) -> &'static str {
         match self {
             Reason::Region(cause) => cause.words(),
@@ -48,13 +48,13 @@ impl Reason {
 /// A loss.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loss {
-    /// Where it comes from.
+    /// The code location that causes it.
     pub spot: Spot,
-    /// To what.
+    /// The reason.
     pub reason: Reason,
-    /// Wall seconds of the run that would be saved without it.
+    /// Wall seconds that the run would save without it.
     pub seconds: f64,
-    /// The part of the run, 0 to 1.
+    /// Its share of the run, 0 to 1.
     pub share: f64,
     /// What the numbers show, in a clause.
     pub finding: String,
@@ -62,15 +62,15 @@ pub struct Loss {
     pub hint: String,
 }
 
-/// What to try where threads find no CPU.
+/// What to try when threads are ready to run but get no CPU.
 pub const CROWDED: &str = "use no more threads than there are CPUs free (OMP_NUM_THREADS), and \
                            bind them (OMP_PROC_BIND=true)";
 
-/// The least share of a run that is worth a word.
+/// The smallest share of a run that is reported.
 pub const LEAST: f64 = 0.01;
 
-/// The losses of a run, largest first: each cause of each region, regions that are too small as
-/// one, and serial code. Those below [`LEAST`] of the run are left out.
+/// The losses of a run, largest first: one per cause and region, one for all regions that are too
+/// small, and one for serial code. Losses below [`LEAST`] of the run are left out.
 pub fn losses(
     profile: &Profile,
     names: &Names<'_>,
@@ -95,7 +95,7 @@ pub fn losses(
             }
             let place = places.heaviest(row, cause);
             let spot = place.map(|place| (place, Spot::of_frame(names, place)));
-            // A body of which neither line nor function is known says less than the region.
+            // A body without a known line or function says less than the region.
             let says =
                 |place, spot: &Spot| spot.line.is_some() || names.written_holder(place).is_some();
             let spot = spot.filter(|(place, spot)| says(*place, spot));
@@ -168,8 +168,8 @@ fn serial(profile: &Profile, names: &Names<'_>, run: &Run) -> Option<Loss> {
     })
 }
 
-/// Of each stack, the innermost function outside of the kernel, the C library and the runtimes: what
-/// those do is done for that one. Without one, the leaf.
+/// For each stack, the innermost function outside the kernel, the C library and the runtimes: they
+/// work on its behalf. The leaf if there is no such function.
 fn own_functions(profile: &Profile, names: &Names<'_>) -> Vec<Option<Callee>> {
     const SYSTEM: [&str; 6] = ["libc.so", "libc-", "libm.so", "libm-", "libpthread", "ld-"];
     let is_own = |callee: Callee| {
@@ -177,7 +177,7 @@ fn own_functions(profile: &Profile, names: &Names<'_>) -> Vec<Option<Callee>> {
         let row = module.and_then(|module| names.tables.modules.get(module.0));
         row.is_some_and(|row| {
             let name = base_name(&row.path);
-            // What is no file is the kernel's.
+            // A path that is not a file belongs to the kernel.
             row.path.starts_with('/')
                 && row.runtime == RuntimeKind::None
                 && !SYSTEM.iter().any(|system| name.starts_with(system))
@@ -198,7 +198,7 @@ fn own_functions(profile: &Profile, names: &Names<'_>) -> Vec<Option<Callee>> {
     own.into_iter().map(|(own, leaf)| own.or(leaf)).collect()
 }
 
-/// What regions lose that are too small, all of them together, at the one that loses most.
+/// The loss of all regions that are too small, reported at the one that loses most.
 fn small_regions(regions: &[&RegionRow], run: &Run) -> Option<Loss> {
     let lost = |row: &RegionRow| row.of_run.iter().sum::<f64>();
     let larger = |left: &&&RegionRow, right: &&&RegionRow| lost(left).total_cmp(&lost(right));
@@ -215,7 +215,7 @@ fn small_regions(regions: &[&RegionRow], run: &Run) -> Option<Loss> {
     })
 }
 
-/// Where threads waited, by the calls into the runtime.
+/// Waiting time by call into the runtime.
 struct Places {
     seconds: FxHashMap<(u32, Cause), FxHashMap<FrameId, f64>>,
 }
@@ -240,7 +240,7 @@ impl Places {
         Places { seconds }
     }
 
-    /// The call that waited longest; none for causes that are the region's as a whole.
+    /// The call that waited longest; `None` for causes that concern the region as a whole.
     fn heaviest(&self, row: &RegionRow, cause: Cause) -> Option<FrameId> {
         let mut all = FxHashMap::<FrameId, f64>::default();
         for context in &row.contexts {
@@ -255,7 +255,7 @@ impl Places {
     }
 }
 
-/// The cause of waits that have a place of their own inside a region.
+/// The cause of waits that have their own code location inside a region.
 const fn cause_of(state: State) -> Option<Cause> {
     match state {
         State::Lock | State::NestLock | State::Critical => Some(Cause::Lock),

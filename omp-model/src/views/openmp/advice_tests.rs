@@ -1,4 +1,4 @@
-//! What is said first of runs whose losses are known by construction.
+//! The advice for runs whose losses are known by construction.
 
 use super::advice::{Reason, losses};
 use super::gain::Cause;
@@ -56,7 +56,7 @@ fn even(instances: u32) -> Stage {
 }
 
 #[test]
-fn the_cause_of_imbalance_is_told_apart() {
+fn causes_of_imbalance_are_distinguished() {
     // One thread does everything, as in a single construct.
     let mut stage = Stage::new(4, 100);
     let region = stage.construct(ROOT, ContextKind::Region, 0x40);
@@ -70,7 +70,7 @@ fn the_cause_of_imbalance_is_told_apart() {
         "thread 100 does 100 % of the work alone"
     );
 
-    // The heavy thread is another one each time.
+    // A different thread is the heavy one in each instance.
     let mut stage = Stage::new(2, 200);
     let region = stage.construct(ROOT, ContextKind::Region, 0x40);
     for (heavy, light) in [(0, 1), (1, 0)] {
@@ -93,7 +93,7 @@ fn the_cause_of_imbalance_is_told_apart() {
         "entered 5000 times for 20.0 us each"
     );
 
-    // Even work, but the barrier's threads find no CPU.
+    // The work is even, but the threads in the barrier get no CPU.
     let mut stage = Stage::new(2, 100);
     let region = stage.construct(ROOT, ContextKind::Region, 0x40);
     let ready = (State::ImplicitBarrier, Presence::Preempted);
@@ -111,7 +111,7 @@ fn the_cause_of_imbalance_is_told_apart() {
         0.12,
     );
 
-    // One thread does a little more of the work, which is not why the others wait.
+    // One thread does slightly more work, but that is not why the others wait.
     let mut stage = Stage::new(2, 100);
     let region = stage.construct(ROOT, ContextKind::Region, 0x40);
     for (thread, work) in [(0, 16), (1, 10)] {
@@ -123,10 +123,11 @@ fn the_cause_of_imbalance_is_told_apart() {
     assert!(found.contains("explains little of it"), "{found}");
 }
 
-/// What is to be done about waits depends on what the waiting threads wait for.
+/// The hint for waits depends on what the threads wait for.
 #[test]
-fn the_cause_of_other_losses_is_told_apart() {
-    // A thread waits for tasks: few long ones, then so many that they cost more than they do.
+fn causes_of_other_losses_are_distinguished() {
+    // A thread waits for tasks: a few long ones, then so many that their overhead exceeds their
+    // work.
     let waiting = |count: u32, work: u64| {
         let mut stage = Stage::new(2, 100);
         let region = stage.construct(ROOT, ContextKind::Region, 0x40);
@@ -152,10 +153,10 @@ fn the_cause_of_other_losses_is_told_apart() {
         waiting(20_000, 100),
         "20000 tasks do 5.0 us of work each, about what it takes to make one"
     );
-    // Too few to lose that much to.
+    // Too few tasks to cause such a loss.
     assert_eq!(waiting(200, 1), "0.100 s on 2 threads");
 
-    // In the runtime, or not there yet.
+    // In the runtime, or not in the team yet.
     let [inside, late] = [State::Overhead, State::Idle].map(|state| {
         let mut stage = Stage::new(2, 100);
         let region = stage.construct(ROOT, ContextKind::Region, 0x40);
@@ -169,7 +170,7 @@ fn the_cause_of_other_losses_is_told_apart() {
     assert_eq!(inside, "0.040 s of thread time inside the runtime");
     assert_eq!(late, "threads came 0.040 s late to their team");
 
-    // Who waits for a lock and has no CPU would not have it sooner for another lock.
+    // A thread that waits for a lock without a CPU would not get another lock any sooner.
     let mut stage = Stage::new(2, 100);
     let region = stage.construct(ROOT, ContextKind::Region, 0x40);
     stage.run(0, State::Work, region, 100);
@@ -182,11 +183,11 @@ fn the_cause_of_other_losses_is_told_apart() {
     );
 }
 
-/// Two regions of 20 us: one loss, with both in it.
+/// Two regions of 20 us make one loss that covers both.
 #[test]
 fn regions_that_are_too_small_are_one_loss() {
     let mut stage = even(5_000);
-    // Without symbols, only its kind tells it from the other.
+    // Without symbols, only its kind distinguishes it from the other.
     let other = stage.construct(ROOT, ContextKind::Teams, 0x80);
     for thread in 0..2 {
         stage.run(thread, State::Work, other, 10);

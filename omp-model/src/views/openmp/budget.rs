@@ -1,4 +1,4 @@
-//! What became of a run's wall time, and whether its threads had CPUs at all.
+//! How a run's wall time was used, and whether its threads got CPUs.
 
 use super::efficiency::Run;
 use super::gain::{Cause, Parts};
@@ -6,23 +6,24 @@ use super::regions::RegionRow;
 use crate::profile::Profile;
 use experiment::tables::{Tables, ThreadKind};
 
-/// Wall time of a run by what its threads did with it: seconds of all threads, divided by their
-/// number. The parts add up to the wall time.
+/// Wall time of a run by use: seconds of all threads divided by the number of threads. The parts
+/// add up to the wall time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Budget {
     /// Useful work.
     pub useful: f64,
-    /// In regions: what was lost to each cause.
+    /// Inside regions: the loss to each cause.
     pub causes: Parts,
-    /// The other threads, while serial code worked.
+    /// The other threads, while one thread ran serial code.
     pub serial: f64,
-    /// All threads, while serial code was off the CPU or in the runtime, and before the team was
-    /// there.
+    /// All threads, while serial code was off the CPU or in the runtime, and before the team
+    /// existed.
     pub rest: f64,
 }
 
 impl Budget {
-    /// Of a run of one process; several do not share their wall time.
+    /// The budget of a run with one process; `None` for several, which do not share their wall
+    /// time.
     pub fn of(run: &Run, regions: &[RegionRow], tables: &Tables) -> Option<Budget> {
         let initial = |thread: &&experiment::tables::Thread| thread.kind == ThreadKind::Initial;
         if tables.threads.iter().filter(initial).count() != 1 {
@@ -44,7 +45,7 @@ impl Budget {
         })
     }
 
-    /// Each part in words with its key, the useful one first, then the largest losses.
+    /// Each part with its key and words: useful work first, then the losses, largest first.
     pub fn parts(&self) -> Vec<(&'static str, &'static str, f64)> {
         let causes = Cause::ALL.into_iter().zip(self.causes);
         let mut parts: Vec<_> = causes
@@ -58,8 +59,7 @@ impl Budget {
     }
 }
 
-/// Thread time of OpenMP's threads, and what of it they were ready to run and had no CPU for:
-/// seconds.
+/// Time of OpenMP's threads, and how much of it they were ready to run without a CPU, in seconds.
 pub fn ready(profile: &Profile, tables: &Tables) -> (f64, f64) {
     let (mut all, mut ready) = (0.0, 0.0);
     for item in &profile.items {

@@ -1,4 +1,4 @@
-//! What the numbers of a region show, and what follows from that.
+//! Findings from the numbers of a region, and hints that follow from them.
 
 use super::advice::CROWDED;
 use super::gain::Cause;
@@ -7,8 +7,8 @@ use crate::metrics::Metric;
 use crate::views::names::Names;
 use experiment::ids::ThreadId;
 
-/// Seconds below which an instance of a region costs about as much as it does: to fork and join a
-/// team takes some microseconds, and to wake a thread that sleeps some tens.
+/// Seconds below which an instance of a region costs about as much as its work: forking and joining
+/// a team takes a few microseconds, and waking a sleeping thread some tens of them.
 const SMALL: f64 = 100e-6;
 
 /// Whether the instances of a region are too short to be worth a team.
@@ -20,7 +20,7 @@ fn each(row: &RegionRow) -> f64 {
     row.own.elapsed / row.instances.max(1) as f64
 }
 
-/// Of regions that are too small, of which `first` loses most.
+/// The finding and hint for regions that are too small; `first` loses most.
 pub(super) fn small(first: &RegionRow, regions: &[&RegionRow]) -> (String, String) {
     let entered = format!(
         "entered {} times for {:.1} us each",
@@ -40,7 +40,7 @@ pub(super) fn small(first: &RegionRow, regions: &[&RegionRow]) -> (String, Strin
     (finding, hint.to_owned())
 }
 
-/// What the numbers show, and what follows from that.
+/// The finding and the hint for a cause.
 pub(super) fn explain(names: &Names<'_>, row: &RegionRow, cause: Cause) -> (String, String) {
     if let Some(found) = tiny_tasks(row, cause) {
         return found;
@@ -78,7 +78,7 @@ pub(super) fn explain(names: &Names<'_>, row: &RegionRow, cause: Cause) -> (Stri
             "keep what blocks (input, output, sleeping, memory that is paged in) out of the region",
         ),
     };
-    // Who waits without a CPU waits the longer for that.
+    // A thread that waits without a CPU waits longer because of that.
     let ready = row.ready[cause as usize];
     if ready > 0.5 * threads(row) * row.own.part(cause) {
         let finding = match cause {
@@ -90,11 +90,12 @@ pub(super) fn explain(names: &Names<'_>, row: &RegionRow, cause: Cause) -> (Stri
     (finding, hint.to_owned())
 }
 
-/// Seconds of thread time that it takes to make a task, hand it out and end it: LLVM's and GNU's
-/// runtimes need between a half and three microseconds.
+/// Seconds of thread time to create, schedule and complete a task: LLVM's and GNU's runtimes need
+/// between half a microsecond and three.
 const TASK: f64 = 2e-6;
 
-/// Tasks that cost about as much as they do, if there are enough of them to lose time to.
+/// The finding for tasks whose overhead is about as large as their work, if there are enough of
+/// them to matter.
 fn tiny_tasks(row: &RegionRow, cause: Cause) -> Option<(String, String)> {
     let concerns = matches!(cause, Cause::Tasks | Cause::Scheduling | Cause::Imbalance);
     let count = row.tasks.count as f64;
@@ -113,20 +114,21 @@ fn tiny_tasks(row: &RegionRow, cause: Cause) -> Option<(String, String)> {
     })
 }
 
-/// Time in the runtime, or threads that are not in their team yet.
+/// The finding for time in the runtime, and for threads that have not joined their team yet.
 fn scheduling(row: &RegionRow) -> (String, String) {
     let lost = threads(row) * row.own.part(Cause::Scheduling);
     let inside = row.time(Metric::Overhead);
-    let (finding, hint) = match inside > 0.5 * lost {
-        true => (
+    let (finding, hint) = if inside > 0.5 * lost {
+        (
             format!("{inside:.3} s of thread time inside the runtime"),
             "hand out larger pieces: schedule(static), a larger chunk, grainsize for tasks",
-        ),
-        false => (
+        )
+    } else {
+        (
             format!("threads came {:.3} s late to their team", lost - inside),
             "keep them awake between regions (OMP_WAIT_POLICY=active), or make one region of \
              several; threads without a CPU are late, too",
-        ),
+        )
     };
     (finding, hint.to_owned())
 }
@@ -152,8 +154,8 @@ fn imbalance(names: &Names<'_>, row: &RegionRow) -> (String, String) {
     let mean = total / threads(row);
     let (heaviest, most) = row.work.first().copied().unwrap_or((ThreadId(0), 0.0));
     let ratio = if mean > 0.0 { most / mean } else { 1.0 };
-    // The barrier's part that uneven work explains: where it was not recorded by instance, that
-    // of the sums over the run.
+    // The part of the barrier time that uneven work explains: by instance if recorded, else from
+    // the sums over the run.
     let uneven = row
         .spread
         .map_or(most - mean, |spread| spread.longest - spread.mean);
@@ -184,11 +186,12 @@ fn imbalance(names: &Names<'_>, row: &RegionRow) -> (String, String) {
         );
     }
     let balance = row.load_balance();
-    let work = match balance > 0.9 {
-        true => format!("the work is even (load balance {balance:.2})"),
-        false => format!("uneven work (load balance {balance:.2}) explains little of it"),
+    let work = if balance > 0.9 {
+        format!("the work is even (load balance {balance:.2})")
+    } else {
+        format!("uneven work (load balance {balance:.2}) explains little of it")
     };
-    // A thread that finds no CPU on its way keeps all others of its team.
+    // A thread that gets no CPU on its way delays the whole team.
     let [waiting, working] = [Cause::Imbalance, Cause::OffCpu].map(|it| row.ready[it as usize]);
     let threads = threads(row);
     if waiting + working * (threads - 1.0) > 0.5 * lost * threads {

@@ -1,5 +1,5 @@
-//! Where a run's threads lose time, in POP's additive hierarchy: the losses of children add up to
-//! that of their parent (<https://co-design.pop-coe.eu/metrics/hybrid_additive>).
+//! Where a run's threads lose time, in POP's additive hierarchy: the losses of the children add up
+//! to the loss of their parent (<https://co-design.pop-coe.eu/metrics/hybrid_additive>).
 
 use super::gain::Cause;
 use super::innermost_regions;
@@ -15,11 +15,11 @@ use experiment::tables::{Tables, ThreadKind};
 pub struct Efficiency {
     /// The key in JSON.
     pub id: &'static str,
-    /// What it is called.
+    /// The name shown.
     pub label: &'static str,
-    /// The part of the threads' time that is lost to it, 0 to 1.
+    /// The share of the threads' time that is lost, 0 to 1.
     pub loss: f64,
-    /// What it is lost to: their losses add up to this one's.
+    /// The causes, whose losses add up to this loss.
     pub children: Vec<Efficiency>,
 }
 
@@ -45,56 +45,56 @@ impl Efficiency {
         Efficiency { children, ..self }
     }
 
-    /// 1 is perfect.
+    /// The efficiency: 1 is perfect.
     pub fn value(&self) -> f64 {
         1.0 - self.loss
     }
 }
 
-/// Serial code, and what it bounds.
+/// Serial code, and the speedup that it allows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Serial {
     /// Wall seconds outside every region.
     pub seconds: f64,
-    /// Of these, on a CPU.
+    /// Of these, the seconds on a CPU.
     pub useful: f64,
     /// Wall seconds of the process.
     pub wall: f64,
-    /// Its threads.
+    /// Threads of the process.
     pub threads: usize,
     /// The process's initial thread.
     pub thread: ThreadId,
 }
 
 impl Serial {
-    /// Amdahl's bound with `threads` times as many threads: how many times faster the process
-    /// could be than it is.
+    /// Amdahl's bound: how many times faster the process could run with `threads` times as many
+    /// threads.
     pub fn bound(&self, threads: f64) -> f64 {
         let parallel = self.wall - self.seconds;
         self.wall / (self.seconds + parallel / threads)
     }
 
-    /// The same with as many threads as one likes; infinite without serial code.
+    /// Amdahl's bound for any number of threads; infinite without serial code.
     pub fn limit(&self) -> f64 {
         self.wall / self.seconds
     }
 
-    /// How many times faster without so many seconds.
+    /// How many times faster the process would run if it saved `gain` seconds.
     pub fn without(&self, gain: f64) -> f64 {
         self.wall / (self.wall - gain).max(f64::MIN_POSITIVE)
     }
 }
 
-/// What a run's threads made of its time.
+/// How well a run's threads used its time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// Wall seconds from the first OpenMP thread's begin to the last one's end.
+    /// Wall seconds from the begin of the first OpenMP thread to the end of the last one.
     pub wall: f64,
-    /// Threads of all processes: of each, the most that OpenMP had at one time.
+    /// Threads of all processes: for each process, the most that OpenMP had at one time.
     pub threads: usize,
-    /// The parallel efficiency, and below it what it is made of.
+    /// The parallel efficiency with its components below it.
     pub efficiency: Efficiency,
-    /// Serial code of the process that has most time.
+    /// Serial code of the process with most time.
     pub serial: Serial,
 }
 
@@ -112,7 +112,7 @@ struct Process {
     serial_useful: f64,
 }
 
-/// The efficiencies of a run; `None` without OpenMP. `profile` is in user mode and whole, and
+/// The efficiencies of a run; `None` without OpenMP. `profile` is in user mode and unfiltered, and
 /// `regions` are its regions.
 pub fn efficiency(
     profile: &Profile,
@@ -180,15 +180,15 @@ pub fn efficiency(
     })
 }
 
-/// The loss inside regions and its three parts. Imbalance and overhead may overlap (a light thread
-/// may spend in the runtime what it has less to do), so each takes at most what is left.
+/// The loss inside regions and its three parts. Imbalance and overhead may overlap (a thread with
+/// less work may spend the difference in the runtime), so each takes at most what is left.
 fn inside_regions(
     loss: f64,
     room: f64,
     processes: &[Process],
     regions: &[RegionRow],
 ) -> Efficiency {
-    // Weights by process are not kept by region rows: with one process they are exact.
+    // Region rows keep no weights by process: the result is exact for one process only.
     let threads: usize = processes.iter().map(|it| it.threads).sum();
     let share = threads as f64 / processes.len().max(1) as f64 / room;
     let imbalance: f64 = regions
@@ -224,7 +224,7 @@ fn processes(profile: &Profile, tables: &Tables, measured: &super::Measured<'_>)
         if thread.kind != ThreadKind::Initial {
             continue;
         }
-        // The first initial thread is the process's; others are its helpers.
+        // The first initial thread is that of the process; later ones are helper threads.
         if found.iter().all(|(process, _)| *process != thread.process) {
             let process = Process {
                 initial: id,
@@ -248,7 +248,7 @@ fn processes(profile: &Profile, tables: &Tables, measured: &super::Measured<'_>)
                 moments.extend([(thread.birth.0, 1), (end, -1)]);
             }
         }
-        // An end comes before a begin at the same moment.
+        // An end sorts before a begin at the same time.
         moments.sort_unstable();
         let mut alive = 0;
         for (_, change) in moments {
@@ -260,8 +260,8 @@ fn processes(profile: &Profile, tables: &Tables, measured: &super::Measured<'_>)
         let process = tables.threads.get(thread.index())?.process;
         found.iter().position(|(known, _)| *known == process)
     };
-    // Events put the initial thread into a region from its begin to its end, so that its time
-    // there is the union of the outermost regions, those that never ended included.
+    // The initial thread is in a region from the region's begin to its end, so its time there is
+    // the union of the outermost regions, those without an end included.
     let regions = innermost_regions(tables);
     let in_region = |context: ContextId| {
         let region = regions.get(context.index());
@@ -276,13 +276,11 @@ fn processes(profile: &Profile, tables: &Tables, measured: &super::Measured<'_>)
         let useful =
             matches!(item.shown, Shown::Work | Shown::Serial) && item.presence == Presence::Running;
         let (inside, useful_inside, serial_useful) = &mut sums[at];
-        match in_region(item.context) {
-            true => {
-                *inside += if initial { item.seconds } else { 0.0 };
-                *useful_inside += if useful { item.seconds } else { 0.0 };
-            }
-            false if initial && useful => *serial_useful += item.seconds,
-            false => {}
+        if in_region(item.context) {
+            *inside += if initial { item.seconds } else { 0.0 };
+            *useful_inside += if useful { item.seconds } else { 0.0 };
+        } else if initial && useful {
+            *serial_useful += item.seconds;
         }
     }
     let merged = found.into_iter().zip(sums);

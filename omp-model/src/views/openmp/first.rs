@@ -1,5 +1,5 @@
-//! The first look at a run: what to do first, what became of its wall time, and whether its
-//! threads had CPUs at all.
+//! The first view of a run: what to do first, how its wall time was used, and whether its threads
+//! got CPUs.
 
 use super::Measured;
 use super::advice::{CROWDED as NO_CPU, LEAST, Loss, losses};
@@ -10,10 +10,11 @@ use super::spins::Spins;
 use crate::profile::Profile;
 use crate::views::names::Names;
 
-/// From this share of the thread time on, a machine is too crowded for what is measured on it.
+/// The share of thread time spent ready without a CPU from which the machine is too crowded for
+/// reliable measurements.
 const CROWDED: f64 = 0.1;
 
-/// A part of the wall time that is less than this share of it is not worth a line.
+/// The smallest share of the wall time that gets a line.
 const WORTH_A_LINE: f64 = 5e-4;
 
 /// The losses of a run and its efficiencies.
@@ -21,20 +22,21 @@ const WORTH_A_LINE: f64 = 5e-4;
 pub struct First {
     /// How well the threads were used.
     pub run: Run,
-    /// What it was lost to, largest first.
+    /// The losses, largest first.
     pub losses: Vec<Loss>,
-    /// What became of the wall time; `None` for several processes.
+    /// How the wall time was used; `None` for several processes.
     pub budget: Option<Budget>,
-    /// Seconds of thread time, and what of it threads were ready to run and had no CPU for.
+    /// Seconds of thread time, and how many of them threads were ready to run without a CPU.
     pub ready: (f64, f64),
     /// CPUs of the machine.
     pub cpus: u32,
-    /// Waiting that counts as work; `None` where there is next to none.
+    /// Waiting that counts as work; `None` if it is negligible.
     pub spins: Option<Spins>,
 }
 
 impl First {
-    /// Of a whole run in user mode, of which `regions` are the regions; `None` without OpenMP.
+    /// The first view of an unfiltered run in user mode with the given `regions`; `None` without
+    /// OpenMP.
     pub fn of(
         profile: &Profile,
         names: &Names<'_>,
@@ -53,27 +55,28 @@ impl First {
         })
     }
 
-    /// What comes before every other advice, in sentences: what every time below has in it.
+    /// Sentences that precede all other advice, because they affect every time below.
     pub fn before(&self) -> impl Iterator<Item = String> {
         let spins = self.spins.as_ref().map(Spins::words);
         self.crowd().into_iter().chain(spins)
     }
 
-    /// Threads that find no CPU.
+    /// The sentence on threads that get no CPU.
     fn crowd(&self) -> Option<String> {
         let (all, ready) = self.ready;
         if all <= 0.0 || ready < CROWDED * all {
             return None;
         }
-        let (who, hint) = match self.run.threads > self.cpus as usize {
-            true => (
+        let (who, hint) = if self.run.threads > self.cpus as usize {
+            (
                 format!("{} threads had {} CPUs", self.run.threads, self.cpus),
                 "use no more threads than CPUs (OMP_NUM_THREADS)",
-            ),
-            false => (
+            )
+        } else {
+            (
                 "other programs had the CPUs".to_owned(),
                 "measure on a machine that is idle, or with fewer threads",
-            ),
+            )
         };
         Some(format!(
             "The machine was crowded: {who}, and threads were ready to run for {ready:.3} s of \
@@ -82,18 +85,18 @@ impl First {
         ))
     }
 
-    /// What is said where there is no loss.
+    /// The sentence for a run without losses.
     pub fn nothing() -> String {
         let least = 100.0 * LEAST;
         format!("Nothing stands out: no loss takes {least:.0} % of the run")
     }
 
-    /// What to do about a loss; nothing where that was said of the whole run.
+    /// The hint for a loss; `None` if it was already given for the whole run.
     pub fn hint<'a>(&self, loss: &'a Loss) -> Option<&'a str> {
         (loss.hint != NO_CPU || self.crowd().is_none()).then_some(&*loss.hint)
     }
 
-    /// The parts of the wall time that are worth a line: words, seconds, percent.
+    /// The parts of the wall time that get a line: words, seconds, percent.
     pub fn parts(&self) -> Vec<(&'static str, f64, f64)> {
         let wall = self.run.wall;
         let parts = self.budget.map_or_else(Vec::new, |budget| budget.parts());

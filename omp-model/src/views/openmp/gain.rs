@@ -1,4 +1,4 @@
-//! What a region could save, split by cause.
+//! The wall time that a region could save, by cause.
 
 use crate::metrics::Metric;
 use crate::profile::{Item, Shown};
@@ -8,13 +8,13 @@ use experiment::state::Presence;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Cause {
-    /// In implicit and explicit barriers: the others were not done yet.
+    /// In implicit and explicit barriers: other threads had not arrived yet.
     Imbalance,
     /// Waiting for locks and critical sections.
     Lock,
     /// Waiting for an ordered section's turn.
     Ordered,
-    /// Inside the runtime, not waiting; or of the team and not there yet.
+    /// Inside the runtime without waiting, or on the way into the team.
     Scheduling,
     /// Combining reductions.
     Reduction,
@@ -53,7 +53,7 @@ impl Cause {
         }
     }
 
-    /// What time is lost to, in words.
+    /// The cause, in words.
     pub const fn words(self) -> &'static str {
         match self {
             Cause::Imbalance => "imbalance",
@@ -67,7 +67,7 @@ impl Cause {
         }
     }
 
-    /// The cause that an item's time in a region is charged to; none for useful work.
+    /// The cause that an item's time in a region is charged to; `None` for useful work.
     pub const fn of(item: &Item) -> Option<Cause> {
         let running = matches!(item.presence, Presence::Running);
         match item.shown {
@@ -105,18 +105,18 @@ pub const REGION_METRICS: [Metric; 13] = [
 /// Seconds by cause.
 pub type Parts = [f64; Cause::ALL.len()];
 
-/// Wall time of a region, and what of it its threads could have saved.
+/// Wall time of a region, and how much of it could be saved.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Gain {
     /// Wall seconds.
     pub elapsed: f64,
-    /// Wall seconds that would be saved if all work were spread evenly and nothing waited, by
-    /// cause.
+    /// Wall seconds, by cause, that would be saved if all work were spread evenly and no thread
+    /// waited.
     pub parts: Parts,
 }
 
 impl Gain {
-    /// All of it: what the parts add up to.
+    /// The sum of the parts.
     pub fn total(&self) -> f64 {
         self.parts.iter().sum()
     }
@@ -126,7 +126,7 @@ impl Gain {
         self.parts[cause as usize]
     }
 
-    /// Adds another one, scaled.
+    /// Adds another gain, scaled.
     pub(super) fn add(&mut self, other: &Gain, scale: f64) {
         self.elapsed += other.elapsed * scale;
         for (part, more) in self.parts.iter_mut().zip(other.parts) {

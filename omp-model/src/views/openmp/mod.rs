@@ -27,27 +27,27 @@ use experiment::ids::{ContextId, Nanos};
 use experiment::rows::{RegionSum, RegionWork, TaskSum};
 use experiment::tables::{ContextKind, Tables};
 
-/// What was measured of constructs, beside the profile.
+/// Measurements of constructs that the profile does not hold.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Measured<'a> {
-    /// Wall time of the recording.
+    /// Wall time of the experiment.
     pub duration: Nanos,
-    /// Time in states.
+    /// Exact time by thread state.
     pub sums: &'a Sums,
-    /// Instances of regions.
+    /// Sums over the instances of regions.
     pub region_sums: &'a [RegionSum],
-    /// How their work was spread; empty in recordings of earlier versions.
+    /// How regions' work was spread over their teams; empty in experiments of earlier versions.
     pub region_works: &'a [RegionWork],
-    /// Completed tasks; empty in recordings of earlier versions.
+    /// Sums over completed tasks; empty in experiments of earlier versions.
     pub task_sums: &'a [TaskSum],
 }
 
-/// Of each context, the innermost region that it is or lies in; the root for none.
+/// For each context, the innermost region that it is or lies in; the root if there is none.
 fn innermost_regions(tables: &Tables) -> Vec<ContextId> {
     let contexts = tables.contexts.rows();
     let mut regions: Vec<ContextId> = Vec::with_capacity(contexts.len());
     for (context, id) in contexts.iter().zip(0..) {
-        // A context's parent stands before it.
+        // A context's parent precedes it.
         regions.push(match context.kind {
             ContextKind::Root => ContextId::ROOT,
             ContextKind::Region | ContextKind::Teams => ContextId(id),

@@ -1,4 +1,4 @@
-//! The sums that must hold, on runs made up by a seed.
+//! Invariants of sums, checked on runs generated from a seed.
 
 use super::efficiency::{Efficiency, efficiency};
 use super::regions::regions;
@@ -12,7 +12,7 @@ use experiment::rows::{Blame, Sum};
 use experiment::state::{Presence, State};
 use experiment::tables::ContextKind;
 
-/// SplitMix64: a failure comes back.
+/// SplitMix64, so that failures are reproducible.
 struct Random(u64);
 
 impl Random {
@@ -37,8 +37,8 @@ const INSIDE: [State; 9] = [
     State::Reduction,
 ];
 
-/// Serial code and regions in turn, some with a nested region on the first thread; every thread is
-/// in the same region for the same time, doing whatever.
+/// Serial code and regions in turn, some with a nested region on the first thread. Every thread is
+/// in the same region for the same time, in any state.
 fn random(seed: u64) -> Stage {
     let mut random = Random(seed);
     let threads = 2 + random.below(3) as u32;
@@ -123,12 +123,12 @@ fn the_sums_hold() {
                 .filter(|item| item.context == ContextId::ROOT && shown.contains(&item.shown));
             outside.map(|item| item.seconds).sum()
         };
-        // Regions, serial code and idleness are everything.
+        // Regions, serial code and idle time add up to all time.
         let exclusive: f64 = rows.iter().map(|row| row.exclusive[0]).sum();
         let rest = outside(&[Shown::Serial, Shown::Idle]);
         close(exclusive + rest, total, seed);
         for row in &rows {
-            // The parts of the gain are the gain.
+            // The parts of the gain add up to the gain.
             let useful: f64 = row.work.iter().map(|(_, seconds)| seconds).sum();
             let team = f64::from(row.threads);
             close(row.own.total(), row.own.elapsed - useful / team, seed);
@@ -144,7 +144,7 @@ fn the_sums_hold() {
                 .sum();
             close(waits, row.time(Metric::Total), seed);
         }
-        // The gains of outermost regions are what their regions lost.
+        // The gains of outermost regions add up to the loss inside regions.
         let Some(run) = efficiency(&profile, &stage.tables, &measured, &rows) else {
             continue;
         };
@@ -165,10 +165,10 @@ fn the_sums_hold() {
 fn blame_is_the_waiting_of_seconds_in_which_someone_worked() {
     for seed in 0..300 {
         let mut stage = random(seed);
-        // A part of the intervals is too short to be listed.
+        // Some intervals are too short to be listed.
         let mut dice = Random(seed);
         stage.intervals.retain(|_| dice.below(3) > 0);
-        // A part of the work is owed something, now and then more than anyone waited.
+        // Some work is charged blame, occasionally more than any thread waited.
         let owed = |sum: Sum| Blame {
             slice: sum.slice,
             thread: sum.thread,
@@ -210,9 +210,10 @@ fn blame_is_the_waiting_of_seconds_in_which_someone_worked() {
             let owed = stage.blames.iter().filter(|blame| blame.slice == slice);
             let owed: f64 = owed.map(|blame| blame.time.0 as f64 / 1e9).sum();
             let worked = items().any(|item| Metric::OmpWork.seconds(item) > 0.0);
-            let expected = match worked {
-                true => waits + contends,
-                false => contends.min(owed),
+            let expected = if worked {
+                waits + contends
+            } else {
+                contends.min(owed)
             };
             close(blame, expected, seed);
             assert!(items().all(|item| item.blame > -1e-9), "seed {seed}");

@@ -16,35 +16,35 @@ use experiment::tables::{ContextKind, Tables};
 /// A region's directive, at one level of nesting.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegionRow {
-    /// What it is called: `foo -- OMP parallel region from line 9 [foo.omp_outlined]`.
+    /// The name shown: `foo -- OMP parallel region from line 9 [foo.omp_outlined]`.
     pub name: String,
-    /// Where it stands.
+    /// Its code location.
     pub spot: Spot,
     /// Whether it is a teams region.
     pub teams: bool,
     /// 1 for a region in serial code, 2 for one inside that, and so on.
     pub nesting: u32,
-    /// Its contexts: one for each way that the program came to it.
+    /// Its contexts: one for each call path to it.
     pub contexts: Vec<ContextId>,
     /// How often it was entered.
     pub instances: u64,
     /// The largest team.
     pub threads: u16,
-    /// The longest work of a thread and the mean work over the team, in each instance, summed:
-    /// seconds. Unknown (`None`) in recordings of earlier versions.
+    /// How evenly the work was spread, in seconds summed over the instances. `None` in experiments
+    /// of earlier versions.
     pub spread: Option<Spread>,
     /// Seconds of thread time in it, nested regions left out, by [`REGION_METRICS`].
     pub exclusive: Seconds,
-    /// The same with nested regions.
+    /// The same, nested regions included.
     pub inclusive: Seconds,
     /// Wall time and gain, nested regions left out.
     pub own: Gain,
-    /// The same with nested regions, each of whose seconds occupied one thread of this team.
+    /// The same, nested regions included: each of their seconds occupies one thread of this team.
     pub whole: Gain,
-    /// Of the run's wall time, what [`RegionRow::own`]'s gain is.
+    /// [`RegionRow::own`]'s gain by cause, in wall seconds of the run.
     pub of_run: Parts,
-    /// Seconds of the threads' time lost to each cause in which they were ready to run and another
-    /// thread had taken their CPU; in the rest they spun or slept.
+    /// Seconds of thread time lost to each cause in which threads were ready to run but another
+    /// thread had taken their CPU. In the rest of the lost time they spun or slept.
     pub ready: Parts,
     /// The explicit tasks that were created in it and completed.
     pub tasks: Tasks,
@@ -55,9 +55,9 @@ pub struct RegionRow {
 /// Explicit tasks of a region.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tasks {
-    /// How many.
+    /// Number of tasks.
     pub count: u64,
-    /// Their useful work: seconds.
+    /// Their useful work in seconds.
     pub work: f64,
 }
 
@@ -71,9 +71,9 @@ impl Tasks {
 /// How evenly work was spread over the teams.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spread {
-    /// The longest work of a thread in each instance, summed.
+    /// The longest work of a thread in each instance, summed: seconds.
     pub longest: f64,
-    /// The mean work over the team in each instance, summed.
+    /// The mean work over the team in each instance, summed: seconds.
     pub mean: f64,
 }
 
@@ -100,7 +100,7 @@ impl RegionRow {
         at.map_or(0.0, |at| self.exclusive[at])
     }
 
-    /// Adds another directive's row, for a report that does not tell the two apart.
+    /// Adds another directive's row, for a report that does not distinguish the two.
     pub fn absorb(&mut self, other: RegionRow) {
         self.contexts.extend(other.contexts);
         self.instances += other.instances;
@@ -118,8 +118,7 @@ impl RegionRow {
         add_work(&mut self.work, other.work.into_iter());
     }
 
-    /// Mean work over the longest: in each instance where that was recorded, else of the sums
-    /// over the run.
+    /// Mean work divided by the longest: by instance if recorded, else from the sums over the run.
     pub fn load_balance(&self) -> f64 {
         let spread = self.spread.unwrap_or_else(|| {
             let total: f64 = self.work.iter().map(|(_, seconds)| seconds).sum();
@@ -132,12 +131,12 @@ impl RegionRow {
     }
 }
 
-/// Everything that is measured of one region context.
+/// All measurements of one region context.
 #[derive(Clone, Debug, Default)]
 struct Account {
     instances: u64,
     threads: u16,
-    /// Thread seconds: elapsed by team.
+    /// Thread seconds available: elapsed time multiplied by team size.
     capacity: f64,
     elapsed: f64,
     spread: Option<Spread>,
@@ -161,12 +160,13 @@ impl Account {
         if self.elapsed > 0.0 {
             (self.capacity / self.elapsed).max(1.0)
         } else {
-            // No instance came to its end: who was there was its team.
+            // No instance ended: the threads with work were its team.
             self.work.len().max(1) as f64
         }
     }
 
-    /// Without nested regions. A region that never ended has no more room than what was booked.
+    /// The gain without nested regions. A region that never ended has no more thread time than was
+    /// accounted to it.
     fn gain(&self) -> Gain {
         let capacity = (self.capacity - self.nested).max(self.booked());
         let mut parts = self.lost;
@@ -199,7 +199,7 @@ pub fn regions(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) ->
         let (name, spot) = bodies.of(names, context);
         let teams = tables.contexts.rows()[at].kind == ContextKind::Teams;
         let nesting = levels.nesting[at];
-        // Two bodies of one directive (of a template, say) are one row.
+        // Two bodies of one directive (of a template, for instance) make one row.
         let (place, distinct) = spot.key(&name);
         let key = (nesting, place, teams, distinct);
         let row = rows.entry(key).or_insert_with(|| RegionRow {
@@ -237,7 +237,7 @@ fn merge(row: &mut RegionRow, context: ContextId, account: &Account, levels: &Le
     let at = context.index();
     row.contexts.push(context);
     row.instances += account.instances;
-    // Of a region that never ended, who was there was its team.
+    // The team of a region that never ended is the set of threads with work in it.
     let team = match account.threads {
         0 => account.work.len() as u16,
         threads => threads,
@@ -280,7 +280,7 @@ fn add_work(work: &mut Vec<(ThreadId, f64)>, more: impl Iterator<Item = (ThreadI
     });
 }
 
-/// By context; nothing for contexts that are no region, or of which nothing is known.
+/// Accounts by context; `None` for contexts that are not regions or have no data.
 fn accounts(
     profile: &Profile,
     tables: &Tables,
@@ -349,10 +349,10 @@ fn accounts(
     accounts
 }
 
-/// What follows from the nesting of regions, by context.
+/// Values that follow from the nesting of regions, by context.
 struct Levels {
     nesting: Vec<u32>,
-    /// Of the run's wall time, a second of this region's.
+    /// Wall seconds of the run for each wall second of this region.
     scale: Vec<f64>,
     own: Vec<Gain>,
     whole: Vec<Gain>,
@@ -380,7 +380,7 @@ impl Levels {
             innermost[context.parent.index()].index()
         };
         let is_region = |at: usize| at > 0 && innermost[at].index() == at;
-        // Outer regions stand before inner ones.
+        // Outer regions precede inner ones.
         for at in (1..count).filter(|&at| is_region(at)) {
             let outer = outer_of(at);
             levels.nesting[at] = levels.nesting[outer] + 1;

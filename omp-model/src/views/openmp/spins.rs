@@ -1,5 +1,5 @@
-//! Waiting that a program does itself, in loops around a flag: work by the standard, and the worst
-//! of advice if it were left at that.
+//! Waiting that the program does itself, in loops around a flag. The OpenMP specification counts it
+//! as work, so without this view the advice would be misleading.
 
 use rustc_hash::FxHashMap;
 
@@ -10,19 +10,19 @@ use crate::views::names::Names;
 use experiment::ids::FrameId;
 use experiment::tables::ThreadKind;
 
-/// What a run spent in `<OMP flush spin>`.
+/// Time that a run spent in `<OMP flush spin>`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spins {
     /// Thread seconds, on the CPU and ready to run.
     pub seconds: f64,
-    /// Seconds of all of OpenMP's threads.
+    /// Seconds of all OpenMP threads.
     pub all: f64,
-    /// The loop that has most of it.
+    /// The loop with most of it.
     pub spot: Spot,
 }
 
 impl Spins {
-    /// Of a profile in user mode; `None` below [`LEAST`] of the threads' time.
+    /// The spins of a profile in user mode; `None` below [`LEAST`] of the threads' time.
     pub(super) fn of(profile: &Profile, names: &Names<'_>) -> Option<Spins> {
         let paths = profile.paths.rows();
         let mut by_loop = FxHashMap::<PathId, f64>::default();
@@ -53,7 +53,7 @@ impl Spins {
         })
     }
 
-    /// What it is and what to do, in a sentence.
+    /// The finding and the hint, in a sentence.
     pub fn words(&self) -> String {
         let Spins { seconds, all, spot } = self;
         format!(
@@ -67,7 +67,8 @@ impl Spins {
     }
 }
 
-/// The innermost function with a line, from a loop outwards: what the loop calls to yield has none.
+/// The innermost function with a line, from the loop outward: the function that the loop calls to
+/// yield has no line.
 fn spot(profile: &Profile, names: &Names<'_>, innermost: PathId) -> Spot {
     let mut first = None;
     let mut at = innermost;

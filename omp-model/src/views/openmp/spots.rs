@@ -1,4 +1,4 @@
-//! Where a construct stands in the source.
+//! Code locations of constructs.
 
 use rustc_hash::FxHashMap;
 
@@ -8,7 +8,7 @@ use experiment::ids::{ContextId, FrameId};
 use experiment::symbols::{Construct, Place};
 use experiment::tables::ContextKind;
 
-/// A construct's place, as far as it is known.
+/// A construct's code location, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Spot {
     /// The file's path.
@@ -20,10 +20,10 @@ pub struct Spot {
 }
 
 impl Spot {
-    /// What tells a construct from others: its line, if that is known; else what it is called.
+    /// The key that distinguishes constructs: the line, if known; else the name.
     pub(super) fn key(&self, name: &str) -> (Spot, String) {
         match self.line {
-            // A call into the runtime may name the function otherwise than a body does.
+            // A call into the runtime may name the function differently than a body does.
             Some(_) => {
                 let function = None;
                 (
@@ -38,7 +38,7 @@ impl Spot {
         }
     }
 
-    /// `solver.c:41`, else the function without its parameters, else nothing known.
+    /// `solver.c:41`, else the function without its parameters, else `<Unknown>`.
     pub fn short(&self) -> String {
         match (&self.file, self.line, &self.function) {
             (Some(file), Some(line), _) => format!("{}:{line}", base_name(file)),
@@ -47,14 +47,14 @@ impl Spot {
         }
     }
 
-    /// Of an address: the innermost inlined line, the function by its symbol.
+    /// The location of an address: the innermost inlined line, and the function by its symbol.
     pub fn of_frame(names: &Names<'_>, frame: FrameId) -> Spot {
         let symbol = names.symbols.frame(frame);
         let place = symbol.places.first().map(|at| at.place);
         let function = names.symbols.function_of(frame).map(|(id, function)| {
             match function.outlined.as_ref().map(|it| it.parent.as_deref()) {
                 Some(Some(parent)) => parent.to_owned(),
-                // Whose construct it is is not known.
+                // The function that holds the directive is unknown.
                 Some(None) => names.name(Callee::Function(id)),
                 None => function.name.clone(),
             }
@@ -73,8 +73,8 @@ impl Spot {
         }
     }
 
-    /// Of a construct: by its body's debug information, else by the call that made it. The call's
-    /// line is right for clang only (gcc attributes it to other lines of the region).
+    /// The location of a construct: by its body's debug information, else by the call that made it.
+    /// The call's line is right for clang only: gcc attributes it to other lines of the region.
     fn of_construct(names: &Names<'_>, context: ContextId, body: Option<Callee>) -> Spot {
         let site = Spot::of_site(names, context);
         let function = body.and_then(|body| names.function_of(body));
@@ -87,7 +87,7 @@ impl Spot {
         let place = place.map(|(at, line)| Place { line, ..at });
         let spot = match (place, outlined.line) {
             (Some(place), _) => Spot::of_place(names, Some(place)),
-            // The body is named by that line.
+            // The body's name contains that line.
             (None, Some(line)) if site.file.is_some() => Spot {
                 line: Some(line),
                 ..site.clone()
@@ -100,14 +100,14 @@ impl Spot {
         }
     }
 
-    /// Of the call that made a construct.
+    /// The location of the call that made a construct.
     pub fn of_site(names: &Names<'_>, context: ContextId) -> Spot {
         match names.call_of(context) {
             Some(call) => {
                 let at = Spot::of_frame(names, call);
                 Spot {
                     line: names.directive_line(call),
-                    // The innermost function there, though it was inlined.
+                    // The innermost function there, even if it was inlined.
                     function: names
                         .written_holder(call)
                         .map(str::to_owned)
@@ -120,20 +120,20 @@ impl Spot {
     }
 }
 
-/// The outlined functions of constructs, learnt from the user-mode stacks of the time in them.
+/// The outlined functions of constructs, found from the user-mode stacks of time in them.
 #[derive(Debug)]
 pub(super) struct Bodies(FxHashMap<ContextId, Callee>);
 
 impl Bodies {
-    /// Of regions, given the innermost region of each context; of tasks, given each context
-    /// itself.
+    /// Finds bodies of regions, given the innermost region of each context, or of tasks, given each
+    /// context itself.
     pub(super) fn learn(
         profile: &Profile,
         names: &Names<'_>,
         kinds: &[ContextKind],
         construct_of: impl Fn(ContextId) -> ContextId,
     ) -> Bodies {
-        // A path's callers stand before it.
+        // A path's callers precede it.
         let mut innermost: Vec<Option<Callee>> = Vec::with_capacity(profile.paths.len());
         for (at, path) in profile.paths.rows().iter().enumerate() {
             let above = path.callers.0 as usize;
@@ -157,12 +157,12 @@ impl Bodies {
         Bodies(best.into_iter().map(|(id, (_, body))| (id, body)).collect())
     }
 
-    /// What the construct is called, and where it stands.
+    /// The construct's name and code location.
     pub(super) fn of(&self, names: &Names<'_>, context: ContextId) -> (String, Spot) {
         let body = self.0.get(&context).copied();
         let name = names.name(body.unwrap_or(Callee::Construct(context)));
         let spot = Spot::of_construct(names, context, body);
-        // Without a line and a body, the call alone tells one construct of a function from others.
+        // Without a line and a body, only the call distinguishes the constructs of a function.
         let bare = body.is_none_or(|body| matches!(body, Callee::Construct(_)));
         let call = names.call_of(context);
         let call = call.filter(|_| bare && spot.line.is_none());
@@ -173,7 +173,7 @@ impl Bodies {
     }
 }
 
-/// The path's callee, if it is the body of such a construct.
+/// The path's callee, if it is the body of a construct of one of `kinds`.
 fn body(names: &Names<'_>, path: &Path, kinds: &[ContextKind]) -> Option<Callee> {
     let callee = path.frame.callee;
     let kind = match callee {

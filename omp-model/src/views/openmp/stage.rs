@@ -1,4 +1,4 @@
-//! Runs written down as intervals, from which rows and profile follow: their values are known by
+//! Runs described by intervals, for tests: the values of rows and profile are known by
 //! construction.
 
 use crate::attribution::{Attribution, Slices, Source};
@@ -69,7 +69,7 @@ impl Stage {
         }
     }
 
-    /// A construct at an address of its own.
+    /// Adds a construct at its own address.
     pub(crate) fn construct(
         &mut self,
         parent: ContextId,
@@ -92,12 +92,12 @@ impl Stage {
         })
     }
 
-    /// The thread's next so many milliseconds, on the CPU.
+    /// Adds the thread's next `length` milliseconds, on the CPU.
     pub(crate) fn run(&mut self, thread: u32, state: State, context: ContextId, length: u64) {
         self.be(thread, (state, Presence::Running), context, length);
     }
 
-    /// The thread's next so many milliseconds.
+    /// Adds the thread's next `length` milliseconds.
     pub(crate) fn be(
         &mut self,
         thread: u32,
@@ -138,7 +138,7 @@ impl Stage {
         }
     }
 
-    /// An instance of a region: its length and its threads' useful work, in milliseconds.
+    /// Adds an instance of a region: its length and its threads' useful work, in milliseconds.
     pub(crate) fn instance(&mut self, context: ContextId, thread: u32, length: u64, work: &[u64]) {
         let team = work.len() as u64;
         let longest = work.iter().copied().max().unwrap_or(0);

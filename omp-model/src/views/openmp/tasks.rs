@@ -17,26 +17,25 @@ use experiment::tables::ContextKind;
 /// A task's directive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskRow {
-    /// What it is called: `foo -- OMP task from line 9 [.omp_task_entry.]`.
+    /// The name shown: `foo -- OMP task from line 9 [.omp_task_entry.]`.
     pub name: String,
-    /// Where it stands.
+    /// Its code location.
     pub spot: Spot,
-    /// Its contexts: one for each way that the program came to it.
+    /// Its contexts: one for each call path to it.
     pub contexts: Vec<ContextId>,
-    /// The execution times of the tasks that were completed; `None` in recordings of earlier
-    /// versions.
+    /// The execution times of completed tasks; `None` in experiments of earlier versions.
     pub runs: Option<Runs>,
-    /// Seconds of thread time in them, tasks that ran in their waits left out, by
-    /// [`REGION_METRICS`].
+    /// Seconds of thread time in its tasks by [`REGION_METRICS`], without tasks that ran during
+    /// their waits.
     pub seconds: Seconds,
-    /// The constructs that created them, and how many each did; most first.
+    /// The constructs that created its tasks, and how many each created; most first.
     pub created: Vec<(String, u64)>,
-    /// Where their creators waited, longest first.
+    /// Where the creators of its tasks waited, longest first.
     pub waited: Vec<Waited>,
 }
 
 impl TaskRow {
-    /// Adds another directive's row, for a report that does not tell the two apart.
+    /// Adds another directive's row, for a report that does not distinguish the two.
     pub fn absorb(&mut self, other: TaskRow) {
         self.contexts.extend(other.contexts);
         if let Some(more) = other.runs {
@@ -59,22 +58,22 @@ impl TaskRow {
 /// Completed tasks: their work on a CPU, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Runs {
-    /// How many.
+    /// Number of tasks.
     pub instances: u64,
-    /// How many were completed by another thread than had created them.
+    /// Number of tasks completed by a thread other than their creator.
     pub elsewhere: u64,
-    /// The sum.
+    /// Their sum.
     pub work: f64,
-    /// The shortest.
+    /// The shortest task.
     pub least: f64,
-    /// The longest.
+    /// The longest task.
     pub most: f64,
     /// The sum of squares.
     squares: f64,
 }
 
 impl Runs {
-    /// The mean; 0 of none.
+    /// The mean; 0 without tasks.
     pub fn mean(&self) -> f64 {
         match self.instances {
             0 => 0.0,
@@ -88,7 +87,7 @@ impl Runs {
             0 => 0.0,
             count => {
                 let mean = self.mean();
-                // The difference of two near numbers may come out below zero.
+                // The difference of two nearly equal numbers may round below zero.
                 (self.squares / count as f64 - mean * mean).max(0.0).sqrt()
             }
         }
@@ -108,10 +107,10 @@ impl Runs {
     }
 }
 
-/// A place where tasks were waited for.
+/// A code location where threads waited for tasks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Waited {
-    /// The wait's place, else that of the region whose barrier it is.
+    /// The location of the wait, else that of the region whose barrier it is.
     pub spot: Spot,
     /// `taskwait`, `taskgroup` or `barrier`.
     pub kind: &'static str,
@@ -201,7 +200,7 @@ fn merge_runs(runs: &mut Runs, more: &Runs) {
 struct Creators {
     regions: Bodies,
     innermost: Vec<ContextId>,
-    /// Waits for tasks, and barriers, by the context that they are in.
+    /// Seconds of waits for tasks and in barriers, by their context.
     waits: BTreeMap<ContextId, BTreeMap<(State, FrameId), f64>>,
 }
 
@@ -228,7 +227,7 @@ impl Creators {
         }
     }
 
-    /// What the construct of a context is called.
+    /// The name of a context's construct.
     fn name(&self, names: &Names<'_>, tasks: &Bodies, context: ContextId) -> String {
         match names.tables.contexts.get(context.0).map(|it| it.kind) {
             Some(ContextKind::Region | ContextKind::Teams) => self.regions.of(names, context).0,
@@ -237,8 +236,8 @@ impl Creators {
         }
     }
 
-    /// Where the creators of tasks waited: in their own waits for tasks, or where they have none
-    /// in the barriers of their region, at which tasks are complete too.
+    /// Where the creators of tasks waited: in their own waits for tasks, or, if they have none, in
+    /// the barriers of their region, where tasks complete too.
     fn waits(&self, names: &Names<'_>, bodies: &Bodies, tasks: &[ContextId]) -> Vec<Waited> {
         let contexts = names.tables.contexts.rows();
         let mut parents: Vec<ContextId> = tasks
@@ -279,7 +278,7 @@ impl Creators {
                 let spot = match place {
                     FrameId::NONE => self.regions.of(names, *context).1,
                     place if names.is_user(place) => Spot::of_frame(names, place),
-                    // What the body called last waited there.
+                    // The body's last call waited there.
                     _ => Spot {
                         function: Some(self.name(names, bodies, *context)),
                         ..Spot::default()

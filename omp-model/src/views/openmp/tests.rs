@@ -87,8 +87,8 @@ fn without_the_spread_by_instance_the_sums_over_the_run_give_the_balance() {
 fn a_serialised_critical_section_waits_t_minus_one_of_t() {
     let mut stage = Stage::new(4, 1_000);
     let region = stage.construct(ROOT, ContextKind::Region, 0x40);
-    // Each thread in its turn holds the section for 250 ms: the sums are those of a section that
-    // is always held by one and waited for by three.
+    // Each thread in turn holds the section for 250 ms, so one thread always holds it and three
+    // wait.
     for thread in 0..4 {
         stage.run(thread, State::Critical, region, 750);
         stage.run(thread, State::Work, region, 250);
@@ -157,7 +157,7 @@ fn late_threads_are_lost_to_scheduling() {
     let mut stage = Stage::new(2, 100);
     let region = stage.construct(ROOT, ContextKind::Region, 0x40);
     stage.run(0, State::Work, region, 100);
-    // Idle is no part of a region, and so 40 ms of the team's room are not booked in it.
+    // Idle time is outside of the region, so 40 ms of the team's time are not accounted to it.
     stage.run(1, State::Idle, ROOT, 40);
     stage.run(1, State::Work, region, 60);
     stage.instance(region, 0, 100, &[100, 60]);
@@ -193,7 +193,7 @@ fn nested_regions_are_exclusive_and_inclusive() {
     close(inner.own.elapsed, 0.06);
     close(inner.own.total(), 0.02);
     assert_eq!(inner.own, inner.whole);
-    // Its own room: 2 x 100 ms less the 60 ms that one thread was inside.
+    // Its own thread time: 2 x 100 ms less the 60 ms that one thread was in the inner region.
     close(outer.own.elapsed, 0.07);
     close(outer.own.total(), (0.14 - 0.12) / 2.0);
     close(outer.whole.elapsed, 0.1);
@@ -225,9 +225,9 @@ fn a_region_that_never_ended_has_what_was_booked() {
     close(run.serial.seconds, 0.1);
 }
 
-/// Two directives of one function, of which neither line nor body is known.
+/// Two directives of one function whose lines and bodies are unknown.
 #[test]
-fn regions_without_lines_are_told_apart_by_their_calls() {
+fn regions_without_lines_are_distinguished_by_their_calls() {
     let mut stage = Stage::new(2, 100);
     for address in [0x40, 0x90] {
         let region = stage.construct(ROOT, ContextKind::Region, address);
@@ -307,7 +307,8 @@ fn blame(stage: &Stage, context: ContextId, thread: u32) -> f64 {
 fn blame_goes_to_what_ran_while_others_waited() {
     let stage = unbalanced();
     let region = stage.region_sums[0].context;
-    // Serial code kept three threads idle for 100 ms; of the region's first 100 ms nobody waited.
+    // Serial code kept three threads idle for 100 ms; in the region's first 100 ms no thread
+    // waited.
     close(blame(&stage, ROOT, 0), 0.3);
     close(blame(&stage, region, 0), 0.9);
     close(blame(&stage, region, 1), 0.0);
@@ -328,8 +329,8 @@ fn what_is_not_listed_is_blamed_in_proportion() {
 fn who_holds_a_mutex_is_owed_the_waits_for_it_and_the_rest_is_shared() {
     let mut stage = Stage::new(3, 900);
     let region = stage.construct(ROOT, ContextKind::Region, 0x40);
-    // Thread 0 holds it for 600 of 900 ms, the last 300 of them asleep; nobody is seen to hold it
-    // in what thread 2 waits.
+    // Thread 0 holds it for 600 of 900 ms, the last 300 of them asleep. No holder is known while
+    // thread 2 waits.
     stage.run(0, State::Reduction, region, 300);
     stage.be(0, (State::Work, Presence::Blocked), region, 300);
     stage.run(0, State::Work, region, 300);
@@ -371,7 +372,7 @@ fn nobody_is_blamed_for_a_second_in_which_nobody_worked() {
     close(total, 1.0);
 }
 
-/// What becomes of the wall time adds up to it.
+/// The parts of the budget add up to the wall time.
 #[test]
 fn the_parts_of_the_wall_time_are_all_of_it() {
     let stage = unbalanced();

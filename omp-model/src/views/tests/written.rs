@@ -1,4 +1,4 @@
-//! Profiles written down as stacks of names.
+//! Profiles described by stacks of names, for tests.
 
 use rustc_hash::FxHashMap;
 
@@ -9,7 +9,7 @@ use experiment::state::Presence;
 use experiment::symbols::{Function, FunctionId, SymbolTable};
 use experiment::tables::{Interner, Module, Process, RuntimeKind, Tables, Thread, ThreadKind};
 
-/// A profile written down as stacks of names, outermost first: `<…>` are pseudo-functions.
+/// A profile described by stacks of names, outermost first: `<…>` are pseudo-functions.
 pub(in crate::views) struct Written {
     pub(in crate::views) tables: Tables,
     pub(in crate::views) symbols: SymbolTable,

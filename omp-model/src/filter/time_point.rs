@@ -1,4 +1,4 @@
-//! What is known of a moment beyond the item of time that it belongs to.
+//! Values at a point in time that may differ within an item.
 
 use super::cpus::{NOWHERE, cpu_of};
 use super::parse::Parsed;
@@ -7,49 +7,49 @@ use crate::profile::Item;
 use experiment::rows::{Interval, SLICE, Sample, Within};
 use experiment::state::Presence;
 
-/// The number of an instance of which nothing is known but that there is one.
+/// The number of an instance that exists but is unknown.
 pub(super) const UNKNOWN: i64 = -1;
 
-/// A moment, as far as it is known; `None`: it is not given.
+/// A point in time; `None` for values that are not known.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Moment {
+pub(super) struct TimePoint {
     pub(super) time: Option<i64>,
     pub(super) cpu: Option<i64>,
-    /// Instances, as [`Within`]; [`UNKNOWN`] where no sample tells.
+    /// Instances, as [`Within`]; [`UNKNOWN`] if no sample tells.
     pub(super) region: Option<i64>,
     pub(super) task: Option<i64>,
 }
 
-impl Moment {
-    /// All that an item says of its moments: off the CPU they are on none.
-    pub(super) fn of_item(item: &Item) -> Moment {
-        Moment {
+impl TimePoint {
+    /// The values that an item gives for all its points in time: off CPU, no CPU.
+    pub(super) fn of_item(item: &Item) -> TimePoint {
+        TimePoint {
             cpu: (item.presence != Presence::Running).then_some(NOWHERE),
-            ..Moment::default()
+            ..TimePoint::default()
         }
     }
 
-    pub(super) fn of_sample(sample: &Sample) -> Moment {
-        let at = Moment {
+    pub(super) fn of_sample(sample: &Sample) -> TimePoint {
+        let at = TimePoint {
             time: Some(sample.time.0 as i64),
             cpu: Some(cpu_of(sample)),
-            ..Moment::default()
+            ..TimePoint::default()
         };
         at.within(sample.within)
     }
 
-    /// Off the CPU, in a listed interval.
-    pub(super) fn of_interval(interval: &Interval) -> Moment {
-        let at = Moment {
+    /// Off CPU, in a listed interval.
+    pub(super) fn of_interval(interval: &Interval) -> TimePoint {
+        let at = TimePoint {
             cpu: Some(NOWHERE),
-            ..Moment::default()
+            ..TimePoint::default()
         };
         at.within(interval.within)
     }
 
-    /// On a CPU, in instances of which no sample tells.
-    pub(super) fn somewhere(cpu: i64) -> Moment {
-        Moment {
+    /// On a CPU, in unknown instances.
+    pub(super) fn somewhere(cpu: i64) -> TimePoint {
+        TimePoint {
             time: None,
             cpu: Some(cpu),
             region: Some(UNKNOWN),
@@ -57,20 +57,20 @@ impl Moment {
         }
     }
 
-    pub(super) fn at(self, time: i64) -> Moment {
-        Moment {
+    pub(super) fn at(self, time: i64) -> TimePoint {
+        TimePoint {
             time: Some(time),
             ..self
         }
     }
 
-    /// A construct has an instance: where its number is 0, that was lost.
-    fn within(self, within: Within) -> Moment {
+    /// Sets the instances. A construct has an instance, so the number 0 means that it was lost.
+    fn within(self, within: Within) -> TimePoint {
         let number = |number: u64| match number {
             0 => UNKNOWN,
             known => i64::try_from(known).unwrap_or(i64::MAX),
         };
-        Moment {
+        TimePoint {
             region: Some(number(within.region)),
             task: Some(number(within.task)),
             ..self
@@ -85,8 +85,8 @@ pub(super) fn second(item: &Item) -> (i64, i64) {
     (start, start + length)
 }
 
-/// Numbers of instances so that any other one makes comparisons with a filter's numbers come out
-/// as one of these does. Of a filter with very many numbers there are none: nothing is tried.
+/// Representative numbers of instances: any other number compares with the filter's numbers like
+/// one of these. Empty for a filter with very many numbers, which is not tested this way.
 pub(super) fn typical(parsed: &Parsed, word: Word) -> Vec<i64> {
     const MOST: usize = 64;
     if !parsed.words.contains(&word) {

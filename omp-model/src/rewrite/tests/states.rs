@@ -1,4 +1,4 @@
-//! The moments of the specification's model, in user and machine mode.
+//! One sample in each state of the specification's model, in user and machine mode.
 
 use super::*;
 
@@ -200,12 +200,12 @@ fn machine_mode_moments_are_as_measured() {
         ),
     ];
     for (text, state, context, thread, shown) in stacks {
-        let moment = world.moment(&text, (state, context), thread);
+        let sample = world.sample(&text, (state, context), thread);
         let plain: Vec<&str> = text
             .split_whitespace()
             .map(|word| word.split('+').next().unwrap_or(word))
             .map(|word| word.trim_start_matches("R:").trim_start_matches("K:"))
             .collect();
-        assert_eq!(world.machine(moment), (plain.join(" "), shown));
+        assert_eq!(world.machine(sample), (plain.join(" "), shown));
     }
 }
