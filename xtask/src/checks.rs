@@ -8,7 +8,8 @@ use crate::command::{cannot_start, cargo, run, typed, works};
 use crate::counts::Counts;
 use crate::packages;
 
-/// What tests start besides compilers: a program, its package of every manager, and for what.
+/// Programs that tests start besides compilers: the program, its package in every manager, and its
+/// purpose.
 const PROGRAMS: [(&str, &str, &str); 5] = [
     ("tmux", "tmux", "the analyzer's walk in a terminal"),
     ("gdb", "gdb", "the test of gdb beside collect"),
@@ -17,9 +18,9 @@ const PROGRAMS: [(&str, &str, &str); 5] = [
     ("unshare", "util-linux", "the test of namespaces"),
 ];
 
-/// What the long tests need, by Debian's names: compilers of other releases, the runtime that the
-/// newest of them links to and the older ones run on, and the client of the Python package index,
-/// which has more runtimes.
+/// Programs and files for the long tests, with Debian's package names: compilers of other releases,
+/// the runtime that the newest of them links to and the older ones run on, and the client of the
+/// Python package index, which has more runtimes.
 const PROGRAMS_OF_ALL: [(&str, &str, &str); 6] = [
     ("clang-16", "clang-16", LONG),
     ("clang-22", "clang-22", LONG),
@@ -30,20 +31,20 @@ const PROGRAMS_OF_ALL: [(&str, &str, &str); 6] = [
 ];
 const LONG: &str = "`cargo xtask test --all`";
 
-/// Ignored tests that other tests start, and those for a person, with what they need.
+/// Ignored tests that other tests start, and those that a person starts.
 const NOT_BY_THEMSELVES: [&str; 2] = ["::children::", "by_hand"];
 
 /// Which tests run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Suite {
-    /// In at most 15 minutes after the build, on two CPUs.
+    /// Takes at most 15 minutes after the build, on two CPUs.
     Quick,
-    /// The ignored ones too: every compiler and runtime, faults at random.
+    /// Includes the ignored tests: every compiler and runtime, random faults.
     All,
 }
 
-/// Runs every check to its end, whatever fails, and ends with one line: `N passed, N failed`. A
-/// check other than a test (format, lints, build) counts only when it fails.
+/// Runs every check to its end, whatever fails, and prints one line at the end: `N passed, N
+/// failed`. If no test fails, other failed checks (format, lints, build) are counted instead.
 pub(crate) fn test(suite: Suite) -> ExitCode {
     let mut failures: Vec<String> = Vec::new();
     let mut note = |outcome: Outcome| {
@@ -79,8 +80,8 @@ pub(crate) fn test(suite: Suite) -> ExitCode {
     if suite == Suite::All {
         note(dependencies());
     }
-    // The tests of programs use what stands beside them: libcollector.so too, which no test
-    // program links and cargo would not build for them.
+    // Tests of programs use the files beside them. libcollector.so is one that no test links, so
+    // cargo would not build it for them.
     note(run(cargo().args(["build", "--workspace"])));
     let mut counts = Counts::default();
     note(tests(suite, &mut counts));
@@ -98,7 +99,7 @@ pub(crate) fn test(suite: Suite) -> ExitCode {
     }
 }
 
-/// Installs a part of the Rust toolchain that minimal installations leave out.
+/// Installs a component of the Rust toolchain that minimal installations lack.
 fn component(name: &str, subcommand: &str) -> Outcome {
     if works(cargo().args([subcommand, "--version"])) {
         return Ok(());
@@ -106,9 +107,9 @@ fn component(name: &str, subcommand: &str) -> Outcome {
     run(Command::new("rustup").args(["component", "add", name]))
 }
 
-/// Holds the dependencies against `deny.toml` by cargo-deny, which takes minutes to be built; a test
-/// checks licences and sources without it. What is known to be vulnerable is looked up where the
-/// list of it can be fetched.
+/// Checks the dependencies against `deny.toml` with cargo-deny, which takes minutes to build; a test
+/// checks licences and sources without it. Known vulnerabilities are checked only if their list can
+/// be fetched.
 fn dependencies() -> Outcome {
     if !works(cargo().args(["deny", "--version"])) {
         run(cargo().args(["install", "--locked", "cargo-deny"]))?;
@@ -121,7 +122,7 @@ fn dependencies() -> Outcome {
     Ok(())
 }
 
-/// Runs `cargo test`, passes its output on, and counts.
+/// Runs `cargo test`, prints its output, and counts the results.
 fn tests(suite: Suite, counts: &mut Counts) -> Outcome {
     let mut command = cargo();
     command

@@ -1,4 +1,4 @@
-//! Running commands where a person sees which.
+//! Commands that are shown before they run.
 
 use std::process::{Command, Stdio};
 
@@ -11,7 +11,7 @@ pub(crate) fn cargo() -> Command {
     cargo
 }
 
-/// The command as one would type it.
+/// The command as a user would type it.
 pub(crate) fn typed(command: &Command) -> String {
     let name = std::path::Path::new(command.get_program())
         .file_name()
@@ -23,7 +23,7 @@ pub(crate) fn typed(command: &Command) -> String {
         .join(" ")
 }
 
-/// A word, in quotes where a shell would take it apart.
+/// A word, quoted where a shell would split or expand it.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+,:@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -43,7 +43,7 @@ pub(crate) fn run(command: &mut Command) -> Outcome {
     }
 }
 
-/// Whether a command can be started and ends well; shows nothing.
+/// Whether a command can be started and succeeds; shows nothing.
 pub(crate) fn works(command: &mut Command) -> bool {
     command
         .stdout(Stdio::null())
@@ -52,16 +52,17 @@ pub(crate) fn works(command: &mut Command) -> bool {
         .is_ok_and(|s| s.success())
 }
 
-/// What a command prints.
-pub(crate) fn said(command: &mut Command) -> Outcome<String> {
+/// The standard output of a command.
+pub(crate) fn stdout_of(command: &mut Command) -> Outcome<String> {
     let output = command.output().map_err(|e| cannot_start(command, &e))?;
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        false => Err(format!("`{}`: {}", typed(command), output.status)),
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(format!("`{}`: {}", typed(command), output.status))
     }
 }
 
-/// The sentence for a command that could not be started.
+/// The error message for a command that could not be started.
 pub(crate) fn cannot_start(command: &Command, error: &std::io::Error) -> String {
     format!("`{}` cannot be started: {error}", typed(command))
 }

@@ -1,4 +1,4 @@
-//! What `cargo test` counted, summed over its test programs.
+//! The counts of `cargo test`, summed over its test programs.
 
 /// Tests that passed and failed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Adds what a line of libtest's output says, if it is a line of results:
+    /// Adds the counts of a line of libtest's output, if it is a line of results:
     /// `test result: ok. 11 passed; 0 failed; 0 ignored; …`.
     pub(crate) fn add_line(&mut self, line: &str) {
         let Some(results) = line.trim_start().strip_prefix("test result: ") else {

@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: from a fresh machine to the three views of a recorded program.
+//! `cargo xtask demo`: builds everything on a fresh machine, records a program and shows three views.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use crate::command::run;
 use crate::{Outcome, install, packages, target};
 
-/// The three views: what to see, and the words that show it.
+/// The three views: what they show, and er_print's arguments.
 const VIEWS: [(&str, &[&str]); 3] = [
     (
         "Functions, in user mode: waiting has names, so that the cost of an imbalance, of a \
@@ -28,7 +28,7 @@ const VIEWS: [(&str, &[&str]); 3] = [
     ),
 ];
 
-/// Builds, records and reads.
+/// Builds everything, records the program and shows the views.
 pub(crate) fn demo() -> Outcome {
     let recorded = Recorded::new()?;
     for (what_to_see, words) in VIEWS {
@@ -38,7 +38,7 @@ pub(crate) fn demo() -> Outcome {
     Ok(())
 }
 
-/// The demo's program, recorded; removed at the end.
+/// The recorded demo program; its folder is removed on drop.
 pub(crate) struct Recorded {
     folder: TempDir,
 }
@@ -93,7 +93,7 @@ fn check_permission(paranoid: &str) -> Outcome {
     ))
 }
 
-/// A tool of this build, to run in a folder.
+/// A command for a tool of this build, run in a folder.
 fn tool(name: &str, folder: &TempDir) -> Command {
     let mut command = Command::new(absolute(&target().join("release").join(name)));
     command.current_dir(folder.path());

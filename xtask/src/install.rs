@@ -7,18 +7,18 @@ use std::process::Command;
 use crate::command::{cannot_start, cargo, run};
 use crate::{Outcome, packages, root, target};
 
-/// What a file is to those who use it.
+/// The kind of a file, which decides how it is stripped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// Stripped of all symbols that the dynamic linker does not need.
     Program,
-    /// Stripped of debug information only: the library's frames stand in users' stacks, and have
-    /// names there.
+    /// Stripped of debug information only: the library's frames are in users' stacks and need
+    /// names.
     Library,
     Text,
 }
 
-/// A file to install: from where, and to where below the prefix.
+/// A file to install: its path, and its destination below the prefix.
 #[derive(Debug, PartialEq, Eq)]
 struct Item {
     from: PathBuf,
@@ -26,7 +26,7 @@ struct Item {
     kind: Kind,
 }
 
-/// Builds everything in release mode, without the programs that only this repository needs.
+/// Builds everything in release mode, except what only this repository's tests and tasks need.
 pub(crate) fn build_release() -> Outcome {
     run(cargo().args(["build", "--release", "--workspace"]).args([
         "--exclude",
@@ -37,11 +37,11 @@ pub(crate) fn build_release() -> Outcome {
 }
 
 /// Builds in release mode and installs what users need below `prefix`. `collect` finds the library
-/// by the place that both have below the prefix, so the folder can be moved as a whole.
+/// by its relative path below the prefix, so the folder can be moved as a whole.
 ///
-/// What is installed is stripped. With `debug_files`, a folder `.debug` beside each program has its
-/// debug information: there gdb, perf and the backtraces of Rust's panics look for it, wherever
-/// the prefix is.
+/// The installed files are stripped. With `debug_files`, a folder `.debug` beside each program holds
+/// its debug information, where gdb, perf and the backtraces of Rust's panics find it wherever the
+/// prefix is.
 pub(crate) fn install(prefix: &Path, debug_files: bool) -> Outcome {
     packages::program("objcopy", "binutils", "stripping what is installed")?;
     build_release()?;
@@ -60,7 +60,7 @@ pub(crate) fn install(prefix: &Path, debug_files: bool) -> Outcome {
     Ok(())
 }
 
-/// What there is to install.
+/// The files to install.
 fn items(root: &Path, release: &Path) -> Outcome<Vec<Item>> {
     let item = |from: PathBuf, to: &str, kind| Item {
         from,
@@ -114,14 +114,14 @@ fn files(folder: &Path) -> Outcome<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Where a file is made before it is renamed, so that a program that runs keeps its old file.
+/// The temporary path of a file before it is renamed, so that a running program keeps its old file.
 fn aside(to: &Path) -> PathBuf {
     let mut aside = to.to_owned().into_os_string();
     aside.push(".new");
     aside.into()
 }
 
-/// Puts a file that was made [`aside`] in its place, and returns its length.
+/// Renames a file from its temporary path ([`aside`]) and returns its length.
 fn finish(to: &Path, mode: u32) -> Result<u64, std::io::Error> {
     let aside = aside(to);
     std::fs::set_permissions(&aside, PermissionsExt::from_mode(mode))?;
@@ -142,8 +142,8 @@ fn copy(from: &Path, to: &Path) -> Result<u64, String> {
     copy().map_err(|e| e.to_string())
 }
 
-/// Copies an ELF file without what it does not need to run, and where it is asked for what was
-/// taken away. Returns their lengths.
+/// Copies an ELF file stripped, and with `debug_files` also its debug information. Returns the sum
+/// of their lengths.
 fn install_stripped(item: &Item, to: &Path, debug_file: bool) -> Result<u64, String> {
     let text = |e: std::io::Error| e.to_string();
     let folder = to.parent().ok_or("it has no folder")?;
@@ -160,7 +160,7 @@ fn install_stripped(item: &Item, to: &Path, debug_file: bool) -> Result<u64, Str
         name.push(".debug");
         let debug = folder.join(".debug").join(name);
         std::fs::create_dir_all(folder.join(".debug")).map_err(text)?;
-        // By zlib, which every debugger reads.
+        // With zlib, which every debugger reads.
         objcopy(
             Command::new("objcopy")
                 .args(["--only-keep-debug", "--compress-debug-sections=zlib"])
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(to, expected.map(|(path, kind)| (PathBuf::from(path), kind)));
     }
 
-    /// The program of this very test serves as one that has debug information.
+    /// Uses this test's own executable as a program with debug information.
     #[test]
     fn what_is_installed_is_stripped_and_finds_its_debug_file() {
         let folder = tempfile::tempdir().unwrap();

@@ -29,7 +29,7 @@ usage: cargo xtask TASK
   bench [GROUP...]       measure what Parallax costs beside other profilers; --help says more
   pictures [EXPERIMENT]  make docs/pictures from analyzer in a terminal, of the demo's run or another";
 
-/// A task's result; the error is one sentence that says what to do.
+/// The result of a task; the error is one sentence that says what to do.
 pub(crate) type Outcome<T = ()> = Result<T, String>;
 
 /// The root of the repository.

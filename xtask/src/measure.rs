@@ -1,4 +1,4 @@
-//! `cargo xtask fixtures`: builds and runs the fixtures and shows what they measured.
+//! `cargo xtask fixtures`: builds and runs the fixtures and prints their measurements.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use fixtures::{CATALOGUE, Compiler, Opt, Program, Run, Truth, WaitPolicy};
 
 use crate::{Outcome, target};
 
-/// Runs the programs of these names (all, without names) by the newest compiler of each family,
-/// under both wait policies, with 2 and 4 threads, and prints a line for each run.
+/// Runs the named programs (all if none is named), built by the newest compiler of each family, under
+/// both wait policies, with 2 and 4 threads, and prints a line for each run.
 pub(crate) fn fixtures(names: &[&str]) -> Outcome {
     if let Some(unknown) = names.iter().find(|n| fixtures::program(n).is_none()) {
         let known: Vec<&str> = CATALOGUE.iter().map(|p| p.name).collect();
@@ -40,7 +40,7 @@ fn measure(program: &'static Program, compiler: &Compiler) -> Outcome {
         for &threads in &counts {
             let run = Run::new(program, &exe).threads(threads).policy(policy);
             let truth = run.execute().map_err(|e| e.to_string())?;
-            // The file served its purpose; one that stays is overwritten by nobody.
+            // Each run writes a file of its own name, so nothing overwrites an old one.
             let _ = std::fs::remove_file(run.truth_path());
             println!(
                 "  {:<10} {:<7} {threads}  {}",
@@ -53,7 +53,8 @@ fn measure(program: &'static Program, compiler: &Compiler) -> Outcome {
     Ok(())
 }
 
-/// Wall time, the share of the threads' lives that the truth explains, and seconds by kind.
+/// Wall time, the percentage of the threads' lifetimes that the truth accounts for, and seconds by
+/// kind.
 fn line(truth: &Truth) -> String {
     let mut kinds: BTreeMap<&str, f64> = BTreeMap::new();
     for entry in &truth.entries {

@@ -1,4 +1,4 @@
-//! What the tasks need from the system's package manager.
+//! Packages that the tasks install with the system's package manager.
 
 use std::process::Command;
 
@@ -7,13 +7,13 @@ use fixtures::{Compiler, Family};
 use crate::Outcome;
 use crate::command::{run, works};
 
-/// A package manager, and what it calls things.
+/// A package manager and its package names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Manager {
     program: &'static str,
     /// Words between the program's name and the packages.
     install: &'static [&'static str],
-    /// Brings the list of packages up to date, where that is a step of its own.
+    /// Updates the list of packages, where that is a separate step.
     update: Option<&'static [&'static str]>,
     clang: &'static [&'static str],
     gfortran: &'static str,
@@ -68,7 +68,7 @@ pub(crate) fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|m| m.uid() == 0)
 }
 
-/// The one line that installs `packages`, as an ordinary user types it.
+/// The command line by which an ordinary user installs `packages`.
 fn install_line(manager: &Manager, packages: &[String]) -> String {
     let install = format!("{} {}", manager.install.join(" "), packages.join(" "));
     match manager.update {
@@ -83,7 +83,7 @@ fn install_line(manager: &Manager, packages: &[String]) -> String {
     }
 }
 
-/// Installs packages as root; as another user, says which command would.
+/// Installs packages as root; for other users the error names the command.
 fn install(packages: &[String], for_what: &str) -> Outcome {
     let Some(manager) = manager() else {
         return Err(format!(
@@ -105,7 +105,7 @@ fn install(packages: &[String], for_what: &str) -> Outcome {
     run(command.args(manager.install).args(packages))
 }
 
-/// The packages that make clang with OpenMP, given the clang that is there without it.
+/// The packages for clang with OpenMP, given the version of an installed clang without it.
 fn clang_packages(manager: &Manager, lonely_clang: Option<u32>) -> Vec<String> {
     match lonely_clang {
         // Debian's libomp packages exclude each other, so it must be the one for this clang.

@@ -1,7 +1,7 @@
 //! `cargo xtask pictures`: pictures of analyzer's views, made from the program in a real terminal.
 //!
-//! tmux runs it, keys are sent as a person would press them, and the screen with its colours
-//! becomes an SVG on a ground of its own, so that it can be read on light pages and on dark ones.
+//! tmux runs it and sends it keys. The screen with its colours becomes an SVG with its own
+//! background, readable on light and on dark pages.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::command::{cannot_start, cargo, run, works};
 use crate::{Outcome, demo, root, target};
 
-/// A picture: its file's name, and the keys that lead to what it shows.
+/// A picture: its file name, and the keys that lead to the view.
 struct Picture {
     name: &'static str,
     keys: &'static [&'static str],
@@ -49,8 +49,9 @@ const PICTURES: [Picture; 5] = [
 /// Columns and lines of the terminal.
 const SIZE: (usize, usize) = (120, 30);
 
-/// How long the program may take to open an experiment, and to answer a key.
+/// The time for the program to open an experiment.
 const OPEN: Duration = Duration::from_secs(3);
+/// The time for the program to answer a key.
 const ANSWER: Duration = Duration::from_millis(400);
 
 /// Makes all pictures of an experiment, or of the demo's.
@@ -81,7 +82,7 @@ pub(crate) fn pictures(experiment: Option<&str>) -> Outcome {
     Ok(())
 }
 
-/// Asks a server of tmux that is no other's, one for each picture: one that ends takes a moment.
+/// Runs a tmux command on a server of its own for each picture, as a server takes time to end.
 fn tmux(picture: &Picture, words: &[&str]) -> Outcome<String> {
     let server = format!("parallax-pictures-{}", picture.name);
     let mut command = Command::new("tmux");
@@ -89,13 +90,14 @@ fn tmux(picture: &Picture, words: &[&str]) -> Outcome<String> {
     let output = command
         .output()
         .map_err(|error| cannot_start(&command, &error))?;
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        false => Err(format!(
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(format!(
             "tmux {}: {}",
             words.join(" "),
             String::from_utf8_lossy(&output.stderr).trim()
-        )),
+        ))
     }
 }
 
@@ -155,7 +157,7 @@ fn cells(screen: &str) -> Vec<Vec<Cell>> {
                 row.push((letter, look));
                 continue;
             }
-            // `ESC [ numbers m`; whatever else there is has no look.
+            // `ESC [ numbers m`; other sequences do not change the look.
             if letters.as_str().starts_with('[') {
                 letters.next();
                 let mut numbers = String::new();
@@ -175,7 +177,7 @@ fn cells(screen: &str) -> Vec<Vec<Cell>> {
     lines
 }
 
-/// Takes over the numbers of a sequence of "select graphic rendition" (ECMA-48).
+/// Applies the numbers of a "select graphic rendition" sequence (ECMA-48).
 fn change(look: &mut Look, numbers: &str) {
     let mut numbers = numbers
         .split([';', ':'])
@@ -197,7 +199,7 @@ fn change(look: &mut Look, numbers: &str) {
             90..=97 => look.ink = Some(number - 90 + 8),
             100..=107 => look.ground = Some(number - 100 + 8),
             38 | 48 => {
-                // 38;5;N: an entry of the table of 256 colours.
+                // 38;5;N or 48;5;N: an entry of the table of 256 colours.
                 let entry = numbers
                     .next()
                     .filter(|kind| *kind == 5)
@@ -212,11 +214,11 @@ fn change(look: &mut Look, numbers: &str) {
     }
 }
 
-/// The terminal's own ground and ink.
+/// The terminal's default background and foreground.
 const GROUND: &str = "#16181d";
 const INK: &str = "#d3d7de";
 
-/// An entry of the table of 256 colours, as `#rrggbb`: xterm's.
+/// An entry of xterm's table of 256 colours, as `#rrggbb`.
 fn colour(entry: u8) -> String {
     const FIRST: [&str; 16] = [
         "#16181d", "#d54e53", "#7cb342", "#e7c547", "#5c9ded", "#c397d8", "#5fc9c0", "#d3d7de",
@@ -241,18 +243,20 @@ impl Look {
     fn colours(&self) -> (String, Option<String>) {
         let ink = self.ink.map(colour);
         let ground = self.ground.map(colour);
-        match self.reversed {
-            false => (ink.unwrap_or_else(|| INK.to_owned()), ground),
-            true => (
+        if self.reversed {
+            (
                 ground.unwrap_or_else(|| GROUND.to_owned()),
                 Some(ink.unwrap_or_else(|| INK.to_owned())),
-            ),
+            )
+        } else {
+            (ink.unwrap_or_else(|| INK.to_owned()), ground)
         }
     }
 }
 
-/// Pixels of a cell, and around the screen.
+/// Width and height of a cell, in pixels.
 const CELL: (f64, f64) = (8.4, 18.0);
+/// Pixels around the screen.
 const MARGIN: f64 = 12.0;
 
 /// A picture of a screen.
@@ -278,7 +282,7 @@ fn svg(lines: &[Vec<Cell>], columns: usize) -> String {
     svg
 }
 
-/// Cells of one look.
+/// Draws adjacent cells of one look.
 fn run_of(cells: &[Cell], (x, top): (f64, f64), svg: &mut String) {
     let look = cells[0].1;
     let (ink, ground) = look.colours();

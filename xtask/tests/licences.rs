@@ -11,7 +11,7 @@ fn strings(list: &toml::Value) -> Vec<&str> {
     list.map(|entry| entry.as_str().unwrap()).collect()
 }
 
-/// What is wrong with a package, by its entry in `cargo metadata`.
+/// The violations of a package, by its entry in `cargo metadata`.
 fn fault(package: &serde_json::Value, licences: &[&str], registries: &[&str]) -> Option<String> {
     let text = |key: &str| package[key].as_str();
     let name = text("name").unwrap();

@@ -1,25 +1,26 @@
-//! The application that costs are measured of: what the command line names, else the repository's,
-//! at the pace that the goals are of.
+//! The application to measure: the one on the command line, else the repository's, at the event
+//! rate for which the goals are defined.
 
 use super::cpu::Waits;
-use super::recorder::told;
+use super::recorder::record;
 use super::results::Measure;
 use super::run::Bench;
 use super::tools::{BARE, Rate};
 use super::usage::measure;
 use crate::Outcome;
 
-/// OpenMP events a second, of both threads together, that the goals speak of.
+/// OpenMP events per second of both threads together, for which the goals are defined.
 const EVENTS_A_SECOND: f64 = 1e6;
-/// Elements of the loops between which the application's pace is searched.
+/// Loop sizes, in elements, between which the application's event rate is interpolated.
 const SIZES: [f64; 2] = [24_000.0, 72_000.0];
-/// Steps that tell the pace, and the least of how many runs.
+/// Steps of a run that measures the event rate.
 const STEPS: u32 = 3_000;
+/// Runs of which the fastest counts.
 const RUNS: usize = 3;
 
 impl Bench {
-    /// The application in so many steps, with loops of a size that makes a million events a second
-    /// on two threads of this machine.
+    /// The application with this many steps, with loops of a size that makes a million events per
+    /// second on two threads of this machine.
     pub(super) fn application(&mut self, steps: u32) -> Outcome<Vec<String>> {
         if !self.program.is_empty() {
             return Ok(self.program.clone());
@@ -36,13 +37,14 @@ impl Bench {
         Ok(vec![program, steps.to_string(), elements.to_string()])
     }
 
-    /// A step takes the longer the more elements there are, and has the same events.
+    /// Finds the loop size for the wanted event rate. A step's time grows with its elements; its
+    /// events do not.
     fn find_pace(&mut self) -> Outcome<u32> {
         let mut times = [0.0; 2];
         for (time, size) in times.iter_mut().zip(SIZES) {
             *time = self.step_time(size as u32)?;
         }
-        let recorded = told(self, &self.steps(STEPS, SIZES[0] as u32)?, &[])?;
+        let recorded = record(self, &self.steps(STEPS, SIZES[0] as u32)?, &[])?;
         let events = recorded.records / f64::from(STEPS);
         let wanted = events / EVENTS_A_SECOND;
         let slope = (times[1] - times[0]) / (SIZES[1] - SIZES[0]);
@@ -50,7 +52,7 @@ impl Bench {
             return Err("the application takes no longer with more elements: try again".to_owned());
         }
         let elements = SIZES[0] + (wanted - times[0]) / slope;
-        // A machine that is too slow for a million events has as many as it can.
+        // A machine that is too slow for a million events makes as many as it can.
         let elements = (elements / 1e3).round().clamp(1.0, 1e5) as u32 * 1_000;
         let pace = events / self.step_time(elements)? / 1e6;
         self.progress(&format!("the application has loops of {elements} elements"));
@@ -64,7 +66,7 @@ impl Bench {
         Ok(elements)
     }
 
-    /// Seconds that a step takes, bare.
+    /// The time of a bare step, in seconds.
     fn step_time(&self, elements: u32) -> Outcome<f64> {
         let program = self.steps(STEPS, elements)?;
         let mut least = f64::INFINITY;

@@ -1,4 +1,4 @@
-//! Files that are not in memory: what a report costs that is the first one of the day.
+//! Dropping files from the page cache, to measure reports with a cold cache.
 
 use std::fs::File;
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::process::Command;
 
 use crate::Outcome;
 
-/// Where the superuser has the kernel drop every clean page that it keeps.
+/// The file by which root makes the kernel drop all clean pages.
 const DROP: &str = "/proc/sys/vm/drop_caches";
 
-/// Writes an experiment out and has the kernel forget its pages. The superuser's way forgets all
-/// other files, too, the programs among them. Anybody else can name one file, which GNU's `dd`
-/// does; programs then stay in memory. What lies below the kernel may still remember both.
+/// Writes an experiment out and drops its pages from the page cache. Root drops the pages of all
+/// other files too, including programs. Other users can drop those of single files, by GNU's
+/// `dd`; programs then stay in memory. Caches below the kernel may still hold both.
 pub(super) fn forget(experiment: &Path) -> Outcome {
     let records = experiment.join("records");
     let synced = File::open(&records).and_then(|file| file.sync_all());
@@ -31,9 +31,9 @@ pub(super) fn forget(experiment: &Path) -> Outcome {
     }
 }
 
-/// What is cold, in words.
+/// A description of what is cold.
 pub(super) fn words() -> &'static str {
-    // Opening it changes nothing, and says whether `forget` may write there.
+    // Opening it changes nothing and shows whether `forget` may write to it.
     match File::options().write(true).open(DROP) {
         Ok(_) => "all files, programs too, dropped from memory before each report",
         Err(_) => "the experiment dropped from memory before each report, not the programs",

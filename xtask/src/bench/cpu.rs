@@ -1,4 +1,4 @@
-//! What recording costs a real application: CPU time and wall time over the bare program's.
+//! The cost of recording a real application: CPU time and wall time relative to the bare program.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +9,7 @@ use super::tools::{self, BARE, COLLECT, FLOOR, PERF, Rate, Tool};
 use super::usage::measure;
 use crate::Outcome;
 
-/// How the threads wait, as the environment says it.
+/// How the threads wait, set by environment variables.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waits {
     Spin,
@@ -17,7 +17,7 @@ pub(super) enum Waits {
 }
 
 impl Waits {
-    /// Pins what runtimes choose by themselves otherwise.
+    /// Fixes the settings that runtimes choose by themselves otherwise.
     pub(super) fn pin(self, command: &mut Command, threads: usize) {
         command
             .env("OMP_NUM_THREADS", threads.to_string())
@@ -64,7 +64,7 @@ pub(super) fn sleeping(bench: &mut Bench) -> Outcome {
     )
 }
 
-/// Each round runs every tool once, so that what disturbs the machine disturbs all of them; a
+/// Each round runs every tool once, so that other load on the machine affects all of them. A
 /// tool's ratio is to the bare run of the same round.
 fn rounds(
     bench: &mut Bench,
@@ -80,7 +80,7 @@ fn rounds(
     };
     let name = |what: &str| format!("{what} over bare, {}, {}", waits.words(), rate.words());
     let (cpu, wall) = (name("CPU time"), name("wall time"));
-    // It is made for the repository's programs.
+    // The minimal tool is made for the repository's programs.
     let floor = match bench.program.is_empty() {
         true => Some(bench.floor()?),
         false => None,

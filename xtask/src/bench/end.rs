@@ -1,22 +1,22 @@
-//! How long collect goes on after the program has ended.
+//! The CPU time of collect after the program has ended.
 
 use std::path::PathBuf;
 
 use super::readers::generate;
-use super::recorder::{add, told};
+use super::recorder::{add, record};
 use super::results::Goal;
 use super::run::Bench;
 use super::tools::built;
 use crate::Outcome;
 
-/// Functions of the generated programs, of about 1 and 5 MB.
+/// Numbers of functions of the generated programs, of about 1 and 5 MB.
 const FUNCTIONS: [u32; 2] = [2_000, 8_000];
 
-/// So many functions are called by one.
+/// The number of functions that one caller calls.
 const CALLED: u32 = 100;
 
-/// Programs with more and more code, all of which is called and sampled here and there, and as the
-/// largest one `er_print`, which has 45 MB: the time to resolve what was seen.
+/// Measures the time to resolve the sampled addresses of ever larger programs, whose code is all
+/// called and sparsely sampled. The largest is `er_print`, with 45 MB.
 pub(super) fn symbols(bench: &mut Bench) -> Outcome {
     let mut programs = Vec::new();
     for functions in FUNCTIONS {
@@ -29,17 +29,23 @@ pub(super) fn symbols(bench: &mut Bench) -> Outcome {
         let words: Vec<String> = words.iter().map(|it| it.display().to_string()).collect();
         bench.progress(&format!("a program of {:.0} MB", size as f64 / 1e6));
         for _ in 0..bench.runs {
-            let told = told(bench, &words, &[])?;
+            let recorded = record(bench, &words, &[])?;
             let megabytes = (size as f64 / 1e6).round();
             let name = format!("symbols at the end, {megabytes} MB with debug information");
             let goal = Some(Goal::AtMost(0.5));
-            add(bench, "end", (&name, "s of CPU time"), goal, told.resolving)?;
+            add(
+                bench,
+                "end",
+                (&name, "s of CPU time"),
+                goal,
+                recorded.resolving,
+            )?;
         }
     }
     Ok(())
 }
 
-/// A program of so many functions, each with a few lines and inlined calls.
+/// Builds a program of this many functions, each with a few lines and inlined calls.
 fn large_program(bench: &Bench, functions: u32) -> Outcome<PathBuf> {
     let source = bench.folder().join(format!("large-{functions}.c"));
     let mut text = String::from(
@@ -59,7 +65,7 @@ fn large_program(bench: &Bench, functions: u32) -> Outcome<PathBuf> {
             number % 7 + 2
         ));
     }
-    // Compilers take long for a function of very many calls.
+    // Compilers are slow on a function with very many calls.
     for caller in 0..functions / CALLED {
         text.push_str(&begin("caller", caller));
         for number in caller * CALLED..(caller + 1) * CALLED {

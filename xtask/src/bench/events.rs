@@ -1,4 +1,4 @@
-//! What OpenMP's constructs cost more while they are recorded, in the program itself.
+//! The extra time of OpenMP constructs in the program while they are recorded.
 
 use std::path::Path;
 
@@ -9,13 +9,13 @@ use super::tools::{BARE, COLLECT, FLOOR, HPCRUN, Rate, Tool};
 use super::usage::measure;
 use crate::Outcome;
 
-/// A construct that the program of the library's own bench times.
+/// A construct that the library's bench program times.
 struct Construct {
-    /// What the program calls it.
+    /// Its name in the program's output.
     name: &'static str,
-    /// What it is.
+    /// Its description in tables.
     words: &'static str,
-    /// The goal of its extra nanoseconds.
+    /// The goal for its extra time, in nanoseconds.
     goal: Option<f64>,
 }
 
@@ -23,10 +23,10 @@ const fn construct(name: &'static str, words: &'static str, goal: Option<f64>) -
     Construct { name, words, goal }
 }
 
-/// What the time of a record is told by.
+/// The construct from which the time of one record is derived.
 const LOCK: &str = "a lock's round trip: three records";
 
-/// On LLVM's runtime, by OMPT.
+/// The constructs on LLVM's runtime, recorded by OMPT.
 const LLVM: [Construct; 10] = [
     construct("lock", LOCK, None),
     construct("critical", "a critical section: three records", None),
@@ -64,10 +64,10 @@ const LLVM: [Construct; 10] = [
     ),
 ];
 
-/// Of any construct on GNU's runtime.
+/// The goal for any construct on libgomp, in nanoseconds.
 const INTERPOSED: Option<f64> = Some(60.0);
 
-/// On GNU's runtime, by interposition.
+/// The constructs on libgomp, recorded by interposition.
 const GNU: [Construct; 9] = [
     construct("lock", "a lock's round trip, libgomp", INTERPOSED),
     construct("critical", "a critical section, libgomp", INTERPOSED),
@@ -92,18 +92,18 @@ const GNU: [Construct; 9] = [
     ),
 ];
 
-/// Constructs by the nanoseconds that each takes, in one run.
+/// The time of each construct in one run, in nanoseconds.
 type Times = Vec<(String, f64)>;
 
-/// Each round times the constructs bare, under every tool that records them, and with the least
-/// that such a tool can do.
+/// Times the constructs. Each round runs them bare, under every tool that records them, and with
+/// the minimal tool.
 pub(super) fn constructs(bench: &mut Bench) -> Outcome {
     const SOURCE: &str = "collector/runtime/benches/cost.c";
     let llvm = [bench.compiled(SOURCE, &[])?.display().to_string()];
     let gnu = [bench.compiled_by_gcc(SOURCE, &[])?.display().to_string()];
     let floor = bench.floor()?;
     let tools = bench.present(&[HPCRUN, COLLECT]);
-    // hpcrun has no events of a runtime without OMPT.
+    // hpcrun has no events from a runtime without OMPT.
     let runtimes: [(_, &[Construct], &[Tool]); 2] =
         [(&llvm, &LLVM, &tools), (&gnu, &GNU, &[COLLECT])];
     for round in 1..=bench.runs {
@@ -122,7 +122,7 @@ pub(super) fn constructs(bench: &mut Bench) -> Outcome {
     Ok(())
 }
 
-/// The constructs' times in one run of the program, with a library that comes before all others.
+/// The constructs' times in one run of the program, with a preloaded library if one is given.
 fn times(tool: Tool, program: &[String], preload: Option<&Path>, folder: &Path) -> Outcome<Times> {
     let mut command = tool.command(Rate::Hundred, program, folder);
     Waits::Spin.pin(&mut command, 2);
@@ -132,7 +132,7 @@ fn times(tool: Tool, program: &[String], preload: Option<&Path>, folder: &Path) 
     Ok(parse(&measure(&mut command, folder)?.stdout))
 }
 
-/// Adds what each construct takes longer by one way to run it than bare.
+/// Adds each construct's extra time over the bare run.
 fn compare(
     bench: &mut Bench,
     constructs: &[Construct],
@@ -164,7 +164,7 @@ fn compare(
     Ok(())
 }
 
-/// Lines of a name and a number.
+/// Reads lines of a name and a number.
 fn parse(output: &str) -> Vec<(String, f64)> {
     let line = |line: &str| {
         let (name, value) = line.split_once(' ')?;

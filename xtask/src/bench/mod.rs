@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: what Parallax costs, beside every other profiler that is here.
+//! `cargo xtask bench`: the cost of Parallax, compared with the other profilers of this machine.
 
 use std::time::Instant;
 
@@ -22,10 +22,10 @@ mod usage;
 use results::Results;
 use run::Bench;
 
-/// The word for what can be measured by itself, what that is, and how it is measured.
+/// A group of measures: its name on the command line, its description, and its function.
 type Group = (&'static str, &'static str, fn(&mut Bench) -> Outcome);
 
-/// What can be measured by itself.
+/// The groups of measures.
 const GROUPS: [Group; 9] = [
     (
         "cpu",
@@ -74,7 +74,7 @@ const GROUPS: [Group; 9] = [
     ),
 ];
 
-/// What `cargo xtask bench --help` prints after the groups.
+/// The options, as `cargo xtask bench --help` prints them after the groups.
 const OPTIONS: &str = "\
   --runs N            runs of each measure (7)
   --built             measure the programs that stand in target/release, without building
@@ -92,7 +92,7 @@ struct Options {
     program: Vec<String>,
 }
 
-/// Measures the groups that the words name, all without any.
+/// Measures the named groups, or all if none is named.
 pub(crate) fn bench(words: &[&str]) -> Outcome {
     if words.contains(&"--help") {
         println!("usage: cargo xtask bench [GROUP...] [OPTION...]\n");
@@ -136,7 +136,7 @@ pub(crate) fn bench(words: &[&str]) -> Outcome {
         if let Err(sentence) = &measured {
             println!("  {name} was not measured to its end: {sentence}");
         }
-        // What is measured by now is kept, whatever becomes of the rest.
+        // Keep the results so far, even if a later group fails.
         if renews {
             report::renew(&bench.results, &bench.facts)?;
         }

@@ -1,4 +1,4 @@
-//! How fast reports are and what memory they take, by the number of samples and of stacks.
+//! The time and memory of reports, by the number of samples and of stacks.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +13,7 @@ use super::usage::{Usage, measure};
 use crate::Outcome;
 use crate::command::{cargo, run};
 
-/// Experiments: millions of samples, threads, distinct stacks of the first thread and of the
+/// Experiments: millions of samples, threads, and distinct stacks of the first thread and of the
 /// others.
 const SHAPES: [(u32, u32, u32); 6] = [
     (1, 8, 2_000),
@@ -24,14 +24,14 @@ const SHAPES: [(u32, u32, u32); 6] = [
     (100, 16, 20_000),
 ];
 
-/// The most memory of a reader that the goals permit, in MiB.
+/// The goal for the peak memory of a reader, in MiB.
 const MOST: f64 = 300.0;
 
-/// Reports that take long are made this often at most.
+/// The maximum number of runs of long reports.
 const LONG: u32 = 3;
 
-/// A word of the numbers on analyzer's first screen, which stands there when they are computed;
-/// only programs with OpenMP have it.
+/// A word on analyzer's first screen that appears once its numbers are computed; only programs with
+/// OpenMP have it.
 const SHOWN: &str = "Efficiency";
 
 /// Reads experiments from a cold cache: a small one, and generated ones of many samples.
@@ -102,7 +102,7 @@ fn add(
     bench.add("readers", &what, tool, value)
 }
 
-/// A report of the functions, from a cold cache.
+/// The list of functions, from a cold cache.
 fn report(bench: &Bench, experiment: &Path) -> Outcome<Usage> {
     cache::forget(experiment)?;
     let mut command = Command::new(built("er_print"));
@@ -118,7 +118,7 @@ fn screen(bench: &Bench, experiment: &Path) -> Outcome<Usage> {
     until_shown(&mut command, SHOWN, bench.folder())
 }
 
-/// A recording of the repository's application for about a second.
+/// Records the repository's application for about a second.
 fn small(bench: &Bench) -> Outcome<PathBuf> {
     let program = bench.compiled("steps.c", &[])?.display().to_string();
     let program = [program, "3000".to_owned()];
@@ -129,13 +129,13 @@ fn small(bench: &Bench) -> Outcome<PathBuf> {
     Ok(folder.join("collect.er"))
 }
 
-/// Builds what writes experiments of any size.
+/// Builds the generator of experiments of any size.
 pub(super) fn build_generator() -> Outcome {
     let build = ["build", "--release", "-p", "experiment"];
     run(cargo().args(build).args(["--example", "generate"]))
 }
 
-/// Writes an experiment of so many million samples through the real writer.
+/// Writes an experiment of this many million samples with the real writer.
 pub(super) fn generate(
     bench: &Bench,
     millions: u32,
@@ -147,7 +147,7 @@ pub(super) fn generate(
         build_generator()?;
     }
     let folder = bench.folder().join("generated.er");
-    // What stood there is of an earlier size.
+    // An earlier experiment there has another size.
     let _ = std::fs::remove_dir_all(&folder);
     let mut generate = Command::new(program);
     generate

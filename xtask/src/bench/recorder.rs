@@ -1,4 +1,4 @@
-//! What collect itself needs: CPU time and bytes a sample, and memory.
+//! The cost of collect itself: CPU time and bytes per sample, and memory.
 
 use std::path::Path;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use super::usage::{Usage, measure, watch};
 use crate::Outcome;
 use crate::command::cargo;
 
-/// Adds a value to a measure of collect alone.
+/// Adds a value to a measure that only collect has.
 pub(super) fn add(
     bench: &mut Bench,
     group: &str,
@@ -23,36 +23,36 @@ pub(super) fn add(
     bench.add(group, &what, COLLECT.name, value)
 }
 
-/// Runs a program under collect with two threads that spin, and says what it told of itself.
-pub(super) fn told(
+/// Runs a program under collect with two threads that spin, and returns collect's statistics.
+pub(super) fn record(
     bench: &Bench,
     program: &[String],
     environment: &[(&str, &str)],
-) -> Outcome<Told> {
+) -> Outcome<Statistics> {
     let folder = bench.folder().to_owned();
     let mut command = COLLECT.command(Rate::Kilohertz, program, &folder);
     Waits::Spin.pin(&mut command, 2);
     command.envs(environment.iter().copied());
-    Told::of(&measure(&mut command, &folder)?)
+    Statistics::of(&measure(&mut command, &folder)?)
 }
 
-/// Steps of the application while samples are measured: a third of them take 2.4 s, of whose samples
-/// what collect does once was still a fifth.
+/// Steps of the application while samples are measured. A third of them takes 2.4 s, for which
+/// collect's fixed cost was still a fifth of the cost of the samples.
 const STEPS: u32 = 48_000;
 
 /// CPU time of collect, and bytes on disk, for each sample of the application.
 pub(super) fn samples(bench: &mut Bench) -> Outcome {
-    // Long enough that what collect does once is next to nothing beside it.
+    // Long enough to make collect's fixed cost negligible.
     let program = bench.application(STEPS)?;
     for round in 1..=bench.runs.div_ceil(2) {
         bench.progress(&format!("round {round}"));
-        // Without a tool the runtime makes no events: what is left is what samples cost.
-        let plain = told(bench, &program, &[("OMP_TOOL", "disabled")])?;
+        // Without a tool the runtime sends no events: the rest is the cost of samples.
+        let plain = record(bench, &program, &[("OMP_TOOL", "disabled")])?;
         let a_sample = plain.recording / plain.stacks;
         let unit = ("collect's CPU time a sample, without OpenMP's events", "us");
         let goal = Some(Goal::AtMost(5.0));
         add(bench, "samples", unit, goal, a_sample * 1e6)?;
-        let with = told(bench, &program, &[])?;
+        let with = record(bench, &program, &[])?;
         let a_record = (with.recording - a_sample * with.stacks) / with.records;
         let unit = (
             "collect's CPU time an OpenMP record, merged and summed",
@@ -61,40 +61,41 @@ pub(super) fn samples(bench: &mut Bench) -> Outcome {
         add(bench, "samples", unit, None, a_record * 1e9)?;
     }
     bench.progress("a run of a minute");
-    // How many steps make a minute is known once it was run.
+    // Measure the number of steps in a minute.
     let start = Instant::now();
-    told(bench, &program, &[])?;
+    record(bench, &program, &[])?;
     let rate = f64::from(STEPS) / start.elapsed().as_secs_f64();
     let minute = bench.application((60.0 * rate) as u32)?;
-    let with = told(bench, &minute, &[])?;
+    let with = record(bench, &minute, &[])?;
     let bytes = bytes_of(&bench.folder().join("collect.er")) as f64;
     let (name, goal) = ("bytes a sample, all told, on a run of a minute", 6.0);
     let goal = Some(Goal::AtMost(goal));
     add(bench, "samples", (name, "bytes"), goal, bytes / with.stacks)
 }
 
-/// What `collect -v` says when it ends.
+/// The statistics that `collect -v` prints when it ends.
 #[derive(Debug, PartialEq)]
-pub(super) struct Told {
+pub(super) struct Statistics {
     pub(super) samples: f64,
-    /// The same and those at switches: all that were unwound and written.
+    /// Clock samples and switch-out samples: all stacks that were unwound and written.
     pub(super) stacks: f64,
     /// OpenMP records.
     pub(super) records: f64,
-    /// Seconds of CPU time to record, and to resolve symbols.
+    /// CPU time to record, in seconds.
     pub(super) recording: f64,
+    /// CPU time to resolve symbols, in seconds.
     pub(super) resolving: f64,
 }
 
-impl Told {
-    pub(super) fn of(used: &Usage) -> Outcome<Told> {
+impl Statistics {
+    pub(super) fn of(used: &Usage) -> Outcome<Statistics> {
         let before = |what: &str| {
             let end = used.stderr.find(what)?;
             let number = used.stderr[..end].split_whitespace().last()?;
             number.parse::<f64>().ok()
         };
-        let told = || {
-            Some(Told {
+        let parsed = || {
+            Some(Statistics {
                 samples: before(" samples,")?,
                 stacks: before(" samples,")? + before(" at switch-out")?,
                 records: before(" OpenMP records in")?,
@@ -102,7 +103,7 @@ impl Told {
                 resolving: before(" s to resolve symbols")?,
             })
         };
-        told().ok_or_else(|| format!("collect -v said something else: {}", used.stderr))
+        parsed().ok_or_else(|| format!("collect -v said something else: {}", used.stderr))
     }
 }
 
@@ -113,7 +114,7 @@ fn bytes_of(folder: &Path) -> u64 {
 }
 
 /// The application with few and with very many threads: its CPU time over bare, and collect's
-/// memory. With many threads it has so many fewer steps that it takes as long.
+/// memory. The number of steps falls with the threads, to keep the time about the same.
 pub(super) fn threads(bench: &mut Bench) -> Outcome {
     for round in 1..=bench.runs {
         bench.progress(&format!("round {round}"));
@@ -137,7 +138,7 @@ pub(super) fn threads(bench: &mut Bench) -> Outcome {
     Ok(())
 }
 
-/// What the unwinder's own bench times: recorded stacks of real programs.
+/// Runs the unwinder's own bench, on recorded stacks of real programs.
 pub(super) fn unwinding(bench: &mut Bench) -> Outcome {
     let mut command = cargo();
     command.args(["bench", "-q", "-p", "unwinder", "--bench", "unwind"]);
@@ -178,14 +179,14 @@ mod tests {
                 .to_owned(),
             ..Usage::default()
         };
-        let told = Told {
+        let recorded = Statistics {
             samples: 3007.0,
             stacks: 3019.0,
             records: 1_000_123.0,
             recording: 0.074,
             resolving: 0.012,
         };
-        assert_eq!(Told::of(&used), Ok(told));
-        assert!(Told::of(&Usage::default()).is_err());
+        assert_eq!(Statistics::of(&used), Ok(recorded));
+        assert!(Statistics::of(&Usage::default()).is_err());
     }
 }

@@ -1,27 +1,28 @@
-//! Tables of what was measured: for the terminal and for `docs/benchmarks.md`.
+//! Tables of the results, for the terminal and for `docs/benchmarks.md`.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use super::results::{Results, number};
 use super::tools::{ALL, COLLECT};
-use crate::command::said;
+use crate::command::stdout_of;
 use crate::{Outcome, root};
 
-/// The tables of the page stand between these lines.
+/// The lines around the tables in the page.
 const BEGIN: &str = "<!-- measured: renewed by `cargo xtask bench` -->\n";
 const END: &str = "<!-- end of measured -->\n";
 
-/// The page, and the numbers that it is made of.
+/// The page with the tables.
 fn page() -> PathBuf {
     root().join("docs/benchmarks.md")
 }
 
+/// The results from which the page is made.
 fn numbers() -> PathBuf {
     root().join("docs/benchmarks.json")
 }
 
-/// What the numbers hang on: the machine, and the version of every tool.
+/// The facts on which the results depend: the machine, and the version of every tool.
 pub(super) fn facts() -> Vec<(String, String)> {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let info = read("/proc/cpuinfo");
@@ -46,7 +47,7 @@ pub(super) fn facts() -> Vec<(String, String)> {
         ),
     ];
     let commit =
-        said(
+        stdout_of(
             Command::new("git")
                 .current_dir(root())
                 .args(["rev-parse", "--short", "HEAD"]),
@@ -70,7 +71,7 @@ pub(super) fn facts() -> Vec<(String, String)> {
     facts
 }
 
-/// A line a row of a group, in its measures.
+/// A group as text, a line for each row.
 pub(super) fn table(results: &Results, group: &str) -> String {
     let mut lines: Vec<[String; 5]> = Vec::new();
     let mut before = "";
@@ -81,9 +82,10 @@ pub(super) fn table(results: &Results, group: &str) -> String {
             .map_or_else(String::new, |(words, met)| {
                 format!("{words}: {}", if met { "met" } else { "missed" })
             });
-        let measure = match row.measure == before {
-            true => String::new(),
-            false => format!("{} ({})", row.measure, row.unit),
+        let measure = if row.measure == before {
+            String::new()
+        } else {
+            format!("{} ({})", row.measure, row.unit)
         };
         before = &row.measure;
         lines.push([
@@ -112,7 +114,7 @@ pub(super) fn table(results: &Results, group: &str) -> String {
     lines.iter().map(line).collect()
 }
 
-/// The same as a table of the documentation.
+/// The facts and all results as Markdown tables.
 fn markdown(results: &Results, facts: &[(String, String)]) -> String {
     let mut text = String::from("| | |\n|---|---|\n");
     for (name, fact) in facts {
@@ -145,7 +147,7 @@ fn markdown(results: &Results, facts: &[(String, String)]) -> String {
     text
 }
 
-/// Renews the documentation by the groups that were measured.
+/// Updates the documentation with the measured groups.
 pub(super) fn renew(results: &Results, facts: &[(String, String)]) -> Outcome {
     let mut all = Results::load(&numbers())?;
     all.renew(results);
@@ -153,7 +155,7 @@ pub(super) fn renew(results: &Results, facts: &[(String, String)]) -> Outcome {
     replace(BEGIN, END, &format!("\n{}\n", markdown(&all, facts)))
 }
 
-/// Writes a text between two lines of the page.
+/// Replaces the text between the two lines of the page.
 fn replace(begin: &str, end: &str, new: &str) -> Outcome {
     let path = page();
     let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;

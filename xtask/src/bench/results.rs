@@ -1,4 +1,4 @@
-//! What was measured: runs by measure and tool, kept as JSON, from which tables are made.
+//! The results: runs by measure and tool, stored as JSON, from which tables are made.
 
 use std::path::Path;
 
@@ -6,36 +6,36 @@ use serde_json::{Map, Value, json};
 
 use crate::Outcome;
 
-/// What a measure ought to come to.
+/// The goal of a measure.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Goal {
-    /// At most this much.
+    /// At most this value.
     AtMost(f64),
-    /// At least this much.
+    /// At least this value.
     AtLeast(f64),
-    /// At most this much more than another tool has in the same measure.
+    /// At most this much above another tool's value of the same measure.
     Above(f64, &'static str),
 }
 
 /// The runs of one measure by one tool.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Row {
-    /// The group of measures: what is named on the command line.
+    /// The group of measures, as named on the command line.
     pub(super) group: String,
-    /// What is measured.
+    /// The measure's name.
     pub(super) measure: String,
-    /// By what.
+    /// The tool's name.
     pub(super) tool: String,
-    /// In what.
+    /// The unit of the values.
     pub(super) unit: String,
-    /// Each run's value; `None` in its place if the tool is absent, with the reason.
+    /// Each run's value.
     pub(super) runs: Vec<f64>,
-    /// The goal in words, and whether it was met.
+    /// The goal, for Parallax's own rows.
     pub(super) goal: Option<Goal>,
 }
 
 impl Row {
-    /// The middle value.
+    /// The median.
     pub(super) fn median(&self) -> f64 {
         quantile(&self.runs, 0.5)
     }
@@ -46,7 +46,7 @@ impl Row {
     }
 }
 
-/// The value below which a part of all values lies, between neighbours by proportion.
+/// The value below which a fraction of all values lies, interpolated between neighbours.
 fn quantile(values: &[f64], part: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -77,7 +77,7 @@ impl Results {
             row.goal = goal_of(what, tool);
             return;
         }
-        // The tools of a measure stand together.
+        // Keep the tools of a measure together.
         let of_measure =
             |row: &Row| (row.group.as_str(), row.measure.as_str()) == (group, what.name);
         let last = self.rows.iter().rposition(of_measure);
@@ -111,16 +111,17 @@ impl Results {
             }
             Goal::Above(by, tool) => {
                 let most = self.median(&row.group, &row.measure, tool)? + by;
-                let words = match *by == 0.0 {
-                    true => format!("at most {tool}'s {}", number(most)),
-                    false => format!("at most {} ({tool}'s and {})", number(most), number(*by)),
+                let words = if *by == 0.0 {
+                    format!("at most {tool}'s {}", number(most))
+                } else {
+                    format!("at most {} ({tool}'s and {})", number(most), number(*by))
                 };
                 Some((words, median <= most))
             }
         }
     }
 
-    /// Takes over what a file holds; nothing if there is none.
+    /// Reads the results of a file; none if it does not exist.
     pub(super) fn load(path: &Path) -> Outcome<Results> {
         let Ok(text) = std::fs::read_to_string(path) else {
             return Ok(Results::default());
@@ -140,7 +141,7 @@ impl Results {
         self.rows.extend(other.rows.iter().cloned());
     }
 
-    /// As JSON, with facts about the machine.
+    /// Writes the results as JSON, with facts about the machine.
     pub(super) fn save(&self, path: &Path, facts: &[(String, String)]) -> Outcome {
         let facts: Map<String, Value> = facts
             .iter()
@@ -173,18 +174,18 @@ impl Results {
     }
 }
 
-/// A measure: its name, its unit, and what Parallax ought to reach.
+/// A measure: its name, its unit, and Parallax's goal.
 #[derive(Clone, Debug)]
 pub(super) struct Measure<'a> {
-    /// What is measured.
+    /// Its name.
     pub(super) name: &'a str,
-    /// In what.
+    /// The unit of its values.
     pub(super) unit: &'a str,
-    /// Of Parallax's own rows.
+    /// The goal of Parallax's own rows.
     pub(super) goal: Option<Goal>,
 }
 
-/// The tools whose rows have goals: Parallax's.
+/// Parallax's tools, whose rows have goals.
 pub(super) const OURS: [&str; 4] = ["collect", "er_print", "analyzer", "library"];
 
 fn goal_of(what: &Measure<'_>, tool: &str) -> Option<Goal> {
@@ -218,7 +219,7 @@ fn row_of(value: &Value) -> Option<Row> {
     })
 }
 
-/// A number to three digits.
+/// A number with three significant digits or three decimals.
 pub(super) fn number(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),

@@ -1,4 +1,4 @@
-//! A run of benchmarks: what was measured so far, and what all groups need for it.
+//! A run of benchmarks: the results so far, and what all groups need to measure.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,23 +11,23 @@ use crate::{Outcome, packages, root};
 
 /// A run of benchmarks.
 pub(super) struct Bench {
-    /// How often each measure is taken.
+    /// Runs of each measure.
     pub(super) runs: u32,
-    /// What was measured, and on what; both are written to `file` with every value.
+    /// The results and the facts about the machine; every new value writes both to `file`.
     pub(super) results: Results,
     pub(super) facts: Vec<(String, String)>,
     pub(super) file: PathBuf,
     pub(super) program: Vec<String>,
-    /// Of the application's loops, once its pace was found.
+    /// The size of the application's loops, once it has been determined.
     pub(super) elements: Option<u32>,
     pub(super) scratch: PathBuf,
     pub(super) start: Instant,
-    /// Tools that failed here, and are not started again.
+    /// Tools that failed and are not started again.
     pub(super) failed: Vec<Tool>,
 }
 
 impl Bench {
-    /// Adds a value to a measure, and writes it to the file at once: a run that is interrupted
+    /// Adds a value to a measure and writes it to the file at once, so that an interrupted run
     /// loses nothing.
     pub(super) fn add(
         &mut self,
@@ -40,13 +40,14 @@ impl Bench {
         self.results.save(&self.file, &self.facts)
     }
 
-    /// Says what was done, and how long all took so far.
+    /// Prints the progress, with the time since the start.
     pub(super) fn progress(&self, what: &str) {
         println!("  [{:4.0} s] {what}", self.start.elapsed().as_secs_f64());
     }
 
-    /// What a tool's run comes to. A peer that fails is named, with its reason, among the facts,
-    /// and is not started again; `None` from then on. Parallax may not fail.
+    /// The result of a tool's run. If another profiler fails, the reason is added to the facts, it
+    /// is not started again, and the result is `None` from then on. A failure of Parallax is an
+    /// error.
     pub(super) fn of_tool<T>(
         &mut self,
         tool: Tool,
@@ -60,7 +61,7 @@ impl Bench {
             outcome => return outcome.map(Some),
         };
         println!("  {} fails and is left out: {reason}", tool.name);
-        // Where things lie on this machine is nobody's business who reads the page.
+        // Paths of this machine do not belong in the published page.
         let scratch = self.scratch.display().to_string() + "/";
         let reason = format!("fails: {}", reason.replace(&scratch, ""));
         match self.facts.iter_mut().find(|(name, _)| name == tool.name) {
@@ -71,12 +72,12 @@ impl Bench {
         Ok(None)
     }
 
-    /// A folder for what is recorded; everything in it may be overwritten.
+    /// The folder for recordings; everything in it may be overwritten.
     pub(super) fn folder(&self) -> &Path {
         &self.scratch
     }
 
-    /// The tools that are here; says which are not.
+    /// The tools that this machine has. Prints those that it lacks.
     pub(super) fn present(&self, tools: &[Tool]) -> Vec<Tool> {
         let (here, absent): (Vec<Tool>, Vec<Tool>) =
             tools.iter().partition(|tool| tool.path().is_some());
@@ -88,9 +89,10 @@ impl Bench {
 
     /// An OpenMP program of `xtask/programs`, or another of the repository, built with clang.
     pub(super) fn compiled(&self, source: &str, flags: &[&str]) -> Outcome<PathBuf> {
-        let source = match source.contains('/') {
-            true => root().join(source),
-            false => root().join("xtask/programs").join(source),
+        let source = if source.contains('/') {
+            root().join(source)
+        } else {
+            root().join("xtask/programs").join(source)
         };
         let compiler = packages::clang("the programs to measure")?;
         let name = source.file_stem().unwrap_or_default();
@@ -103,7 +105,7 @@ impl Bench {
         compile(&mut command, &source, &program)
     }
 
-    /// Builds a program of the repository by gcc, and so for GNU's runtime; a library where the
+    /// Builds a program of the repository by gcc, which links it to libgomp, or a library if the
     /// flags say so.
     pub(super) fn compiled_by_gcc(&self, source: &str, flags: &[&str]) -> Outcome<PathBuf> {
         let source = root().join(source);
@@ -112,13 +114,13 @@ impl Bench {
         compile(Command::new("gcc").args(flags), &source, &program)
     }
 
-    /// A library that, preloaded, does the least at each of OpenMP's moments.
+    /// Builds the minimal OpenMP tool, a library to preload.
     pub(super) fn floor(&self) -> Outcome<PathBuf> {
         self.compiled_by_gcc("collector/runtime/benches/floor.c", &["-shared", "-fPIC"])
     }
 }
 
-/// Has an OpenMP program built by such a compiler, unless it is there already.
+/// Builds an OpenMP program, unless it exists.
 fn compile(compiler: &mut Command, source: &Path, program: &Path) -> Outcome<PathBuf> {
     if !program.is_file() {
         compiler.args(["-O2", "-g", "-fopenmp"]).arg(source);
@@ -129,7 +131,7 @@ fn compile(compiler: &mut Command, source: &Path, program: &Path) -> Outcome<Pat
 
 impl Drop for Bench {
     fn drop(&mut self) {
-        // What is left of recordings is in cargo's folder, which nobody reads.
+        // A failure leaves recordings in cargo's target folder, where they do no harm.
         let _ = std::fs::remove_dir_all(&self.scratch);
     }
 }

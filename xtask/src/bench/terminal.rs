@@ -1,4 +1,4 @@
-//! A terminal that nobody looks at: when a program's screen shows what it is waited for.
+//! A pseudo-terminal, to measure when a program's screen shows a word.
 #![allow(unsafe_code)] // openpty, for which the standard library has nothing.
 
 use std::fs::File;
@@ -15,8 +15,8 @@ use crate::command::{cannot_start, typed};
 /// Lines and columns.
 const SIZE: (u16, u16) = (40, 120);
 
-/// Starts a program in a terminal, waits until `word` stands on its screen, and presses `q`. The
-/// wall time is that until the word came; the rest is of the whole run.
+/// Starts a program in a terminal, waits until `word` is on its screen, and presses `q`. The wall
+/// time is that until the word appeared; the other values are of the whole run.
 pub(super) fn until_shown(command: &mut Command, word: &str, folder: &Path) -> Outcome<Usage> {
     let (ours, theirs) = pair().map_err(|e| format!("no terminal can be made: {e}"))?;
     let again = |fd: &OwnedFd| fd.try_clone().map_err(|e| e.to_string());
@@ -28,7 +28,7 @@ pub(super) fn until_shown(command: &mut Command, word: &str, folder: &Path) -> O
         .stderr(File::create(&errors).map_err(|e| format!("{}: {e}", errors.display()))?);
     let start = Instant::now();
     let child = command.spawn().map_err(|e| cannot_start(command, &e))?;
-    // Our copy of the other end would keep the terminal open for ever.
+    // An open copy of the program's end would keep the terminal open.
     command.stdin(Stdio::null()).stdout(Stdio::null());
     let mut terminal = File::from(ours);
     let mut seen = Screen::default();
@@ -65,16 +65,16 @@ fn pair() -> std::io::Result<(OwnedFd, OwnedFd)> {
     if made != 0 {
         return Err(std::io::Error::last_os_error());
     }
-    // SAFETY: both were made just now, and nobody else has them.
+    // SAFETY: both were just opened, and nothing else owns them.
     Ok(unsafe { (OwnedFd::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) })
 }
 
-/// What was printed, without the sequences that move the cursor and set colours: cells that stand
-/// side by side come one after the other.
+/// The output without the escape sequences that move the cursor and set colours, so that adjacent
+/// cells follow each other.
 #[derive(Default)]
 struct Screen {
     text: String,
-    /// Inside of a sequence, whether it is one with parameters.
+    /// In a sequence, whether it has parameters.
     escape: Option<bool>,
 }
 

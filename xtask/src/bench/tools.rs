@@ -1,16 +1,16 @@
-//! What is measured beside what: Parallax and the profilers that this machine has.
+//! The tools to compare: Parallax and the profilers that this machine has.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::target;
 
-/// How often a thread is sampled.
+/// The sampling rate, per thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rate {
-    /// Once in 997 us of CPU time.
+    /// One sample per 997 us of CPU time.
     Kilohertz,
-    /// Once in 10,007 us.
+    /// One sample per 10,007 us.
     Hundred,
 }
 
@@ -29,7 +29,7 @@ impl Rate {
         }
     }
 
-    /// `-p` of `collect` and of gprofng, which ask for the same periods.
+    /// The value of `-p` for `collect` and gprofng, which use the same periods.
     pub(super) const fn letter(self) -> &'static str {
         match self {
             Rate::Kilohertz => "hi",
@@ -38,14 +38,14 @@ impl Rate {
     }
 }
 
-/// A way to run a program; known by its name.
+/// A way to run a program, identified by its name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tool {
-    /// What it is called in tables.
+    /// Its name in tables.
     pub(super) name: &'static str,
     program: &'static str,
     arguments: fn(Rate) -> Vec<String>,
-    /// The option that names where the recording goes, and the name's ending.
+    /// The option for the recording's path, and the path's extension.
     output: Option<(&'static str, &'static str)>,
 }
 
@@ -63,8 +63,8 @@ pub(super) const BARE: Tool = Tool {
     output: None,
 };
 
-/// What the program is called with the least that a tool can do which knows OpenMP's moments, and
-/// without samples: [`floor`](super::run::Bench::floor).
+/// The name of a run with the minimal OpenMP tool, which does not sample:
+/// [`floor`](super::run::Bench::floor).
 pub(super) const FLOOR: &str = "a reading and two stores at each moment";
 
 /// Parallax.
@@ -75,7 +75,7 @@ pub(super) const COLLECT: Tool = Tool {
     output: Some(("-O", "er")),
 };
 
-/// `perf record` without call graphs: what the kernel's sampling itself costs.
+/// `perf record` without call graphs: the cost of the kernel's sampling itself.
 pub(super) const PERF: Tool = Tool {
     name: "perf",
     program: "perf",
@@ -91,7 +91,7 @@ pub(super) const PERF_G: Tool = Tool {
     output: Some(("-o", "data")),
 };
 
-/// Copies of the stack, unwound by the reader.
+/// Call graphs by copies of the stack, which the reader unwinds.
 pub(super) const PERF_DWARF: Tool = Tool {
     name: "perf dwarf",
     program: "perf",
@@ -127,7 +127,7 @@ pub(super) const HPCRUN: Tool = Tool {
     output: Some(("-o", "m")),
 };
 
-/// Every tool but the bare program, in the order of tables.
+/// Every tool except the bare program, in the order of tables.
 pub(super) const ALL: [Tool; 7] = [PERF, PERF_G, PERF_DWARF, SAMPLY, GPROFNG, HPCRUN, COLLECT];
 
 fn words(words: &[&str]) -> Vec<String> {
@@ -136,14 +136,14 @@ fn words(words: &[&str]) -> Vec<String> {
 
 fn perf(rate: Rate, more: &[&str]) -> Vec<String> {
     let period = rate.nanoseconds().to_string();
-    // The clock that Parallax samples by where there are no counters, and that every machine has.
+    // Parallax samples by this clock where there are no counters; every machine has it.
     let mut all = words(&["record", "-q", "-e", "cpu-clock", "-c", &period]);
     all.extend(words(more));
     all
 }
 
 impl Tool {
-    /// Where it is on this machine.
+    /// Its path on this machine.
     pub(super) fn path(self) -> Option<PathBuf> {
         if self == COLLECT {
             return Some(built("collect"));
@@ -154,7 +154,7 @@ impl Tool {
             .find(|path| path.is_file())
     }
 
-    /// The command that runs `program` under it; what it records goes below `folder`.
+    /// The command that runs `program` under it and records below `folder`.
     pub(super) fn command(self, rate: Rate, program: &[String], folder: &Path) -> Command {
         if self == BARE {
             let mut command = Command::new(&program[0]);
@@ -176,7 +176,7 @@ impl Tool {
         command
     }
 
-    /// What it says of its version; `None` if it is not here.
+    /// The version that it prints; `None` if this machine does not have it.
     pub(super) fn version(self) -> Option<String> {
         let path = self.path()?;
         let option = match self == COLLECT {

@@ -1,6 +1,5 @@
-//! What a command costs: its wall time, its CPU time and its memory, with those of all processes
-//! that it waited for.
-#![allow(unsafe_code)] // wait4, the one call that tells what a child's whole tree has used.
+//! The wall time, CPU time and memory of a command, including all processes that it waited for.
+#![allow(unsafe_code)] // wait4, the only call that returns the usage of a child's whole process tree.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,29 +10,29 @@ use std::time::{Duration, Instant};
 use crate::Outcome;
 use crate::command::{cannot_start, typed};
 
-/// What a command has used.
+/// The resources that a command has used.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Usage {
-    /// From its start to its end, in seconds.
+    /// Wall time, in seconds.
     pub(super) wall: f64,
-    /// Of all its processes, in user code and in the kernel, in seconds.
+    /// User and system CPU time of all its processes, in seconds.
     pub(super) cpu: f64,
-    /// The most memory that it, or one of the processes that it waited for, had at a time, in MiB.
+    /// The peak memory of the command or of one of the processes that it waited for, in MiB.
     pub(super) peak_mib: f64,
-    /// The most memory that it had itself, as far as looking each 20 ms can tell, in MiB.
+    /// The peak memory of the command itself, polled every 20 ms, in MiB.
     pub(super) own_mib: f64,
-    /// What it wrote to its standard output.
+    /// Its standard output.
     pub(super) stdout: String,
-    /// What it wrote to its standard error.
+    /// Its standard error.
     pub(super) stderr: String,
 }
 
-/// Runs a command to its end; what it prints goes to files below `folder`.
+/// Runs a command to its end. Its output goes to files below `folder`.
 pub(super) fn measure(command: &mut Command, folder: &Path) -> Outcome<Usage> {
     run(command, folder, None)
 }
 
-/// The same, and looks at the command's own memory meanwhile.
+/// As [`measure`], and polls the command's own memory.
 pub(super) fn watch(command: &mut Command, folder: &Path) -> Outcome<Usage> {
     run(command, folder, Some(Duration::from_millis(20)))
 }
@@ -72,7 +71,7 @@ fn run(command: &mut Command, folder: &Path, every: Option<Duration>) -> Outcome
     })
 }
 
-/// Waits for a child that was started, whose errors are in a file. The wall time is not known.
+/// Waits for a started child whose standard error is in a file. The wall time is unknown.
 pub(super) fn reap(pid: u32, command: &Command, errors: &Path) -> Outcome<Usage> {
     let pid = pid as libc::pid_t;
     match wait(pid, false) {
@@ -81,7 +80,10 @@ pub(super) fn reap(pid: u32, command: &Command, errors: &Path) -> Outcome<Usage>
     }
 }
 
-/// What the kernel tells of a process that has ended; an error if it ended badly.
+/// The usage that the kernel reports for a process that has ended.
+///
+/// # Errors
+/// If the process failed.
 fn usage(
     status: libc::c_int,
     used: &libc::rusage,
@@ -90,9 +92,10 @@ fn usage(
 ) -> Outcome<Usage> {
     let stderr = text_of(errors)?;
     if !libc::WIFEXITED(status) || libc::WEXITSTATUS(status) != 0 {
-        let ended = match libc::WIFEXITED(status) {
-            true => format!("ended with status {}", libc::WEXITSTATUS(status)),
-            false => format!("was killed by signal {}", libc::WTERMSIG(status)),
+        let ended = if libc::WIFEXITED(status) {
+            format!("ended with status {}", libc::WEXITSTATUS(status))
+        } else {
+            format!("was killed by signal {}", libc::WTERMSIG(status))
         };
         return Err(format!("`{}` {ended}: {}", typed(command), reason(&stderr)));
     }
@@ -105,7 +108,7 @@ fn usage(
     })
 }
 
-/// What a program says went wrong: the line that speaks of an error, else its last one.
+/// The reason for a failure in a program's output: the first error line, else the last line.
 fn reason(stderr: &str) -> &str {
     let lines = || {
         stderr
@@ -126,19 +129,19 @@ fn text_of(path: &Path) -> Outcome<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Waits for a child; without patience, the first number is 0 while it runs.
+/// Waits for a child. If `impatient`, returns at once, with 0 for the process while it runs.
 fn wait(pid: libc::pid_t, impatient: bool) -> (libc::pid_t, libc::c_int, libc::rusage) {
     let mut status = 0;
     let options = if impatient { libc::WNOHANG } else { 0 };
-    // SAFETY: rusage is made of integers, for which zero is a value.
+    // SAFETY: rusage consists of integers, for which zero is a valid value.
     let mut used: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: both pointers are to variables of this function, which outlive the call; the child
-    // is ours and nobody else waits for it, since its `Child` is only dropped.
+    // SAFETY: both pointers are to variables of this function, which outlive the call. The child
+    // is ours, and nothing else waits for it, since its `Child` is only dropped.
     let waited = unsafe { libc::wait4(pid, &mut status, options, &mut used) };
     (waited, status, used)
 }
 
-/// The most memory that a process had so far, in MiB.
+/// The peak memory of a process so far, in MiB.
 fn high_water(pid: libc::pid_t) -> Option<f64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status
