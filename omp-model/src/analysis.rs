@@ -6,6 +6,12 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
+use experiment::ids::{StackId, TagId};
+use experiment::rows::Sample;
+use experiment::symbols::SymbolTable;
+use experiment::tables::Tables;
+use experiment::union;
+use experiment::{Experiment, OpenError, Samples};
 use rustc_hash::FxHashSet;
 
 use crate::attribution::{self, Attribution, Slices};
@@ -15,12 +21,6 @@ use crate::profile::{Profile, ViewMode};
 use crate::rewrite::{SampledStack, constructs};
 use crate::views::names::{NameStyle, Names};
 use crate::views::overview::uses_openmp;
-use experiment::ids::{StackId, TagId};
-use experiment::rows::Sample;
-use experiment::symbols::SymbolTable;
-use experiment::tables::Tables;
-use experiment::union;
-use experiment::{Experiment, OpenError, Samples};
 
 /// An experiment, or several united, and its profiles.
 #[derive(Debug)]

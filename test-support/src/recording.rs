@@ -216,9 +216,10 @@ impl Generator {
         let depth = 1 + skewed(&mut path, 6);
         for level in 0..depth {
             let function = skewed(&mut path, 8);
-            let offset = match level + 1 == depth {
-                true => skewed(&mut path, 60) * 4,
-                false => 0x3c,
+            let offset = if level + 1 == depth {
+                skewed(&mut path, 60) * 4
+            } else {
+                0x3c
             };
             let module = ModuleId(2 + u32::from(function == 7));
             let frame = self.tables.frame(Frame {

@@ -6,10 +6,10 @@
 //! 256-colour table, which themes do not change.
 
 use ratatui::style::{Color, Modifier, Style};
+use report::timeline::{Activity, Family};
 
 use crate::args::Colours;
 use crate::change::Change;
-use report::timeline::{Activity, Family};
 
 /// The styles of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,12 +5,12 @@ use std::ops::Range;
 use experiment::state::Presence;
 
 use report::json::mode_name;
+use report::timeline::Activity;
 
 use crate::draw::theme::{web_change, web_colour};
 use crate::flame::{change, flames, sentence};
 use crate::state::app::App;
 use crate::words::fit_name;
-use report::timeline::Activity;
 
 /// Width of a picture, in pixels of no particular size.
 const WIDTH: f64 = 1200.0;

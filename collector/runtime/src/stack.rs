@@ -73,9 +73,10 @@ impl OwnStack {
         // The C library puts the thread's control block, to which the thread register points, at the
         // upper end of a thread's stack. That of the initial thread is elsewhere, and anything may
         // lie below it: its stack has the loader's mark instead.
-        let (top, size) = match is_initial {
-            true => (INITIAL_TOP.load(Relaxed), GAP),
-            false => (thread_register(), LEAST),
+        let (top, size) = if is_initial {
+            (INITIAL_TOP.load(Relaxed), GAP)
+        } else {
+            (thread_register(), LEAST)
         };
         OwnStack {
             known: top.saturating_sub(size)..top,

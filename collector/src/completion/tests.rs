@@ -1,8 +1,9 @@
-use super::*;
 use experiment::ids::{FrameId, TagId};
 use experiment::rows::SampleKind;
 use experiment::state::State;
 use experiment::tables::{Context, Cut, Frame, Module, RuntimeKind, Stack, Tag, Thread};
+
+use super::*;
 
 const RUNTIME: u64 = 0x9000;
 

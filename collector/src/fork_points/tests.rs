@@ -1,6 +1,7 @@
-use super::*;
 use experiment::ids::ModuleId;
 use experiment::tables::{Context, Frame, Module};
+
+use super::*;
 
 struct World {
     tables: Tables,

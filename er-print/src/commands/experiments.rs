@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use report::settings::Compare;
+
 use crate::failure::Stop;
 use crate::opened::Opened;
 use crate::session::Session;
-use report::settings::Compare;
 
 /// Opens an experiment instead of all others.
 pub(crate) fn open_exp(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {

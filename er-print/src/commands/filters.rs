@@ -3,10 +3,10 @@
 use omp_model::filter::{Filter, Word};
 use omp_model::spelling::nearest;
 use omp_model::views::visibility::Visibility;
+use report::settings::{bare_object as bare, object_names as names};
 
 use crate::failure::Stop;
 use crate::session::Session;
-use report::settings::{bare_object as bare, object_names as names};
 
 /// Keeps what an expression is true for.
 pub(crate) fn filters(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {

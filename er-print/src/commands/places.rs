@@ -1,9 +1,10 @@
 //! Where sources are looked for, and how they are annotated.
 
+use report::settings::Comments;
+
 use super::choose;
 use crate::failure::Stop;
 use crate::session::Session;
-use report::settings::Comments;
 
 /// Lines from this share on are hot.
 pub(crate) fn sthresh(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {

@@ -1,12 +1,12 @@
 //! The sums of all slices while they are attributed: what is kept grows with distinct stacks.
 
+use experiment::ids::{StackId, TagId, ThreadId};
+use experiment::state::Presence;
 use rustc_hash::FxHashMap;
 
 use super::blame::{Charge, Role};
 use super::group::{Group, Sampled};
 use super::share::{Origin, Share};
-use experiment::ids::{StackId, TagId, ThreadId};
-use experiment::state::Presence;
 
 /// All time and all samples of a thread at one stack, in one thread state, on or off the CPU.
 #[derive(Clone, Debug)]

@@ -14,14 +14,14 @@
 //! Listed intervals give those moments exactly. What is too short to be listed is charged within
 //! its slice of time in proportion; a slice of a process in which nobody worked charges nobody.
 
-use rustc_hash::FxHashMap;
-
-use super::group::Group;
-use crate::profile::Shown;
 use experiment::ids::{TagId, ThreadId};
 use experiment::rows::{Blame, Interval, SLICE};
 use experiment::state::{Presence, State};
 use experiment::tables::Tables;
+use rustc_hash::FxHashMap;
+
+use super::group::Group;
+use crate::profile::Shown;
 
 /// A thread's state in a slice.
 type Doing = (ThreadId, TagId, u32);

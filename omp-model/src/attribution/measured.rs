@@ -3,9 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::group::Group;
 use experiment::rows::Sum;
 use experiment::{Sums, Unpacking};
+
+use super::group::Group;
 
 /// The measured time of a recording, to be taken in the order of slices. What is unpacked is what
 /// was written together with what is taken: a second or two of the recording, and what came late.

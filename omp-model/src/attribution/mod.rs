@@ -25,9 +25,10 @@ mod source;
 #[cfg(test)]
 mod tests;
 
+use experiment::Samples;
+
 use crate::profile::{Profile, Shown, ViewMode};
 use crate::rewrite::{Rewriter, SampledStack};
-use experiment::Samples;
 
 use group::{kind_of, tag_of};
 use pass::Attributed;

@@ -5,12 +5,12 @@
 
 use std::cmp::Reverse;
 
-use rustc_hash::FxHashMap;
-
-use super::group::{Group, Sampled, tag_of};
 use experiment::ids::{ContextId, TagId, ThreadId};
 use experiment::state::{Presence, State};
 use experiment::tables::{Tables, Tag};
+use rustc_hash::FxHashMap;
+
+use super::group::{Group, Sampled, tag_of};
 
 /// Inferred time stands at so many stacks at most: a group without samples is short, and detail in
 /// it would be invented.

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use rustc_hash::FxHashMap;
-
-use super::group::{Group, Sampled, Slept};
 use experiment::ids::{StackId, TagId, ThreadId};
 use experiment::rows::{SLICE, Sample, SampleKind};
 use experiment::state::Presence;
+use rustc_hash::FxHashMap;
+
+use super::group::{Group, Sampled, Slept};
 
 /// A clock sample of a thread in a slice: tag, stack and whether the clock fired in the kernel, as
 /// one number that sorts as they do. A table of 2^31 tags does not fit any memory: the highest bit

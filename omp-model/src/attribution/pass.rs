@@ -10,6 +10,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use experiment::Samples;
+use experiment::ids::{Nanos, StackId};
+use experiment::rows::SLICE;
+use experiment::state::Presence;
+use experiment::tables::ThreadKind;
 use rustc_hash::FxHashMap;
 
 use super::accumulator::{Accumulators, Sum};
@@ -25,11 +30,6 @@ use super::sleeps::{MARGIN, Sleeps};
 use super::source::{Slices, Source};
 use crate::profile::Shown;
 use crate::rewrite::{Rewriter, SampledStack};
-use experiment::Samples;
-use experiment::ids::{Nanos, StackId};
-use experiment::rows::SLICE;
-use experiment::state::Presence;
-use experiment::tables::ThreadKind;
 
 /// All thread time, attributed.
 #[derive(Debug)]

@@ -1,9 +1,10 @@
 //! Attributed time: a part of a group's time at one stack.
 
-use crate::profile::{Item, PathId, Shown, ViewMode};
 use experiment::ids::{ContextId, FrameId, StackId, TagId, ThreadId};
 use experiment::state::{Presence, State};
 use experiment::tables::Tag;
+
+use crate::profile::{Item, PathId, Shown, ViewMode};
 
 use super::group::Group;
 

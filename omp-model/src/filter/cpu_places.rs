@@ -1,5 +1,7 @@
 //! Time by CPU, filtered or not.
 
+use experiment::rows::Sample;
+use experiment::state::Presence;
 use rustc_hash::FxHashMap;
 
 use super::cpus::{Cpus, OfThreads, Own, cpu_of, own_of_item, own_of_sample};
@@ -7,8 +9,6 @@ use super::expression::Filter;
 use super::time_point::{TimePoint, second};
 use super::weigh::{Source, Weigher};
 use crate::profile::{Item, Profile};
-use experiment::rows::Sample;
-use experiment::state::Presence;
 
 /// The CPU that an item's time was spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

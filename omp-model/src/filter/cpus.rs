@@ -4,12 +4,12 @@
 //! its own samples; without any, in proportion to those of its thread in that second. If the thread
 //! has no sample there either, the CPU is unknown, -1 as well.
 
-use rustc_hash::{FxHashMap, FxHashSet};
-
-use crate::profile::Item;
 use experiment::ids::{StackId, TagId, ThreadId};
 use experiment::rows::{SLICE, Sample, SampleKind};
 use experiment::state::Presence;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::profile::Item;
 
 /// The number for no CPU or an unknown one.
 pub(super) const NOWHERE: i64 = -1;

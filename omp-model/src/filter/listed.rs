@@ -1,12 +1,12 @@
 //! The listed intervals, which divide time off CPU.
 
+use experiment::ids::{Nanos, TagId, ThreadId};
+use experiment::rows::Interval;
+use experiment::state::Presence;
 use rustc_hash::FxHashMap;
 
 use super::time_point::second;
 use crate::profile::{Item, Profile};
-use experiment::ids::{Nanos, TagId, ThreadId};
-use experiment::rows::Interval;
-use experiment::state::Presence;
 
 /// Listed intervals off CPU by thread, state and presence, in the order of time.
 pub(super) struct Listed<'a> {

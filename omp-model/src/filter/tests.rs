@@ -1,11 +1,12 @@
-use super::*;
-use crate::profile::{Callee, DisplayFrame, Item, Path, PathId, Profile, Pseudo, Shown, ViewMode};
-use crate::views::names::{NameStyle, Names};
 use experiment::ids::{ContextId, FrameId, Nanos, ProcessId, StackId, TagId, ThreadId};
 use experiment::rows::{Interval, Sample, SampleKind, Within};
 use experiment::state::Presence;
 use experiment::symbols::{Function, FunctionId, SymbolTable};
 use experiment::tables::{Context, ContextKind, Interner, Process, Tables, Thread, ThreadKind};
+
+use super::*;
+use crate::profile::{Callee, DisplayFrame, Item, Path, PathId, Profile, Pseudo, Shown, ViewMode};
+use crate::views::names::{NameStyle, Names};
 
 /// Two threads: `main > foo > bar` works on both, one waits asleep in a barrier.
 struct Made {

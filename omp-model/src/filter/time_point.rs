@@ -1,11 +1,12 @@
 //! Values at a point in time that may differ within an item.
 
+use experiment::rows::{Interval, SLICE, Sample, Within};
+use experiment::state::Presence;
+
 use super::cpus::{NOWHERE, cpu_of};
 use super::parse::Parsed;
 use super::words::Word;
 use crate::profile::Item;
-use experiment::rows::{Interval, SLICE, Sample, Within};
-use experiment::state::Presence;
 
 /// The number of an instance that exists but is unknown.
 pub(super) const UNKNOWN: i64 = -1;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use experiment::rows::Sample;
+use experiment::state::Presence;
 use rustc_hash::FxHashMap;
 
 use super::cpus::{NOWHERE, OfThreads, Own, own_of_item, own_of_sample};
@@ -9,8 +11,6 @@ use super::expression::Filter;
 use super::time_point::{TimePoint, second};
 use super::weigh::{Source, Weigher};
 use crate::profile::{Item, Profile};
-use experiment::rows::Sample;
-use experiment::state::Presence;
 
 /// An item's values, each with its part of the item's time; the parts add up to 1.
 pub type Parts = Vec<(i64, f64)>;

@@ -16,6 +16,10 @@
 //!
 //! Rules 3 and 4 estimate; [`Filtered::estimated`] is the time that they kept.
 
+use experiment::ids::ContextId;
+use experiment::rows::{Interval, Sample};
+use experiment::state::Presence;
+use experiment::tables::{ContextKind, Interner, Tables};
 use rustc_hash::FxHashMap;
 
 use super::cpus::{self, OfThreads, Own, own_of_item, own_of_sample};
@@ -27,10 +31,6 @@ use super::time_point::{TimePoint, second, typical};
 use super::words::Word;
 use crate::profile::{Item, Path, PathId, Profile};
 use crate::views::names::Names;
-use experiment::ids::ContextId;
-use experiment::rows::{Interval, Sample};
-use experiment::state::Presence;
-use experiment::tables::{ContextKind, Interner, Tables};
 
 /// The data behind a profile that filters need.
 #[derive(Clone, Copy, Debug)]

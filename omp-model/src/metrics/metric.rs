@@ -1,7 +1,8 @@
 //! The metrics: which time each one counts, and what a recording has data for.
 
-use crate::profile::{Item, Shown};
 use experiment::header::Sampling;
+
+use crate::profile::{Item, Shown};
 
 /// A kind of time. All are in seconds of thread time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,8 +1,9 @@
-use super::*;
-use crate::profile::{Item, PathId, Shown};
 use experiment::header::Sampling;
 use experiment::ids::{ContextId, StackId, TagId, ThreadId};
 use experiment::state::Presence;
+
+use super::*;
+use crate::profile::{Item, PathId, Shown};
 
 fn every_kind_of_item() -> Vec<Item> {
     let mut items = Vec::new();

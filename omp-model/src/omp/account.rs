@@ -1,12 +1,13 @@
 //! One thread's measured time: its intervals, summed slice by slice.
 
-use super::cells::Cells;
-use super::listing::Listing;
 use experiment::ids::{ContextId, Nanos, TagId, ThreadId};
 use experiment::rows::{
     Blame, Interval, RegionSpan, RegionSum, RegionWork, SLICE, Sum, TaskSpan, TaskSum, Within,
 };
 use experiment::state::Presence;
+
+use super::cells::Cells;
+use super::listing::Listing;
 
 /// What a [`TimeAccounting`](super::TimeAccounting) has accounted for since it was last asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,10 +1,11 @@
 //! Exact time by slice, thread, thread state, and on or off the CPU.
 
-use super::account::{Account, Doing, Life, Rows, TaskRun, TeamWork, key};
-use super::listing::Listing;
 use experiment::ids::{ContextId, Nanos, TagId, ThreadId};
 use experiment::rows::{Blame, RegionSpan, SLICE, TaskSpan, Within};
 use experiment::state::{Presence, State};
+
+use super::account::{Account, Doing, Life, Rows, TaskRun, TeamWork, key};
+use super::listing::Listing;
 
 /// Accounts for how long each thread was in which state, on or off the CPU.
 ///

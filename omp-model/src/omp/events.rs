@@ -4,6 +4,11 @@
 //! 19), bent to what runtimes really send: ends may come late, without their region, or not at
 //! all, so that every end pops to its match and nothing is asserted.
 
+use experiment::ids::{ContextId, FrameId, ProcessId, TagId, ThreadId};
+use experiment::rows::Within;
+use experiment::state::{Presence, State};
+use experiment::tables::{Context, ContextKind, Tables, ThreadKind};
+
 use super::accounting::TimeAccounting;
 use super::joins::is_fork;
 use super::locks::{LockId, LockSlot};
@@ -11,10 +16,6 @@ use super::machine::{Machine, Step};
 use super::regions::{Member, Slot};
 use super::thread::{Cause, DEEPEST, Entry, Stack, is_barrier, may_join, waiting};
 use crate::stream::{Event, Instance, Lock, Mutex, Site, Sync, What};
-use experiment::ids::{ContextId, FrameId, ProcessId, TagId, ThreadId};
-use experiment::rows::Within;
-use experiment::state::{Presence, State};
-use experiment::tables::{Context, ContextKind, Tables, ThreadKind};
 
 impl Machine {
     /// One event. `tables` and `accounting` must be the same at each call: contexts and tags are

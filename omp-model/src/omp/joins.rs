@@ -1,12 +1,13 @@
 //! How regions end: seen by their parallel_end, or found out where that was lost.
 
+use experiment::ids::{ContextId, FrameId, StackId, ThreadId};
+use experiment::state::State;
+use experiment::tables::{Context, ContextKind, StackEntry, Tables, Tag, ThreadKind};
+
 use super::machine::{Machine, Step};
 use super::regions::{Member, Slot};
 use super::thread::{Cause, Entry};
 use crate::stream::Instance;
-use experiment::ids::{ContextId, FrameId, StackId, ThreadId};
-use experiment::state::State;
-use experiment::tables::{Context, ContextKind, StackEntry, Tables, Tag, ThreadKind};
 
 pub(super) const fn is_fork(entry: &Entry) -> bool {
     matches!(entry.cause, Cause::Fork(_))

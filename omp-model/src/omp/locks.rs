@@ -7,11 +7,11 @@
 //! When a mutex is given back, those that wait for it go on waiting until one of them has it. That
 //! is the time that handing over takes, and is charged to where the thread was that gave it back.
 
+use experiment::ids::{Nanos, ProcessId, TagId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::accounting::TimeAccounting;
 use crate::stream::{Lock, Mutex};
-use experiment::ids::{Nanos, ProcessId, TagId, ThreadId};
 
 /// A mutex of the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

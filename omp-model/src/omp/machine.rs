@@ -1,5 +1,10 @@
 //! The OpenMP state machine: what it knows, and the steps that it is made of.
 
+use experiment::ids::{ContextId, FrameId, Nanos, TagId, ThreadId};
+use experiment::rows::Within;
+use experiment::state::{Presence, State};
+use experiment::tables::{Tables, Tag};
+
 use super::account::TeamWork;
 use super::accounting::TimeAccounting;
 use super::labels::Labels;
@@ -7,10 +12,6 @@ use super::locks::{AccountingNow, Locks};
 use super::regions::{Member, Region, Regions, Slot, Tasks};
 use super::thread::{Cause, Entry, Stack};
 use crate::stream::{Instance, What};
-use experiment::ids::{ContextId, FrameId, Nanos, TagId, ThreadId};
-use experiment::rows::Within;
-use experiment::state::{Presence, State};
-use experiment::tables::{Tables, Tag};
 
 /// What every thread of the recording does, at the time of the last event.
 ///

@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
+use experiment::ids::{ContextId, Nanos, ThreadId};
+use experiment::rows::Within;
 use rustc_hash::FxHashMap;
 
 use crate::stream::Instance;
-use experiment::ids::{ContextId, Nanos, ThreadId};
-use experiment::rows::Within;
 
 /// Index of a region's slot; slots are used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

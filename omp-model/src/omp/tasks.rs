@@ -1,14 +1,15 @@
 //! Explicit tasks: what a thread runs on top of its implicit task, and for how long.
 
+use experiment::ids::Nanos;
+use experiment::rows::Within;
+use experiment::state::State;
+use experiment::tables::{Context, ContextKind};
+
 use super::account::TaskRun;
 use super::machine::{Machine, Step};
 use super::regions::Task;
 use super::thread::{Cause, Entry, Piece};
 use crate::stream::{Instance, Site};
-use experiment::ids::Nanos;
-use experiment::rows::Within;
-use experiment::state::State;
-use experiment::tables::{Context, ContextKind};
 
 impl Machine {
     pub(super) fn task_create(&mut self, now: &mut Step<'_>, id: Instance, site: Site) {

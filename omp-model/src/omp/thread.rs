@@ -1,11 +1,12 @@
 //! One thread's stack of constructs: what it does, and what it goes back to when that ends.
 
-use super::locks::LockSlot;
-use super::regions::Slot;
-use crate::stream::{Instance, Mutex, Sync};
 use experiment::ids::{ContextId, Nanos, TagId};
 use experiment::rows::Within;
 use experiment::state::State;
+
+use super::locks::LockSlot;
+use super::regions::Slot;
+use crate::stream::{Instance, Mutex, Sync};
 
 /// What made an entry, and so what ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! The role of frames and functions: the kernel's, the OpenMP runtime's or the user's.
 
-use rustc_hash::{FxHashMap, FxHashSet};
-
-use crate::profile::Callee;
 use experiment::ids::{ContextId, FrameId, ModuleId, StackId};
 use experiment::symbols::{Construct, FunctionId, InlinedPlace, SymbolTable};
 use experiment::tables::{Context, ContextKind, RuntimeKind, StackEntry, Tables};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::profile::Callee;
 
 use super::functions::{FunctionFacts, base_name};
 use super::pools::Waiting;

@@ -1,12 +1,12 @@
 //! Facts read from function names: the construct that a function belongs to, and the function that
 //! it is a part of.
 
-use rustc_hash::FxHashMap;
-
-use super::pools::{self, Waiting};
 use experiment::ids::ModuleId;
 use experiment::linkage::STUB;
 use experiment::symbols::{Construct, Function, FunctionId};
+use rustc_hash::FxHashMap;
+
+use super::pools::{self, Waiting};
 
 /// Facts about a function, independent of the stack that it is on.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,9 @@
 //! Builds user stacks: the frames within the construct under the call path to it or, without a
 //! known construct, the frames of the stack alone.
 
+use experiment::ids::{ContextId, FrameId, ModuleId, StackId};
+use experiment::symbols::FunctionId;
+use experiment::tables::Interner;
 use rustc_hash::FxHashMap;
 
 use super::frames::{Facts, Role};
@@ -9,9 +12,6 @@ use super::segment::{self, Body};
 use super::shown;
 use super::walk::Walk;
 use crate::profile::{Callee, DisplayFrame, Path, PathId, Pseudo, Shown};
-use experiment::ids::{ContextId, FrameId, ModuleId, StackId};
-use experiment::symbols::FunctionId;
-use experiment::tables::Interner;
 
 /// The display stacks made so far, with the tables that they are made from.
 pub(super) struct DisplayStacks<'a> {

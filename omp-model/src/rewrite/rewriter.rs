@@ -1,12 +1,12 @@
 //! Display stacks of samples, in both modes.
 
-use rustc_hash::FxHashMap;
-
-use crate::profile::{Callee, Path, PathId, Pseudo, Shown};
 use experiment::ids::{ContextId, FrameId, StackId, TagId};
 use experiment::state::State;
 use experiment::symbols::SymbolTable;
 use experiment::tables::{Interner, StackEntry, Tables, Tag, ThreadKind};
+use rustc_hash::FxHashMap;
+
+use crate::profile::{Callee, Path, PathId, Pseudo, Shown};
 
 use super::frames::{Facts, Role};
 use super::naming::Naming;

@@ -1,8 +1,9 @@
 //! What the thread did: the recorded state, refined by the leaf of the stack.
 
-use crate::profile::{Pseudo, Shown};
 use experiment::state::State;
 use experiment::tables::ThreadKind;
+
+use crate::profile::{Pseudo, Shown};
 
 use super::walk::Leaf;
 

@@ -7,9 +7,6 @@
 //! library are recognised by name. `~` begins the name of a function without a symbol. `!` ends a
 //! truncated stack.
 
-use rustc_hash::FxHashMap;
-
-use crate::profile::{Callee, PathId, Shown};
 use experiment::ids::{ContextId, FrameId, ModuleId, StackId, TagId};
 use experiment::state::State;
 use experiment::symbols::{
@@ -20,6 +17,9 @@ use experiment::tables::{
     Context, ContextKind, Cut, Frame, Module, RuntimeKind, Stack, StackEntry, Tables, Tag,
     ThreadKind,
 };
+use rustc_hash::FxHashMap;
+
+use crate::profile::{Callee, PathId, Shown};
 
 use super::rewriter::Rewriter;
 use super::sampled::SampledStack;

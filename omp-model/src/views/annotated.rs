@@ -5,6 +5,9 @@
 
 use std::collections::BTreeMap;
 
+use experiment::ids::FrameId;
+use experiment::symbols::{FileId, Place};
+use experiment::tables::Interner;
 use rustc_hash::FxHashMap;
 
 use super::functions::{self, List, Sums};
@@ -13,9 +16,6 @@ use super::tree::{self, Tree};
 use super::{Code, Request, Row, Seconds, order};
 use crate::metrics::Metric;
 use crate::profile::{Callee, DisplayFrame, Path, PathId, Profile, Pseudo};
-use experiment::ids::FrameId;
-use experiment::symbols::{FileId, Place};
-use experiment::tables::Interner;
 
 /// The times of one file.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use experiment::tables::Tables;
+
 use super::Seconds;
 use crate::filter::{CpuPlace, Parts};
 use crate::metrics::Metric;
 use crate::profile::{Item, Profile};
-use experiment::tables::Tables;
 
 /// The key of an index object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use experiment::symbols::{FunctionId, InlinedPlace, Instruction};
+
 use super::Request;
 use super::annotated::{LineTimes, PcRow, merge, pc_rows};
 use super::names::Names;
 use crate::profile::{Callee, Profile};
-use experiment::symbols::{FunctionId, InlinedPlace, Instruction};
 
 /// The text of an address whose instruction cannot be shown.
 const NOT_SHOWN: &str = "(not shown)";

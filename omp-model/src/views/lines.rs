@@ -1,14 +1,15 @@
 //! The list of source lines.
 
+use experiment::ids::{FrameId, ModuleId};
+use experiment::symbols::Place;
+use experiment::tables::Interner;
+
 use super::annotated::{Step, expand};
 use super::functions::{self, List};
 use super::names::{Names, base_name};
 use super::tree::Tree;
 use super::{Code, Request};
 use crate::profile::{Callee, Profile};
-use experiment::ids::{FrameId, ModuleId};
-use experiment::symbols::Place;
-use experiment::tables::Interner;
 
 /// The key that the list groups by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

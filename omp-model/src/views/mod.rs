@@ -27,8 +27,9 @@ pub mod warnings;
 
 use std::cmp::Ordering;
 
-use crate::metrics::{Flavour, Metric, Quantity, SortKey};
 use experiment::ids::ModuleId;
+
+use crate::metrics::{Flavour, Metric, Quantity, SortKey};
 
 pub use functions::List;
 pub use tree::Tree;

@@ -1,15 +1,15 @@
 //! Names of rows.
 
-use rustc_hash::FxHashMap;
-
-use super::Code;
-use crate::profile::{Callee, Pseudo};
 use experiment::ids::{ContextId, FrameId, ModuleId};
 use experiment::linkage::{STUB, is_outlined};
 use experiment::symbols::{
     Construct, Function, FunctionId, Outlined, STATIC, SymbolTable, static_name,
 };
 use experiment::tables::{ContextKind, Cut, RuntimeKind, StackEntry, Tables};
+use rustc_hash::FxHashMap;
+
+use super::Code;
+use crate::profile::{Callee, Pseudo};
 
 /// How much of a function's name is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

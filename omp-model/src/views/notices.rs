@@ -3,10 +3,11 @@
 
 use std::fmt;
 
-use crate::metrics::Metric;
-use crate::profile::{Item, Profile};
 use experiment::header::Header;
 use experiment::rows::Blame;
+
+use crate::metrics::Metric;
+use crate::profile::{Item, Profile};
 
 /// The share above which a loss gets a line under every view.
 pub const WORTH_TELLING: f64 = 0.01;

@@ -1,11 +1,12 @@
 //! The overview of an experiment: how its time was spent.
 
+use experiment::tables::{Tables, ThreadKind};
+
 use super::names::Names;
 use super::tree::add_item;
 use super::{List, Request, Seconds};
 use crate::metrics::{Available, Flavour, Metric, Quantity, SortKey};
 use crate::profile::{Profile, Shown};
-use experiment::tables::{Tables, ThreadKind};
 
 /// Whether the program used OpenMP: a runtime registered a thread, or a stack lies in a runtime.
 pub fn uses_openmp<'a>(tables: &Tables, profile: impl FnOnce() -> &'a Profile) -> bool {

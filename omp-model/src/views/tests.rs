@@ -1,5 +1,9 @@
 pub(super) mod written;
 
+use experiment::header::Header;
+use experiment::ids::{FrameId, ThreadId};
+use experiment::symbols::{Construct, FileId, FrameSymbol, InlinedPlace, Outlined, Place};
+use experiment::tables::Cut;
 use written::Written;
 
 use super::calltree::{TreeRow, calltree};
@@ -12,10 +16,6 @@ use super::threads::threads;
 use super::*;
 use crate::metrics::Metric;
 use crate::profile::{Callee, DisplayFrame, Item, Path, PathId, Shown};
-use experiment::header::Header;
-use experiment::ids::{FrameId, ThreadId};
-use experiment::symbols::{Construct, FileId, FrameSymbol, InlinedPlace, Outlined, Place};
-use experiment::tables::Cut;
 
 fn by_total() -> Request {
     by(Quantity::Time(Flavour::Exclusive, Metric::Total))

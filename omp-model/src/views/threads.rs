@@ -1,11 +1,12 @@
 //! The list of threads.
 
+use experiment::ids::{Nanos, ThreadId};
+use experiment::tables::{Tables, ThreadKind};
+
 use super::Seconds;
 use super::tree::add_item;
 use crate::metrics::Metric;
 use crate::profile::Profile;
-use experiment::ids::{Nanos, ThreadId};
-use experiment::tables::{Tables, ThreadKind};
 
 /// A thread and its time.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,9 +1,10 @@
 //! Visibility of load objects: all functions, only entry points, or one function for the object.
 
-use super::names::Names;
-use crate::profile::{Callee, DisplayFrame, Path, PathId, Profile};
 use experiment::ids::{FrameId, ModuleId};
 use experiment::tables::Interner;
+
+use super::names::Names;
+use crate::profile::{Callee, DisplayFrame, Path, PathId, Profile};
 
 /// The part of a load object that is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use rustc_hash::FxHashMap;
-
-use super::notices::WORTH_TELLING;
-use crate::ran::Ran;
 use experiment::Sums;
 use experiment::header::Header;
 use experiment::ids::ThreadId;
 use experiment::rows::Sum;
 use experiment::state::Presence;
 use experiment::tables::{RuntimeKind, Tables, ThreadKind};
+use rustc_hash::FxHashMap;
+
+use super::notices::WORTH_TELLING;
+use crate::ran::Ran;
 
 /// The share of the thread time lost to spinning from which it is reported. About one hundredth is
 /// lost whenever anything, including `collect`, runs briefly beside a program that uses all CPUs:

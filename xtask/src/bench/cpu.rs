@@ -81,9 +81,10 @@ fn rounds(
     let name = |what: &str| format!("{what} over bare, {}, {}", waits.words(), rate.words());
     let (cpu, wall) = (name("CPU time"), name("wall time"));
     // The minimal tool is made for the repository's programs.
-    let floor = match bench.program.is_empty() {
-        true => Some(bench.floor()?),
-        false => None,
+    let floor = if bench.program.is_empty() {
+        Some(bench.floor()?)
+    } else {
+        None
     };
     for round in 1..=bench.runs {
         let run = |tool: Tool, folder: &Path| {

@@ -112,9 +112,10 @@ pub(crate) fn bench(words: &[&str]) -> Outcome {
     std::fs::create_dir_all(&scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
     let mut bench = Bench {
         runs: options.runs,
-        results: match options.add {
-            true => Results::load(&file)?,
-            false => Results::default(),
+        results: if options.add {
+            Results::load(&file)?
+        } else {
+            Results::default()
         },
         facts: report::facts(),
         file,

@@ -179,15 +179,13 @@ impl Tool {
     /// The version that it prints; `None` if this machine does not have it.
     pub(super) fn version(self) -> Option<String> {
         let path = self.path()?;
-        let option = match self == COLLECT {
-            true => "-V",
-            false => "--version",
-        };
+        let option = if self == COLLECT { "-V" } else { "--version" };
         let said = Command::new(path).arg(option).output().ok()?;
         let text = String::from_utf8_lossy(&said.stdout).into_owned();
-        let text = match text.trim().is_empty() {
-            true => String::from_utf8_lossy(&said.stderr).into_owned(),
-            false => text,
+        let text = if text.trim().is_empty() {
+            String::from_utf8_lossy(&said.stderr).into_owned()
+        } else {
+            text
         };
         Some(text.lines().next().unwrap_or("").trim().to_owned())
     }

@@ -6,13 +6,13 @@ use experiment::ids::ThreadId;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
+use report::timeline::Band;
 
 use super::super::theme::Theme;
 use super::super::{from, put};
 use crate::layout::TimelineParts;
 use crate::state::app::App;
 use crate::words::fit_name;
-use report::timeline::Band;
 
 /// From this width on the beginning of a name tells something.
 const LEGIBLE: usize = 8;

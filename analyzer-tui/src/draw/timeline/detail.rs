@@ -3,12 +3,12 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
+use report::timeline::Activity;
 
 use super::super::theme::Theme;
 use super::super::{from, put};
 use crate::state::app::App;
 use crate::words::{fit, fit_name, wrap};
-use report::timeline::Activity;
 
 /// Draws what is known of the moment under the cursor, and its callstack.
 pub(super) fn draw(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {

@@ -7,6 +7,7 @@ mod rows;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
+use report::timeline::Activity;
 
 use super::theme::Theme;
 use super::{from, put};
@@ -14,7 +15,6 @@ use crate::layout::TimelineParts;
 use crate::state::app::App;
 use crate::state::timeline::state::{Line, SecondLine};
 use crate::words::{duration, fit};
-use report::timeline::Activity;
 
 /// The title's words: the range in sight.
 pub(super) fn title(app: &App) -> String {

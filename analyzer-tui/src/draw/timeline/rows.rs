@@ -4,11 +4,11 @@ use experiment::state::Presence;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
+use report::timeline::Activity;
+use report::timeline::{Place, Slot};
 
 use super::super::theme::Theme;
 use crate::args::Colours;
-use report::timeline::Activity;
-use report::timeline::{Place, Slot};
 
 /// Eighths of a cell, for the part of a column's time that a thread was on a CPU.
 const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

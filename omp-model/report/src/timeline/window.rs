@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use experiment::ids::ThreadId;
 use experiment::rows::Sample;
+use omp_model::analysis::Analysis;
 use rustc_hash::FxHashMap;
 
 use super::activity::Activity;
 use super::frames::FrameOfSamples;
 use super::rows::Timeline;
 use super::stacks::Stacks;
-use omp_model::analysis::Analysis;
 
 /// So many samples are unpacked for a window; a wider one is drawn from intervals and sums, which
 /// a column of it is long enough for.

@@ -4,15 +4,16 @@ mod arbitrary;
 mod places;
 mod sleeping;
 
-use super::*;
-use crate::profile::{Callee, Item, Path, PathId, Pseudo};
-use crate::rewrite::world::World;
 use experiment::header::Header;
 use experiment::ids::{ContextId, FrameId, Nanos, TagId, ThreadId};
 use experiment::rows::{Blame, Interval, SLICE, Sample, SampleKind, Sum, Within};
 use experiment::state::{Presence, State};
 use experiment::tables::{Interner, Process, Thread, ThreadKind};
 use experiment::{Samples, Sums};
+
+use super::*;
+use crate::profile::{Callee, Item, Path, PathId, Pseudo};
+use crate::rewrite::world::World;
 
 const WORK: &str = "work foo.omp_outlined+12 R:__kmp_invoke_microtask R:?+1 start_thread clone3";
 const SPIN: &str = "sched_yield R:?+4 R:?+7 start_thread clone3";

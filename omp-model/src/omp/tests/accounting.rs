@@ -1,10 +1,11 @@
 //! The accounting by value: slices, counts, lists, clamps.
 
-use super::scene::total;
-use crate::omp::{LISTED_PER_SECOND, TaskRun, TeamWork, TimeAccounting};
 use experiment::ids::{ContextId, Nanos, TagId, ThreadId};
 use experiment::rows::{Interval, RegionWork, SLICE, Sum, TaskSum, Within};
 use experiment::state::{Presence, State};
+
+use super::scene::total;
+use crate::omp::{LISTED_PER_SECOND, TaskRun, TeamWork, TimeAccounting};
 
 const T: ThreadId = ThreadId(0);
 const SECOND: u64 = SLICE.0;

@@ -1,10 +1,11 @@
 //! The numbers of instances: who is in which, in every order that events come in.
 
-use super::scene::{Scene, implicit, parallel, parallel_end, sync, sync_end};
-use crate::stream::{Instance, Sync, What};
 use experiment::ids::{Nanos, ProcessId, StackId, TagId, ThreadId};
 use experiment::rows::Within;
 use experiment::state::Presence;
+
+use super::scene::{Scene, implicit, parallel, parallel_end, sync, sync_end};
+use crate::stream::{Instance, Sync, What};
 
 impl Scene {
     /// The instances that each thread is in: region and task.

@@ -1,10 +1,11 @@
 //! Directed blame by value: who held what others waited for.
 
-use super::scene::*;
-use crate::stream::{Lock, Mutex, Sync, What};
 use experiment::ids::{FrameId, Nanos, StackId};
 use experiment::rows::SLICE;
 use experiment::state::{Presence, State};
+
+use super::scene::*;
+use crate::stream::{Lock, Mutex, Sync, What};
 
 use State::*;
 

@@ -1,9 +1,10 @@
 //! Streams with holes: what is known after them, and what must not grow.
 
-use super::scene::*;
-use crate::stream::{Mutex, Sync, What};
 use experiment::ids::{ContextId, StackId};
 use experiment::state::State;
+
+use super::scene::*;
+use crate::stream::{Mutex, Sync, What};
 
 use State::*;
 

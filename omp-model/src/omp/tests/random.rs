@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::scene::*;
-use crate::stream::{Instance, Lock, Mutex, Sync, What};
 use experiment::ids::{ContextId, FrameId, Nanos, StackId};
 use experiment::rows::SLICE;
 use experiment::state::{Presence, State};
 use experiment::tables::ThreadKind;
+
+use super::scene::*;
+use crate::stream::{Instance, Lock, Mutex, Sync, What};
 
 /// Marsaglia's xorshift64: a stream of numbers by seed, the same everywhere.
 struct Dice(u64);

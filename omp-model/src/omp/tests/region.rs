@@ -1,11 +1,12 @@
 //! Parallel regions, teams and the threads that run them, by value.
 
-use super::scene::*;
-use crate::stream::{Instance, Sync, What};
 use experiment::ids::{ContextId, Nanos, StackId, TagId, ThreadId};
 use experiment::rows::{RegionSpan, RegionSum, Within};
 use experiment::state::{Presence, State};
 use experiment::tables::{ContextKind, ThreadKind};
+
+use super::scene::*;
+use crate::stream::{Instance, Sync, What};
 
 use State::*;
 

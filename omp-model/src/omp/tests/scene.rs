@@ -1,13 +1,14 @@
 //! A stage for tests: threads, directives, and what each thread does after each event.
 
-use crate::omp::{Machine, Rows, TimeAccounting};
-use crate::stream::{Event, Instance, Lock, Mutex, Sync, What};
 use experiment::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
 use experiment::rows::Sum;
 use experiment::state::{Presence, State};
 use experiment::tables::{
     Context, ContextKind, Frame, Stack, StackEntry, Tables, Tag, Thread, ThreadKind,
 };
+
+use crate::omp::{Machine, Rows, TimeAccounting};
+use crate::stream::{Event, Instance, Lock, Mutex, Sync, What};
 
 /// The machine and its accounting, with the time of the last event. Times are in nanoseconds.
 pub(super) struct Scene {

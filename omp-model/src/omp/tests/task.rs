@@ -1,10 +1,11 @@
 //! Explicit tasks: who runs them, where, and what they interrupt, by value.
 
-use super::scene::*;
-use crate::stream::{Instance, Sync, What};
 use experiment::ids::StackId;
 use experiment::state::{Presence, State};
 use experiment::tables::ContextKind;
+
+use super::scene::*;
+use crate::stream::{Instance, Sync, What};
 
 use State::*;
 

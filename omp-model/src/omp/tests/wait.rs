@@ -1,9 +1,10 @@
 //! Barriers, locks and the other waits, and the traps that runtimes lay around them, by value.
 
-use super::scene::*;
-use crate::stream::{self, Instance, Mutex, Sync, What};
 use experiment::ids::{FrameId, StackId};
 use experiment::state::{Presence, State};
+
+use super::scene::*;
+use crate::stream::{self, Instance, Mutex, Sync, What};
 
 use State::*;
 

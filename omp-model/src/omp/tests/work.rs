@@ -1,11 +1,12 @@
 //! Useful work of teams and tasks, on scenes whose values are known by construction.
 
-use super::scene::*;
-use crate::stream::{Instance, Sync, What};
 use experiment::ids::{Nanos, StackId};
 use experiment::rows::{RegionWork, TaskSpan, TaskSum};
 use experiment::state::Presence;
 use experiment::tables::ContextKind;
+
+use super::scene::*;
+use crate::stream::{Instance, Sync, What};
 
 const JOIN: Sync = Sync::BarrierParallel;
 

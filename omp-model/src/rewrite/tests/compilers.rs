@@ -1,9 +1,10 @@
 //! How compilers translate constructs: two functions for one, none at all, tail calls, inlining,
 //! tasks and teams.
 
-use super::*;
 use experiment::symbols::CodeFact;
 use experiment::tables::ContextKind;
+
+use super::*;
 
 #[test]
 fn outlined_functions_of_two_parts_are_one_frame() {

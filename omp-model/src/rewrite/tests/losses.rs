@@ -1,7 +1,8 @@
 //! Stacks that are truncated, early, late, without records, without a tool, or without OpenMP.
 
-use super::*;
 use experiment::symbols::CodeFact;
+
+use super::*;
 
 #[test]
 fn cut_stacks_in_a_region_still_reach_main() {

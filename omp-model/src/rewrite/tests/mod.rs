@@ -5,12 +5,13 @@ mod losses;
 mod states;
 mod stripped;
 
-use super::world::World;
-use super::{Rewriter, SampledStack};
-use crate::profile::Shown;
 use experiment::ids::ContextId;
 use experiment::state::State;
 use experiment::tables::ThreadKind;
+
+use super::world::World;
+use super::{Rewriter, SampledStack};
+use crate::profile::Shown;
 
 use ThreadKind::{Initial, Worker};
 

@@ -1,8 +1,9 @@
 //! Programs and runtimes without symbols: functions are known by their bounds, the runtime's also
 //! by its exports.
 
-use super::*;
 use experiment::tables::ContextKind;
+
+use super::*;
 
 const MAIN: &str = "~main+90 __libc_start_main ~start";
 /// The primary's frames of a stripped LLVM runtime between the fork and the outlined function.

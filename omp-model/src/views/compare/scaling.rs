@@ -6,6 +6,9 @@
 //! meanwhile. Ideally the cost is the same on any number of threads; the excess is the loss.
 //! `docs/metrics.md` has the definition.
 
+use experiment::ids::ContextId;
+use experiment::rows::RegionSum;
+use experiment::tables::{ContextKind, Tables, ThreadKind};
 use rustc_hash::FxHashMap;
 
 use super::Shared;
@@ -14,9 +17,6 @@ use crate::profile::{Item, Profile, Shown};
 use crate::views::functions::Sums;
 use crate::views::openmp::regions::RegionRow;
 use crate::views::{Seconds, TOTAL};
-use experiment::ids::ContextId;
-use experiment::rows::RegionSum;
-use experiment::tables::{ContextKind, Tables, ThreadKind};
 
 /// The parts of a cost, which add up to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,13 +1,14 @@
+use experiment::ids::ThreadId;
+use experiment::state::Presence;
+use experiment::symbols::{FileId, Outlined, Place};
+use experiment::tables::{Context, ContextKind, Frame};
+
 use super::scaling::{self, Part};
 use super::*;
 use crate::metrics::{Flavour, Quantity, SortKey};
 use crate::profile::Shown;
 use crate::views::tests::written::Written;
 use crate::views::{Row, TOTAL};
-use experiment::ids::ThreadId;
-use experiment::state::Presence;
-use experiment::symbols::{FileId, Outlined, Place};
-use experiment::tables::{Context, ContextKind, Frame};
 
 fn request() -> Request {
     Request {

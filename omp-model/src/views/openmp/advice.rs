@@ -1,5 +1,8 @@
 //! What to do first: the largest losses of a run, each with its code location, size and a hint.
 
+use experiment::ids::FrameId;
+use experiment::state::State;
+use experiment::tables::RuntimeKind;
 use rustc_hash::FxHashMap;
 
 use super::efficiency::Run;
@@ -10,9 +13,6 @@ use super::{Measured, diagnosis};
 use crate::metrics::Metric;
 use crate::profile::{Callee, Profile, Shown};
 use crate::views::names::{Names, base_name};
-use experiment::ids::FrameId;
-use experiment::state::State;
-use experiment::tables::RuntimeKind;
 
 /// Why time is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,13 +1,14 @@
 //! The advice for runs whose losses are known by construction.
 
-use super::advice::{Reason, losses};
-use super::gain::Cause;
-use super::stage::{MS, Stage};
-use super::tests::{ROOT, close, rows, run, unbalanced};
 use experiment::ids::{Nanos, ThreadId};
 use experiment::rows::TaskSum;
 use experiment::state::{Presence, State};
 use experiment::tables::ContextKind;
+
+use super::advice::{Reason, losses};
+use super::gain::Cause;
+use super::stage::{MS, Stage};
+use super::tests::{ROOT, close, rows, run, unbalanced};
 
 #[test]
 fn the_largest_loss_is_said_first_with_what_follows_from_it() {

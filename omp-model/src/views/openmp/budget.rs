@@ -1,10 +1,11 @@
 //! How a run's wall time was used, and whether its threads got CPUs.
 
+use experiment::tables::{Tables, ThreadKind};
+
 use super::efficiency::Run;
 use super::gain::{Cause, Parts};
 use super::regions::RegionRow;
 use crate::profile::Profile;
-use experiment::tables::{Tables, ThreadKind};
 
 /// Wall time of a run by use: seconds of all threads divided by the number of threads. The parts
 /// add up to the wall time.

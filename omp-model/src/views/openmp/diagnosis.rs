@@ -1,11 +1,12 @@
 //! Findings from the numbers of a region, and hints that follow from them.
 
+use experiment::ids::ThreadId;
+
 use super::advice::CROWDED;
 use super::gain::Cause;
 use super::regions::RegionRow;
 use crate::metrics::Metric;
 use crate::views::names::Names;
-use experiment::ids::ThreadId;
 
 /// Seconds below which an instance of a region costs about as much as its work: forking and joining
 /// a team takes a few microseconds, and waking a sleeping thread some tens of them.

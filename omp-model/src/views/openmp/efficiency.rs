@@ -1,14 +1,15 @@
 //! Where a run's threads lose time, in POP's additive hierarchy: the losses of the children add up
 //! to the loss of their parent (<https://co-design.pop-coe.eu/metrics/hybrid_additive>).
 
+use experiment::ids::{ContextId, Nanos, ProcessId, ThreadId};
+use experiment::state::Presence;
+use experiment::tables::{Tables, ThreadKind};
+
 use super::gain::Cause;
 use super::innermost_regions;
 use super::regions::RegionRow;
 use crate::metrics::Metric;
 use crate::profile::{Profile, Shown};
-use experiment::ids::{ContextId, Nanos, ProcessId, ThreadId};
-use experiment::state::Presence;
-use experiment::tables::{Tables, ThreadKind};
 
 /// A node of the hierarchy.
 #[derive(Clone, Debug, PartialEq)]

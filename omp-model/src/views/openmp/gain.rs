@@ -1,8 +1,9 @@
 //! The wall time that a region could save, by cause.
 
+use experiment::state::Presence;
+
 use crate::metrics::Metric;
 use crate::profile::{Item, Shown};
-use experiment::state::Presence;
 
 /// Why threads of a region's team did no useful work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

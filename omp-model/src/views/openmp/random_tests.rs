@@ -1,5 +1,10 @@
 //! Invariants of sums, checked on runs generated from a seed.
 
+use experiment::ids::ContextId;
+use experiment::rows::{Blame, Sum};
+use experiment::state::{Presence, State};
+use experiment::tables::ContextKind;
+
 use super::efficiency::{Efficiency, efficiency};
 use super::regions::regions;
 use super::stage::Stage;
@@ -7,10 +12,6 @@ use crate::filter;
 use crate::metrics::Metric;
 use crate::profile::{Profile, Shown};
 use crate::views::indexes;
-use experiment::ids::ContextId;
-use experiment::rows::{Blame, Sum};
-use experiment::state::{Presence, State};
-use experiment::tables::ContextKind;
 
 /// SplitMix64, so that failures are reproducible.
 struct Random(u64);

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use experiment::ids::{ContextId, ThreadId};
+use experiment::tables::{ContextKind, Tables};
+
 use super::gain::{Cause, Gain, Parts, REGION_METRICS};
 use super::spots::{Bodies, Spot};
 use super::{Measured, innermost_regions};
@@ -10,8 +13,6 @@ use crate::profile::Profile;
 use crate::views::Seconds;
 use crate::views::names::Names;
 use crate::views::tree::{add, add_item};
-use experiment::ids::{ContextId, ThreadId};
-use experiment::tables::{ContextKind, Tables};
 
 /// A region's directive, at one level of nesting.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,14 +1,14 @@
 //! Waiting that the program does itself, in loops around a flag. The OpenMP specification counts it
 //! as work, so without this view the advice would be misleading.
 
+use experiment::ids::FrameId;
+use experiment::tables::ThreadKind;
 use rustc_hash::FxHashMap;
 
 use super::advice::LEAST;
 use super::spots::Spot;
 use crate::profile::{Callee, PathId, Profile, Pseudo};
 use crate::views::names::Names;
-use experiment::ids::FrameId;
-use experiment::tables::ThreadKind;
 
 /// Time that a run spent in `<OMP flush spin>`.
 #[derive(Clone, Debug, PartialEq)]

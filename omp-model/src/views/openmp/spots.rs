@@ -1,12 +1,12 @@
 //! Code locations of constructs.
 
+use experiment::ids::{ContextId, FrameId};
+use experiment::symbols::{Construct, Place};
+use experiment::tables::ContextKind;
 use rustc_hash::FxHashMap;
 
 use crate::profile::{Callee, Path, Profile};
 use crate::views::names::{Names, base_name, without_parameters};
-use experiment::ids::{ContextId, FrameId};
-use experiment::symbols::{Construct, Place};
-use experiment::tables::ContextKind;
 
 /// A construct's code location, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,10 +1,6 @@
 //! Runs described by intervals, for tests: the values of rows and profile are known by
 //! construction.
 
-use crate::attribution::{Attribution, Slices, Source};
-use crate::profile::{Profile, ViewMode};
-use crate::views::names::{NameStyle, Names};
-use crate::views::openmp::Measured;
 use experiment::header::Header;
 use experiment::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
 use experiment::rows::{Blame, Interval, RegionSum, RegionWork, SLICE, Sum, TaskSum, Within};
@@ -14,6 +10,11 @@ use experiment::tables::{
     Context, ContextKind, Frame, Process, Stack, StackEntry, Tables, Tag, Thread, ThreadKind,
 };
 use experiment::{Samples, Sums};
+
+use crate::attribution::{Attribution, Slices, Source};
+use crate::profile::{Profile, ViewMode};
+use crate::views::names::{NameStyle, Names};
+use crate::views::openmp::Measured;
 
 /// Milliseconds, the unit of a stage.
 pub(crate) const MS: u64 = 1_000_000;

@@ -2,6 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use experiment::ids::{ContextId, FrameId};
+use experiment::state::State;
+use experiment::tables::ContextKind;
+
 use super::gain::REGION_METRICS;
 use super::spots::{Bodies, Spot};
 use super::{Measured, innermost_regions};
@@ -10,9 +14,6 @@ use crate::profile::Profile;
 use crate::views::Seconds;
 use crate::views::names::Names;
 use crate::views::tree::{add, add_item};
-use experiment::ids::{ContextId, FrameId};
-use experiment::state::State;
-use experiment::tables::ContextKind;
 
 /// A task's directive.
 #[derive(Clone, Debug, PartialEq)]

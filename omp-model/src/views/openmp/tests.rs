@@ -1,16 +1,17 @@
 //! Each formula on a run whose values are known by construction.
 
+use experiment::ids::{ContextId, Nanos, ThreadId};
+use experiment::rows::{Blame, TaskSum};
+use experiment::state::{Presence, State};
+use experiment::symbols::{FrameSymbol, Function, FunctionId};
+use experiment::tables::ContextKind;
+
 use super::efficiency::{Efficiency, Run, efficiency};
 use super::gain::Cause;
 use super::regions::{RegionRow, regions};
 use super::stage::{MS, Stage};
 use super::tasks::tasks;
 use crate::metrics::Metric;
-use experiment::ids::{ContextId, Nanos, ThreadId};
-use experiment::rows::{Blame, TaskSum};
-use experiment::state::{Presence, State};
-use experiment::symbols::{FrameSymbol, Function, FunctionId};
-use experiment::tables::ContextKind;
 
 pub(super) const ROOT: ContextId = ContextId::ROOT;
 

@@ -1,13 +1,13 @@
 //! Profiles described by stacks of names, for tests.
 
-use rustc_hash::FxHashMap;
-
-use crate::profile::{Callee, DisplayFrame, Item, Path, PathId, Profile, Pseudo, Shown, ViewMode};
-use crate::views::names::{NameStyle, Names};
 use experiment::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
 use experiment::state::Presence;
 use experiment::symbols::{Function, FunctionId, SymbolTable};
 use experiment::tables::{Interner, Module, Process, RuntimeKind, Tables, Thread, ThreadKind};
+use rustc_hash::FxHashMap;
+
+use crate::profile::{Callee, DisplayFrame, Item, Path, PathId, Profile, Pseudo, Shown, ViewMode};
+use crate::views::names::{NameStyle, Names};
 
 /// A profile described by stacks of names, outermost first: `<…>` are pseudo-functions.
 pub(in crate::views) struct Written {
