@@ -344,57 +344,33 @@ impl Grid {
             numbers.for_each(Cells::align_points);
         }
         let height = self.columns.iter().map(|cells| cells.heading.len()).max();
-        let mut text = String::new();
+        let mut lines = Lines {
+            style,
+            widths: self.columns.iter().map(Cells::width).collect(),
+            columns: &self.columns,
+            text: String::new(),
+        };
         for at in 0..height.unwrap_or(0) {
             let any = self.columns.iter().any(|cells| !cells.line(at).is_empty());
             // The second line of a sparse heading holds its room.
             if any || style == Style::Sparse {
-                self.push(&mut text, style, false, |cells| cells.line(at));
+                lines.push(false, |cells| cells.line(at));
             }
         }
         if style == Style::Ruled {
-            let rules: Vec<String> = self
-                .columns
+            let rules: Vec<String> = lines
+                .widths
                 .iter()
-                .map(|cells| "=".repeat(cells.width()))
+                .map(|&width| "=".repeat(width))
                 .collect();
-            text.push_str(&format!("{}\n", rules.join(" ").trim_end()));
+            lines
+                .text
+                .push_str(&format!("{}\n", rules.join(" ").trim_end()));
         }
         for row in 0..self.rows {
-            self.push(&mut text, style, true, |cells| &cells.rows[row]);
+            lines.push(true, |cells| &cells.rows[row]);
         }
-        text
-    }
-
-    /// A line of cells.
-    fn push<'a>(
-        &'a self,
-        text: &mut String,
-        style: Style,
-        is_row: bool,
-        cell: impl Fn(&'a Cells) -> &'a str,
-    ) {
-        let start = text.len();
-        let gap = if style == Style::Ruled { " " } else { "  " };
-        for (at, cells) in self.columns.iter().enumerate() {
-            let (cell, width) = (cell(cells), cells.width());
-            let gap = match style {
-                // The mark of a hot line stands by its times.
-                Style::Annotated if at == 0 => " ",
-                _ => gap,
-            };
-            let padding = width - cell.width();
-            let last_name = cells.is_name && (style == Style::Sparse || is_right(style));
-            if last_name {
-                text.push_str(&format!(" {cell}"));
-            } else if is_row && is_right(style) {
-                text.push_str(&format!("{:padding$}{cell}{gap}", ""));
-            } else {
-                text.push_str(&format!("{cell}{:padding$}{gap}", ""));
-            }
-        }
-        text.truncate(start + text[start..].trim_end().len());
-        text.push('\n');
+        lines.text
     }
 
     /// The cells with a mark between them; a cell that holds it stands in quotation marks.
@@ -433,6 +409,43 @@ impl Grid {
         }
         text.push_str("</table>\n");
         text
+    }
+}
+
+/// Lines of cells that stand under each other.
+struct Lines<'a> {
+    style: Style,
+    /// Of each column.
+    widths: Vec<usize>,
+    columns: &'a [Cells],
+    text: String,
+}
+
+impl<'a> Lines<'a> {
+    /// Adds a line of one cell of each column.
+    fn push(&mut self, is_row: bool, cell: impl Fn(&'a Cells) -> &'a str) {
+        let (style, text) = (self.style, &mut self.text);
+        let start = text.len();
+        let gap = if style == Style::Ruled { " " } else { "  " };
+        for (at, (cells, width)) in self.columns.iter().zip(&self.widths).enumerate() {
+            let cell = cell(cells);
+            let gap = match style {
+                // The mark of a hot line stands by its times.
+                Style::Annotated if at == 0 => " ",
+                _ => gap,
+            };
+            let padding = width - cell.width();
+            let last_name = cells.is_name && (style == Style::Sparse || is_right(style));
+            if last_name {
+                text.push_str(&format!(" {cell}"));
+            } else if is_row && is_right(style) {
+                text.push_str(&format!("{:padding$}{cell}{gap}", ""));
+            } else {
+                text.push_str(&format!("{cell}{:padding$}{gap}", ""));
+            }
+        }
+        text.truncate(start + text[start..].trim_end().len());
+        text.push('\n');
     }
 }
 
