@@ -7,7 +7,7 @@ use experiment::ids::ThreadId;
 use omp_model::metrics::{Column, Flavour, Metric, Quantity, SortKey};
 use omp_model::profile::{Profile, ViewMode};
 use report::calltree::calltree;
-use report::disasm::disasm;
+use report::disasm::compared;
 use report::document::{Block, Line, Role, Table};
 use report::find::Named;
 use report::functions::Kind;
@@ -171,7 +171,7 @@ impl Documents {
                 };
                 let made = match view {
                     View::Source => source(&query, &named),
-                    _ => disasm(&query, &named),
+                    _ => compared(&query, &named),
                 };
                 let made = Arc::new(shown(&query, view, made));
                 Arc::clone(self.of_functions().entry(key).or_insert(made))
