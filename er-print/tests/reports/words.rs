@@ -253,12 +253,15 @@ fn a_truncated_experiment_is_shown_as_far_as_it_is_whole() {
 fn a_killed_recording_has_the_duration_of_its_records() {
     let folder = folder();
     handmade::killed(&folder.path().join("killed.er"));
-    let ended = er_print(folder.path(), &["-header", "-experiment_list", "killed.er"]);
+    let words = ["-header", "-experiment_list", "-overview", "killed.er"];
+    let ended = er_print(folder.path(), &words);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let lines: Vec<&str> = ended.stdout.lines().collect();
     let line =
         "Data Collection Duration: 1.499 seconds up to the last record (it was not finished)";
     assert!(lines.contains(&line), "{}", ended.stdout);
+    let overview = "  Duration: 1.499 seconds up to the last record (it was not finished)";
+    assert!(lines.contains(&overview), "{}", ended.stdout);
     assert!(
         lines.contains(&"1  100 1.499   killed.er  ./plain 12"),
         "{}",

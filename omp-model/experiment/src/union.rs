@@ -81,10 +81,12 @@ fn join<'a>(names: impl Iterator<Item = &'a str>) -> String {
 
 /// What is counted adds up; what is not is the first recording's.
 fn united_header(parts: &[(&Experiment, &SymbolTable)]) -> Header {
+    // The header of a recording that was killed does not know how long it is.
+    let longest = parts.iter().map(|part| part.0.duration().0).max();
     let mut headers = parts.iter().map(|part| &part.0.header);
     let mut all = headers.next().cloned().unwrap_or_default();
+    all.duration_ns = longest.unwrap_or(0);
     for header in headers {
-        all.duration_ns = all.duration_ns.max(header.duration_ns);
         all.cpus = all.cpus.max(header.cpus);
         all.sampling.kernel_frames &= header.sampling.kernel_frames;
         all.sampling.switches &= header.sampling.switches;

@@ -13,6 +13,7 @@ use crate::advice;
 use crate::document::{Block, Cell, Column, Document, Line, Place, Role, Row, Table, Target};
 use crate::document::{Unit, Value};
 use crate::error::Error;
+use crate::header::duration;
 use crate::query::{Query, Source};
 use crate::run::calendar;
 use crate::shares::{self, number};
@@ -45,7 +46,7 @@ impl Look {
     fn at(source: &Source<'_>, functions: usize) -> Look {
         let available = source.analysis.available();
         Look {
-            duration: source.analysis.experiment.header.duration_ns as f64 / 1e9,
+            duration: source.analysis.experiment.duration().seconds(),
             overview: view::overview(source.profile(), &source.names(), available, functions),
             first: source.first(),
         }
@@ -111,7 +112,8 @@ fn experiment(source: &Source<'_>, look: &Look) -> Table {
         },
         Cell::right(0, ""),
     ];
-    let header = &source.analysis.experiment.header;
+    let experiment = &source.analysis.experiment;
+    let header = &experiment.header;
     let kinds = look.overview.threads.iter();
     let kinds: Vec<String> = kinds
         .map(|&(kind, count)| format!("{count} {}", kind_name(kind)))
@@ -121,10 +123,7 @@ fn experiment(source: &Source<'_>, look: &Look) -> Table {
         ("Target", format!("'{}'", header.command.join(" "))),
         ("Host", format!("{} ({} CPUs)", header.host, header.cpus)),
         ("Start", calendar(header.started_unix)),
-        (
-            "Duration",
-            format!("{} seconds", text::seconds(look.duration)),
-        ),
+        ("Duration", duration(header, Some(experiment.duration()))),
         ("Processes", look.overview.processes.to_string()),
         ("Threads", format!("{threads} ({})", kinds.join(", "))),
     ];
