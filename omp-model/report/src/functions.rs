@@ -2,12 +2,13 @@
 
 use omp_model::metrics::{Flavour, Metric, Quantity};
 use omp_model::views::compare::Shared;
-use omp_model::views::compare::join::{Joined, join, order};
+use omp_model::views::compare::join::{Joined, order};
 use omp_model::views::functions::{self, List};
 use omp_model::views::{Code, Request, Row as ListRow, annotated, lines};
 
 use crate::document::{Block, Column, Document, Role, Row, Style, Table, Target, Value};
 use crate::error::Error;
+use crate::list::by_name;
 use crate::query::{Query, Source};
 use crate::scaling;
 use crate::settings::Compare;
@@ -108,34 +109,17 @@ pub(crate) fn joined(query: &Query<'_>, kind: Kind) -> Vec<Joined<ListRow>> {
         |list: List| -> Vec<ListRow> { std::iter::once(list.total).chain(list.rows).collect() };
     let name = |row: &ListRow| row.name.clone();
     if !query.is_comparison() {
-        return join_sides(query, vec![rows(kind.list(&query.all, request))], name);
+        return by_name(query, vec![rows(kind.list(&query.all, request))], name);
     }
     let shared = query.shared();
     let sides = 0..query.sides().len();
     let lists = sides.map(|side| rows(kind.shared(&shared, side, request)));
-    let mut all = join_sides(query, lists.collect(), name);
+    let mut all = by_name(query, lists.collect(), name);
     let by = |row: &ListRow| seconds(request, row, request.sort.quantity);
     if let [_, rest @ ..] = all.as_mut_slice() {
         rest.sort_by(|left, right| order(request.sort, by, left, right));
     }
     all
-}
-
-/// The rows of compared experiments joined by name; those of one stay as they are, since several
-/// of its rows may have one name.
-pub(crate) fn join_sides<T>(
-    query: &Query<'_>,
-    sides: Vec<Vec<T>>,
-    name: impl Fn(&T) -> String,
-) -> Vec<Joined<T>> {
-    if query.is_comparison() {
-        return join(sides, name);
-    }
-    let alone = |row: T| Joined {
-        name: name(&row),
-        rows: vec![Some(row)],
-    };
-    sides.into_iter().flatten().map(alone).collect()
 }
 
 /// The seconds of a quantity in a row.

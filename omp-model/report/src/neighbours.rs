@@ -6,7 +6,8 @@ use omp_model::views::neighbours::{self, Neighbour, Neighbours};
 
 use crate::document::{Block, Column, Document, Place, Role, Row, Table, Target, Value};
 use crate::error::Error;
-use crate::functions::{join_sides, quantities, seconds};
+use crate::functions::{quantities, seconds};
+use crate::list::by_name;
 use crate::query::Query;
 
 /// Each function between its callers and callees.
@@ -48,7 +49,7 @@ fn joined(query: &Query<'_>) -> Vec<Joined<Neighbours>> {
         let (profile, names) = (query.all.profile(), query.all.names());
         vec![neighbours::callers_callees(profile, &names, request)]
     };
-    let mut blocks = join_sides(query, sides, |block: &Neighbours| block.row.name.clone());
+    let mut blocks = by_name(query, sides, |block: &Neighbours| block.row.name.clone());
     let by = |block: &Neighbours| seconds(request, &block.row, request.sort.quantity);
     if let ([_, rest @ ..], true) = (blocks.as_mut_slice(), query.is_comparison()) {
         rest.sort_by(|left, right| order(request.sort, by, left, right));
@@ -136,7 +137,7 @@ pub(crate) fn edges(
         let at = request.index(metric);
         at.map_or(0.0, |at| edge.attributed[at])
     };
-    let mut edges = join_sides(query, sides, |edge: &Neighbour| edge.name.clone());
+    let mut edges = by_name(query, sides, |edge: &Neighbour| edge.name.clone());
     if query.is_comparison() {
         let by = |edge: &Neighbour| match request.sort.quantity {
             Quantity::Time(_, metric) => seconds(edge, metric),
