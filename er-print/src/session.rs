@@ -174,6 +174,13 @@ impl<'a> Session<'a> {
         })
     }
 
+    /// What a report that compares experiments is asked about.
+    pub(crate) fn comparison(&self) -> Result<Query<'_>, Stop> {
+        let query = self.query()?;
+        query.refuse_single()?;
+        Ok(query)
+    }
+
     /// What a report is asked about.
     pub(crate) fn query(&self) -> Result<Query<'_>, Stop> {
         let settings = &self.settings.shown;
@@ -183,13 +190,8 @@ impl<'a> Session<'a> {
             .map(|it| it.source(settings))
             .collect();
         let all = self.all()?.source(settings);
-        Ok(Query::new(
-            settings,
-            all,
-            &each,
-            self.columns()?,
-            self.sort_key()?,
-        )?)
+        let (columns, sort) = (self.columns()?, self.sort_key()?);
+        Ok(Query::new(settings, all, &each, columns, sort))
     }
 
     /// Prints a document in the form in force.

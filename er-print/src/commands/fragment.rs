@@ -75,7 +75,7 @@ fn shorten(
 
 /// The fragment changes only if its functions are there.
 fn show(session: &mut Session<'_>, command: &str, functions: Vec<Named>) -> Result<(), Stop> {
-    let document = fragment(&session.query()?, command, &functions)?;
+    let document = fragment(&session.comparison()?, command, &functions)?;
     session.settings.fragment = functions;
     session.show(&document)
 }

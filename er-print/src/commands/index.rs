@@ -61,7 +61,7 @@ fn defined_objects(session: &mut Session<'_>, name: &str) -> Result<(), Stop> {
     let Some((_, expression)) = found else {
         return Err(Stop::Words(format!("indxobj has no type \"{name}\"")));
     };
-    let document = defined(&session.query()?, name, expression)?;
+    let document = defined(&session.comparison()?, name, expression)?;
     session.show(&document)
 }
 

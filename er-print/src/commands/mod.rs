@@ -25,7 +25,9 @@ pub(crate) use table::COMMANDS;
 /// What a command does, given its checked arguments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Action {
-    /// Shows a document.
+    /// Shows a document that compares experiments; under `compare`, one alone is refused.
+    Compare(fn(&Query<'_>, &[String]) -> Result<Document, Error>),
+    /// Shows a document that is the same under `compare`, or that names each experiment anyway.
     Show(fn(&Query<'_>, &[String]) -> Result<Document, Error>),
     /// Works on the session.
     Run(fn(&mut Session<'_>, &[String]) -> Result<(), Stop>),
@@ -35,6 +37,10 @@ impl Action {
     /// Does it.
     pub(crate) fn take(self, session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
         match self {
+            Action::Compare(make) => {
+                let document = make(&session.comparison()?, arguments)?;
+                session.show(&document)
+            }
             Action::Show(make) => {
                 let document = make(&session.query()?, arguments)?;
                 session.show(&document)

@@ -23,7 +23,7 @@ use super::{
 use crate::failure::Stop;
 use crate::session::Session;
 
-/// A command that shows a document of the experiments.
+/// A command that shows a document, which compares experiments where `compare` says so.
 const fn report(
     group: Group,
     name: &'static str,
@@ -32,10 +32,21 @@ const fn report(
     make: fn(&Query<'_>, &[String]) -> Result<Document, Error>,
 ) -> Command {
     Command {
-        action: Some(Action::Show(make)),
+        action: Some(Action::Compare(make)),
         ..later(group, name, arguments, help)
     }
     .of_experiments()
+}
+
+/// The same command where one experiment is shown under `compare`, too.
+const fn uncompared(command: Command) -> Command {
+    match command.action {
+        Some(Action::Compare(make)) => Command {
+            action: Some(Action::Show(make)),
+            ..command
+        },
+        _ => command,
+    }
 }
 
 /// A command that works on the session and needs experiments.
@@ -122,7 +133,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     report(Group::Places, "pcs", "", "list instructions by the current metrics", |query, _| list(query, Kind::Instructions)),
     report(Group::Places, "psummary", "", "show every instruction in detail", |query, _| details::summary(query, Kind::Instructions)),
     report(Group::Places, "source", "NAME [N]", "show annotated source", |query, words| source(query, &named("source", words)?)),
-    report(Group::Places, "disasm", "NAME [N]", "show annotated instructions", |query, words| disasm(query, &named("disasm", words)?)),
+    uncompared(report(Group::Places, "disasm", "NAME [N]", "show annotated instructions", |query, words| disasm(query, &named("disasm", words)?))),
     general(Group::Places, "sthresh", "PERCENT", "mark source lines from this share on", places::sthresh),
     general(Group::Places, "dthresh", "PERCENT", "mark instructions from this share on", places::dthresh),
     general(Group::Places, "setpath", "PATHS", "set where sources are looked for", places::setpath),
@@ -140,12 +151,12 @@ pub(crate) const COMMANDS: &[Command] = &[
     report(Group::Index, "Samples", "", "list sample points by the current metrics", |query, _| objects::samples(query)),
     report(Group::Index, "Seconds", "", "list seconds by the current metrics", |query, _| objects::seconds(query)),
     report(Group::Index, "Processes", "", "list processes by the current metrics", |query, _| objects::processes(query)),
-    report(Group::Index, "Experiment_IDs", "", "list experiments by the current metrics", |query, _| objects::experiments(query)),
+    uncompared(report(Group::Index, "Experiment_IDs", "", "list experiments by the current metrics", |query, _| objects::experiments(query))),
     report(Group::Index, "OMP_preg", "", "list parallel regions with what they could save, and why", |query, _| regions(query)),
     report(Group::Index, "OMP_task", "", "list task constructs with their tasks' times", |query, _| tasks(query)),
 
-    alias(&["exp_list"], report(Group::Lists, "experiment_list", "", "list the experiments", |query, _| experiment_list(query))),
-    report(Group::Lists, "sample_list", "", "list the sample points", |query, _| sample_list(query)),
+    alias(&["exp_list"], uncompared(report(Group::Lists, "experiment_list", "", "list the experiments", |query, _| experiment_list(query)))),
+    uncompared(report(Group::Lists, "sample_list", "", "list the sample points", |query, _| sample_list(query))),
     report(Group::Lists, "thread_list", "", "list the threads and their lifetimes", |query, _| thread_list(query)),
     report(Group::Lists, "lwp_list", "", "list the kernel threads", |query, _| lwp_list(query)),
     report(Group::Lists, "cpu_list", "", "list the CPUs", |query, _| cpu_list(query)),
@@ -163,9 +174,9 @@ pub(crate) const COMMANDS: &[Command] = &[
     view(Group::Filters, "object_api", "LIST", "show only the entry points of load objects", filters::object_api),
     view(Group::Filters, "objects_default", "", "show load objects as at the start", filters::objects_default),
 
-    report(Group::Metrics, "metric_list", "", "list the metrics of this experiment, and those in force", |query, _| metric_list(query)),
-    alias(&["gmetric_list"], report(Group::Metrics, "cmetric_list", "", "list the metrics of callers and callees", |query, _| cmetric_list(query))),
-    report(Group::Metrics, "indx_metric_list", "", "list the metrics of index objects", |query, _| indx_metric_list(query)),
+    uncompared(report(Group::Metrics, "metric_list", "", "list the metrics of this experiment, and those in force", |query, _| metric_list(query))),
+    alias(&["gmetric_list"], uncompared(report(Group::Metrics, "cmetric_list", "", "list the metrics of callers and callees", |query, _| cmetric_list(query)))),
+    uncompared(report(Group::Metrics, "indx_metric_list", "", "list the metrics of index objects", |query, _| indx_metric_list(query))),
 
     general(Group::Output, "outfile", "FILE", "send what follows to a file, emptied first; - is standard output", settings::outfile),
     general(Group::Output, "appendfile", "FILE", "send what follows to the end of a file", settings::appendfile),
@@ -175,10 +186,10 @@ pub(crate) const COMMANDS: &[Command] = &[
     general(Group::Output, "compare", "MODE", "set experiments side by side: on, delta, ratio; scaling shows what threads lose", experiments::compare),
     general(Group::Output, "printmode", "MODE", "print text, json or html, or a sign such as , between cells", settings::printmode),
 
-    report(Group::About, "header", "", "tell how the recording was made, and what it is short of", |query, _| header(&query.added_up())),
+    uncompared(report(Group::About, "header", "", "tell how the recording was made, and what it is short of", |query, _| header(&query.added_up()))),
     report(Group::About, "overview", "", "tell where the time went", |query, _| overview(query)),
     report(Group::About, "statistics", "", "show resource use", |query, _| statistics(query)),
-    report(Group::About, "objects", "", "list load objects without all their symbols", |query, _| objects_without_symbols(query)),
+    uncompared(report(Group::About, "objects", "", "list load objects without all their symbols", |query, _| objects_without_symbols(query))),
     view(Group::About, "check", "EXPR", "test a condition: ompwait < 10%, e.total(main) < 1.05 * base", check::check),
     later(Group::About, "ifreq", "", "show how often instructions ran"),
     report(Group::About, "sample_detail", "", "show resource use by sample point", |query, _| sample_detail(query)),

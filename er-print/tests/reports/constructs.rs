@@ -23,7 +23,7 @@ fn table(make: fn(&Query<'_>) -> Result<Document, Error>) -> Table {
         settings: &settings,
     };
     let sort = SortKey::of_list(&[]);
-    let query = Query::new(&settings, source, &[], Vec::new(), sort).unwrap();
+    let query = Query::new(&settings, source, &[], Vec::new(), sort);
     let document = make(&query).unwrap();
     let mut tables = document.blocks.into_iter().filter_map(|block| match block {
         Block::Table(table) => Some(table),

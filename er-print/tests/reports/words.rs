@@ -103,6 +103,46 @@ fn wrong_words_get_one_line_and_status_2() {
     }
 }
 
+/// `compare` with one experiment is a mistake only where there is something to compare.
+#[test]
+fn compare_with_one_experiment_is_refused_by_reports_that_compare() {
+    let folder = folder();
+    let refused: [&[&str]; 4] = [
+        &["-functions"],
+        &["-overview"],
+        &["-thread_list"],
+        &["-csingle", "main"],
+    ];
+    for report in refused {
+        let words = [&["-compare", "on"], report, &["omp.er"]].concat();
+        let ended = er_print(folder.path(), &words);
+        let sentence = "compare needs two experiments or more";
+        assert!(
+            ended.stderr.contains(sentence),
+            "{words:?}: {}",
+            ended.stderr
+        );
+        assert_eq!(ended.code, Some(2), "{words:?}");
+    }
+    let shown = [
+        "header",
+        "objects",
+        "experiment_list",
+        "Experiment_IDs",
+        "sample_list",
+        "metric_list",
+        "cmetric_list",
+        "indx_metric_list",
+    ];
+    for name in shown {
+        let report = format!("-{name}");
+        let alone = er_print(folder.path(), &[&report, "omp.er"]);
+        let compared = er_print(folder.path(), &["-compare", "on", &report, "omp.er"]);
+        assert_eq!(compared.stdout, alone.stdout, "{name}");
+        assert_eq!(compared.code, Some(0), "{name}: {}", compared.stderr);
+    }
+}
+
 /// Files nearer to the user win; a mistake in one is told and passed over.
 #[test]
 fn defaults_come_from_rc_files() {

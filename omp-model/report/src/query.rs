@@ -181,22 +181,14 @@ pub struct Query<'a> {
 
 impl<'a> Query<'a> {
     /// A query under settings. `all` is the one experiment, or all of them added up; `each` has
-    /// them one by one, and is looked at where they are compared.
-    ///
-    /// # Errors
-    /// [`Error::Usage`] if a comparison is asked of fewer than two experiments.
+    /// them one by one: two or more are compared where the settings say so.
     pub fn new(
         settings: &'a Settings,
         all: Source<'a>,
         each: &[Source<'a>],
         columns: Vec<Column>,
         sort: SortKey,
-    ) -> Result<Query<'a>, Error> {
-        if settings.compare != Compare::Off && each.len() < 2 {
-            return Err(Error::usage(
-                "compare needs two experiments or more: name them last, or compare off",
-            ));
-        }
+    ) -> Query<'a> {
         let mut metrics = Vec::new();
         let shown = columns.iter().map(|column| column.quantity);
         for quantity in shown.chain([sort.quantity]) {
@@ -206,8 +198,8 @@ impl<'a> Query<'a> {
                 metrics.push(metric);
             }
         }
-        let is_compared = settings.compare != Compare::Off;
-        Ok(Query {
+        let is_compared = settings.compare != Compare::Off && each.len() > 1;
+        Query {
             settings,
             all,
             each: each.to_vec(),
@@ -218,7 +210,20 @@ impl<'a> Query<'a> {
             },
             columns,
             request: Request { metrics, sort },
-        })
+        }
+    }
+
+    /// Refuses to compare a single experiment.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if a comparison is asked of fewer than two experiments.
+    pub fn refuse_single(&self) -> Result<(), Error> {
+        if self.settings.compare != Compare::Off && !self.is_comparison() {
+            return Err(Error::usage(
+                "compare needs two experiments or more: name them last, or compare off",
+            ));
+        }
+        Ok(())
     }
 
     /// The same with every metric that the experiments have.
