@@ -149,7 +149,7 @@ impl Experiments {
             let mut known: FxHashMap<String, FunctionId> = FxHashMap::default();
             let all = || (0..).map(FunctionId).zip(&self.symbols.functions);
             for placed in [true, false] {
-                let some = all().filter(|(_, function)| function.place.is_some() == placed);
+                let some = all().filter(|(_, function)| function.source.is_some() == placed);
                 for (id, function) in some {
                     let shown = names.name(Callee::Function(id));
                     // Compared experiments share its name without the symbol.
@@ -176,7 +176,7 @@ impl Experiments {
         let function = self.symbols.functions.get(function.0 as usize)?;
         let names = self.names();
         let object = names.object_name(function.module);
-        let source = function.place.and_then(|place| {
+        let source = function.source.and_then(|place| {
             let file = self.symbols.files.get(place.file.0 as usize)?;
             Some(format!("{file}:{}", place.line))
         });

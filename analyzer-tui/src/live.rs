@@ -147,7 +147,7 @@ pub struct Follower {
     records: Option<Growing>,
     /// The names of the first frames, as many as there were when they were last resolved.
     symbols: SymbolTable,
-    tags: usize,
+    thread_states: usize,
     wait: Duration,
 }
 
@@ -158,7 +158,7 @@ impl Follower {
             path: path.to_owned(),
             records: None,
             symbols: SymbolTable::default(),
-            tags: 0,
+            thread_states: 0,
             wait: Duration::ZERO,
         }
     }
@@ -207,10 +207,10 @@ impl Follower {
     /// The names of what was seen, resolved again only if more of the program was: most programs
     /// show all of themselves early.
     fn symbols(&mut self, tables: &Tables) -> SymbolTable {
-        let (frames, tags) = (tables.frames.len(), tables.tags.len());
-        if (self.symbols.frames.len(), self.tags) != (frames, tags) {
+        let (frames, thread_states) = (tables.frames.len(), tables.thread_states.len());
+        if (self.symbols.frames.len(), self.thread_states) != (frames, thread_states) {
             self.symbols = symbolize::from_files(tables);
-            self.tags = tags;
+            self.thread_states = thread_states;
         }
         self.symbols.clone()
     }

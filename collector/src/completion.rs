@@ -149,19 +149,30 @@ impl Completion {
         if truncated.trust == Trust::Proven && truncated.callers.is_some() {
             return None;
         }
-        let tag = *tables.tags.get(sample.tag.0)?;
+        let thread_state = *tables.thread_states.get(sample.thread_state.0)?;
         let inner: Vec<StackEntry> = tables.walk(sample.stack).take(truncated.inner).collect();
-        let in_region = self.in_region(tables, (sample.thread, tag.context), truncated, &inner);
+        let in_region = self.in_region(
+            tables,
+            (sample.thread, thread_state.context),
+            truncated,
+            &inner,
+        );
         if truncated.callers.is_some() {
             let whole = in_region
-                .or_else(|| self.fork_points.whole(tables, sample.stack, tag.context))
+                .or_else(|| {
+                    self.fork_points
+                        .whole(tables, sample.stack, thread_state.context)
+                })
                 .or_else(|| match truncated.trust {
                     Trust::Doubtful => self.as_another_sample(tables, sample, truncated, &inner),
                     _ => None,
                 })?;
             return Some((whole, Completed::Corrected));
         }
-        if let Some(whole) = self.fork_points.whole(tables, sample.stack, tag.context) {
+        if let Some(whole) = self
+            .fork_points
+            .whole(tables, sample.stack, thread_state.context)
+        {
             return Some((whole, Completed::ByForkPoint));
         }
         let whole =
@@ -179,8 +190,8 @@ impl Completion {
     ) -> Option<StackId> {
         let callers = *self.callers.get(&(sample.thread, truncated.activation))?;
         let whole = with_callers(tables, inner, callers);
-        let tag = *tables.tags.get(sample.tag.0)?;
-        let mended = self.fork_points.whole(tables, whole, tag.context);
+        let thread_state = *tables.thread_states.get(sample.thread_state.0)?;
+        let mended = self.fork_points.whole(tables, whole, thread_state.context);
         Some(mended.unwrap_or(whole))
     }
 

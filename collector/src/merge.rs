@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use experiment::ids::{Nanos, ProcessId, ThreadId};
 use experiment::rows::{LONG, Sample, SampleKind, Within};
-use experiment::state::Presence;
+use experiment::state::Scheduling;
 use experiment::tables::{Cut, Tables};
 use omp_model::omp::{Machine, Rows, TimeAccounting};
 use omp_model::stream::{Event, What};
@@ -65,7 +65,7 @@ impl Counts {
             Completed::ByForkPoint => self.completed_by_fork_point += 1,
             Completed::BySample => self.completed_by_sample += 1,
         }
-        if kind.presence() == Presence::Running {
+        if kind.scheduling() == Scheduling::Running {
             self.endings.complete += 1;
             self.endings.cut[Cut::DumpTooSmall as usize] -= 1;
         }
@@ -256,7 +256,7 @@ impl Merge {
                     cpu: sample.cpu,
                     kind,
                     stack: unwound.stack,
-                    tag: experiment::ids::TagId::OUTSIDE,
+                    thread_state: experiment::ids::ThreadStateId::OUTSIDE,
                     within: Within::default(),
                 });
             }
@@ -364,10 +364,10 @@ impl Merge {
             if Head::new(time, SAMPLES, number) >= stop {
                 return Some(time);
             }
-            let tag = self.machine.tag_of(sample.thread);
+            let thread_state = self.machine.thread_state_of(sample.thread);
             let within = self.machine.within_of(sample.thread);
             let sample = Sample {
-                tag,
+                thread_state,
                 within,
                 ..*sample
             };
@@ -391,29 +391,29 @@ impl Merge {
     fn kernel_event(&mut self, event: &Event) {
         let (index, now) = (event.thread.index(), event.time.0);
         let mut leaves = None;
-        if let What::SwitchOut(presence) = event.what
+        if let What::SwitchOut(scheduling) = event.what
             && let Some(sample) = self.switched_out.get_mut(index).and_then(Option::take)
         {
-            let kind = match presence {
-                Presence::Preempted => SampleKind::Preempted,
+            let kind = match scheduling {
+                Scheduling::Preempted => SampleKind::Preempted,
                 _ => SampleKind::Blocked,
             };
             self.tagged.push(Sample { kind, ..sample });
-            leaves = self.tables.tags.get(sample.tag.0);
+            leaves = self.tables.thread_states.get(sample.thread_state.0);
         }
         // The event of a wait tells its place, whatever the stack.
-        let is_placed_by_stack = leaves.is_some_and(|tag| !tag.state.is_wait());
+        let is_placed_by_stack = leaves.is_some_and(|thread_state| !thread_state.state.is_wait());
         match event.what {
             What::SwitchOut(_) if leaves.is_some() => self.sleepers.is_told(event.thread),
             // The side band is ahead of the merge: the thread may have ended already.
-            What::SwitchOut(Presence::Blocked) if self.processes.is_alive(event.thread) => {
+            What::SwitchOut(Scheduling::Blocked) if self.processes.is_alive(event.thread) => {
                 let sleep = Sleep {
                     since: now,
-                    tag: self.machine.tag_of(event.thread),
+                    thread_state: self.machine.thread_state_of(event.thread),
                     within: self.machine.within_of(event.thread),
                 };
-                let tag = self.tables.tags.get(sleep.tag.0);
-                if tag.is_none_or(|tag| !tag.state.is_wait()) {
+                let thread_state = self.tables.thread_states.get(sleep.thread_state.0);
+                if thread_state.is_none_or(|thread_state| !thread_state.state.is_wait()) {
                     self.sleepers.sleeps(event.thread, sleep);
                 }
             }
@@ -422,7 +422,7 @@ impl Merge {
         }
         let who = (self.processes.process_of(event.thread), event.thread);
         match event.what {
-            What::Birth(Presence::Running) | What::SwitchIn => self.on_cpu.comes(who, now),
+            What::Birth(Scheduling::Running) | What::SwitchIn => self.on_cpu.comes(who, now),
             _ => self.on_cpu.leaves(who, now),
         }
         self.machine
@@ -447,7 +447,7 @@ impl Merge {
                 cpu,
                 kind: SampleKind::Blocked,
                 stack,
-                tag: sleep.tag,
+                thread_state: sleep.thread_state,
                 within: sleep.within,
             });
         }

@@ -2,14 +2,14 @@
 //!
 //! Switches in a guest do not show when a hypervisor runs another machine on the CPU. The guest's
 //! kernel knows that time, *steal*, and leaves it out of the process's CPU time. The difference
-//! becomes [`Presence::Stolen`]. The kernel gives it by process, not by moment, so it is shared among
+//! becomes [`Scheduling::Stolen`]. The kernel gives it by process, not by moment, so it is shared among
 //! the time on CPUs that the threads had since the last rows, in proportion. The account of the first
 //! process is read again when it has ended; that of its children only when rows are made, so that
 //! what was stolen from a child after that is not counted.
 
 use experiment::ids::{Nanos, ProcessId, ThreadId};
 use experiment::rows::Sum;
-use experiment::state::Presence;
+use experiment::state::Scheduling;
 
 /// What the account of a running thread may lack until the kernel's next timer tick, in nanoseconds:
 /// ticks are 1 to 10 ms apart.
@@ -110,7 +110,7 @@ impl OnCpu {
     /// Moves stolen time that is not in rows yet from the sums on a CPU.
     pub fn share(&mut self, rows: &mut Vec<Sum>, process_of: impl Fn(ThreadId) -> ProcessId) {
         let mut there = vec![0_u64; self.accounts.len()];
-        let runs = |row: &Sum| row.presence == Presence::Running;
+        let runs = |row: &Sum| row.scheduling == Scheduling::Running;
         for row in rows.iter().filter(|row| runs(row)) {
             if let Some(there) = there.get_mut(process_of(row.thread).index()) {
                 *there += row.time.0;
@@ -134,7 +134,7 @@ impl OnCpu {
             self.accounts[process].booked += part;
             rows[at].time.0 -= part;
             rows.push(Sum {
-                presence: Presence::Stolen,
+                scheduling: Scheduling::Stolen,
                 time: Nanos(part),
                 count: 0,
                 ..row
@@ -162,19 +162,19 @@ impl OnCpu {
 
 #[cfg(test)]
 mod tests {
-    use experiment::ids::TagId;
+    use experiment::ids::ThreadStateId;
 
     use super::*;
 
     const MS: u64 = 1_000_000;
     const PROCESS: ProcessId = ProcessId(0);
 
-    fn row(thread: u32, presence: Presence, ms: u64) -> Sum {
+    fn row(thread: u32, scheduling: Scheduling, ms: u64) -> Sum {
         Sum {
             slice: 0,
             thread: ThreadId(thread),
-            tag: TagId::OUTSIDE,
-            presence,
+            thread_state: ThreadStateId::OUTSIDE,
+            scheduling,
             time: Nanos(ms * MS),
             count: 1,
         }
@@ -185,10 +185,10 @@ mod tests {
         (nanos + MS / 2) / MS
     }
 
-    /// Milliseconds in each presence.
+    /// Milliseconds in each scheduling state.
     fn sums(rows: &[Sum]) -> [u64; 4] {
-        Presence::ALL.map(|presence| {
-            let of = rows.iter().filter(|row| row.presence == presence);
+        Scheduling::ALL.map(|scheduling| {
+            let of = rows.iter().filter(|row| row.scheduling == scheduling);
             ms(of.map(|row| row.time.0).sum())
         })
     }
@@ -204,10 +204,10 @@ mod tests {
         // 1300 ms by the switches; one thread's account may be behind by a tick.
         on_cpu.heard(PROCESS, 1000 * MS, 1195 * MS);
         let mut rows = vec![
-            row(0, Presence::Running, 600),
-            row(0, Presence::Blocked, 400),
-            row(1, Presence::Running, 300),
-            row(7, Presence::Running, 0),
+            row(0, Scheduling::Running, 600),
+            row(0, Scheduling::Blocked, 400),
+            row(1, Scheduling::Running, 300),
+            row(7, Scheduling::Running, 0),
         ];
         on_cpu.share(&mut rows, |_| PROCESS);
         assert_eq!(sums(&rows), [900 - 95, 0, 400, 95]);
@@ -217,7 +217,7 @@ mod tests {
         let of_first = rows.iter().filter(|row| row.thread == ThreadId(0));
         assert_eq!(of_first.map(|row| row.time.0).sum::<u64>(), 1000 * MS);
         // Nothing twice.
-        let mut more = vec![row(0, Presence::Running, 100)];
+        let mut more = vec![row(0, Scheduling::Running, 100)];
         on_cpu.share(&mut more, |_| PROCESS);
         assert_eq!(sums(&more), [100, 0, 0, 0]);
         // Its last word leaves nothing open, and no reading after it counts.
@@ -236,10 +236,13 @@ mod tests {
         on_cpu.comes((PROCESS, ThreadId(0)), 0);
         on_cpu.leaves((PROCESS, ThreadId(0)), 1000 * MS);
         on_cpu.heard(PROCESS, 1000 * MS, 800 * MS);
-        let mut rows = vec![row(0, Presence::Running, 150)];
+        let mut rows = vec![row(0, Scheduling::Running, 150)];
         on_cpu.share(&mut rows, |_| PROCESS);
         assert_eq!(sums(&rows), [0, 0, 0, 150]);
-        let mut rows = vec![row(0, Presence::Running, 850), row(9, Presence::Running, 1)];
+        let mut rows = vec![
+            row(0, Scheduling::Running, 850),
+            row(9, Scheduling::Running, 1),
+        ];
         on_cpu.share(&mut rows, |thread| ProcessId(thread.0 / 9));
         assert_eq!(sums(&rows), [800 + 1, 0, 0, 50]);
     }

@@ -479,7 +479,7 @@ impl Context<'_> {
                 What::SyncBegin {
                     kind: sync(join.kind)?,
                     region: instance(join.region),
-                    place: self.code(self.slot.code.unwrap_or(0)),
+                    call: self.code(self.slot.code.unwrap_or(0)),
                 }
             }
             Kind::SyncWaitBegin => {
@@ -487,7 +487,7 @@ impl Context<'_> {
                 What::SyncBegin {
                     kind: sync(code.kind)?,
                     region: Instance::NONE,
-                    place: self.code(code.code),
+                    call: self.code(code.code),
                 }
             }
             Kind::SyncWaitEnd => What::SyncEnd {
@@ -505,7 +505,7 @@ impl Context<'_> {
                 What::MutexAcquire {
                     kind,
                     lock: Lock(asked.lock),
-                    place: self.code(code),
+                    call: self.code(code),
                 }
             }
             Kind::MutexAcquired => {
@@ -540,14 +540,14 @@ impl Context<'_> {
             Kind::ReductionBegin => {
                 let code = CodePayload::unpack(payload);
                 What::ReductionBegin {
-                    place: self.code(code.code),
+                    call: self.code(code.code),
                 }
             }
             Kind::ReductionEnd => What::ReductionEnd,
             Kind::OverheadBegin => {
                 let code = CodePayload::unpack(payload);
                 What::OverheadBegin {
-                    place: self.code(code.code),
+                    call: self.code(code.code),
                 }
             }
             Kind::OverheadEnd => What::OverheadEnd,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use experiment::ids::{FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
-use experiment::state::Presence;
+use experiment::state::Scheduling;
 use experiment::tables::{self, Frame, RuntimeKind, Stack, StackEntry, Tables, Thread, ThreadKind};
 use omp_model::stream::{Event, What};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -260,13 +260,13 @@ impl Processes {
                     Some(thread) => thread,
                     None => {
                         let thread = self.adopt(tables, pid, tid, time);
-                        happened(thread, What::Birth(Presence::Running));
+                        happened(thread, What::Birth(Scheduling::Running));
                         thread
                     }
                 };
                 let what = match what {
-                    Side::SwitchOut { preempted: true } => What::SwitchOut(Presence::Preempted),
-                    Side::SwitchOut { .. } => What::SwitchOut(Presence::Blocked),
+                    Side::SwitchOut { preempted: true } => What::SwitchOut(Scheduling::Preempted),
+                    Side::SwitchOut { .. } => What::SwitchOut(Scheduling::Blocked),
                     _ => What::SwitchIn,
                 };
                 happened(thread, what);
@@ -277,7 +277,7 @@ impl Processes {
                 }
                 let thread = self.birth(tables, pid, tid, time);
                 // The thread is runnable from now on, but does not run yet.
-                happened(thread, What::Birth(Presence::Preempted));
+                happened(thread, What::Birth(Scheduling::Preempted));
             }
             Side::Exit => {
                 if let Some(thread) = self.thread_at(tid, time) {
@@ -295,7 +295,7 @@ impl Processes {
                         happened(thread, What::Exit);
                     }
                     if let Some(thread) = new {
-                        happened(thread, What::Birth(Presence::Running));
+                        happened(thread, What::Birth(Scheduling::Running));
                     }
                 }
             }

@@ -6,7 +6,7 @@
 
 use std::fs;
 
-use experiment::ids::{StackId, TagId, ThreadId};
+use experiment::ids::{StackId, ThreadId, ThreadStateId};
 use experiment::rows::Within;
 use rustc_hash::FxHashMap;
 use unwinder::Regs;
@@ -28,7 +28,7 @@ pub struct Sleep {
     /// Nanoseconds since the start.
     pub since: u64,
     /// The thread state and its construct.
-    pub tag: TagId,
+    pub thread_state: ThreadStateId,
     /// The instances that the thread was in.
     pub within: Within,
 }
@@ -141,7 +141,7 @@ mod tests {
     fn sleep(since: u64) -> Sleep {
         Sleep {
             since,
-            tag: TagId::OUTSIDE,
+            thread_state: ThreadStateId::OUTSIDE,
             within: Within::default(),
         }
     }

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use experiment::Experiment;
 use experiment::ids::{FrameId, ModuleId, ThreadId};
 use experiment::rows::SampleKind;
-use experiment::state::Presence;
+use experiment::state::Scheduling;
 use experiment::tables::StackEntry;
 
 /// A folder of this test run's own.
@@ -56,13 +56,17 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("paths here are ASCII")
 }
 
-/// Seconds booked in a presence, of one thread or all.
-fn seconds(experiment: &Experiment, thread: Option<ThreadId>, presence: Option<Presence>) -> f64 {
+/// Seconds booked in a scheduling state, of one thread or all.
+fn seconds(
+    experiment: &Experiment,
+    thread: Option<ThreadId>,
+    scheduling: Option<Scheduling>,
+) -> f64 {
     experiment
         .sums
         .iter()
         .filter(|sum| thread.is_none_or(|thread| sum.thread == thread))
-        .filter(|sum| presence.is_none_or(|presence| sum.presence == presence))
+        .filter(|sum| scheduling.is_none_or(|scheduling| sum.scheduling == scheduling))
         .map(|sum| sum.time.seconds())
         .sum()
 }
@@ -98,7 +102,7 @@ fn shares(experiment: &Experiment, program: &Path) -> HashMap<String, u32> {
     let functions = functions(program);
     let mut shares = HashMap::new();
     for sample in &experiment.samples {
-        if sample.kind.presence() != Presence::Running {
+        if sample.kind.scheduling() != Scheduling::Running {
             continue;
         }
         let mut seen = Vec::new();
@@ -164,14 +168,14 @@ fn a_plain_program_s_time_is_measured_and_its_samples_are_in_its_functions() {
     );
     near("lifetime", life, wall, 0.01 * wall);
     // getrusage is read before the end, and the program's start is outside its wall time.
-    let running = seconds(&experiment, None, Some(Presence::Running));
+    let running = seconds(&experiment, None, Some(Scheduling::Running));
     near(
         "CPU time",
         running,
         user + system,
         0.01 * (user + system) + 0.003,
     );
-    let blocked = seconds(&experiment, None, Some(Presence::Blocked));
+    let blocked = seconds(&experiment, None, Some(Scheduling::Blocked));
     near("sleep", blocked, slept, 0.01 * slept + 0.005);
 
     let mut kinds = HashMap::new();
@@ -212,7 +216,7 @@ fn stacks_deeper_than_what_is_copied_have_the_callers_that_their_functions_have(
     let experiment = open("deep.er");
     let losses = &experiment.header.losses;
     let samples = experiment.samples.iter();
-    let clock = samples.filter(|sample| sample.kind.presence() == Presence::Running);
+    let clock = samples.filter(|sample| sample.kind.scheduling() == Scheduling::Running);
     let clock = clock.count() as f64;
     let complete = losses.stacks_complete as f64;
     assert!(complete >= 0.98 * clock, "{losses:?}");
@@ -255,7 +259,7 @@ fn threads_live_from_their_birth_to_their_end_and_exec_ends_all_but_one() {
             life,
             1e-9,
         );
-        let running = seconds(&experiment, Some(thread), Some(Presence::Running));
+        let running = seconds(&experiment, Some(thread), Some(Scheduling::Running));
         // The thread's own clock leaves out what interrupts and the host take, switches do not: on
         // a machine with more to do than CPUs that was up to a tenth.
         near("CPU time of a thread", running, expected, 0.03);
@@ -268,7 +272,7 @@ fn threads_live_from_their_birth_to_their_end_and_exec_ends_all_but_one() {
             row.death.expect("it has ended").since(row.birth).seconds()
         })
         .sum();
-    let blocked = seconds(&experiment, Some(main), Some(Presence::Blocked));
+    let blocked = seconds(&experiment, Some(main), Some(Scheduling::Blocked));
     // While they live it runs for moments only, or wants to; later it waits for the disk that the
     // new program is on. How long is the machine's doing.
     let awake = seconds(&experiment, Some(main), None) - blocked;
@@ -327,7 +331,7 @@ fn without_samples_time_is_measured_all_the_same() {
     assert_eq!(experiment.header.comments, ["no clock"]);
     near(
         "sleep",
-        seconds(&experiment, None, Some(Presence::Blocked)),
+        seconds(&experiment, None, Some(Scheduling::Blocked)),
         0.2,
         0.02,
     );

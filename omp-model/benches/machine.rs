@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use experiment::ids::{FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
-use experiment::state::Presence;
+use experiment::state::Scheduling;
 use experiment::tables::{Frame, Process, Stack, StackEntry, Tables, Thread, ThreadKind};
 use omp_model::omp::{Machine, TimeAccounting};
 use omp_model::stream::{Event, Instance, Lock, Mutex, Sync, What};
@@ -34,7 +34,7 @@ impl Stream {
     fn region(&mut self, id: u64, threads: u32, site: StackId, switches: bool) {
         let region = Instance(id);
         let none = Instance::NONE;
-        let place = FrameId(site.0);
+        let call = FrameId(site.0);
         let kind = Sync::BarrierParallel;
         let teams = false;
         self.push(
@@ -64,22 +64,15 @@ impl Stream {
             for thread in 0..threads {
                 let kind = Mutex::Critical;
                 let lock = Lock(0x1000);
-                self.push(thread, What::MutexAcquire { kind, lock, place });
+                self.push(thread, What::MutexAcquire { kind, lock, call });
                 self.push(thread, What::MutexAcquired { kind, lock });
                 self.push(thread, What::MutexReleased { kind, lock });
             }
         }
         for thread in (0..threads).rev() {
-            self.push(
-                thread,
-                What::SyncBegin {
-                    kind,
-                    region,
-                    place,
-                },
-            );
+            self.push(thread, What::SyncBegin { kind, region, call });
             if switches {
-                self.push(thread, What::SwitchOut(Presence::Blocked));
+                self.push(thread, What::SwitchOut(Scheduling::Blocked));
                 self.push(thread, What::SwitchIn);
             }
         }

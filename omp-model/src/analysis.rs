@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use experiment::ids::{StackId, TagId};
+use experiment::ids::{StackId, ThreadStateId};
 use experiment::rows::Sample;
 use experiment::symbols::SymbolTable;
 use experiment::tables::Tables;
@@ -232,12 +232,12 @@ pub fn asks_when(filter: &Filter) -> bool {
 }
 
 /// Every distinct pair of stack and state.
-fn evidence(samples: &Samples) -> FxHashSet<(StackId, TagId)> {
+fn evidence(samples: &Samples) -> FxHashSet<(StackId, ThreadStateId)> {
     let mut all = FxHashSet::default();
-    let distinct = |samples: &[Sample]| -> FxHashSet<(StackId, TagId)> {
+    let distinct = |samples: &[Sample]| -> FxHashSet<(StackId, ThreadStateId)> {
         samples
             .iter()
-            .map(|sample| (sample.stack, sample.tag))
+            .map(|sample| (sample.stack, sample.thread_state))
             .collect()
     };
     samples.in_order(distinct, |_, of_frame| all.extend(of_frame));

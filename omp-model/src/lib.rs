@@ -4,12 +4,12 @@
 
 pub mod analysis;
 pub mod attribution;
+pub mod cpu_samples;
 pub mod defaults;
 pub mod filter;
 pub mod metrics;
 pub mod omp;
 pub mod profile;
-pub mod ran;
 pub mod rewrite;
 pub mod spelling;
 pub mod stream;

@@ -3,8 +3,8 @@
 //! Every view aggregates a profile. The sum of [`Item::seconds`] over any set of threads is the
 //! measured lifetime of those threads, in each mode.
 
-use experiment::ids::{ContextId, FrameId, ModuleId, StackId, TagId, ThreadId};
-use experiment::state::Presence;
+use experiment::ids::{ContextId, FrameId, ModuleId, StackId, ThreadId, ThreadStateId};
+use experiment::state::Scheduling;
 use experiment::symbols::FunctionId;
 use experiment::tables::{Cut, Interner};
 
@@ -104,7 +104,7 @@ pub enum Pseudo {
 /// What the thread did, as views show it: the recorded state refined by the sample's stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
-pub enum Shown {
+pub enum RefinedState {
     /// Serial code, or a thread without OpenMP.
     Serial,
     /// User code of a region or task.
@@ -131,28 +131,31 @@ pub enum Shown {
     Task,
 }
 
-impl Shown {
+impl RefinedState {
     /// Every state, in the order of their numbers.
-    pub const ALL: [Shown; 12] = [
-        Shown::Serial,
-        Shown::Work,
-        Shown::Overhead,
-        Shown::Reduction,
-        Shown::ImplicitBarrier,
-        Shown::ExplicitBarrier,
-        Shown::Idle,
-        Shown::Lock,
-        Shown::Critical,
-        Shown::Ordered,
-        Shown::Atomic,
-        Shown::Task,
+    pub const ALL: [RefinedState; 12] = [
+        RefinedState::Serial,
+        RefinedState::Work,
+        RefinedState::Overhead,
+        RefinedState::Reduction,
+        RefinedState::ImplicitBarrier,
+        RefinedState::ExplicitBarrier,
+        RefinedState::Idle,
+        RefinedState::Lock,
+        RefinedState::Critical,
+        RefinedState::Ordered,
+        RefinedState::Atomic,
+        RefinedState::Task,
     ];
 
     /// Whether the thread has work to do in this state: on the CPU, its time is then OMP Work.
     pub const fn can_work(self) -> bool {
         matches!(
             self,
-            Shown::Serial | Shown::Work | Shown::Overhead | Shown::Reduction
+            RefinedState::Serial
+                | RefinedState::Work
+                | RefinedState::Overhead
+                | RefinedState::Reduction
         )
     }
 }
@@ -168,15 +171,15 @@ pub struct Item {
     pub slice: u32,
     /// The recorded state. A filter on time or CPU uses it to find the item's samples and listed
     /// intervals.
-    pub tag: TagId,
+    pub thread_state: ThreadStateId,
     /// The region or task.
     pub context: ContextId,
     /// The machine stack that the display stack was made from; [`StackId::EMPTY`] if inferred.
     pub stack: StackId,
     /// What the thread did.
-    pub shown: Shown,
+    pub state: RefinedState,
     /// On or off CPU.
-    pub presence: Presence,
+    pub scheduling: Scheduling,
     /// On CPU: whether in the kernel.
     pub kernel: bool,
     /// Whether the display stack was inferred: the thread has no sample in this state in this
@@ -193,7 +196,7 @@ pub struct Item {
 impl Item {
     /// Whether the thread was on a CPU.
     pub const fn is_on_cpu(&self) -> bool {
-        matches!(self.presence, Presence::Running)
+        matches!(self.scheduling, Scheduling::Running)
     }
 }
 
@@ -214,8 +217,8 @@ impl Profile {
     pub fn fold(&mut self) {
         let key = |item: &Item| {
             (
-                (item.thread, item.tag, item.presence, item.path),
-                (item.stack, item.kernel, item.inferred, item.shown),
+                (item.thread, item.thread_state, item.scheduling, item.path),
+                (item.stack, item.kernel, item.inferred, item.state),
             )
         };
         self.items.sort_by_key(key);

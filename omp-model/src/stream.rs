@@ -2,7 +2,7 @@
 //! from recorded logs. Events are sorted by time over all threads.
 
 use experiment::ids::{FrameId, Nanos, StackId, ThreadId};
-use experiment::state::Presence;
+use experiment::state::Scheduling;
 use experiment::tables::ThreadKind;
 
 /// One event of one thread.
@@ -59,11 +59,11 @@ impl From<StackId> for Site {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// The thread was created, or existed when the experiment began: on or off CPU.
-    Birth(Presence),
+    Birth(Scheduling),
     /// The thread ended.
     Exit,
     /// The thread left its CPU.
-    SwitchOut(Presence),
+    SwitchOut(Scheduling),
     /// The thread got a CPU again.
     SwitchIn,
     /// The runtime registers the thread.
@@ -105,7 +105,7 @@ pub enum What {
         /// For barriers that may be join barriers: the region.
         region: Instance,
         /// The call into the runtime.
-        place: FrameId,
+        call: FrameId,
     },
     /// The wait ends.
     SyncEnd {
@@ -119,7 +119,7 @@ pub enum What {
         /// The mutex.
         lock: Lock,
         /// The call into the runtime.
-        place: FrameId,
+        call: FrameId,
     },
     /// The mutex was acquired.
     MutexAcquired {
@@ -155,14 +155,14 @@ pub enum What {
     /// The thread begins to combine a reduction's values.
     ReductionBegin {
         /// The call into the runtime.
-        place: FrameId,
+        call: FrameId,
     },
     /// The reduction's combining ends.
     ReductionEnd,
     /// A call into the runtime begins that works without waiting.
     OverheadBegin {
         /// The call into the runtime.
-        place: FrameId,
+        call: FrameId,
     },
     /// The call into the runtime ends.
     OverheadEnd,

@@ -3,18 +3,20 @@
 use std::path::Path;
 
 use experiment::header::{FORMAT_VERSION, Header, Losses, Sampling};
-use experiment::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
+use experiment::ids::{
+    ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId,
+};
 use experiment::rows::{
     Interval, RegionSpan, RegionSum, RegionWork, Sample, Sum, TaskSpan, TaskSum,
 };
 use experiment::state::State;
 use experiment::symbols::{
-    Construct, FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Outlined, Place,
+    Construct, FileId, FrameSymbol, Function, FunctionId, InlinedLine, Outlined, SourceLine,
     SymbolTable,
 };
 use experiment::tables::{
-    Context, ContextKind, Frame, Module, Process, RuntimeKind, Stack, StackEntry, Tables, Tag,
-    Thread, ThreadKind,
+    Context, ContextKind, Frame, Module, Process, RuntimeKind, Stack, StackEntry, Tables, Thread,
+    ThreadKind, ThreadState,
 };
 use experiment::{Batch, Writer};
 
@@ -153,7 +155,7 @@ impl Builder {
             size,
             linkage: name.to_owned(),
             name: name.to_owned(),
-            place: line.map(in_the_source),
+            source: line.map(in_the_source),
             outlined: None,
         });
         id
@@ -165,13 +167,13 @@ impl Builder {
     /// When the address has a frame already.
     pub fn frame(&mut self, function: FunctionId, address: u64, line: Option<u32>) -> FrameId {
         let module = self.symbols.functions[function.0 as usize].module;
-        let place = line.map(|line| InlinedPlace {
+        let place = line.map(|line| InlinedLine {
             function: None,
-            place: in_the_source(line),
+            source: in_the_source(line),
         });
         self.symbols.frames.push(FrameSymbol {
             function: Some(function),
-            places: place.into_iter().collect(),
+            lines: place.into_iter().collect(),
         });
         let id = self.tables.frame(Frame { module, address });
         assert_eq!(id.index() + 1, self.symbols.frames.len(), "it is new");
@@ -213,11 +215,11 @@ impl Builder {
     }
 
     /// A thread state in a construct.
-    pub fn tag(&mut self, state: State, context: ContextId) -> TagId {
-        self.tables.tag(Tag {
+    pub fn thread_state(&mut self, state: State, context: ContextId) -> ThreadStateId {
+        self.tables.thread_state(ThreadState {
             state,
             context,
-            place: FrameId::NONE,
+            call: FrameId::NONE,
         })
     }
 
@@ -256,8 +258,8 @@ impl Builder {
 }
 
 /// A line of the one source file.
-fn in_the_source(line: u32) -> Place {
-    Place {
+fn in_the_source(line: u32) -> SourceLine {
+    SourceLine {
         file: FileId(0),
         line,
     }

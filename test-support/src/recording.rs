@@ -9,7 +9,7 @@ use experiment::barriers::Barrier;
 use experiment::header::{FORMAT_VERSION, Header};
 use experiment::ids::*;
 use experiment::rows::*;
-use experiment::state::{Presence, State};
+use experiment::state::{Scheduling, State};
 use experiment::symbols::*;
 use experiment::tables::*;
 use experiment::{Batch, Writer};
@@ -140,7 +140,7 @@ pub fn assert_same_tables(read: &Tables, written: &Tables) {
     assert_eq!(read.frames.rows(), written.frames.rows());
     assert_eq!(read.stacks.rows(), written.stacks.rows());
     assert_eq!(read.contexts.rows(), written.contexts.rows());
-    assert_eq!(read.tags.rows(), written.tags.rows());
+    assert_eq!(read.thread_states.rows(), written.thread_states.rows());
 }
 
 struct Generator {
@@ -234,15 +234,15 @@ impl Generator {
         (stack, state)
     }
 
-    fn tag(&mut self, region: u64, state: State) -> TagId {
+    fn thread_state(&mut self, region: u64, state: State) -> ThreadStateId {
         let place = match state {
             State::Work | State::Overhead => FrameId::NONE,
             _ => FrameId((region % 7) as u32),
         };
-        self.tables.tag(Tag {
+        self.tables.thread_state(ThreadState {
             state,
             context: self.contexts[region as usize],
-            place,
+            call: place,
         })
     }
 
@@ -323,8 +323,8 @@ impl Generator {
             let owed = |sum: &Sum| Blame {
                 slice: sum.slice,
                 thread: sum.thread,
-                tag: sum.tag,
-                presence: sum.presence,
+                thread_state: sum.thread_state,
+                scheduling: sum.scheduling,
                 time: Nanos(sum.time.0 / 3),
             };
             let sums = &recording.sums[second as usize];
@@ -369,7 +369,7 @@ impl Generator {
                         _ => SampleKind::User,
                     },
                     stack,
-                    tag: self.tag(region, state),
+                    thread_state: self.thread_state(region, state),
                     within: Within {
                         region: match region % 9 {
                             0 => 0,
@@ -402,17 +402,17 @@ impl Generator {
                     State::ImplicitBarrier,
                     State::Critical,
                 ] {
-                    let tag = self.tag(region, state);
-                    let mut presences = vec![Presence::Running];
+                    let thread_state = self.thread_state(region, state);
+                    let mut schedulings = vec![Scheduling::Running];
                     if self.random.u64(..4) == 0 {
-                        presences.push(Presence::Blocked);
+                        schedulings.push(Scheduling::Blocked);
                     }
-                    for presence in presences {
+                    for scheduling in schedulings {
                         sums.push(Sum {
                             slice,
                             thread: ThreadId(thread),
-                            tag,
-                            presence,
+                            thread_state,
+                            scheduling,
                             time: Nanos(
                                 1 << (12 + self.random.u64(..12)) | self.random.u64(..4096),
                             ),
@@ -434,8 +434,8 @@ impl Generator {
                     thread: ThreadId(thread),
                     start: Nanos(u64::from(second) * SLICE.0 + at * 100_000_000),
                     length: Nanos(1_000_000 + self.random.u64(..90_000) * 1_000),
-                    tag: self.tag(region, State::ImplicitBarrier),
-                    presence: Presence::Blocked,
+                    thread_state: self.thread_state(region, State::ImplicitBarrier),
+                    scheduling: Scheduling::Blocked,
                     within: Within {
                         region: 1 + u64::from(second) * 70_000 + self.random.u64(..70_000),
                         task: self.random.u64(..3),
@@ -487,7 +487,7 @@ impl Generator {
                 address: 0x40_8000 + u64::from(function) * 0x140,
                 size: 0x140,
                 linkage: format!("_ZN6SolverILi{}EE4stepEPdi", function / 3),
-                place: (function % 5 != 0).then_some(Place {
+                source: (function % 5 != 0).then_some(SourceLine {
                     file: FileId(function % 2),
                     line: 10 + 17 * function,
                 }),
@@ -500,16 +500,16 @@ impl Generator {
             });
         }
         for frame in 0..(self.tables.frames.len() as u32).min(20 * functions) {
-            let places = (0..frame % 3).map(|depth| InlinedPlace {
+            let places = (0..frame % 3).map(|depth| InlinedLine {
                 function: (frame % 4 != 0).then(|| format!("inlined_{}", frame % 11)),
-                place: Place {
+                source: SourceLine {
                     file: FileId(depth % 2),
                     line: frame + depth,
                 },
             });
             symbols.frames.push(FrameSymbol {
                 function: (frame % 6 != 0).then_some(FunctionId(frame % functions)),
-                places: places.collect(),
+                lines: places.collect(),
             });
         }
         symbols

@@ -5,7 +5,7 @@ use std::path::Path;
 use experiment::Experiment;
 use experiment::ids::{ModuleId, StackId, ThreadId};
 use experiment::rows::{Interval, Sample};
-use experiment::state::{Presence, State};
+use experiment::state::{Scheduling, State};
 use experiment::symbols::SymbolTable;
 use experiment::tables::{RuntimeKind, StackEntry, Thread};
 use omp_model::profile::PathId;
@@ -65,7 +65,7 @@ impl Stacks {
         let samples: Vec<Sample> = samples.filter(|s| s.thread == thread).collect();
         let evidence = self.experiment.samples.iter().map(|s| SampledStack {
             stack: s.stack,
-            tag: s.tag,
+            thread_state: s.thread_state,
             thread: tables.threads[s.thread.index()].kind,
         });
         let mut rewriter = Rewriter::new(tables, &self.symbols, evidence);
@@ -73,7 +73,8 @@ impl Stacks {
         let (begin, end) = (window.begin - start, window.end - start);
         let mut seen = Vec::new();
         for sample in &samples {
-            if sample.kind.presence() != Presence::Running || !(begin..end).contains(&sample.time.0)
+            if sample.kind.scheduling() != Scheduling::Running
+                || !(begin..end).contains(&sample.time.0)
             {
                 continue;
             }
@@ -86,18 +87,21 @@ impl Stacks {
             });
         }
         let off = self.experiment.intervals.iter();
-        for interval in off.filter(|i| i.thread == thread && i.presence != Presence::Running) {
+        for interval in off.filter(|i| i.thread == thread && i.scheduling != Scheduling::Running) {
             let from = interval.start.0.max(begin);
             let upto = (interval.start.0 + interval.length.0).min(end);
             if upto <= from {
                 continue;
             }
             let left = left_at(&samples, interval);
-            let state = tables.tags.get(interval.tag.0).map(|tag| tag.state);
+            let state = tables
+                .thread_states
+                .get(interval.thread_state.0)
+                .map(|thread_state| thread_state.state);
             let user = match left {
                 Some(sample) => rewriter.user(self.moment(row, sample)).0,
                 None if state.is_some_and(State::is_wait) => {
-                    rewriter.user_place(interval.tag, row.kind).0
+                    rewriter.user_place(interval.thread_state, row.kind).0
                 }
                 // A thread at work was wherever it was.
                 None => continue,
@@ -114,7 +118,7 @@ impl Stacks {
     fn moment(&self, row: &Thread, sample: &Sample) -> SampledStack {
         SampledStack {
             stack: sample.stack,
-            tag: sample.tag,
+            thread_state: sample.thread_state,
             thread: row.kind,
         }
     }
@@ -189,8 +193,8 @@ impl Stacks {
 fn left_at<'s>(samples: &'s [Sample], interval: &Interval) -> Option<&'s Sample> {
     let near = |s: &&Sample| {
         let from = s.time.0.saturating_sub(2_000);
-        s.kind.presence() == interval.presence
-            && s.tag == interval.tag
+        s.kind.scheduling() == interval.scheduling
+            && s.thread_state == interval.thread_state
             && (from..s.time.0 + 100_000).contains(&interval.start.0)
     };
     samples.iter().rev().find(near)

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use experiment::state::Presence;
+use experiment::state::Scheduling;
 
 use report::json::mode_name;
 use report::timeline::Activity;
@@ -170,7 +170,7 @@ pub(super) fn timeline(app: &App) -> String {
             start = at;
         }
         for (at, slot) in slots.iter().enumerate() {
-            if slot.main_presence() == Some(Presence::Running) {
+            if slot.main_scheduling() == Some(Scheduling::Running) {
                 let place = (LABEL + at as f64, y + LINE - 6.0);
                 inside.push_str(&format!(
                     "<rect x=\"{:.0}\" y=\"{:.2}\" width=\"1\" height=\"2\"/>\n",

@@ -131,7 +131,7 @@ impl App {
             .symbols
             .functions
             .get(function.0 as usize)?;
-        Some(row.place?.line)
+        Some(row.source?.line)
     }
 
     /// The lines that have much of the time.

@@ -2,7 +2,7 @@
 //!
 //! `main` works alone, then calls `foo`, whose region (line 9) calls `bar`, where a task is made.
 //!
-//! | thread | from, to (ms) | what | presence | listed |
+//! | thread | from, to (ms) | what | scheduling state | listed |
 //! |---|---|---|---|---|
 //! | 100, initial | 0, 500 | serial, in `main` | on the CPU | yes |
 //! | | 500, 1100 | work in `bar` | on the CPU | yes |
@@ -20,11 +20,11 @@ use std::sync::Arc;
 
 use analyzer::experiments::Experiments;
 use experiment::header::{Losses, Runtime};
-use experiment::ids::{ContextId, Nanos, StackId, TagId, ThreadId};
+use experiment::ids::{ContextId, Nanos, StackId, ThreadId, ThreadStateId};
 use experiment::rows::{
     Interval, RegionSpan, RegionSum, SLICE, Sample, SampleKind, Sum, TaskSpan, Within,
 };
-use experiment::state::{Presence, State};
+use experiment::state::{Scheduling, State};
 use experiment::symbols::Construct;
 use experiment::tables::{ContextKind, RuntimeKind, Tables, ThreadKind};
 use test_support::Builder;
@@ -80,8 +80,8 @@ struct Phase {
     thread: ThreadId,
     from: u64,
     to: u64,
-    tag: TagId,
-    presence: Presence,
+    thread_state: ThreadStateId,
+    scheduling: Scheduling,
     stack: StackId,
     listed: bool,
 }
@@ -96,8 +96,8 @@ impl Phase {
             make.sums.push(Sum {
                 slice: slice as u32,
                 thread: self.thread,
-                tag: self.tag,
-                presence: self.presence,
+                thread_state: self.thread_state,
+                scheduling: self.scheduling,
                 time: Nanos(end - start),
                 count: u32::from(end == to),
             });
@@ -108,19 +108,19 @@ impl Phase {
                 thread: self.thread,
                 start: Nanos(from),
                 length: Nanos(to - from),
-                tag: self.tag,
-                presence: self.presence,
+                thread_state: self.thread_state,
+                scheduling: self.scheduling,
                 within: self.within(&make.tables),
             });
         }
-        let (kind, times): (_, Vec<u64>) = match self.presence {
-            Presence::Running => {
+        let (kind, times): (_, Vec<u64>) = match self.scheduling {
+            Scheduling::Running => {
                 let times = (self.from..self.to).filter(|time| time % PERIOD == PERIOD / 2);
                 (SampleKind::User, times.collect())
             }
-            Presence::Preempted => (SampleKind::Preempted, vec![self.from]),
-            Presence::Stolen => (SampleKind::User, Vec::new()),
-            Presence::Blocked => (SampleKind::Blocked, vec![self.from]),
+            Scheduling::Preempted => (SampleKind::Preempted, vec![self.from]),
+            Scheduling::Stolen => (SampleKind::User, Vec::new()),
+            Scheduling::Blocked => (SampleKind::Blocked, vec![self.from]),
         };
         let within = self.within(&make.tables);
         make.samples.extend(times.into_iter().map(|time| Sample {
@@ -129,14 +129,18 @@ impl Phase {
             cpu: self.thread.0 as u16 + 2,
             kind,
             stack: self.stack,
-            tag: self.tag,
+            thread_state: self.thread_state,
             within,
         }));
     }
 
     /// The region is its process's third one, and the task its 17th.
     fn within(&self, tables: &Tables) -> Within {
-        let context = tables.tags.get(self.tag.0).unwrap().context;
+        let context = tables
+            .thread_states
+            .get(self.thread_state.0)
+            .unwrap()
+            .context;
         let kind = tables.contexts.get(context.0).unwrap().kind;
         match kind {
             ContextKind::Root => Within::default(),
@@ -188,12 +192,12 @@ pub(crate) fn write(path: &Path, variant: Variant) {
     let inside = make.context(ContextId::ROOT, ContextKind::Region, site);
     let task_site = make.stack(&[bar, region, invoke, launch, clone]);
     let task = make.context(inside, ContextKind::Task, task_site);
-    let serial = make.tag(State::Serial, ContextId::ROOT);
-    let idle = make.tag(State::Idle, ContextId::ROOT);
-    let work = make.tag(State::Work, inside);
-    let barrier = make.tag(State::ImplicitBarrier, inside);
-    let section = make.tag(State::Critical, inside);
-    let tasking = make.tag(State::Work, task);
+    let serial = make.thread_state(State::Serial, ContextId::ROOT);
+    let idle = make.thread_state(State::Idle, ContextId::ROOT);
+    let work = make.thread_state(State::Work, inside);
+    let barrier = make.thread_state(State::ImplicitBarrier, inside);
+    let section = make.thread_state(State::Critical, inside);
+    let tasking = make.thread_state(State::Work, task);
 
     let initial = make.thread(100, ThreadKind::Initial);
     let worker = make.thread(101, ThreadKind::Worker);
@@ -210,7 +214,7 @@ pub(crate) fn write(path: &Path, variant: Variant) {
         Variant::First => in_region,
         Variant::Second => in_bar,
     };
-    use Presence::{Blocked, Preempted, Running};
+    use Scheduling::{Blocked, Preempted, Running};
     let phases = [
         (initial, 0, 500, serial, Running, alone, true),
         (initial, 500, 1100, work, Running, in_bar, true),
@@ -223,13 +227,13 @@ pub(crate) fn write(path: &Path, variant: Variant) {
         (worker, 1400, 1500, work, Preempted, worker_bar, true),
         (worker, 1500, 2200, barrier, Blocked, worker_waits, true),
     ];
-    for (thread, from, to, tag, presence, stack, listed) in phases {
+    for (thread, from, to, thread_state, scheduling, stack, listed) in phases {
         let phase = Phase {
             thread,
             from,
             to,
-            tag,
-            presence,
+            thread_state,
+            scheduling,
             stack,
             listed,
         };

@@ -7,7 +7,7 @@ use analyzer::state::app::{App, Effect};
 use analyzer::view::View;
 use experiment::ids::{ContextId, Nanos, StackId, ThreadId};
 use experiment::rows::{Interval, RegionSpan, Sample, SampleKind, Sum, Within};
-use experiment::state::{Presence, State};
+use experiment::state::{Scheduling, State};
 use experiment::tables::{ContextKind, ThreadKind};
 use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use test_support::Builder;
@@ -28,7 +28,7 @@ pub(crate) fn nested() -> Arc<Experiments> {
     }
     let outer = make.context(ContextId::ROOT, ContextKind::Region, StackId::EMPTY);
     let inner = make.context(outer, ContextKind::Region, StackId::EMPTY);
-    let tag = make.tag(State::Work, inner);
+    let thread_state = make.thread_state(State::Work, inner);
     let span = |context, thread, region, (from, to)| RegionSpan {
         context,
         thread: ThreadId(thread),
@@ -47,8 +47,8 @@ pub(crate) fn nested() -> Arc<Experiments> {
     let sum = |thread| Sum {
         slice: 0,
         thread: own(thread).0,
-        tag,
-        presence: Presence::Running,
+        thread_state,
+        scheduling: Scheduling::Running,
         time: Nanos(100 * MS),
         count: 1,
     };
@@ -56,8 +56,8 @@ pub(crate) fn nested() -> Arc<Experiments> {
         thread: own(thread).0,
         start: Nanos(0),
         length: Nanos(100 * MS),
-        tag,
-        presence: Presence::Running,
+        thread_state,
+        scheduling: Scheduling::Running,
         within: own(thread).1,
     };
     let sample = |thread| Sample {
@@ -66,7 +66,7 @@ pub(crate) fn nested() -> Arc<Experiments> {
         cpu: 0,
         kind: SampleKind::User,
         stack: StackId::EMPTY,
-        tag,
+        thread_state,
         within: own(thread).1,
     };
     make.samples.extend((0..4).map(sample));

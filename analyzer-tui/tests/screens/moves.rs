@@ -192,7 +192,7 @@ fn the_slots_of_a_row_hold_its_whole_life() {
         for &thread in app.threads() {
             let slots = app.slots(thread);
             let sum: f64 = slots.iter().flat_map(|slot| slot.times).sum();
-            let on_and_off: f64 = slots.iter().flat_map(|slot| slot.presence).sum();
+            let on_and_off: f64 = slots.iter().flat_map(|slot| slot.scheduling).sum();
             let length = (range.end - range.start) as f64;
             assert!((sum - length).abs() < 10.0, "{sum} of {length}");
             assert!(

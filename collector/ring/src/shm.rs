@@ -95,7 +95,7 @@ impl Headers {
 }
 
 /// A record in a ring as two words.
-pub(crate) type Place = [AtomicU64; 2];
+pub(crate) type Slot = [AtomicU64; 2];
 
 /// The mapped ring of one slot, with one of its parts open.
 ///
@@ -104,7 +104,7 @@ pub(crate) type Place = [AtomicU64; 2];
 #[repr(C)]
 pub(crate) struct Ring {
     /// The open part's first record, within the mapping.
-    part: NonNull<Place>,
+    part: NonNull<Slot>,
     /// Records of a part minus one; a part has a power of two of them.
     mask: usize,
     /// Records of the ring minus one.
@@ -126,7 +126,7 @@ impl Ring {
         if !records.is_power_of_two() || !part.is_power_of_two() || part > records {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        let mapping = Mapping::new(file, at, records as usize * size_of::<Place>())?;
+        let mapping = Mapping::new(file, at, records as usize * size_of::<Slot>())?;
         Ok(Ring {
             part: mapping.base.cast(),
             mask: part as usize - 1,
@@ -140,12 +140,12 @@ impl Ring {
     pub(crate) fn open(&mut self, number: u8) {
         let first = (usize::from(number) * (self.mask + 1)) & self.last;
         // SAFETY: the mapping has `last + 1` records, a multiple of a part's; `first` begins a part.
-        self.part = unsafe { self.mapping.base.cast::<Place>().add(first) };
+        self.part = unsafe { self.mapping.base.cast::<Slot>().add(first) };
     }
 
     /// The record at position `at` of the open part; positions run on across parts.
     #[inline(always)]
-    pub(crate) fn place(&self, at: u64) -> &Place {
+    pub(crate) fn place(&self, at: u64) -> &Slot {
         // SAFETY: the open part lies in the mapping and has `mask + 1` records. Atomics: every
         // content is valid, and concurrent writes are no races.
         unsafe { self.part.add(at as usize & self.mask).as_ref() }
@@ -248,7 +248,7 @@ pub(crate) fn tsc() -> u64 {
 
 /// Prefetches for writing the cache line `bytes` beyond `place`. The address need not be mapped.
 #[inline(always)]
-pub(crate) fn prefetch_to_write(place: &Place, bytes: usize) {
+pub(crate) fn prefetch_to_write(place: &Slot, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a hint, without effect on memory, that faults at no address. The only exception that
     // manuals list for it is that of a LOCK prefix.

@@ -1,21 +1,21 @@
-use experiment::ids::{FrameId, TagId};
+use experiment::ids::{FrameId, ThreadStateId};
 use experiment::rows::SampleKind;
 use experiment::state::State;
-use experiment::tables::{Context, Cut, Frame, Module, RuntimeKind, Stack, Tag, Thread};
+use experiment::tables::{Context, Cut, Frame, Module, RuntimeKind, Stack, Thread, ThreadState};
 
 use super::*;
 
 const RUNTIME: u64 = 0x9000;
 
 /// A forking thread, a worker, and a region of the outermost level.
-struct World {
+struct Setup {
     tables: Tables,
     completion: Completion,
-    region: TagId,
+    region: ThreadStateId,
     time: u64,
 }
 
-fn world() -> World {
+fn setup() -> Setup {
     let mut tables = Tables::default();
     for (path, runtime) in [("app", RuntimeKind::None), ("libomp.so", RuntimeKind::Kmp)] {
         tables.module(Module {
@@ -40,12 +40,12 @@ fn world() -> World {
         stack: site,
         body: FrameId::NONE,
     });
-    let region = tables.tag(Tag {
+    let region = tables.thread_state(ThreadState {
         state: State::Work,
         context,
-        place: FrameId::NONE,
+        call: FrameId::NONE,
     });
-    World {
+    Setup {
         tables,
         completion: Completion::default(),
         region,
@@ -83,11 +83,11 @@ fn stack(tables: &mut Tables, addresses: &[u64], cut: Option<Cut>) -> StackId {
     stack
 }
 
-impl World {
+impl Setup {
     /// A sample of one frame in its piece, in `function`.
     fn sample(
         &mut self,
-        (thread, tag): (u32, TagId),
+        (thread, thread_state): (u32, ThreadStateId),
         function: u64,
         slot: u64,
         callers: Option<&[u64]>,
@@ -121,7 +121,7 @@ impl World {
             cpu: 0,
             kind: SampleKind::User,
             stack: whole,
-            tag,
+            thread_state,
             within: experiment::rows::Within::default(),
         }
     }
@@ -144,8 +144,8 @@ impl World {
 
 #[test]
 fn a_stack_goes_on_as_another_of_its_thread_in_the_same_frame() {
-    let mut w = world();
-    let out = TagId::OUTSIDE;
+    let mut w = setup();
+    let out = ThreadStateId::OUTSIDE;
     let samples = vec![
         w.sample((0, out), 0x40, 1, None),
         w.sample((0, out), 0x40, 1, Some(&[0x21, 0x10])),
@@ -173,7 +173,7 @@ fn a_stack_goes_on_as_another_of_its_thread_in_the_same_frame() {
 
 #[test]
 fn code_of_regions_is_called_as_all_of_it_below_the_fork_point() {
-    let mut w = world();
+    let mut w = setup();
     let region = w.region;
     let forked = [RUNTIME + 1, RUNTIME, 0x31, 0x10];
     let samples = vec![

@@ -3,13 +3,13 @@ use experiment::tables::{Context, Frame, Module};
 
 use super::*;
 
-struct World {
+struct Setup {
     tables: Tables,
     program: ModuleId,
     runtime: ModuleId,
 }
 
-fn world() -> World {
+fn setup() -> Setup {
     let mut tables = Tables::default();
     let mut module = |path: &str, runtime| {
         tables.module(Module {
@@ -18,14 +18,14 @@ fn world() -> World {
             runtime,
         })
     };
-    World {
+    Setup {
         program: module("app", RuntimeKind::None),
         runtime: module("libomp.so", RuntimeKind::Kmp),
         tables,
     }
 }
 
-impl World {
+impl Setup {
     /// A stack of frames, leaf first; those from 0x9000 on are the runtime's.
     fn stack(&mut self, addresses: &[u64], cut: bool) -> StackId {
         let mut stack = StackId::EMPTY;
@@ -61,7 +61,7 @@ impl World {
 
 #[test]
 fn a_stack_that_reaches_the_fork_point_goes_on_as_it_did() {
-    let mut w = world();
+    let mut w = setup();
     let site = w.stack(&[0x30, 0x20, 0x10], false);
     let region = w.region(site);
     let cut = w.stack(&[0x50, 0x9000, 0x30, 0x20], true);
@@ -78,7 +78,7 @@ fn a_stack_that_reaches_the_fork_point_goes_on_as_it_did() {
 
 #[test]
 fn surmised_callers_of_the_forking_thread_are_those_of_the_fork_point() {
-    let mut w = world();
+    let mut w = setup();
     let site = w.stack(&[0x30, 0x20, 0x10], false);
     let region = w.region(site);
     let mut fork_points = ForkPoints::default();
@@ -113,7 +113,7 @@ fn surmised_callers_of_the_forking_thread_are_those_of_the_fork_point() {
 
 #[test]
 fn a_stack_that_contradicts_the_fork_point_stays_cut() {
-    let mut w = world();
+    let mut w = setup();
     let site = w.stack(&[0x30, 0x20, 0x10], false);
     let region = w.region(site);
     let elsewhere = w.stack(&[0x50, 0x9000, 0x30, 0x21], true);
@@ -125,7 +125,7 @@ fn a_stack_that_contradicts_the_fork_point_stays_cut() {
 
 #[test]
 fn a_fork_point_in_a_task_does_not_reach_the_threads_first_function() {
-    let mut w = world();
+    let mut w = setup();
     let site = w.stack(&[0x30, 0x20, 0x9000], false);
     let region = w.region(site);
     let cut = w.stack(&[0x50, 0x9100, 0x30, 0x20], true);

@@ -1,6 +1,6 @@
 //! The merge without a kernel: streams put in by hand.
 
-use experiment::ids::{StackId, TagId};
+use experiment::ids::{StackId, ThreadStateId};
 use experiment::state::State;
 use experiment::tables::ThreadKind;
 use omp_ring::consumer::{ArenaOptions, Consumer};
@@ -59,7 +59,7 @@ fn sample(merge: &mut Merge, ring: usize, time: u64, tid: i32, kind: SampleKind)
         cpu: 0,
         kind,
         stack: StackId::EMPTY,
-        tag: TagId::OUTSIDE,
+        thread_state: ThreadStateId::OUTSIDE,
         within: experiment::rows::Within::default(),
     });
 }
@@ -127,17 +127,17 @@ fn lifetimes_are_booked_by_where_the_kernel_had_the_thread() {
     merge.merge(u64::MAX);
     merge.close(Nanos(1000));
     let rows = merge.take_rows(Some(Nanos(1000)));
-    let booked = |thread, presence| -> u64 {
+    let booked = |thread, scheduling| -> u64 {
         rows.sums
             .iter()
-            .filter(|sum| sum.thread == ThreadId(thread) && sum.presence == presence)
+            .filter(|sum| sum.thread == ThreadId(thread) && sum.scheduling == scheduling)
             .map(|sum| sum.time.0)
             .sum()
     };
-    assert_eq!(booked(0, Presence::Running), 900);
-    assert_eq!(booked(1, Presence::Preempted), 50);
-    assert_eq!(booked(1, Presence::Running), 150);
-    assert_eq!(booked(1, Presence::Blocked), 400);
+    assert_eq!(booked(0, Scheduling::Running), 900);
+    assert_eq!(booked(1, Scheduling::Preempted), 50);
+    assert_eq!(booked(1, Scheduling::Running), 150);
+    assert_eq!(booked(1, Scheduling::Blocked), 400);
     assert_eq!(merge.tables.threads[1].death, Some(Nanos(800)));
     assert_eq!(merge.on_cpu(), (900 + 150, 0));
 }
@@ -160,7 +160,14 @@ fn a_sample_is_tagged_by_the_openmp_records_before_it() {
     let states: Vec<State> = merge
         .take_samples_out()
         .iter()
-        .map(|sample| merge.tables.tags.get(sample.tag.0).expect("interned").state)
+        .map(|sample| {
+            merge
+                .tables
+                .thread_states
+                .get(sample.thread_state.0)
+                .expect("interned")
+                .state
+        })
         .collect();
     // At the same time as the record: after it.
     assert_eq!(states, [State::Outside, State::Serial, State::Serial]);

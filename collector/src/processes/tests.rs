@@ -2,21 +2,21 @@
 
 use super::*;
 
-struct World {
+struct Setup {
     processes: Processes,
     tables: Tables,
     events: Vec<(u64, u32, What)>,
 }
 
-fn world() -> World {
-    World {
+fn setup() -> Setup {
+    Setup {
         processes: Processes::new(Libraries::new(None), false),
         tables: Tables::default(),
         events: Vec::new(),
     }
 }
 
-impl World {
+impl Setup {
     fn says(&mut self, time: u64, (pid, tid): (i32, i32), what: Side) {
         let record = SideRecord {
             time,
@@ -58,17 +58,17 @@ impl World {
     }
 }
 
-const RUNNING: What = What::Birth(Presence::Running);
-const WAITING: What = What::Birth(Presence::Preempted);
+const RUNNING: What = What::Birth(Scheduling::Running);
+const WAITING: What = What::Birth(Scheduling::Preempted);
 
 #[test]
 fn the_first_thread_is_born_by_exec_and_the_first_mapping_is_the_executable() {
-    let mut world = world();
-    world.exec(5, (10, 10), "app");
-    world.map(6, 10, 0x1000, "/nowhere/app");
-    world.map(7, 10, 0x8000, "/nowhere/ld.so");
-    assert_eq!(world.events, [(5, 0, RUNNING)]);
-    let process = &world.tables.processes[0];
+    let mut setup = setup();
+    setup.exec(5, (10, 10), "app");
+    setup.map(6, 10, 0x1000, "/nowhere/app");
+    setup.map(7, 10, 0x8000, "/nowhere/ld.so");
+    assert_eq!(setup.events, [(5, 0, RUNNING)]);
+    let process = &setup.tables.processes[0];
     assert_eq!(
         (process.name.as_str(), process.executable.as_str()),
         ("app", "/nowhere/app")
@@ -77,63 +77,63 @@ fn the_first_thread_is_born_by_exec_and_the_first_mapping_is_the_executable() {
 
 #[test]
 fn a_child_has_its_parent_s_mappings_until_it_execs_and_the_past_stays_known() {
-    let mut world = world();
-    world.exec(5, (10, 10), "sh");
-    world.map(6, 10, 0x1000, "/nowhere/sh");
-    world.says(10, (20, 20), Side::Fork { parent: 10 });
+    let mut setup = setup();
+    setup.exec(5, (10, 10), "sh");
+    setup.map(6, 10, 0x1000, "/nowhere/sh");
+    setup.says(10, (20, 20), Side::Fork { parent: 10 });
     assert_eq!(
-        world.file_at(20, 11, 0x1000).as_deref(),
+        setup.file_at(20, 11, 0x1000).as_deref(),
         Some("/nowhere/sh")
     );
-    world.exec(12, (20, 20), "app");
-    world.map(13, 20, 0x2000, "/nowhere/app");
+    setup.exec(12, (20, 20), "app");
+    setup.map(13, 20, 0x2000, "/nowhere/app");
     assert_eq!(
-        world.file_at(20, 11, 0x1000).as_deref(),
+        setup.file_at(20, 11, 0x1000).as_deref(),
         Some("/nowhere/sh")
     );
-    assert_eq!(world.file_at(20, 14, 0x1000), None);
+    assert_eq!(setup.file_at(20, 14, 0x1000), None);
     assert_eq!(
-        world.file_at(20, 14, 0x2000).as_deref(),
+        setup.file_at(20, 14, 0x2000).as_deref(),
         Some("/nowhere/app")
     );
     assert_eq!(
-        world.file_at(10, 14, 0x1000).as_deref(),
+        setup.file_at(10, 14, 0x1000).as_deref(),
         Some("/nowhere/sh")
     );
-    assert_eq!(world.tables.processes[1].parent, Some(ProcessId(0)));
-    assert_eq!(world.events, [(5, 0, RUNNING), (10, 1, WAITING)]);
-    world.processes.forget_before(14);
+    assert_eq!(setup.tables.processes[1].parent, Some(ProcessId(0)));
+    assert_eq!(setup.events, [(5, 0, RUNNING), (10, 1, WAITING)]);
+    setup.processes.forget_before(14);
     assert_eq!(
-        world.file_at(20, 14, 0x2000).as_deref(),
+        setup.file_at(20, 14, 0x2000).as_deref(),
         Some("/nowhere/app")
     );
 }
 
 #[test]
 fn a_kernel_number_that_comes_back_is_another_thread() {
-    let mut world = world();
-    world.exec(5, (10, 10), "app");
-    world.says(10, (10, 11), Side::Fork { parent: 10 });
-    world.says(20, (10, 11), Side::Exit);
-    world.says(30, (10, 11), Side::Fork { parent: 10 });
-    world.says(35, (10, 11), Side::SwitchIn);
-    assert_eq!(world.processes.thread_at(11, 15), Some(ThreadId(1)));
-    assert_eq!(world.processes.thread_at(11, 25), Some(ThreadId(1)));
-    assert_eq!(world.processes.thread_at(11, 30), Some(ThreadId(2)));
-    assert!(!world.processes.is_alive(ThreadId(1)) && world.processes.is_alive(ThreadId(2)));
-    assert_eq!(world.events[4], (35, 2, What::SwitchIn));
+    let mut setup = setup();
+    setup.exec(5, (10, 10), "app");
+    setup.says(10, (10, 11), Side::Fork { parent: 10 });
+    setup.says(20, (10, 11), Side::Exit);
+    setup.says(30, (10, 11), Side::Fork { parent: 10 });
+    setup.says(35, (10, 11), Side::SwitchIn);
+    assert_eq!(setup.processes.thread_at(11, 15), Some(ThreadId(1)));
+    assert_eq!(setup.processes.thread_at(11, 25), Some(ThreadId(1)));
+    assert_eq!(setup.processes.thread_at(11, 30), Some(ThreadId(2)));
+    assert!(!setup.processes.is_alive(ThreadId(1)) && setup.processes.is_alive(ThreadId(2)));
+    assert_eq!(setup.events[4], (35, 2, What::SwitchIn));
 }
 
 #[test]
 fn exec_by_another_thread_ends_all_and_begins_one_with_the_process_s_number() {
-    let mut world = world();
-    world.exec(5, (10, 10), "app");
-    world.says(10, (10, 11), Side::Fork { parent: 10 });
-    world.says(12, (10, 12), Side::Fork { parent: 10 });
+    let mut setup = setup();
+    setup.exec(5, (10, 10), "app");
+    setup.says(10, (10, 11), Side::Fork { parent: 10 });
+    setup.says(12, (10, 12), Side::Fork { parent: 10 });
     // Thread 12 execs: the first thread and 11 end, 12 continues as 10.
-    world.says(20, (10, 10), Side::Exit);
-    world.exec(21, (10, 10), "new");
-    let said = &world.events[3..];
+    setup.says(20, (10, 10), Side::Exit);
+    setup.exec(21, (10, 10), "new");
+    let said = &setup.events[3..];
     assert_eq!(
         said,
         [
@@ -143,32 +143,32 @@ fn exec_by_another_thread_ends_all_and_begins_one_with_the_process_s_number() {
             (21, 3, RUNNING)
         ]
     );
-    assert_eq!(world.processes.thread_at(10, 21), Some(ThreadId(3)));
+    assert_eq!(setup.processes.thread_at(10, 21), Some(ThreadId(3)));
 }
 
 #[test]
 fn with_the_first_process_only_others_leave_no_trace() {
-    let mut world = world();
-    world.processes = Processes::new(Libraries::new(None), true);
-    world.exec(5, (10, 10), "sh");
-    world.says(10, (20, 20), Side::Fork { parent: 10 });
-    world.says(11, (20, 20), Side::SwitchIn);
-    world.says(12, (10, 11), Side::Fork { parent: 10 });
-    assert_eq!(world.tables.processes.len(), 1);
-    assert_eq!(world.tables.threads.len(), 2);
-    assert!(world.processes.is_recorded(10) && !world.processes.is_recorded(20));
+    let mut setup = setup();
+    setup.processes = Processes::new(Libraries::new(None), true);
+    setup.exec(5, (10, 10), "sh");
+    setup.says(10, (20, 20), Side::Fork { parent: 10 });
+    setup.says(11, (20, 20), Side::SwitchIn);
+    setup.says(12, (10, 11), Side::Fork { parent: 10 });
+    assert_eq!(setup.tables.processes.len(), 1);
+    assert_eq!(setup.tables.threads.len(), 2);
+    assert!(setup.processes.is_recorded(10) && !setup.processes.is_recorded(20));
 }
 
 #[test]
 fn a_thread_that_nothing_announced_is_taken_in_when_it_is_seen() {
-    let mut world = world();
-    world.says(40, (10, 15), Side::SwitchOut { preempted: false });
+    let mut setup = setup();
+    setup.says(40, (10, 15), Side::SwitchOut { preempted: false });
     assert_eq!(
-        world.events,
+        setup.events,
         [
             (40, 0, RUNNING),
-            (40, 0, What::SwitchOut(Presence::Blocked))
+            (40, 0, What::SwitchOut(Scheduling::Blocked))
         ]
     );
-    assert_eq!(world.tables.threads[0].tid, 15);
+    assert_eq!(setup.tables.threads[0].tid, 15);
 }

@@ -3,7 +3,7 @@
 
 use omp_model::metrics::{Flavour, Metric, Quantity, SortKey};
 use omp_model::views::compare::Shared;
-use omp_model::views::{Request, Row};
+use omp_model::views::{ListRow, Request};
 use report::Document;
 use report::find::{self, Named};
 use report::functions::{Kind, seconds};
@@ -193,9 +193,9 @@ struct Measure<'s> {
     source: Source<'s>,
     request: Request,
     quantity: Quantity,
-    total: Row,
+    total: ListRow,
     /// The row of the function that is asked for.
-    row: Option<Row>,
+    row: Option<ListRow>,
 }
 
 impl<'s> Measure<'s> {

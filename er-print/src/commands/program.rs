@@ -1,7 +1,7 @@
 //! What the program tells of itself: `version`, `help`, `procstats`.
 
 use report::Document;
-use report::document::{Block, Column, Line, Place, Row, Style, Table, Value};
+use report::document::{Block, Column, InJson, Line, Row, Style, Table, Value};
 use serde_json::{Map, Value as Json, json};
 
 use super::{COMMANDS, Command, Group};
@@ -125,7 +125,7 @@ pub(crate) fn procstats(session: &mut Session<'_>, _: &[String]) -> Result<(), S
         id: "value".to_owned(),
         heading: vec!["Value".to_owned()],
         value: true,
-        json: Place::Row,
+        json: InJson::Row,
         ..Column::default()
     };
     session.show(&Document {

@@ -2,7 +2,7 @@
 //!
 //! `openmp`: `main` works alone, then calls `foo`, whose region (line 9) calls `bar`.
 //!
-//! | thread | what | seconds | presence |
+//! | thread | what | seconds | scheduling state |
 //! |---|---|---|---|
 //! | initial | serial, in `main` | 0.500 | on the CPU |
 //! | initial | work: 3/4 in `bar`, 1/4 in the region's own code | 1.200 | on the CPU |
@@ -18,9 +18,9 @@
 use std::path::Path;
 
 use experiment::header::{Losses, Runtime};
-use experiment::ids::{ContextId, FrameId, Nanos, StackId, TagId, ThreadId};
+use experiment::ids::{ContextId, FrameId, Nanos, StackId, ThreadId, ThreadStateId};
 use experiment::rows::{RegionSum, RegionWork, Sample, SampleKind, Sum, TaskSum, Within};
-use experiment::state::{Presence, State};
+use experiment::state::{Scheduling, State};
 use experiment::symbols::Construct;
 use experiment::tables::{ContextKind, RuntimeKind, ThreadKind};
 use test_support::Builder;
@@ -37,15 +37,15 @@ fn builder(executable: &str) -> Builder {
 fn time(
     make: &mut Builder,
     thread: ThreadId,
-    (tag, presence): (TagId, Presence),
+    (thread_state, scheduling): (ThreadStateId, Scheduling),
     milliseconds: u64,
     samples: &[(StackId, SampleKind, usize)],
 ) {
     make.sums.push(Sum {
         slice: 0,
         thread,
-        tag,
-        presence,
+        thread_state,
+        scheduling,
         time: Nanos(milliseconds * 1_000_000),
         count: 1,
     });
@@ -57,7 +57,7 @@ fn time(
                 cpu: 0,
                 kind,
                 stack,
-                tag,
+                thread_state,
                 within: Within::default(),
             });
         }
@@ -96,11 +96,11 @@ pub(crate) fn openmp(path: &Path) {
 
     let site = make.stack(&[caller, main, start]);
     let inside = make.context(ContextId::ROOT, ContextKind::Region, site);
-    let serial = make.tag(State::Serial, ContextId::ROOT);
-    let idle = make.tag(State::Idle, ContextId::ROOT);
-    let work = make.tag(State::Work, inside);
-    let barrier = make.tag(State::ImplicitBarrier, inside);
-    let section = make.tag(State::Critical, inside);
+    let serial = make.thread_state(State::Serial, ContextId::ROOT);
+    let idle = make.thread_state(State::Idle, ContextId::ROOT);
+    let work = make.thread_state(State::Work, inside);
+    let barrier = make.thread_state(State::ImplicitBarrier, inside);
+    let section = make.thread_state(State::Critical, inside);
 
     let initial = make.thread(100, ThreadKind::Initial);
     let worker = make.thread(101, ThreadKind::Worker);
@@ -114,7 +114,7 @@ pub(crate) fn openmp(path: &Path) {
     let worker_bar = make.stack(&[bar, region, invoke, launch, first]);
     let worker_waits = make.stack(&[wait, launch, first]);
 
-    use Presence::{Blocked, Preempted, Running};
+    use Scheduling::{Blocked, Preempted, Running};
     let user = SampleKind::User;
     time(
         &mut make,
@@ -231,7 +231,7 @@ pub(crate) fn plain(path: &Path) {
     time(
         &mut make,
         thread,
-        (TagId::OUTSIDE, Presence::Running),
+        (ThreadStateId::OUTSIDE, Scheduling::Running),
         2000,
         &samples,
     );
@@ -239,7 +239,7 @@ pub(crate) fn plain(path: &Path) {
     time(
         &mut make,
         thread,
-        (TagId::OUTSIDE, Presence::Blocked),
+        (ThreadStateId::OUTSIDE, Scheduling::Blocked),
         200,
         &samples,
     );
@@ -260,7 +260,7 @@ pub(crate) fn recursion(path: &Path) {
     time(
         &mut make,
         thread,
-        (TagId::OUTSIDE, Presence::Running),
+        (ThreadStateId::OUTSIDE, Scheduling::Running),
         300,
         &samples,
     );
@@ -281,13 +281,13 @@ pub(crate) fn single(path: &Path) {
     make.outlined(region, Construct::Parallel, "foo", 9);
     let stack = make.stack(&[caller, main, start]);
     let inside = make.context(ContextId::ROOT, ContextKind::Region, stack);
-    let serial = make.tag(State::Serial, ContextId::ROOT);
-    let work = make.tag(State::Work, inside);
+    let serial = make.thread_state(State::Serial, ContextId::ROOT);
+    let work = make.thread_state(State::Work, inside);
     let thread = make.thread(100, ThreadKind::Initial);
     let alone = make.stack(&[main, start]);
     let in_bar = make.stack(&[bar, region, caller, main, start]);
     let in_region = make.stack(&[region, caller, main, start]);
-    let (running, user) = (Presence::Running, SampleKind::User);
+    let (running, user) = (Scheduling::Running, SampleKind::User);
     time(
         &mut make,
         thread,
@@ -330,7 +330,7 @@ pub(crate) fn killed(path: &Path) {
     let thread = make.thread(100, ThreadKind::Outside);
     let stack = make.stack(&[main]);
     let samples = [(stack, SampleKind::User, 1500)];
-    let state = (TagId::OUTSIDE, Presence::Running);
+    let state = (ThreadStateId::OUTSIDE, Scheduling::Running);
     time(&mut make, thread, state, 1500, &samples);
     make.write_unfinished(path);
 }

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use experiment::header::{FORMAT_VERSION, Header, Sampling};
-use experiment::ids::{ContextId, FrameId, ModuleId, Nanos, StackId, TagId, ThreadId};
+use experiment::ids::{ContextId, FrameId, ModuleId, Nanos, StackId, ThreadId, ThreadStateId};
 use experiment::rows::{SLICE, Sample, SampleKind, Sum, Within};
-use experiment::state::{Presence, State};
+use experiment::state::{Scheduling, State};
 use experiment::symbols::Construct;
 use experiment::tables::{ContextKind, RuntimeKind, ThreadKind};
 use experiment::{Batch, ExperimentError, Writer};
@@ -148,10 +148,10 @@ fn write(directory: &Path, shape: &Shape) -> Result<u64, ExperimentError> {
     Ok(bytes)
 }
 
-/// A region of the program: its tags, and its stacks on the first thread and on the others.
+/// A region: its thread states, and its stacks on the first thread and on the others.
 struct Region {
-    work: TagId,
-    barrier: TagId,
+    work: ThreadStateId,
+    barrier: ThreadStateId,
     stacks: [Vec<StackId>; 2],
     waiting: [StackId; 2],
 }
@@ -159,9 +159,9 @@ struct Region {
 struct Program {
     make: Builder,
     regions: Vec<Region>,
-    /// Of threads in one second, the time of each tag so far, in samples, by the tag's number.
+    /// Of threads in one second, the time of each thread state so far, in samples, by number.
     counts: Vec<Vec<u32>>,
-    serial: (TagId, StackId),
+    serial: (ThreadStateId, StackId),
 }
 
 impl Program {
@@ -170,7 +170,7 @@ impl Program {
             make: Builder::new(&["./generated"], "generated.c"),
             regions: Vec::new(),
             counts: Vec::new(),
-            serial: (TagId::OUTSIDE, StackId::EMPTY),
+            serial: (ThreadStateId::OUTSIDE, StackId::EMPTY),
         };
         program.make.process(4000, "generated", "/generated");
         for number in 0..shape.threads {
@@ -191,7 +191,7 @@ impl Program {
         let barrier = program.code(runtime, "__kmp_join_barrier", 1);
         let bottom = program.make.stack(&[main[0], start[0]]);
         let pool = program.make.stack(&[launch[0], clone[0]]);
-        let serial = program.make.tag(State::Serial, ContextId::ROOT);
+        let serial = program.make.thread_state(State::Serial, ContextId::ROOT);
         program.serial = (serial, bottom);
         let each = shape.stacks.div_ceil(shape.regions);
         for number in 0..shape.regions {
@@ -202,8 +202,8 @@ impl Program {
             make.outlined(body[0], Construct::Parallel, &parent, 9);
             let site = make.call(bottom, holder[0]);
             let context = make.context(ContextId::ROOT, ContextKind::Region, site);
-            let work = make.tag(State::Work, context);
-            let waits = make.tag(State::ImplicitBarrier, context);
+            let work = make.thread_state(State::Work, context);
+            let waits = make.thread_state(State::ImplicitBarrier, context);
             let forked = make.call(site, fork[0]);
             let bases = [forked, pool];
             let waiting = bases.map(|base| make.call(base, barrier[0]));
@@ -223,7 +223,8 @@ impl Program {
                 waiting,
             });
         }
-        program.counts = vec![vec![0; program.make.tables.tags.len()]; shape.threads as usize];
+        program.counts =
+            vec![vec![0; program.make.tables.thread_states.len()]; shape.threads as usize];
         program
     }
 
@@ -261,7 +262,7 @@ impl Program {
         // Twenty milliseconds a region, so that neighbouring samples are alike.
         let region = &self.regions[(time / 20_000_000) as usize % self.regions.len()];
         let side = usize::from(thread.0 > 0);
-        let (tag, stack) = match random.u64(..100) {
+        let (thread_state, stack) = match random.u64(..100) {
             0..10 => (region.barrier, region.waiting[side]),
             10..13 if side == 0 => self.serial,
             _ => {
@@ -272,7 +273,7 @@ impl Program {
                 )
             }
         };
-        self.counts[thread.index()][tag.index()] += 1;
+        self.counts[thread.index()][thread_state.index()] += 1;
         Sample {
             time: Nanos(time),
             thread,
@@ -282,10 +283,10 @@ impl Program {
                 _ => SampleKind::User,
             },
             stack,
-            tag,
+            thread_state,
             // Some 70,000 regions a second, as a program of short loops has them.
             within: Within {
-                region: if tag == self.serial.0 {
+                region: if thread_state == self.serial.0 {
                     0
                 } else {
                     1 + time / 14_286 + random.u64(..4)
@@ -299,7 +300,7 @@ impl Program {
     fn sums(&mut self, slice: u32, thread: ThreadId, sums: &mut Vec<Sum>) {
         let counts = &mut self.counts[thread.index()];
         let all: u64 = counts.iter().map(|count| u64::from(*count)).sum();
-        for (tag, count) in (0..).map(TagId).zip(counts) {
+        for (thread_state, count) in (0..).map(ThreadStateId).zip(counts) {
             let count = std::mem::take(count);
             if count == 0 {
                 continue;
@@ -307,8 +308,8 @@ impl Program {
             sums.push(Sum {
                 slice,
                 thread,
-                tag,
-                presence: Presence::Running,
+                thread_state,
+                scheduling: Scheduling::Running,
                 time: Nanos(SLICE.0 * u64::from(count) / all),
                 count,
             });

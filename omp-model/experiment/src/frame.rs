@@ -35,7 +35,7 @@ numbered! {
         Frames = 3,
         Stacks = 4,
         Contexts = 5,
-        Tags = 6,
+        ThreadStates = 6,
         Processes = 7,
         Threads = 8,
         Samples = 9,
@@ -145,8 +145,8 @@ mod tests {
         let mut file = file_mark(7).to_vec();
         assert_eq!(file_version(&file), Some(7));
         assert_eq!(file_version(&file[..15]), None);
-        push_frame(&mut file, Kind::Tags, b"payload");
-        let whole = Found::Frame(Kind::Tags, 26..33);
+        push_frame(&mut file, Kind::ThreadStates, b"payload");
+        let whole = Found::Frame(Kind::ThreadStates, 26..33);
         assert_eq!(frame_at(&file[16..], 16), whole);
         for end in 17..33 {
             assert_eq!(frame_at(&file[16..end], 16), Found::Cut);

@@ -31,8 +31,8 @@ ids! {
     StackId
     /// An OpenMP calling context: node of the tree [`crate::tables::Tables::contexts`].
     ContextId
-    /// What a thread was doing in OpenMP's terms; row of [`crate::tables::Tables::tags`].
-    TagId
+    /// What a thread was doing in OpenMP's terms; row of [`crate::tables::Tables::thread_states`].
+    ThreadStateId
 }
 
 impl ModuleId {
@@ -57,9 +57,9 @@ impl ContextId {
     pub const ROOT: ContextId = ContextId(0);
 }
 
-impl TagId {
+impl ThreadStateId {
     /// State outside, root context, no place: a thread that OpenMP has not spoken of.
-    pub const OUTSIDE: TagId = TagId(0);
+    pub const OUTSIDE: ThreadStateId = ThreadStateId(0);
 }
 
 /// Nanoseconds since the recording began, or a duration in nanoseconds.

@@ -292,7 +292,7 @@ pub struct Experiment {
     /// Time in states, packed.
     pub sums: Sums,
     /// Waiting time of others that is known to be owed to a thread; the rows of each frame sorted by
-    /// thread, slice and tag. One key may come several times, to be added up.
+    /// thread, slice and thread state. One key may come several times, to be added up.
     pub blames: Vec<Blame>,
     /// Long intervals, from and to whole [`TICK`]s; the rows of each frame sorted by thread and
     /// start.

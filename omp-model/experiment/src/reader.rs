@@ -369,9 +369,11 @@ impl Contents {
                     add(&mut read.tables.contexts, row)
                 })
             }
-            Kind::Tags => {
-                expect_first(first, known.tags)?;
-                stored::decode(decoder, first, known, |row| add(&mut read.tables.tags, row))
+            Kind::ThreadStates => {
+                expect_first(first, known.thread_states)?;
+                stored::decode(decoder, first, known, |row| {
+                    add(&mut read.tables.thread_states, row)
+                })
             }
             Kind::Processes => text_rows::decode_processes(decoder, |id, row| {
                 put(&mut read.tables.processes, id, row)

@@ -1,8 +1,8 @@
 //! The rows of a recording: samples, sums of time, listed intervals, and counts of what was lost.
 
-use crate::ids::{ContextId, Nanos, StackId, TagId, ThreadId};
+use crate::ids::{ContextId, Nanos, StackId, ThreadId, ThreadStateId};
 use crate::numbered::numbered;
-use crate::state::Presence;
+use crate::state::Scheduling;
 
 /// Length of a slice of time: sums are kept for each, so that a filter on time and a timeline
 /// can tell one second from the next.
@@ -35,11 +35,11 @@ numbered! {
 
 impl SampleKind {
     /// Where the kernel had the thread during the time that such a sample stands for.
-    pub const fn presence(self) -> Presence {
+    pub const fn scheduling(self) -> Scheduling {
         match self {
-            SampleKind::User | SampleKind::Kernel => Presence::Running,
-            SampleKind::Preempted => Presence::Preempted,
-            SampleKind::Blocked => Presence::Blocked,
+            SampleKind::User | SampleKind::Kernel => Scheduling::Running,
+            SampleKind::Preempted => Scheduling::Preempted,
+            SampleKind::Blocked => Scheduling::Blocked,
         }
     }
 }
@@ -58,7 +58,7 @@ pub struct Sample {
     /// Its machine stack, kernel frames first where there are any.
     pub stack: StackId,
     /// What the thread did in OpenMP's terms at that moment.
-    pub tag: TagId,
+    pub thread_state: ThreadStateId,
     /// In which instances.
     pub within: Within,
 }
@@ -71,9 +71,9 @@ pub struct Sum {
     /// Of which thread.
     pub thread: ThreadId,
     /// In which state, context and place.
-    pub tag: TagId,
+    pub thread_state: ThreadStateId,
     /// On or off the CPU.
-    pub presence: Presence,
+    pub scheduling: Scheduling,
     /// For how long altogether.
     pub time: Nanos,
     /// In how many intervals (one that spans slices counts where it ends).
@@ -89,9 +89,9 @@ pub struct Blame {
     /// Who held it.
     pub thread: ThreadId,
     /// In which state, context and place meanwhile.
-    pub tag: TagId,
+    pub thread_state: ThreadStateId,
     /// On or off the CPU.
-    pub presence: Presence,
+    pub scheduling: Scheduling,
     /// How long the others waited altogether.
     pub time: Nanos,
 }
@@ -110,9 +110,9 @@ pub struct Interval {
     /// For how long.
     pub length: Nanos,
     /// In which state, context and place.
-    pub tag: TagId,
+    pub thread_state: ThreadStateId,
     /// On or off the CPU.
-    pub presence: Presence,
+    pub scheduling: Scheduling,
     /// In which instances.
     pub within: Within,
 }

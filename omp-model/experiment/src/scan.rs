@@ -148,7 +148,7 @@ impl<T> Drop for EndOfWork<'_, '_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::{Nanos, StackId, TagId, ThreadId};
+    use crate::ids::{Nanos, StackId, ThreadId, ThreadStateId};
     use crate::rows::{SampleKind, Within};
 
     #[test]
@@ -160,7 +160,7 @@ mod tests {
                 cpu: 0,
                 kind: SampleKind::User,
                 stack: StackId(at as u32 % 77),
-                tag: TagId(at as u32 % 5),
+                thread_state: ThreadStateId(at as u32 % 5),
                 within: Within {
                     region: 3 * at + at % 7,
                     task: at / 50,
@@ -191,7 +191,7 @@ mod tests {
             cpu: 0,
             kind: SampleKind::User,
             stack: StackId::EMPTY,
-            tag: TagId(0),
+            thread_state: ThreadStateId(0),
             within: Within::default(),
         };
         let packed = Samples::of_frames((0..50).map(|at| [sample(9_000 * at)])).unwrap();

@@ -72,7 +72,7 @@ impl State {
 
 numbered! {
     /// Where the kernel had the thread.
-    pub enum Presence {
+    pub enum Scheduling {
         /// On a CPU.
         Running = 0,
         /// Switched out while it wanted to run.
@@ -85,10 +85,10 @@ numbered! {
     }
 }
 
-impl Presence {
+impl Scheduling {
     /// Ready to run, and without a CPU: another thread or another machine had it.
     pub const fn wants_cpu(self) -> bool {
-        matches!(self, Presence::Preempted | Presence::Stolen)
+        matches!(self, Scheduling::Preempted | Scheduling::Stolen)
     }
 }
 

@@ -2,14 +2,16 @@
 
 use crate::TICK;
 use crate::column::{Corrupt, Decoder, Encoder, unzigzag, zigzag};
-use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
+use crate::ids::{
+    ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId,
+};
 use crate::rows::{
     Blame, Interval, RegionSpan, RegionSum, RegionWork, Sample, SampleKind, Sum, TaskSpan, TaskSum,
     Within,
 };
-use crate::state::{Presence, State};
+use crate::state::{Scheduling, State};
 use crate::tables::{
-    Context, ContextKind, Cut, Frame, Stack, StackEntry, Tables, Tag, Thread, ThreadKind,
+    Context, ContextKind, Cut, Frame, Stack, StackEntry, Tables, Thread, ThreadKind, ThreadState,
 };
 
 /// How many rows each table holds: a row may only point below.
@@ -21,7 +23,7 @@ pub(crate) struct Known {
     pub(crate) frames: u32,
     pub(crate) stacks: u32,
     pub(crate) contexts: u32,
-    pub(crate) tags: u32,
+    pub(crate) thread_states: u32,
 }
 
 impl Known {
@@ -33,7 +35,7 @@ impl Known {
         frames: u32::MAX,
         stacks: u32::MAX,
         contexts: u32::MAX,
-        tags: u32::MAX,
+        thread_states: u32::MAX,
     };
 
     pub(crate) fn of(tables: &Tables) -> Known {
@@ -44,7 +46,7 @@ impl Known {
             frames: tables.frames.len() as u32,
             stacks: tables.stacks.len() as u32,
             contexts: tables.contexts.len() as u32,
-            tags: tables.tags.len() as u32,
+            thread_states: tables.thread_states.len() as u32,
         }
     }
 
@@ -86,7 +88,7 @@ ids! {
     FrameId in frames: "a frame",
     StackId in stacks: "a stack",
     ContextId in contexts: "a context",
-    TagId in tags: "a tag",
+    ThreadStateId in thread_states: "a thread_state",
 }
 
 macro_rules! enums {
@@ -107,7 +109,7 @@ macro_rules! enums {
 enums! {
     ContextKind: "an unknown context",
     Cut: "an unknown reason of a cut stack",
-    Presence: "an unknown presence",
+    Scheduling: "an unknown scheduling",
     SampleKind: "an unknown kind of sample",
     State: "an unknown state",
     ThreadKind: "an unknown kind of thread",
@@ -304,41 +306,41 @@ rows! {
         address: u64 Delta,
         module: ModuleId Plain,
     }
-    Tag[3] {
+    ThreadState[3] {
         context: ContextId Delta,
-        place: FrameId Delta,
+        call: FrameId Delta,
         state: State Plain,
     }
     Sample[8] {
         thread: ThreadId Delta,
         time: Ticks Delta,
         stack: StackId Plain,
-        tag: TagId Plain,
+        thread_state: ThreadStateId Plain,
         cpu: u16 Plain,
         kind: SampleKind Plain,
         ; within region: Instance, task: Instance
     }
     Sum[6] {
-        tag: TagId Delta,
+        thread_state: ThreadStateId Delta,
         thread: ThreadId Delta,
         slice: u32 Delta,
-        presence: Presence Plain,
+        scheduling: Scheduling Plain,
         time: Nanos Plain,
         count: u32 Plain,
     }
     Blame[5] {
-        tag: TagId Delta,
+        thread_state: ThreadStateId Delta,
         thread: ThreadId Delta,
         slice: u32 Delta,
-        presence: Presence Plain,
+        scheduling: Scheduling Plain,
         time: Nanos Plain,
     }
     Interval[7] {
         start: Ticks Delta,
         thread: ThreadId Delta,
         length: Ticks Plain,
-        tag: TagId Delta,
-        presence: Presence Plain,
+        thread_state: ThreadStateId Delta,
+        scheduling: Scheduling Plain,
         ; within region: Instance, task: Instance
     }
     RegionSum[6] {

@@ -17,7 +17,7 @@ use crate::union::Ids;
 const CHUNK: usize = 1 << 14;
 
 /// The measured time of a recording, packed. The rows of each frame of a file are sorted by
-/// thread, slice, tag and presence.
+/// thread, slice, thread state and scheduling state.
 #[derive(Clone, Debug, Default)]
 pub struct Sums {
     sources: Vec<Source>,
@@ -239,16 +239,16 @@ impl FromIterator<Sum> for Sums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::{Nanos, TagId};
-    use crate::state::Presence;
+    use crate::ids::{Nanos, ThreadStateId};
+    use crate::state::Scheduling;
 
     #[test]
     fn rows_that_were_added_in_memory_come_back_in_their_order() {
         let row = |at: u32| Sum {
             slice: at / 7,
             thread: ThreadId(at % 3),
-            tag: TagId(at % 11),
-            presence: Presence::Running,
+            thread_state: ThreadStateId(at % 11),
+            scheduling: Scheduling::Running,
             time: Nanos(u64::from(at) * 17),
             count: at,
         };

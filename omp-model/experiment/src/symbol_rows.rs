@@ -5,8 +5,8 @@ use crate::column::{Corrupt, Decoder, Encoder, unzigzag, zigzag};
 use crate::ids::FrameId;
 use crate::stored::{Known, narrow, optional};
 use crate::symbols::{
-    CodeFact, Construct, FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Outlined, Place,
-    SymbolTable,
+    CodeFact, Construct, FileId, FrameSymbol, Function, FunctionId, InlinedLine, Outlined,
+    SourceLine, SymbolTable,
 };
 
 pub(crate) fn encode(encoder: &mut Encoder, table: &SymbolTable) {
@@ -75,8 +75,8 @@ fn encode_functions(encoder: &mut Encoder, functions: &[Function]) {
             step,
             u64::from(function.module.0),
             function.size,
-            optional(function.place.map(|place| u64::from(place.file.0))),
-            function.place.map_or(0, |place| u64::from(place.line)),
+            optional(function.source.map(|line| u64::from(line.file.0))),
+            function.source.map_or(0, |line| u64::from(line.line)),
             outlined.map_or(0, |outlined| {
                 ((outlined.construct as u64) << 1 | u64::from(outlined.parent.is_some())) + 1
             }),
@@ -97,9 +97,9 @@ fn decode_functions(
         address = address.wrapping_add(unzigzag(step) as u64);
         let mut text = || texts.next().unwrap_or_default();
         let (linkage, name, parent) = (text(), text(), text());
-        let place = match file.checked_sub(1) {
+        let source = match file.checked_sub(1) {
             None => None,
-            Some(file) => Some(place(table, file, line)?),
+            Some(file) => Some(source_line(table, file, line)?),
         };
         table.functions.push(Function {
             module: known.id(module)?,
@@ -107,7 +107,7 @@ fn decode_functions(
             size,
             linkage,
             name,
-            place,
+            source,
             outlined: outlined_of(outlined, parent, outlined_line)?,
         });
     }
@@ -118,13 +118,13 @@ fn encode_frames(encoder: &mut Encoder, frames: &[FrameSymbol]) {
     encoder.number(frames.len() as u64);
     encoder.table(frames.iter().map(|frame| {
         let function = optional(frame.function.map(|id| u64::from(id.0)));
-        [function, frame.places.len() as u64]
+        [function, frame.lines.len() as u64]
     }));
-    let places = || frames.iter().flat_map(|frame| &frame.places);
-    encoder.number(places().count() as u64);
-    let row = |at: &InlinedPlace| [u64::from(at.place.line), u64::from(at.place.file.0)];
-    encoder.table(places().map(row));
-    encoder.strings(places().map(|at| at.function.as_deref().unwrap_or_default()));
+    let lines = || frames.iter().flat_map(|frame| &frame.lines);
+    encoder.number(lines().count() as u64);
+    let row = |at: &InlinedLine| [u64::from(at.source.line), u64::from(at.source.file.0)];
+    encoder.table(lines().map(row));
+    encoder.strings(lines().map(|at| at.function.as_deref().unwrap_or_default()));
 }
 
 fn decode_frames(
@@ -136,23 +136,23 @@ fn decode_frames(
     let rows = decoder.rows()?;
     let frames = decoder.table(rows)?;
     let rows = decoder.rows()?;
-    let places = decoder.table(rows)?;
-    let mut places = places.zip(decoder.strings(rows)?);
+    let lines = decoder.table(rows)?;
+    let mut lines = lines.zip(decoder.strings(rows)?);
     for [function, count] in frames {
         let mut frame = FrameSymbol {
             function: function_of(function, table)?,
-            places: Vec::new(),
+            lines: Vec::new(),
         };
         for _ in 0..count {
-            let ([line, file], name) = places.next().ok_or(SUM)?;
-            frame.places.push(InlinedPlace {
+            let ([line, file], name) = lines.next().ok_or(SUM)?;
+            frame.lines.push(InlinedLine {
                 function: Some(name).filter(|name| !name.is_empty()),
-                place: place(table, file, line)?,
+                source: source_line(table, file, line)?,
             });
         }
         table.frames.push(frame);
     }
-    if places.next().is_none() && table.frames.len() as u64 <= u64::from(known.frames) {
+    if lines.next().is_none() && table.frames.len() as u64 <= u64::from(known.frames) {
         Ok(())
     } else {
         Err(SUM)
@@ -203,11 +203,11 @@ fn function_of(number: u64, table: &SymbolTable) -> Result<Option<FunctionId>, C
     }
 }
 
-fn place(table: &SymbolTable, file: u64, line: u64) -> Result<Place, Corrupt> {
+fn source_line(table: &SymbolTable, file: u64, line: u64) -> Result<SourceLine, Corrupt> {
     if file >= table.files.len() as u64 {
         return Err(Corrupt("a source file"));
     }
-    Ok(Place {
+    Ok(SourceLine {
         file: FileId(file as u32),
         line: u32::try_from(line).map_err(|_| Corrupt("a line beyond 32 bits"))?,
     })

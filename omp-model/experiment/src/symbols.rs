@@ -36,7 +36,7 @@ impl SymbolTable {
     pub fn frame(&self, frame: FrameId) -> &FrameSymbol {
         static UNRESOLVED: FrameSymbol = FrameSymbol {
             function: None,
-            places: Vec::new(),
+            lines: Vec::new(),
         };
         self.frames.get(frame.index()).unwrap_or(&UNRESOLVED)
     }
@@ -84,7 +84,7 @@ pub struct Function {
     pub name: String,
     /// The first row of its line table: its opening line, and for outlined functions of gcc the
     /// directive. `None` without debug information.
-    pub place: Option<Place>,
+    pub source: Option<SourceLine>,
     /// For a function that a compiler made of an OpenMP construct: of which.
     pub outlined: Option<Outlined>,
 }
@@ -110,7 +110,7 @@ pub fn static_name(object: &str, address: u64) -> String {
 
 /// A line of a source file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place {
+pub struct SourceLine {
     /// The file.
     pub file: FileId,
     /// From 1.
@@ -149,16 +149,16 @@ pub struct FrameSymbol {
     /// The function by the symbol table.
     pub function: Option<FunctionId>,
     /// Source lines, innermost inlined function first; the last one is in `function` itself.
-    pub places: Vec<InlinedPlace>,
+    pub lines: Vec<InlinedLine>,
 }
 
 /// A line, and the function that it was written in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InlinedPlace {
+pub struct InlinedLine {
     /// Demangled name of the function, inlined or not; `None` if the debug information has none.
     pub function: Option<String>,
     /// The line.
-    pub place: Place,
+    pub source: SourceLine,
 }
 
 /// An instruction of a function, as a disassembler has it.
@@ -171,5 +171,5 @@ pub struct Instruction {
     /// In GNU's syntax.
     pub text: String,
     /// Where it came from: the line, and the calls that were inlined there, innermost first.
-    pub places: Vec<InlinedPlace>,
+    pub lines: Vec<InlinedLine>,
 }

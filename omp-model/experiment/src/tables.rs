@@ -9,7 +9,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use rustc_hash::FxHasher;
 
-use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId};
+use crate::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadStateId};
 use crate::numbered::numbered;
 use crate::state::State;
 
@@ -118,14 +118,14 @@ numbered! {
 
 /// What a thread does in OpenMP's terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Tag {
+pub struct ThreadState {
     /// The recorded state.
     pub state: State,
     /// In which region or task.
     pub context: ContextId,
     /// The call into the runtime that waits, or that entered the critical section that the thread
     /// is in (its return address less one), if the event said.
-    pub place: FrameId,
+    pub call: FrameId,
 }
 
 /// A process of the recording.
@@ -187,8 +187,8 @@ pub struct Tables {
     pub stacks: Interner<Stack>,
     /// By [`ContextId`].
     pub contexts: Interner<Context>,
-    /// By [`TagId`].
-    pub tags: Interner<Tag>,
+    /// By [`ThreadStateId`].
+    pub thread_states: Interner<ThreadState>,
 }
 
 impl Default for Tables {
@@ -213,10 +213,10 @@ impl Default for Tables {
             stack: StackId::EMPTY,
             body: FrameId::NONE,
         };
-        let outside = Tag {
+        let outside = ThreadState {
             state: State::Outside,
             context: ContextId::ROOT,
-            place: FrameId::NONE,
+            call: FrameId::NONE,
         };
         Tables {
             processes: Vec::new(),
@@ -225,7 +225,7 @@ impl Default for Tables {
             frames: Interner::with([no_frame]),
             stacks: Interner::with([no_stack]),
             contexts: Interner::with([root]),
-            tags: Interner::with([outside]),
+            thread_states: Interner::with([outside]),
         }
     }
 }
@@ -251,9 +251,9 @@ impl Tables {
         ContextId(self.contexts.intern(context))
     }
 
-    /// The tag's id, new or known.
-    pub fn tag(&mut self, tag: Tag) -> TagId {
-        TagId(self.tags.intern(tag))
+    /// The thread state's id, new or known.
+    pub fn thread_state(&mut self, thread_state: ThreadState) -> ThreadStateId {
+        ThreadStateId(self.thread_states.intern(thread_state))
     }
 
     /// The entries of a stack, leaf first.

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::header::Header;
-use crate::ids::{ContextId, FrameId, ModuleId, ProcessId, StackId, TagId, ThreadId};
+use crate::ids::{ContextId, FrameId, ModuleId, ProcessId, StackId, ThreadId, ThreadStateId};
 use crate::rows::{Sample, Sum};
 use crate::symbols::{
-    CodeFact, FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Place, SymbolTable,
+    CodeFact, FileId, FrameSymbol, Function, FunctionId, InlinedLine, SourceLine, SymbolTable,
 };
-use crate::tables::{Context, Frame, Process, Stack, StackEntry, Tables, Tag, Thread};
+use crate::tables::{Context, Frame, Process, Stack, StackEntry, Tables, Thread, ThreadState};
 use crate::{Experiment, Samples, Sums};
 
 /// Recordings that were added up.
@@ -55,8 +55,8 @@ pub fn unite(parts: &[(&Experiment, &SymbolTable)]) -> Union {
         header: united_header(parts),
         samples: Samples::unite(parts_and_ids().map(|(part, ids)| (&part.samples, ids))),
         sums: Sums::unite(parts_and_ids().map(|(part, ids)| (&part.sums, ids))),
-        blames: rows!(blames: thread by thread, tag by tag),
-        intervals: rows!(intervals: thread by thread, tag by tag),
+        blames: rows!(blames: thread by thread, thread_state by thread_state),
+        intervals: rows!(intervals: thread by thread, thread_state by thread_state),
         region_sums: rows!(region_sums: thread by thread, context by context),
         region_spans: rows!(region_spans: thread by thread, context by context),
         region_works: rows!(region_works: thread by thread, context by context),
@@ -131,7 +131,7 @@ pub(crate) struct Ids {
     frames: Vec<FrameId>,
     stacks: Vec<StackId>,
     contexts: Vec<ContextId>,
-    tags: Vec<TagId>,
+    thread_states: Vec<ThreadStateId>,
 }
 
 impl Ids {
@@ -139,7 +139,7 @@ impl Ids {
         Sample {
             thread: self.thread(sample.thread),
             stack: self.stack(sample.stack),
-            tag: self.tag(sample.tag),
+            thread_state: self.thread_state(sample.thread_state),
             ..sample
         }
     }
@@ -147,7 +147,7 @@ impl Ids {
     pub(crate) fn sum(&self, sum: Sum) -> Sum {
         Sum {
             thread: self.thread(sum.thread),
-            tag: self.tag(sum.tag),
+            thread_state: self.thread_state(sum.thread_state),
             ..sum
         }
     }
@@ -176,8 +176,8 @@ impl Ids {
         row(&self.contexts, id.index(), ContextId::ROOT)
     }
 
-    fn tag(&self, id: TagId) -> TagId {
-        row(&self.tags, id.index(), TagId::OUTSIDE)
+    fn thread_state(&self, id: ThreadStateId) -> ThreadStateId {
+        row(&self.thread_states, id.index(), ThreadStateId::OUTSIDE)
     }
 }
 
@@ -238,12 +238,13 @@ impl Uniting {
                 body: ids.frame(context.body),
             }));
         }
-        for tag in tables.tags.rows() {
-            ids.tags.push(self.tables.tag(Tag {
-                state: tag.state,
-                context: ids.context(tag.context),
-                place: ids.frame(tag.place),
-            }));
+        for thread_state in tables.thread_states.rows() {
+            ids.thread_states
+                .push(self.tables.thread_state(ThreadState {
+                    state: thread_state.state,
+                    context: ids.context(thread_state.context),
+                    call: ids.frame(thread_state.call),
+                }));
         }
         ids
     }
@@ -276,11 +277,11 @@ impl Uniting {
             known.function = symbol
                 .function
                 .and_then(|id| functions.get(id.0 as usize).copied());
-            let places = symbol.places.iter().map(|at| InlinedPlace {
+            let lines = symbol.lines.iter().map(|at| InlinedLine {
                 function: at.function.clone(),
-                place: moved(at.place, &files),
+                source: moved(at.source, &files),
             });
-            known.places = places.collect();
+            known.lines = lines.collect();
         }
         functions
     }
@@ -335,7 +336,7 @@ impl Uniting {
                 let id = FunctionId(self.symbols.functions.len() as u32);
                 self.symbols.functions.push(Function {
                     module,
-                    place: function.place.map(|place| moved(place, files)),
+                    source: function.source.map(|line| moved(line, files)),
                     ..function.clone()
                 });
                 let named = self.functions.entry(key(function).to_owned());
@@ -349,7 +350,7 @@ impl Uniting {
     }
 
     /// The function of that symbol: at that address, in that load object, in one of its name, in
-    /// any; the first of these that there is. Without a symbol only at that very place.
+    /// any; the first of these that there is. Without a symbol only at that very address.
     fn same(
         &self,
         function: &Function,
@@ -388,11 +389,11 @@ fn key(function: &Function) -> &str {
     }
 }
 
-fn moved(place: Place, files: &[FileId]) -> Place {
-    let file = files.get(place.file.0 as usize).copied();
-    Place {
-        file: file.unwrap_or(place.file),
-        ..place
+fn moved(line: SourceLine, files: &[FileId]) -> SourceLine {
+    let file = files.get(line.file.0 as usize).copied();
+    SourceLine {
+        file: file.unwrap_or(line.file),
+        ..line
     }
 }
 

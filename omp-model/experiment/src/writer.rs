@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use crate::column::{Corrupt, Encoder, MAX_BYTES, MAX_ROWS};
 use crate::frame::{self, Kind};
 use crate::header::{FORMAT_VERSION, Header};
-use crate::ids::{Nanos, StackId, TagId, ThreadId};
+use crate::ids::{Nanos, StackId, ThreadId, ThreadStateId};
 use crate::rows::Sample;
 use crate::stored::{self, Known, Row, ThreadRow, in_ticks};
 use crate::symbols::SymbolTable;
@@ -178,7 +178,12 @@ impl Writer {
         self.push_table(Kind::Frames, tables.frames.rows(), had.frames, known)?;
         self.push_table(Kind::Stacks, tables.stacks.rows(), had.stacks, known)?;
         self.push_table(Kind::Contexts, tables.contexts.rows(), had.contexts, known)?;
-        self.push_table(Kind::Tags, tables.tags.rows(), had.tags, known)?;
+        self.push_table(
+            Kind::ThreadStates,
+            tables.thread_states.rows(),
+            had.thread_states,
+            known,
+        )?;
         let processes = changed(&self.written.processes, &tables.processes);
         let ring = |(id, process): &(u32, &Process)| process.parent.is_some_and(|up| up.0 >= *id);
         if processes.iter().any(ring) {
@@ -199,7 +204,7 @@ impl Writer {
         for sample in all {
             known.id::<ThreadId>(u64::from(sample.thread.0))?;
             known.id::<StackId>(u64::from(sample.stack.0))?;
-            known.id::<TagId>(u64::from(sample.tag.0))?;
+            known.id::<ThreadStateId>(u64::from(sample.thread_state.0))?;
         }
         for chunk in all.chunks(MAX_ROWS) {
             let payload = samples::encode(&mut self.encoder, chunk, self.tick);
@@ -210,10 +215,10 @@ impl Writer {
 
     fn push_rows(&mut self, batch: &Batch<'_>, known: &Known) -> Result<(), Corrupt> {
         self.push_sorted(Kind::Sums, batch.sums, known, |row| {
-            (row.thread, row.slice, row.tag, row.presence)
+            (row.thread, row.slice, row.thread_state, row.scheduling)
         })?;
         self.push_sorted(Kind::Blames, batch.blames, known, |row| {
-            (row.thread, row.slice, row.tag, row.presence)
+            (row.thread, row.slice, row.thread_state, row.scheduling)
         })?;
         self.push_sorted(Kind::Intervals, batch.intervals, known, |row| {
             (row.start, row.length) = in_ticks(row.start, row.length);

@@ -5,11 +5,11 @@ mod growing;
 
 use std::fs;
 
-use experiment::ids::{ContextId, Nanos, StackId, TagId, ThreadId};
+use experiment::ids::{ContextId, Nanos, StackId, ThreadId, ThreadStateId};
 use experiment::rows::{Interval, RegionSpan, Sample, SampleKind, Sum, TaskSpan, TaskSum, Within};
-use experiment::state::Presence;
+use experiment::state::Scheduling;
 use experiment::symbols::SymbolTable;
-use experiment::tables::{StackEntry, Tag};
+use experiment::tables::{StackEntry, ThreadState};
 use experiment::union::unite;
 use experiment::{Batch, Experiment, OpenError, RECORDS, TICK, Warning, sample_tick};
 use test_support::{Recording, TempExperiment, assert_same_tables};
@@ -52,13 +52,20 @@ fn a_recording_comes_back_by_value() {
     assert_eq!(read.samples.len(), samples.len() as u64);
     let mut sums = recording.sums.concat();
     let mut read_sums: Vec<_> = read.sums.iter().collect();
-    let by = |sum: &experiment::rows::Sum| (sum.slice, sum.thread, sum.tag, sum.presence);
+    let by =
+        |sum: &experiment::rows::Sum| (sum.slice, sum.thread, sum.thread_state, sum.scheduling);
     sums.sort_by_key(by);
     read_sums.sort_by_key(by);
     assert_eq!(read_sums, sums);
     let (mut blames, mut read_blames) = (recording.blames.concat(), read.blames.clone());
-    let by =
-        |blame: &experiment::rows::Blame| (blame.slice, blame.thread, blame.tag, blame.presence);
+    let by = |blame: &experiment::rows::Blame| {
+        (
+            blame.slice,
+            blame.thread,
+            blame.thread_state,
+            blame.scheduling,
+        )
+    };
     blames.sort_by_key(by);
     read_blames.sort_by_key(by);
     assert_eq!(read_blames, blames);
@@ -128,7 +135,7 @@ fn rows_of_any_numbers_come_back() {
         cpu: any.any() as u16,
         kind: SampleKind::from_u8(any.below(4) as u8).unwrap(),
         stack: StackId(any.below(tables.stacks.len())),
-        tag: TagId(any.below(tables.tags.len())),
+        thread_state: ThreadStateId(any.below(tables.thread_states.len())),
         within: any.within(),
     });
     let mut samples: Vec<Sample> = samples.collect();
@@ -136,16 +143,16 @@ fn rows_of_any_numbers_come_back() {
         thread: ThreadId(any.below(2)),
         start: any.time(),
         length: any.time(),
-        tag: TagId(any.below(tables.tags.len())),
-        presence: Presence::ALL[any.below(4) as usize],
+        thread_state: ThreadStateId(any.below(tables.thread_states.len())),
+        scheduling: Scheduling::ALL[any.below(4) as usize],
         within: any.within(),
     });
     let mut intervals: Vec<Interval> = intervals.collect();
     let sums = rows.clone().map(|_| Sum {
         slice: any.any() as u32,
         thread: ThreadId(any.below(2)),
-        tag: TagId(any.below(tables.tags.len())),
-        presence: Presence::ALL[any.below(4) as usize],
+        thread_state: ThreadStateId(any.below(tables.thread_states.len())),
+        scheduling: Scheduling::ALL[any.below(4) as usize],
         time: Nanos(any.any()),
         count: any.any() as u32,
     });
@@ -176,7 +183,7 @@ fn rows_of_any_numbers_come_back() {
     assert_eq!(read.samples.iter().collect::<Vec<_>>(), samples);
     intervals.sort_by_key(|row| (row.thread, row.start));
     assert_eq!(read.intervals, intervals);
-    sums.sort_by_key(|row| (row.thread, row.slice, row.tag, row.presence));
+    sums.sort_by_key(|row| (row.thread, row.slice, row.thread_state, row.scheduling));
     assert_eq!(read.sums.iter().collect::<Vec<_>>(), sums);
     task_sums.sort_by_key(|row| (row.thread, row.slice, row.context));
     assert_eq!(read.task_sums, task_sums);
@@ -264,7 +271,7 @@ fn a_batch_of_more_samples_than_a_frame_holds_comes_back() {
 }
 
 /// What a sample shows, whatever the ids of its experiment are.
-fn shown(experiment: &Experiment, sample: &Sample) -> (Sample, Vec<(String, u64)>, Tag) {
+fn shown(experiment: &Experiment, sample: &Sample) -> (Sample, Vec<(String, u64)>, ThreadState) {
     let tables = &experiment.tables;
     let frames = tables.walk(sample.stack).map(|entry| {
         let StackEntry::Frame(frame) = entry else {
@@ -277,15 +284,15 @@ fn shown(experiment: &Experiment, sample: &Sample) -> (Sample, Vec<(String, u64)
     let without_ids = Sample {
         thread: ThreadId(0),
         stack: StackId::EMPTY,
-        tag: TagId::OUTSIDE,
+        thread_state: ThreadStateId::OUTSIDE,
         ..*sample
     };
-    let tag = *tables.tags.get(sample.tag.0).unwrap();
-    let tag = Tag {
+    let thread_state = *tables.thread_states.get(sample.thread_state.0).unwrap();
+    let thread_state = ThreadState {
         context: ContextId::ROOT,
-        ..tag
+        ..thread_state
     };
-    (without_ids, frames.collect(), tag)
+    (without_ids, frames.collect(), thread_state)
 }
 
 #[test]
@@ -543,11 +550,11 @@ fn survives(folder: &TempExperiment, bytes: &[u8]) {
     };
     for sample in &read.samples {
         assert!(sample.thread.index() < read.tables.threads.len());
-        assert!(sample.tag.index() < read.tables.tags.len());
+        assert!(sample.thread_state.index() < read.tables.thread_states.len());
         assert!(read.tables.walk(sample.stack).count() <= read.tables.stacks.len());
     }
     for sum in read.sums.iter() {
-        assert!(sum.tag.index() < read.tables.tags.len());
+        assert!(sum.thread_state.index() < read.tables.thread_states.len());
     }
     if let Some(symbols) = &read.symbols {
         for frame in 0..read.tables.frames.len() as u32 {

@@ -4,7 +4,7 @@
 use omp_model::views::openmp::advice::Loss;
 use omp_model::views::openmp::efficiency::Efficiency;
 use omp_model::views::openmp::first::First;
-use omp_model::views::openmp::spots::Spot;
+use omp_model::views::openmp::locations::ConstructLocation;
 use serde_json::{Map, Value as Json, json};
 
 use crate::constructs::location_fields;
@@ -29,7 +29,7 @@ pub(crate) fn losses(first: &First) -> Vec<Line> {
     for (number, loss) in (1..).zip(first.losses.iter().take(LARGEST)) {
         let mut text = format!(
             "  {number}. {}: {} s of {} s ({:.1} %) lost to {}: {}",
-            loss.spot.short(),
+            loss.location.short(),
             text::seconds(loss.seconds),
             text::seconds(first.run.wall),
             100.0 * loss.share,
@@ -40,7 +40,7 @@ pub(crate) fn losses(first: &First) -> Vec<Line> {
             text.push_str(&format!("; {hint}"));
         }
         lines.push(Line {
-            target: loss.spot.function.clone().map(Target::Function),
+            target: loss.location.function.clone().map(Target::Function),
             ..Line::plain(text)
         });
     }
@@ -152,7 +152,7 @@ pub(crate) fn json(first: &First) -> Map<String, Json> {
         let mut object = Map::new();
         object.insert("seconds".to_owned(), json!(spins.seconds));
         object.insert("of".to_owned(), json!(spins.all));
-        place(&mut object, &spins.spot);
+        place(&mut object, &spins.location);
         object
     });
     let serial = first.run.serial;
@@ -182,7 +182,7 @@ pub(crate) fn json(first: &First) -> Map<String, Json> {
 
 fn loss(first: &First, loss: &Loss) -> Json {
     let mut object = Map::new();
-    place(&mut object, &loss.spot);
+    place(&mut object, &loss.location);
     let without = first.run.serial.without(loss.seconds);
     let fields = [
         ("reason", json!(loss.reason.id())),
@@ -197,7 +197,7 @@ fn loss(first: &First, loss: &Loss) -> Json {
     Json::Object(object)
 }
 
-fn place(object: &mut Map<String, Json>, location: &Spot) {
+fn place(object: &mut Map<String, Json>, location: &ConstructLocation) {
     object.insert("place".to_owned(), json!(location.short()));
     location_fields(object, location);
 }

@@ -7,7 +7,7 @@ use omp_model::metrics::{Flavour, Metric, Quantity};
 use omp_model::views::calltree::{self, TreeRow};
 use omp_model::views::compare::join::{self, Branch, Joined};
 
-use crate::document::{Block, Column, Document, Node, Place, Role, Row, Table, Target, Value};
+use crate::document::{Block, Column, Document, InJson, Node, Role, Row, Table, Target, Value};
 use crate::error::Error;
 use crate::functions::{quantities, whole};
 use crate::query::Query;
@@ -72,7 +72,7 @@ fn columns(query: &Query<'_>) -> Vec<Column> {
         let quantity = Quantity::Time(Flavour::Attributed, metric);
         if columns.iter().all(|it| it.quantity != Some(quantity)) {
             columns.push(Column {
-                json: Place::Nowhere,
+                json: InJson::Nowhere,
                 ..Column::time(quantity).without_heading()
             });
         }

@@ -6,10 +6,10 @@ use omp_model::metrics::{Flavour, Metric, Quantity, SortKey};
 use omp_model::views::compare::Shared;
 use omp_model::views::compare::join::{Joined, join_adding};
 use omp_model::views::openmp::gain::REGION_METRICS;
-use omp_model::views::openmp::spots::Spot;
+use omp_model::views::openmp::locations::ConstructLocation;
 use serde_json::{Map, Value as Json, json};
 
-use crate::document::{self, Column, Place, Row, Style, Table, Target, Unit, Value};
+use crate::document::{self, Column, InJson, Row, Style, Table, Target, Unit, Value};
 use crate::query::{Query, Source};
 
 /// A row of a list of constructs.
@@ -27,7 +27,7 @@ pub(crate) trait Construct: Sized {
     fn shared_name(&self, shared: &Shared<'_>, side: usize) -> String;
 
     /// Where it stands in the source.
-    fn location(&self) -> &Spot;
+    fn location(&self) -> &ConstructLocation;
 
     /// One for each way that the program came to it.
     fn contexts(&self) -> &[ContextId];
@@ -76,7 +76,7 @@ impl<'a, T> Field<'a, T> {
     }
 
     /// The same with another place in JSON.
-    pub(crate) fn json(mut self, place: Place) -> Self {
+    pub(crate) fn json(mut self, place: InJson) -> Self {
         self.column.json = place;
         self
     }
@@ -203,8 +203,8 @@ pub(crate) fn table<T: Construct>(
 /// Makes a column one of several experiments: the last line of its heading is the experiment's,
 /// with the unit.
 fn compare(column: &mut Column) {
-    if column.json != Place::Nowhere {
-        column.json = Place::Values;
+    if column.json != InJson::Nowhere {
+        column.json = InJson::Values;
     }
     column
         .heading
@@ -252,7 +252,7 @@ pub(crate) fn location<'a, T: Construct>() -> [Field<'a, T>; 3] {
 }
 
 /// The same as fields of an object.
-pub(crate) fn location_fields(object: &mut Map<String, Json>, location: &Spot) {
+pub(crate) fn location_fields(object: &mut Map<String, Json>, location: &ConstructLocation) {
     object.insert("function".to_owned(), json!(location.function));
     object.insert("file".to_owned(), json!(location.file));
     object.insert("line".to_owned(), json!(location.line));
@@ -279,7 +279,7 @@ pub(crate) fn contexts<'a, T: Construct>(id: &str) -> [Field<'a, T>; 2] {
         Field::new(id, "Contexts", move |row| Value::Json(json!(numbers(row)))),
         Field::new(T::WORD, "Contexts", text)
             .heading([T::WORD, ""])
-            .json(Place::Nowhere),
+            .json(InJson::Nowhere),
     ]
 }
 
@@ -344,9 +344,9 @@ mod tests {
             self.name.to_owned()
         }
 
-        fn location(&self) -> &Spot {
+        fn location(&self) -> &ConstructLocation {
             const {
-                &Spot {
+                &ConstructLocation {
                     file: None,
                     line: None,
                     function: None,

@@ -2,11 +2,11 @@
 //! they come from.
 
 use omp_model::metrics::{Flavour, Metric, Quantity};
-use omp_model::views::Row as ListRow;
+use omp_model::views::ListRow;
 use omp_model::views::compare::join::Joined;
 use serde_json::{Map, Value as Json, json};
 
-use crate::document::{Block, Column, Document, Line, Place, Row, Style, Table, Target, Value};
+use crate::document::{Block, Column, Document, InJson, Line, Row, Style, Table, Target, Value};
 use crate::error::Error;
 use crate::find::{self, Named};
 use crate::functions::{Kind, joined, quantities, seconds};
@@ -130,9 +130,9 @@ impl<'q, 'a> Details<'q, 'a> {
         let values = |(row, origin): (&Option<ListRow>, &Option<Origin>)| {
             let words = origin.as_ref().and_then(Origin::words);
             let value = |(column, time): (&Column, Value)| match column.json {
-                Place::Row if column.id == "name" => Value::Text(joined.name.clone()),
-                Place::Row => Value::Json(facts[&column.id].clone()),
-                Place::Nowhere => {
+                InJson::Row if column.id == "name" => Value::Text(joined.name.clone()),
+                InJson::Row => Value::Json(facts[&column.id].clone()),
+                InJson::Nowhere => {
                     let at = Origin::LABELS
                         .iter()
                         .position(|label| *label == column.label);
@@ -176,7 +176,7 @@ fn columns(query: &Query<'_>, kind: Kind) -> Vec<Column> {
     let words = Origin::LABELS.iter().map(|label| Column {
         label: (*label).to_owned(),
         heading: vec![(*label).to_owned()],
-        json: Place::Nowhere,
+        json: InJson::Nowhere,
         ..Column::fact(label)
     });
     // An instruction's size is no part of an experiment.

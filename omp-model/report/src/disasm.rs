@@ -4,10 +4,10 @@ mod sides;
 
 use std::collections::HashMap;
 
-use experiment::symbols::{FileId, FunctionId, InlinedPlace};
+use experiment::symbols::{FileId, FunctionId, InlinedLine};
 use omp_model::profile::Callee;
 use omp_model::views::annotated::LineTimes;
-use omp_model::views::instructions::{Listing, Row as Instruction};
+use omp_model::views::instructions::{InstructionRow, Listing};
 use omp_model::views::names::base_name;
 use serde_json::{Map, Value as Json, json};
 use symbolize::disassembly::{Code, Missing};
@@ -230,10 +230,10 @@ impl<'q, 'a> Annotated<'q, 'a> {
         let share = self.query.settings.annotation.instruction_hot;
         let hot = Hot::new(self.query, times, share);
         let mut sources = HashMap::new();
-        let mut before: Option<&InlinedPlace> = None;
+        let mut before: Option<&InlinedLine> = None;
         let mut rows = Vec::new();
         for instruction in &self.listing.rows {
-            let at = instruction.places.first();
+            let at = instruction.lines.first();
             let mut row = self.row(instruction, &hot);
             if at.is_some() && at != before {
                 row.notes = self.notes(&mut sources, instruction);
@@ -244,15 +244,15 @@ impl<'q, 'a> Annotated<'q, 'a> {
         rows
     }
 
-    fn row(&self, instruction: &Instruction, hot: &Hot) -> Row {
-        let Instruction {
+    fn row(&self, instruction: &InstructionRow, hot: &Hot) -> Row {
+        let InstructionRow {
             address,
             text,
             times,
-            places,
+            lines,
         } = instruction;
         let is_hot = times.as_ref().is_some_and(|times| hot.is(times));
-        let locations: Vec<CodeLocation> = places.iter().map(|at| self.location(at)).collect();
+        let locations: Vec<CodeLocation> = lines.iter().map(|at| self.location(at)).collect();
         let none = match times {
             Some(_) => Value::Absent,
             None => Value::Omitted,
@@ -269,7 +269,7 @@ impl<'q, 'a> Annotated<'q, 'a> {
             (None, "places") => Value::Json(locations.iter().map(place).collect()),
             (None, _) => Value::Text(text.clone()),
         };
-        let line = places.first().map(|at| at.place.line.to_string());
+        let line = lines.first().map(|at| at.source.line.to_string());
         let line = line.as_deref().unwrap_or("?");
         Row {
             name: format!("    [{line:>4}] {address:>8x}:  {text}"),
@@ -298,7 +298,7 @@ impl<'q, 'a> Annotated<'q, 'a> {
     fn notes(
         &self,
         sources: &mut HashMap<FileId, SourceFile>,
-        instruction: &Instruction,
+        instruction: &InstructionRow,
     ) -> Vec<Note> {
         let comments = self.query.settings.annotation.instruction_comments;
         let mut notes = Vec::new();
@@ -308,21 +308,21 @@ impl<'q, 'a> Annotated<'q, 'a> {
                 happened: None,
             });
         };
-        if let (Some(at), true) = (instruction.places.first(), comments.source) {
+        if let (Some(at), true) = (instruction.lines.first(), comments.source) {
             let source = sources
-                .entry(at.place.file)
-                .or_insert_with(|| SourceFile::read(&self.source, at.place.file));
-            let line = at.place.line;
+                .entry(at.source.file)
+                .or_insert_with(|| SourceFile::read(&self.source, at.source.file));
+            let line = at.source.line;
             note(format!("{line:>4}. {}", source.line(line)));
         }
-        if instruction.places.len() > 1 && comments.inlined {
-            note(format!("      <{}>", self.inlined(&instruction.places)));
+        if instruction.lines.len() > 1 && comments.inlined {
+            note(format!("      <{}>", self.inlined(&instruction.lines)));
         }
         notes
     }
 
     /// `bar, inlined at foo.c:12`.
-    fn inlined(&self, places: &[InlinedPlace]) -> String {
+    fn inlined(&self, places: &[InlinedLine]) -> String {
         let chain = places.windows(2).map(|pair| {
             let name = pair[0].function.as_deref().unwrap_or("?");
             let at = self.location(&pair[1]);
@@ -332,12 +332,12 @@ impl<'q, 'a> Annotated<'q, 'a> {
         chain.collect::<Vec<_>>().join("; ")
     }
 
-    fn location(&self, at: &InlinedPlace) -> CodeLocation {
+    fn location(&self, at: &InlinedLine) -> CodeLocation {
         let files = &self.source.analysis.symbols.files;
         CodeLocation {
             function: at.function.clone(),
-            file: files.get(at.place.file.0 as usize).cloned(),
-            line: at.place.line,
+            file: files.get(at.source.file.0 as usize).cloned(),
+            line: at.source.line,
         }
     }
 }

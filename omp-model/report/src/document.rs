@@ -5,7 +5,7 @@ use omp_model::metrics::{self, Metric, Quantity};
 use omp_model::profile::ViewMode;
 use omp_model::views::Code;
 use omp_model::views::annotated::Happened;
-use omp_model::views::openmp::spots::Spot;
+use omp_model::views::openmp::locations::ConstructLocation;
 use serde_json::{Map, Value as Json};
 
 use crate::settings::Compare;
@@ -93,7 +93,7 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// What a text shows, each part a table of its own with columns in this order; empty: one
     /// table of all columns with a heading.
-    pub parts: Vec<Part>,
+    pub parts: Vec<TablePart>,
     /// The rows.
     pub rows: Vec<Row>,
     /// What is 100 % of each column, by experiment; shorter where none is shown as a percentage.
@@ -160,7 +160,7 @@ impl Cell {
 
 /// A part of a table as a text shows it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Part {
+pub struct TablePart {
     /// The line above it; may be empty.
     pub caption: String,
     /// The keys of its columns.
@@ -187,12 +187,12 @@ pub struct Column {
     /// Decimals of its numbers in a text.
     pub decimals: usize,
     /// Where JSON has it.
-    pub json: Place,
+    pub json: InJson,
 }
 
 /// Where JSON has a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Place {
+pub enum InJson {
     /// In `values`.
     #[default]
     Values,
@@ -318,7 +318,7 @@ pub struct Construct {
     /// Its contexts: one for each way that the program came to it.
     pub contexts: Vec<ContextId>,
     /// Where it stands in the source.
-    pub location: Spot,
+    pub location: ConstructLocation,
     /// What is known of it beyond the columns, on one line.
     pub detail: String,
 }
@@ -406,8 +406,8 @@ impl Column {
             percent: column.percent,
             decimals: 3,
             json: match quantity {
-                Quantity::Name => Place::Nowhere,
-                _ => Place::Values,
+                Quantity::Name => InJson::Nowhere,
+                _ => InJson::Values,
             },
         }
     }
@@ -432,7 +432,7 @@ impl Column {
             value: true,
             percent: false,
             decimals: 0,
-            json: Place::Row,
+            json: InJson::Row,
         }
     }
 
@@ -451,7 +451,7 @@ impl Column {
         Column {
             id: id.to_owned(),
             value: true,
-            json: Place::Row,
+            json: InJson::Row,
             ..Column::default()
         }
     }

@@ -3,7 +3,7 @@
 use experiment::symbols::{FileId, Function, FunctionId};
 use omp_model::profile::Callee;
 use omp_model::spelling::nearest;
-use omp_model::views::Row;
+use omp_model::views::ListRow;
 use omp_model::views::compare::Shared;
 use omp_model::views::functions::List;
 use omp_model::views::names::{Names, base_name, unqualified, without_parameters};
@@ -27,7 +27,11 @@ pub struct Named {
 ///
 /// # Errors
 /// [`Error::Usage`] if there is none, or several and it is not said which.
-pub fn function<'a>(names: &Names<'_>, list: &'a List, named: &Named) -> Result<&'a Row, Error> {
+pub fn function<'a>(
+    names: &Names<'_>,
+    list: &'a List,
+    named: &Named,
+) -> Result<&'a ListRow, Error> {
     let Named { name, number } = named;
     let found = rows_called(names, list, name);
     match (found.as_slice(), *number) {
@@ -69,16 +73,17 @@ pub fn function<'a>(names: &Names<'_>, list: &'a List, named: &Named) -> Result<
 }
 
 /// The rows of a name, in the order of their addresses.
-fn rows_called<'a>(names: &Names<'_>, list: &'a List, name: &str) -> Vec<&'a Row> {
+fn rows_called<'a>(names: &Names<'_>, list: &'a List, name: &str) -> Vec<&'a ListRow> {
     let all = std::iter::once(&list.total).chain(&list.rows);
-    let mut found: Vec<&Row> = all.filter(|row| row.name == name).collect();
+    let mut found: Vec<&ListRow> = all.filter(|row| row.name == name).collect();
     if found.is_empty() {
-        let has = |row: &&Row| symbol(names, row).is_some_and(|(id, _)| is_called(names, id, name));
+        let has =
+            |row: &&ListRow| symbol(names, row).is_some_and(|(id, _)| is_called(names, id, name));
         found = list.rows.iter().filter(has).collect();
     }
     if found.is_empty() {
         // A function of that name in some scope.
-        let bare = |row: &&Row| {
+        let bare = |row: &&ListRow| {
             symbol(names, row).is_some_and(|(_, function)| is_unqualified(function, name))
         };
         found = list.rows.iter().filter(bare).collect();
@@ -118,7 +123,7 @@ fn is_unqualified(function: &Function, name: &str) -> bool {
 
 /// The function that begins at a row's address, else the one that it lies in; of several names of
 /// one address the first stands for all.
-pub(crate) fn symbol<'a>(names: &Names<'a>, row: &Row) -> Option<(FunctionId, &'a Function)> {
+pub(crate) fn symbol<'a>(names: &Names<'a>, row: &ListRow) -> Option<(FunctionId, &'a Function)> {
     let code = row.code?;
     let functions = (0..).map(FunctionId).zip(&names.symbols.functions);
     let mut around = None;
@@ -134,7 +139,7 @@ pub(crate) fn symbol<'a>(names: &Names<'a>, row: &Row) -> Option<(FunctionId, &'
     around
 }
 
-fn origin(names: &Names<'_>, row: &Row) -> String {
+fn origin(names: &Names<'_>, row: &ListRow) -> String {
     match row.code {
         Some(code) => format!(
             "{} at {}",
@@ -201,7 +206,7 @@ pub(crate) fn file(names: &Names<'_>, named: &Named) -> Result<(FileId, Option<S
         let function = symbols.functions.get(id.0 as usize)?;
         let object = names.tables.modules.get(function.module.0);
         Some((
-            function.place?.file,
+            function.source?.file,
             object.map(|object| object.path.clone()),
         ))
     };
@@ -242,9 +247,9 @@ fn files_of_inlined(names: &Names<'_>, name: &str) -> Vec<FileId> {
     let frames = names.symbols.frames.iter();
     let called = |function: &str| function == name || unqualified(function) == name;
     let mut files: Vec<FileId> = frames
-        .flat_map(|frame| &frame.places)
+        .flat_map(|frame| &frame.lines)
         .filter(|at| at.function.as_deref().is_some_and(called))
-        .map(|at| at.place.file)
+        .map(|at| at.source.file)
         .collect();
     files.sort_unstable();
     files.dedup();

@@ -2,7 +2,7 @@
 //! between its callers and callees.
 
 use omp_model::metrics::{Metric, Quantity};
-use omp_model::views::fragment::{Piece, Shown, piece};
+use omp_model::views::fragment::{NamedCode, Piece, piece};
 use serde_json::{Map, Value as Json, json};
 
 use crate::document::{Block, Column, Document, Role, Row, Table, Target, Value};
@@ -62,7 +62,7 @@ pub fn fragment(query: &Query<'_>, view: &str, functions: &[Named]) -> Result<Do
 }
 
 /// The functions as lists show them, and the fragment in each side's stacks.
-fn find(query: &Query<'_>, functions: &[Named]) -> Result<(Vec<Shown>, Vec<Piece>), Error> {
+fn find(query: &Query<'_>, functions: &[Named]) -> Result<(Vec<NamedCode>, Vec<Piece>), Error> {
     let request = &query.request;
     if query.is_comparison() {
         let shared = query.shared();
@@ -81,7 +81,7 @@ fn find(query: &Query<'_>, functions: &[Named]) -> Result<(Vec<Shown>, Vec<Piece
         let row = find::function(&names, &list, function)?;
         Ok((row.name.clone(), row.code))
     });
-    let shown = shown.collect::<Result<Vec<Shown>, Error>>()?;
+    let shown = shown.collect::<Result<Vec<NamedCode>, Error>>()?;
     let piece = piece(profile, &names, request, &shown);
     Ok((shown, vec![piece]))
 }
@@ -108,7 +108,7 @@ fn spent(query: &Query<'_>, seconds: &[f64], metric: Metric) -> f64 {
 fn last(
     query: &Query<'_>,
     columns: &[Column],
-    functions: &[Shown],
+    functions: &[NamedCode],
     pieces: &[Piece],
 ) -> Vec<Vec<Value>> {
     let names: Json = functions.iter().map(|(name, _)| json!(name)).collect();

@@ -4,7 +4,7 @@ use omp_model::metrics::{Flavour, Metric, Quantity};
 use omp_model::views::compare::Shared;
 use omp_model::views::compare::join::{Joined, order};
 use omp_model::views::functions::{self, List};
-use omp_model::views::{Code, Request, Row as ListRow, annotated, lines};
+use omp_model::views::{Code, ListRow, Request, annotated, lines};
 
 use crate::document::{Block, Column, Document, Role, Row, Style, Table, Target, Value};
 use crate::error::Error;

@@ -9,7 +9,7 @@ use omp_model::views::indexes::{self, IndexRow, Key};
 use omp_model::views::{Seconds, TOTAL};
 use serde_json::json;
 
-use crate::document::{Block, Column, Document, Place, Role, Row, Table, Target, Value};
+use crate::document::{Block, Column, Document, InJson, Role, Row, Table, Target, Value};
 use crate::error::Error;
 use crate::functions::whole;
 use crate::list::by_name;
@@ -174,9 +174,9 @@ pub(crate) fn document(
     let mut joined = by_name(query, sides, |object: &Object| object.name.clone());
     joined.truncate(query.limited(joined.len() - 1) + 1);
     let facts = if query.is_comparison() {
-        vec![told("numbers", Place::Each)]
+        vec![told("numbers", InJson::Each)]
     } else {
-        head.facts.iter().map(|id| told(id, Place::Row)).collect()
+        head.facts.iter().map(|id| told(id, InJson::Row)).collect()
     };
     let times: Vec<Column> = query.shown(&query.exclusive()).collect();
     let row = |(at, joined): (usize, Joined<Object>)| {
@@ -212,7 +212,7 @@ fn target(query: &Query<'_>, joined: &Joined<Object>) -> Option<Target> {
 }
 
 /// A fact that JSON alone tells.
-fn told(id: &str, json: Place) -> Column {
+fn told(id: &str, json: InJson) -> Column {
     Column {
         id: id.to_owned(),
         json,

@@ -5,7 +5,7 @@
 use omp_model::profile::ViewMode;
 use serde_json::{Map, Value as Json, json};
 
-use crate::document::{Block, Column, Document, Place, Role, Row, Style, Table, Value};
+use crate::document::{Block, Column, Document, InJson, Role, Row, Style, Table, Value};
 use crate::settings::Compare;
 use crate::text::address;
 
@@ -41,7 +41,7 @@ fn object_of(document: &Document, tail: Map<String, Json>) -> String {
         .collect();
     let mut rows = None;
     if let Some(table) = tables.first() {
-        let values = table.columns.iter().any(|it| it.json == Place::Values);
+        let values = table.columns.iter().any(|it| it.json == InJson::Values);
         if document.about.is_some() && (values || !table.is_facts()) {
             // A document may tell its own.
             head.entry("metrics").or_insert_with(|| metrics(table));
@@ -66,7 +66,7 @@ fn object_of(document: &Document, tail: Map<String, Json>) -> String {
 /// Whether JSON has anything of a table.
 fn has_place(table: &Table) -> bool {
     let mut columns = table.columns.iter();
-    columns.any(|column| column.json != Place::Nowhere)
+    columns.any(|column| column.json != InJson::Nowhere)
 }
 
 /// An object of fields, arrays that are JSON already, and further fields.
@@ -94,7 +94,7 @@ fn join(
 /// What is 100 % of each of the columns of `values`.
 fn total(table: &Table, whole: &[f64]) -> Json {
     let columns = table.columns.iter().zip(whole);
-    let values = columns.filter(|(column, _)| column.json == Place::Values);
+    let values = columns.filter(|(column, _)| column.json == InJson::Values);
     let pairs = values.map(|(column, whole)| (column.id.clone(), json!(whole)));
     Json::Object(pairs.collect())
 }
@@ -102,7 +102,7 @@ fn total(table: &Table, whole: &[f64]) -> Json {
 /// `[{"id":"e.ompwork","label":"Exclusive OMP Work Time","unit":"s"}]`.
 fn metrics(table: &Table) -> Json {
     let columns = table.columns.iter();
-    let values = columns.filter(|column| column.json == Place::Values);
+    let values = columns.filter(|column| column.json == InJson::Values);
     values.map(metric).collect()
 }
 
@@ -169,7 +169,7 @@ fn neighbours(table: &Table) -> Map<String, Json> {
 fn object(table: &Table, row: &Row) -> Map<String, Json> {
     let mut fields = Map::new();
     // A name without a place of its own is the first.
-    let is_first = |column: &Column| column.is_name() && column.json == Place::Nowhere;
+    let is_first = |column: &Column| column.is_name() && column.json == InJson::Nowhere;
     if table.columns.iter().any(is_first) {
         fields.insert("name".to_owned(), json!(row.name));
     }
@@ -177,19 +177,19 @@ fn object(table: &Table, row: &Row) -> Map<String, Json> {
     for (at, column) in table.columns.iter().enumerate() {
         let value = || first.get(at).map_or(Json::Null, plain);
         match column.json {
-            Place::Nowhere => {}
-            Place::Row if column.is_name() => {
+            InJson::Nowhere => {}
+            InJson::Row if column.is_name() => {
                 drop(fields.insert("name".to_owned(), json!(row.name)))
             }
-            Place::Row | Place::Under(_) if first.get(at) == Some(&Value::Omitted) => {}
-            Place::Row => drop(fields.insert(column.id.clone(), value())),
-            Place::Each => {
+            InJson::Row | InJson::Under(_) if first.get(at) == Some(&Value::Omitted) => {}
+            InJson::Row => drop(fields.insert(column.id.clone(), value())),
+            InJson::Each => {
                 let sides = row.values.iter();
                 let each = sides.map(|values| values.get(at).map_or(Json::Null, plain));
                 fields.insert(column.id.clone(), each.collect());
             }
-            Place::Under(path) => insert(&mut fields, path, &column.id, value()),
-            Place::Values => {
+            InJson::Under(path) => insert(&mut fields, path, &column.id, value()),
+            InJson::Values => {
                 fields.entry("values").or_insert_with(|| values(table, row));
             }
         }
@@ -215,7 +215,7 @@ fn values(table: &Table, row: &Row) -> Json {
     let of = |values: &Vec<Value>| -> Json {
         let pairs = table.columns.iter().zip(values);
         let pairs = pairs
-            .filter(|(column, value)| column.json == Place::Values && **value != Value::Omitted);
+            .filter(|(column, value)| column.json == InJson::Values && **value != Value::Omitted);
         let pairs = pairs.map(|(column, value)| {
             let value = if table.has_sides() {
                 json!(value.number())

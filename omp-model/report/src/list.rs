@@ -2,7 +2,7 @@
 
 use omp_model::views::compare::join::{Joined, join};
 
-use crate::document::{Block, Column, Document, Place, Row, Style, Table, Unit, Value};
+use crate::document::{Block, Column, Document, InJson, Row, Style, Table, Unit, Value};
 use crate::query::{Query, Source};
 
 /// What a list tells of each row.
@@ -20,7 +20,7 @@ impl<'f, T> Field<'f, T> {
                 heading: vec![heading.to_owned()],
                 value: true,
                 decimals: 3,
-                json: Place::Row,
+                json: InJson::Row,
                 ..Column::default()
             },
             value,
@@ -29,7 +29,7 @@ impl<'f, T> Field<'f, T> {
 
     /// The same in a text alone.
     pub(crate) fn shown(id: &str, heading: &str, value: impl Fn(&T) -> Value + 'f) -> Self {
-        Field::fact(id, heading, value).at(Place::Nowhere)
+        Field::fact(id, heading, value).at(InJson::Nowhere)
     }
 
     /// What JSON alone tells, in the row.
@@ -41,12 +41,12 @@ impl<'f, T> Field<'f, T> {
 
     /// The same as a list of what compared experiments have.
     pub(crate) fn each(id: &str, value: impl Fn(&T) -> Value + 'f) -> Self {
-        Field::told(id, value).at(Place::Each)
+        Field::told(id, value).at(InJson::Each)
     }
 
     /// A number of each compared experiment.
     pub(crate) fn number(id: &str, heading: &str, value: impl Fn(&T) -> Value + 'f) -> Self {
-        let mut field = Field::fact(id, heading, value).at(Place::Values);
+        let mut field = Field::fact(id, heading, value).at(InJson::Values);
         heading.clone_into(&mut field.column.label);
         field
     }
@@ -79,7 +79,7 @@ impl<'f, T> Field<'f, T> {
         Field::of(Column::hidden_name(), |_| Value::Absent)
     }
 
-    fn at(mut self, place: Place) -> Self {
+    fn at(mut self, place: InJson) -> Self {
         self.column.json = place;
         self
     }

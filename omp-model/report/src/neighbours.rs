@@ -4,7 +4,7 @@ use omp_model::metrics::{Flavour, Quantity};
 use omp_model::views::compare::join::{Joined, order};
 use omp_model::views::neighbours::{self, Neighbour, Neighbours};
 
-use crate::document::{Block, Column, Document, Place, Role, Row, Table, Target, Value};
+use crate::document::{Block, Column, Document, InJson, Role, Row, Table, Target, Value};
 use crate::error::Error;
 use crate::functions::{quantities, seconds};
 use crate::list::by_name;
@@ -70,7 +70,7 @@ fn columns(query: &Query<'_>) -> Vec<Column> {
     let told = |column: &Column| own.iter().any(|known| known.id == column.id);
     let attributed = attributed.into_iter().map(|column| Column {
         json: if told(&column) {
-            Place::Nowhere
+            InJson::Nowhere
         } else {
             column.json
         },

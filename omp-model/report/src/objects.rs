@@ -6,7 +6,7 @@ use omp_model::views::compare::join::{Joined, join_adding};
 use omp_model::views::objects::{ObjectRow, objects as object_rows};
 use serde_json::json;
 
-use crate::document::{Column, Document, Part, Place, Table, Value};
+use crate::document::{Column, Document, InJson, Table, TablePart, Value};
 use crate::error::Error;
 use crate::list::{self, Field};
 use crate::query::{Query, Source};
@@ -83,7 +83,7 @@ pub fn object_list(query: &Query<'_>) -> Result<Document, Error> {
     let joined = list::joined(query, objects_of, |object| object.name.clone());
     let rows = list::rows(&joined, &fields);
     let table = Table {
-        parts: vec![Part {
+        parts: vec![TablePart {
             caption: String::new(),
             columns: vec!["object", "index", "functions", "runtime", "found"],
         }],
@@ -117,7 +117,7 @@ fn compared(query: &Query<'_>) -> Document {
         0,
         Column {
             id: "same_build".to_owned(),
-            json: Place::Row,
+            json: InJson::Row,
             ..Column::default()
         },
     );

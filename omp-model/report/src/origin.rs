@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use experiment::ids::{FrameId, ModuleId};
-use experiment::symbols::Place;
+use experiment::symbols::SourceLine;
 use experiment::tables::Frame;
 use omp_model::profile::Callee;
-use omp_model::views::Row;
+use omp_model::views::ListRow;
 use omp_model::views::names::{NameForm, NameStyle, Names};
 use serde_json::{Value as Json, json};
 
@@ -19,7 +19,7 @@ use crate::text::address;
 pub(crate) struct Facts<'a> {
     names: Names<'a>,
     /// Of instructions: their lines.
-    lines: Option<HashMap<(ModuleId, u64), Place>>,
+    lines: Option<HashMap<(ModuleId, u64), SourceLine>>,
 }
 
 /// What is known of a row.
@@ -39,7 +39,7 @@ impl<'a> Facts<'a> {
         let lines = || {
             let frames = (0..).map(FrameId).zip(names.tables.frames.rows());
             let line = |(id, frame): (FrameId, &Frame)| {
-                let place = names.symbols.frame(id).places.first()?.place;
+                let place = names.symbols.frame(id).lines.first()?.source;
                 Some(((frame.module, frame.address), place))
             };
             frames.filter_map(line).collect()
@@ -51,12 +51,12 @@ impl<'a> Facts<'a> {
     }
 
     /// Where a row comes from.
-    pub(crate) fn of(&self, row: &Row) -> Origin {
+    pub(crate) fn of(&self, row: &ListRow) -> Origin {
         let function = symbol(&self.names, row).map(|(_, function)| function);
         let code = row.code;
         let place = match &self.lines {
             Some(lines) => code.and_then(|code| lines.get(&(code.module, code.address)).copied()),
-            None => function.and_then(|function| function.place),
+            None => function.and_then(|function| function.source),
         };
         let file = place.and_then(|place| self.names.symbols.files.get(place.file.0 as usize));
         let object = code.and_then(|code| self.names.tables.modules.get(code.module.0));
@@ -72,7 +72,7 @@ impl<'a> Facts<'a> {
     }
 
     /// The whole name of a row's function, whatever lists show.
-    pub(crate) fn long_name(&self, row: &Row) -> String {
+    pub(crate) fn long_name(&self, row: &ListRow) -> String {
         let style = NameStyle {
             form: NameForm::Long,
             soname: false,

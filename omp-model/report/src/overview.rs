@@ -1,7 +1,7 @@
 //! `overview`: where the time went, and what to do first.
 
 use omp_model::metrics::{Flavour, Metric, Quantity};
-use omp_model::views::Row as ListRow;
+use omp_model::views::ListRow;
 use omp_model::views::compare::join::Joined;
 use omp_model::views::compare::overview::{self as compared, Fact, Side, Unit as FactUnit};
 use omp_model::views::openmp::first::First;
@@ -10,7 +10,7 @@ use omp_model::views::threads::kind_name;
 use serde_json::{Map, Value as Json, json};
 
 use crate::advice;
-use crate::document::{Block, Cell, Column, Document, Line, Place, Role, Row, Table, Target};
+use crate::document::{Block, Cell, Column, Document, InJson, Line, Role, Row, Table, Target};
 use crate::document::{Unit, Value};
 use crate::error::Error;
 use crate::header::duration;
@@ -266,7 +266,7 @@ fn compared_table(query: &Query<'_>, caption: &str, rows: Vec<Row>) -> Table {
             ..number("value", "Value", Unit::None, 3)
         },
         Column {
-            json: Place::Row,
+            json: InJson::Row,
             ..Column::name()
         },
         Column::word("unit", "Unit"),

@@ -20,15 +20,8 @@ use crate::settings::{Compare, Objects, Settings};
 /// asked for. It belongs to one filter and one choice of objects: a new choice needs a new subset.
 #[derive(Debug, Default)]
 pub struct Subset {
-    whole: [OnceLock<Part>; 2],
-    by_second: [OnceLock<Part>; 2],
-}
-
-#[derive(Debug)]
-struct Part {
-    profile: Profile,
-    /// Seconds that a filter on time or CPU kept by an estimate.
-    estimated: f64,
+    whole: [OnceLock<Filtered>; 2],
+    by_second: [OnceLock<Filtered>; 2],
 }
 
 /// One experiment, or several added up, as the settings show it.
@@ -61,11 +54,11 @@ impl<'a> Source<'a> {
         if filter.is_none() && objects.is_default() {
             return (self.analysis.profile(mode), 0.0);
         }
-        let part = self.subset.whole[index(mode)].get_or_init(|| match filter {
+        let filtered = self.subset.whole[index(mode)].get_or_init(|| match filter {
             Some(filter) => self.hide(self.analysis.filtered(mode, filter)),
             None => visible(self.analysis, self.analysis.profile(mode), objects),
         });
-        (&part.profile, part.estimated)
+        (&filtered.profile, filtered.estimated)
     }
 
     /// The time with each second by itself, for views that divide time.
@@ -79,25 +72,22 @@ impl<'a> Source<'a> {
         if filter.is_none() && objects.is_default() {
             return self.analysis.by_second(*mode);
         }
-        let part = self.subset.by_second[index(*mode)].get_or_init(|| match filter {
+        let filtered = self.subset.by_second[index(*mode)].get_or_init(|| match filter {
             Some(filter) => self.hide(self.analysis.filtered_by_second(*mode, filter)),
             None => visible(self.analysis, self.analysis.by_second(*mode), objects),
         });
-        &part.profile
+        &filtered.profile
     }
 
     /// What hidden objects leave of what a filter kept.
-    fn hide(&self, kept: Filtered) -> Part {
-        let Filtered {
-            profile, estimated, ..
-        } = kept;
+    fn hide(&self, kept: Filtered) -> Filtered {
         let objects = &self.settings.objects;
         if objects.is_default() {
-            return Part { profile, estimated };
+            return kept;
         }
-        Part {
-            estimated,
-            ..visible(self.analysis, &profile, objects)
+        Filtered {
+            estimated: kept.estimated,
+            ..visible(self.analysis, &kept.profile, objects)
         }
     }
 
@@ -145,10 +135,10 @@ impl<'a> Source<'a> {
 }
 
 /// What hidden objects leave of a profile.
-fn visible(experiment: &Analysis, profile: &Profile, objects: &Objects) -> Part {
+fn visible(experiment: &Analysis, profile: &Profile, objects: &Objects) -> Filtered {
     let names = experiment.names(NameStyle::default());
     let visible = |module| objects.visibility(names.object_name(module));
-    Part {
+    Filtered {
         profile: visibility::apply(profile, &names, visible),
         estimated: 0.0,
     }

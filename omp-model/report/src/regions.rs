@@ -5,12 +5,12 @@ use omp_model::metrics::{Flavour, Metric};
 use omp_model::views::compare::Shared;
 use omp_model::views::compare::scaling::region_name;
 use omp_model::views::openmp::gain::{Cause, Gain};
+use omp_model::views::openmp::locations::ConstructLocation;
 use omp_model::views::openmp::regions::{self as view, RegionRow};
-use omp_model::views::openmp::spots::Spot;
 use serde_json::{Map, Value as Json, json};
 
 use crate::constructs::{Construct, Field, List, contexts, list, location, table, times};
-use crate::document::{Block, Document, Part, Place, Table, Value};
+use crate::document::{Block, Document, InJson, Table, TablePart, Value};
 use crate::error::Error;
 use crate::query::{Query, Source};
 use crate::scaling;
@@ -20,7 +20,7 @@ use crate::settings::Compare;
 const SHOWN: f64 = 5e-4;
 
 /// A column of regions.
-type Shown<'a> = Field<'a, RegionRow>;
+type RegionField<'a> = Field<'a, RegionRow>;
 
 /// The parallel regions.
 ///
@@ -68,8 +68,8 @@ const COMPARED: [&str; 8] = [
     "e.ompwait",
 ];
 
-fn compared_parts(rows: &List<RegionRow>) -> Vec<Part> {
-    let part = |columns: &[&'static str]| Part {
+fn compared_parts(rows: &List<RegionRow>) -> Vec<TablePart> {
+    let part = |columns: &[&'static str]| TablePart {
         caption: String::new(),
         columns: columns.iter().copied().chain(["name"]).collect(),
     };
@@ -89,8 +89,8 @@ fn compared_parts(rows: &List<RegionRow>) -> Vec<Part> {
         .collect()
 }
 
-fn parts() -> Vec<Part> {
-    let part = |caption: &str, columns: &[&'static str]| Part {
+fn parts() -> Vec<TablePart> {
+    let part = |caption: &str, columns: &[&'static str]| TablePart {
         caption: caption.to_owned(),
         columns: columns.iter().copied().chain(["name"]).collect(),
     };
@@ -132,7 +132,7 @@ fn parts() -> Vec<Part> {
 }
 
 /// Everything that is told of a region, in the order of JSON.
-fn fields<'a>(query: &Query<'a>, rows: &List<RegionRow>) -> Vec<Shown<'a>> {
+fn fields<'a>(query: &Query<'a>, rows: &List<RegionRow>) -> Vec<RegionField<'a>> {
     let is_comparison = query.is_comparison();
     let is_filtered = query.settings.filter.is_some();
     // Instances are counted without a filter alone. Where none was counted there is nothing to
@@ -146,56 +146,56 @@ fn fields<'a>(query: &Query<'a>, rows: &List<RegionRow>) -> Vec<Shown<'a>> {
     let nested = move |value: Value| if is_nested { value } else { Value::Absent };
     let threads = &query.all.names().tables.threads;
     let tid = move |thread: ThreadId| threads.get(thread.index()).map(|it| it.tid);
-    let mut fields: Vec<Shown<'a>> = location().into();
+    let mut fields: Vec<RegionField<'a>> = location().into();
     fields.extend([
-        Shown::new("teams", "Teams Region", |row| Value::Json(json!(row.teams))),
-        Shown::new("nesting", "Level", |row| {
+        RegionField::new("teams", "Teams Region", |row| Value::Json(json!(row.teams))),
+        RegionField::new("nesting", "Level", |row| {
             Value::Count(u64::from(row.nesting))
         }),
     ]);
     fields.extend(contexts("region"));
     fields.extend([
-        Shown::new("instances", "Instances", move |row| {
+        RegionField::new("instances", "Instances", move |row| {
             counted(row.instances > 0, Value::Count(row.instances))
         })
         .heading(["Instances", ""]),
-        Shown::new("threads", "Threads", move |row| {
+        RegionField::new("threads", "Threads", move |row| {
             counted(row.threads > 0, Value::Count(u64::from(row.threads)))
         })
         .heading(["Threads", ""]),
-        Shown::new("load_balance", "Load Balance", move |row| {
+        RegionField::new("load_balance", "Load Balance", move |row| {
             counted(row.instances > 0, Value::Number(row.load_balance()))
         })
         .heading(["Load", "balance"])
         .decimals(2),
-        Shown::new("preempted", "Ready Without a CPU", |row| {
+        RegionField::new("preempted", "Ready Without a CPU", |row| {
             Value::Number(row.ready[Cause::OffCpu as usize])
         })
         .seconds(),
-        Shown::new("longest_work", "Longest Work", |row| {
+        RegionField::new("longest_work", "Longest Work", |row| {
             Value::known(row.spread.map(|it| it.longest))
         })
         .seconds(),
-        Shown::new("mean_work", "Mean Work", |row| {
+        RegionField::new("mean_work", "Mean Work", |row| {
             Value::known(row.spread.map(|it| it.mean))
         })
         .seconds(),
-        Shown::new("elapsed", "Elapsed Time", |row| {
+        RegionField::new("elapsed", "Elapsed Time", |row| {
             Value::Number(row.own.elapsed)
         })
         .heading(["Elapsed", "sec."])
         .seconds()
-        .json(Place::Under(&["exclusive"])),
-        Shown::new("gain", "Potential Gain", |row| {
+        .json(InJson::Under(&["exclusive"])),
+        RegionField::new("gain", "Potential Gain", |row| {
             Value::Number(row.own.total())
         })
         .heading(["Gain", "sec."])
         .seconds()
-        .json(Place::Under(&["exclusive"])),
+        .json(InJson::Under(&["exclusive"])),
     ]);
     fields.extend(Cause::ALL.map(|cause| {
         let label = format!("Gain Lost to {}", cause.words());
-        Shown::new(cause.id(), &label, move |row| {
+        RegionField::new(cause.id(), &label, move |row| {
             Value::Number(row.own.part(cause))
         })
         .heading(if is_comparison {
@@ -204,42 +204,42 @@ fn fields<'a>(query: &Query<'a>, rows: &List<RegionRow>) -> Vec<Shown<'a>> {
             [heading(cause), "sec."]
         })
         .seconds()
-        .json(Place::Under(&["exclusive", "parts"]))
+        .json(InJson::Under(&["exclusive", "parts"]))
     }));
     fields.extend([
-        Shown::new("inclusive", "With Nested Regions", |row| {
+        RegionField::new("inclusive", "With Nested Regions", |row| {
             Value::Json(gain(&row.whole))
         }),
-        Shown::new("work_by_thread", "Work by Thread", move |row| {
+        RegionField::new("work_by_thread", "Work by Thread", move |row| {
             let threads = row.work.iter();
             let of = |&(thread, seconds)| json!({"tid": tid(thread), "seconds": seconds});
             Value::Json(threads.map(of).collect())
         }),
     ]);
     fields.extend(times(&[Flavour::Exclusive, Flavour::Inclusive]));
-    let shown: [Shown<'a>; 5] = [
-        Shown::new("kind", "Kind", |row| Value::Text(kind(row))).heading(["Kind", ""]),
-        Shown::new("i.gain", "Inclusive Potential Gain", move |row| {
+    let shown: [RegionField<'a>; 5] = [
+        RegionField::new("kind", "Kind", |row| Value::Text(kind(row))).heading(["Kind", ""]),
+        RegionField::new("i.gain", "Inclusive Potential Gain", move |row| {
             nested(Value::Number(row.whole.total()))
         })
         .heading(["Incl.", "gain"])
         .seconds(),
-        Shown::new("i.elapsed", "Inclusive Elapsed Time", move |row| {
+        RegionField::new("i.elapsed", "Inclusive Elapsed Time", move |row| {
             nested(Value::Number(row.whole.elapsed))
         })
         .heading(["Incl.", "elapsed"])
         .seconds(),
-        Shown::new("level", "Level", move |row| {
+        RegionField::new("level", "Level", move |row| {
             nested(Value::Count(u64::from(row.nesting)))
         })
         .heading(["Level", ""]),
-        Shown::new("own_work", "OMP Work Time", |row| {
+        RegionField::new("own_work", "OMP Work Time", |row| {
             Value::Number(row.time(Metric::OmpWork))
         })
         .heading(["Work", "sec."])
         .seconds(),
     ];
-    fields.extend(shown.map(|field| field.json(Place::Nowhere)));
+    fields.extend(shown.map(|field| field.json(InJson::Nowhere)));
     fields
 }
 
@@ -290,8 +290,8 @@ impl Construct for RegionRow {
         region_name(shared, side, self)
     }
 
-    fn location(&self) -> &Spot {
-        &self.spot
+    fn location(&self) -> &ConstructLocation {
+        &self.location
     }
 
     fn contexts(&self) -> &[ContextId] {

@@ -1,7 +1,7 @@
 //! The resources that a run used, as far as they were recorded, and its CPUs.
 
+use omp_model::cpu_samples::CpuSamples;
 use omp_model::metrics::Metric;
-use omp_model::ran::Ran;
 use omp_model::views::threads::threads;
 
 use crate::document::{Document, Value};
@@ -144,7 +144,7 @@ struct Cpu {
 pub fn cpu_list(query: &Query<'_>) -> Result<Document, Error> {
     query.refuse_scaling("cpu_list")?;
     let cpus = |source: &Source<'_>| -> Vec<Cpu> {
-        let counts = Ran::of(&source.analysis.experiment.samples).by_cpu;
+        let counts = CpuSamples::of(&source.analysis.experiment.samples).by_cpu;
         let all = counts.values().sum();
         let cpu = |(number, samples)| Cpu {
             number,

@@ -1,6 +1,6 @@
 //! What is known of a run beside its times.
 
-use omp_model::ran::Ran;
+use omp_model::cpu_samples::CpuSamples;
 use omp_model::views::warnings::warnings;
 
 use crate::query::Source;
@@ -9,11 +9,11 @@ impl Source<'_> {
     /// What the recorder noted, and what spinning cost: each sample is read for it.
     pub fn remarks(&self) -> Vec<String> {
         let experiment = &self.analysis.experiment;
-        let ran = Ran::of(&experiment.samples);
+        let on_cpus = CpuSamples::of(&experiment.samples);
         let spins = warnings(
             &experiment.tables,
             &experiment.sums,
-            &ran,
+            &on_cpus,
             &experiment.header,
         );
         let notes = experiment.header.notes.iter().cloned();

@@ -2,11 +2,11 @@
 
 use omp_model::metrics::{Flavour, Metric, Quantity};
 use omp_model::views::compare::Shared;
-use omp_model::views::compare::scaling::{self, Part, ScalingRow};
+use omp_model::views::compare::scaling::{self, CostPart, ScalingRow};
 use omp_model::views::openmp::regions;
 use serde_json::{Map, Value as Json, json};
 
-use crate::document::{About, Block, Column, Document, Place, Row, Style, Table, Unit, Value};
+use crate::document::{About, Block, Column, Document, InJson, Row, Style, Table, Unit, Value};
 use crate::error::Error;
 use crate::query::{Query, Source};
 
@@ -129,7 +129,7 @@ impl<'a> Runs<'a> {
                 heading: vec![counted(threads), words.to_owned(), "sec.".to_owned()],
                 unit: Unit::Seconds,
                 decimals: 3,
-                json: Place::Nowhere,
+                json: InJson::Nowhere,
                 ..Column::word(
                     &format!("{}.{threads}", words.to_lowercase()),
                     &format!("{words}, {}", counted(threads)),
@@ -146,7 +146,7 @@ impl<'a> Runs<'a> {
         let object = |loss: &scaling::Cost| {
             let mut fields = Map::new();
             fields.insert("loss".to_owned(), json!(loss.iter().sum::<f64>()));
-            for part in Part::ALL {
+            for part in CostPart::ALL {
                 fields.insert(part.id().to_owned(), json!(loss[part as usize]));
             }
             Json::Object(fields)

@@ -1,6 +1,6 @@
 //! Tables of facts: numbers with their shares of a whole, each on a line.
 
-use crate::document::{Cell, Column, Part, Place, Row, Style, Table, Unit};
+use crate::document::{Cell, Column, InJson, Row, Style, Table, TablePart, Unit};
 
 /// Facts under a line that says what they are. JSON has none of the columns of [`number`] and of
 /// names.
@@ -13,7 +13,7 @@ pub(crate) fn table(
     Table {
         style: Style::Facts(cells),
         columns,
-        parts: vec![Part {
+        parts: vec![TablePart {
             caption,
             columns: Vec::new(),
         }],
@@ -28,7 +28,7 @@ pub(crate) fn number(id: &str, label: &str, unit: Unit, decimals: usize) -> Colu
         heading: vec![label.to_owned()],
         unit,
         decimals,
-        json: Place::Nowhere,
+        json: InJson::Nowhere,
         ..Column::word(id, label)
     }
 }

@@ -3,14 +3,14 @@
 use experiment::ids::ContextId;
 use omp_model::metrics::Flavour;
 use omp_model::views::compare::Shared;
-use omp_model::views::openmp::spots::Spot;
+use omp_model::views::openmp::locations::ConstructLocation;
 use omp_model::views::openmp::tasks::{self as view, Runs, TaskRow};
 use serde_json::{Map, Value as Json, json};
 
 use crate::constructs::{
     Construct, Field, contexts, list, located, location, location_fields, table, times,
 };
-use crate::document::{Block, Document, Line, Part, Place, Table, Value};
+use crate::document::{Block, Document, InJson, Line, Table, TablePart, Value};
 use crate::error::Error;
 use crate::query::{Query, Source};
 use crate::text;
@@ -19,7 +19,7 @@ use crate::text;
 const LONGEST: usize = 3;
 
 /// A column of tasks.
-type Shown<'a> = Field<'a, TaskRow>;
+type TaskField<'a> = Field<'a, TaskRow>;
 
 /// The task constructs.
 ///
@@ -40,7 +40,7 @@ pub fn tasks(query: &Query<'_>) -> Result<Document, Error> {
         &COLUMNS
     };
     let mut blocks = vec![Block::Table(Table {
-        parts: vec![Part {
+        parts: vec![TablePart {
             caption: String::new(),
             columns: columns.iter().copied().chain(["name"]).collect(),
         }],
@@ -92,7 +92,7 @@ fn around(row: &TaskRow) -> Vec<Line> {
     let waited = row.waited.iter().take(LONGEST).map(|waited| {
         format!(
             "    waited for at {} ({}, {} sec.)",
-            waited.spot.short(),
+            waited.location.short(),
             waited.kind,
             text::rounded(Some(waited.seconds), 3)
         )
@@ -102,8 +102,8 @@ fn around(row: &TaskRow) -> Vec<Line> {
 }
 
 /// Everything that is told of a task, in the order of JSON.
-fn fields<'a>() -> Vec<Shown<'a>> {
-    let mut fields: Vec<Shown<'a>> = location().into();
+fn fields<'a>() -> Vec<TaskField<'a>> {
+    let mut fields: Vec<TaskField<'a>> = location().into();
     fields.extend(contexts("task"));
     fields.extend([
         count("instances", "Instances", |runs| runs.instances).heading(["Instances", ""]),
@@ -119,46 +119,46 @@ fn fields<'a>() -> Vec<Shown<'a>> {
         ),
         time("least", "Shortest Time", "Least", |runs| runs.least),
         time("most", "Longest Time", "Most", |runs| runs.most),
-        Shown::new("created", "Created", |row| {
+        TaskField::new("created", "Created", |row| {
             let created = row.created.iter();
             let of = |(name, count): &(String, u64)| json!({"name": name, "instances": count});
             Value::Json(created.map(of).collect())
         }),
-        Shown::new("waited", "Waited For", |row| {
+        TaskField::new("waited", "Waited For", |row| {
             Value::Json(row.waited.iter().map(waited).collect())
         }),
     ]);
     fields.extend(times(&[Flavour::Exclusive]));
-    let shown: [Shown<'a>; 5] = [
-        Shown::new("kind", "Kind", |_| Value::Text("task".to_owned())).heading(["Kind", ""]),
+    let shown: [TaskField<'a>; 5] = [
+        TaskField::new("kind", "Kind", |_| Value::Text("task".to_owned())).heading(["Kind", ""]),
         micros("mean_us", "Mean", Runs::mean),
         micros("deviation_us", "Deviation", Runs::deviation),
         micros("least_us", "Least", |runs| runs.least),
         micros("most_us", "Most", |runs| runs.most),
     ];
-    fields.extend(shown.map(|field| field.json(Place::Nowhere)));
+    fields.extend(shown.map(|field| field.json(InJson::Nowhere)));
     fields
 }
 
-fn count<'a>(id: &str, label: &str, value: fn(&Runs) -> u64) -> Shown<'a> {
-    Shown::new(id, label, move |row| {
+fn count<'a>(id: &str, label: &str, value: fn(&Runs) -> u64) -> TaskField<'a> {
+    TaskField::new(id, label, move |row| {
         Value::counted(row.runs.as_ref().map(value))
     })
 }
 
 /// A time that is shorter than a text of seconds usually tells.
-fn time<'a>(id: &str, label: &str, heading: &str, value: fn(&Runs) -> f64) -> Shown<'a> {
+fn time<'a>(id: &str, label: &str, heading: &str, value: fn(&Runs) -> f64) -> TaskField<'a> {
     let seconds = move |row: &TaskRow| Value::known(row.runs.as_ref().map(value));
-    Shown::new(id, label, seconds)
+    TaskField::new(id, label, seconds)
         .heading([heading, "sec."])
         .seconds()
         .decimals(9)
 }
 
 /// The same in microseconds, for a text.
-fn micros<'a>(id: &str, heading: &str, value: fn(&Runs) -> f64) -> Shown<'a> {
+fn micros<'a>(id: &str, heading: &str, value: fn(&Runs) -> f64) -> TaskField<'a> {
     let micros = move |runs: &Runs| 1e6 * value(runs);
-    Shown::new(id, heading, move |row| {
+    TaskField::new(id, heading, move |row| {
         Value::known(row.runs.as_ref().map(micros))
     })
     .heading([heading, "us"])
@@ -167,7 +167,7 @@ fn micros<'a>(id: &str, heading: &str, value: fn(&Runs) -> f64) -> Shown<'a> {
 
 fn waited(waited: &view::Waited) -> Json {
     let mut object = Map::new();
-    location_fields(&mut object, &waited.spot);
+    location_fields(&mut object, &waited.location);
     object.insert("kind".to_owned(), json!(waited.kind));
     object.insert("seconds".to_owned(), json!(waited.seconds));
     Json::Object(object)
@@ -189,8 +189,8 @@ impl Construct for TaskRow {
         shared.name_of(side, &self.name).to_owned()
     }
 
-    fn location(&self) -> &Spot {
-        &self.spot
+    fn location(&self) -> &ConstructLocation {
+        &self.location
     }
 
     fn contexts(&self) -> &[ContextId] {

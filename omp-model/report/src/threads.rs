@@ -7,7 +7,7 @@ use omp_model::metrics::{Flavour, Metric, Quantity};
 use omp_model::views::compare::join::Joined;
 use omp_model::views::threads::{ThreadRow, kind_name, threads as thread_rows};
 
-use crate::document::{Column, Document, Place, Target, Value};
+use crate::document::{Column, Document, InJson, Target, Value};
 use crate::error::Error;
 use crate::index::{self, Head, Object};
 use crate::list::{self, Field};
@@ -162,7 +162,7 @@ pub fn lwp_list(query: &Query<'_>) -> Result<Document, Error> {
         return compared(query, "lwp_list", &metrics);
     }
     let total = Column {
-        json: Place::Under(&["values"]),
+        json: InJson::Under(&["values"]),
         ..time(Metric::Total)
     };
     let fields = vec![

@@ -1,7 +1,7 @@
 //! The sums of all slices while they are attributed: what is kept grows with distinct stacks.
 
-use experiment::ids::{StackId, TagId, ThreadId};
-use experiment::state::Presence;
+use experiment::ids::{StackId, ThreadId, ThreadStateId};
+use experiment::state::Scheduling;
 use rustc_hash::FxHashMap;
 
 use super::blame::{Charge, Role};
@@ -12,13 +12,13 @@ use super::share::{Origin, Share};
 #[derive(Clone, Debug)]
 pub(super) struct Sum {
     pub(super) thread: ThreadId,
-    pub(super) tag: TagId,
+    pub(super) thread_state: ThreadStateId,
     pub(super) stack: StackId,
     /// All samples.
     pub(super) samples: u32,
     /// Samples of groups that have time.
     pub(super) count: u32,
-    pub(super) presence: Presence,
+    pub(super) scheduling: Scheduling,
     pub(super) kernel: bool,
     pub(super) role: Option<Role>,
     pub(super) nanos: u64,
@@ -30,9 +30,9 @@ impl Sum {
     pub(super) const fn share(&self) -> Share {
         let group = Group {
             thread: self.thread,
-            tag: self.tag,
+            thread_state: self.thread_state,
             slice: 0,
-            presence: self.presence,
+            scheduling: self.scheduling,
         };
         Share {
             count: self.count,
@@ -65,11 +65,11 @@ impl Accumulator {
         let number = *self.numbers.entry((stack, kernel)).or_insert_with(|| {
             sums.push(Sum {
                 thread: group.thread,
-                tag: group.tag,
+                thread_state: group.thread_state,
                 stack,
                 samples: 0,
                 count: 0,
-                presence: group.presence,
+                scheduling: group.scheduling,
                 kernel,
                 role: role(),
                 nanos: 0,
@@ -108,7 +108,7 @@ impl Accumulator {
 /// The accumulators of all threads and states, by number.
 #[derive(Debug, Default)]
 pub(super) struct Accumulators {
-    numbers: FxHashMap<(ThreadId, TagId, Presence), u32>,
+    numbers: FxHashMap<(ThreadId, ThreadStateId, Scheduling), u32>,
     by_number: Vec<Accumulator>,
 }
 
@@ -118,7 +118,7 @@ impl Accumulators {
         let next = self.by_number.len() as u32;
         let number = self
             .numbers
-            .entry((group.thread, group.tag, group.presence));
+            .entry((group.thread, group.thread_state, group.scheduling));
         let number = *number.or_insert(next);
         if number == next {
             self.by_number.push(Accumulator::default());

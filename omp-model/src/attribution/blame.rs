@@ -14,17 +14,17 @@
 //! Listed intervals give those moments exactly. What is too short to be listed is charged within
 //! its slice of time in proportion; a slice of a process in which nobody worked charges nobody.
 
-use experiment::ids::{TagId, ThreadId};
+use experiment::ids::{ThreadId, ThreadStateId};
 use experiment::rows::{Blame, Interval, SLICE};
-use experiment::state::{Presence, State};
+use experiment::state::{Scheduling, State};
 use experiment::tables::Tables;
 use rustc_hash::FxHashMap;
 
 use super::group::Group;
-use crate::profile::Shown;
+use crate::profile::RefinedState;
 
 /// A thread's state in a slice.
-type Doing = (ThreadId, TagId, u32);
+type Doing = (ThreadId, ThreadStateId, u32);
 
 /// What a thread does for the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,11 +39,16 @@ pub(super) enum Role {
 
 impl Role {
     /// Of time that is shown so.
-    pub(super) fn of(presence: Presence, shown: Shown) -> Option<Role> {
-        match shown {
-            Shown::Idle | Shown::ImplicitBarrier | Shown::ExplicitBarrier => Some(Role::Waits),
-            Shown::Lock | Shown::Critical | Shown::Ordered | Shown::Atomic => Some(Role::Contends),
-            shown if presence == Presence::Running && shown.can_work() => Some(Role::Works),
+    pub(super) fn of(scheduling: Scheduling, state: RefinedState) -> Option<Role> {
+        match state {
+            RefinedState::Idle | RefinedState::ImplicitBarrier | RefinedState::ExplicitBarrier => {
+                Some(Role::Waits)
+            }
+            RefinedState::Lock
+            | RefinedState::Critical
+            | RefinedState::Ordered
+            | RefinedState::Atomic => Some(Role::Contends),
+            state if scheduling == Scheduling::Running && state.can_work() => Some(Role::Works),
             _ => None,
         }
     }
@@ -103,7 +108,7 @@ struct Deeds {
     contending: f64,
     /// What of that is known to be owed to a thread.
     owed: f64,
-    working: FxHashMap<(ThreadId, TagId), f64>,
+    working: FxHashMap<(ThreadId, ThreadStateId), f64>,
 }
 
 impl Deeds {
@@ -134,9 +139,9 @@ impl<'a> Causes<'a> {
         for blame in blames {
             let group = Group {
                 thread: blame.thread,
-                tag: blame.tag,
+                thread_state: blame.thread_state,
                 slice: blame.slice,
-                presence: blame.presence,
+                scheduling: blame.scheduling,
             };
             *owed.entry(group).or_default() += blame.time.0;
         }
@@ -165,7 +170,7 @@ impl<'a> Causes<'a> {
             deeds.waiting += roles.waits as f64 / 1e9;
             deeds.contending += roles.contends as f64 / 1e9;
             if roles.works > 0 {
-                let working = deeds.working.entry((group.thread, group.tag));
+                let working = deeds.working.entry((group.thread, group.thread_state));
                 *working.or_default() += roles.works as f64 / 1e9;
             }
             if nanos > 0 {
@@ -177,7 +182,7 @@ impl<'a> Causes<'a> {
             self.add_rates(slice, deeds, &mut rates);
         }
         let charge = |Deed { group, nanos, .. }| {
-            let work = rates.get(&(group.thread, group.tag));
+            let work = rates.get(&(group.thread, group.thread_state));
             let owed = match (self.owed(group), nanos) {
                 (0.0, _) | (_, 0) => 0.0,
                 (owed, nanos) => {
@@ -199,9 +204,17 @@ impl<'a> Causes<'a> {
     }
 
     /// Adds what a second of each thread's work in a slice is charged with.
-    fn add_rates(&self, slice: u32, deeds: &Deeds, rates: &mut FxHashMap<(ThreadId, TagId), f64>) {
-        let listed = |sums: &FxHashMap<Doing, f64>, (thread, tag): (ThreadId, TagId)| {
-            sums.get(&(thread, tag, slice)).copied().unwrap_or(0.0)
+    fn add_rates(
+        &self,
+        slice: u32,
+        deeds: &Deeds,
+        rates: &mut FxHashMap<(ThreadId, ThreadStateId), f64>,
+    ) {
+        let listed = |sums: &FxHashMap<Doing, f64>,
+                      (thread, thread_state): (ThreadId, ThreadStateId)| {
+            sums.get(&(thread, thread_state, slice))
+                .copied()
+                .unwrap_or(0.0)
         };
         let all = deeds.waiting;
         let working: f64 = deeds.working.values().sum();
@@ -292,8 +305,12 @@ impl Listed {
             if !active.is_empty() && seconds > 0.0 {
                 let each = seconds * f64::from(waiting) / active.len() as f64;
                 for &at in &active {
-                    let Interval { thread, tag, .. } = intervals[at as usize];
-                    let doing = (thread, tag, (before / SLICE.0) as u32);
+                    let Interval {
+                        thread,
+                        thread_state,
+                        ..
+                    } = intervals[at as usize];
+                    let doing = (thread, thread_state, (before / SLICE.0) as u32);
                     *listed.work.entry(doing).or_default() += seconds;
                     *listed.blame.entry(doing).or_default() += each;
                 }
@@ -312,8 +329,8 @@ impl Listed {
 }
 
 fn role(tables: &Tables, interval: &Interval) -> Option<Role> {
-    let tag = tables.tags.get(interval.tag.0)?;
-    match tag.state {
+    let thread_state = tables.thread_states.get(interval.thread_state.0)?;
+    match thread_state.state {
         State::Idle
         | State::ImplicitBarrier
         | State::ExplicitBarrier
@@ -321,7 +338,7 @@ fn role(tables: &Tables, interval: &Interval) -> Option<Role> {
         | State::ImplementationBarrier
         | State::TeamsBarrier => Some(Role::Waits),
         State::Outside | State::Serial | State::Work | State::Overhead | State::Reduction
-            if interval.presence == Presence::Running =>
+            if interval.scheduling == Scheduling::Running =>
         {
             Some(Role::Works)
         }

@@ -1,6 +1,6 @@
 //! How a group's time is divided among stacks, in whole nanoseconds and to the last one.
 
-use experiment::tables::Tag;
+use experiment::tables::ThreadState;
 
 use super::group::Sampled;
 
@@ -20,8 +20,8 @@ impl Time {
 
     /// Takes away the long sleeps of a group of which its own stacks tell nothing. Waits are where
     /// they are, long or short.
-    pub(super) fn take_unseen(&mut self, tag: Tag, stacks: &[Sampled]) -> u64 {
-        if tag.state.is_wait() || stacks.iter().any(|sampled| sampled.long > 0) {
+    pub(super) fn take_unseen(&mut self, thread_state: ThreadState, stacks: &[Sampled]) -> u64 {
+        if thread_state.state.is_wait() || stacks.iter().any(|sampled| sampled.long > 0) {
             return 0;
         }
         let unseen = self.listed.min(self.nanos);

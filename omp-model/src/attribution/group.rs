@@ -1,18 +1,18 @@
 //! The keys of attribution: groups of time, and the samples that fell into them.
 
-use experiment::ids::{StackId, TagId, ThreadId};
+use experiment::ids::{StackId, ThreadId, ThreadStateId};
 use experiment::rows::{SLICE, Sample};
-use experiment::state::Presence;
-use experiment::tables::{Tables, Tag, ThreadKind};
+use experiment::state::Scheduling;
+use experiment::tables::{Tables, ThreadKind, ThreadState};
 
 /// Time of one thread in one thread state within a slice, on or off the CPU: what a sum measures
 /// and what samples fall into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Group {
     pub(super) thread: ThreadId,
-    pub(super) tag: TagId,
+    pub(super) thread_state: ThreadStateId,
     pub(super) slice: u32,
-    pub(super) presence: Presence,
+    pub(super) scheduling: Scheduling,
 }
 
 impl Group {
@@ -20,9 +20,9 @@ impl Group {
     pub(super) fn of(sample: &Sample) -> Group {
         Group {
             thread: sample.thread,
-            tag: sample.tag,
+            thread_state: sample.thread_state,
             slice: (sample.time.0 / SLICE.0) as u32,
-            presence: sample.kind.presence(),
+            scheduling: sample.kind.scheduling(),
         }
     }
 }
@@ -84,6 +84,9 @@ pub(super) fn kind_of(tables: &Tables, thread: ThreadId) -> ThreadKind {
         .map_or(ThreadKind::Outside, |row| row.kind)
 }
 
-pub(super) fn tag_of(tables: &Tables, tag: TagId) -> Tag {
-    *tables.tags.get(tag.0).unwrap_or(&tables.tags.rows()[0])
+pub(super) fn thread_state_of(tables: &Tables, thread_state: ThreadStateId) -> ThreadState {
+    *tables
+        .thread_states
+        .get(thread_state.0)
+        .unwrap_or(&tables.thread_states.rows()[0])
 }

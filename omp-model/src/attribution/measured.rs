@@ -67,9 +67,9 @@ fn add(unpacked: &mut BTreeMap<u32, Vec<(Group, u64)>>, rows: &[Sum]) {
         times.extend(of_slice.iter().map(|row| {
             let group = Group {
                 thread: row.thread,
-                tag: row.tag,
+                thread_state: row.thread_state,
                 slice: row.slice,
-                presence: row.presence,
+                scheduling: row.scheduling,
             };
             (group, row.time.0)
         }));
@@ -79,16 +79,16 @@ fn add(unpacked: &mut BTreeMap<u32, Vec<(Group, u64)>>, rows: &[Sum]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use experiment::ids::{Nanos, TagId, ThreadId};
-    use experiment::state::Presence;
+    use experiment::ids::{Nanos, ThreadId, ThreadStateId};
+    use experiment::state::Scheduling;
 
     #[test]
     fn rows_of_a_slice_come_together_wherever_they_were_written() {
         let row = |slice, thread, time| Sum {
             slice,
             thread: ThreadId(thread),
-            tag: TagId(1),
-            presence: Presence::Running,
+            thread_state: ThreadStateId(1),
+            scheduling: Scheduling::Running,
             time: Nanos(time),
             count: 1,
         };

@@ -27,10 +27,10 @@ mod tests;
 
 use experiment::Samples;
 
-use crate::profile::{Profile, Shown, ViewMode};
+use crate::profile::{Profile, RefinedState, ViewMode};
 use crate::rewrite::{Rewriter, SampledStack};
 
-use group::{kind_of, tag_of};
+use group::{kind_of, thread_state_of};
 use pass::Attributed;
 use share::{Origin, Share};
 
@@ -53,7 +53,9 @@ impl Attribution {
 
     /// Seconds whose stack is inferred in a mode, and all seconds.
     pub fn inferred(&self, source: &Source<'_>, mode: ViewMode) -> (f64, f64) {
-        let inferred = |share: &&Share| share.is_inferred(tag_of(source.tables, share.tag), mode);
+        let inferred = |share: &&Share| {
+            share.is_inferred(thread_state_of(source.tables, share.thread_state), mode)
+        };
         let inferred = self.0.shares.iter().filter(inferred);
         let seconds = |nanos: u64| nanos as f64 / 1e9;
         (
@@ -74,27 +76,27 @@ impl Attribution {
             let thread = kind_of(tables, share.thread);
             let moment = |stack| SampledStack {
                 stack,
-                tag: share.tag,
+                thread_state: share.thread_state,
                 thread,
             };
             match (mode, share.origin) {
                 (ViewMode::Machine, Origin::Construct) => {
-                    let (path, shown) = rewriter.machine_place(share.tag, thread);
+                    let (path, state) = rewriter.machine_place(share.thread_state, thread);
                     match self.0.idle.get(&thread) {
-                        Some(&stack) if shown == Shown::Idle => {
-                            (rewriter.machine(moment(stack)).0, shown)
+                        Some(&stack) if state == RefinedState::Idle => {
+                            (rewriter.machine(moment(stack)).0, state)
                         }
-                        _ => (path, shown),
+                        _ => (path, state),
                     }
                 }
                 (ViewMode::Machine, _) => rewriter.machine(moment(share.stack)),
-                (_, Origin::Construct) => rewriter.user_place(share.tag, thread),
+                (_, Origin::Construct) => rewriter.user_place(share.thread_state, thread),
                 _ => rewriter.user(moment(share.stack)),
             }
         };
         let items = self.0.shares.iter().map(|share| {
-            let tag = tag_of(tables, share.tag);
-            share.item(tag, mode, place(share))
+            let thread_state = thread_state_of(tables, share.thread_state);
+            share.item(thread_state, mode, place(share))
         });
         let items = items.collect();
         let mut paths = rewriter.into_paths();

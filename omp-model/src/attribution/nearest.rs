@@ -5,12 +5,12 @@
 
 use std::cmp::Reverse;
 
-use experiment::ids::{ContextId, TagId, ThreadId};
-use experiment::state::{Presence, State};
-use experiment::tables::{Tables, Tag};
+use experiment::ids::{ContextId, ThreadId, ThreadStateId};
+use experiment::state::{Scheduling, State};
+use experiment::tables::{Tables, ThreadState};
 use rustc_hash::FxHashMap;
 
-use super::group::{Group, Sampled, tag_of};
+use super::group::{Group, Sampled, thread_state_of};
 
 /// Inferred time stands at so many stacks at most: a group without samples is short, and detail in
 /// it would be invented.
@@ -20,7 +20,7 @@ const STACKS: usize = 8;
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     pub(super) slice: u32,
-    pub(super) presence: Presence,
+    pub(super) scheduling: Scheduling,
     /// Whether the samples began long sleeps.
     pub(super) long: bool,
     /// When it is kept: the most frequent ones, in the order of stacks.
@@ -49,9 +49,9 @@ pub(super) struct Wanted {
     pub(super) long: bool,
 }
 
-/// Candidates in series by presence and by whether they are of long sleeps.
+/// Candidates in series by scheduling state and by whether they are of long sleeps.
 #[derive(Debug, Default)]
-pub(super) struct Candidates([Series; 2 * Presence::ALL.len()]);
+pub(super) struct Candidates([Series; 2 * Scheduling::ALL.len()]);
 
 /// Candidates in the order of slices, one of a slice at most.
 #[derive(Debug, Default)]
@@ -78,7 +78,7 @@ impl Series {
         let last = self.last.take();
         let mut candidate = Candidate {
             slice: group.slice,
-            presence: group.presence,
+            scheduling: group.scheduling,
             long,
             stacks: last.map(|last| last.stacks).unwrap_or_default(),
         };
@@ -98,15 +98,16 @@ impl Series {
 }
 
 impl Candidates {
-    fn series(&mut self, presence: Presence, long: bool) -> &mut Series {
-        let kind = presence as usize + if long { Presence::ALL.len() } else { 0 };
+    fn series(&mut self, scheduling: Scheduling, long: bool) -> &mut Series {
+        let kind = scheduling as usize + if long { Scheduling::ALL.len() } else { 0 };
         &mut self.0[kind]
     }
 
     /// Offers a group's samples, those that began long sleeps by themselves.
     fn offer(&mut self, group: Group, stacks: &[Sampled]) {
         for long in [false, true] {
-            self.series(group.presence, long).offer(group, long, stacks);
+            self.series(group.scheduling, long)
+                .offer(group, long, stacks);
         }
     }
 
@@ -117,11 +118,11 @@ impl Candidates {
 
     /// Keeps a candidate.
     pub(super) fn keep(&mut self, candidate: Candidate) {
-        let series = self.series(candidate.presence, candidate.long);
+        let series = self.series(candidate.scheduling, candidate.long);
         series.kept.push(candidate);
     }
 
-    /// The nearest one kept, in time or in presence, whichever counts more for such time.
+    /// The nearest one kept, in time or in scheduling state, whichever counts more for such time.
     pub(super) fn nearest(&self, wanted: Wanted, is_wait: bool) -> Option<&Candidate> {
         let Wanted { group, long } = wanted;
         let nearest_in_time = self.0.iter().filter_map(|Series { kept, .. }| {
@@ -132,12 +133,12 @@ impl Candidates {
         });
         nearest_in_time.min_by_key(|candidate| {
             let distance = candidate.slice.abs_diff(group.slice);
-            let off_cpu = candidate.presence != Presence::Running;
+            let off_cpu = candidate.scheduling != Scheduling::Running;
             // Where it dozed tells nothing of where it slept: that it ran there tells more.
             let unlike = if long && off_cpu && !candidate.long {
                 3
             } else {
-                u32::from(unlike(group.presence, candidate.presence))
+                u32::from(unlike(group.scheduling, candidate.scheduling))
             };
             if is_wait {
                 (distance, unlike)
@@ -148,9 +149,9 @@ impl Candidates {
     }
 }
 
-/// How far a candidate's presence is from the wanted one.
-fn unlike(wanted: Presence, has: Presence) -> u8 {
-    use Presence::{Blocked, Running};
+/// How far a candidate's scheduling state is from the wanted one.
+fn unlike(wanted: Scheduling, has: Scheduling) -> u8 {
+    use Scheduling::{Blocked, Running};
     match (wanted, has) {
         _ if wanted == has => 0,
         // A thread loses its CPU wherever it runs.
@@ -162,14 +163,14 @@ fn unlike(wanted: Presence, has: Presence) -> u8 {
 }
 
 /// Whether time of a thread state may stand wherever its thread was seen outside of constructs.
-pub(super) fn is_outside(tag: Tag) -> bool {
-    tag.context == ContextId::ROOT && tag.state != State::Idle
+pub(super) fn is_outside(thread_state: ThreadState) -> bool {
+    thread_state.context == ContextId::ROOT && thread_state.state != State::Idle
 }
 
 /// The candidates of each thread.
 #[derive(Debug, Default)]
 pub(super) struct Nearest {
-    by_state: FxHashMap<(ThreadId, TagId), Candidates>,
+    by_state: FxHashMap<(ThreadId, ThreadStateId), Candidates>,
     /// Of all that the thread did outside of constructs.
     outside: FxHashMap<ThreadId, Candidates>,
 }
@@ -178,9 +179,12 @@ impl Nearest {
     /// Offers a group's samples. Groups come by slice, and those that ask in a slice after those
     /// that offer.
     pub(super) fn offer(&mut self, tables: &Tables, group: Group, stacks: &[Sampled]) {
-        let by_state = self.by_state.entry((group.thread, group.tag)).or_default();
+        let by_state = self
+            .by_state
+            .entry((group.thread, group.thread_state))
+            .or_default();
         by_state.offer(group, stacks);
-        if is_outside(tag_of(tables, group.tag)) {
+        if is_outside(thread_state_of(tables, group.thread_state)) {
             let outside = self.outside.entry(group.thread).or_default();
             outside.offer(group, stacks);
         }
@@ -188,16 +192,19 @@ impl Nearest {
 
     /// Keeps what is nearest to a group without samples.
     pub(super) fn ask(&mut self, tables: &Tables, group: Group) {
-        let by_state = self.by_state.entry((group.thread, group.tag)).or_default();
+        let by_state = self
+            .by_state
+            .entry((group.thread, group.thread_state))
+            .or_default();
         by_state.ask();
-        if is_outside(tag_of(tables, group.tag)) {
+        if is_outside(thread_state_of(tables, group.thread_state)) {
             self.outside.entry(group.thread).or_default().ask();
         }
     }
 
     /// The candidates of a thread's own state.
     pub(super) fn of_state(&self, group: Group) -> Option<&Candidates> {
-        self.by_state.get(&(group.thread, group.tag))
+        self.by_state.get(&(group.thread, group.thread_state))
     }
 
     /// Those of all that a thread did outside of constructs.

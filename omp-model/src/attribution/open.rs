@@ -3,28 +3,28 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use experiment::ids::{StackId, TagId, ThreadId};
+use experiment::ids::{StackId, ThreadId, ThreadStateId};
 use experiment::rows::{SLICE, Sample, SampleKind};
-use experiment::state::Presence;
+use experiment::state::Scheduling;
 use rustc_hash::FxHashMap;
 
 use super::group::{Group, Sampled, Slept};
 
-/// A clock sample of a thread in a slice: tag, stack and whether the clock fired in the kernel, as
-/// one number that sorts as they do. A table of 2^31 tags does not fit any memory: the highest bit
-/// of a tag's number is free.
+/// A clock sample of a thread in a slice: thread state, stack and whether the clock fired in the
+/// kernel, as one number that sorts as they do. A table of 2^31 thread states does not fit any
+/// memory: the highest bit of a thread state's number is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ClockSample(u64);
 
 impl ClockSample {
     fn of(sample: &Sample) -> ClockSample {
         let kernel = sample.kind == SampleKind::Kernel;
-        let (tag, stack) = (u64::from(sample.tag.0), u64::from(sample.stack.0));
-        ClockSample(tag << 33 | stack << 1 | u64::from(kernel))
+        let (thread_state, stack) = (u64::from(sample.thread_state.0), u64::from(sample.stack.0));
+        ClockSample(thread_state << 33 | stack << 1 | u64::from(kernel))
     }
 
-    const fn tag(self) -> TagId {
-        TagId((self.0 >> 33) as u32)
+    const fn thread_state(self) -> ThreadStateId {
+        ThreadStateId((self.0 >> 33) as u32)
     }
 
     /// So many that are alike.
@@ -53,8 +53,8 @@ pub(super) fn sort(samples: &[Sample]) -> Sorted {
     {
         let mut clock = Vec::with_capacity(run.len());
         for sample in run {
-            match sample.kind.presence() {
-                Presence::Running => clock.push(ClockSample::of(sample)),
+            match sample.kind.scheduling() {
+                Scheduling::Running => clock.push(ClockSample::of(sample)),
                 _ => sorted.switches.push(*sample),
             }
         }
@@ -91,14 +91,15 @@ impl Open {
         for (thread, mut clock) in self.clock {
             // What each frame gave is sorted.
             clock.sort();
-            for of_tag in clock.chunk_by(|one, other| one.tag() == other.tag()) {
+            for of_state in clock.chunk_by(|one, other| one.thread_state() == other.thread_state())
+            {
                 let group = Group {
                     thread,
-                    tag: of_tag[0].tag(),
+                    thread_state: of_state[0].thread_state(),
                     slice,
-                    presence: Presence::Running,
+                    scheduling: Scheduling::Running,
                 };
-                let alike = of_tag.chunk_by(|one, other| one == other);
+                let alike = of_state.chunk_by(|one, other| one == other);
                 let sampled = alike.map(|alike| alike[0].times(alike.len() as u32));
                 groups.add(group, sampled);
             }

@@ -13,14 +13,14 @@ use std::ops::Range;
 use experiment::Samples;
 use experiment::ids::{Nanos, StackId};
 use experiment::rows::SLICE;
-use experiment::state::Presence;
+use experiment::state::Scheduling;
 use experiment::tables::ThreadKind;
 use rustc_hash::FxHashMap;
 
 use super::accumulator::{Accumulators, Sum};
 use super::blame::{Causes, Charge, Deed, Role, Roles};
 use super::division::{Time, divide_inferred};
-use super::group::{Group, Sampled, Slept, kind_of, tag_of};
+use super::group::{Group, Sampled, Slept, kind_of, thread_state_of};
 use super::inference::{Inference, idle_stacks};
 use super::measured::Measured;
 use super::nearest::{Nearest, Wanted};
@@ -28,7 +28,7 @@ use super::open::{Open, Sorted, sort};
 use super::share::{Origin, Share};
 use super::sleeps::{MARGIN, Sleeps};
 use super::source::{Slices, Source};
-use crate::profile::Shown;
+use crate::profile::RefinedState;
 use crate::rewrite::{Rewriter, SampledStack};
 
 /// All thread time, attributed.
@@ -94,7 +94,7 @@ struct Pass<'a> {
     /// Only for what a thread did.
     rewriter: Rewriter<'a>,
     /// What threads did at the stacks that it was asked for: those of a team share most of theirs.
-    shown: FxHashMap<SampledStack, Shown>,
+    state: FxHashMap<SampledStack, RefinedState>,
     causes: Causes<'a>,
     sleeps: Sleeps<'a>,
     measured: Measured<'a>,
@@ -122,7 +122,7 @@ impl<'a> Pass<'a> {
             source,
             slices,
             rewriter: Rewriter::new(tables, symbols, []),
-            shown: FxHashMap::default(),
+            state: FxHashMap::default(),
             causes: Causes::new(tables, blames, intervals),
             sleeps: Sleeps::new(intervals),
             measured: Measured::new(sums),
@@ -228,7 +228,8 @@ impl<'a> Pass<'a> {
     /// period where no sums tell of its thread (no switch records were permitted).
     fn counted(&self, group: Group, stacks: &[Sampled]) -> u64 {
         let source = self.source;
-        if group.presence != Presence::Running || source.sums.threads().contains(&group.thread) {
+        if group.scheduling != Scheduling::Running || source.sums.threads().contains(&group.thread)
+        {
             return 0;
         }
         let samples: u64 = stacks.iter().map(|s| u64::from(s.count)).sum();
@@ -246,7 +247,7 @@ impl<'a> Pass<'a> {
     ) -> Closing {
         let tables = self.source.tables;
         let nanos = time.nanos;
-        let unseen = time.take_unseen(tag_of(tables, group.tag), stacks);
+        let unseen = time.take_unseen(thread_state_of(tables, group.thread_state), stacks);
         let mut roles = Roles::default();
         let start = parts.len();
         let of_state = self.accumulators.number(group);
@@ -255,12 +256,12 @@ impl<'a> Pass<'a> {
             let (number, role) = accumulator.add_samples(group, sampled, || {
                 let stack = SampledStack {
                     stack: sampled.stack,
-                    tag: group.tag,
+                    thread_state: group.thread_state,
                     thread: kind_of(tables, group.thread),
                 };
-                let shown = self.shown.entry(stack);
-                let shown = shown.or_insert_with(|| self.rewriter.shown(stack));
-                Role::of(group.presence, *shown)
+                let state = self.state.entry(stack);
+                let state = state.or_insert_with(|| self.rewriter.refined_state(stack));
+                Role::of(group.scheduling, *state)
             });
             roles.add(role, nanos);
             parts.push(Part {
@@ -284,8 +285,8 @@ impl<'a> Pass<'a> {
     fn role_of_state(&self, group: Group) -> Option<Role> {
         let kind = kind_of(self.source.tables, group.thread);
         Role::of(
-            group.presence,
-            self.rewriter.shown_by_state(group.tag, kind),
+            group.scheduling,
+            self.rewriter.refined_by_state(group.thread_state, kind),
         )
     }
 
@@ -330,11 +331,11 @@ impl<'a> Pass<'a> {
             .iter()
             .map(|sum| SampledStack {
                 stack: sum.stack,
-                tag: sum.tag,
+                thread_state: sum.thread_state,
                 thread: kind_of(tables, sum.thread),
             })
             .collect();
-        evidence.sort_unstable_by_key(|m| (m.stack, m.tag, m.thread as u8));
+        evidence.sort_unstable_by_key(|m| (m.stack, m.thread_state, m.thread as u8));
         evidence.dedup();
         Attributed {
             shares,

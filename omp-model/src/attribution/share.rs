@@ -1,10 +1,10 @@
 //! Attributed time: a part of a group's time at one stack.
 
-use experiment::ids::{ContextId, FrameId, StackId, TagId, ThreadId};
-use experiment::state::{Presence, State};
-use experiment::tables::Tag;
+use experiment::ids::{ContextId, FrameId, StackId, ThreadId, ThreadStateId};
+use experiment::state::{Scheduling, State};
+use experiment::tables::ThreadState;
 
-use crate::profile::{Item, PathId, Shown, ViewMode};
+use crate::profile::{Item, PathId, RefinedState, ViewMode};
 
 use super::group::Group;
 
@@ -12,10 +12,10 @@ use super::group::Group;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Share {
     pub(super) thread: ThreadId,
-    pub(super) tag: TagId,
+    pub(super) thread_state: ThreadStateId,
     /// 0 if the slices are folded.
     pub(super) slice: u32,
-    pub(super) presence: Presence,
+    pub(super) scheduling: Scheduling,
     pub(super) origin: Origin,
     /// [`StackId::EMPTY`] at the construct itself.
     pub(super) stack: StackId,
@@ -45,9 +45,9 @@ impl Share {
     pub(super) const fn none(group: Group, origin: Origin, stack: StackId, kernel: bool) -> Share {
         Share {
             thread: group.thread,
-            tag: group.tag,
+            thread_state: group.thread_state,
             slice: group.slice,
-            presence: group.presence,
+            scheduling: group.scheduling,
             origin,
             stack,
             kernel,
@@ -60,35 +60,40 @@ impl Share {
     /// The order of shares: by group, its own samples' first.
     pub(super) fn key(&self) -> impl Ord + use<> {
         (
-            (self.thread, self.tag, self.slice, self.presence),
+            (self.thread, self.thread_state, self.slice, self.scheduling),
             self.origin != Origin::Own,
             (self.stack, self.kernel, self.origin),
         )
     }
 
     /// Whether its stack counts as inferred in a mode.
-    pub(super) fn is_inferred(&self, tag: Tag, mode: ViewMode) -> bool {
-        let is_placed = mode != ViewMode::Machine && is_placed(tag);
+    pub(super) fn is_inferred(&self, thread_state: ThreadState, mode: ViewMode) -> bool {
+        let is_placed = mode != ViewMode::Machine && is_placed(thread_state);
         matches!(self.origin, Origin::Inferred | Origin::Construct) && !is_placed
     }
 
     /// The item of a mode, at its display stack there.
-    pub(super) fn item(&self, tag: Tag, mode: ViewMode, (path, shown): (PathId, Shown)) -> Item {
-        let running = self.presence == Presence::Running;
+    pub(super) fn item(
+        &self,
+        thread_state: ThreadState,
+        mode: ViewMode,
+        (path, state): (PathId, RefinedState),
+    ) -> Item {
+        let running = self.scheduling == Scheduling::Running;
         Item {
             path,
             thread: self.thread,
             slice: self.slice,
-            tag: self.tag,
-            context: match tag.state {
+            thread_state: self.thread_state,
+            context: match thread_state.state {
                 State::Unknown => ContextId::ROOT,
-                _ => tag.context,
+                _ => thread_state.context,
             },
             stack: self.stack,
-            shown,
-            presence: self.presence,
+            state,
+            scheduling: self.scheduling,
             kernel: running && self.kernel,
-            inferred: self.is_inferred(tag, mode),
+            inferred: self.is_inferred(thread_state, mode),
             seconds: self.nanos as f64 / 1e9,
             blame: self.blame,
             samples: match self.origin {
@@ -101,11 +106,11 @@ impl Share {
 
 /// Whether the event alone says where user mode shows time: idleness stands nowhere, and the join
 /// barrier at its region.
-fn is_placed(tag: Tag) -> bool {
-    match tag.state {
+fn is_placed(thread_state: ThreadState) -> bool {
+    match thread_state.state {
         State::Idle => true,
         State::ImplicitBarrier | State::TeamsBarrier => {
-            tag.place == FrameId::NONE && tag.context != ContextId::ROOT
+            thread_state.call == FrameId::NONE && thread_state.context != ContextId::ROOT
         }
         _ => false,
     }

@@ -14,9 +14,9 @@ use std::collections::hash_map::Entry;
 use rustc_hash::FxHashMap;
 
 use experiment::LONGEST_TICK;
-use experiment::ids::{Nanos, TagId, ThreadId};
+use experiment::ids::{Nanos, ThreadId, ThreadStateId};
 use experiment::rows::{Interval, LONG, SLICE, Sample};
-use experiment::state::Presence;
+use experiment::state::Scheduling;
 
 use super::group::{Group, Slept};
 
@@ -44,7 +44,7 @@ impl<'a> Sleeps<'a> {
     pub(super) fn new(intervals: &'a [Interval]) -> Self {
         let mut listed = FxHashMap::<ThreadId, Vec<&Interval>>::default();
         for interval in intervals {
-            if interval.presence != Presence::Running {
+            if interval.scheduling != Scheduling::Running {
                 listed.entry(interval.thread).or_default().push(interval);
             }
         }
@@ -71,7 +71,7 @@ impl<'a> Sleeps<'a> {
                     continue;
                 }
                 slices(interval, |slice, nanos| {
-                    let of = group(thread, interval.tag, slice, interval.presence);
+                    let of = group(thread, interval.thread_state, slice, interval.scheduling);
                     *self.time.entry(of).or_default() += nanos;
                 });
             }
@@ -108,7 +108,8 @@ impl<'a> Sleeps<'a> {
         let near = interval.start.0 <= sample.time.0.saturating_add(BEFORE);
         // What it did as it left is what it did as its sleep began: else that is another sleep,
         // whose own stack was not taken.
-        let same = (interval.presence, interval.tag) == (sample.kind.presence(), sample.tag);
+        let same = (interval.scheduling, interval.thread_state)
+            == (sample.kind.scheduling(), sample.thread_state);
         (near && same).then_some(at)
     }
 
@@ -124,12 +125,12 @@ impl<'a> Sleeps<'a> {
                 return true;
             }
             for interval in &list[first..] {
-                if interval.start != upto || interval.presence != sample.kind.presence() {
+                if interval.start != upto || interval.scheduling != sample.kind.scheduling() {
                     break;
                 }
                 upto = Nanos(interval.start.0 + interval.length.0);
                 slices(interval, |slice, nanos| {
-                    let of = group(thread, interval.tag, slice, interval.presence);
+                    let of = group(thread, interval.thread_state, slice, interval.scheduling);
                     let slept = if interval.length < LONG {
                         Slept::Brief(nanos)
                     } else {
@@ -143,12 +144,17 @@ impl<'a> Sleeps<'a> {
     }
 }
 
-fn group(thread: ThreadId, tag: TagId, slice: u32, presence: Presence) -> Group {
+fn group(
+    thread: ThreadId,
+    thread_state: ThreadStateId,
+    slice: u32,
+    scheduling: Scheduling,
+) -> Group {
     Group {
         thread,
-        tag,
+        thread_state,
         slice,
-        presence,
+        scheduling,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Time by CPU, filtered or not.
 
 use experiment::rows::Sample;
-use experiment::state::Presence;
+use experiment::state::Scheduling;
 use rustc_hash::FxHashMap;
 
 use super::cpus::{Cpus, OfThreads, Own, cpu_of, own_of_item, own_of_sample};
@@ -41,7 +41,7 @@ pub fn on_cpus(
         let weigher = weigher.as_ref();
         weigher.is_none_or(|it| it.keeps(item, TimePoint::of_sample(sample)) == Some(true))
     };
-    let running = |item: &&Item| item.presence == Presence::Running;
+    let running = |item: &&Item| item.scheduling == Scheduling::Running;
     let items = profile.items.iter().enumerate();
     let items: FxHashMap<Own, usize> = items
         .filter(|(_, item)| running(item))
@@ -60,7 +60,7 @@ pub fn on_cpus(
         }
     }
     let places = |(at, item): (usize, &Item)| {
-        if item.presence != Presence::Running {
+        if item.scheduling != Scheduling::Running {
             return vec![(CpuPlace::Off, 1.0)];
         }
         if let Some(cpus) = own.get(&at) {

@@ -4,9 +4,9 @@
 //! its own samples; without any, in proportion to those of its thread in that second. If the thread
 //! has no sample there either, the CPU is unknown, -1 as well.
 
-use experiment::ids::{StackId, TagId, ThreadId};
+use experiment::ids::{StackId, ThreadId, ThreadStateId};
 use experiment::rows::{SLICE, Sample, SampleKind};
-use experiment::state::Presence;
+use experiment::state::Scheduling;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::profile::Item;
@@ -15,12 +15,12 @@ use crate::profile::Item;
 pub(super) const NOWHERE: i64 = -1;
 
 /// The key by which samples belong to items.
-pub(super) type Own = (ThreadId, u32, TagId, Presence, StackId, bool);
+pub(super) type Own = (ThreadId, u32, ThreadStateId, Scheduling, StackId, bool);
 
 /// The key of an item's samples; `None` if the item was inferred.
 pub(super) fn own_of_item(item: &Item) -> Option<Own> {
-    let kernel = item.kernel && item.presence == Presence::Running;
-    let state = (item.thread, item.slice, item.tag, item.presence);
+    let kernel = item.kernel && item.scheduling == Scheduling::Running;
+    let state = (item.thread, item.slice, item.thread_state, item.scheduling);
     let inferred = item.inferred && item.samples == 0;
     (!inferred).then_some((state.0, state.1, state.2, state.3, item.stack, kernel))
 }
@@ -30,8 +30,8 @@ pub(super) fn own_of_sample(sample: &Sample) -> Own {
     (
         sample.thread,
         (sample.time.0 / SLICE.0) as u32,
-        sample.tag,
-        sample.kind.presence(),
+        sample.thread_state,
+        sample.kind.scheduling(),
         sample.stack,
         sample.kind == SampleKind::Kernel,
     )
@@ -39,8 +39,8 @@ pub(super) fn own_of_sample(sample: &Sample) -> Own {
 
 /// The CPU of a sample: none for a switched-out thread.
 pub(super) fn cpu_of(sample: &Sample) -> i64 {
-    match sample.kind.presence() {
-        Presence::Running => i64::from(sample.cpu),
+    match sample.kind.scheduling() {
+        Scheduling::Running => i64::from(sample.cpu),
         _ => NOWHERE,
     }
 }
@@ -84,7 +84,7 @@ impl OfThreads {
     /// Counts a sample of a running thread, if its second was requested.
     pub(super) fn count(&mut self, sample: &Sample) {
         let key = (sample.thread, (sample.time.0 / SLICE.0) as u32);
-        if sample.kind.presence() == Presence::Running && self.wanted.contains(&key) {
+        if sample.kind.scheduling() == Scheduling::Running && self.wanted.contains(&key) {
             self.seen
                 .entry(key)
                 .or_default()

@@ -1,11 +1,13 @@
-use experiment::ids::{ContextId, FrameId, Nanos, ProcessId, StackId, TagId, ThreadId};
+use experiment::ids::{ContextId, FrameId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId};
 use experiment::rows::{Interval, Sample, SampleKind, Within};
-use experiment::state::Presence;
+use experiment::state::Scheduling;
 use experiment::symbols::{Function, FunctionId, SymbolTable};
 use experiment::tables::{Context, ContextKind, Interner, Process, Tables, Thread, ThreadKind};
 
 use super::*;
-use crate::profile::{Callee, DisplayFrame, Item, Path, PathId, Profile, Pseudo, Shown, ViewMode};
+use crate::profile::{
+    Callee, DisplayFrame, Item, Path, PathId, Profile, Pseudo, RefinedState, ViewMode,
+};
 use crate::views::names::{NameStyle, Names};
 
 /// Two threads: `main > foo > bar` works on both, one waits asleep in a barrier.
@@ -17,7 +19,7 @@ struct Made {
     intervals: Vec<Interval>,
 }
 
-const WAITING: TagId = TagId(7);
+const WAITING: ThreadStateId = ThreadStateId(7);
 
 impl Made {
     fn new() -> Made {
@@ -47,7 +49,7 @@ impl Made {
                     size: 0,
                     linkage: format!("_Z{name}"),
                     name: (*name).to_owned(),
-                    place: None,
+                    source: None,
                     outlined: None,
                 })
                 .collect(),
@@ -73,7 +75,7 @@ impl Made {
         };
         // Second 0: thread 1 works for 0.8 s in bar, with four samples on CPUs 0, 0, 0, 1.
         let bar = made.path(&[0, 1, 2]);
-        made.item(bar, 0, Shown::Work, Presence::Running, (0.8, 0));
+        made.item(bar, 0, RefinedState::Work, Scheduling::Running, (0.8, 0));
         for (at, cpu) in [(100, 0), (300, 0), (600, 0), (900, 1)] {
             made.samples.push(Sample {
                 time: Nanos(at * 1_000_000),
@@ -81,25 +83,37 @@ impl Made {
                 cpu,
                 kind: SampleKind::User,
                 stack: StackId(5),
-                tag: TagId(0),
+                thread_state: ThreadStateId(0),
                 within: Within::default(),
             });
         }
         // Thread 2 sleeps in the barrier from 0.2 s to 1.4 s.
         let foo = made.path(&[0, 1]);
-        made.item(foo, 1, Shown::ImplicitBarrier, Presence::Blocked, (0.8, 0));
-        made.item(foo, 1, Shown::ImplicitBarrier, Presence::Blocked, (0.4, 1));
+        made.item(
+            foo,
+            1,
+            RefinedState::ImplicitBarrier,
+            Scheduling::Blocked,
+            (0.8, 0),
+        );
+        made.item(
+            foo,
+            1,
+            RefinedState::ImplicitBarrier,
+            Scheduling::Blocked,
+            (0.4, 1),
+        );
         made.intervals.push(Interval {
             thread: ThreadId(1),
             start: Nanos(200_000_000),
             length: Nanos(1_200_000_000),
-            tag: WAITING,
-            presence: Presence::Blocked,
+            thread_state: WAITING,
+            scheduling: Scheduling::Blocked,
             within: Within::default(),
         });
         // Then it works in main, without a sample.
         let main = made.path(&[0]);
-        made.item(main, 1, Shown::Work, Presence::Running, (0.2, 1));
+        made.item(main, 1, RefinedState::Work, Scheduling::Running, (0.2, 1));
         made
     }
 
@@ -117,20 +131,20 @@ impl Made {
         &mut self,
         path: PathId,
         thread: u32,
-        shown: Shown,
-        presence: Presence,
+        state: RefinedState,
+        scheduling: Scheduling,
         (seconds, slice): (f64, u32),
     ) {
-        let waits = presence == Presence::Blocked;
+        let waits = scheduling == Scheduling::Blocked;
         self.profile.items.push(Item {
             path,
             thread: ThreadId(thread),
             slice,
-            tag: if waits { WAITING } else { TagId(0) },
+            thread_state: if waits { WAITING } else { ThreadStateId(0) },
             context: ContextId::ROOT,
             stack: StackId(5),
-            shown,
-            presence,
+            state,
+            scheduling,
             kernel: false,
             inferred: waits || thread == 1,
             seconds,
@@ -262,7 +276,13 @@ fn the_cpus_of_what_a_filter_leaves() {
     // Thread 1 also works for 0.4 s in foo without a sample of its own: it is on the CPUs of the
     // thread.
     let foo = made.path(&[0, 1]);
-    made.item(foo, 0, Shown::Overhead, Presence::Running, (0.4, 0));
+    made.item(
+        foo,
+        0,
+        RefinedState::Overhead,
+        Scheduling::Running,
+        (0.4, 0),
+    );
     let inferred = made.profile.items.last_mut().unwrap();
     (inferred.inferred, inferred.samples) = (true, 0);
     let rows = |text: &str| {

@@ -1,7 +1,7 @@
 //! Values at a point in time that may differ within an item.
 
 use experiment::rows::{Interval, SLICE, Sample, Within};
-use experiment::state::Presence;
+use experiment::state::Scheduling;
 
 use super::cpus::{NOWHERE, cpu_of};
 use super::parse::Parsed;
@@ -25,7 +25,7 @@ impl TimePoint {
     /// The values that an item gives for all its points in time: off CPU, no CPU.
     pub(super) fn of_item(item: &Item) -> TimePoint {
         TimePoint {
-            cpu: (item.presence != Presence::Running).then_some(NOWHERE),
+            cpu: (item.scheduling != Scheduling::Running).then_some(NOWHERE),
             ..TimePoint::default()
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use experiment::rows::Sample;
-use experiment::state::Presence;
+use experiment::state::Scheduling;
 use rustc_hash::FxHashMap;
 
 use super::cpus::{NOWHERE, OfThreads, Own, own_of_item, own_of_sample};
@@ -61,8 +61,8 @@ pub fn values(
     }
     for (at, (parts, item)) in parts.iter_mut().zip(&profile.items).enumerate() {
         if parts.is_empty() {
-            let cpus = match item.presence {
-                Presence::Running => threads.parts(item),
+            let cpus = match item.scheduling {
+                Scheduling::Running => threads.parts(item),
                 _ => vec![(NOWHERE, 1.0)],
             };
             *parts = match votes.get(&at) {

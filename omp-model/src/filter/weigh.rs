@@ -18,7 +18,7 @@
 
 use experiment::ids::ContextId;
 use experiment::rows::{Interval, Sample};
-use experiment::state::Presence;
+use experiment::state::Scheduling;
 use experiment::tables::{ContextKind, Interner, Tables};
 use rustc_hash::FxHashMap;
 
@@ -201,13 +201,13 @@ impl Facts for At<'_> {
                 .map_or(1, |&experiment| i64::from(experiment)),
             // Sample points are not recorded: the whole run is in the interval of the first.
             Word::Sample => 1,
-            Word::MState => match (item.presence, item.kernel) {
-                (Presence::Running, false) => 0,
-                (Presence::Running, true) => 1,
-                (Presence::Preempted | Presence::Stolen, _) => 2,
-                (Presence::Blocked, _) => 3,
+            Word::MState => match (item.scheduling, item.kernel) {
+                (Scheduling::Running, false) => 0,
+                (Scheduling::Running, true) => 1,
+                (Scheduling::Preempted | Scheduling::Stolen, _) => 2,
+                (Scheduling::Blocked, _) => 3,
             },
-            Word::OmpState => item.shown as i64,
+            Word::OmpState => item.state as i64,
             Word::Region => construct(item.context).0,
             Word::Task => construct(item.context).1,
             Word::RegionInstance if construct(item.context).0 == 0 => 0,
@@ -301,7 +301,7 @@ impl<'a> Weigher<'a> {
             0 => self.part(item, &votes.parts(item)),
             all => f64::from(own.kept) / f64::from(all),
         };
-        if item.presence == Presence::Running || item.seconds <= 0.0 {
+        if item.scheduling == Scheduling::Running || item.seconds <= 0.0 {
             return (voted, false);
         }
         let (mut known, mut kept) = (0.0, 0.0);
@@ -407,7 +407,7 @@ impl Votes {
             if let Some(own) = own_of_item(item) {
                 items.insert(own, at);
             }
-            if item.presence == Presence::Running {
+            if item.scheduling == Scheduling::Running {
                 seconds.push((item.thread, item.slice));
             }
         }
@@ -434,8 +434,8 @@ impl Votes {
 
     /// The CPUs of an item without samples of its own.
     fn parts(&self, item: &Item) -> Vec<(i64, f64)> {
-        match item.presence {
-            Presence::Running => self.threads.parts(item),
+        match item.scheduling {
+            Scheduling::Running => self.threads.parts(item),
             _ => vec![(cpus::NOWHERE, 1.0)],
         }
     }

@@ -1,6 +1,6 @@
 //! The words of filters, and the names of states.
 
-use crate::profile::Shown;
+use crate::profile::RefinedState;
 
 /// A word that has a number for each piece of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -121,18 +121,18 @@ pub const MSTATES: [(&str, i64); 4] =
 
 /// Names of `OMPSTATE`: those of the metrics.
 pub const OMP_STATES: [(&str, i64); 12] = [
-    ("SERIAL", Shown::Serial as i64),
-    ("WORK", Shown::Work as i64),
-    ("OMPOVHD", Shown::Overhead as i64),
-    ("OMPRDUC", Shown::Reduction as i64),
-    ("OMPIBAR", Shown::ImplicitBarrier as i64),
-    ("OMPEBAR", Shown::ExplicitBarrier as i64),
-    ("OMPIDLE", Shown::Idle as i64),
-    ("OMPLKWT", Shown::Lock as i64),
-    ("OMPCTWT", Shown::Critical as i64),
-    ("OMPODWT", Shown::Ordered as i64),
-    ("OMPATWT", Shown::Atomic as i64),
-    ("OMPTSKWT", Shown::Task as i64),
+    ("SERIAL", RefinedState::Serial as i64),
+    ("WORK", RefinedState::Work as i64),
+    ("OMPOVHD", RefinedState::Overhead as i64),
+    ("OMPRDUC", RefinedState::Reduction as i64),
+    ("OMPIBAR", RefinedState::ImplicitBarrier as i64),
+    ("OMPEBAR", RefinedState::ExplicitBarrier as i64),
+    ("OMPIDLE", RefinedState::Idle as i64),
+    ("OMPLKWT", RefinedState::Lock as i64),
+    ("OMPCTWT", RefinedState::Critical as i64),
+    ("OMPODWT", RefinedState::Ordered as i64),
+    ("OMPATWT", RefinedState::Atomic as i64),
+    ("OMPTSKWT", RefinedState::Task as i64),
 ];
 
 /// The number of a name, of any word.

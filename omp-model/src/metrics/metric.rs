@@ -2,7 +2,7 @@
 
 use experiment::header::Sampling;
 
-use crate::profile::{Item, Shown};
+use crate::profile::{Item, RefinedState};
 
 /// A kind of time. All are in seconds of thread time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -98,19 +98,19 @@ const DEFINITIONS: [Definition; 19] = [
     any(Metric::User, "user", "User CPU", |item| item.is_on_cpu() && !item.kernel),
     any(Metric::System, "system", "System CPU", |item| item.is_on_cpu() && item.kernel),
     any(Metric::OffCpu, "offcpu", "Off-CPU", |item| !item.is_on_cpu()),
-    openmp(Metric::OmpWork, "ompwork", "OMP Work", |item| item.is_on_cpu() && item.shown.can_work()),
-    openmp(Metric::OmpWait, "ompwait", "OMP Wait", |item| !(item.is_on_cpu() && item.shown.can_work())),
-    openmp(Metric::OffCpuWork, "offcpuwork", "Off-CPU Work", |item| !item.is_on_cpu() && item.shown.can_work()),
-    openmp(Metric::Overhead, "ompovhd", "OMP Overhead", |item| item.is_on_cpu() && item.shown == Shown::Overhead),
-    openmp(Metric::Reduction, "omprduc", "OMP Reduction", |item| item.is_on_cpu() && item.shown == Shown::Reduction),
-    openmp(Metric::ImplicitBarrier, "ompibar", "OMP Implicit Barrier", |item| item.shown == Shown::ImplicitBarrier),
-    openmp(Metric::ExplicitBarrier, "ompebar", "OMP Explicit Barrier", |item| item.shown == Shown::ExplicitBarrier),
-    openmp(Metric::Idle, "ompidle", "OMP Idle", |item| item.shown == Shown::Idle),
-    openmp(Metric::Lock, "omplkwt", "OMP Lock Wait", |item| item.shown == Shown::Lock),
-    openmp(Metric::Critical, "ompctwt", "OMP Critical Wait", |item| item.shown == Shown::Critical),
-    openmp(Metric::Ordered, "ompodwt", "OMP Ordered Wait", |item| item.shown == Shown::Ordered),
-    openmp(Metric::Atomic, "ompatwt", "OMP Atomic Wait", |item| item.shown == Shown::Atomic),
-    openmp(Metric::Task, "omptskwt", "OMP Task Wait", |item| item.shown == Shown::Task),
+    openmp(Metric::OmpWork, "ompwork", "OMP Work", |item| item.is_on_cpu() && item.state.can_work()),
+    openmp(Metric::OmpWait, "ompwait", "OMP Wait", |item| !(item.is_on_cpu() && item.state.can_work())),
+    openmp(Metric::OffCpuWork, "offcpuwork", "Off-CPU Work", |item| !item.is_on_cpu() && item.state.can_work()),
+    openmp(Metric::Overhead, "ompovhd", "OMP Overhead", |item| item.is_on_cpu() && item.state == RefinedState::Overhead),
+    openmp(Metric::Reduction, "omprduc", "OMP Reduction", |item| item.is_on_cpu() && item.state == RefinedState::Reduction),
+    openmp(Metric::ImplicitBarrier, "ompibar", "OMP Implicit Barrier", |item| item.state == RefinedState::ImplicitBarrier),
+    openmp(Metric::ExplicitBarrier, "ompebar", "OMP Explicit Barrier", |item| item.state == RefinedState::ExplicitBarrier),
+    openmp(Metric::Idle, "ompidle", "OMP Idle", |item| item.state == RefinedState::Idle),
+    openmp(Metric::Lock, "omplkwt", "OMP Lock Wait", |item| item.state == RefinedState::Lock),
+    openmp(Metric::Critical, "ompctwt", "OMP Critical Wait", |item| item.state == RefinedState::Critical),
+    openmp(Metric::Ordered, "ompodwt", "OMP Ordered Wait", |item| item.state == RefinedState::Ordered),
+    openmp(Metric::Atomic, "ompatwt", "OMP Atomic Wait", |item| item.state == RefinedState::Atomic),
+    openmp(Metric::Task, "omptskwt", "OMP Task Wait", |item| item.state == RefinedState::Task),
     openmp(Metric::Blame, "blame", "OMP Blame", |_| false),
 ];
 

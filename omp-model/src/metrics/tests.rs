@@ -1,25 +1,29 @@
 use experiment::header::Sampling;
-use experiment::ids::{ContextId, StackId, TagId, ThreadId};
-use experiment::state::Presence;
+use experiment::ids::{ContextId, StackId, ThreadId, ThreadStateId};
+use experiment::state::Scheduling;
 
 use super::*;
-use crate::profile::{Item, PathId, Shown};
+use crate::profile::{Item, PathId, RefinedState};
 
 fn every_kind_of_item() -> Vec<Item> {
     let mut items = Vec::new();
-    for shown in Shown::ALL {
-        for presence in [Presence::Running, Presence::Preempted, Presence::Blocked] {
+    for state in RefinedState::ALL {
+        for scheduling in [
+            Scheduling::Running,
+            Scheduling::Preempted,
+            Scheduling::Blocked,
+        ] {
             for kernel in [false, true] {
                 items.push(Item {
                     path: PathId::EMPTY,
                     thread: ThreadId(0),
                     slice: 0,
-                    tag: TagId::OUTSIDE,
+                    thread_state: ThreadStateId::OUTSIDE,
                     context: ContextId::ROOT,
                     stack: StackId::EMPTY,
-                    shown,
-                    presence,
-                    kernel: kernel && presence == Presence::Running,
+                    state,
+                    scheduling,
+                    kernel: kernel && scheduling == Scheduling::Running,
                     inferred: false,
                     seconds: 1.0,
                     blame: 0.0,
@@ -87,11 +91,11 @@ fn each_item_counts_in_exactly_one_part_of_each_partition() {
 #[test]
 fn waiting_counts_whether_the_thread_spins_or_sleeps() {
     for item in every_kind_of_item() {
-        if item.shown == Shown::ImplicitBarrier {
+        if item.state == RefinedState::ImplicitBarrier {
             assert!(Metric::OmpWait.counts(&item));
             assert!(Metric::ImplicitBarrier.counts(&item));
         }
-        if item.shown == Shown::Work && item.presence == Presence::Preempted {
+        if item.state == RefinedState::Work && item.scheduling == Scheduling::Preempted {
             assert!(Metric::OmpWait.counts(&item) && Metric::OffCpuWork.counts(&item));
         }
     }

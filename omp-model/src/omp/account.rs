@@ -1,10 +1,10 @@
 //! One thread's measured time: its intervals, summed slice by slice.
 
-use experiment::ids::{ContextId, Nanos, TagId, ThreadId};
+use experiment::ids::{ContextId, Nanos, ThreadId, ThreadStateId};
 use experiment::rows::{
     Blame, Interval, RegionSpan, RegionSum, RegionWork, SLICE, Sum, TaskSpan, TaskSum, Within,
 };
-use experiment::state::Presence;
+use experiment::state::Scheduling;
 
 use super::cells::Cells;
 use super::listing::Listing;
@@ -52,7 +52,7 @@ pub struct TaskRun {
     pub elsewhere: bool,
 }
 
-/// Time under one tag and presence.
+/// Time under one thread state and scheduling state.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spent {
     /// Nanoseconds.
@@ -86,19 +86,19 @@ struct Completed {
 #[derive(Debug, Default)]
 pub(super) struct Account {
     pub(super) life: Life,
-    pub(super) tag: u32,
-    pub(super) presence: u8,
+    pub(super) thread_state: u32,
+    pub(super) scheduling: u8,
     pub(super) within: Within,
-    /// Whether the tag is of useful work.
+    /// Whether the thread state is of useful work.
     pub(super) useful: bool,
-    /// Whether the tag is of one that others wait for, if they do.
+    /// Whether the thread state is of one that others wait for, if they do.
     pub(super) answers: bool,
     /// How many threads wait for this one to give a mutex back.
     pub(super) dependents: u32,
     /// Nanoseconds of useful work on a CPU so far.
     pub(super) worked: u64,
     /// Where in `alive` it stands.
-    pub(super) place: u32,
+    pub(super) alive_index: u32,
     /// Everything before is in the cells.
     pub(super) accounted: u64,
     /// Where the running interval began.
@@ -110,7 +110,7 @@ pub(super) struct Account {
     /// End of the slice that the cells are of: they hold time up to and including it.
     pub(super) border: u64,
     cells: Cells<Spent>,
-    /// Waiting time of dependents, by tag and presence.
+    /// Waiting time of dependents, by thread state and scheduling state.
     pub(super) blames: Cells<u64>,
     regions: Cells<Instances>,
     tasks: Cells<Completed>,
@@ -131,20 +131,20 @@ pub(super) enum Life {
     Dead,
 }
 
-pub(super) const fn key(tag: u32, presence: u8) -> u64 {
-    (tag as u64) << 2 | presence as u64
+pub(super) const fn key(thread_state: u32, scheduling: u8) -> u64 {
+    (thread_state as u64) << 2 | scheduling as u64
 }
 
-fn presence_of(key: u64) -> Presence {
-    Presence::from_u8((key & 3) as u8).expect("keys are made from a presence")
+fn scheduling_of(key: u64) -> Scheduling {
+    Scheduling::from_u8((key & 3) as u8).expect("keys are made from a scheduling")
 }
 
 impl Account {
     /// The thread begins to live; `place` is where it stands among those that do.
-    pub(super) fn begin(&mut self, time: Nanos, presence: Presence, place: u32) {
+    pub(super) fn begin(&mut self, time: Nanos, scheduling: Scheduling, alive_index: u32) {
         self.life = Life::Alive;
-        self.presence = presence as u8;
-        self.place = place;
+        self.scheduling = scheduling as u8;
+        self.alive_index = alive_index;
         self.accounted = time.0;
         self.since = time.0;
         self.unlisted = time.0;
@@ -197,15 +197,15 @@ impl Account {
         &mut self,
         thread: ThreadId,
         time: u64,
-        (tag, presence, doing): (u32, u8, Doing),
+        (thread_state, scheduling, doing): (u32, u8, Doing),
         (rows, listing): (&mut Rows, &mut Listing),
     ) -> bool {
         let end = time.max(self.accounted);
         if end != self.since {
             self.close(thread, end, rows, listing);
         }
-        self.tag = tag;
-        self.presence = presence;
+        self.thread_state = thread_state;
+        self.scheduling = scheduling;
         self.useful = doing.useful;
         self.answers = doing.answers;
         time < end
@@ -238,10 +238,10 @@ impl Account {
         self.accounted = time;
         self.worked += self.useful_part(more);
         if self.dependents > 0 && self.answers {
-            let key = key(self.tag, self.presence);
+            let key = key(self.thread_state, self.scheduling);
             *self.blames.at(key) += more * u64::from(self.dependents);
         }
-        let spent = self.cells.at(key(self.tag, self.presence));
+        let spent = self.cells.at(key(self.thread_state, self.scheduling));
         spent.time += more;
         spent
     }
@@ -249,7 +249,7 @@ impl Account {
     /// What of so much of the running interval is useful work on a CPU: all or nothing.
     #[inline]
     pub(super) const fn useful_part(&self, nanos: u64) -> u64 {
-        let counts = self.useful && self.presence == Presence::Running as u8;
+        let counts = self.useful && self.scheduling == Scheduling::Running as u8;
         nanos * counts as u64
     }
 
@@ -291,8 +291,8 @@ impl Account {
             thread,
             start: Nanos(self.unlisted),
             length: Nanos(end - self.unlisted),
-            tag: TagId(self.tag),
-            presence: presence_of(key(self.tag, self.presence)),
+            thread_state: ThreadStateId(self.thread_state),
+            scheduling: scheduling_of(key(self.thread_state, self.scheduling)),
             within: self.within,
         });
         self.unlisted = end;
@@ -311,8 +311,8 @@ impl Account {
             rows.sums.push(Sum {
                 slice,
                 thread,
-                tag: TagId((key >> 2) as u32),
-                presence: presence_of(key),
+                thread_state: ThreadStateId((key >> 2) as u32),
+                scheduling: scheduling_of(key),
                 time: Nanos(spent.time),
                 count: spent.intervals,
             });
@@ -321,8 +321,8 @@ impl Account {
             rows.blames.push(Blame {
                 slice,
                 thread,
-                tag: TagId((key >> 2) as u32),
-                presence: presence_of(key),
+                thread_state: ThreadStateId((key >> 2) as u32),
+                scheduling: scheduling_of(key),
                 time: Nanos(time),
             });
         });

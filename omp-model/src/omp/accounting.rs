@@ -1,17 +1,17 @@
 //! Exact time by slice, thread, thread state, and on or off the CPU.
 
-use experiment::ids::{ContextId, Nanos, TagId, ThreadId};
+use experiment::ids::{ContextId, Nanos, ThreadId, ThreadStateId};
 use experiment::rows::{Blame, RegionSpan, SLICE, TaskSpan, Within};
-use experiment::state::{Presence, State};
+use experiment::state::{Scheduling, State};
 
 use super::account::{Account, Doing, Life, Rows, TaskRun, TeamWork, key};
 use super::listing::Listing;
 
 /// Accounts for how long each thread was in which state, on or off the CPU.
 ///
-/// Each thread's life is cut into intervals of one tag and one presence. Each is added to the
-/// [`Sum`](experiment::rows::Sum) of its slice, and parted where it crosses into the next; so the sums of a thread add up
-/// to its life exactly. Long intervals are listed too, at a bounded rate
+/// Each thread's life is cut into intervals of one thread state and one scheduling state. Each is
+/// added to the [`Sum`](experiment::rows::Sum) of its slice, and divided where it crosses into the
+/// next; so the sums of a thread add up to its life exactly. Long intervals are listed too, at a bounded rate
 /// ([`super::LISTED_PER_SECOND`]): their number does not grow with the number of events. So are
 /// those that a stack stands for, of which there are no more than stacks.
 ///
@@ -51,18 +51,18 @@ impl TimeAccounting {
         }
     }
 
-    /// The thread begins to live, outside OpenMP ([`TagId::OUTSIDE`]). Returns the time that its
-    /// life is accounted for from: `time`, unless it had been alive already.
-    pub fn birth(&mut self, thread: ThreadId, time: Nanos, presence: Presence) -> Nanos {
+    /// The thread begins to live, outside OpenMP ([`ThreadStateId::OUTSIDE`]). Returns the time that
+    /// its life is accounted for from: `time`, unless it had been alive already.
+    pub fn birth(&mut self, thread: ThreadId, time: Nanos, scheduling: Scheduling) -> Nanos {
         let index = thread.index();
         if self.accounts.len() <= index {
             self.accounts.resize_with(index + 1, Account::default);
         }
-        let place = self.alive.len() as u32;
+        let alive_index = self.alive.len() as u32;
         let account = &mut self.accounts[index];
         if account.life == Life::Unborn {
             self.alive.push(thread);
-            account.begin(time, presence, place);
+            account.begin(time, scheduling, alive_index);
         }
         Nanos(account.accounted)
     }
@@ -88,25 +88,25 @@ impl TimeAccounting {
         }
         account.settle(thread, &mut self.rows);
         account.end();
-        let place = account.place;
-        self.alive.swap_remove(place as usize);
-        if let Some(moved) = self.alive.get(place as usize) {
-            self.accounts[moved.index()].place = place;
+        let alive_index = account.alive_index;
+        self.alive.swap_remove(alive_index as usize);
+        if let Some(moved) = self.alive.get(alive_index as usize) {
+            self.accounts[moved.index()].alive_index = alive_index;
         }
         Some(Nanos(end))
     }
 
-    /// From `time` on the thread does what `tag` says, which is of this state, in these instances.
+    /// From `time` on the thread is in this thread state, in these instances.
     /// Nothing happens to one that is not alive.
     ///
     /// The instances are those of listed intervals: where one follows another in the same state,
     /// the interval is listed in pieces.
     #[inline]
-    pub fn tag(
+    pub fn thread_state(
         &mut self,
         thread: ThreadId,
         time: Nanos,
-        (tag, state): (TagId, State),
+        (thread_state, state): (ThreadStateId, State),
         within: Within,
     ) {
         let Some(account) = living(&mut self.accounts, thread) else {
@@ -117,8 +117,8 @@ impl TimeAccounting {
             answers: !state.is_wait() && !matches!(state, State::Idle | State::Unknown),
         };
         let (rows, listing) = (&mut self.rows, &mut self.intervals);
-        if tag.0 != account.tag {
-            let to = (tag.0, account.presence, doing);
+        if thread_state.0 != account.thread_state {
+            let to = (thread_state.0, account.scheduling, doing);
             self.late += u64::from(account.change(thread, time.0, to, (rows, listing)));
         } else if account.within != within {
             let end = time.0.max(account.accounted);
@@ -142,17 +142,17 @@ impl TimeAccounting {
         }
     }
 
-    /// So many threads have waited for this one from `start` to `end`, after what `tag` says.
+    /// So many threads have waited for this one from `start` to `end`, while it was in this state.
     pub(super) fn blame(
         &mut self,
-        (thread, tag): (ThreadId, TagId),
+        (thread, thread_state): (ThreadId, ThreadStateId),
         (start, end): (Nanos, Nanos),
         dependents: u32,
     ) {
         let Some(account) = self.accounts.get_mut(thread.index()) else {
             return;
         };
-        let key = key(tag.0, Presence::Running as u8);
+        let key = key(thread_state.0, Scheduling::Running as u8);
         let mut from = start.0;
         while from < end.0 && dependents > 0 {
             // A slice holds the time after its beginning, up to and including its end.
@@ -165,8 +165,8 @@ impl TimeAccounting {
                 self.rows.blames.push(Blame {
                     slice: (border / SLICE.0 - 1) as u32,
                     thread,
-                    tag,
-                    presence: Presence::Running,
+                    thread_state,
+                    scheduling: Scheduling::Running,
                     time: Nanos(time),
                 });
             }
@@ -185,18 +185,18 @@ impl TimeAccounting {
 
     /// From `time` on the kernel has the thread there. Nothing happens to one that is not alive.
     #[inline]
-    pub fn presence(&mut self, thread: ThreadId, time: Nanos, presence: Presence) {
+    pub fn scheduling(&mut self, thread: ThreadId, time: Nanos, scheduling: Scheduling) {
         let Some(account) = living(&mut self.accounts, thread) else {
             return;
         };
-        if presence as u8 == account.presence {
+        if scheduling as u8 == account.scheduling {
             return;
         }
         let doing = Doing {
             useful: account.useful,
             answers: account.answers,
         };
-        let to = (account.tag, presence as u8, doing);
+        let to = (account.thread_state, scheduling as u8, doing);
         let lists = (&mut self.rows, &mut self.intervals);
         self.late += u64::from(account.change(thread, time.0, to, lists));
     }

@@ -4,9 +4,9 @@
 //! 19), bent to what runtimes really send: ends may come late, without their region, or not at
 //! all, so that every end pops to its match and nothing is asserted.
 
-use experiment::ids::{ContextId, FrameId, ProcessId, TagId, ThreadId};
+use experiment::ids::{ContextId, FrameId, ProcessId, ThreadId, ThreadStateId};
 use experiment::rows::Within;
-use experiment::state::{Presence, State};
+use experiment::state::{Scheduling, State};
 use experiment::tables::{Context, ContextKind, Tables, ThreadKind};
 
 use super::accounting::TimeAccounting;
@@ -18,11 +18,11 @@ use super::thread::{Cause, DEEPEST, Entry, Stack, is_barrier, may_join, waiting}
 use crate::stream::{Event, Instance, Lock, Mutex, Site, Sync, What};
 
 impl Machine {
-    /// One event. `tables` and `accounting` must be the same at each call: contexts and tags are
-    /// added to the tables.
+    /// One event. `tables` and `accounting` must be the same at each call: contexts and thread
+    /// states are added to the tables.
     ///
-    /// The thread's row in the tables gets its kind, and its birth and death as they are accounted for.
-    /// A thread without [`What::Birth`] is born, running, at its first event; after its
+    /// The thread's row in the tables gets its kind, and its birth and death as they are accounted
+    /// for. A thread without [`What::Birth`] is born, running, at its first event; after its
     /// [`What::Exit`] its events are ignored.
     pub fn apply(&mut self, tables: &mut Tables, accounting: &mut TimeAccounting, event: &Event) {
         let thread = event.thread;
@@ -39,10 +39,12 @@ impl Machine {
             return;
         }
         match event.what {
-            What::Birth(presence) | What::SwitchOut(presence) => {
-                now.accounting.presence(thread, now.time, presence);
+            What::Birth(scheduling) | What::SwitchOut(scheduling) => {
+                now.accounting.scheduling(thread, now.time, scheduling);
             }
-            What::SwitchIn => now.accounting.presence(thread, now.time, Presence::Running),
+            What::SwitchIn => now
+                .accounting
+                .scheduling(thread, now.time, Scheduling::Running),
             What::Exit => self.exit(now),
             _ => self.openmp(now, event.what),
         }
@@ -52,9 +54,9 @@ impl Machine {
         let thread = now.thread;
         let stack = &mut self.threads[thread.index()];
         // Acquired or not (a nest lock re-acquired, a failed test): the thread is past waiting.
-        let mut waited = TagId::OUTSIDE;
+        let mut waited = ThreadStateId::OUTSIDE;
         if stack.top().cause == Cause::Mutex {
-            waited = stack.pop().tag;
+            waited = stack.pop().thread_state;
             self.locks.wait_is_over(&mut now.accounting_now(), thread);
         }
         match what {
@@ -78,28 +80,24 @@ impl Machine {
                 index,
             } => self.implicit_begin(now, region, (size, index)),
             What::ImplicitEnd { region } => self.implicit_end(now, region),
-            What::SyncBegin {
-                kind,
-                region,
-                place,
-            } => self.sync_begin(now, kind, region, place),
+            What::SyncBegin { kind, region, call } => self.sync_begin(now, kind, region, call),
             What::SyncEnd { kind } => self.end_of(now, Cause::Sync(kind)),
-            What::MutexAcquire { kind, lock, place } => {
+            What::MutexAcquire { kind, lock, call } => {
                 stack.drop_waits();
-                self.push(now, Cause::Mutex, kind.state(), place);
+                self.push(now, Cause::Mutex, kind.state(), call);
                 let slot = self.lock(now, kind, lock);
                 self.locks.wait(&mut now.accounting_now(), thread, slot);
             }
-            What::ReductionBegin { place } => {
+            What::ReductionBegin { call } => {
                 if stack.top().cause == Cause::Reduction {
                     stack.pop();
                 }
-                self.push(now, Cause::Reduction, State::Reduction, place);
+                self.push(now, Cause::Reduction, State::Reduction, call);
             }
             What::ReductionEnd => self.end_of(now, Cause::Reduction),
-            What::OverheadBegin { place } => {
+            What::OverheadBegin { call } => {
                 stack.drop_waits();
-                self.push(now, Cause::Overhead, State::Overhead, place);
+                self.push(now, Cause::Overhead, State::Overhead, call);
             }
             What::OverheadEnd => self.end_of(now, Cause::Overhead),
             What::TaskCreate { task, site } => {
@@ -138,7 +136,7 @@ impl Machine {
     /// The thread has the mutex that it has waited for as `waited` says. It goes on as before; the
     /// place tells a reader what it does while others may wait for it, and whether that is user
     /// code or, where compilers make reductions of critical sections, combining.
-    fn hold(&mut self, now: &mut Step<'_>, waited: TagId, (kind, lock): (Mutex, Lock)) {
+    fn hold(&mut self, now: &mut Step<'_>, waited: ThreadStateId, (kind, lock): (Mutex, Lock)) {
         let thread = now.thread;
         let slot = self.lock(now, kind, lock);
         self.locks.hold(&mut now.accounting_now(), thread, slot);
@@ -153,18 +151,22 @@ impl Machine {
         if !ends || stack.held(slot).is_some() {
             return;
         }
-        let place = now.tables.tags.get(waited.0).map(|tag| tag.place);
+        let call = now
+            .tables
+            .thread_states
+            .get(waited.0)
+            .map(|thread_state| thread_state.call);
         let state = stack.top().state;
-        let place = place.unwrap_or(FrameId::NONE);
-        self.push(now, Cause::Held(slot), state, place);
+        let call = call.unwrap_or(FrameId::NONE);
+        self.push(now, Cause::Held(slot), state, call);
     }
 
     fn release(&mut self, now: &mut Step<'_>, kind: Mutex, lock: Lock) {
         let thread = now.thread;
         let slot = self.lock(now, kind, lock);
-        let tag = self.threads[thread.index()].top().tag;
+        let thread_state = self.threads[thread.index()].top().thread_state;
         self.locks
-            .release(&mut now.accounting_now(), (thread, tag), slot);
+            .release(&mut now.accounting_now(), (thread, thread_state), slot);
         // Mutexes may be given back in any order.
         let stack = &mut self.threads[now.thread.index()];
         if let Some(at) = stack.held(slot) {
@@ -191,8 +193,8 @@ impl Machine {
             ThreadKind::Worker => State::Idle,
             ThreadKind::Outside | ThreadKind::Other => State::Outside,
         };
-        let tag = self.labels.placeless(now.tables, state, ContextId::ROOT);
-        self.threads[now.thread.index()].set_base(state, tag);
+        let thread_state = self.labels.without_call(now.tables, state, ContextId::ROOT);
+        self.threads[now.thread.index()].set_base(state, thread_state);
         if let Some(row) = now.tables.threads.get_mut(now.thread.index()) {
             row.kind = kind;
         }
@@ -329,7 +331,7 @@ impl Machine {
         }
     }
 
-    fn sync_begin(&mut self, now: &mut Step<'_>, kind: Sync, id: Instance, place: FrameId) {
+    fn sync_begin(&mut self, now: &mut Step<'_>, kind: Sync, id: Instance, call: FrameId) {
         let stack = &mut self.threads[now.thread.index()];
         stack.drop_waits();
         let top = *stack.top();
@@ -360,7 +362,7 @@ impl Machine {
                 }
             }
         }
-        self.push(now, Cause::Sync(kind), waiting(kind), place);
+        self.push(now, Cause::Sync(kind), waiting(kind), call);
     }
 
     /// Whether the thread's innermost team has no other thread. Nobody is waited for in a barrier

@@ -2,7 +2,7 @@
 
 use experiment::ids::{ContextId, FrameId, StackId, ThreadId};
 use experiment::state::State;
-use experiment::tables::{Context, ContextKind, StackEntry, Tables, Tag, ThreadKind};
+use experiment::tables::{Context, ContextKind, StackEntry, Tables, ThreadKind, ThreadState};
 
 use super::machine::{Machine, Step};
 use super::regions::{Member, Slot};
@@ -117,8 +117,10 @@ impl Machine {
     pub(super) fn retire(&mut self, tables: &mut Tables, thread: ThreadId) {
         let stack = &mut self.threads[thread.index()];
         if stack.depth() == 1 && stack.base().state == State::Outside {
-            let tag = self.labels.placeless(tables, State::Idle, ContextId::ROOT);
-            stack.set_base(State::Idle, tag);
+            let thread_state = self
+                .labels
+                .without_call(tables, State::Idle, ContextId::ROOT);
+            stack.set_base(State::Idle, thread_state);
             if let Some(row) = tables.threads.get_mut(thread.index()) {
                 row.kind = ThreadKind::Worker;
             }
@@ -199,16 +201,16 @@ impl Machine {
         for &Member { thread: member, .. } in &members {
             for entry in self.threads[member.index()].entries_mut() {
                 if entry.context == old && entry.context != ContextId::ROOT {
-                    let tag = now.tables.tags.get(entry.tag.0);
-                    let place = tag.map_or(FrameId::NONE, |tag| tag.place);
+                    let thread_state = now.tables.thread_states.get(entry.thread_state.0);
+                    let call = thread_state.map_or(FrameId::NONE, |thread_state| thread_state.call);
                     entry.context = context;
                     entry.within.task = task;
-                    entry.tag = self.labels.tag(
+                    entry.thread_state = self.labels.thread_state(
                         now.tables,
-                        Tag {
+                        ThreadState {
                             state: entry.state,
                             context,
-                            place,
+                            call,
                         },
                     );
                 }

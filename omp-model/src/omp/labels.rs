@@ -1,29 +1,29 @@
-//! Tags and contexts by what they are made of, without a visit to the tables for recent ones.
+//! Ids of recent thread states and contexts, without a visit to the tables.
 
-use experiment::ids::{ContextId, FrameId, StackId, TagId};
+use experiment::ids::{ContextId, FrameId, StackId, ThreadStateId};
 use experiment::state::{STATES, State};
-use experiment::tables::{Context, ContextKind, Tables, Tag};
+use experiment::tables::{Context, ContextKind, Tables, ThreadState};
 
 const BITS: u32 = 10;
 
-/// Memories in front of [`Tables::tag`] and [`Tables::context`]. Labels of no place are looked up
-/// by context and state; the others and the contexts in direct-mapped memories: a program goes
-/// round few constructs, so that nearly every label was made a moment ago.
+/// Caches in front of [`Tables::thread_state`] and [`Tables::context`]. Thread states without a
+/// call are looked up by context and state, the others and the contexts in direct-mapped caches:
+/// a program repeats few constructs, so that nearly every id was asked for a moment ago.
 #[derive(Debug)]
 pub(super) struct Labels {
-    /// By context; [`TagId::OUTSIDE`] where there is none yet.
-    placeless: Vec<[TagId; STATES.len()]>,
-    tags: Box<[(Tag, TagId)]>,
+    /// By context; [`ThreadStateId::OUTSIDE`] where there is none yet.
+    without_call: Vec<[ThreadStateId; STATES.len()]>,
+    thread_states: Box<[(ThreadState, ThreadStateId)]>,
     contexts: Box<[(Context, ContextId)]>,
 }
 
 impl Labels {
     pub(super) fn new() -> Self {
         // Both tables begin with the entry that the memories are filled with.
-        let outside = Tag {
+        let outside = ThreadState {
             state: State::Outside,
             context: ContextId::ROOT,
-            place: FrameId::NONE,
+            call: FrameId::NONE,
         };
         let root = Context {
             parent: ContextId::ROOT,
@@ -32,55 +32,64 @@ impl Labels {
             body: FrameId::NONE,
         };
         Labels {
-            placeless: Vec::new(),
-            tags: vec![(outside, TagId::OUTSIDE); 1 << BITS].into(),
+            without_call: Vec::new(),
+            thread_states: vec![(outside, ThreadStateId::OUTSIDE); 1 << BITS].into(),
             contexts: vec![(root, ContextId::ROOT); 1 << BITS].into(),
         }
     }
 
     /// The label of a state in a context, of no place.
     #[inline]
-    pub(super) fn placeless(
+    pub(super) fn without_call(
         &mut self,
         tables: &mut Tables,
         state: State,
         context: ContextId,
-    ) -> TagId {
-        let known = self.placeless.get(context.index());
-        match known.map(|tags| tags[state as usize]) {
-            Some(tag) if tag != TagId::OUTSIDE => tag,
-            _ => self.new_placeless(tables, state, context),
+    ) -> ThreadStateId {
+        let known = self.without_call.get(context.index());
+        match known.map(|thread_states| thread_states[state as usize]) {
+            Some(thread_state) if thread_state != ThreadStateId::OUTSIDE => thread_state,
+            _ => self.new_without_call(tables, state, context),
         }
     }
 
     #[cold]
-    fn new_placeless(&mut self, tables: &mut Tables, state: State, context: ContextId) -> TagId {
-        let tag = tables.tag(Tag {
+    fn new_without_call(
+        &mut self,
+        tables: &mut Tables,
+        state: State,
+        context: ContextId,
+    ) -> ThreadStateId {
+        let thread_state = tables.thread_state(ThreadState {
             state,
             context,
-            place: FrameId::NONE,
+            call: FrameId::NONE,
         });
-        if self.placeless.len() <= context.index() {
-            let none = [TagId::OUTSIDE; STATES.len()];
-            self.placeless.resize(context.index() + 1, none);
+        if self.without_call.len() <= context.index() {
+            let none = [ThreadStateId::OUTSIDE; STATES.len()];
+            self.without_call.resize(context.index() + 1, none);
         }
-        self.placeless[context.index()][state as usize] = tag;
-        tag
+        self.without_call[context.index()][state as usize] = thread_state;
+        thread_state
     }
 
     /// The label of a state in a context at a place.
     #[inline]
-    pub(super) fn tag(&mut self, tables: &mut Tables, tag: Tag) -> TagId {
-        if tag.place == FrameId::NONE {
-            return self.placeless(tables, tag.state, tag.context);
+    pub(super) fn thread_state(
+        &mut self,
+        tables: &mut Tables,
+        thread_state: ThreadState,
+    ) -> ThreadStateId {
+        if thread_state.call == FrameId::NONE {
+            return self.without_call(tables, thread_state.state, thread_state.context);
         }
         let slot = slot(
-            u64::from(tag.context.0) << 32 | u64::from(tag.place.0),
-            tag.state as u64,
+            u64::from(thread_state.context.0) << 32 | u64::from(thread_state.call.0),
+            thread_state.state as u64,
         );
-        let known = &mut self.tags[slot];
-        if known.0 != tag {
-            *known = (tag, tables.tag(tag));
+        let known = &mut self.thread_states[slot];
+        if known.0 != thread_state {
+            *known = (thread_state, tables.thread_state(thread_state));
         }
         known.1
     }

@@ -7,7 +7,7 @@
 //! When a mutex is given back, those that wait for it go on waiting until one of them has it. That
 //! is the time that handing over takes, and is charged to where the thread was that gave it back.
 
-use experiment::ids::{Nanos, ProcessId, TagId, ThreadId};
+use experiment::ids::{Nanos, ProcessId, ThreadId, ThreadStateId};
 use rustc_hash::FxHashMap;
 
 use super::accounting::TimeAccounting;
@@ -48,7 +48,7 @@ struct Row {
     waiting: u32,
     /// Where it was given back, while others wait for it that do not have it yet, and up to when
     /// their time is charged there.
-    left: Option<(ThreadId, TagId, Nanos)>,
+    left: Option<(ThreadId, ThreadStateId, Nanos)>,
 }
 
 /// What is known of one thread.
@@ -205,11 +205,11 @@ impl Locks {
         }
     }
 
-    /// The thread gives the mutex back, at what `tag` says.
+    /// The thread gives the mutex back, at what `thread_state` says.
     pub(super) fn release(
         &mut self,
         now: &mut AccountingNow<'_>,
-        (thread, tag): (ThreadId, TagId),
+        (thread, thread_state): (ThreadId, ThreadStateId),
         slot: LockSlot,
     ) {
         let Some(row) = self.rows.get_mut(slot.0 as usize) else {
@@ -225,7 +225,7 @@ impl Locks {
         }
         self.part(now, slot);
         let row = &mut self.rows[slot.0 as usize];
-        row.left = (row.waiting > 0).then_some((thread, tag, now.time));
+        row.left = (row.waiting > 0).then_some((thread, thread_state, now.time));
     }
 
     /// What the thread waits for and holds is not known any more.
@@ -303,10 +303,11 @@ impl Locks {
     #[inline]
     fn account_handover(&mut self, now: &mut AccountingNow<'_>, slot: LockSlot) {
         let row = &mut self.rows[slot.0 as usize];
-        if let Some((thread, tag, since)) = &mut row.left {
+        if let Some((thread, thread_state, since)) = &mut row.left {
             let span = (*since, now.time);
             *since = now.time;
-            now.accounting.blame((*thread, *tag), span, row.waiting);
+            now.accounting
+                .blame((*thread, *thread_state), span, row.waiting);
         }
     }
 

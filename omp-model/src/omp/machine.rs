@@ -1,9 +1,9 @@
 //! The OpenMP state machine: what it knows, and the steps that it is made of.
 
-use experiment::ids::{ContextId, FrameId, Nanos, TagId, ThreadId};
+use experiment::ids::{ContextId, FrameId, Nanos, ThreadId, ThreadStateId};
 use experiment::rows::Within;
-use experiment::state::{Presence, State};
-use experiment::tables::{Tables, Tag};
+use experiment::state::{Scheduling, State};
+use experiment::tables::{Tables, ThreadState};
 
 use super::account::TeamWork;
 use super::accounting::TimeAccounting;
@@ -61,12 +61,12 @@ impl Machine {
         }
     }
 
-    /// What the thread does now; [`TagId::OUTSIDE`] for one that no event came from.
+    /// What the thread does now; [`ThreadStateId::OUTSIDE`] for one that no event came from.
     #[inline]
-    pub fn tag_of(&self, thread: ThreadId) -> TagId {
+    pub fn thread_state_of(&self, thread: ThreadId) -> ThreadStateId {
         self.threads
             .get(thread.index())
-            .map_or(TagId::OUTSIDE, |stack| stack.top().tag)
+            .map_or(ThreadStateId::OUTSIDE, |stack| stack.top().thread_state)
     }
 
     /// The instances that the thread is in now.
@@ -82,21 +82,21 @@ impl Machine {
 impl Machine {
     /// The thread waits, or reduces, in its current task.
     #[inline]
-    pub(super) fn push(&mut self, now: &mut Step<'_>, cause: Cause, state: State, place: FrameId) {
+    pub(super) fn push(&mut self, now: &mut Step<'_>, cause: Cause, state: State, call: FrameId) {
         let stack = &mut self.threads[now.thread.index()];
         let Entry {
             context, within, ..
         } = *stack.top();
-        let tag = Tag {
+        let thread_state = ThreadState {
             state,
             context,
-            place,
+            call,
         };
         stack.push(Entry {
             cause,
             state,
             context,
-            tag: self.labels.tag(now.tables, tag),
+            thread_state: self.labels.thread_state(now.tables, thread_state),
             id: Instance::NONE,
             within,
         });
@@ -115,7 +115,7 @@ impl Machine {
             cause,
             state,
             context,
-            tag: self.labels.placeless(now.tables, state, context),
+            thread_state: self.labels.without_call(now.tables, state, context),
             id,
             within,
         });
@@ -199,8 +199,9 @@ impl Step<'_> {
     /// From now on the thread does what its innermost entry says.
     #[inline]
     pub(super) fn tell(&mut self, thread: ThreadId, top: &Entry) {
-        let what = (top.tag, top.state);
-        self.accounting.tag(thread, self.time, what, top.within);
+        let what = (top.thread_state, top.state);
+        self.accounting
+            .thread_state(thread, self.time, what, top.within);
     }
 
     /// Where waiting for mutexes is accounted for, now.
@@ -231,11 +232,11 @@ impl Step<'_> {
 
     /// Whether the thread lives at the end of this: it is born unless it is dead already.
     pub(super) fn birth(&mut self, what: What) -> bool {
-        let presence = match what {
-            What::Birth(presence) => presence,
-            _ => Presence::Running,
+        let scheduling = match what {
+            What::Birth(scheduling) => scheduling,
+            _ => Scheduling::Running,
         };
-        self.accounting.birth(self.thread, self.time, presence);
+        self.accounting.birth(self.thread, self.time, scheduling);
         let alive = self.accounting.is_alive(self.thread);
         if alive && let Some(row) = self.tables.threads.get_mut(self.thread.index()) {
             row.birth = self.time;

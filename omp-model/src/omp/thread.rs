@@ -1,6 +1,6 @@
 //! One thread's stack of constructs: what it does, and what it goes back to when that ends.
 
-use experiment::ids::{ContextId, Nanos, TagId};
+use experiment::ids::{ContextId, Nanos, ThreadStateId};
 use experiment::rows::Within;
 use experiment::state::State;
 
@@ -41,7 +41,7 @@ pub(super) struct Entry {
     /// The context of the task that is current while this is the top.
     pub(super) context: ContextId,
     /// The label of that state in that context.
-    pub(super) tag: TagId,
+    pub(super) thread_state: ThreadStateId,
     /// The region or explicit task.
     pub(super) id: Instance,
     /// The numbers of the instances that it is in, itself included.
@@ -80,7 +80,7 @@ impl Default for Stack {
             cause: Cause::Base,
             state: State::Outside,
             context: ContextId::ROOT,
-            tag: TagId::OUTSIDE,
+            thread_state: ThreadStateId::OUTSIDE,
             id: Instance::NONE,
             within: Within::default(),
         };
@@ -101,9 +101,9 @@ impl Stack {
         &self.entries[0]
     }
 
-    pub(super) fn set_base(&mut self, state: State, tag: TagId) {
+    pub(super) fn set_base(&mut self, state: State, thread_state: ThreadStateId) {
         self.entries[0].state = state;
-        self.entries[0].tag = tag;
+        self.entries[0].thread_state = thread_state;
     }
 
     #[inline]

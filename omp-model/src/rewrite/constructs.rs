@@ -5,7 +5,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use experiment::ids::{ContextId, StackId, TagId};
+use experiment::ids::{ContextId, StackId, ThreadStateId};
 use experiment::state::State;
 use experiment::symbols::{Construct, FunctionId, SymbolTable};
 use experiment::tables::{ContextKind, Tables};
@@ -32,11 +32,11 @@ pub fn is_unsettled(tables: &Tables) -> bool {
 }
 
 /// Sets the construct of each outlined function to that of most of its executions in `evidence`,
-/// the machine stacks and tags of samples. `evidence` is read only if [`is_unsettled`].
+/// the machine stacks and thread states of samples. `evidence` is read only if [`is_unsettled`].
 pub fn settle(
     symbols: &mut SymbolTable,
     tables: &Tables,
-    evidence: impl IntoIterator<Item = (StackId, TagId)>,
+    evidence: impl IntoIterator<Item = (StackId, ThreadStateId)>,
 ) {
     if !is_unsettled(tables) {
         return;
@@ -50,7 +50,7 @@ pub fn settle(
 
 fn decide(
     facts: &Facts<'_>,
-    evidence: impl IntoIterator<Item = (StackId, TagId)>,
+    evidence: impl IntoIterator<Item = (StackId, ThreadStateId)>,
 ) -> Vec<(FunctionId, Construct)> {
     let mut votes = FxHashMap::<(FunctionId, Construct), u64>::default();
     // clang's names distinguish tasks from the rest, but not teams from parallel regions.
@@ -70,13 +70,13 @@ fn decide(
         }
     };
     let mut seen = FxHashSet::default();
-    for (stack, tag) in evidence {
-        let Some(tag) = facts.tables.tags.get(tag.0) else {
+    for (stack, thread_state) in evidence {
+        let Some(thread_state) = facts.tables.thread_states.get(thread_state.0) else {
             continue;
         };
-        let inside = tag.context != ContextId::ROOT && tag.state != State::Idle;
-        if inside && seen.insert((stack, tag.context)) {
-            vote(tag.context, &Walk::new(facts, stack));
+        let inside = thread_state.context != ContextId::ROOT && thread_state.state != State::Idle;
+        if inside && seen.insert((stack, thread_state.context)) {
+            vote(thread_state.context, &Walk::new(facts, stack));
         }
     }
     // A construct forks or creates others from within its body.
@@ -109,16 +109,16 @@ fn decide(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rewrite::world::World;
+    use crate::rewrite::test_program::TestProgram;
     use experiment::tables::ThreadKind;
 
     #[test]
     fn bodies_of_gcc_are_called_what_they_ran_as() {
-        let mut world = World::new();
+        let mut program = TestProgram::new();
         let team = "R:gomp_thread_start start_thread clone3";
-        let region = world.region(ContextId::ROOT, "foo+9 main __libc_start_main _start");
+        let region = program.region(ContextId::ROOT, "foo+9 main __libc_start_main _start");
         let site = format!("foo._omp_fn.0+12 {team}");
-        let task = world.context(region, ContextKind::Task, &site);
+        let task = program.context(region, ContextKind::Task, &site);
         let samples = [
             (region, format!("work foo._omp_fn.0+12 {team}")),
             (
@@ -132,12 +132,12 @@ mod tests {
         ];
         let evidence = samples.map(|(context, stack)| {
             let state = (State::Work, context);
-            let sample = world.sample(&stack, state, ThreadKind::Worker);
-            (sample.stack, sample.tag)
+            let sample = program.sample(&stack, state, ThreadKind::Worker);
+            (sample.stack, sample.thread_state)
         });
-        settle(&mut world.symbols, &world.tables, evidence);
+        settle(&mut program.symbols, &program.tables, evidence);
         let construct = |name: &str| {
-            let mut functions = world.symbols.functions.iter();
+            let mut functions = program.symbols.functions.iter();
             let found = functions.find(|function| function.name == name);
             found.and_then(|function| Some(function.outlined.as_ref()?.construct))
         };
@@ -146,12 +146,12 @@ mod tests {
         // Once constructs are known, the body of the region below a task that is about to begin is
         // not taken for the task's.
         let early = format!("R:?+2 R:GOMP_barrier foo._omp_fn.0+12 {team}");
-        let early = world.sample(&early, (State::Work, task), ThreadKind::Worker);
+        let early = program.sample(&early, (State::Work, task), ThreadKind::Worker);
         let inside = format!("work foo._omp_fn.1+14 R:GOMP_barrier foo._omp_fn.0+12 {team}");
-        let inside = world.sample(&inside, (State::Work, task), ThreadKind::Worker);
+        let inside = program.sample(&inside, (State::Work, task), ThreadKind::Worker);
         let outward = "foo._omp_fn.1 foo._omp_fn.0 foo main __libc_start_main _start";
         assert_eq!(
-            world.user(&[inside, early]),
+            program.user(&[inside, early]),
             [format!("work {outward}"), format!("<Overhead> {outward}")]
         );
     }

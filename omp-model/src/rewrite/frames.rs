@@ -1,7 +1,7 @@
 //! The role of frames and functions: the kernel's, the OpenMP runtime's or the user's.
 
 use experiment::ids::{ContextId, FrameId, ModuleId, StackId};
-use experiment::symbols::{Construct, FunctionId, InlinedPlace, SymbolTable};
+use experiment::symbols::{Construct, FunctionId, InlinedLine, SymbolTable};
 use experiment::tables::{Context, ContextKind, RuntimeKind, StackEntry, Tables};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -452,13 +452,13 @@ impl<'a> Facts<'a> {
 }
 
 fn inlined_combiners(symbols: &SymbolTable) -> FxHashSet<FrameId> {
-    let combines = |place: &InlinedPlace| {
+    let combines = |place: &InlinedLine| {
         let name = place.function.as_deref();
         name.is_some_and(|name| name.starts_with(".omp_combiner."))
     };
     let frames = (0..).map(FrameId).zip(&symbols.frames);
     frames
-        .filter(|(_, symbol)| symbol.places.iter().any(combines))
+        .filter(|(_, symbol)| symbol.lines.iter().any(combines))
         .map(|(frame, _)| frame)
         .collect()
 }

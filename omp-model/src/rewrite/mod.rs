@@ -1,6 +1,6 @@
 //! Rewriting: from machine stacks to display stacks, in user or machine mode.
 //!
-//! Rewriting is a pure function of (machine stack, recorded tag, kind of thread), given the
+//! Rewriting is a pure function of (machine stack, recorded thread state, kind of thread), given the
 //! experiment's tables and symbols. It does not need the thread's other samples, with one
 //! exception: an outlined function that no symbol ties to its directive is found from all stacks of
 //! the experiment, so that a region has the same name in all rows ([`Rewriter::new`] takes them as
@@ -17,15 +17,15 @@ mod functions;
 mod naming;
 mod placing;
 mod pools;
+mod refined;
 mod rewriter;
 mod sampled;
 mod segment;
-mod shown;
+#[cfg(test)]
+pub(crate) mod test_program;
 #[cfg(test)]
 mod tests;
 mod walk;
-#[cfg(test)]
-pub(crate) mod world;
 
 pub use rewriter::Rewriter;
 pub use sampled::SampledStack;

@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use experiment::ids::{ContextId, FrameId, StackId};
 use experiment::state::State;
 use experiment::symbols::{Construct, FunctionId};
-use experiment::tables::{ContextKind, Tag};
+use experiment::tables::{ContextKind, ThreadState};
 
 use super::frames::{Facts, Role};
 use super::functions::base_name;
@@ -75,21 +75,25 @@ impl Ballot {
             seen.clear();
             let mut walk = None;
             for sample in of_stack {
-                let Some(tag) = facts.tables.tags.get(sample.tag.0) else {
+                let Some(thread_state) = facts.tables.thread_states.get(sample.thread_state.0)
+                else {
                     continue;
                 };
-                let construct = (tag.context, tag.place);
+                let construct = (thread_state.context, thread_state.call);
                 if seen.contains(&construct) {
                     continue;
                 }
                 seen.push(construct);
                 let walk = walk.get_or_insert_with(|| Walk::new(facts, sample.stack));
-                if walk.leaf.reducing && tag.state == State::Work && tag.place != FrameId::NONE {
-                    ballot.combining.insert(tag.place);
+                if walk.leaf.reducing
+                    && thread_state.state == State::Work
+                    && thread_state.call != FrameId::NONE
+                {
+                    ballot.combining.insert(thread_state.call);
                 }
                 ballot.learn_home(facts, walk);
-                if tag.context != ContextId::ROOT && tag.state != State::Idle {
-                    ballot.vote(facts, tag.context, walk);
+                if thread_state.context != ContextId::ROOT && thread_state.state != State::Idle {
+                    ballot.vote(facts, thread_state.context, walk);
                 }
             }
         }
@@ -146,12 +150,11 @@ impl Naming {
     /// count once.
     pub(super) fn learn(facts: &Facts<'_>, evidence: &[SampledStack]) -> Naming {
         let tables = facts.tables;
-        let eventful = tables.contexts.len() > 1
-            || tables
-                .tags
-                .rows()
-                .iter()
-                .any(|tag| !matches!(tag.state, State::Outside | State::Unknown));
+        let eventful =
+            tables.contexts.len() > 1
+                || tables.thread_states.rows().iter().any(|thread_state| {
+                    !matches!(thread_state.state, State::Outside | State::Unknown)
+                });
         let mut naming = Naming {
             bodies: vec![None; tables.contexts.len()],
             homes: FxHashMap::default(),
@@ -167,9 +170,10 @@ impl Naming {
         }
         naming.homes = std::mem::take(&mut ballot.homes);
         // While a thread holds a mutex, its work has a call site: that of the acquisition.
-        let critical = |tag: &&Tag| tag.state == State::Critical;
-        let criticals = tables.tags.rows().iter().filter(critical);
-        let criticals: FxHashSet<FrameId> = criticals.map(|tag| tag.place).collect();
+        let critical = |thread_state: &&ThreadState| thread_state.state == State::Critical;
+        let criticals = tables.thread_states.rows().iter().filter(critical);
+        let criticals: FxHashSet<FrameId> =
+            criticals.map(|thread_state| thread_state.call).collect();
         naming.combining = std::mem::take(&mut ballot.combining);
         naming.combining.retain(|place| criticals.contains(place));
         // The machine code identifies combiners without a name.
@@ -271,7 +275,7 @@ fn body_by_symbol(
     let forking = facts.whole(facts.function(site)?);
     let symbols = facts.symbols;
     let function = &symbols.functions[forking.0 as usize];
-    let places = &symbols.frame(site).places;
+    let places = &symbols.frame(site).lines;
     // If clang names regions' bodies after the function, bodies without its name are those of
     // tasks.
     let named = symbols.functions.iter().any(|f| {
@@ -308,7 +312,7 @@ fn body_by_symbol(
                 && parent.is_some_and(|p| facts.is_called(forking, p) || inlined(p))
         })
         .collect();
-    let line = places.first().map(|place| place.place.line);
+    let line = places.first().map(|place| place.source.line);
     let at_line: Vec<FunctionId> = candidates
         .iter()
         .copied()

@@ -8,10 +8,10 @@ use rustc_hash::FxHashMap;
 
 use super::frames::{Facts, Role};
 use super::naming::{Home, Naming};
+use super::refined;
 use super::segment::{self, Body};
-use super::shown;
 use super::walk::Walk;
-use crate::profile::{Callee, DisplayFrame, Path, PathId, Pseudo, Shown};
+use crate::profile::{Callee, DisplayFrame, Path, PathId, Pseudo, RefinedState};
 
 /// The display stacks made so far, with the tables that they are made from.
 pub(super) struct DisplayStacks<'a> {
@@ -54,8 +54,8 @@ impl DisplayStacks<'_> {
         }))
     }
 
-    pub(super) fn with_leaf(&mut self, path: PathId, shown: Shown) -> PathId {
-        match shown::pseudo(shown) {
+    pub(super) fn with_leaf(&mut self, path: PathId, state: RefinedState) -> PathId {
+        match refined::pseudo(state) {
             Some(pseudo) => self.push(path, Callee::Pseudo(pseudo), FrameId::NONE),
             None => path,
         }

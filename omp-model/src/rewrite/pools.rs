@@ -45,16 +45,16 @@ pub(super) fn of_function(linkage: &str) -> Option<Waiting> {
 
 #[cfg(test)]
 mod tests {
-    use crate::profile::{Callee, PathId, Pseudo, Shown};
+    use crate::profile::{Callee, PathId, Pseudo, RefinedState};
     use crate::rewrite::Rewriter;
-    use crate::rewrite::world::World;
+    use crate::rewrite::test_program::TestProgram;
     use experiment::ids::ContextId;
     use experiment::state::State;
     use experiment::tables::ThreadKind;
 
     #[test]
     fn threads_of_openblas_wait_where_they_do_not_compute() {
-        let mut world = World::new();
+        let mut program = TestProgram::new();
         let start = "start_thread clone3";
         let stacks = [
             format!("L:blas_thread_server {start}"),
@@ -67,9 +67,9 @@ mod tests {
         ];
         let samples = stacks.map(|stack| {
             let state = (State::Outside, ContextId::ROOT);
-            world.sample(&stack, state, ThreadKind::Other)
+            program.sample(&stack, state, ThreadKind::Other)
         });
-        let mut rewriter = Rewriter::new(&world.tables, &world.symbols, samples);
+        let mut rewriter = Rewriter::new(&program.tables, &program.symbols, samples);
         let idle = Callee::Pseudo(Pseudo::OpenBlasIdle);
         let shown = samples.map(|sample| {
             let (path, shown) = rewriter.user(sample);
@@ -80,13 +80,13 @@ mod tests {
         assert_eq!(
             shown,
             [
-                (Shown::Idle, true, true),
-                (Shown::Idle, true, true),
-                (Shown::Serial, false, false),
-                (Shown::Idle, true, false),
-                (Shown::Idle, true, false),
-                (Shown::Serial, false, false),
-                (Shown::ImplicitBarrier, false, false),
+                (RefinedState::Idle, true, true),
+                (RefinedState::Idle, true, true),
+                (RefinedState::Serial, false, false),
+                (RefinedState::Idle, true, false),
+                (RefinedState::Idle, true, false),
+                (RefinedState::Serial, false, false),
+                (RefinedState::ImplicitBarrier, false, false),
             ]
         );
     }

@@ -1,24 +1,24 @@
 //! Display stacks of samples, in both modes.
 
-use experiment::ids::{ContextId, FrameId, StackId, TagId};
+use experiment::ids::{ContextId, FrameId, StackId, ThreadStateId};
 use experiment::state::State;
 use experiment::symbols::SymbolTable;
-use experiment::tables::{Interner, StackEntry, Tables, Tag, ThreadKind};
+use experiment::tables::{Interner, StackEntry, Tables, ThreadKind, ThreadState};
 use rustc_hash::FxHashMap;
 
-use crate::profile::{Callee, Path, PathId, Pseudo, Shown};
+use crate::profile::{Callee, Path, PathId, Pseudo, RefinedState};
 
 use super::frames::{Facts, Role};
 use super::naming::Naming;
 use super::placing::DisplayStacks;
+use super::refined::{self, Clues};
 use super::sampled::SampledStack;
-use super::shown::{self, Clues};
 use super::walk::Walk;
 
 /// Makes display stacks, each distinct [`SampledStack`] once.
 pub struct Rewriter<'a> {
     stacks: DisplayStacks<'a>,
-    user: FxHashMap<SampledStack, (PathId, Shown)>,
+    user: FxHashMap<SampledStack, (PathId, RefinedState)>,
     machine: FxHashMap<StackId, PathId>,
 }
 
@@ -51,7 +51,7 @@ impl<'a> Rewriter<'a> {
     }
 
     /// The stack in user mode, and what the thread did.
-    pub fn user(&mut self, sample: SampledStack) -> (PathId, Shown) {
+    pub fn user(&mut self, sample: SampledStack) -> (PathId, RefinedState) {
         if let Some(&known) = self.user.get(&sample) {
             return known;
         }
@@ -60,31 +60,31 @@ impl<'a> Rewriter<'a> {
         rewritten
     }
 
-    fn rewritten(&mut self, sample: SampledStack) -> (PathId, Shown) {
-        let tag = self.tag(sample.tag);
+    fn rewritten(&mut self, sample: SampledStack) -> (PathId, RefinedState) {
+        let thread_state = self.thread_state(sample.thread_state);
         let mut walk = Walk::new(&self.stacks.facts, sample.stack);
         if sample.thread == ThreadKind::Initial {
             walk.keep_start();
         }
-        let shown = self.refine(&walk, tag, sample.thread);
-        let pool = walk.leaf.pool.filter(|_| shown == Shown::Idle);
-        let path = if shown == Shown::Idle && pool.is_none_or(|pool| pool.own) {
+        let state = self.refine(&walk, thread_state, sample.thread);
+        let pool = walk.leaf.pool.filter(|_| state == RefinedState::Idle);
+        let path = if state == RefinedState::Idle && pool.is_none_or(|pool| pool.own) {
             PathId::EMPTY
         } else {
             // The leaf is user code but the state is a wait: the clocks of samples and events
             // differ by a microsecond. The event gives the wait's call site.
-            let skewed = shown::is_wait(shown) && !walk.leaf.runtime;
-            let context = if tag.state == State::Unknown {
+            let skewed = refined::is_wait(state) && !walk.leaf.runtime;
+            let context = if thread_state.state == State::Unknown {
                 ContextId::ROOT
             } else {
-                tag.context
+                thread_state.context
             };
             self.stacks
-                .place(&walk, context, skewed.then_some(tag.place))
+                .place(&walk, context, skewed.then_some(thread_state.call))
         };
         let special = match pool {
             Some(pool) => Some(pool.pseudo),
-            None if shown == Shown::Work && walk.spins(&self.stacks.facts) => {
+            None if state == RefinedState::Work && walk.spins(&self.stacks.facts) => {
                 Some(Pseudo::FlushSpin)
             }
             None => None,
@@ -93,90 +93,106 @@ impl<'a> Rewriter<'a> {
             Some(pseudo) => self
                 .stacks
                 .push(path, Callee::Pseudo(pseudo), FrameId::NONE),
-            None => self.stacks.with_leaf(path, shown),
+            None => self.stacks.with_leaf(path, state),
         };
-        (path, shown)
+        (path, state)
     }
 
     /// The stack as measured, kernel frames included, and what the thread did.
-    pub fn machine(&mut self, sample: SampledStack) -> (PathId, Shown) {
-        (self.measured(sample.stack), self.shown(sample))
+    pub fn machine(&mut self, sample: SampledStack) -> (PathId, RefinedState) {
+        (self.measured(sample.stack), self.refined_state(sample))
     }
 
     /// What the thread did: the recorded state refined by the stack. The same in both modes.
-    pub fn shown(&self, sample: SampledStack) -> Shown {
+    pub fn refined_state(&self, sample: SampledStack) -> RefinedState {
         let walk = Walk::new(&self.stacks.facts, sample.stack);
-        self.refine(&walk, self.tag(sample.tag), sample.thread)
+        self.refine(&walk, self.thread_state(sample.thread_state), sample.thread)
     }
 
     /// What a thread did, by its recorded state alone.
-    pub(crate) fn shown_by_state(&self, tag: TagId, thread: ThreadKind) -> Shown {
-        self.refine(&Walk::default(), self.tag(tag), thread)
+    pub(crate) fn refined_by_state(
+        &self,
+        thread_state: ThreadStateId,
+        thread: ThreadKind,
+    ) -> RefinedState {
+        self.refine(&Walk::default(), self.thread_state(thread_state), thread)
     }
 
-    /// The path for time of a tag without samples: the construct itself and, if the event recorded
-    /// it, the function that called the runtime.
-    pub fn user_place(&mut self, tag: TagId, thread: ThreadKind) -> (PathId, Shown) {
-        let tag = self.tag(tag);
-        let shown = self.refine(&Walk::default(), tag, thread);
-        if shown == Shown::Idle {
-            return (self.stacks.with_leaf(PathId::EMPTY, shown), shown);
+    /// The path for time of a thread state without samples: the construct itself and, if the event
+    /// recorded it, the function that called the runtime.
+    pub fn user_place(
+        &mut self,
+        thread_state: ThreadStateId,
+        thread: ThreadKind,
+    ) -> (PathId, RefinedState) {
+        let thread_state = self.thread_state(thread_state);
+        let state = self.refine(&Walk::default(), thread_state, thread);
+        if state == RefinedState::Idle {
+            return (self.stacks.with_leaf(PathId::EMPTY, state), state);
         }
-        if tag.context == ContextId::ROOT && tag.place == FrameId::NONE {
+        if thread_state.context == ContextId::ROOT && thread_state.call == FrameId::NONE {
             let unknown = Callee::Pseudo(Pseudo::Unknown);
             let path = self.stacks.push(PathId::EMPTY, unknown, FrameId::NONE);
-            return (self.stacks.with_leaf(path, shown), shown);
+            return (self.stacks.with_leaf(path, state), state);
         }
-        let mut path = self.stacks.place(&Walk::default(), tag.context, None);
+        let mut path = self
+            .stacks
+            .place(&Walk::default(), thread_state.context, None);
         // A join barrier's call site is the fork call, which is outside of the construct.
         let fork = self
             .stacks
             .facts
-            .top(self.stacks.facts.context(tag.context).stack);
+            .top(self.stacks.facts.context(thread_state.context).stack);
         let outside =
-            fork.is_some_and(|(fork, _)| self.stacks.facts.same_function(fork, tag.place));
-        if self.stacks.facts.role(tag.place) == Some(Role::Code) && !outside {
-            let callee = self.stacks.callee(tag.place);
+            fork.is_some_and(|(fork, _)| self.stacks.facts.same_function(fork, thread_state.call));
+        if self.stacks.facts.role(thread_state.call) == Some(Role::Code) && !outside {
+            let callee = self.stacks.callee(thread_state.call);
             let top = self.stacks.paths.get(path.0).map(|row| row.frame.callee);
             if path == PathId::EMPTY || top != Some(callee) {
-                path = self.stacks.push(path, callee, tag.place);
+                path = self.stacks.push(path, callee, thread_state.call);
             }
         }
-        (self.stacks.with_leaf(path, shown), shown)
+        (self.stacks.with_leaf(path, state), state)
     }
 
     /// As [`Self::user_place`], in machine mode: the measured stack of the construct's fork point.
-    pub fn machine_place(&mut self, tag: TagId, thread: ThreadKind) -> (PathId, Shown) {
-        let tag = self.tag(tag);
-        let shown = self.refine(&Walk::default(), tag, thread);
-        let site = self.stacks.facts.context(tag.context).stack;
+    pub fn machine_place(
+        &mut self,
+        thread_state: ThreadStateId,
+        thread: ThreadKind,
+    ) -> (PathId, RefinedState) {
+        let thread_state = self.thread_state(thread_state);
+        let state = self.refine(&Walk::default(), thread_state, thread);
+        let site = self.stacks.facts.context(thread_state.context).stack;
         if site == StackId::EMPTY {
             let unknown = Callee::Pseudo(Pseudo::Unknown);
             return (
                 self.stacks.push(PathId::EMPTY, unknown, FrameId::NONE),
-                shown,
+                state,
             );
         }
-        (self.measured(site), shown)
+        (self.measured(site), state)
     }
 
-    fn tag(&self, tag: TagId) -> Tag {
-        let tags = &self.stacks.facts.tables.tags;
-        let tag = *tags.get(tag.0).unwrap_or(&tags.rows()[0]);
-        Tag {
-            state: self.stacks.facts.symbols.state_of(tag),
-            context: self.stacks.facts.real_context(tag.context),
-            ..tag
+    fn thread_state(&self, thread_state: ThreadStateId) -> ThreadState {
+        let thread_states = &self.stacks.facts.tables.thread_states;
+        let thread_state = *thread_states
+            .get(thread_state.0)
+            .unwrap_or(&thread_states.rows()[0]);
+        ThreadState {
+            state: self.stacks.facts.symbols.state_of(thread_state),
+            context: self.stacks.facts.real_context(thread_state.context),
+            ..thread_state
         }
     }
 
-    fn refine(&self, walk: &Walk, tag: Tag, thread: ThreadKind) -> Shown {
+    fn refine(&self, walk: &Walk, thread_state: ThreadState, thread: ThreadKind) -> RefinedState {
         let entry = walk.entry(&self.stacks.facts);
         let clues = Clues {
             eventful: self.stacks.naming.eventful,
-            combining: self.stacks.naming.combines(tag.place),
+            combining: self.stacks.naming.combines(thread_state.call),
         };
-        shown::refine(tag.state, thread, &walk.leaf, entry, clues)
+        refined::refine(thread_state.state, thread, &walk.leaf, entry, clues)
     }
 
     /// Machine mode: every entry of the stack.

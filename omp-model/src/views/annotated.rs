@@ -6,14 +6,14 @@
 use std::collections::BTreeMap;
 
 use experiment::ids::FrameId;
-use experiment::symbols::{FileId, Place};
+use experiment::symbols::{FileId, SourceLine};
 use experiment::tables::Interner;
 use rustc_hash::FxHashMap;
 
 use super::functions::{self, List, Sums};
 use super::names::{Canonical, Names};
 use super::tree::{self, Tree};
-use super::{Code, Request, Row, Seconds, order};
+use super::{Code, ListRow, Request, Seconds, order};
 use crate::metrics::Metric;
 use crate::profile::{Callee, DisplayFrame, Path, PathId, Profile, Pseudo};
 
@@ -61,7 +61,7 @@ pub(super) struct Step {
     /// The function that the code belongs to.
     pub(super) callee: Callee,
     /// The line.
-    pub(super) place: Option<Place>,
+    pub(super) source: Option<SourceLine>,
     /// The name of the inlined function, if the frame is one.
     pub(super) inlined: Option<String>,
 }
@@ -76,7 +76,7 @@ pub fn file_times(
     let (expanded, steps) = expand(profile, names);
     let step = |path: &Path| path.frame.frame.0;
     let lines = Tree::new(&expanded, metrics, None, |path| {
-        steps.get(step(path)).and_then(|step| step.place)
+        steps.get(step(path)).and_then(|step| step.source)
     });
     let mut times = FileTimes {
         total: lines.total().into(),
@@ -99,7 +99,7 @@ pub fn file_times(
         |node| -> Option<&Step> { steps.get(*frames.groups.get(frames.group(node) as usize)?) };
     let mut notes = FxHashMap::<(u32, Happened), f64>::default();
     for node in 1..frames.len() as u32 {
-        let caller = step(frames.parent(node)).and_then(|caller| caller.place);
+        let caller = step(frames.parent(node)).and_then(|caller| caller.source);
         let (Some(at), Some(here)) = (caller.filter(|place| place.file == file), step(node)) else {
             continue;
         };
@@ -135,7 +135,7 @@ pub(super) fn expand(profile: &Profile, names: &Names<'_>) -> (Profile, Interner
     };
     let nowhere = Step {
         callee: root.callee,
-        place: None,
+        source: None,
         inlined: None,
     };
     let mut steps = Interner::with([nowhere]);
@@ -171,7 +171,7 @@ pub(super) fn expand(profile: &Profile, names: &Names<'_>) -> (Profile, Interner
 fn steps_of(names: &Names<'_>, frame: DisplayFrame) -> Vec<Step> {
     let callee = frame.callee;
     let places = match names.code(callee) {
-        Some(_) => names.symbols.frame(frame.frame).places.as_slice(),
+        Some(_) => names.symbols.frame(frame.frame).lines.as_slice(),
         None => &[],
     };
     let mut steps: Vec<Step> = Vec::new();
@@ -181,7 +181,7 @@ fn steps_of(names: &Names<'_>, frame: DisplayFrame) -> Vec<Step> {
         let inlined = function.filter(|name| !steps.is_empty() && !name.contains(".omp_outlined"));
         let step = Step {
             callee,
-            place: Some(at.place),
+            source: Some(at.source),
             inlined: inlined.map(str::to_owned),
         };
         match steps.last_mut() {
@@ -192,7 +192,7 @@ fn steps_of(names: &Names<'_>, frame: DisplayFrame) -> Vec<Step> {
     if steps.is_empty() {
         steps.push(Step {
             callee,
-            place: super::lines::directive(names, callee, frame.frame),
+            source: super::lines::directive(names, callee, frame.frame),
             inlined: None,
         });
     }
@@ -248,11 +248,11 @@ pub struct PcRow {
     /// The frame, for the source line of code.
     pub frame: FrameId,
     /// Its name, code and times.
-    pub row: Row,
+    pub row: ListRow,
 }
 
 /// The total, and every instruction with time in the requested order.
-pub fn pc_rows(profile: &Profile, names: &Names<'_>, request: &Request) -> (Row, Vec<PcRow>) {
+pub fn pc_rows(profile: &Profile, names: &Names<'_>, request: &Request) -> (ListRow, Vec<PcRow>) {
     let mut canonical = names.canonical();
     let unknown = Pc {
         callee: Callee::Pseudo(Pseudo::Unknown),
@@ -265,7 +265,7 @@ pub fn pc_rows(profile: &Profile, names: &Names<'_>, request: &Request) -> (Row,
         .zip(&tree)
         .map(|(pc, exclusive, inclusive)| {
             let (name, code) = pc.describe(names);
-            let row = Row {
+            let row = ListRow {
                 name,
                 code,
                 exclusive,
@@ -293,7 +293,7 @@ pub fn pcs(profile: &Profile, names: &Names<'_>, request: &Request) -> List {
 }
 
 /// Adds the times of one instruction to those of another.
-pub fn merge(into: &mut LineTimes, row: &Row) {
+pub fn merge(into: &mut LineTimes, row: &ListRow) {
     tree::add(&mut into.exclusive, &row.exclusive);
     tree::add(&mut into.inclusive, &row.inclusive);
 }

@@ -30,14 +30,14 @@ pub struct Piece {
 }
 
 /// A function as lists show it: name and code.
-pub type Shown = (String, Option<Code>);
+pub type NamedCode = (String, Option<Code>);
 
 /// A piece with its callers and callees. `functions` are given callers first, as lists show them.
 pub fn piece(
     profile: &Profile,
     names: &Names<'_>,
     request: &Request,
-    functions: &[Shown],
+    functions: &[NamedCode],
 ) -> Piece {
     let tree = functions::tree(profile, names, request);
     let shown = |callee: &Callee| (names.name(*callee), names.code(*callee));
@@ -48,10 +48,10 @@ pub fn piece(
 pub(super) fn piece_of<K: Copy + Eq + Hash>(
     tree: &Tree<K>,
     request: &Request,
-    functions: &[Shown],
-    describe: impl Fn(&K) -> Shown,
+    functions: &[NamedCode],
+    describe: impl Fn(&K) -> NamedCode,
 ) -> Piece {
-    let groups: Vec<Shown> = tree.groups.iter().map(describe).collect();
+    let groups: Vec<NamedCode> = tree.groups.iter().map(describe).collect();
     let wanted: Vec<Option<GroupId>> = functions
         .iter()
         .map(|function| {

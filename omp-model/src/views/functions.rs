@@ -4,16 +4,16 @@ use std::hash::Hash;
 
 use super::names::Names;
 use super::tree::{self, Tree};
-use super::{Code, Request, Row, Seconds, TOTAL, sort_rows};
+use super::{Code, ListRow, Request, Seconds, TOTAL, sort_rows};
 use crate::profile::{Callee, Profile, Pseudo};
 
 /// A list of rows with their total.
 #[derive(Clone, Debug, PartialEq)]
 pub struct List {
     /// The row of all time: exclusive and inclusive time are equal.
-    pub total: Row,
+    pub total: ListRow,
     /// The rows, in the requested order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ListRow>,
 }
 
 /// The profile's stacks merged by function.
@@ -39,11 +39,11 @@ pub(super) fn list<K: Copy + Eq + Hash>(
     request: &Request,
     describe: impl Fn(&K) -> (String, Option<Code>),
 ) -> List {
-    let mut rows: Vec<Row> = Sums::new(tree)
+    let mut rows: Vec<ListRow> = Sums::new(tree)
         .zip(tree)
         .map(|(group, exclusive, inclusive)| {
             let (name, code) = describe(group);
-            Row {
+            ListRow {
                 name,
                 code,
                 exclusive,
@@ -59,8 +59,8 @@ pub(super) fn list<K: Copy + Eq + Hash>(
 }
 
 /// The row of all time.
-pub(super) fn total_row<K: Copy + Eq + Hash>(tree: &Tree<K>) -> Row {
-    Row {
+pub(super) fn total_row<K: Copy + Eq + Hash>(tree: &Tree<K>) -> ListRow {
+    ListRow {
         name: TOTAL.to_owned(),
         code: None,
         exclusive: tree.total().into(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use experiment::symbols::{FunctionId, InlinedPlace, Instruction};
+use experiment::symbols::{FunctionId, InlinedLine, Instruction};
 
 use super::Request;
 use super::annotated::{LineTimes, PcRow, merge, pc_rows};
@@ -18,12 +18,12 @@ pub struct Listing {
     /// The time of the whole profile, by the requested metrics.
     pub total: LineTimes,
     /// The instructions in the order of addresses; without code, the addresses with time.
-    pub rows: Vec<Row>,
+    pub rows: Vec<InstructionRow>,
 }
 
 /// One instruction.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct InstructionRow {
     /// Link-time address.
     pub address: u64,
     /// The instruction in GNU syntax.
@@ -31,7 +31,7 @@ pub struct Row {
     /// Its time, if any, by the requested metrics.
     pub times: Option<LineTimes>,
     /// Its source lines: its own and those of the calls inlined there, innermost first.
-    pub places: Vec<InlinedPlace>,
+    pub lines: Vec<InlinedLine>,
 }
 
 impl Listing {
@@ -58,17 +58,21 @@ impl Listing {
 
 /// Instructions with the time of the addresses in them; without code, the addresses alone, with the
 /// lines that the experiment has.
-fn timed(names: &Names<'_>, code: &[Instruction], times: impl Iterator<Item = PcRow>) -> Vec<Row> {
+fn timed(
+    names: &Names<'_>,
+    code: &[Instruction],
+    times: impl Iterator<Item = PcRow>,
+) -> Vec<InstructionRow> {
     let rows = code.iter().map(|at| {
-        let row = Row {
+        let row = InstructionRow {
             address: at.address,
             text: at.text.clone(),
             times: None,
-            places: at.places.clone(),
+            lines: at.lines.clone(),
         };
         (at.address, row)
     });
-    let mut rows: BTreeMap<u64, Row> = rows.collect();
+    let mut rows: BTreeMap<u64, InstructionRow> = rows.collect();
     for pc in times {
         let Some(at) = pc.row.code else {
             continue;
@@ -78,11 +82,11 @@ fn timed(names: &Names<'_>, code: &[Instruction], times: impl Iterator<Item = Pc
         let inside = after.checked_sub(1).map(|at| &code[at]);
         let inside = inside.filter(|at| address < at.address + at.length);
         let start = inside.map_or(address, |at| at.address);
-        let row = rows.entry(start).or_insert_with(|| Row {
+        let row = rows.entry(start).or_insert_with(|| InstructionRow {
             address: start,
             text: NOT_SHOWN.to_owned(),
             times: None,
-            places: names.symbols.frame(pc.frame).places.clone(),
+            lines: names.symbols.frame(pc.frame).lines.clone(),
         });
         match &mut row.times {
             Some(sum) => merge(sum, &pc.row),

@@ -1,7 +1,7 @@
 //! The list of source lines.
 
 use experiment::ids::{FrameId, ModuleId};
-use experiment::symbols::Place;
+use experiment::symbols::SourceLine;
 use experiment::tables::Interner;
 
 use super::annotated::{Step, expand};
@@ -58,8 +58,8 @@ pub(super) fn lines_by(
             None => function(step.callee),
         };
         let line = lines.intern(Line {
-            name: line_name(names, name, step.place, code.is_some()),
-            module: module.filter(|_| step.place.is_none()),
+            name: line_name(names, name, step.source, code.is_some()),
+            module: module.filter(|_| step.source.is_none()),
         });
         if line as usize == codes.len() {
             codes.push(code);
@@ -78,14 +78,14 @@ pub(super) fn lines_by(
 }
 
 /// The line of the directive, for a construct whose wait has no address.
-pub(super) fn directive(names: &Names<'_>, callee: Callee, frame: FrameId) -> Option<Place> {
+pub(super) fn directive(names: &Names<'_>, callee: Callee, frame: FrameId) -> Option<SourceLine> {
     let function = names.function_of(callee)?;
     let line = function.outlined.as_ref()?.line?;
-    let file = function.place?.file;
-    (frame == FrameId::NONE).then_some(Place { file, line })
+    let file = function.source?.file;
+    (frame == FrameId::NONE).then_some(SourceLine { file, line })
 }
 
-fn line_name(names: &Names<'_>, function: String, place: Option<Place>, code: bool) -> String {
+fn line_name(names: &Names<'_>, function: String, place: Option<SourceLine>, code: bool) -> String {
     match place {
         Some(place) => {
             let file = names.symbols.files.get(place.file.0 as usize);

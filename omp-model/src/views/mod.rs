@@ -66,7 +66,7 @@ pub struct Code {
 
 /// A row of a list of functions or lines.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct ListRow {
     /// The name shown.
     pub name: String,
     /// Its code, if it has any.
@@ -86,7 +86,7 @@ struct SortFields<'a> {
     inclusive: &'a [f64],
 }
 
-impl Row {
+impl ListRow {
     fn fields(&self) -> SortFields<'_> {
         SortFields {
             name: &self.name,
@@ -139,7 +139,7 @@ fn order(request: &Request, left: SortFields<'_>, right: SortFields<'_>) -> Orde
 }
 
 /// Sorts rows as the request says.
-fn sort_rows(rows: &mut [Row], request: &Request) {
+fn sort_rows(rows: &mut [ListRow], request: &Request) {
     rows.sort_by(|left, right| order(request, left.fields(), right.fields()));
 }
 

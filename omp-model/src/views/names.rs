@@ -247,7 +247,7 @@ impl<'a> Names<'a> {
     /// The function that holds a call into the runtime: the inlined function, if it is in one.
     fn holder(&self, call: FrameId) -> Option<&'a str> {
         let symbol = self.symbols.frame(call);
-        if let [innermost, _, ..] = symbol.places.as_slice()
+        if let [innermost, _, ..] = symbol.lines.as_slice()
             && let Some(name) = innermost.function.as_deref()
             && !is_outlined(name)
         {
@@ -269,7 +269,7 @@ impl<'a> Names<'a> {
     /// The line of the directive that a call into the runtime was made for. gcc gives such a call
     /// any line of the region, so for gcc the line is used only if a known body begins at it.
     pub fn directive_line(&self, call: FrameId) -> Option<u32> {
-        let line = self.symbols.frame(call).places.first()?.place.line;
+        let line = self.symbols.frame(call).lines.first()?.source.line;
         let modules = self.tables.modules.rows();
         if modules.iter().all(|it| it.runtime != RuntimeKind::Gomp) {
             return Some(line);

@@ -12,14 +12,14 @@ use rustc_hash::FxHashMap;
 use super::functions::{self, Sums};
 use super::names::Names;
 use super::tree::{self, GroupId, NodeId, Tree};
-use super::{Code, Request, Row, Seconds, SortFields, TOTAL, order};
+use super::{Code, ListRow, Request, Seconds, SortFields, TOTAL, order};
 use crate::profile::Profile;
 
 /// A function with its callers and callees.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbours {
     /// The function.
-    pub row: Row,
+    pub row: ListRow,
     /// Its callers, in the requested order.
     pub callers: Vec<Neighbour>,
     /// Its callees, in the requested order.
@@ -60,7 +60,7 @@ pub(super) fn blocks<K: Copy + Eq + Hash>(
     for (group, exclusive, inclusive) in Sums::new(tree).zip(tree) {
         let (name, code) = describe(group);
         blocks.push(Neighbours {
-            row: Row {
+            row: ListRow {
                 name,
                 code,
                 exclusive,

@@ -6,7 +6,7 @@ use super::names::Names;
 use super::tree::add_item;
 use super::{List, Request, Seconds};
 use crate::metrics::{Available, Flavour, Metric, Quantity, SortKey};
-use crate::profile::{Profile, Shown};
+use crate::profile::{Profile, RefinedState};
 
 /// Whether the program used OpenMP: a runtime registered a thread, or a stack lies in a runtime.
 pub fn uses_openmp<'a>(tables: &Tables, profile: impl FnOnce() -> &'a Profile) -> bool {
@@ -17,7 +17,7 @@ pub fn uses_openmp<'a>(tables: &Tables, profile: impl FnOnce() -> &'a Profile) -
         || profile()
             .items
             .iter()
-            .any(|item| item.shown != Shown::Serial)
+            .any(|item| item.state != RefinedState::Serial)
 }
 
 /// How the time of all threads was spent.

@@ -2,7 +2,7 @@ pub(super) mod written;
 
 use experiment::header::Header;
 use experiment::ids::{FrameId, ThreadId};
-use experiment::symbols::{Construct, FileId, FrameSymbol, InlinedPlace, Outlined, Place};
+use experiment::symbols::{Construct, FileId, FrameSymbol, InlinedLine, Outlined, SourceLine};
 use experiment::tables::Cut;
 use written::Written;
 
@@ -15,7 +15,7 @@ use super::notices::{Notice, inferred_seconds, notices};
 use super::threads::threads;
 use super::*;
 use crate::metrics::Metric;
-use crate::profile::{Callee, DisplayFrame, Item, Path, PathId, Shown};
+use crate::profile::{Callee, DisplayFrame, Item, Path, PathId, RefinedState};
 
 fn by_total() -> Request {
     by(Quantity::Time(Flavour::Exclusive, Metric::Total))
@@ -36,16 +36,16 @@ fn close(left: f64, right: f64) -> bool {
     (left - right).abs() < 1e-9
 }
 
-fn row<'a>(rows: &'a [Row], name: &str) -> &'a Row {
+fn row<'a>(rows: &'a [ListRow], name: &str) -> &'a ListRow {
     rows.iter().find(|row| row.name == name).unwrap()
 }
 
 fn recursion() -> Written {
     let mut written = Written::new();
-    written.add(&["main", "foo", "leaf"], Shown::Serial, 1.0);
-    written.add(&["main", "rec", "leaf"], Shown::Serial, 2.0);
-    written.add(&["main", "rec", "rec", "leaf"], Shown::Serial, 4.0);
-    written.add(&["main", "rec", "mid", "rec"], Shown::Serial, 8.0);
+    written.add(&["main", "foo", "leaf"], RefinedState::Serial, 1.0);
+    written.add(&["main", "rec", "leaf"], RefinedState::Serial, 2.0);
+    written.add(&["main", "rec", "rec", "leaf"], RefinedState::Serial, 4.0);
+    written.add(&["main", "rec", "mid", "rec"], RefinedState::Serial, 8.0);
     written
 }
 
@@ -94,11 +94,11 @@ fn the_innermost_call_of_a_recursion_is_the_one_attributed() {
 #[test]
 fn idle_stands_alone_under_total() {
     let mut written = Written::new();
-    written.add(&["<OMP idle>"], Shown::Idle, 3.0);
-    written.add(&["main", "foo"], Shown::Work, 2.0);
+    written.add(&["<OMP idle>"], RefinedState::Idle, 3.0);
+    written.add(&["main", "foo"], RefinedState::Work, 2.0);
     written.add(
         &["main", "foo", "<OMP implicit barrier>"],
-        Shown::ImplicitBarrier,
+        RefinedState::ImplicitBarrier,
         0.5,
     );
     let request = by(Quantity::Time(Flavour::Exclusive, Metric::Total));
@@ -121,8 +121,8 @@ fn idle_stands_alone_under_total() {
 #[test]
 fn time_without_a_path_is_shown_as_unknown() {
     let mut written = Written::new();
-    written.add(&[], Shown::Serial, 1.5);
-    written.add(&["main"], Shown::Serial, 1.0);
+    written.add(&[], RefinedState::Serial, 1.5);
+    written.add(&["main"], RefinedState::Serial, 1.0);
     let list = functions(&written.profile, &written.names(), &by_total());
     assert_eq!(row(&list.rows, "<Unknown>").exclusive[0], 1.5);
     assert_eq!(list.total.exclusive[0], 2.5);
@@ -145,7 +145,7 @@ fn calls_from_two_addresses_of_a_function_are_one_branch() {
             frame: FrameId::NONE,
         };
         let path = PathId(written.profile.paths.intern(Path { callers: at, frame }));
-        written.add(&[], Shown::Serial, 1.0).path = path;
+        written.add(&[], RefinedState::Serial, 1.0).path = path;
     }
     let rows = calltree(&written.profile, &written.names(), &by_total());
     let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
@@ -156,18 +156,18 @@ fn calls_from_two_addresses_of_a_function_are_one_branch() {
 #[test]
 fn lines_group_by_place_and_inlined_functions_are_calls() {
     let mut written = Written::new();
-    let place = |line| Place {
+    let place = |line| SourceLine {
         file: FileId(0),
         line,
     };
-    let at = |function: &str, line| InlinedPlace {
+    let at = |function: &str, line| InlinedLine {
         function: Some(function.to_owned()),
-        place: place(line),
+        source: place(line),
     };
     let main = written.function("main");
     let known = |places| FrameSymbol {
         function: Some(main),
-        places,
+        lines: places,
     };
     written.symbols.frames = vec![
         FrameSymbol::default(),
@@ -184,9 +184,9 @@ fn lines_group_by_place_and_inlined_functions_are_calls() {
             callers: PathId::EMPTY,
             frame,
         });
-        written.add(&[], Shown::Serial, seconds).path = PathId(path);
+        written.add(&[], RefinedState::Serial, seconds).path = PathId(path);
     }
-    written.add(&["<OMP idle>"], Shown::Idle, 0.25);
+    written.add(&["<OMP idle>"], RefinedState::Idle, 0.25);
     let list = lines(&written.profile, &written.names(), &by_total());
     let rows: Vec<(&str, f64, f64)> = list
         .rows
@@ -310,7 +310,7 @@ fn a_parent_that_was_put_back_is_the_function_itself() {
         parent: Some("foo".to_owned()),
         line: None,
     });
-    written.add(&["foo"], Shown::Serial, 1.0);
+    written.add(&["foo"], RefinedState::Serial, 1.0);
     let frame = DisplayFrame {
         callee: Callee::ParentOf(outlined),
         frame: FrameId::NONE,
@@ -319,7 +319,7 @@ fn a_parent_that_was_put_back_is_the_function_itself() {
         callers: PathId::EMPTY,
         frame,
     });
-    written.add(&[], Shown::Serial, 2.0).path = PathId(path);
+    written.add(&[], RefinedState::Serial, 2.0).path = PathId(path);
     let list = functions(&written.profile, &written.names(), &by_total());
     assert_eq!(list.rows.len(), 1);
     assert_eq!(
@@ -331,8 +331,8 @@ fn a_parent_that_was_put_back_is_the_function_itself() {
 #[test]
 fn notices_speak_above_one_percent() {
     let mut written = Written::new();
-    written.add(&["main"], Shown::Serial, 97.0);
-    written.add(&["main"], Shown::Serial, 3.0).inferred = true;
+    written.add(&["main"], RefinedState::Serial, 97.0);
+    written.add(&["main"], RefinedState::Serial, 3.0).inferred = true;
     let mut header = Header::default();
     header.sampling.samples = 1_000;
     header.losses.samples = 5;
@@ -379,11 +379,11 @@ fn random_profile(seed: u64) -> Written {
         "<OMP idle>",
         "<OMP implicit barrier>",
     ];
-    const SHOWN: [Shown; 4] = [
-        Shown::Serial,
-        Shown::Work,
-        Shown::ImplicitBarrier,
-        Shown::Idle,
+    const SHOWN: [RefinedState; 4] = [
+        RefinedState::Serial,
+        RefinedState::Work,
+        RefinedState::ImplicitBarrier,
+        RefinedState::Idle,
     ];
     let mut random = Random(seed);
     let mut written = Written::new();
@@ -393,8 +393,8 @@ fn random_profile(seed: u64) -> Written {
             .map(|_| NAMES[random.below(6) as usize])
             .collect();
         let seconds = random.below(1_000_000) as f64 / 1e6;
-        let (shown, thread) = (SHOWN[random.below(4) as usize], random.below(2));
-        let item = written.add(&stack, shown, seconds);
+        let (state, thread) = (SHOWN[random.below(4) as usize], random.below(2));
+        let item = written.add(&stack, state, seconds);
         item.thread = ThreadId(thread as u32);
     }
     written

@@ -7,12 +7,12 @@ use experiment::Sums;
 use experiment::header::Header;
 use experiment::ids::ThreadId;
 use experiment::rows::Sum;
-use experiment::state::Presence;
+use experiment::state::Scheduling;
 use experiment::tables::{RuntimeKind, Tables, ThreadKind};
 use rustc_hash::FxHashMap;
 
 use super::notices::WORTH_TELLING;
-use crate::ran::Ran;
+use crate::cpu_samples::CpuSamples;
 
 /// The share of the thread time lost to spinning from which it is reported. About one hundredth is
 /// lost whenever anything, including `collect`, runs briefly beside a program that uses all CPUs:
@@ -46,26 +46,31 @@ pub enum Warning {
 }
 
 /// The warnings for an experiment; `ran` covers all its samples.
-pub fn warnings(tables: &Tables, sums: &Sums, ran: &Ran, header: &Header) -> Vec<Warning> {
+pub fn warnings(
+    tables: &Tables,
+    sums: &Sums,
+    on_cpus: &CpuSamples,
+    header: &Header,
+) -> Vec<Warning> {
     // Waits that sleep use the CPU only to fall asleep and wake up.
     let Some(variables) = variables(tables, &header.environment) else {
         return Vec::new();
     };
     let waits = |sum: &Sum| {
-        let tag = tables.tags.get(sum.tag.0);
-        tag.is_some_and(|tag| tag.state.is_wait())
+        let thread_state = tables.thread_states.get(sum.thread_state.0);
+        thread_state.is_some_and(|thread_state| thread_state.state.is_wait())
     };
     let total: f64 = sums.iter().map(|sum| sum.time.seconds()).sum();
     let mut slices: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
     let mut spun: FxHashMap<ThreadId, f64> = FxHashMap::default();
     for sum in sums.iter() {
         let (spins, starves) = slices.entry(sum.slice).or_default();
-        match (waits(&sum), sum.presence) {
-            (true, Presence::Running) => {
+        match (waits(&sum), sum.scheduling) {
+            (true, Scheduling::Running) => {
                 *spins += sum.time.seconds();
                 *spun.entry(sum.thread).or_default() += sum.time.seconds();
             }
-            (false, Presence::Preempted) => *starves += sum.time.seconds(),
+            (false, Scheduling::Preempted) => *starves += sum.time.seconds(),
             _ => {}
         }
     }
@@ -79,7 +84,7 @@ pub fn warnings(tables: &Tables, sums: &Sums, ran: &Ran, header: &Header) -> Vec
             variables,
         });
     }
-    for (cpu, threads) in shared_cpus(tables, ran, header.cpus) {
+    for (cpu, threads) in shared_cpus(tables, on_cpus, header.cpus) {
         let seconds: f64 = threads.iter().filter_map(|thread| spun.get(thread)).sum();
         if seconds > WORTH_TELLING * total {
             let tid = |thread: &ThreadId| tables.threads.get(thread.index()).map(|row| row.tid);
@@ -128,10 +133,10 @@ fn is_zero(value: &str) -> bool {
 
 /// CPUs that several threads of OpenMP were bound to: by enough samples, each of the threads ran
 /// almost only there, although other CPUs were available.
-fn shared_cpus(tables: &Tables, ran: &Ran, given: u32) -> Vec<(u16, Vec<ThreadId>)> {
+fn shared_cpus(tables: &Tables, on_cpus: &CpuSamples, given: u32) -> Vec<(u16, Vec<ThreadId>)> {
     const ENOUGH: u64 = 50;
     let mut bound: BTreeMap<(u32, u16), Vec<ThreadId>> = BTreeMap::new();
-    for (&thread, on) in &ran.by_thread {
+    for (&thread, on) in &on_cpus.by_thread {
         let Some(row) = tables.threads.get(thread.index()) else {
             continue;
         };
@@ -142,7 +147,7 @@ fn shared_cpus(tables: &Tables, ran: &Ran, given: u32) -> Vec<(u16, Vec<ThreadId
     }
     let bound = bound.into_iter().map(|((_, cpu), threads)| (cpu, threads));
     // With only one CPU, sharing it is unavoidable.
-    let choice = given > 1 || ran.by_cpu.len() > 1;
+    let choice = given > 1 || on_cpus.by_cpu.len() > 1;
     let shared = bound.filter(|(_, threads)| choice && live_together(tables, threads));
     shared.collect()
 }
@@ -196,10 +201,10 @@ impl fmt::Display for Warning {
 mod tests {
     use super::*;
     use experiment::Samples;
-    use experiment::ids::{ContextId, FrameId, Nanos, ProcessId, StackId, TagId};
+    use experiment::ids::{ContextId, FrameId, Nanos, ProcessId, StackId, ThreadStateId};
     use experiment::rows::{Sample, SampleKind};
     use experiment::state::State;
-    use experiment::tables::{Module, Tag, Thread};
+    use experiment::tables::{Module, Thread, ThreadState};
 
     fn tables() -> Tables {
         let mut tables = Tables::default();
@@ -220,20 +225,25 @@ mod tests {
         tables
     }
 
-    fn tag(tables: &mut Tables, state: State) -> TagId {
-        tables.tag(Tag {
+    fn thread_state(tables: &mut Tables, state: State) -> ThreadStateId {
+        tables.thread_state(ThreadState {
             state,
             context: ContextId::ROOT,
-            place: FrameId::NONE,
+            call: FrameId::NONE,
         })
     }
 
-    fn sum(slice: u32, thread: u32, (tag, presence): (TagId, Presence), tenths: u64) -> Sum {
+    fn sum(
+        slice: u32,
+        thread: u32,
+        (thread_state, scheduling): (ThreadStateId, Scheduling),
+        tenths: u64,
+    ) -> Sum {
         Sum {
             slice,
             thread: ThreadId(thread),
-            tag,
-            presence,
+            thread_state,
+            scheduling,
             time: Nanos(tenths * 100_000_000),
             count: 1,
         }
@@ -258,16 +268,24 @@ mod tests {
     #[test]
     fn spinning_costs_what_it_took_from_others_in_the_same_second() {
         let mut tables = tables();
-        let wait = (tag(&mut tables, State::ImplicitBarrier), Presence::Running);
-        let work = tag(&mut tables, State::Work);
+        let wait = (
+            thread_state(&mut tables, State::ImplicitBarrier),
+            Scheduling::Running,
+        );
+        let work = thread_state(&mut tables, State::Work);
         let sums = [
             sum(0, 0, wait, 5),
-            sum(0, 1, (work, Presence::Preempted), 3),
+            sum(0, 1, (work, Scheduling::Preempted), 3),
             // Spinning that takes no CPU from others, and ready time without spinning.
             sum(1, 0, wait, 9),
-            sum(2, 1, (work, Presence::Preempted), 9),
+            sum(2, 1, (work, Scheduling::Preempted), 9),
         ];
-        let found = warnings(&tables, &packed(&sums), &Ran::default(), &given(2, &[]));
+        let found = warnings(
+            &tables,
+            &packed(&sums),
+            &CpuSamples::default(),
+            &given(2, &[]),
+        );
         let [
             Warning::SpinsCrowded {
                 seconds,
@@ -284,13 +302,23 @@ mod tests {
         let little = [
             sums[0],
             sums[2],
-            sum(0, 1, (wait.0, Presence::Blocked), 160),
+            sum(0, 1, (wait.0, Scheduling::Blocked), 160),
             sums[1],
         ];
-        let none = warnings(&tables, &packed(&little), &Ran::default(), &given(2, &[]));
+        let none = warnings(
+            &tables,
+            &packed(&little),
+            &CpuSamples::default(),
+            &given(2, &[]),
+        );
         assert_eq!(none, []);
-        let asleep = [sum(0, 0, (wait.0, Presence::Blocked), 9), sums[1]];
-        let none = warnings(&tables, &packed(&asleep), &Ran::default(), &given(2, &[]));
+        let asleep = [sum(0, 0, (wait.0, Scheduling::Blocked), 9), sums[1]];
+        let none = warnings(
+            &tables,
+            &packed(&asleep),
+            &CpuSamples::default(),
+            &given(2, &[]),
+        );
         assert_eq!(none, []);
     }
 
@@ -324,7 +352,10 @@ mod tests {
     #[test]
     fn threads_bound_to_one_cpu_that_spin_there_are_named() {
         let mut tables = tables();
-        let wait = (tag(&mut tables, State::ImplicitBarrier), Presence::Running);
+        let wait = (
+            thread_state(&mut tables, State::ImplicitBarrier),
+            Scheduling::Running,
+        );
         let sums = [sum(0, 0, wait, 5), sum(0, 1, wait, 4)];
         let on = |thread: u32, cpu: u16| Sample {
             time: Nanos(0),
@@ -332,7 +363,7 @@ mod tests {
             cpu,
             kind: SampleKind::User,
             stack: StackId::EMPTY,
-            tag: wait.0,
+            thread_state: wait.0,
             within: experiment::rows::Within::default(),
         };
         let samples = |cpus: [u16; 3]| {
@@ -341,8 +372,8 @@ mod tests {
             all.collect::<Vec<_>>()
         };
         let shared = |samples: &[Sample], cpus| {
-            let ran = Ran::of(&Samples::pack(samples).unwrap());
-            warnings(&tables, &packed(&sums), &ran, &given(cpus, &[]))
+            let on_cpus = CpuSamples::of(&Samples::pack(samples).unwrap());
+            warnings(&tables, &packed(&sums), &on_cpus, &given(cpus, &[]))
         };
         let found = shared(&samples([0, 0, 1]), 2);
         let [

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use experiment::ids::{FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
-use experiment::state::Presence;
+use experiment::state::Scheduling;
 use experiment::tables::{Frame, Process, Stack, StackEntry, Tables, Thread, ThreadKind};
 use flate2::read::GzDecoder;
 use omp_model::stream::{Event, Instance, Lock, Mutex, Sync, What};
@@ -131,13 +131,13 @@ impl Reader {
             self.lines.push(Line::Event(Event {
                 time: self.time,
                 thread,
-                what: What::Birth(Presence::Running),
+                what: What::Birth(Scheduling::Running),
             }));
         }
         ThreadId(number)
     }
 
-    fn place(&mut self, code: &str) -> FrameId {
+    fn call(&mut self, code: &str) -> FrameId {
         if code == "0x0" {
             return FrameId::NONE;
         }
@@ -150,7 +150,7 @@ impl Reader {
     }
 
     fn site(&mut self, code: &str) -> StackId {
-        match self.place(code) {
+        match self.call(code) {
             FrameId::NONE => StackId::EMPTY,
             frame => self.tables.stack(Stack {
                 callers: StackId::EMPTY,
@@ -183,15 +183,15 @@ impl Reader {
             "implicit_task" => What::ImplicitEnd {
                 region: Instance(line.code_number()),
             },
-            "sync_wait" => sync(line, self.place(line.code))?,
+            "sync_wait" => sync(line, self.call(line.code))?,
             "reduction" if line.begins() => What::ReductionBegin {
-                place: self.place(line.code),
+                call: self.call(line.code),
             },
             "reduction" => What::ReductionEnd,
             "mutex_acquire" => What::MutexAcquire {
                 kind: mutex(line.b),
                 lock: Lock(line.id),
-                place: self.place(line.code),
+                call: self.call(line.code),
             },
             "mutex_acquired" => What::MutexAcquired {
                 kind: mutex(line.b),
@@ -226,7 +226,7 @@ impl Reader {
     }
 }
 
-fn sync(line: &Columns<'_>, place: FrameId) -> Option<What> {
+fn sync(line: &Columns<'_>, call: FrameId) -> Option<What> {
     let kind = match line.b {
         2 => Sync::BarrierImplicit,
         3 => Sync::BarrierExplicit,
@@ -242,7 +242,7 @@ fn sync(line: &Columns<'_>, place: FrameId) -> Option<What> {
         What::SyncBegin {
             kind,
             region: Instance(line.id),
-            place,
+            call,
         }
     } else {
         What::SyncEnd { kind }

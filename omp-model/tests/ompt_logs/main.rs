@@ -8,7 +8,7 @@ use std::hash::Hash;
 
 use experiment::ids::{ContextId, FrameId, Nanos, ThreadId};
 use experiment::state::State;
-use experiment::tables::{ContextKind, Interner, Tag, ThreadKind};
+use experiment::tables::{ContextKind, Interner, ThreadKind, ThreadState};
 use log::Line;
 use omp_model::omp::{Machine, TimeAccounting};
 use omp_model::stream::{Instance, Sync, What};
@@ -35,8 +35,8 @@ struct Seen {
     marked: bool,
     /// Whether the thread is in user work.
     user: bool,
-    tag: Tag,
-    /// The kind of the tag's context.
+    thread_state: ThreadState,
+    /// The kind of the thread state's context.
     context: ContextKind,
     /// Where the program counter was.
     code: String,
@@ -69,7 +69,8 @@ fn samples(name: &'static str) -> Vec<Seen> {
                 mark = text.strip_prefix("B:").map(str::to_owned);
             }
             Line::Sample(thread, time, code) => {
-                let tag = *row(&log.tables.tags, machine.tag_of(thread).0);
+                let thread_state =
+                    *row(&log.tables.thread_states, machine.thread_state_of(thread).0);
                 seen.push(Seen {
                     log: name,
                     thread,
@@ -77,8 +78,8 @@ fn samples(name: &'static str) -> Vec<Seen> {
                     mark: mark.clone(),
                     marked,
                     user: user.get(&thread) == Some(&true),
-                    tag,
-                    context: row(&log.tables.contexts, tag.context.0).kind,
+                    thread_state,
+                    context: row(&log.tables.contexts, thread_state.context.0).kind,
                     code,
                 });
             }
@@ -104,7 +105,7 @@ impl Seen {
             } else {
                 "no user work"
             },
-            self.tag.state,
+            self.thread_state.state,
             self.context,
             self.code
         )
@@ -133,13 +134,15 @@ fn user_work_is_work_inside_regions_and_serial_outside() {
             Some("serial_phase") if sample.thread == ThreadId(0) => None,
             Some(_) => Some(false),
         };
-        let right = match sample.tag.state {
+        let right = match sample.thread_state.state {
             State::Serial => {
                 sample.thread == ThreadId(0)
                     && serial_here != Some(false)
-                    && sample.tag.context == ContextId::ROOT
+                    && sample.thread_state.context == ContextId::ROOT
             }
-            State::Work => serial_here != Some(true) && sample.tag.context != ContextId::ROOT,
+            State::Work => {
+                serial_here != Some(true) && sample.thread_state.context != ContextId::ROOT
+            }
             _ => false,
         };
         !right
@@ -155,12 +158,12 @@ fn a_worker_between_two_constructs_is_idle_under_no_region() {
         .filter(|it| it.marked && it.mark.is_none() && it.thread != ThreadId(0))
         .collect();
     assert!(between.len() > 1_500, "{}", between.len());
-    let idle = Tag {
+    let idle = ThreadState {
         state: State::Idle,
         context: ContextId::ROOT,
-        place: FrameId::NONE,
+        call: FrameId::NONE,
     };
-    let wrong = between.iter().filter(|sample| sample.tag != idle);
+    let wrong = between.iter().filter(|sample| sample.thread_state != idle);
     assert_none(wrong.map(|sample| sample.words()).collect());
 }
 
@@ -168,7 +171,7 @@ fn a_worker_between_two_constructs_is_idle_under_no_region() {
 fn the_initial_thread_is_never_idle_and_workers_are_never_serial() {
     let wrong = all_samples().into_iter().filter(|sample| {
         matches!(
-            (sample.thread.0, sample.tag.state),
+            (sample.thread.0, sample.thread_state.state),
             (0, State::Idle) | (1.., State::Serial) | (_, State::Outside | State::Unknown)
         )
     });
@@ -248,7 +251,7 @@ fn each_construct_has_its_own_waits_and_no_others() {
     for sample in all_samples() {
         let Some(mark) = &sample.mark else { continue };
         let own = waits[mark.as_str()];
-        let state = sample.tag.state;
+        let state = sample.thread_state.state;
         if !EVERYWHERE.contains(&state) && !own.iter().any(|(wait, _)| *wait == state) {
             wrong.push(sample.words());
         }
@@ -271,7 +274,7 @@ fn each_construct_has_its_own_waits_and_no_others() {
 fn a_wait_is_in_the_region_where_its_thread_works() {
     // Waits and work stand in a region, a league or a task; idle and serial in none.
     let wrong = all_samples().into_iter().filter(|sample| {
-        let nowhere = matches!(sample.tag.state, State::Idle | State::Serial);
+        let nowhere = matches!(sample.thread_state.state, State::Idle | State::Serial);
         nowhere != (sample.context == ContextKind::Root)
     });
     assert_none(wrong.map(|sample| sample.words()).collect());
@@ -289,7 +292,7 @@ fn tasks_that_run_inside_waits_are_work_of_their_tasks() {
         let tasks = seen.iter().filter(|sample| {
             sample.mark.as_deref() == Some(mark)
                 && sample.context == ContextKind::Task
-                && sample.tag.state == State::Work
+                && sample.thread_state.state == State::Work
         });
         let on: BTreeSet<_> = tasks.map(|sample| (sample.log, sample.thread)).collect();
         assert!(on.len() >= LOGS.len(), "{mark}: {on:?}");
@@ -383,7 +386,7 @@ fn waits_are_as_long_as_their_events_say() {
             let booked: u64 = rows
                 .sums
                 .iter()
-                .filter(|sum| row(&log.tables.tags, sum.tag.0).state == state)
+                .filter(|sum| row(&log.tables.thread_states, sum.thread_state.0).state == state)
                 .map(|sum| sum.time.0)
                 .sum();
             let unanswered = matches!(state, State::NestLock | State::Lock);

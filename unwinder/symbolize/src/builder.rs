@@ -1,6 +1,6 @@
 //! The symbol table while it is made.
 
-use experiment::symbols::{FileId, Function, FunctionId, Place, SymbolTable};
+use experiment::symbols::{FileId, Function, FunctionId, SourceLine, SymbolTable};
 use rustc_hash::FxHashMap;
 
 use crate::names;
@@ -44,12 +44,12 @@ impl TableBuilder {
     }
 
     /// A line of a source file.
-    pub(crate) fn line(&mut self, file: String, line: u32) -> Place {
+    pub(crate) fn line(&mut self, file: String, line: u32) -> SourceLine {
         let file = *self.files.entry(file).or_insert_with_key(|path| {
             self.table.files.push(path.clone());
             FileId(self.table.files.len() as u32 - 1)
         });
-        Place { file, line }
+        SourceLine { file, line }
     }
 
     /// The path of a source file.

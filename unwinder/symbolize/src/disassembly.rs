@@ -117,8 +117,8 @@ fn read(
     for instruction in &mut instructions {
         let holder = symbols.code(instruction.address);
         let mut places = object.places(instruction.address, holder.as_ref());
-        places.retain(|at| (at.place.file.0 as usize) < known.files.len());
-        instruction.places = places;
+        places.retain(|at| (at.source.file.0 as usize) < known.files.len());
+        instruction.lines = places;
     }
     if instructions.is_empty() {
         return Err(Missing::Code);
@@ -158,7 +158,7 @@ fn decode(bytes: &[u8], address: u64, target: impl Fn(u64) -> Option<String>) ->
             address: instruction.ip(),
             length: instruction.len() as u64,
             text,
-            places: Vec::new(),
+            lines: Vec::new(),
         }
     };
     code::decode(bytes, address)

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use experiment::ids::{FrameId, ModuleId};
 use experiment::linkage::{construct_of, is_outlined, parent_of};
 use experiment::symbols::{
-    FrameSymbol, Function, FunctionId, InlinedPlace, Outlined, Place, static_name,
+    FrameSymbol, Function, FunctionId, InlinedLine, Outlined, SourceLine, static_name,
 };
 use rustc_hash::FxHashMap;
 
@@ -54,7 +54,7 @@ impl<'a> ObjectResolver<'a> {
             nameless |= function.as_ref().is_none_or(|found| found.name.is_empty());
             self.builder.table.frames[id.index()] = FrameSymbol {
                 function: function.as_ref().map(|function| self.function(function)),
-                places: self.places(address, function.as_ref()),
+                lines: self.places(address, function.as_ref()),
             };
         }
         let miss = self.symbols.misses().first().filter(|_| nameless)?;
@@ -66,14 +66,14 @@ impl<'a> ObjectResolver<'a> {
         &mut self,
         address: u64,
         function: Option<&ElfFunction>,
-    ) -> Vec<InlinedPlace> {
+    ) -> Vec<InlinedLine> {
         let mut locations = self.locations(address);
         if let Some(holder) = function.filter(|function| is_outlined(&function.name)) {
             join_outlined(&mut locations, &holder.name);
         }
         let place = |location: Location| {
-            Some(InlinedPlace {
-                place: self.builder.line(location.file?, location.line?),
+            Some(InlinedLine {
+                source: self.builder.line(location.file?, location.line?),
                 function: location.function.map(|name| self.builder.demangle(&name)),
             })
         };
@@ -110,7 +110,7 @@ impl<'a> ObjectResolver<'a> {
             size: function.size,
             linkage: function.name.clone(),
             name,
-            place,
+            source: place,
             outlined,
         });
         self.functions.insert(function.start, id);
@@ -131,7 +131,7 @@ impl<'a> ObjectResolver<'a> {
 
     /// What a Fortran procedure within another one is called, or that of whose construct the
     /// function was made: with those around it.
-    fn internal(&self, function: &ElfFunction, place: Option<Place>) -> Option<String> {
+    fn internal(&self, function: &ElfFunction, place: Option<SourceLine>) -> Option<String> {
         let path = self.builder.path(place?.file);
         if !names::is_internal(&function.name) || !is_fortran(path) {
             return None;

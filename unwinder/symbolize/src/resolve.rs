@@ -88,7 +88,7 @@ fn find_directives(table: &mut SymbolTable, source: &mut impl SymbolSource) {
         let outlined = function.outlined.as_mut();
         let Some((line, place)) = outlined
             .and_then(|it| it.line.as_mut())
-            .zip(function.place.as_ref())
+            .zip(function.source.as_ref())
         else {
             continue;
         };
@@ -107,9 +107,13 @@ fn find_directives(table: &mut SymbolTable, source: &mut impl SymbolSource) {
 
 /// The calls of barriers of either kind, nothing being known of them.
 fn barrier_calls(tables: &Tables) -> BTreeMap<FrameId, Barrier> {
-    let tags = tables.tags.rows().iter();
-    let undecided = tags.filter(|tag| tag.state == State::Barrier && tag.place != FrameId::NONE);
-    undecided.map(|tag| (tag.place, Barrier::Unknown)).collect()
+    let thread_states = tables.thread_states.rows().iter();
+    let undecided = thread_states.filter(|thread_state| {
+        thread_state.state == State::Barrier && thread_state.call != FrameId::NONE
+    });
+    undecided
+        .map(|thread_state| (thread_state.call, Barrier::Unknown))
+        .collect()
 }
 
 /// Resolves kernel frames, whose addresses come sorted.
@@ -135,7 +139,7 @@ fn kernel(
                 size: end - start,
                 linkage: name.clone(),
                 name,
-                place: None,
+                source: None,
                 outlined: None,
             })
         });

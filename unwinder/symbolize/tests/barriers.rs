@@ -7,7 +7,7 @@ use std::process::Command;
 use experiment::barriers::Barrier;
 use experiment::ids::{ContextId, FrameId, ModuleId};
 use experiment::state::State;
-use experiment::tables::{Frame, Module, RuntimeKind, Tables, Tag};
+use experiment::tables::{Frame, Module, RuntimeKind, Tables, ThreadState};
 use symbolize::{Files, KernelFunction, SymbolSource, Symbols, resolve};
 
 const SOURCE: &str = r#"#define SYNC _Pragma("omp barrier")
@@ -82,14 +82,14 @@ fn resolved(
     for &address in calls {
         let place = FrameId(tables.frames.intern(Frame { module, address }));
         let (state, context) = (State::Barrier, ContextId::ROOT);
-        tables.tags.intern(Tag {
+        tables.thread_states.intern(ThreadState {
             state,
             context,
-            place,
+            call: place,
         });
     }
     let symbols = resolve(&tables, &mut WithSource(source));
-    let line = |frame| Some(symbols.frame(frame).places.first()?.place.line);
+    let line = |frame| Some(symbols.frame(frame).lines.first()?.source.line);
     let barriers = symbols.barriers.iter();
     barriers.map(|&(call, kind)| (line(call), kind)).collect()
 }

@@ -42,14 +42,14 @@ fn instructions_cover_the_function_and_have_their_lines() {
     for instruction in &code.instructions {
         assert_eq!(instruction.address, next);
         next += instruction.length;
-        assert!(!instruction.places.is_empty(), "{}", instruction.text);
+        assert!(!instruction.lines.is_empty(), "{}", instruction.text);
     }
     assert_eq!(next, function.address + function.size);
     // The helper's line, and that of the call which was inlined.
-    let inlined = code.instructions.iter().find(|it| it.places.len() == 2);
-    let inner = &inlined.expect("helper is inlined").places[0];
+    let inlined = code.instructions.iter().find(|it| it.lines.len() == 2);
+    let inner = &inlined.expect("helper is inlined").lines[0];
     assert_eq!(
-        (inner.function.as_deref(), inner.place.line),
+        (inner.function.as_deref(), inner.source.line),
         (Some("helper"), 41)
     );
 }

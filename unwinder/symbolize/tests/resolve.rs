@@ -86,7 +86,7 @@ impl Program {
 }
 
 fn file_of(table: &SymbolTable, frame: FrameId) -> Option<&Path> {
-    let place = table.frame(frame).places.first()?.place;
+    let place = table.frame(frame).lines.first()?.source;
     Some(Path::new(&table.files[place.file.0 as usize]))
 }
 
@@ -102,7 +102,7 @@ fn an_outlined_loop_has_its_parent_line_and_inlined_calls() {
     assert_eq!(outlined.construct, Construct::Parallel);
     assert_eq!(outlined.parent.as_deref(), Some("fill"));
     assert_eq!(outlined.line, Some(9));
-    assert_eq!(function.place.unwrap().line, 9);
+    assert_eq!(function.source.unwrap().line, 9);
     assert!(file_of(&table, frames[0]).unwrap().ends_with("fill.c"));
     // The parent is kept although no frame lies in it.
     assert!(
@@ -113,18 +113,18 @@ fn an_outlined_loop_has_its_parent_line_and_inlined_calls() {
     );
     // Somewhere in the loop `square` was inlined, at line 5, into line 11.
     let inlined = frames.iter().find_map(|&frame| {
-        let [inner, outer] = table.frame(frame).places.as_slice() else {
+        let [inner, outer] = table.frame(frame).lines.as_slice() else {
             return None;
         };
         Some((
             inner.function.as_deref()?,
-            inner.place.line,
-            outer.place.line,
+            inner.source.line,
+            outer.source.line,
         ))
     });
     assert_eq!(inlined, Some(("square", 5, 11)));
     for &frame in &frames {
-        let last = table.frame(frame).places.last().unwrap();
+        let last = table.frame(frame).lines.last().unwrap();
         assert_eq!(last.function.as_deref(), Some("fill._omp_fn.0"));
     }
 }
@@ -138,8 +138,8 @@ fn without_debug_information_the_name_still_tells_the_parent() {
     let (_, function) = table.function_of(frames[3]).unwrap();
     let outlined = function.outlined.as_ref().unwrap();
     assert_eq!(outlined.parent.as_deref(), Some("fill"));
-    assert_eq!((outlined.line, function.place), (None, None));
-    assert_eq!(table.frame(frames[3]).places, []);
+    assert_eq!((outlined.line, function.source), (None, None));
+    assert_eq!(table.frame(frames[3]).lines, []);
     assert_eq!(table.files, <[String; 0]>::default());
 }
 
@@ -210,7 +210,7 @@ fn one_row_called_by_its_start(compiler: &str, body: &str) {
             size: function.size,
             linkage: String::new(),
             name: format!("<static>@{:#x} (<program>)", function.start),
-            place: None,
+            source: None,
             outlined: None,
         };
         assert_eq!(*found, expected, "{compiler}");

@@ -1,11 +1,11 @@
 //! The cells of a thread's row.
 
-use experiment::state::Presence;
+use experiment::state::Scheduling;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use report::timeline::Activity;
-use report::timeline::{Place, Slot};
+use report::timeline::{Precision, Slot};
 
 use super::super::theme::Theme;
 use crate::args::Colours;
@@ -21,7 +21,7 @@ pub(super) fn states(slots: &[Slot], theme: &Theme, place: Rect, cells: &mut Buf
         };
         let mut style = theme.activity(activity);
         // Where no event and no sample says when in its second a state was, only how long.
-        if slot.place == Place::Shared {
+        if slot.precision == Precision::Shared {
             style = style.add_modifier(Modifier::DIM);
         }
         let quiet = matches!(activity, Activity::Serial | Activity::Work | Activity::Idle);
@@ -38,11 +38,11 @@ pub(super) fn states(slots: &[Slot], theme: &Theme, place: Rect, cells: &mut Buf
 /// run and had none.
 pub(super) fn machine(slots: &[Slot], theme: &Theme, place: Rect, cells: &mut Buffer) {
     for (at, slot) in slots.iter().enumerate() {
-        let Some(presence) = slot.main_presence() else {
+        let Some(scheduling) = slot.main_scheduling() else {
             continue;
         };
-        let (letter, style) = match presence {
-            Presence::Preempted | Presence::Stolen => ('!', theme.preempted()),
+        let (letter, style) = match scheduling {
+            Scheduling::Preempted | Scheduling::Stolen => ('!', theme.preempted()),
             _ => {
                 let eighths = (slot.running() * 8.0).round() as usize;
                 (EIGHTHS[eighths.min(8)], theme.faint())

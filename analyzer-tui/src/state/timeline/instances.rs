@@ -54,7 +54,7 @@ impl App {
     /// recorded. An interval names the innermost instance. Of those around it the construct is
     /// known, and the instance where one alone runs, or the thread forked it itself.
     pub(crate) fn is_inside(&self, thread: ThreadId, row: &Interval, band: &Band) -> bool {
-        let context = self.experiments.timeline().context(row.tag);
+        let context = self.experiments.timeline().context(row.thread_state);
         if self.region_of(context) == Some(band.context) && row.within.region != 0 {
             return self.is_one(thread, row.within, band);
         }

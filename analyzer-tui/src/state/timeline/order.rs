@@ -194,7 +194,7 @@ impl App {
         let moment = time..time + 1;
         let interval = timeline.interval(thread, experiment::ids::Nanos(time));
         let context = match interval {
-            Some(row) => Some(timeline.context(row.tag)),
+            Some(row) => Some(timeline.context(row.thread_state)),
             None => timeline.contexts(thread, &moment, 1, window)[0].or_else(|| {
                 // Between samples: what the column under the cursor holds most of.
                 let columns = self.timeline_parts().columns().max(1);
@@ -237,7 +237,8 @@ impl App {
     fn sampled_within(&self, thread: ThreadId, time: u64, region: ContextId) -> Within {
         let timeline = self.experiments.timeline();
         let samples = self.timeline.window.of(thread).iter();
-        let inside = samples.filter(|it| self.region_of(timeline.context(it.tag)) == Some(region));
+        let inside =
+            samples.filter(|it| self.region_of(timeline.context(it.thread_state)) == Some(region));
         let near = inside.min_by_key(|sample| sample.time.0.abs_diff(time));
         near.map_or_else(Within::default, |sample| sample.within)
     }

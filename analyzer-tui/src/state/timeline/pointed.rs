@@ -36,7 +36,8 @@ impl App {
         let start = samples.partition_point(|sample| sample.time.0 < within.start);
         let end =
             samples.partition_point(|sample| sample.time.0 < within.end.max(within.start + 1));
-        let fits = |sample: &&Sample| interval.is_none_or(|row| row.tag == sample.tag);
+        let fits =
+            |sample: &&Sample| interval.is_none_or(|row| row.thread_state == sample.thread_state);
         let near = samples[start..end.max(start)].iter().filter(fits);
         let sample = near
             .min_by_key(|sample| sample.time.0.abs_diff(time))
@@ -44,8 +45,8 @@ impl App {
         let kind = timeline.kind_of(thread);
         let stacks = self.experiments.known_stacks(self.settings.report.mode);
         let stack = stacks.and_then(|stacks| match (&sample, &interval) {
-            (Some(sample), _) => stacks.sample(sample.stack, sample.tag, kind),
-            (None, Some(row)) => stacks.construct(row.tag, kind),
+            (Some(sample), _) => stacks.sample(sample.stack, sample.thread_state, kind),
+            (None, Some(row)) => stacks.construct(row.thread_state, kind),
             (None, None) => None,
         });
         let tasks = timeline.tasks(thread).map(|tasks| tasks.at(time));

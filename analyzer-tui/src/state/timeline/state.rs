@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use experiment::ids::{ContextId, ThreadId};
 use experiment::rows::{Interval, Sample};
-use omp_model::profile::{PathId, Shown};
+use omp_model::profile::{PathId, RefinedState};
 use report::timeline::{Band, Slot, Window};
 use rustc_hash::FxHashMap;
 
@@ -86,7 +86,7 @@ pub struct Pointed {
     /// The sample nearest to the moment in the same column or interval.
     pub sample: Option<Sample>,
     /// The display stack in the mode in force, and what the thread did.
-    pub stack: Option<(PathId, Shown)>,
+    pub stack: Option<(PathId, RefinedState)>,
     /// The listed region instances there, outermost first, then the pieces of tasks that the
     /// thread was running, innermost last.
     pub bands: Vec<Band>,

@@ -1,7 +1,7 @@
 //! What is told of the moment under the cursor.
 
 use experiment::rows::SampleKind;
-use experiment::state::Presence;
+use experiment::state::Scheduling;
 use report::timeline::Band;
 
 use super::state::Pointed;
@@ -13,19 +13,19 @@ impl App {
     pub(crate) fn facts(&self, pointed: &Pointed) -> Vec<String> {
         let timeline = self.experiments.timeline();
         let mut lines = Vec::new();
-        let presence = |presence| match presence {
-            Presence::Running => "on a CPU",
-            Presence::Preempted => "switched out while it wanted to run",
-            Presence::Blocked => "asleep",
-            Presence::Stolen => "its CPU taken away by the hypervisor",
+        let scheduling = |scheduling| match scheduling {
+            Scheduling::Running => "on a CPU",
+            Scheduling::Preempted => "switched out while it wanted to run",
+            Scheduling::Blocked => "asleep",
+            Scheduling::Stolen => "its CPU taken away by the hypervisor",
         };
         match &pointed.interval {
             Some(row) => lines.push(format!(
                 "{} for {} from {:.6} s, {}",
-                timeline.activity(row.tag).words(),
+                timeline.activity(row.thread_state).words(),
                 duration(row.length.0),
                 row.start.seconds(),
-                presence(row.presence)
+                scheduling(row.scheduling)
             )),
             None if timeline.life(pointed.thread).contains(&self.timeline.time) => {
                 lines.push("intervals too short to be listed".to_owned());
@@ -83,10 +83,10 @@ impl App {
         let frames = stacks.walk(path);
         frames
             .map(|row| {
-                let places = &self.experiments.symbols.frame(row.frame.frame).places;
+                let places = &self.experiments.symbols.frame(row.frame.frame).lines;
                 let line = places
                     .last()
-                    .map_or_else(String::new, |place| format!(":{}", place.place.line));
+                    .map_or_else(String::new, |place| format!(":{}", place.source.line));
                 format!("{}{line}", names.name(row.frame.callee))
             })
             .collect()

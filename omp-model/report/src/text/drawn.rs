@@ -4,7 +4,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::grid;
 use super::layout::{Layout, columns};
-use crate::document::{Column, Part, Role, Row, Style, Table};
+use crate::document::{Column, Role, Row, Style, Table, TablePart};
 
 /// A column of cells: a table's, or what one of several experiments has of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ pub fn facts(table: &Table) -> Vec<(usize, String)> {
 
 /// The columns that a text shows, each once, in its order, without names.
 pub fn shown(table: &Table) -> Vec<usize> {
-    let whole = [Part::default()];
+    let whole = [TablePart::default()];
     let parts = if table.parts.is_empty() {
         &whole[..]
     } else {

@@ -2,7 +2,7 @@
 
 use omp_model::views::Code;
 
-use crate::document::{Mark, Part, Row, Style, Table};
+use crate::document::{Mark, Row, Style, Table, TablePart};
 
 /// How the tables of a text are laid out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub enum Layout {
 }
 
 /// The columns of a part, by their position in the table.
-pub(super) fn columns(table: &Table, part: &Part) -> Vec<usize> {
+pub(super) fn columns(table: &Table, part: &TablePart) -> Vec<usize> {
     if part.columns.is_empty() {
         let all = table.columns.iter().enumerate();
         let visible = all.filter(|(_, column)| column.is_visible());

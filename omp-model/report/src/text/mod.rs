@@ -14,7 +14,7 @@ mod grid;
 mod layout;
 mod records;
 
-use crate::document::{Block, Document, Line, Part, Style, Table};
+use crate::document::{Block, Document, Line, Style, Table, TablePart};
 
 use layout::{columns, escape, style};
 
@@ -97,7 +97,7 @@ impl Page {
             self.text(&format!("{}\n\n", table.empty));
             return;
         }
-        let whole = Part {
+        let whole = TablePart {
             caption: String::new(),
             columns: Vec::new(),
         };

@@ -3,7 +3,7 @@
 
 use experiment::state::State;
 use omp_model::metrics::Metric;
-use omp_model::profile::{Callee, Pseudo, Shown};
+use omp_model::profile::{Callee, Pseudo, RefinedState};
 use omp_model::views::names::pseudo;
 
 /// A state as a timeline shows it.
@@ -109,29 +109,29 @@ impl Activity {
     }
 
     /// Of a state that a sample's stack has refined.
-    pub const fn of_shown(shown: Shown) -> Activity {
-        match shown {
-            Shown::Serial => Activity::Serial,
-            Shown::Work => Activity::Work,
-            Shown::Overhead => Activity::Overhead,
-            Shown::Reduction => Activity::Reduction,
-            Shown::ImplicitBarrier => Activity::ImplicitBarrier,
-            Shown::ExplicitBarrier => Activity::ExplicitBarrier,
-            Shown::Idle => Activity::Idle,
-            Shown::Lock => Activity::Lock,
-            Shown::Critical => Activity::Critical,
-            Shown::Ordered => Activity::Ordered,
-            Shown::Atomic => Activity::Atomic,
-            Shown::Task => Activity::Task,
+    pub const fn of_refined(state: RefinedState) -> Activity {
+        match state {
+            RefinedState::Serial => Activity::Serial,
+            RefinedState::Work => Activity::Work,
+            RefinedState::Overhead => Activity::Overhead,
+            RefinedState::Reduction => Activity::Reduction,
+            RefinedState::ImplicitBarrier => Activity::ImplicitBarrier,
+            RefinedState::ExplicitBarrier => Activity::ExplicitBarrier,
+            RefinedState::Idle => Activity::Idle,
+            RefinedState::Lock => Activity::Lock,
+            RefinedState::Critical => Activity::Critical,
+            RefinedState::Ordered => Activity::Ordered,
+            RefinedState::Atomic => Activity::Atomic,
+            RefinedState::Task => Activity::Task,
         }
     }
 
     /// Of time at a display stack in user mode: its leaf may name what its state does not.
-    pub const fn of_leaf(leaf: Option<Callee>, shown: Shown) -> Activity {
+    pub const fn of_leaf(leaf: Option<Callee>, state: RefinedState) -> Activity {
         match leaf {
             Some(Callee::Pseudo(Pseudo::OpenBlasIdle)) => Activity::OpenBlasIdle,
             Some(Callee::Pseudo(Pseudo::FlushSpin)) => Activity::FlushSpin,
-            _ => Activity::of_shown(shown),
+            _ => Activity::of_refined(state),
         }
     }
 

@@ -37,7 +37,7 @@ impl Timeline {
                 let stop = end.min((slice + 1) * SLICE.0);
                 if stop - start == SLICE.0 {
                     for spell in row.spells_of(slice) {
-                        add(self.context(spell.tag), spell.time);
+                        add(self.context(spell.thread_state), spell.time);
                     }
                 } else {
                     let piece = start..stop;
@@ -45,16 +45,16 @@ impl Timeline {
                     for interval in row.intervals_in(&piece) {
                         let time = overlap(interval, &piece) as f64;
                         left -= time;
-                        add(self.context(interval.tag), time);
+                        add(self.context(interval.thread_state), time);
                     }
                     // Samples of listed time say the same once more, and so change nothing.
                     let samples = row.samples_in(&piece);
                     let share = left.max(0.0) / samples.len().max(1) as f64;
                     for sample in samples {
-                        add(self.context(sample.tag), share);
+                        add(self.context(sample.thread_state), share);
                     }
                     if let Some(near) = row.nearest(&piece).filter(|_| samples.is_empty()) {
-                        add(self.context(near.tag), left);
+                        add(self.context(near.thread_state), left);
                     }
                 }
                 start = stop;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::activity::Activity;
 use super::slots::Slot;
-use crate::document::{Block, Column, Document, Line, Place, Row, Style, Table, Value};
+use crate::document::{Block, Column, Document, InJson, Line, Row, Style, Table, Value};
 use crate::query::Query;
 
 /// A thread's row.
@@ -63,11 +63,11 @@ fn table(rows: &[ThreadRow]) -> Table {
     };
     let states = Column {
         quantity: None,
-        ..of_row("states", "States", Place::Nowhere)
+        ..of_row("states", "States", InJson::Nowhere)
     };
     let slots = Column {
         quantity: None,
-        ..of_row("slots", "", Place::Row)
+        ..of_row("slots", "", InJson::Row)
     };
     let row = |row: &ThreadRow| {
         let letter = |slot: &Slot| slot.main().map_or(' ', Activity::letter);

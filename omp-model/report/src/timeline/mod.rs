@@ -23,6 +23,6 @@ pub use bands::{Band, Bands};
 pub use document::{ThreadRow, document};
 pub use names::construct_names;
 pub use rows::{MOST_REFINED, Timeline};
-pub use slots::{Place, Slot, column};
+pub use slots::{Precision, Slot, column};
 pub use stacks::Stacks;
 pub use window::Window;

@@ -28,7 +28,7 @@ pub struct Timeline {
     pub end: Nanos,
     pub(super) lives: Vec<Range<u64>>,
     pub(super) activities: Vec<Activity>,
-    /// What each tag's context is.
+    /// What each thread state's context is.
     pub(super) contexts: Vec<ContextId>,
     pub(super) spells: ByThread<Spell>,
     pub(super) intervals: ByThread<Interval>,
@@ -74,9 +74,9 @@ impl Timeline {
             let death = thread.death.unwrap_or(end);
             thread.birth.0..death.0.max(thread.birth.0)
         };
-        let tags = || experiment.tables.tags.rows().iter();
-        let activities: Vec<Activity> = tags()
-            .map(|tag| Activity::of_state(recording.symbols.state_of(*tag)))
+        let thread_states = || experiment.tables.thread_states.rows().iter();
+        let activities: Vec<Activity> = thread_states()
+            .map(|thread_state| Activity::of_state(recording.symbols.state_of(*thread_state)))
             .collect();
         let spells = if experiment.samples.len() <= MOST_REFINED {
             spells::spells(
@@ -91,7 +91,9 @@ impl Timeline {
             threads,
             end,
             lives: table.iter().map(life).collect(),
-            contexts: tags().map(|tag| tag.context).collect(),
+            contexts: thread_states()
+                .map(|thread_state| thread_state.context)
+                .collect(),
             activities,
             spells,
             intervals: ByThread::new(intervals, table.len(), |row| row.thread),
@@ -146,15 +148,15 @@ impl Timeline {
         spells.any(|spell| spell.activity == activity)
     }
 
-    /// The context of a recorded tag.
-    pub fn context(&self, tag: experiment::ids::TagId) -> ContextId {
-        let known = self.contexts.get(tag.index());
+    /// The context of a recorded thread state.
+    pub fn context(&self, thread_state: experiment::ids::ThreadStateId) -> ContextId {
+        let known = self.contexts.get(thread_state.index());
         known.copied().unwrap_or(ContextId::ROOT)
     }
 
-    /// The activity of a recorded tag.
-    pub fn activity(&self, tag: experiment::ids::TagId) -> Activity {
-        let known = self.activities.get(tag.index());
+    /// The activity of a recorded thread state.
+    pub fn activity(&self, thread_state: experiment::ids::ThreadStateId) -> Activity {
+        let known = self.activities.get(thread_state.index());
         known.copied().unwrap_or(Activity::Unknown)
     }
 
@@ -167,11 +169,15 @@ impl Timeline {
     /// What a sample shows its thread to do, in every mode: its recorded state, and where stacks
     /// of user mode tell more, what that is.
     pub fn refined(&self, stacks: Option<&Stacks>, sample: &Sample) -> Activity {
-        let recorded = self.activity(sample.tag);
+        let recorded = self.activity(sample.thread_state);
         let Some(stacks) = stacks.filter(|_| recorded != Activity::Unknown) else {
             return recorded;
         };
-        let seen = stacks.sample(sample.stack, sample.tag, self.kind_of(sample.thread));
+        let seen = stacks.sample(
+            sample.stack,
+            sample.thread_state,
+            self.kind_of(sample.thread),
+        );
         seen.map_or(recorded, |(path, shown)| {
             Activity::of_leaf(stacks.leaf(path), shown)
         })

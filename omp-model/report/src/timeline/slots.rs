@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use experiment::ids::ThreadId;
 use experiment::rows::{Interval, SLICE, Sample};
-use experiment::state::Presence;
+use experiment::state::Scheduling;
 
 use super::activity::Activity;
 use super::rows::Timeline;
@@ -16,17 +16,17 @@ use super::window::Window;
 pub struct Slot {
     /// Nanoseconds by [`Activity`].
     pub times: [f64; Activity::COUNT],
-    /// Nanoseconds by [`Presence`].
-    pub presence: [f64; Presence::ALL.len()],
+    /// Nanoseconds by [`Scheduling`].
+    pub scheduling: [f64; Scheduling::ALL.len()],
     /// Where the time was placed by.
-    pub place: Place,
+    pub precision: Precision,
     /// The CPU that the first sample in it was taken on.
     pub cpu: Option<u16>,
 }
 
 /// The least exact source that a column's time was placed by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum Precision {
     /// Listed intervals and whole slices: exact.
     #[default]
     Exact,
@@ -47,41 +47,41 @@ impl Slot {
 
     /// The part of the time that the thread was on a CPU, 0 to 1.
     pub fn running(&self) -> f64 {
-        let all: f64 = self.presence.iter().sum();
+        let all: f64 = self.scheduling.iter().sum();
         if all > 0.0 {
-            self.presence[Presence::Running as usize] / all
+            self.scheduling[Scheduling::Running as usize] / all
         } else {
             0.0
         }
     }
 
     /// Where the kernel had it for most of its time; `None` where it did not live.
-    pub fn main_presence(&self) -> Option<Presence> {
-        let most = Presence::ALL
+    pub fn main_scheduling(&self) -> Option<Scheduling> {
+        let most = Scheduling::ALL
             .into_iter()
             .max_by(|left, right| self.time(*left).total_cmp(&self.time(*right)));
-        most.filter(|presence| self.time(*presence) > 0.0)
+        most.filter(|scheduling| self.time(*scheduling) > 0.0)
     }
 
-    fn time(&self, presence: Presence) -> f64 {
-        self.presence[presence as usize]
+    fn time(&self, scheduling: Scheduling) -> f64 {
+        self.scheduling[scheduling as usize]
     }
 
-    fn add(&mut self, activity: Activity, presence: Presence, time: f64) {
+    fn add(&mut self, activity: Activity, scheduling: Scheduling, time: f64) {
         self.times[activity as usize] += time;
-        self.presence[presence as usize] += time;
+        self.scheduling[scheduling as usize] += time;
     }
 
-    fn sink(&mut self, place: Place) {
-        self.place = self.place.max(place);
+    fn sink(&mut self, precision: Precision) {
+        self.precision = self.precision.max(precision);
     }
 }
 
-/// The time of a slice by activity and presence.
+/// The time of a slice by activity and scheduling state.
 #[derive(Clone, Copy, Default)]
 struct Rest {
     times: [f64; Activity::COUNT],
-    presence: [f64; Presence::ALL.len()],
+    scheduling: [f64; Scheduling::ALL.len()],
 }
 
 impl Timeline {
@@ -204,7 +204,7 @@ impl<'a> Sweep<'a> {
         let spells = &row.spells[spells];
         if range == row.life_in(number) {
             for spell in spells {
-                slot.add(spell.activity, spell.presence, spell.time);
+                slot.add(spell.activity, spell.scheduling, spell.time);
             }
             return;
         }
@@ -240,10 +240,10 @@ impl<'a> Sweep<'a> {
             spread(&mut slot.times, &rest.times, left);
         }
         slot.sink(match seen {
-            0 => Place::Shared,
-            _ => Place::Sampled,
+            0 => Precision::Shared,
+            _ => Precision::Sampled,
         });
-        spread(&mut slot.presence, &rest.presence, left);
+        spread(&mut slot.scheduling, &rest.scheduling, left);
     }
 
     /// The samples of the next range.
@@ -304,12 +304,12 @@ impl Row<'_> {
         among: Range<usize>,
     ) -> impl Iterator<Item = usize> + Clone {
         let within = row.start.0..row.start.0 + row.length.0;
-        let (tag, presence) = (row.tag, row.presence);
+        let (thread_state, scheduling) = (row.thread_state, row.scheduling);
         let samples = self.samples;
         among.filter(move |&at| {
             let sample = &samples[at];
             within.contains(&sample.time.0)
-                && (sample.tag, sample.kind.presence()) == (tag, presence)
+                && (sample.thread_state, sample.kind.scheduling()) == (thread_state, scheduling)
         })
     }
 
@@ -324,13 +324,13 @@ impl Row<'_> {
     ) {
         let seen = own.clone().count();
         if seen == 0 {
-            let main = main_activity(spells, row.tag, row.presence);
-            let activity = main.unwrap_or_else(|| self.timeline.activity(row.tag));
-            slot.add(activity, row.presence, time);
+            let main = main_activity(spells, row.thread_state, row.scheduling);
+            let activity = main.unwrap_or_else(|| self.timeline.activity(row.thread_state));
+            slot.add(activity, row.scheduling, time);
             return;
         }
         for at in own {
-            slot.add(self.activities[at], row.presence, time / seen as f64);
+            slot.add(self.activities[at], row.scheduling, time / seen as f64);
         }
     }
 
@@ -400,17 +400,17 @@ impl Row<'_> {
         let mut rest = Rest::default();
         for spell in self.spells_of(slice) {
             rest.times[spell.activity as usize] += spell.time;
-            rest.presence[spell.presence as usize] += spell.time;
+            rest.scheduling[spell.scheduling as usize] += spell.time;
         }
         let range = slice * SLICE.0..(slice + 1) * SLICE.0;
         for row in self.intervals_in(&range) {
             let time = overlap(row, &range) as f64;
-            let main = main_activity(self.spells_of(slice), row.tag, row.presence);
-            let activity = main.unwrap_or_else(|| self.timeline.activity(row.tag));
+            let main = main_activity(self.spells_of(slice), row.thread_state, row.scheduling);
+            let activity = main.unwrap_or_else(|| self.timeline.activity(row.thread_state));
             rest.times[activity as usize] -= time;
-            rest.presence[row.presence as usize] -= time;
+            rest.scheduling[row.scheduling as usize] -= time;
         }
-        for left in rest.times.iter_mut().chain(&mut rest.presence) {
+        for left in rest.times.iter_mut().chain(&mut rest.scheduling) {
             *left = left.max(0.0);
         }
         rest

@@ -1,34 +1,34 @@
-//! How the views refine recorded time: what a thread's seconds of one tag were spent on.
+//! How the views refine recorded time: what a thread's seconds of one thread state were spent on.
 
 use experiment::Sums;
-use experiment::ids::{TagId, ThreadId};
-use experiment::state::Presence;
+use experiment::ids::{ThreadId, ThreadStateId};
+use experiment::state::Scheduling;
 use omp_model::profile::{PathId, Profile};
 
 use super::activity::Activity;
 use super::by_thread::ByThread;
 
-/// Time of a thread in a slice, under one tag and presence, as the views show it.
+/// Time of a thread in a slice, under one thread state and scheduling state, as the views show it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spell {
     pub(super) thread: ThreadId,
     pub(super) slice: u64,
-    pub(super) tag: TagId,
-    pub(super) presence: Presence,
+    pub(super) thread_state: ThreadStateId,
+    pub(super) scheduling: Scheduling,
     pub(super) activity: Activity,
     /// Nanoseconds.
     pub(super) time: f64,
 }
 
-type Key = (ThreadId, u64, TagId, Presence, Activity);
+type Key = (ThreadId, u64, ThreadStateId, Scheduling, Activity);
 
 impl Spell {
     const fn key(&self) -> Key {
         (
             self.thread,
             self.slice,
-            self.tag,
-            self.presence,
+            self.thread_state,
+            self.scheduling,
             self.activity,
         )
     }
@@ -45,23 +45,23 @@ pub(super) fn spells(profile: &Profile, sums: &Sums, threads: usize) -> ByThread
     rows.extend(profile.items.iter().map(|item| Spell {
         thread: item.thread,
         slice: u64::from(item.slice),
-        tag: item.tag,
-        presence: item.presence,
-        activity: Activity::of_leaf(leaf(item.path), item.shown),
+        thread_state: item.thread_state,
+        scheduling: item.scheduling,
+        activity: Activity::of_leaf(leaf(item.path), item.state),
         time: item.seconds * 1e9,
     }));
     by_thread(rows, threads)
 }
 
-/// The same by recorded states alone: those of each tag.
+/// The same by recorded states alone: those of each thread state.
 pub(super) fn of_sums(sums: &Sums, activities: &[Activity], threads: usize) -> ByThread<Spell> {
     let rows = sums.iter().map(|sum| Spell {
         thread: sum.thread,
         slice: u64::from(sum.slice),
-        tag: sum.tag,
-        presence: sum.presence,
+        thread_state: sum.thread_state,
+        scheduling: sum.scheduling,
         activity: activities
-            .get(sum.tag.index())
+            .get(sum.thread_state.index())
             .copied()
             .unwrap_or(Activity::Unknown),
         time: sum.time.0 as f64,
@@ -83,11 +83,15 @@ fn by_thread(mut rows: Vec<Spell>, threads: usize) -> ByThread<Spell> {
     ByThread::new(rows, threads, |spell| spell.thread)
 }
 
-/// What most of the time of a tag and presence was spent on, among a slice's spells.
-pub(super) fn main_activity(spells: &[Spell], tag: TagId, presence: Presence) -> Option<Activity> {
+/// What most of the time in a thread state and scheduling state was spent on in a slice.
+pub(super) fn main_activity(
+    spells: &[Spell],
+    thread_state: ThreadStateId,
+    scheduling: Scheduling,
+) -> Option<Activity> {
     let alike = spells
         .iter()
-        .filter(|spell| (spell.tag, spell.presence) == (tag, presence));
+        .filter(|spell| (spell.thread_state, spell.scheduling) == (thread_state, scheduling));
     let most = alike.max_by(|left, right| left.time.total_cmp(&right.time));
     most.map(|spell| spell.activity)
 }

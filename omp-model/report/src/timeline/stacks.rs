@@ -1,8 +1,8 @@
 //! The display stacks of single samples and intervals, for a reader that points at one.
 
-use experiment::ids::{StackId, TagId, ThreadId};
+use experiment::ids::{StackId, ThreadId, ThreadStateId};
 use experiment::tables::{Interner, ThreadKind};
-use omp_model::profile::{Callee, Path, PathId, Shown, ViewMode};
+use omp_model::profile::{Callee, Path, PathId, RefinedState, ViewMode};
 use omp_model::rewrite::Rewriter;
 use rustc_hash::FxHashMap;
 
@@ -12,8 +12,8 @@ use omp_model::analysis::Analysis;
 #[derive(Debug)]
 pub struct Stacks {
     paths: Interner<Path>,
-    samples: FxHashMap<(StackId, TagId, ThreadKind), (PathId, Shown)>,
-    constructs: FxHashMap<(TagId, ThreadKind), (PathId, Shown)>,
+    samples: FxHashMap<(StackId, ThreadStateId, ThreadKind), (PathId, RefinedState)>,
+    constructs: FxHashMap<(ThreadStateId, ThreadKind), (PathId, RefinedState)>,
 }
 
 impl Stacks {
@@ -33,13 +33,16 @@ impl Stacks {
                 ViewMode::Machine => rewriter.machine(moment),
                 ViewMode::User | ViewMode::Expert => rewriter.user(moment),
             };
-            found.insert((moment.stack, moment.tag, moment.thread), path);
+            found.insert((moment.stack, moment.thread_state, moment.thread), path);
         }
-        let tags = rows.sums.iter().map(|sum| (sum.tag, sum.thread));
-        let more = rows.intervals.iter().map(|row| (row.tag, row.thread));
+        let thread_states = rows.sums.iter().map(|sum| (sum.thread_state, sum.thread));
+        let more = rows
+            .intervals
+            .iter()
+            .map(|row| (row.thread_state, row.thread));
         let mut constructs = FxHashMap::default();
-        for (tag, thread) in tags.chain(more) {
-            let key = (tag, kind(thread));
+        for (thread_state, thread) in thread_states.chain(more) {
+            let key = (thread_state, kind(thread));
             constructs.entry(key).or_insert_with(|| match mode {
                 ViewMode::Machine => rewriter.machine_place(key.0, key.1),
                 ViewMode::User | ViewMode::Expert => rewriter.user_place(key.0, key.1),
@@ -53,13 +56,22 @@ impl Stacks {
     }
 
     /// The display stack of a sample, and what the thread did.
-    pub fn sample(&self, stack: StackId, tag: TagId, kind: ThreadKind) -> Option<(PathId, Shown)> {
-        self.samples.get(&(stack, tag, kind)).copied()
+    pub fn sample(
+        &self,
+        stack: StackId,
+        thread_state: ThreadStateId,
+        kind: ThreadKind,
+    ) -> Option<(PathId, RefinedState)> {
+        self.samples.get(&(stack, thread_state, kind)).copied()
     }
 
     /// The construct of a thread state of which no sample tells more.
-    pub fn construct(&self, tag: TagId, kind: ThreadKind) -> Option<(PathId, Shown)> {
-        self.constructs.get(&(tag, kind)).copied()
+    pub fn construct(
+        &self,
+        thread_state: ThreadStateId,
+        kind: ThreadKind,
+    ) -> Option<(PathId, RefinedState)> {
+        self.constructs.get(&(thread_state, kind)).copied()
     }
 
     /// The leaf of a display stack.

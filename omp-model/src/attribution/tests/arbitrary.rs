@@ -27,16 +27,17 @@ fn arbitrary(seed: u64) -> Fed {
     let mut fed = Fed::new(4);
     let region = fed.region();
     let site = format!("foo.omp_outlined+13 {}", &WORK[22..]);
-    let nested = fed.world.region(region, &site);
-    let lost_site = fed.world.region(nested, "");
-    let place = fed.world.frame("step+40");
-    let mut tags = vec![TagId::OUTSIDE];
+    let nested = fed.program.region(region, &site);
+    let lost_site = fed.program.region(nested, "");
+    let place = fed.program.frame("step+40");
+    let mut thread_states = vec![ThreadStateId::OUTSIDE];
     for state in experiment::state::STATES {
         for context in [ContextId::ROOT, region, nested, lost_site] {
-            tags.push(
-                fed.world
-                    .tag_at(state, context, random.of(&[FrameId::NONE, place])),
-            );
+            thread_states.push(fed.program.thread_state_at(
+                state,
+                context,
+                random.of(&[FrameId::NONE, place]),
+            ));
         }
     }
     let stacks = [
@@ -52,7 +53,11 @@ fn arbitrary(seed: u64) -> Fed {
         "R:?+1 R:__kmpc_fork_call foo+9 main __libc_start_main _start",
         "work .omp_task_entry. R:?+1 R:__kmpc_barrier foo.omp_outlined+12 R:__kmp_invoke_microtask start_thread clone3",
     ];
-    let presences = [Presence::Running, Presence::Preempted, Presence::Blocked];
+    let schedulings = [
+        Scheduling::Running,
+        Scheduling::Preempted,
+        Scheduling::Blocked,
+    ];
     let kinds = [
         SampleKind::User,
         SampleKind::Kernel,
@@ -61,17 +66,21 @@ fn arbitrary(seed: u64) -> Fed {
     ];
     for _ in 0..random.below(60) {
         let (thread, slice) = (random.below(4) as u32, random.below(5) as u32);
-        let (tag, presence, time) = (
-            random.of(&tags),
-            random.of(&presences),
+        let (thread_state, scheduling, time) = (
+            random.of(&thread_states),
+            random.of(&schedulings),
             random.below(1 << 40),
         );
-        fed.sum(thread, slice, tag, presence, time);
+        fed.sum(thread, slice, thread_state, scheduling, time);
     }
     for _ in 0..random.below(80) {
         let (thread, slice) = (random.below(4) as u32, random.below(5) as u32);
-        let (tag, kind, stack) = (random.of(&tags), random.of(&kinds), random.of(&stacks));
-        fed.sample(thread, slice, tag, kind, stack);
+        let (thread_state, kind, stack) = (
+            random.of(&thread_states),
+            random.of(&kinds),
+            random.of(&stacks),
+        );
+        fed.sample(thread, slice, thread_state, kind, stack);
     }
     fed
 }
@@ -97,17 +106,21 @@ fn totals_equal_the_sums_and_each_other_in_both_modes() {
         }
         assert_eq!(user.items.len(), machine.items.len(), "seed {seed}");
         for thread in 0..4 {
-            for presence in [Presence::Running, Presence::Preempted, Presence::Blocked] {
+            for scheduling in [
+                Scheduling::Running,
+                Scheduling::Preempted,
+                Scheduling::Blocked,
+            ] {
                 let of_sums: u64 = fed
                     .sums
                     .iter()
-                    .filter(|s| s.thread.0 == thread && s.presence == presence)
+                    .filter(|s| s.thread.0 == thread && s.scheduling == scheduling)
                     .map(|s| s.time.0)
                     .sum();
                 let of_items: u64 = user
                     .items
                     .iter()
-                    .filter(|i| i.thread.0 == thread && i.presence == presence)
+                    .filter(|i| i.thread.0 == thread && i.scheduling == scheduling)
                     .map(nanos)
                     .sum();
                 let measured = fed.sums.iter().any(|s| s.thread.0 == thread);
@@ -125,7 +138,7 @@ fn idle_stands_alone_and_machine_stacks_have_no_pseudo_functions() {
     for seed in 1..100 {
         let fed = arbitrary(seed);
         let user = fed.profile(ViewMode::User);
-        for item in user.items.iter().filter(|i| i.shown == Shown::Idle) {
+        for item in user.items.iter().filter(|i| i.state == RefinedState::Idle) {
             assert_eq!(fed.name(&user.paths, item.path), "<Idle>", "seed {seed}");
         }
         let machine = fed.profile(ViewMode::Machine);
@@ -144,10 +157,10 @@ fn over_slices(fed: &Fed, profile: &Profile) -> BTreeMap<String, (f64, u32, f64)
         let key = format!(
             "{:?} {:?} {:?} {:?} {:?} {} {} {name}",
             item.thread,
-            item.tag,
+            item.thread_state,
             item.stack,
-            item.shown,
-            item.presence,
+            item.state,
+            item.scheduling,
             item.kernel,
             item.inferred
         );
@@ -170,15 +183,16 @@ fn folded_slices_are_the_sums_of_slices_apart() {
         }
         for at in 0..random.below(20) {
             let sample = fed.samples.get(at as usize * 3).copied();
-            let Some(sample) = sample.filter(|at| at.kind.presence() != Presence::Running) else {
+            let Some(sample) = sample.filter(|at| at.kind.scheduling() != Scheduling::Running)
+            else {
                 continue;
             };
             fed.intervals.push(Interval {
                 thread: sample.thread,
                 start: Nanos(sample.time.0 / 1000 * 1000 + 1000 * random.below(90)),
                 length: Nanos(1000 * random.below(3_000_000)),
-                tag: sample.tag,
-                presence: sample.kind.presence(),
+                thread_state: sample.thread_state,
+                scheduling: sample.kind.scheduling(),
                 within: sample.within,
             });
         }
@@ -186,8 +200,8 @@ fn folded_slices_are_the_sums_of_slices_apart() {
         let owed = |sum: Sum| Blame {
             slice: sum.slice,
             thread: sum.thread,
-            tag: sum.tag,
-            presence: sum.presence,
+            thread_state: sum.thread_state,
+            scheduling: sum.scheduling,
             time: Nanos(sum.time.0 / 2),
         };
         let blames = fed.sums.iter().filter(|_| random.below(3) == 0);
@@ -238,22 +252,30 @@ fn sampled(seed: u64) -> Fed {
     let mut random = Random(seed * 2 + 1);
     let mut fed = Fed::new(4);
     let region = fed.region();
-    let mut tags = vec![TagId::OUTSIDE];
+    let mut thread_states = vec![ThreadStateId::OUTSIDE];
     for state in experiment::state::STATES {
-        tags.extend([ContextId::ROOT, region].map(|context| fed.world.tag(state, context)));
+        thread_states.extend(
+            [ContextId::ROOT, region].map(|context| fed.program.thread_state(state, context)),
+        );
     }
     for _ in 0..20 {
         let (thread, slice) = (random.below(4) as u32, random.below(3) as u32);
-        let tag = random.of(&tags);
-        let presences = [
-            (Presence::Running, SampleKind::User),
-            (Presence::Blocked, SampleKind::Blocked),
+        let thread_state = random.of(&thread_states);
+        let schedulings = [
+            (Scheduling::Running, SampleKind::User),
+            (Scheduling::Blocked, SampleKind::Blocked),
         ];
-        let (presence, kind) = random.of(&presences);
-        fed.sum(thread, slice, tag, presence, 1 + random.below(1 << 30));
+        let (scheduling, kind) = random.of(&schedulings);
+        fed.sum(
+            thread,
+            slice,
+            thread_state,
+            scheduling,
+            1 + random.below(1 << 30),
+        );
         for _ in 0..1 + random.below(5) {
             let stack = random.of(&[WORK, SPIN, "work main _start", "R:?+1"]);
-            fed.sample(thread, slice, tag, kind, stack);
+            fed.sample(thread, slice, thread_state, kind, stack);
         }
     }
     fed
@@ -261,22 +283,22 @@ fn sampled(seed: u64) -> Fed {
 
 #[test]
 fn each_stack_has_as_much_of_a_group_as_it_has_of_its_samples() {
-    type Group = (ThreadId, u32, TagId, Presence);
+    type Group = (ThreadId, u32, ThreadStateId, Scheduling);
     for seed in 1..100 {
         let fed = sampled(seed);
         let mut times = BTreeMap::<Group, u64>::new();
         for sum in fed.sums.iter() {
-            let group = (sum.thread, sum.slice, sum.tag, sum.presence);
+            let group = (sum.thread, sum.slice, sum.thread_state, sum.scheduling);
             *times.entry(group).or_default() += sum.time.0;
         }
         let group = |sample: &Sample| {
             let slice = (sample.time.0 / SLICE.0) as u32;
-            let presence = sample.kind.presence();
-            (sample.thread, slice, sample.tag, presence)
+            let scheduling = sample.kind.scheduling();
+            (sample.thread, slice, sample.thread_state, scheduling)
         };
         let profile = fed.profile(ViewMode::Machine);
         for item in &profile.items {
-            let of_item = (item.thread, item.slice, item.tag, item.presence);
+            let of_item = (item.thread, item.slice, item.thread_state, item.scheduling);
             let all = fed.samples.iter().filter(|it| group(it) == of_item);
             let here = all.clone().filter(|it| it.stack == item.stack);
             let part = here.count() as f64 / all.count() as f64;

@@ -1,26 +1,26 @@
 //! Recordings fed by hand, and where their time is said to have gone.
 
 mod arbitrary;
-mod places;
+mod locations;
 mod sleeping;
 
 use experiment::header::Header;
-use experiment::ids::{ContextId, FrameId, Nanos, TagId, ThreadId};
+use experiment::ids::{ContextId, FrameId, Nanos, ThreadId, ThreadStateId};
 use experiment::rows::{Blame, Interval, SLICE, Sample, SampleKind, Sum, Within};
-use experiment::state::{Presence, State};
+use experiment::state::{Scheduling, State};
 use experiment::tables::{Interner, Process, Thread, ThreadKind};
 use experiment::{Samples, Sums};
 
 use super::*;
 use crate::profile::{Callee, Item, Path, PathId, Pseudo};
-use crate::rewrite::world::World;
+use crate::rewrite::test_program::TestProgram;
 
 const WORK: &str = "work foo.omp_outlined+12 R:__kmp_invoke_microtask R:?+1 start_thread clone3";
 const SPIN: &str = "sched_yield R:?+4 R:?+7 start_thread clone3";
 
 /// A recording fed by hand.
 struct Fed {
-    world: World,
+    program: TestProgram,
     sums: Sums,
     intervals: Vec<Interval>,
     samples: Vec<Sample>,
@@ -30,15 +30,15 @@ struct Fed {
 impl Fed {
     /// An initial thread and workers after it.
     fn new(threads: usize) -> Fed {
-        let mut world = World::new();
-        world.tables.processes.push(Process {
+        let mut program = TestProgram::new();
+        program.tables.processes.push(Process {
             pid: 7,
             parent: None,
             name: "app".to_owned(),
             executable: "/home/u/app".to_owned(),
         });
         for index in 0..threads {
-            world.tables.threads.push(Thread {
+            program.tables.threads.push(Thread {
                 process: experiment::ids::ProcessId(0),
                 tid: 7 + index as i32,
                 birth: Nanos(0),
@@ -51,7 +51,7 @@ impl Fed {
             });
         }
         Fed {
-            world,
+            program,
             sums: Sums::default(),
             intervals: Vec::new(),
             samples: Vec::new(),
@@ -60,46 +60,60 @@ impl Fed {
     }
 
     fn region(&mut self) -> ContextId {
-        self.world.symbol("foo.omp_outlined", 9);
-        self.world
+        self.program.symbol("foo.omp_outlined", 9);
+        self.program
             .region(ContextId::ROOT, "foo+9 main __libc_start_main _start")
     }
 
-    fn sum(&mut self, thread: u32, slice: u32, tag: TagId, presence: Presence, nanos: u64) {
+    fn sum(
+        &mut self,
+        thread: u32,
+        slice: u32,
+        thread_state: ThreadStateId,
+        scheduling: Scheduling,
+        nanos: u64,
+    ) {
         self.sums.push(Sum {
             slice,
             thread: ThreadId(thread),
-            tag,
-            presence,
+            thread_state,
+            scheduling,
             time: Nanos(nanos),
             count: 1,
         });
     }
 
-    fn sample(&mut self, thread: u32, slice: u32, tag: TagId, kind: SampleKind, stack: &str) {
-        let stack = self.world.stack(stack);
+    fn sample(
+        &mut self,
+        thread: u32,
+        slice: u32,
+        thread_state: ThreadStateId,
+        kind: SampleKind,
+        stack: &str,
+    ) {
+        let stack = self.program.stack(stack);
         self.samples.push(Sample {
             time: Nanos(u64::from(slice) * SLICE.0 + self.samples.len() as u64),
             thread: ThreadId(thread),
             cpu: 0,
             kind,
             stack,
-            tag,
+            thread_state,
             within: Within::default(),
         });
     }
 
     /// A listed sleep, with a stack taken a little before it begins.
-    fn sleep(&mut self, tag: TagId, (start, length): (u64, u64), stack: &str) {
+    fn sleep(&mut self, thread_state: ThreadStateId, (start, length): (u64, u64), stack: &str) {
         self.intervals.push(Interval {
             thread: ThreadId(0),
             start: Nanos(start),
             length: Nanos(length),
-            tag,
-            presence: Presence::Blocked,
+            thread_state,
+            scheduling: Scheduling::Blocked,
             within: Within::default(),
         });
-        self.sample(0, 0, tag, SampleKind::Blocked, stack);
+        self.sample(0, 0, thread_state, SampleKind::Blocked, stack);
         self.samples.last_mut().expect("just pushed").time = Nanos(start - 7_000);
     }
 
@@ -111,8 +125,8 @@ impl Fed {
 
     fn source<'a>(&'a self, blames: &'a [Blame]) -> Source<'a> {
         Source {
-            tables: &self.world.tables,
-            symbols: &self.world.symbols,
+            tables: &self.program.tables,
+            symbols: &self.program.symbols,
             sums: &self.sums,
             blames,
             intervals: &self.intervals,
@@ -126,7 +140,7 @@ impl Fed {
         while at != PathId::EMPTY {
             let row = paths.get(at.0).expect("paths are whole");
             words.push(match row.frame.callee {
-                Callee::Function(f) => self.world.symbols.functions[f.0 as usize].name.clone(),
+                Callee::Function(f) => self.program.symbols.functions[f.0 as usize].name.clone(),
                 Callee::Pseudo(pseudo) => format!("<{pseudo:?}>"),
                 _ => "?".to_owned(),
             });

@@ -1,8 +1,8 @@
 //! The accounting by value: slices, counts, lists, clamps.
 
-use experiment::ids::{ContextId, Nanos, TagId, ThreadId};
+use experiment::ids::{ContextId, Nanos, ThreadId, ThreadStateId};
 use experiment::rows::{Interval, RegionWork, SLICE, Sum, TaskSum, Within};
-use experiment::state::{Presence, State};
+use experiment::state::{Scheduling, State};
 
 use super::scene::total;
 use crate::omp::{LISTED_PER_SECOND, TaskRun, TeamWork, TimeAccounting};
@@ -12,29 +12,29 @@ const SECOND: u64 = SLICE.0;
 
 fn accounting() -> TimeAccounting {
     let mut accounting = TimeAccounting::new(Nanos(1_000_000));
-    accounting.birth(T, Nanos(0), Presence::Running);
+    accounting.birth(T, Nanos(0), Scheduling::Running);
     accounting
 }
 
 /// From then on the thread is in that state, in no instance.
-fn tell(accounting: &mut TimeAccounting, time: u64, tag: u32, state: State) {
-    let what = (TagId(tag), state);
-    accounting.tag(T, Nanos(time), what, Within::default());
+fn tell(accounting: &mut TimeAccounting, time: u64, thread_state: u32, state: State) {
+    let what = (ThreadStateId(thread_state), state);
+    accounting.thread_state(T, Nanos(time), what, Within::default());
 }
 
-fn sum(slice: u32, tag: u32, presence: Presence, time: u64, count: u32) -> Sum {
+fn sum(slice: u32, thread_state: u32, scheduling: Scheduling, time: u64, count: u32) -> Sum {
     Sum {
         slice,
         thread: T,
-        tag: TagId(tag),
-        presence,
+        thread_state: ThreadStateId(thread_state),
+        scheduling,
         time: Nanos(time),
         count,
     }
 }
 
 fn sorted(mut sums: Vec<Sum>) -> Vec<Sum> {
-    sums.sort_by_key(|sum| (sum.slice, sum.thread, sum.tag, sum.presence));
+    sums.sort_by_key(|sum| (sum.slice, sum.thread, sum.thread_state, sum.scheduling));
     sums
 }
 
@@ -44,7 +44,7 @@ fn an_interval_across_slices_is_parted_and_counts_where_it_ends() {
     tell(&mut accounting, SECOND - 10, 5, State::Overhead);
     tell(&mut accounting, 3 * SECOND + 7, 6, State::Overhead);
     accounting.exit(T, Nanos(3 * SECOND + 8));
-    let on = Presence::Running;
+    let on = Scheduling::Running;
     assert_eq!(
         sorted(accounting.take().sums),
         [
@@ -63,7 +63,7 @@ fn an_interval_that_ends_with_its_slice_stays_in_it() {
     let mut accounting = accounting();
     tell(&mut accounting, SECOND, 5, State::Overhead);
     accounting.exit(T, Nanos(2 * SECOND));
-    let on = Presence::Running;
+    let on = Scheduling::Running;
     assert_eq!(
         sorted(accounting.take().sums),
         [sum(0, 0, on, SECOND, 1), sum(1, 5, on, SECOND, 1)]
@@ -71,33 +71,33 @@ fn an_interval_that_ends_with_its_slice_stays_in_it() {
 }
 
 #[test]
-fn presence_parts_intervals_as_tags_do() {
+fn scheduling_parts_intervals_as_thread_states_do() {
     let mut accounting = accounting();
-    accounting.presence(T, Nanos(10), Presence::Blocked);
+    accounting.scheduling(T, Nanos(10), Scheduling::Blocked);
     tell(&mut accounting, 30, 5, State::Overhead);
-    accounting.presence(T, Nanos(60), Presence::Running);
-    accounting.presence(T, Nanos(70), Presence::Preempted);
+    accounting.scheduling(T, Nanos(60), Scheduling::Running);
+    accounting.scheduling(T, Nanos(70), Scheduling::Preempted);
     accounting.exit(T, Nanos(100));
     assert_eq!(
         sorted(accounting.take().sums),
         [
-            sum(0, 0, Presence::Running, 10, 1),
-            sum(0, 0, Presence::Blocked, 20, 1),
-            sum(0, 5, Presence::Running, 10, 1),
-            sum(0, 5, Presence::Preempted, 30, 1),
-            sum(0, 5, Presence::Blocked, 30, 1),
+            sum(0, 0, Scheduling::Running, 10, 1),
+            sum(0, 0, Scheduling::Blocked, 20, 1),
+            sum(0, 5, Scheduling::Running, 10, 1),
+            sum(0, 5, Scheduling::Preempted, 30, 1),
+            sum(0, 5, Scheduling::Blocked, 30, 1),
         ]
     );
 }
 
 #[test]
-fn the_same_tag_again_does_not_part_an_interval() {
+fn the_same_thread_state_again_does_not_part_an_interval() {
     let mut accounting = accounting();
     for time in 1..100 {
         tell(&mut accounting, time, 5, State::Overhead);
     }
     accounting.exit(T, Nanos(100));
-    let on = Presence::Running;
+    let on = Scheduling::Running;
     assert_eq!(
         sorted(accounting.take().sums),
         [sum(0, 0, on, 1, 1), sum(0, 5, on, 99, 1)]
@@ -111,7 +111,7 @@ fn advance_makes_the_rows_of_what_is_over_and_finish_of_all() {
     accounting.advance(Nanos(SECOND / 2));
     assert_eq!(accounting.take().sums, []);
     accounting.advance(Nanos(SECOND + 1));
-    let on = Presence::Running;
+    let on = Scheduling::Running;
     assert_eq!(
         sorted(accounting.take().sums),
         [sum(0, 0, on, 10, 1), sum(0, 5, on, SECOND - 10, 0)]
@@ -137,7 +137,7 @@ fn a_time_that_runs_backwards_is_moved_and_counted() {
     assert_eq!(accounting.late(), 2);
     assert_eq!(accounting.exit(T, Nanos(180)), Some(Nanos(200)));
     assert_eq!(accounting.late(), 3);
-    let on = Presence::Running;
+    let on = Scheduling::Running;
     assert_eq!(
         sorted(accounting.take().sums),
         [
@@ -151,11 +151,14 @@ fn a_time_that_runs_backwards_is_moved_and_counted() {
 #[test]
 fn a_life_is_booked_once() {
     let mut accounting = accounting();
-    assert_eq!(accounting.birth(T, Nanos(50), Presence::Running), Nanos(0));
+    assert_eq!(
+        accounting.birth(T, Nanos(50), Scheduling::Running),
+        Nanos(0)
+    );
     assert!(accounting.is_alive(T));
     assert_eq!(accounting.exit(T, Nanos(100)), Some(Nanos(100)));
     assert_eq!(accounting.exit(T, Nanos(200)), None);
-    accounting.birth(T, Nanos(300), Presence::Running);
+    accounting.birth(T, Nanos(300), Scheduling::Running);
     tell(&mut accounting, 400, 5, State::Overhead);
     accounting.region(
         (ContextId(1), Within::default()),
@@ -169,10 +172,10 @@ fn a_life_is_booked_once() {
     assert_eq!(rows.region_sums, []);
     assert!(!accounting.is_alive(T));
     // Threads that were never born have no book.
-    accounting.tag(
+    accounting.thread_state(
         ThreadId(9),
         Nanos(400),
-        (TagId(5), State::Overhead),
+        (ThreadStateId(5), State::Overhead),
         Within::default(),
     );
     assert_eq!(accounting.exit(ThreadId(9), Nanos(400)), None);
@@ -183,22 +186,22 @@ fn long_intervals_are_listed_whole() {
     let mut accounting = accounting();
     tell(&mut accounting, 999_999, 5, State::Overhead);
     tell(&mut accounting, 1_999_999, 6, State::Overhead);
-    accounting.presence(T, Nanos(2_000_000), Presence::Blocked);
+    accounting.scheduling(T, Nanos(2_000_000), Scheduling::Blocked);
     accounting.advance(Nanos(2_500_000));
     accounting.exit(T, Nanos(3_000_000));
-    let listed = |start, length, tag, presence| Interval {
+    let listed = |start, length, thread_state, scheduling| Interval {
         thread: T,
         start: Nanos(start),
         length: Nanos(length),
-        tag: TagId(tag),
-        presence,
+        thread_state: ThreadStateId(thread_state),
+        scheduling,
         within: Within::default(),
     };
     assert_eq!(
         accounting.take().intervals,
         [
-            listed(999_999, 1_000_000, 5, Presence::Running),
-            listed(2_000_000, 1_000_000, 6, Presence::Blocked),
+            listed(999_999, 1_000_000, 5, Scheduling::Running),
+            listed(2_000_000, 1_000_000, 6, Scheduling::Blocked),
         ]
     );
 }
@@ -206,10 +209,10 @@ fn long_intervals_are_listed_whole() {
 #[test]
 fn what_a_stack_stands_for_is_listed_however_short() {
     let mut accounting = accounting();
-    accounting.presence(T, Nanos(100), Presence::Blocked);
+    accounting.scheduling(T, Nanos(100), Scheduling::Blocked);
     accounting.sampled(T);
-    accounting.presence(T, Nanos(150), Presence::Running);
-    accounting.presence(T, Nanos(200), Presence::Blocked);
+    accounting.scheduling(T, Nanos(150), Scheduling::Running);
+    accounting.scheduling(T, Nanos(200), Scheduling::Blocked);
     accounting.exit(T, Nanos(250));
     let listed = accounting.take().intervals;
     let spans: Vec<_> = listed.iter().map(|it| (it.start.0, it.length.0)).collect();
@@ -249,14 +252,14 @@ fn the_list_does_not_grow_with_the_number_of_intervals() {
     let mut accounting = TimeAccounting::new(Nanos(1_000));
     let threads = 64;
     for thread in 0..threads {
-        accounting.birth(ThreadId(thread), Nanos(0), Presence::Running);
+        accounting.birth(ThreadId(thread), Nanos(0), Scheduling::Running);
     }
     for step in 1..=40_000u64 {
         for thread in 0..threads {
-            let tag = TagId(step as u32 % 2 + 1);
-            let what = (tag, State::Overhead);
+            let thread_state = ThreadStateId(step as u32 % 2 + 1);
+            let what = (thread_state, State::Overhead);
             let time = Nanos(step * 100_000);
-            accounting.tag(ThreadId(thread), time, what, Within::default());
+            accounting.thread_state(ThreadId(thread), time, what, Within::default());
         }
     }
     accounting.finish(Nanos(4 * SECOND));
@@ -272,9 +275,9 @@ fn useful_work_counts_on_the_cpu_and_up_to_the_moment_asked_for() {
     tell(&mut accounting, 100, 5, State::Work);
     assert_eq!(accounting.worked(T, Nanos(100)), Nanos(0));
     assert_eq!(accounting.worked(T, Nanos(130)), Nanos(30));
-    accounting.presence(T, Nanos(150), Presence::Preempted);
+    accounting.scheduling(T, Nanos(150), Scheduling::Preempted);
     assert_eq!(accounting.worked(T, Nanos(190)), Nanos(50));
-    accounting.presence(T, Nanos(200), Presence::Running);
+    accounting.scheduling(T, Nanos(200), Scheduling::Running);
     // Slices do not part it.
     tell(&mut accounting, SECOND + 200, 6, State::Overhead);
     assert_eq!(accounting.worked(T, Nanos(2 * SECOND)), Nanos(SECOND + 50));
@@ -364,9 +367,9 @@ fn tasks_are_summed_with_their_spread() {
 fn an_interval_is_listed_in_pieces_where_instances_follow_each_other() {
     const LONG: u64 = 2_000_000;
     let mut accounting = accounting();
-    let mut turn = |at: u64, tag: u32, region: u64| {
-        let what = (TagId(tag), State::Work);
-        accounting.tag(T, Nanos(at * LONG), what, Within { region, task: 0 });
+    let mut turn = |at: u64, thread_state: u32, region: u64| {
+        let what = (ThreadStateId(thread_state), State::Work);
+        accounting.thread_state(T, Nanos(at * LONG), what, Within { region, task: 0 });
     };
     turn(1, 5, 1);
     // The same state in another instance, and nothing new.
@@ -379,9 +382,9 @@ fn an_interval_is_listed_in_pieces_where_instances_follow_each_other() {
     let rows = accounting.take();
     let piece = |it: &Interval| {
         let (start, length) = (it.start.0 / LONG, it.length.0 / LONG);
-        (start, length, it.tag.0, it.within.region)
+        (start, length, it.thread_state.0, it.within.region)
     };
-    let outside = TagId::OUTSIDE.0;
+    let outside = ThreadStateId::OUTSIDE.0;
     assert_eq!(
         rows.intervals.iter().map(piece).collect::<Vec<_>>(),
         [
@@ -393,7 +396,10 @@ fn an_interval_is_listed_in_pieces_where_instances_follow_each_other() {
         ]
     );
     // The sum has the first two pieces as one interval, which ran on.
-    let worked = rows.sums.iter().find(|sum| sum.tag == TagId(5));
+    let worked = rows
+        .sums
+        .iter()
+        .find(|sum| sum.thread_state == ThreadStateId(5));
     let worked = worked.map(|sum| (sum.time.0 / LONG, sum.count));
     assert_eq!(worked, Some((4, 1)));
 }

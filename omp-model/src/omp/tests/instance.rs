@@ -1,8 +1,8 @@
 //! The numbers of instances: who is in which, in every order that events come in.
 
-use experiment::ids::{Nanos, ProcessId, StackId, TagId, ThreadId};
+use experiment::ids::{Nanos, ProcessId, StackId, ThreadId, ThreadStateId};
 use experiment::rows::Within;
-use experiment::state::Presence;
+use experiment::state::Scheduling;
 
 use super::scene::{Scene, implicit, parallel, parallel_end, sync, sync_end};
 use crate::stream::{Instance, Sync, What};
@@ -43,7 +43,7 @@ fn two_teams_of_one_nested_region_are_two_instances() {
     scene.on(0, implicit(71, 2, 0));
     scene.on(1, implicit(72, 2, 0));
     scene.on(2, implicit(71, 2, 1));
-    assert_eq!(scene.tag(2).context, scene.tag(3).context);
+    assert_eq!(scene.thread_state(2).context, scene.thread_state(3).context);
     assert_eq!(scene.within(), [(2, 0), (3, 0), (2, 0), (3, 0)]);
     // Waits are within as well; behind the region its thread is in the outer one again.
     scene.on(0, sync(Sync::BarrierExplicit, 0));
@@ -97,7 +97,7 @@ fn each_process_counts_by_itself() {
     scene.tables.threads[1].process = ProcessId(1);
     let site = scene.site(&[1]);
     for thread in 0..2 {
-        scene.on(thread, What::Birth(Presence::Running));
+        scene.on(thread, What::Birth(Scheduling::Running));
     }
     for (id, thread) in [(70, 0), (80, 0), (71, 1)] {
         scene.on(thread, parallel(id, site));
@@ -136,9 +136,9 @@ fn listed_rows_name_their_instances() {
             (9, 2, within(1, 0))
         ]
     );
-    let tag = rows.intervals[1].tag;
-    assert_eq!(rows.intervals[2].tag, tag);
-    assert_ne!(tag, TagId::OUTSIDE);
+    let thread_state = rows.intervals[1].thread_state;
+    assert_eq!(rows.intervals[2].thread_state, thread_state);
+    assert_ne!(thread_state, ThreadStateId::OUTSIDE);
     let spans: Vec<_> = rows.task_spans.iter().map(|span| span.within).collect();
     assert_eq!(spans, [within(1, 1), within(1, 2)]);
     assert_eq!(rows.region_spans[0].within, within(1, 0));

@@ -2,7 +2,7 @@
 
 use experiment::ids::{FrameId, Nanos, StackId};
 use experiment::rows::SLICE;
-use experiment::state::{Presence, State};
+use experiment::state::{Scheduling, State};
 
 use super::scene::*;
 use crate::stream::{Lock, Mutex, Sync, What};
@@ -21,8 +21,8 @@ fn team(threads: u32) -> Scene {
     scene
 }
 
-fn ask(lock: Lock, place: u32) -> What {
-    acquire_at(Mutex::Lock, lock, FrameId(place))
+fn ask(lock: Lock, call: u32) -> What {
+    acquire_at(Mutex::Lock, lock, FrameId(call))
 }
 
 fn get(lock: Lock) -> What {
@@ -36,19 +36,28 @@ fn give(lock: Lock) -> What {
 }
 
 /// The thread asks for a free lock and has it.
-fn take(scene: &mut Scene, thread: u32, lock: Lock, place: u32) {
-    scene.on(thread, ask(lock, place));
+fn take(scene: &mut Scene, thread: u32, lock: Lock, call: u32) {
+    scene.on(thread, ask(lock, call));
     scene.on(thread, get(lock));
 }
 
 /// What is owed: the holder, its state and place, on or off the CPU, nanoseconds.
-fn owed(scene: &mut Scene) -> Vec<(u32, State, u32, Presence, u64)> {
+fn owed(scene: &mut Scene) -> Vec<(u32, State, u32, Scheduling, u64)> {
     scene.accounting.finish(Nanos(scene.time));
     let rows = scene.accounting.take();
-    let mut owed: Vec<(u32, State, u32, Presence, u64)> = Vec::new();
+    let mut owed: Vec<(u32, State, u32, Scheduling, u64)> = Vec::new();
     for blame in &rows.blames {
-        let tag = scene.tables.tags.get(blame.tag.0).unwrap();
-        let key = (blame.thread.0, tag.state, tag.place.0, blame.presence);
+        let thread_state = scene
+            .tables
+            .thread_states
+            .get(blame.thread_state.0)
+            .unwrap();
+        let key = (
+            blame.thread.0,
+            thread_state.state,
+            thread_state.call.0,
+            blame.scheduling,
+        );
         match owed.iter_mut().find(|it| (it.0, it.1, it.2, it.3) == key) {
             Some(known) => known.4 += blame.time.0,
             None => owed.push((key.0, key.1, key.2, key.3, blame.time.0)),
@@ -58,7 +67,7 @@ fn owed(scene: &mut Scene) -> Vec<(u32, State, u32, Presence, u64)> {
     owed
 }
 
-const ON: Presence = Presence::Running;
+const ON: Scheduling = Scheduling::Running;
 
 #[test]
 fn each_wait_is_owed_to_who_holds_the_lock_meanwhile() {
@@ -139,7 +148,7 @@ fn a_holder_off_the_cpu_is_to_blame_too() {
     let mut scene = team(2);
     take(&mut scene, 0, A, 11);
     scene.at(100, 1, ask(A, 11));
-    scene.at(200, 0, What::SwitchOut(Presence::Blocked));
+    scene.at(200, 0, What::SwitchOut(Scheduling::Blocked));
     scene.at(900, 0, What::SwitchIn);
     scene.at(1_000, 0, give(A));
     scene.on(1, get(A));
@@ -147,7 +156,7 @@ fn a_holder_off_the_cpu_is_to_blame_too() {
         owed(&mut scene),
         [
             (0, Work, 11, ON, 200),
-            (0, Work, 11, Presence::Blocked, 700),
+            (0, Work, 11, Scheduling::Blocked, 700),
         ]
     );
 }
@@ -190,7 +199,7 @@ fn a_lock_that_the_next_has_before_it_is_said_to_be_free() {
     scene.at(200, 1, get(A));
     scene.at(210, 2, ask(A, 11));
     scene.at(220, 0, give(A));
-    assert_eq!(scene.tag(0).place, NOWHERE);
+    assert_eq!(scene.thread_state(0).call, NOWHERE);
     scene.at(310, 1, give(A));
     scene.on(2, get(A));
     assert_eq!(
@@ -203,13 +212,19 @@ fn a_lock_that_the_next_has_before_it_is_said_to_be_free() {
 fn the_inside_of_a_lock_has_its_place_in_whatever_order_locks_are_given_back() {
     let mut scene = team(1);
     take(&mut scene, 0, A, 11);
-    assert_eq!((scene.state(0), scene.tag(0).place), (Work, FrameId(11)));
+    assert_eq!(
+        (scene.state(0), scene.thread_state(0).call),
+        (Work, FrameId(11))
+    );
     take(&mut scene, 0, B, 12);
-    assert_eq!(scene.tag(0).place, FrameId(12));
+    assert_eq!(scene.thread_state(0).call, FrameId(12));
     scene.on(0, give(A));
-    assert_eq!(scene.tag(0).place, FrameId(12));
+    assert_eq!(scene.thread_state(0).call, FrameId(12));
     scene.on(0, give(B));
-    assert_eq!((scene.state(0), scene.tag(0).place), (Work, NOWHERE));
+    assert_eq!(
+        (scene.state(0), scene.thread_state(0).call),
+        (Work, NOWHERE)
+    );
 }
 
 #[test]
@@ -221,7 +236,7 @@ fn one_iteration_waits_for_another_and_not_for_a_holder() {
         scene.on(thread, acquire_at(kind, lock, FrameId(11)));
         scene.at(100 + scene.time, thread, What::MutexAcquired { kind, lock });
         assert_eq!(
-            (scene.state(thread), scene.tag(thread).place),
+            (scene.state(thread), scene.thread_state(thread).call),
             (Work, NOWHERE)
         );
     }

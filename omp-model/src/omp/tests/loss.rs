@@ -15,12 +15,18 @@ fn a_worker_is_unknown_until_its_region_ends() {
     let mut scene = Scene::new(2);
     let site = scene.site(&[1]);
     scene.fork(7, site, &[0, 1]);
-    let region = scene.tag(1).context;
+    let region = scene.thread_state(1).context;
     scene.on(1, What::Lost);
-    assert_eq!((scene.state(1), scene.tag(1).context), (Unknown, region));
+    assert_eq!(
+        (scene.state(1), scene.thread_state(1).context),
+        (Unknown, region)
+    );
     // What it waits for is told, and where it goes back to is not.
     scene.on(1, acquire(Mutex::Critical));
-    assert_eq!((scene.state(1), scene.tag(1).context), (Critical, region));
+    assert_eq!(
+        (scene.state(1), scene.thread_state(1).context),
+        (Critical, region)
+    );
     let kind = Mutex::Critical;
     scene.on(1, released(kind));
     assert_eq!(scene.state(1), Unknown);
@@ -105,7 +111,7 @@ fn a_region_that_goes_on_after_a_loss_keeps_its_nested_regions() {
     let outer = scene.site(&[1, 2]);
     let inner = scene.site(&[1, 2, 40, 41, 3]);
     scene.fork(7, outer, &[0, 1]);
-    let region = scene.tag(PRIMARY).context;
+    let region = scene.thread_state(PRIMARY).context;
     scene.on(PRIMARY, What::Lost);
     scene.fork(8, inner, &[0, 2]);
     assert_eq!(scene.context(2).parent, region);
@@ -113,7 +119,7 @@ fn a_region_that_goes_on_after_a_loss_keeps_its_nested_regions() {
     scene.on(PRIMARY, sync(JOIN, 8));
     scene.join(8, PRIMARY, JOIN);
     assert_eq!(
-        (scene.state(PRIMARY), scene.tag(PRIMARY).context),
+        (scene.state(PRIMARY), scene.thread_state(PRIMARY).context),
         (Work, region)
     );
     scene.on(1, sync(JOIN, 7));
@@ -203,7 +209,7 @@ fn lost_ends_leave_nothing_behind() {
         assert!(stack.depth() <= 8, "{}", stack.depth());
     }
     assert!(scene.tables.contexts.len() < 20);
-    assert!(scene.tables.tags.len() < 100);
+    assert!(scene.tables.thread_states.len() < 100);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use experiment::ids::{ContextId, FrameId, Nanos, StackId};
 use experiment::rows::SLICE;
-use experiment::state::{Presence, State};
+use experiment::state::{Scheduling, State};
 use experiment::tables::ThreadKind;
 
 use super::scene::*;
@@ -53,11 +53,11 @@ const MUTEXES: [Mutex; 5] = [
 fn anything(dice: &mut Dice, sites: &[StackId]) -> What {
     let id = Instance(dice.roll(9));
     let site = dice.pick(sites);
-    let place = FrameId(dice.roll(3) as u32);
+    let call = FrameId(dice.roll(3) as u32);
     match dice.roll(24) {
-        0 => What::Birth(dice.pick(&Presence::ALL)),
+        0 => What::Birth(dice.pick(&Scheduling::ALL)),
         1 if dice.roll(40) == 0 => What::Exit,
-        1..=3 => What::SwitchOut(dice.pick(&Presence::ALL)),
+        1..=3 => What::SwitchOut(dice.pick(&Scheduling::ALL)),
         4 => What::SwitchIn,
         5 => What::ThreadBegin(dice.pick(&[
             ThreadKind::Initial,
@@ -87,7 +87,7 @@ fn anything(dice: &mut Dice, sites: &[StackId]) -> What {
         14 | 15 => What::SyncBegin {
             kind: dice.pick(&SYNCS),
             region: id,
-            place,
+            call,
         },
         16 => What::SyncEnd {
             kind: dice.pick(&SYNCS),
@@ -95,7 +95,7 @@ fn anything(dice: &mut Dice, sites: &[StackId]) -> What {
         17 => What::MutexAcquire {
             kind: dice.pick(&MUTEXES),
             lock: Lock(dice.roll(4)),
-            place,
+            call,
         },
         18 => What::MutexAcquired {
             kind: dice.pick(&MUTEXES),
@@ -117,9 +117,9 @@ fn anything(dice: &mut Dice, sites: &[StackId]) -> What {
             prior_done: dice.roll(2) == 0,
         },
         22 => match dice.roll(4) {
-            0 => What::ReductionBegin { place },
+            0 => What::ReductionBegin { call },
             1 => What::ReductionEnd,
-            2 => What::OverheadBegin { place },
+            2 => What::OverheadBegin { call },
             _ => What::OverheadEnd,
         },
         _ => What::Lost,
@@ -365,10 +365,10 @@ fn without_losses_no_state_is_unknown_and_no_wait_is_left_open() {
         assert!(
             scene
                 .tables
-                .tags
+                .thread_states
                 .rows()
                 .iter()
-                .all(|tag| tag.state != State::Unknown)
+                .all(|thread_state| thread_state.state != State::Unknown)
         );
         assert!(scene.machine.threads.iter().all(|it| it.depth() == 1));
     }
@@ -397,16 +397,26 @@ fn nobody_is_owed_more_than_was_waited_for_mutexes() {
         let taken = scene.accounting.take();
         rows.sums.extend(taken.sums);
         rows.blames.extend(taken.blames);
-        let state = |tag: experiment::ids::TagId| scene.tables.tags.get(tag.0).unwrap().state;
+        let state = |thread_state: experiment::ids::ThreadStateId| {
+            scene
+                .tables
+                .thread_states
+                .get(thread_state.0)
+                .unwrap()
+                .state
+        };
         let mut waits = BTreeMap::<u32, u64>::new();
         for sum in &rows.sums {
-            if MUTEXES.iter().any(|kind| kind.state() == state(sum.tag)) {
+            if MUTEXES
+                .iter()
+                .any(|kind| kind.state() == state(sum.thread_state))
+            {
                 *waits.entry(sum.slice).or_default() += sum.time.0;
             }
         }
         let mut owed = BTreeMap::<u32, u64>::new();
         for blame in &rows.blames {
-            assert!(!state(blame.tag).is_wait(), "seed {seed}");
+            assert!(!state(blame.thread_state).is_wait(), "seed {seed}");
             *owed.entry(blame.slice).or_default() += blame.time.0;
         }
         for (slice, owed) in owed {

@@ -1,8 +1,8 @@
 //! Parallel regions, teams and the threads that run them, by value.
 
-use experiment::ids::{ContextId, Nanos, StackId, TagId, ThreadId};
+use experiment::ids::{ContextId, Nanos, StackId, ThreadId, ThreadStateId};
 use experiment::rows::{RegionSpan, RegionSum, Within};
-use experiment::state::{Presence, State};
+use experiment::state::{Scheduling, State};
 use experiment::tables::{ContextKind, ThreadKind};
 
 use super::scene::*;
@@ -17,23 +17,27 @@ fn a_region_on_two_threads() {
     let mut scene = Scene::new(2);
     let site = scene.site(&[1, 2]);
     assert_eq!(scene.states(), [Serial, Idle]);
-    assert_eq!(scene.tag(1).context, ContextId::ROOT);
+    assert_eq!(scene.thread_state(1).context, ContextId::ROOT);
 
     scene.at(100, PRIMARY, parallel(7, site));
     assert_eq!(scene.states(), [Overhead, Idle]);
     let region = scene.known(ContextId::ROOT, ContextKind::Region, site);
-    assert_eq!(scene.tag(PRIMARY).context, region, "the new region's");
+    assert_eq!(
+        scene.thread_state(PRIMARY).context,
+        region,
+        "the new region's"
+    );
 
     scene.at(110, PRIMARY, implicit(7, 2, 0));
     scene.at(120, 1, implicit(7, 2, 1));
     assert_eq!(scene.states(), [Work, Work]);
-    assert_eq!(scene.tag(1).context, region);
+    assert_eq!(scene.thread_state(1).context, region);
 
     scene.at(150, PRIMARY, sync(JOIN, 7));
     assert_eq!(scene.states(), [ImplicitBarrier, Work]);
     scene.at(200, 1, sync(JOIN, 7));
     assert_eq!(scene.states(), [ImplicitBarrier, ImplicitBarrier]);
-    assert_eq!(scene.tag(1).context, region);
+    assert_eq!(scene.thread_state(1).context, region);
 
     scene.at(210, PRIMARY, sync_end(JOIN));
     assert_eq!(scene.states(), [Work, ImplicitBarrier]);
@@ -41,11 +45,11 @@ fn a_region_on_two_threads() {
     assert_eq!(scene.states(), [Overhead, ImplicitBarrier]);
     scene.at(212, PRIMARY, parallel_end(7));
     assert_eq!(scene.states(), [Serial, Idle]);
-    assert_eq!(scene.tag(PRIMARY).context, ContextId::ROOT);
-    assert_eq!(scene.tag(1).context, ContextId::ROOT);
+    assert_eq!(scene.thread_state(PRIMARY).context, ContextId::ROOT);
+    assert_eq!(scene.thread_state(1).context, ContextId::ROOT);
 
     scene.time = 300;
-    let on = Presence::Running;
+    let on = Scheduling::Running;
     assert_eq!(
         scene.booked(1),
         [(Work, on, 80), (ImplicitBarrier, on, 12), (Idle, on, 208)]
@@ -113,14 +117,14 @@ fn nested_regions_stand_under_the_thread_that_forked_them() {
     let region = scene.known(ContextId::ROOT, ContextKind::Region, outer);
     let nested = scene.known(region, ContextKind::Region, inner);
     for thread in 0..4 {
-        assert_eq!(scene.tag(thread).context, nested);
+        assert_eq!(scene.thread_state(thread).context, nested);
     }
     scene.on(3, sync(JOIN, 9));
     scene.on(1, sync(JOIN, 9));
     scene.join(9, 1, JOIN);
     // Worker 1 works on in the outer region; its nested worker is idle until the program ends.
     assert_eq!(scene.states(), [Work, Work, Work, Idle]);
-    assert_eq!(scene.tag(1).context, region);
+    assert_eq!(scene.thread_state(1).context, region);
     scene.on(1, sync(JOIN, 7));
     assert_eq!(scene.states(), [Work, ImplicitBarrier, Work, Idle]);
     scene.on(0, sync(JOIN, 8));
@@ -173,8 +177,14 @@ fn kinds_of_threads_land_in_the_tables() {
         assert_eq!(scene.tables.threads[thread as usize].kind, kind);
     }
     assert_eq!(scene.states(), [Serial, Idle, Outside, Outside]);
-    assert_eq!(scene.machine.tag_of(ThreadId(3)), TagId::OUTSIDE);
-    assert_eq!(scene.machine.tag_of(ThreadId(1000)), TagId::OUTSIDE);
+    assert_eq!(
+        scene.machine.thread_state_of(ThreadId(3)),
+        ThreadStateId::OUTSIDE
+    );
+    assert_eq!(
+        scene.machine.thread_state_of(ThreadId(1000)),
+        ThreadStateId::OUTSIDE
+    );
 }
 
 #[test]
@@ -216,7 +226,7 @@ fn a_worker_that_the_runtime_lets_go_is_idle_until_it_ends() {
     scene.at(15, 1, What::Exit);
     assert_eq!(scene.tables.threads[1].death, Some(Nanos(15)));
     scene.at(20, 1, implicit(7, 2, 1));
-    let on = Presence::Running;
+    let on = Scheduling::Running;
     assert_eq!(scene.booked(1), [(Work, on, 10), (Idle, on, 5)]);
 }
 

@@ -2,9 +2,9 @@
 
 use experiment::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
 use experiment::rows::Sum;
-use experiment::state::{Presence, State};
+use experiment::state::{Scheduling, State};
 use experiment::tables::{
-    Context, ContextKind, Frame, Stack, StackEntry, Tables, Tag, Thread, ThreadKind,
+    Context, ContextKind, Frame, Stack, StackEntry, Tables, Thread, ThreadKind, ThreadState,
 };
 
 use crate::omp::{Machine, Rows, TimeAccounting};
@@ -25,7 +25,7 @@ impl Scene {
     pub(super) fn new(threads: u32) -> Self {
         let mut scene = Scene::unborn(threads);
         for thread in 0..threads {
-            scene.on(thread, What::Birth(Presence::Running));
+            scene.on(thread, What::Birth(Scheduling::Running));
             let kind = match thread {
                 PRIMARY => ThreadKind::Initial,
                 _ => ThreadKind::Worker,
@@ -73,16 +73,16 @@ impl Scene {
         self.on(thread, what);
     }
 
-    pub(super) fn tag(&self, thread: u32) -> Tag {
+    pub(super) fn thread_state(&self, thread: u32) -> ThreadState {
         *self
             .tables
-            .tags
-            .get(self.machine.tag_of(ThreadId(thread)).0)
+            .thread_states
+            .get(self.machine.thread_state_of(ThreadId(thread)).0)
             .unwrap()
     }
 
     pub(super) fn state(&self, thread: u32) -> State {
-        self.tag(thread).state
+        self.thread_state(thread).state
     }
 
     /// What all threads do, in order.
@@ -96,7 +96,7 @@ impl Scene {
         *self
             .tables
             .contexts
-            .get(self.tag(thread).context.0)
+            .get(self.thread_state(thread).context.0)
             .unwrap()
     }
 
@@ -144,19 +144,24 @@ impl Scene {
         self.on(primary, parallel_end(id));
     }
 
-    /// Booked until now, by state and presence, of one thread.
-    pub(super) fn booked(&mut self, thread: u32) -> Vec<(State, Presence, u64)> {
+    /// Booked until now, by state and scheduling state, of one thread.
+    pub(super) fn booked(&mut self, thread: u32) -> Vec<(State, Scheduling, u64)> {
         self.accounting.finish(Nanos(self.time));
         let rows = self.accounting.take();
-        let mut booked: Vec<(State, Presence, u64)> = Vec::new();
+        let mut booked: Vec<(State, Scheduling, u64)> = Vec::new();
         for sum in rows.sums.iter().filter(|sum| sum.thread.0 == thread) {
-            let state = self.tables.tags.get(sum.tag.0).unwrap().state;
+            let state = self
+                .tables
+                .thread_states
+                .get(sum.thread_state.0)
+                .unwrap()
+                .state;
             match booked
                 .iter_mut()
-                .find(|row| (row.0, row.1) == (state, sum.presence))
+                .find(|row| (row.0, row.1) == (state, sum.scheduling))
             {
                 Some(row) => row.2 += sum.time.0,
-                None => booked.push((state, sum.presence, sum.time.0)),
+                None => booked.push((state, sum.scheduling, sum.time.0)),
             }
         }
         booked.sort_unstable();
@@ -208,7 +213,7 @@ pub(super) fn sync(kind: Sync, id: u64) -> What {
     What::SyncBegin {
         kind,
         region: Instance(id),
-        place: FrameId::NONE,
+        call: FrameId::NONE,
     }
 }
 
@@ -223,8 +228,8 @@ pub(super) fn acquire(kind: Mutex) -> What {
     acquire_at(kind, LOCK, FrameId::NONE)
 }
 
-pub(super) fn acquire_at(kind: Mutex, lock: Lock, place: FrameId) -> What {
-    What::MutexAcquire { kind, lock, place }
+pub(super) fn acquire_at(kind: Mutex, lock: Lock, call: FrameId) -> What {
+    What::MutexAcquire { kind, lock, call }
 }
 
 pub(super) fn acquired(kind: Mutex) -> What {

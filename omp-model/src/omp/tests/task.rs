@@ -1,7 +1,7 @@
 //! Explicit tasks: who runs them, where, and what they interrupt, by value.
 
 use experiment::ids::StackId;
-use experiment::state::{Presence, State};
+use experiment::state::{Scheduling, State};
 use experiment::tables::ContextKind;
 
 use super::scene::*;
@@ -17,7 +17,7 @@ fn a_task_inside_a_barrier_is_work_of_the_task_and_not_waiting() {
     let site = scene.site(&[1]);
     let create = scene.site(&[1, 9]);
     scene.fork(7, site, &[0, 1]);
-    let region = scene.tag(PRIMARY).context;
+    let region = scene.thread_state(PRIMARY).context;
     let task = Instance(90);
     scene.on(
         PRIMARY,
@@ -29,20 +29,20 @@ fn a_task_inside_a_barrier_is_work_of_the_task_and_not_waiting() {
     assert_eq!(scene.state(PRIMARY), Work, "deferred");
     scene.at(10, 1, sync(JOIN, 7));
     scene.at(30, 1, schedule(90, false));
-    let tag = scene.tag(1);
-    assert_eq!(tag.state, Work);
+    let thread_state = scene.thread_state(1);
+    assert_eq!(thread_state.state, Work);
     assert_eq!(
-        tag.context,
+        thread_state.context,
         scene.known(region, ContextKind::Task, create),
         "created in the region, not in the barrier"
     );
     scene.at(70, 1, schedule(0, true));
     assert_eq!(scene.state(1), ImplicitBarrier);
-    assert_eq!(scene.tag(1).context, region);
+    assert_eq!(scene.thread_state(1).context, region);
     scene.at(75, PRIMARY, sync(JOIN, 7));
     scene.time = 80;
     scene.join(7, PRIMARY, JOIN);
-    let on = Presence::Running;
+    let on = Scheduling::Running;
     assert_eq!(
         scene.booked(1),
         [(Work, on, 10 + 40), (ImplicitBarrier, on, 20 + 10)]
@@ -61,32 +61,32 @@ fn a_task_that_waits_for_its_children_runs_them_on_top() {
     scene.on(PRIMARY, create(90, site));
     scene.on(PRIMARY, sync(Sync::TaskWait, 0));
     scene.on(PRIMARY, schedule(90, false));
-    let outer = scene.tag(PRIMARY).context;
+    let outer = scene.thread_state(PRIMARY).context;
     scene.on(PRIMARY, create(91, inside));
     scene.on(PRIMARY, create(92, inside));
     scene.on(PRIMARY, sync(Sync::TaskWait, 0));
     assert_eq!(
-        (scene.state(PRIMARY), scene.tag(PRIMARY).context),
+        (scene.state(PRIMARY), scene.thread_state(PRIMARY).context),
         (TaskWait, outer)
     );
     scene.on(PRIMARY, schedule(91, false));
-    let inner = scene.tag(PRIMARY).context;
+    let inner = scene.thread_state(PRIMARY).context;
     assert_eq!(scene.context(PRIMARY).parent, outer, "its creator's");
     assert_eq!(scene.state(PRIMARY), Work);
     // From one child straight to the next.
     scene.on(PRIMARY, schedule(92, true));
     assert_eq!(
-        (scene.state(PRIMARY), scene.tag(PRIMARY).context),
+        (scene.state(PRIMARY), scene.thread_state(PRIMARY).context),
         (Work, inner)
     );
     scene.on(PRIMARY, schedule(90, true));
     assert_eq!(
-        (scene.state(PRIMARY), scene.tag(PRIMARY).context),
+        (scene.state(PRIMARY), scene.thread_state(PRIMARY).context),
         (TaskWait, outer)
     );
     scene.on(PRIMARY, sync_end(Sync::TaskWait));
     assert_eq!(
-        (scene.state(PRIMARY), scene.tag(PRIMARY).context),
+        (scene.state(PRIMARY), scene.thread_state(PRIMARY).context),
         (Work, outer)
     );
     scene.on(PRIMARY, schedule(0, true));
@@ -110,16 +110,22 @@ fn an_untied_task_that_is_left_comes_back_at_work_on_any_thread() {
         },
     );
     scene.on(PRIMARY, schedule(90, false));
-    let context = scene.tag(PRIMARY).context;
+    let context = scene.thread_state(PRIMARY).context;
     scene.on(PRIMARY, sync(Sync::TaskWait, 0));
     scene.on(PRIMARY, schedule(0, false));
     assert_eq!(scene.context(PRIMARY).kind, ContextKind::Region);
     scene.on(1, sync(JOIN, 7));
     scene.on(1, schedule(90, false));
-    assert_eq!((scene.state(1), scene.tag(1).context), (Work, context));
+    assert_eq!(
+        (scene.state(1), scene.thread_state(1).context),
+        (Work, context)
+    );
     // The end of its taskwait comes here, and is not that of the barrier below.
     scene.on(1, sync_end(Sync::TaskWait));
-    assert_eq!((scene.state(1), scene.tag(1).context), (Work, context));
+    assert_eq!(
+        (scene.state(1), scene.thread_state(1).context),
+        (Work, context)
+    );
     scene.on(1, schedule(0, true));
     assert_eq!(scene.state(1), ImplicitBarrier);
 }
@@ -160,7 +166,7 @@ fn tasks_of_a_recursion_stand_where_the_first_of_their_construct_does() {
     let mut scene = Scene::new(1);
     let (left, right) = (scene.site(&[1, 4]), scene.site(&[1, 5]));
     scene.fork(7, StackId::EMPTY, &[0]);
-    let region = scene.tag(PRIMARY).context;
+    let region = scene.thread_state(PRIMARY).context;
     let mut seen = Vec::new();
     // Every path of a binary tree that is twelve calls deep.
     for path in 0..1_u64 << 12 {
@@ -176,7 +182,7 @@ fn tasks_of_a_recursion_stand_where_the_first_of_their_construct_does() {
             );
             scene.on(PRIMARY, sync(Sync::TaskWait, 0));
             scene.on(PRIMARY, schedule(100 + level, false));
-            let context = scene.tag(PRIMARY).context;
+            let context = scene.thread_state(PRIMARY).context;
             assert_eq!(scene.context(PRIMARY).stack, site);
             if !seen.contains(&context) {
                 seen.push(context);

@@ -1,7 +1,7 @@
 //! Barriers, locks and the other waits, and the traps that runtimes lay around them, by value.
 
 use experiment::ids::{FrameId, StackId};
-use experiment::state::{Presence, State};
+use experiment::state::{Scheduling, State};
 
 use super::scene::*;
 use crate::stream::{self, Instance, Mutex, Sync, What};
@@ -40,23 +40,23 @@ fn barriers_by_kind_and_place() {
     for (kind, state) in kinds {
         let mut scene = Scene::new(2);
         scene.fork(7, StackId::EMPTY, &[0, 1]);
-        let work = scene.tag(PRIMARY);
-        let place = FrameId(55);
+        let work = scene.thread_state(PRIMARY);
+        let call = FrameId(55);
         scene.on(
             PRIMARY,
             What::SyncBegin {
                 kind,
                 region: Instance::NONE,
-                place,
+                call,
             },
         );
-        let tag = scene.tag(PRIMARY);
+        let thread_state = scene.thread_state(PRIMARY);
         assert_eq!(
-            (tag.state, tag.context, tag.place),
-            (state, work.context, place)
+            (thread_state.state, thread_state.context, thread_state.call),
+            (state, work.context, call)
         );
         scene.on(PRIMARY, sync_end(kind));
-        assert_eq!(scene.tag(PRIMARY), work);
+        assert_eq!(scene.thread_state(PRIMARY), work);
     }
 }
 
@@ -91,13 +91,13 @@ fn a_call_that_works_is_overhead_at_its_place_until_it_ends_or_the_thread_goes_o
     for (end, then) in ends {
         let mut scene = Scene::new(1);
         scene.fork(7, StackId::EMPTY, &[0]);
-        let place = FrameId(3);
-        scene.on(PRIMARY, What::OverheadBegin { place });
-        let tag = scene.tag(PRIMARY);
-        assert_eq!((tag.state, tag.place), (Overhead, place));
+        let call = FrameId(3);
+        scene.on(PRIMARY, What::OverheadBegin { call });
+        let thread_state = scene.thread_state(PRIMARY);
+        assert_eq!((thread_state.state, thread_state.call), (Overhead, call));
         scene.on(PRIMARY, end);
         assert_eq!(scene.state(PRIMARY), then, "{end:?}");
-        assert_ne!(scene.tag(PRIMARY).place, place);
+        assert_ne!(scene.thread_state(PRIMARY).call, call);
     }
     let mut scene = Scene::new(1);
     scene.fork(7, StackId::EMPTY, &[0]);
@@ -152,16 +152,16 @@ fn another_threads_events_and_switches_do_not_end_a_wait_for_a_mutex() {
     scene.at(10, 1, acquire(Mutex::Critical));
     let kind = Mutex::Critical;
     scene.at(20, PRIMARY, released(kind));
-    scene.at(20, 1, What::SwitchOut(Presence::Blocked));
+    scene.at(20, 1, What::SwitchOut(Scheduling::Blocked));
     scene.at(50, 1, What::SwitchIn);
     assert_eq!(scene.state(1), Critical);
     scene.at(60, 1, acquired(Mutex::Critical));
     assert_eq!(
         scene.booked(1),
         [
-            (Work, Presence::Running, 10),
-            (Critical, Presence::Running, 20),
-            (Critical, Presence::Blocked, 30)
+            (Work, Scheduling::Running, 10),
+            (Critical, Scheduling::Running, 20),
+            (Critical, Scheduling::Blocked, 30)
         ]
     );
 }
@@ -171,9 +171,12 @@ fn a_reduction_inside_the_join_barrier() {
     let mut scene = Scene::new(2);
     scene.fork(7, StackId::EMPTY, &[0, 1]);
     scene.on(1, sync(JOIN, 7));
-    let place = FrameId(3);
-    scene.on(1, What::ReductionBegin { place });
-    assert_eq!((scene.state(1), scene.tag(1).place), (Reduction, place));
+    let call = FrameId(3);
+    scene.on(1, What::ReductionBegin { call });
+    assert_eq!(
+        (scene.state(1), scene.thread_state(1).call),
+        (Reduction, call)
+    );
     // Waiting for the lock that guards the combination is waiting.
     scene.on(1, acquire(Mutex::Critical));
     assert_eq!(scene.state(1), Critical);
@@ -187,20 +190,20 @@ fn a_reduction_inside_the_join_barrier() {
 fn the_inside_of_a_critical_section_goes_on_as_before_and_has_its_place() {
     let mut scene = Scene::new(1);
     scene.fork(7, StackId::EMPTY, &[0]);
-    let (kind, place) = (Mutex::Critical, FrameId(3));
-    scene.on(PRIMARY, acquire_at(kind, stream::Lock(0x1000), place));
+    let (kind, call) = (Mutex::Critical, FrameId(3));
+    scene.on(PRIMARY, acquire_at(kind, stream::Lock(0x1000), call));
     scene.on(PRIMARY, acquired(kind));
     assert_eq!(
-        (scene.state(PRIMARY), scene.tag(PRIMARY).place),
-        (Work, place)
+        (scene.state(PRIMARY), scene.thread_state(PRIMARY).call),
+        (Work, call)
     );
     // A lock released inside is another matter.
     let lock = Mutex::Lock;
     scene.on(PRIMARY, released(lock));
-    assert_eq!(scene.tag(PRIMARY).place, place);
+    assert_eq!(scene.thread_state(PRIMARY).call, call);
     scene.on(PRIMARY, released(kind));
     assert_eq!(
-        (scene.state(PRIMARY), scene.tag(PRIMARY).place),
+        (scene.state(PRIMARY), scene.thread_state(PRIMARY).call),
         (Work, FrameId::NONE)
     );
 }

@@ -2,7 +2,7 @@
 
 use experiment::ids::{Nanos, StackId};
 use experiment::rows::{RegionWork, TaskSpan, TaskSum};
-use experiment::state::Presence;
+use experiment::state::Scheduling;
 use experiment::tables::ContextKind;
 
 use super::scene::*;
@@ -68,7 +68,7 @@ fn a_heavy_thread_that_changes_is_unbalanced_all_the_same() {
 fn work_off_the_cpu_is_not_useful() {
     let mut scene = Scene::new(2);
     scene.fork(7, StackId::EMPTY, &[0, 1]);
-    scene.at(100, 1, What::SwitchOut(Presence::Preempted));
+    scene.at(100, 1, What::SwitchOut(Scheduling::Preempted));
     scene.at(400, 1, What::SwitchIn);
     scene.at(500, 1, sync(JOIN, 7));
     scene.at(500, PRIMARY, sync(JOIN, 7));
@@ -151,7 +151,7 @@ fn long_pieces_of_tasks_are_listed_where_they_ran() {
     scene.at(12 * MS, 1, schedule(90, false));
     scene.at(20 * MS, 1, schedule(0, true));
     let (outer, inner) = {
-        let region = scene.tag(PRIMARY).context;
+        let region = scene.thread_state(PRIMARY).context;
         let outer = scene.known(region, ContextKind::Task, outer);
         (outer, scene.known(outer, ContextKind::Task, inner))
     };

@@ -8,20 +8,20 @@ use super::*;
 
 #[test]
 fn outlined_functions_of_two_parts_are_one_frame() {
-    let mut world = World::new();
-    let o0 = world.region(ContextId::ROOT, &format!("foo+9 {MAIN}"));
-    let clang14 = world.region(ContextId::ROOT, &format!("old+9 {MAIN}"));
-    let task = world.context(
+    let mut program = TestProgram::new();
+    let o0 = program.region(ContextId::ROOT, &format!("foo+9 {MAIN}"));
+    let clang14 = program.region(ContextId::ROOT, &format!("old+9 {MAIN}"));
+    let task = program.context(
         o0,
         ContextKind::Task,
         &format!("foo.omp_outlined_debug__+11 foo.omp_outlined+9 {TEAM}"),
     );
-    let inner = world.region(
+    let inner = program.region(
         o0,
         &format!("foo.omp_outlined_debug__+13 foo.omp_outlined+9 {TEAM}"),
     );
     check(
-        world,
+        program,
         &[("o0", o0), ("inner", inner), ("clang14", clang14), ("task", task)],
         &format!(
             "
@@ -44,10 +44,10 @@ fn outlined_functions_of_two_parts_are_one_frame() {
 
 #[test]
 fn stubs_that_lead_into_the_runtime_are_the_runtime_s() {
-    let mut world = World::new();
-    let o0 = world.region(ContextId::ROOT, &format!("foo+9 {MAIN}"));
+    let mut program = TestProgram::new();
+    let o0 = program.region(ContextId::ROOT, &format!("foo+9 {MAIN}"));
     check(
-        world,
+        program,
         &[("o0", o0)],
         &format!(
             "
@@ -64,14 +64,14 @@ fn stubs_that_lead_into_the_runtime_are_the_runtime_s() {
 fn bodies_that_events_tell_need_no_stack() {
     // Forks and bodies are entered by tail calls: neither the function with the directives nor its
     // bodies are on a stack, and both forks have the same call in `main`.
-    let mut world = World::new();
-    world.symbol("foo", 8);
-    let one = world.region_with_body(ContextId::ROOT, MAIN, "foo._omp_fn.0");
-    let other = world.region_with_body(ContextId::ROOT, MAIN, "foo._omp_fn.1");
+    let mut program = TestProgram::new();
+    program.symbol("foo", 8);
+    let one = program.region_with_body(ContextId::ROOT, MAIN, "foo._omp_fn.0");
+    let other = program.region_with_body(ContextId::ROOT, MAIN, "foo._omp_fn.1");
     let team = "R:gomp_thread_start start_thread clone3";
-    let inner = world.region_with_body(one, team, "foo._omp_fn.2");
+    let inner = program.region_with_body(one, team, "foo._omp_fn.2");
     check(
-        world,
+        program,
         &[("one", one), ("other", other), ("inner", inner)],
         &format!(
             "
@@ -90,16 +90,16 @@ fn bodies_that_events_tell_need_no_stack() {
 fn regions_that_tasks_fork_are_the_tasks_on_every_thread() {
     let runs = "R:gomp_barrier_handle_tasks R:GOMP_barrier";
     let waits = "R:?+7 R:GOMP_parallel";
-    let mut world = World::new();
-    let outer = world.region(ContextId::ROOT, &format!("foo+9 {MAIN}"));
+    let mut program = TestProgram::new();
+    let outer = program.region(ContextId::ROOT, &format!("foo+9 {MAIN}"));
     let site = "bar+4 foo._omp_fn.0+12 R:GOMP_parallel foo+9 main+90 __libc_start_main _start";
-    let task = world.context(outer, ContextKind::Task, site);
+    let task = program.context(outer, ContextKind::Task, site);
     // The stack of such a fork point ends where the runtime runs the task.
-    let inner = world.region(task, "baz+6 bar._omp_fn.1+3 R:gomp_barrier_handle_tasks");
+    let inner = program.region(task, "baz+6 bar._omp_fn.1+3 R:gomp_barrier_handle_tasks");
     let team = "R:gomp_thread_start start_thread clone3";
     let gcc = "bar._omp_fn.1 bar foo._omp_fn.0 …";
     check(
-        world,
+        program,
         &[("outer", outer), ("task", task), ("inner", inner)],
         &format!(
             "
@@ -121,8 +121,8 @@ fn regions_that_tasks_fork_are_the_tasks_on_every_thread() {
 
 #[test]
 fn tasks_stand_under_their_creator_wherever_they_run() {
-    let (mut world, r) = foo();
-    let outer = world.context(
+    let (mut program, r) = foo();
+    let outer = program.context(
         r,
         ContextKind::Task,
         &format!("fib+4 foo.omp_outlined+12 {FORK} foo+9 {MAIN}"),
@@ -131,12 +131,12 @@ fn tasks_stand_under_their_creator_wherever_they_run() {
     let site = format!(
         "fib+4 .omp_outlined. .omp_task_entry. R:?+1 R:?+2 R:__kmpc_barrier foo.omp_outlined+20 {TEAM}"
     );
-    let inner = world.context(outer, ContextKind::Task, &site);
+    let inner = program.context(outer, ContextKind::Task, &site);
     let steps = "fib .omp_task_entry. fib foo-OMP …";
     let two_deep = format!("fib .omp_task_entry. {steps}");
     let waiting = format!("<Task> {two_deep}");
     check(
-        world,
+        program,
         &[("outer", outer), ("inner", inner), ("r", r)],
         &format!(
             "
@@ -159,12 +159,12 @@ fn tasks_stand_under_their_creator_wherever_they_run() {
 
 #[test]
 fn undeferred_tasks_and_serialized_regions_have_no_runtime_frames_between() {
-    let (mut world, r) = foo();
-    let task = world.context(r, ContextKind::Task, &format!("foo.omp_outlined+12 {TEAM}"));
-    let serial = world.region(ContextId::ROOT, &format!("baz+50 {MAIN}"));
-    world.symbol("baz.omp_outlined", 50);
+    let (mut program, r) = foo();
+    let task = program.context(r, ContextKind::Task, &format!("foo.omp_outlined+12 {TEAM}"));
+    let serial = program.region(ContextId::ROOT, &format!("baz+50 {MAIN}"));
+    program.symbol("baz.omp_outlined", 50);
     check(
-        world,
+        program,
         &[("task", task), ("serial", serial)],
         &format!(
             "
@@ -184,16 +184,16 @@ fn undeferred_tasks_and_serialized_regions_have_no_runtime_frames_between() {
 
 #[test]
 fn an_inlined_body_keeps_its_line() {
-    let mut world = World::new();
-    let serial = world.region(ContextId::ROOT, &format!("baz+50 {MAIN}"));
-    world.symbol("baz.omp_outlined", 50);
-    let sample = world.sample(
+    let mut program = TestProgram::new();
+    let serial = program.region(ContextId::ROOT, &format!("baz+50 {MAIN}"));
+    program.symbol("baz.omp_outlined", 50);
+    let sample = program.sample(
         &format!("work baz+51 {MAIN}"),
         (State::Work, serial),
         Initial,
     );
-    let body = world.frame("baz+51");
-    let mut rewriter = Rewriter::new(&world.tables, &world.symbols, [sample]);
+    let body = program.frame("baz+51");
+    let mut rewriter = Rewriter::new(&program.tables, &program.symbols, [sample]);
     let (path, _) = rewriter.user(sample);
     let work = *rewriter.paths().get(path.0).expect("a path");
     let outlined = rewriter.paths().get(work.callers.0).expect("its caller");
@@ -204,13 +204,13 @@ fn an_inlined_body_keeps_its_line() {
 fn tail_calls_take_nothing_away() {
     // main calls nested, which ends with a fork. Its region ends with a call of inner, which ends
     // with a fork. That region ends with a call of work.
-    let mut world = World::new();
-    let outer = world.region(ContextId::ROOT, &format!("main+80 {MAIN}"));
-    let inner = world.region(outer, &format!("{FORK} main+80 {MAIN}"));
+    let mut program = TestProgram::new();
+    let outer = program.region(ContextId::ROOT, &format!("main+80 {MAIN}"));
+    let inner = program.region(outer, &format!("{FORK} main+80 {MAIN}"));
     // One of the two missing functions has a symbol in the table.
-    world.symbol("inner", 0);
+    program.symbol("inner", 0);
     check(
-        world,
+        program,
         &[("inner", inner), ("outer", outer)],
         &format!(
             "
@@ -236,11 +236,11 @@ fn tail_calls_take_nothing_away() {
 
 #[test]
 fn a_parent_that_was_inlined_stands_between() {
-    let mut world = World::new();
-    let r = world.region(ContextId::ROOT, &format!("main+9 {MAIN}"));
-    world.symbol("foo", 0);
+    let mut program = TestProgram::new();
+    let r = program.region(ContextId::ROOT, &format!("main+9 {MAIN}"));
+    program.symbol("foo", 0);
     check(
-        world,
+        program,
         &[("r", r)],
         &format!(
             "
@@ -253,11 +253,11 @@ fn a_parent_that_was_inlined_stands_between() {
 
 #[test]
 fn a_parent_under_another_spelling_is_not_put_back_twice() {
-    let mut world = World::new();
-    let cold = world.region(ContextId::ROOT, &format!("foo.cold+9 {MAIN}"));
-    let clone = world.region(ContextId::ROOT, &format!("foo.constprop.0+9 {MAIN}"));
+    let mut program = TestProgram::new();
+    let cold = program.region(ContextId::ROOT, &format!("foo.cold+9 {MAIN}"));
+    let clone = program.region(ContextId::ROOT, &format!("foo.constprop.0+9 {MAIN}"));
     check(
-        world,
+        program,
         &[("cold", cold), ("clone", clone)],
         &format!(
             "
@@ -272,16 +272,16 @@ fn a_parent_under_another_spelling_is_not_put_back_twice() {
 
 #[test]
 fn bodies_that_no_stack_shows_are_found_by_parent_and_line() {
-    let mut world = World::new();
-    let first = world.region(ContextId::ROOT, &format!("foo+9 {MAIN}"));
-    let second = world.region(ContextId::ROOT, &format!("foo+20 {MAIN}"));
-    let elsewhere = world.region(ContextId::ROOT, &format!("baz+70 {MAIN}"));
-    world.symbol("foo.omp_outlined", 9);
-    world.symbol("foo.omp_outlined.1", 20);
-    world.symbol("qux.omp_outlined", 71);
+    let mut program = TestProgram::new();
+    let first = program.region(ContextId::ROOT, &format!("foo+9 {MAIN}"));
+    let second = program.region(ContextId::ROOT, &format!("foo+20 {MAIN}"));
+    let elsewhere = program.region(ContextId::ROOT, &format!("baz+70 {MAIN}"));
+    program.symbol("foo.omp_outlined", 9);
+    program.symbol("foo.omp_outlined.1", 20);
+    program.symbol("qux.omp_outlined", 71);
     let tail = format!("{SPIN} R:?+8 R:__kmpc_fork_call");
     check(
-        world,
+        program,
         &[
             ("first", first),
             ("second", second),
@@ -304,11 +304,11 @@ fn bodies_that_no_stack_shows_are_found_by_parent_and_line() {
 fn one_region_has_one_name_on_every_call_path() {
     // The body is sampled under one caller; the other caller's workers are sampled only in the
     // barrier.
-    let mut world = World::new();
-    let seen = world.region(ContextId::ROOT, &format!("foo+9 {MAIN}"));
-    let unseen = world.region(ContextId::ROOT, &format!("foo+9 other+2 {MAIN}"));
+    let mut program = TestProgram::new();
+    let seen = program.region(ContextId::ROOT, &format!("foo+9 {MAIN}"));
+    let unseen = program.region(ContextId::ROOT, &format!("foo+9 other+2 {MAIN}"));
     check(
-        world,
+        program,
         &[("seen", seen), ("unseen", unseen)],
         &format!(
             "
@@ -323,8 +323,8 @@ fn one_region_has_one_name_on_every_call_path() {
 
 #[test]
 fn teams_and_their_regions_nest() {
-    let mut world = World::new();
-    let league = world.context(
+    let mut program = TestProgram::new();
+    let league = program.context(
         ContextId::ROOT,
         ContextKind::Teams,
         &format!("solve+5 {MAIN}"),
@@ -333,9 +333,9 @@ fn teams_and_their_regions_nest() {
     let fork = format!(
         "solve.omp_outlined_debug__+6 solve.omp_outlined+5 R:__kmp_invoke_microtask R:__kmp_fork_call {team}"
     );
-    let r = world.region(league, &fork);
+    let r = program.region(league, &fork);
     check(
-        world,
+        program,
         &[("r", r)],
         &format!(
             "
@@ -348,15 +348,15 @@ fn teams_and_their_regions_nest() {
 
 #[test]
 fn what_the_runtime_forks_for_each_team_is_the_league_itself() {
-    let mut world = World::new();
+    let mut program = TestProgram::new();
     let site = format!("solve+5 {MAIN}");
-    let league = world.context(ContextId::ROOT, ContextKind::Teams, &site);
-    let first = world.region(league, &site);
-    let second = world.region(league, "start_thread clone3");
+    let league = program.context(ContextId::ROOT, ContextKind::Teams, &site);
+    let first = program.region(league, &site);
+    let second = program.region(league, "start_thread clone3");
     let fork = "step+7 solve.omp_outlined+6 R:__kmp_invoke_microtask R:?+4 start_thread clone3";
-    let inner = world.region(second, fork);
+    let inner = program.region(second, fork);
     check(
-        world,
+        program,
         &[("first", first), ("second", second), ("inner", inner)],
         &format!(
             "
@@ -373,15 +373,15 @@ fn what_the_runtime_forks_for_each_team_is_the_league_itself() {
 
 #[test]
 fn gcc_and_flang_give_tasks_the_names_of_regions() {
-    let mut world = World::new();
-    let gcc = world.region(ContextId::ROOT, &format!("foo+9 {MAIN}"));
-    let task = world.context(
+    let mut program = TestProgram::new();
+    let gcc = program.region(ContextId::ROOT, &format!("foo+9 {MAIN}"));
+    let task = program.context(
         gcc,
         ContextKind::Task,
         &format!("foo._omp_fn.0+12 R:__kmp_GOMP_microtask_wrapper {TEAM}"),
     );
     check(
-        world,
+        program,
         &[("gcc", gcc), ("task", task)],
         &format!(
             "
@@ -399,11 +399,11 @@ fn gcc_and_flang_give_tasks_the_names_of_regions() {
 
 #[test]
 fn a_tail_called_region_and_its_tasks_share_an_address() {
-    let mut world = World::new();
-    let r = world.region(ContextId::ROOT, &format!("main+80 {MAIN}"));
-    let task = world.context(r, ContextKind::Task, &format!("main+80 {MAIN}"));
+    let mut program = TestProgram::new();
+    let r = program.region(ContextId::ROOT, &format!("main+80 {MAIN}"));
+    let task = program.context(r, ContextKind::Task, &format!("main+80 {MAIN}"));
     check(
-        world,
+        program,
         &[("r", r), ("task", task)],
         &format!(
             "
@@ -418,11 +418,11 @@ fn a_tail_called_region_and_its_tasks_share_an_address() {
 
 #[test]
 fn a_fork_by_the_runtime_makes_no_user_of_the_c_library() {
-    let mut world = World::new();
-    let league = world.region(ContextId::ROOT, &format!("solve+5 {MAIN}"));
-    let r = world.region(league, "start_thread clone3");
+    let mut program = TestProgram::new();
+    let league = program.region(ContextId::ROOT, &format!("solve+5 {MAIN}"));
+    let r = program.region(league, "start_thread clone3");
     check(
-        world,
+        program,
         &[("r", r)],
         &format!(
             "
@@ -435,15 +435,15 @@ fn a_fork_by_the_runtime_makes_no_user_of_the_c_library() {
 
 #[test]
 fn a_region_seen_only_from_its_tasks_has_its_name_and_parent() {
-    let mut world = World::new();
-    let r = world.region(ContextId::ROOT, &format!("main+80 {MAIN}"));
-    let task = world.context(
+    let mut program = TestProgram::new();
+    let r = program.region(ContextId::ROOT, &format!("main+80 {MAIN}"));
+    let task = program.context(
         r,
         ContextKind::Task,
         &format!(".omp_outlined..12+3 {FORK} main+80 {MAIN}"),
     );
     check(
-        world,
+        program,
         &[("task", task), ("r", r)],
         &format!(
             "
@@ -458,12 +458,12 @@ fn a_region_seen_only_from_its_tasks_has_its_name_and_parent() {
 
 #[test]
 fn a_nameless_region_is_one_for_all_threads_that_fork_it() {
-    let (mut world, r) = foo();
+    let (mut program, r) = foo();
     let primary = format!("{FORK} foo+9 {MAIN}");
-    let by_primary = world.region(r, &primary);
-    let by_worker = world.region(r, TEAM);
+    let by_primary = program.region(r, &primary);
+    let by_worker = program.region(r, TEAM);
     check(
-        world,
+        program,
         &[("p", by_primary), ("w", by_worker)],
         &format!(
             "
@@ -480,17 +480,17 @@ fn a_nameless_region_is_one_for_all_threads_that_fork_it() {
 
 #[test]
 fn a_critical_section_in_which_a_combiner_was_seen_is_the_reduction_s_own() {
-    let (mut world, r) = foo();
-    let own = world.frame("foo.omp_outlined+35");
-    let other = world.frame("foo.omp_outlined+20");
-    let inside = world.stack(&format!("merge .omp_combiner. foo.omp_outlined+36 {TEAM}"));
-    let waiting = world.stack(&format!(
+    let (mut program, r) = foo();
+    let own = program.frame("foo.omp_outlined+35");
+    let other = program.frame("foo.omp_outlined+20");
+    let inside = program.stack(&format!("merge .omp_combiner. foo.omp_outlined+36 {TEAM}"));
+    let waiting = program.stack(&format!(
         "R:?+1 R:__kmpc_critical foo.omp_outlined+35 {TEAM}"
     ));
     let thread = ThreadKind::Worker;
     let mut at = |stack, state, place| SampledStack {
         stack,
-        tag: world.tag_at(state, r, place),
+        thread_state: program.thread_state_at(state, r, place),
         thread,
     };
     let samples = [
@@ -500,7 +500,7 @@ fn a_critical_section_in_which_a_combiner_was_seen_is_the_reduction_s_own() {
     ];
     let combining = "<Reduction> foo.omp_outlined foo main __libc_start_main _start";
     let critical = "<Critical> foo.omp_outlined foo main __libc_start_main _start";
-    assert_eq!(world.user(&samples), [combining, combining, critical]);
+    assert_eq!(program.user(&samples), [combining, combining, critical]);
     // By the machine code alone.
     let fact = CodeFact {
         spins: false,
@@ -508,6 +508,6 @@ fn a_critical_section_in_which_a_combiner_was_seen_is_the_reduction_s_own() {
         calls: Some("__kmpc_critical".to_owned()),
         body: None,
     };
-    world.symbols.code.push((own, fact));
-    assert_eq!(world.user(&samples[1..]), [combining, critical]);
+    program.symbols.code.push((own, fact));
+    assert_eq!(program.user(&samples[1..]), [combining, critical]);
 }

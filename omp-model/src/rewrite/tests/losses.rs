@@ -6,9 +6,9 @@ use super::*;
 
 #[test]
 fn cut_stacks_in_a_region_still_reach_main() {
-    let (world, r) = foo();
+    let (program, r) = foo();
     check(
-        world,
+        program,
         &[("r", r)],
         &format!(
             "
@@ -33,15 +33,15 @@ fn cut_stacks_in_a_region_still_reach_main() {
 
 #[test]
 fn a_fork_point_unwound_otherwise_than_the_sample_is_recognised() {
-    let mut world = World::new();
+    let mut program = TestProgram::new();
     // The fork point's stack ends before `_start`; another one reaches further than the sample's.
-    let short = world.region(ContextId::ROOT, "foo+9 main+90 __libc_start_main");
+    let short = program.region(ContextId::ROOT, "foo+9 main+90 __libc_start_main");
     let fork = format!("foo+19 {MAIN}");
-    let long = world.region(ContextId::ROOT, &fork);
-    world.symbol("foo.omp_outlined", 9);
-    world.symbol("foo.omp_outlined.1", 19);
+    let long = program.region(ContextId::ROOT, &fork);
+    program.symbol("foo.omp_outlined", 9);
+    program.symbol("foo.omp_outlined.1", 19);
     check(
-        world,
+        program,
         &[("short", short), ("long", long)],
         &format!(
             "
@@ -56,13 +56,13 @@ fn a_fork_point_unwound_otherwise_than_the_sample_is_recognised() {
 
 #[test]
 fn a_body_that_forks_itself_has_its_callers_though_its_parent_was_lost() {
-    let mut world = World::new();
-    let r = world.region(
+    let mut program = TestProgram::new();
+    let r = program.region(
         ContextId::ROOT,
         &format!("foo+9 foo.omp_outlined+12 {TEAM}"),
     );
     check(
-        world,
+        program,
         &[("r", r)],
         &format!(
             "
@@ -78,10 +78,10 @@ fn a_body_that_forks_itself_has_its_callers_though_its_parent_was_lost() {
 
 #[test]
 fn without_a_fork_point_the_primary_stands_on_its_own_stack() {
-    let mut world = World::new();
-    let r = world.region(ContextId::ROOT, "");
+    let mut program = TestProgram::new();
+    let r = program.region(ContextId::ROOT, "");
     check(
-        world,
+        program,
         &[("r", r)],
         &format!(
             "
@@ -98,9 +98,9 @@ fn without_a_fork_point_the_primary_stands_on_its_own_stack() {
 
 #[test]
 fn the_runtimes_services_are_the_runtimes() {
-    let (world, r) = foo();
+    let (program, r) = foo();
     check(
-        world,
+        program,
         &[("r", r)],
         &format!(
             "
@@ -126,21 +126,21 @@ fn the_runtimes_services_are_the_runtimes() {
 
 #[test]
 fn a_wait_whose_stack_is_slightly_early_or_late_keeps_its_call_site() {
-    let (mut world, r) = foo();
-    let place = world.frame("step+40");
-    let tag = world.tag_at(State::ExplicitBarrier, r, place);
-    let stack = world.stack(&format!("work step+41 foo.omp_outlined+12 {TEAM}"));
+    let (mut program, r) = foo();
+    let place = program.frame("step+40");
+    let thread_state = program.thread_state_at(State::ExplicitBarrier, r, place);
+    let stack = program.stack(&format!("work step+41 foo.omp_outlined+12 {TEAM}"));
     let early = SampledStack {
         stack,
-        tag,
+        thread_state,
         thread: Worker,
     };
-    let join = world.sample(
+    let join = program.sample(
         &format!("work foo.omp_outlined+12 {TEAM}"),
         (State::ImplicitBarrier, r),
         Worker,
     );
-    let shown = world.user(&[early, join]);
+    let shown = program.user(&[early, join]);
     assert_eq!(
         shown[0],
         "<ExplicitBarrier> step foo.omp_outlined foo main __libc_start_main _start"
@@ -153,12 +153,12 @@ fn a_wait_whose_stack_is_slightly_early_or_late_keeps_its_call_site() {
 
 #[test]
 fn regions_of_plain_threads_stand_under_them() {
-    let mut world = World::new();
+    let mut program = TestProgram::new();
     let base = "thread_main+5 start_thread clone3";
-    let r = world.region(ContextId::ROOT, &format!("foo+9 {base}"));
-    world.symbol("foo.omp_outlined", 9);
+    let r = program.region(ContextId::ROOT, &format!("foo+9 {base}"));
+    program.symbol("foo.omp_outlined", 9);
     check(
-        world,
+        program,
         &[("r", r)],
         &format!(
             "
@@ -177,9 +177,9 @@ fn regions_of_plain_threads_stand_under_them() {
 
 #[test]
 fn where_records_were_lost_the_stack_alone_tells() {
-    let (world, r) = foo();
+    let (program, r) = foo();
     check(
-        world,
+        program,
         &[("r", r)],
         &format!(
             "
@@ -206,7 +206,7 @@ fn where_records_were_lost_the_stack_alone_tells() {
 #[test]
 fn without_any_tool_workers_still_come_under_main() {
     check(
-        World::new(),
+        TestProgram::new(),
         &[],
         &format!(
             "
@@ -227,19 +227,19 @@ fn without_any_tool_workers_still_come_under_main() {
 
 #[test]
 fn time_without_a_sample_stands_at_its_construct() {
-    let (mut world, r) = foo();
-    let place = world.frame("step+40");
-    let barrier = world.tag_at(State::ExplicitBarrier, r, place);
-    let own = world.frame("foo.omp_outlined+14");
-    let critical = world.tag_at(State::Critical, r, own);
-    let fork = world.frame("foo+9");
-    let join = world.tag_at(State::ImplicitBarrier, r, fork);
-    let idle = world.tag(State::Idle, ContextId::ROOT);
-    let serial = world.tag(State::Serial, ContextId::ROOT);
-    let mut rewriter = Rewriter::new(&world.tables, &world.symbols, []);
-    let mut user = |tag| {
-        let (path, _) = rewriter.user_place(tag, Worker);
-        world.show(&rewriter, path)
+    let (mut program, r) = foo();
+    let place = program.frame("step+40");
+    let barrier = program.thread_state_at(State::ExplicitBarrier, r, place);
+    let own = program.frame("foo.omp_outlined+14");
+    let critical = program.thread_state_at(State::Critical, r, own);
+    let fork = program.frame("foo+9");
+    let join = program.thread_state_at(State::ImplicitBarrier, r, fork);
+    let idle = program.thread_state(State::Idle, ContextId::ROOT);
+    let serial = program.thread_state(State::Serial, ContextId::ROOT);
+    let mut rewriter = Rewriter::new(&program.tables, &program.symbols, []);
+    let mut user = |thread_state| {
+        let (path, _) = rewriter.user_place(thread_state, Worker);
+        program.show(&rewriter, path)
     };
     let rest = "foo.omp_outlined foo main __libc_start_main _start";
     assert_eq!(user(barrier), format!("<ExplicitBarrier> step {rest}"));
@@ -247,21 +247,21 @@ fn time_without_a_sample_stands_at_its_construct() {
     assert_eq!(user(join), format!("<ImplicitBarrier> {rest}"));
     assert_eq!(user(idle), "<Idle>");
     assert_eq!(user(serial), "<Unknown>");
-    let (path, shown) = rewriter.machine_place(join, Worker);
+    let (path, state) = rewriter.machine_place(join, Worker);
     assert_eq!(
-        world.show(&rewriter, path),
+        program.show(&rewriter, path),
         "foo main __libc_start_main _start"
     );
-    assert_eq!(shown, Shown::ImplicitBarrier);
+    assert_eq!(state, RefinedState::ImplicitBarrier);
 }
 
 /// Static executables have all code in one file; the runtime's code in it has its own row.
 #[test]
 fn a_runtime_within_the_program_is_taken_off_like_any_other() {
-    let world = World::new();
+    let program = TestProgram::new();
     let team = "R:gomp_thread_start start_thread clone3";
     check(
-        world,
+        program,
         &[],
         &format!(
             "
@@ -281,22 +281,22 @@ fn a_runtime_within_the_program_is_taken_off_like_any_other() {
 
 #[test]
 fn a_jump_out_of_the_entry_point_leaves_the_call_to_tell() {
-    let mut world = World::new();
+    let mut program = TestProgram::new();
     for (at, entry) in [
         (16, "omp_set_lock"),
         (18, "GOMP_barrier"),
         (20, "omp_get_level"),
     ] {
-        let frame = world.frame(&format!("foo.omp_outlined+{at}"));
+        let frame = program.frame(&format!("foo.omp_outlined+{at}"));
         let fact = CodeFact {
             spins: false,
             combines: false,
             calls: Some(entry.to_owned()),
             body: None,
         };
-        world.symbols.code.push((frame, fact));
+        program.symbols.code.push((frame, fact));
     }
-    world.symbols.code.sort_by_key(|row| row.0);
+    program.symbols.code.sort_by_key(|row| row.0);
     let tree = format!(
         "
         Outside root Outside: foo.omp_outlined+12 {FORK} foo+9 {MAIN}
@@ -312,23 +312,23 @@ fn a_jump_out_of_the_entry_point_leaves_the_call_to_tell() {
             = <Overhead> foo-OMP …
         "
     );
-    check(world, &[], &tree);
+    check(program, &[], &tree);
 }
 
 #[test]
 fn a_loop_that_waits_in_user_code_has_its_own_leaf_inside_work() {
-    let (mut world, r) = foo();
+    let (mut program, r) = foo();
     for at in [30, 31] {
-        let frame = world.frame(&format!("await+{at}"));
+        let frame = program.frame(&format!("await+{at}"));
         let fact = CodeFact {
             spins: true,
             combines: false,
             calls: None,
             body: None,
         };
-        world.symbols.code.push((frame, fact));
+        program.symbols.code.push((frame, fact));
     }
-    world.symbols.code.sort_by_key(|row| row.0);
+    program.symbols.code.sort_by_key(|row| row.0);
     let tree = format!(
         "
         Work r Worker: await+30 foo.omp_outlined+12 {TEAM}
@@ -348,13 +348,13 @@ fn a_loop_that_waits_in_user_code_has_its_own_leaf_inside_work() {
             = await main __libc_start_main _start
         "
     );
-    check(world, &[("r", r)], &tree);
+    check(program, &[("r", r)], &tree);
 }
 
 #[test]
 fn asking_for_a_lock_without_waiting_is_no_wait() {
-    let (mut world, r) = foo();
-    let places = ["foo.omp_outlined+16", "foo.omp_outlined+18"].map(|word| world.frame(word));
+    let (mut program, r) = foo();
+    let places = ["foo.omp_outlined+16", "foo.omp_outlined+18"].map(|word| program.frame(word));
     for (frame, entry) in places.into_iter().zip(["omp_test_lock", "omp_set_lock"]) {
         let fact = CodeFact {
             spins: false,
@@ -362,25 +362,25 @@ fn asking_for_a_lock_without_waiting_is_no_wait() {
             calls: Some(entry.to_owned()),
             body: None,
         };
-        world.symbols.code.push((frame, fact));
+        program.symbols.code.push((frame, fact));
     }
-    world.symbols.code.sort_by_key(|row| row.0);
-    let stack = world.stack(&format!("work foo.omp_outlined+17 {TEAM}"));
+    program.symbols.code.sort_by_key(|row| row.0);
+    let stack = program.stack(&format!("work foo.omp_outlined+17 {TEAM}"));
     let samples = places.map(|place| SampledStack {
         stack,
-        tag: world.tag_at(State::Lock, r, place),
+        thread_state: program.thread_state_at(State::Lock, r, place),
         thread: Worker,
     });
-    let mut rewriter = Rewriter::new(&world.tables, &world.symbols, samples);
-    let shown = samples.map(|sample| rewriter.user(sample).1);
-    assert_eq!(shown, [Shown::Work, Shown::Lock]);
+    let mut rewriter = Rewriter::new(&program.tables, &program.symbols, samples);
+    let states = samples.map(|sample| rewriter.user(sample).1);
+    assert_eq!(states, [RefinedState::Work, RefinedState::Lock]);
 }
 
 #[test]
 fn threads_of_a_runtime_without_events_have_states_by_their_stacks() {
-    let (world, r) = foo();
+    let (program, r) = foo();
     check(
-        world,
+        program,
         &[("r", r)],
         &format!(
             "
@@ -399,16 +399,16 @@ fn threads_of_a_runtime_without_events_have_states_by_their_stacks() {
 
 #[test]
 fn a_library_that_calls_the_runtime_works_for_itself_where_its_bodies_end_in_jumps() {
-    let mut world = World::new();
+    let mut program = TestProgram::new();
     let stacks = [
         format!("L:kernel R:?+1 R:GOMP_parallel L:solve {MAIN}"),
         format!("L:kernel R:?+1 {TEAM}"),
         format!("malloc R:?+1 R:GOMP_parallel L:solve {MAIN}"),
     ];
     let state = (State::Outside, ContextId::ROOT);
-    let samples = stacks.map(|stack| world.sample(&stack, state, ThreadKind::Outside));
+    let samples = stacks.map(|stack| program.sample(&stack, state, ThreadKind::Outside));
     assert_eq!(
-        world.user(&samples),
+        program.user(&samples),
         [
             "kernel solve main __libc_start_main _start",
             "kernel",

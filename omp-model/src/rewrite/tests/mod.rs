@@ -9,9 +9,9 @@ use experiment::ids::ContextId;
 use experiment::state::State;
 use experiment::tables::ThreadKind;
 
-use super::world::World;
+use super::test_program::TestProgram;
 use super::{Rewriter, SampledStack};
-use crate::profile::Shown;
+use crate::profile::RefinedState;
 
 use ThreadKind::{Initial, Worker};
 
@@ -25,16 +25,16 @@ const TEAM: &str = "R:__kmp_invoke_microtask R:?+1 R:?+2 R:?+3 start_thread clon
 const SPIN: &str = "sched_yield R:?+4 R:?+5 R:?+6";
 
 /// `foo`'s region, forked at line 9 under `main`.
-fn foo() -> (World, ContextId) {
-    let mut world = World::new();
-    let region = world.region(ContextId::ROOT, &format!("foo+9 {MAIN}"));
-    world.symbol("foo.omp_outlined", 9);
-    (world, region)
+fn foo() -> (TestProgram, ContextId) {
+    let mut program = TestProgram::new();
+    let region = program.region(ContextId::ROOT, &format!("foo+9 {MAIN}"));
+    program.symbol("foo.omp_outlined", 9);
+    (program, region)
 }
 
 /// Checks samples of one experiment together. Each has a state, context, kind of thread and machine
 /// stack, then the expected user stack.
-fn check(mut world: World, contexts: &[(&str, ContextId)], table: &str) {
+fn check(mut program: TestProgram, contexts: &[(&str, ContextId)], table: &str) {
     let lines = table.lines().map(str::trim);
     let rows: Vec<&str> = lines
         .filter(|l| !l.is_empty() && !l.starts_with('#'))
@@ -58,10 +58,10 @@ fn check(mut world: World, contexts: &[(&str, ContextId)], table: &str) {
                 "Other" => ThreadKind::Other,
                 _ => ThreadKind::Outside,
             };
-            world.sample(stack, (*state.expect("a state"), context), thread)
+            program.sample(stack, (*state.expect("a state"), context), thread)
         })
         .collect();
-    for (shown, row) in world.user(&samples).iter().zip(rows.chunks(2)) {
+    for (shown, row) in program.user(&samples).iter().zip(rows.chunks(2)) {
         let expected = row[1]
             .trim_start_matches("= ")
             .replace('…', "foo main __libc_start_main _start")

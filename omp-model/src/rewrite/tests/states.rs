@@ -4,10 +4,10 @@ use super::*;
 
 #[test]
 fn user_mode_moments_1_to_4_work_and_overhead() {
-    let (world, r) = foo();
+    let (program, r) = foo();
     let dispatch = "R:?+7 R:__kmpc_dispatch_next_4 foo.omp_outlined+11";
     check(
-        world,
+        program,
         &[("r", r)],
         &format!(
             "
@@ -41,10 +41,10 @@ fn user_mode_moments_1_to_4_work_and_overhead() {
 
 #[test]
 fn user_mode_moments_5_to_7_waits() {
-    let (world, r) = foo();
+    let (program, r) = foo();
     let wait = "sched_yield R:__kmp_wait_4 R:?+1 R:?+2";
     check(
-        world,
+        program,
         &[("r", r)],
         &format!(
             "
@@ -78,10 +78,10 @@ fn user_mode_moments_5_to_7_waits() {
 
 #[test]
 fn user_mode_moments_8_to_10_reduction_barrier_idle() {
-    let (world, r) = foo();
+    let (program, r) = foo();
     let combine = "add .omp_combiner. foo.omp_outlined.omp.reduction.reduction_func R:?+1 R:?+2 R:__kmpc_reduce_nowait foo.omp_outlined+20";
     check(
-        world,
+        program,
         &[("r", r)],
         &format!(
             "
@@ -122,12 +122,12 @@ fn user_mode_moments_8_to_10_reduction_barrier_idle() {
 
 #[test]
 fn user_mode_moment_11_nested() {
-    let (mut world, r) = foo();
+    let (mut program, r) = foo();
     let fork = format!("bar+5 foo.omp_outlined+12 {TEAM}");
-    let inner = world.region(r, &fork);
-    world.symbol("bar.omp_outlined", 5);
+    let inner = program.region(r, &fork);
+    program.symbol("bar.omp_outlined", 5);
     check(
-        world,
+        program,
         &[("r", r), ("inner", inner)],
         &format!(
             "
@@ -154,58 +154,58 @@ fn user_mode_moment_11_nested() {
 
 #[test]
 fn machine_mode_moments_are_as_measured() {
-    let (mut world, r) = foo();
+    let (mut program, r) = foo();
     let stacks = [
         (
             format!("foo+8 {MAIN}"),
             State::Serial,
             ContextId::ROOT,
             Initial,
-            Shown::Serial,
+            RefinedState::Serial,
         ),
         (
             format!("foo.omp_outlined+12 {TEAM}"),
             State::Work,
             r,
             Worker,
-            Shown::Work,
+            RefinedState::Work,
         ),
         (
             format!("K:schedule {SPIN} R:?+7 start_thread clone3"),
             State::ImplicitBarrier,
             r,
             Worker,
-            Shown::ImplicitBarrier,
+            RefinedState::ImplicitBarrier,
         ),
         (
             format!("{SPIN} R:?+7 start_thread clone3"),
             State::Idle,
             ContextId::ROOT,
             Worker,
-            Shown::Idle,
+            RefinedState::Idle,
         ),
         (
             format!("bar.omp_outlined+6 {FORK} bar+5 foo.omp_outlined+12 {TEAM}"),
             State::Work,
             r,
             Worker,
-            Shown::Work,
+            RefinedState::Work,
         ),
         (
             "work foo.omp_outlined !".to_owned(),
             State::Work,
             r,
             Worker,
-            Shown::Work,
+            RefinedState::Work,
         ),
     ];
-    for (text, state, context, thread, shown) in stacks {
-        let sample = world.sample(&text, (state, context), thread);
+    for (text, state, context, thread, refined) in stacks {
+        let sample = program.sample(&text, (state, context), thread);
         let plain: Vec<&str> = text
             .split_whitespace()
             .map(|word| word.split('+').next().unwrap_or(word))
             .map(|word| word.trim_start_matches("R:").trim_start_matches("K:"))
             .collect();
-        assert_eq!(world.machine(sample), (plain.join(" "), shown));
+        assert_eq!(program.machine(sample), (plain.join(" "), refined));
     }
 }

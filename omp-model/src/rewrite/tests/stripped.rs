@@ -11,24 +11,24 @@ const FORK: &str = "R:~invoke R:~fork R:__kmpc_fork_call";
 /// A worker's frames of a stripped LLVM runtime outside the outlined function.
 const TEAM: &str = "R:~invoke+1 R:~launch R:~thread start_thread clone3";
 
-fn check_stripped(world: World, contexts: &[(&str, ContextId)], table: &str) {
+fn check_stripped(program: TestProgram, contexts: &[(&str, ContextId)], table: &str) {
     let outward = "~foo ~main __libc_start_main ~start";
-    check(world, contexts, &table.replace("OUT", outward));
+    check(program, contexts, &table.replace("OUT", outward));
 }
 
 /// Two regions in one function.
-fn regions() -> (World, ContextId, ContextId) {
-    let mut world = World::new();
-    let a = world.region(ContextId::ROOT, &format!("~foo+9 {MAIN}"));
-    let b = world.region(ContextId::ROOT, &format!("~foo+19 {MAIN}"));
-    (world, a, b)
+fn regions() -> (TestProgram, ContextId, ContextId) {
+    let mut program = TestProgram::new();
+    let a = program.region(ContextId::ROOT, &format!("~foo+9 {MAIN}"));
+    let b = program.region(ContextId::ROOT, &format!("~foo+19 {MAIN}"));
+    (program, a, b)
 }
 
 #[test]
 fn each_region_of_a_stripped_program_has_one_body_under_its_parent() {
-    let (world, a, b) = regions();
+    let (program, a, b) = regions();
     check_stripped(
-        world,
+        program,
         &[("a", a), ("b", b)],
         &format!(
             "
@@ -64,10 +64,10 @@ fn each_region_of_a_stripped_program_has_one_body_under_its_parent() {
 
 #[test]
 fn what_the_runtime_seldom_calls_is_not_taken_for_the_body() {
-    let (mut world, a, b) = regions();
-    let task = world.context(a, ContextKind::Task, &format!("~a+16 {TEAM}"));
+    let (mut program, a, b) = regions();
+    let task = program.context(a, ContextKind::Task, &format!("~a+16 {TEAM}"));
     check_stripped(
-        world,
+        program,
         &[("a", a), ("b", b), ("task", task)],
         &format!(
             "
@@ -94,9 +94,9 @@ fn what_the_runtime_seldom_calls_is_not_taken_for_the_body() {
 
 #[test]
 fn a_helper_that_an_inlined_body_calls_is_no_body() {
-    let (world, a, _) = regions();
+    let (program, a, _) = regions();
     check_stripped(
-        world,
+        program,
         &[("a", a)],
         &format!(
             "
@@ -109,10 +109,10 @@ fn a_helper_that_an_inlined_body_calls_is_no_body() {
 
 #[test]
 fn gcc_s_bodies_are_what_libgomp_calls() {
-    let mut world = World::new();
-    let a = world.region(ContextId::ROOT, &format!("~foo+9 {MAIN}"));
+    let mut program = TestProgram::new();
+    let a = program.region(ContextId::ROOT, &format!("~foo+9 {MAIN}"));
     check_stripped(
-        world,
+        program,
         &[("a", a)],
         &format!(
             "

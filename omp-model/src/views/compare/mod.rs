@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::annotated::Pc;
 use super::calltree::{self, TreeRow};
-use super::fragment::{self, Piece, Shown};
+use super::fragment::{self, NamedCode, Piece};
 use super::functions::{self, List};
 use super::lines;
 use super::names::{NameForm, Names, construct_words};
@@ -125,7 +125,7 @@ impl<'a> Shared<'a> {
         self.names.get(id.0).map_or("", String::as_str)
     }
 
-    fn describe(&self, side: usize, id: NameId) -> Shown {
+    fn describe(&self, side: usize, id: NameId) -> NamedCode {
         let code = self.sides[side].codes.get(&id);
         (self.name(id).to_owned(), code.copied())
     }
@@ -230,7 +230,7 @@ impl<'a> Shared<'a> {
     pub fn piece(&self, side: usize, request: &Request, functions: &[String]) -> Piece {
         let tree = self.tree(side, &request.metrics);
         let named = |name: &String| (name.clone(), None);
-        let functions: Vec<Shown> = functions.iter().map(named).collect();
+        let functions: Vec<NamedCode> = functions.iter().map(named).collect();
         fragment::piece_of(&tree, request, &functions, |&id| {
             (self.name(id).to_owned(), None)
         })

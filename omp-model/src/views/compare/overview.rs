@@ -6,7 +6,7 @@ use crate::metrics::{Flavour, Metric, Quantity, SortKey};
 use crate::views::openmp::efficiency::Efficiency;
 use crate::views::openmp::first::First;
 use crate::views::overview::Overview;
-use crate::views::{Request, Row};
+use crate::views::{ListRow, Request};
 
 /// The number of losses shown.
 const LOSSES: usize = 5;
@@ -197,7 +197,7 @@ fn losses(side: &Side<'_>) -> Vec<Entry> {
     losses
         .iter()
         .map(|loss| {
-            let label = format!("{} lost to {}", loss.spot.short(), loss.reason.words());
+            let label = format!("{} lost to {}", loss.location.short(), loss.reason.words());
             Entry::new(label.clone(), label, Unit::Seconds, loss.seconds)
         })
         .collect()
@@ -242,8 +242,8 @@ fn efficiencies(side: &Side<'_>) -> Vec<Entry> {
 }
 
 /// The functions with most thread time in any experiment, by shared names. The only value in
-/// [`Row::exclusive`] is thread time.
-pub fn largest(shared: &Shared<'_>, count: usize) -> Vec<Joined<Row>> {
+/// [`ListRow::exclusive`] is thread time.
+pub fn largest(shared: &Shared<'_>, count: usize) -> Vec<Joined<ListRow>> {
     let sort = SortKey {
         quantity: Quantity::Time(Flavour::Exclusive, Metric::Total),
         reversed: false,
@@ -253,8 +253,8 @@ pub fn largest(shared: &Shared<'_>, count: usize) -> Vec<Joined<Row>> {
         sort,
     };
     let sides = (0..shared.len()).map(|side| shared.functions(side, &request).rows);
-    let mut rows = join(sides.collect(), |row: &Row| row.name.clone());
-    rows.sort_by(|left, right| order(sort, |row: &Row| row.exclusive[0], left, right));
+    let mut rows = join(sides.collect(), |row: &ListRow| row.name.clone());
+    rows.sort_by(|left, right| order(sort, |row: &ListRow| row.exclusive[0], left, right));
     rows.truncate(count);
     rows
 }

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use super::Shared;
 use crate::metrics::Metric;
-use crate::profile::{Item, Profile, Shown};
+use crate::profile::{Item, Profile, RefinedState};
 use crate::views::functions::Sums;
 use crate::views::openmp::regions::RegionRow;
 use crate::views::{Seconds, TOTAL};
@@ -21,7 +21,7 @@ use crate::views::{Seconds, TOTAL};
 /// The parts of a cost, which add up to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Part {
+pub enum CostPart {
     /// Inside regions: waiting, or switched out with work to do.
     Wait,
     /// Outside of regions: all threads, while one thread works.
@@ -32,23 +32,28 @@ pub enum Part {
     Work,
 }
 
-impl Part {
+impl CostPart {
     /// Every part, in the order of its number.
-    pub const ALL: [Part; 4] = [Part::Wait, Part::Serial, Part::Overhead, Part::Work];
+    pub const ALL: [CostPart; 4] = [
+        CostPart::Wait,
+        CostPart::Serial,
+        CostPart::Overhead,
+        CostPart::Work,
+    ];
 
     /// The key in JSON.
     pub const fn id(self) -> &'static str {
         match self {
-            Part::Wait => "wait",
-            Part::Serial => "serial",
-            Part::Overhead => "overhead",
-            Part::Work => "work",
+            CostPart::Wait => "wait",
+            CostPart::Serial => "serial",
+            CostPart::Overhead => "overhead",
+            CostPart::Work => "work",
         }
     }
 }
 
-/// Seconds by [`Part`].
-pub type Cost = [f64; Part::ALL.len()];
+/// Seconds by [`CostPart`].
+pub type Cost = [f64; CostPart::ALL.len()];
 
 /// The cost of a function or region in each experiment; `None` if it never ran.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,7 +98,7 @@ pub fn functions(shared: &Shared<'_>, threads: &[u32]) -> Vec<ScalingRow> {
             paths: side.profile.paths.clone(),
             items: Vec::new(),
         };
-        for part in Part::ALL {
+        for part in CostPart::ALL {
             let items = side.profile.items.iter();
             let items = items.filter_map(|item| cost_of(item, side.names.tables, threads));
             let items = items.filter(|(known, _)| *known == part);
@@ -124,7 +129,7 @@ pub fn regions(
         for item in &side.profile.items {
             if let Some((part, item)) = cost_of(item, side.names.tables, threads) {
                 rows.add(number, part, TOTAL, item.seconds);
-                if part == Part::Serial {
+                if part == CostPart::Serial {
                     rows.add(number, part, SERIAL, item.seconds);
                 }
             }
@@ -132,9 +137,9 @@ pub fn regions(
         for region in regions {
             let name = region_name(shared, number, region);
             let (work, overhead) = (region.time(Metric::OmpWork), region.time(Metric::Overhead));
-            rows.add(number, Part::Wait, &name, region.time(Metric::OmpWait));
-            rows.add(number, Part::Overhead, &name, overhead);
-            rows.add(number, Part::Work, &name, work - overhead);
+            rows.add(number, CostPart::Wait, &name, region.time(Metric::OmpWait));
+            rows.add(number, CostPart::Overhead, &name, overhead);
+            rows.add(number, CostPart::Work, &name, work - overhead);
         }
     }
     rows.finish()
@@ -154,8 +159,8 @@ pub fn region_name(shared: &Shared<'_>, side: usize, region: &RegionRow) -> Stri
 
 /// An item's part of the cost, and the item scaled to its cost; `None` for time that is charged to
 /// other code, or that is not of the program's OpenMP threads.
-fn cost_of(item: &Item, tables: &Tables, threads: u32) -> Option<(Part, Item)> {
-    if item.shown == Shown::Idle {
+fn cost_of(item: &Item, tables: &Tables, threads: u32) -> Option<(CostPart, Item)> {
+    if item.state == RefinedState::Idle {
         // It is charged to serial code.
         return None;
     }
@@ -166,11 +171,11 @@ fn cost_of(item: &Item, tables: &Tables, threads: u32) -> Option<(Part, Item)> {
     Some(match (in_region(tables, item.context), initial) {
         (false, true) => {
             let seconds = item.seconds * f64::from(threads);
-            (Part::Serial, Item { seconds, ..*item })
+            (CostPart::Serial, Item { seconds, ..*item })
         }
-        _ if waits => (Part::Wait, *item),
-        _ if overhead => (Part::Overhead, *item),
-        _ => (Part::Work, *item),
+        _ if waits => (CostPart::Wait, *item),
+        _ if overhead => (CostPart::Overhead, *item),
+        _ => (CostPart::Work, *item),
     })
 }
 
@@ -202,7 +207,7 @@ impl Rows {
         }
     }
 
-    fn add(&mut self, recording: usize, part: Part, name: &str, seconds: f64) {
+    fn add(&mut self, recording: usize, part: CostPart, name: &str, seconds: f64) {
         let at = match self.by_name.get(name) {
             Some(&at) => at,
             None => {

@@ -1,14 +1,14 @@
 use experiment::ids::ThreadId;
-use experiment::state::Presence;
-use experiment::symbols::{FileId, Outlined, Place};
+use experiment::state::Scheduling;
+use experiment::symbols::{FileId, Outlined, SourceLine};
 use experiment::tables::{Context, ContextKind, Frame};
 
-use super::scaling::{self, Part};
+use super::scaling::{self, CostPart};
 use super::*;
 use crate::metrics::{Flavour, Quantity, SortKey};
-use crate::profile::Shown;
+use crate::profile::RefinedState;
 use crate::views::tests::written::Written;
-use crate::views::{Row, TOTAL};
+use crate::views::{ListRow, TOTAL};
 
 fn request() -> Request {
     Request {
@@ -23,7 +23,7 @@ fn request() -> Request {
 fn outlined(written: &mut Written, symbol: &str, parent: &str, line: Option<u32>) {
     let id = written.function(symbol).0 as usize;
     let function = &mut written.symbols.functions[id];
-    function.place = line.map(|line| Place {
+    function.source = line.map(|line| SourceLine {
         file: FileId(0),
         line,
     });
@@ -39,8 +39,8 @@ fn shared<'a>(runs: &[&'a Written]) -> Shared<'a> {
     Shared::new(&runs)
 }
 
-fn inclusive(rows: &[Row]) -> Vec<(&str, f64)> {
-    let row = |row: &'_ Row| row.inclusive[0];
+fn inclusive(rows: &[ListRow]) -> Vec<(&str, f64)> {
+    let row = |row: &'_ ListRow| row.inclusive[0];
     rows.iter().map(|it| (it.name.as_str(), row(it))).collect()
 }
 
@@ -51,12 +51,16 @@ fn compilers_share_the_names_of_constructs() {
     outlined(&mut gcc, "step._omp_fn.0", "step", Some(13));
     gcc.add(
         &["main", "step", "step [clone .part.0]", "step._omp_fn.0"],
-        Shown::Work,
+        RefinedState::Work,
         2.0,
     );
     let mut clang = Written::new();
     outlined(&mut clang, "step.omp_outlined", "step", Some(12));
-    clang.add(&["main", "step", "step.omp_outlined"], Shown::Work, 3.0);
+    clang.add(
+        &["main", "step", "step.omp_outlined"],
+        RefinedState::Work,
+        3.0,
+    );
     let shared = shared(&[&gcc, &clang]);
     let region = "step -- OMP parallel region from line 13";
     // A function and its copy are one row, and its time counts once.
@@ -83,7 +87,7 @@ fn compilers_share_the_names_of_constructs() {
 fn instructions_are_the_same_in_one_build_alone() {
     let run = |build: &str| {
         let mut run = Written::new();
-        run.add(&["main"], Shown::Serial, 2.0);
+        run.add(&["main"], RefinedState::Serial, 2.0);
         let module = run.tables.module(Module {
             path: "/app/solver".to_owned(),
             build_id: build.to_owned(),
@@ -101,7 +105,7 @@ fn instructions_are_the_same_in_one_build_alone() {
                 frame,
             },
         });
-        run.add(&["main"], Shown::Serial, 3.0).path = crate::profile::PathId(path);
+        run.add(&["main"], RefinedState::Serial, 3.0).path = crate::profile::PathId(path);
         run
     };
     let runs = [run("aa"), run("bb"), run("aa")];
@@ -133,22 +137,22 @@ fn what_is_lost_as_threads_grow_has_its_parts() {
             stack: experiment::ids::StackId::EMPTY,
             body: FrameId::NONE,
         });
-        run.add(&["main", "setup"], Shown::Serial, 2.0);
+        run.add(&["main", "setup"], RefinedState::Serial, 2.0);
         for thread in 0..threads {
             let work = if threads == 1 { 4.0 } else { 2.5 };
-            let item = run.add(&["main", "loop"], Shown::Work, work);
+            let item = run.add(&["main", "loop"], RefinedState::Work, work);
             (item.thread, item.context) = (ThreadId(thread), region);
             if threads > 1 {
                 let wait = run.add(
                     &["main", "loop", "<OMP implicit barrier>"],
-                    Shown::ImplicitBarrier,
+                    RefinedState::ImplicitBarrier,
                     0.5,
                 );
-                wait.presence = Presence::Blocked;
+                wait.scheduling = Scheduling::Blocked;
                 (wait.thread, wait.context) = (ThreadId(thread), region);
             }
             if thread > 0 {
-                run.add(&["<OMP idle>"], Shown::Idle, 2.0).thread = ThreadId(thread);
+                run.add(&["<OMP idle>"], RefinedState::Idle, 2.0).thread = ThreadId(thread);
             }
         }
         run
@@ -159,9 +163,9 @@ fn what_is_lost_as_threads_grow_has_its_parts() {
         .iter()
         .map(|row| (row.name.as_str(), row.loss(1)))
         .collect();
-    // In the order of Part::ALL: wait, serial, overhead, work.
+    // In the order of CostPart::ALL: wait, serial, overhead, work.
     assert_eq!(
-        Part::ALL.map(Part::id),
+        CostPart::ALL.map(CostPart::id),
         ["wait", "serial", "overhead", "work"]
     );
     assert_eq!(

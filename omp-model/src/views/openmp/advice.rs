@@ -7,11 +7,11 @@ use rustc_hash::FxHashMap;
 
 use super::efficiency::Run;
 use super::gain::Cause;
+use super::locations::ConstructLocation;
 use super::regions::RegionRow;
-use super::spots::Spot;
 use super::{Measured, diagnosis};
 use crate::metrics::Metric;
-use crate::profile::{Callee, Profile, Shown};
+use crate::profile::{Callee, Profile, RefinedState};
 use crate::views::names::{Names, base_name};
 
 /// Why time is lost.
@@ -49,7 +49,7 @@ impl Reason {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loss {
     /// The code location that causes it.
-    pub spot: Spot,
+    pub location: ConstructLocation,
     /// The reason.
     pub reason: Reason,
     /// Wall seconds that the run would save without it.
@@ -94,15 +94,16 @@ pub fn losses(
                 continue;
             }
             let place = places.heaviest(row, cause);
-            let spot = place.map(|place| (place, Spot::of_frame(names, place)));
+            let location = place.map(|place| (place, ConstructLocation::of_frame(names, place)));
             // A body without a known line or function says less than the region.
-            let says =
-                |place, spot: &Spot| spot.line.is_some() || names.written_holder(place).is_some();
-            let spot = spot.filter(|(place, spot)| says(*place, spot));
-            let spot = spot.map(|(_, spot)| spot);
+            let says = |place, location: &ConstructLocation| {
+                location.line.is_some() || names.written_holder(place).is_some()
+            };
+            let location = location.filter(|(place, location)| says(*place, location));
+            let location = location.map(|(_, location)| location);
             let (finding, hint) = diagnosis::explain(names, row, cause);
             losses.push(Loss {
-                spot: spot.unwrap_or_else(|| row.spot.clone()),
+                location: location.unwrap_or_else(|| row.location.clone()),
                 reason: Reason::Region(cause),
                 seconds,
                 share: seconds / run.wall,
@@ -114,7 +115,7 @@ pub fn losses(
     losses.extend(serial(profile, names, run).filter(|loss| loss.seconds >= LEAST * run.wall));
     losses.sort_by(|left, right| {
         let larger = right.seconds.total_cmp(&left.seconds);
-        larger.then_with(|| left.spot.cmp(&right.spot))
+        larger.then_with(|| left.location.cmp(&right.location))
     });
     losses
 }
@@ -127,7 +128,7 @@ fn serial(profile: &Profile, names: &Names<'_>, run: &Run) -> Option<Loss> {
     let own = own_functions(profile, names);
     let mut by_function = FxHashMap::<Option<Callee>, f64>::default();
     for item in &profile.items {
-        if item.thread == serial.thread && item.shown == Shown::Serial {
+        if item.thread == serial.thread && item.state == RefinedState::Serial {
             let function = own.get(item.path.0 as usize).copied().flatten();
             *by_function.entry(function).or_default() += Metric::OmpWork.seconds(item);
         }
@@ -139,9 +140,9 @@ fn serial(profile: &Profile, names: &Names<'_>, run: &Run) -> Option<Loss> {
     let function = heaviest.and_then(|(callee, _)| callee).map(|callee| {
         let place = names
             .function_of(callee)
-            .and_then(|function| function.place);
+            .and_then(|function| function.source);
         let file = place.and_then(|at| names.symbols.files.get(at.file.0 as usize));
-        Spot {
+        ConstructLocation {
             file: file.cloned(),
             line: place.map(|at| at.line),
             function: Some(names.name(callee)),
@@ -149,12 +150,12 @@ fn serial(profile: &Profile, names: &Names<'_>, run: &Run) -> Option<Loss> {
     });
     let most = function
         .as_ref()
-        .and_then(|spot| spot.function.as_deref())
+        .and_then(|location| location.function.as_deref())
         .map(|name| format!(", most of it in {name}"))
         .unwrap_or_default();
     let seconds = serial.useful * (1.0 - 1.0 / serial.threads as f64);
     Some(Loss {
-        spot: function.unwrap_or_default(),
+        location: function.unwrap_or_default(),
         reason: Reason::Serial,
         seconds,
         share: seconds / run.wall,
@@ -206,7 +207,7 @@ fn small_regions(regions: &[&RegionRow], run: &Run) -> Option<Loss> {
     let seconds = regions.iter().map(|row| lost(row)).sum();
     let (finding, hint) = diagnosis::small(first, regions);
     Some(Loss {
-        spot: first.spot.clone(),
+        location: first.location.clone(),
         reason: Reason::Small,
         seconds,
         share: seconds / run.wall,
@@ -225,17 +226,19 @@ impl Places {
         let innermost = super::innermost_regions(names.tables);
         let mut seconds = FxHashMap::<_, FxHashMap<_, f64>>::default();
         for sum in measured.sums.iter() {
-            let Some(tag) = names.tables.tags.get(sum.tag.0) else {
+            let Some(thread_state) = names.tables.thread_states.get(sum.thread_state.0) else {
                 continue;
             };
-            let Some(cause) = cause_of(tag.state).filter(|_| names.is_user(tag.place)) else {
+            let Some(cause) =
+                cause_of(thread_state.state).filter(|_| names.is_user(thread_state.call))
+            else {
                 continue;
             };
             let region = innermost
-                .get(tag.context.index())
+                .get(thread_state.context.index())
                 .map_or(0, |region| region.0);
             let places = seconds.entry((region, cause)).or_default();
-            *places.entry(tag.place).or_default() += sum.time.seconds();
+            *places.entry(thread_state.call).or_default() += sum.time.seconds();
         }
         Places { seconds }
     }

@@ -2,7 +2,7 @@
 
 use experiment::ids::{Nanos, ThreadId};
 use experiment::rows::TaskSum;
-use experiment::state::{Presence, State};
+use experiment::state::{Scheduling, State};
 use experiment::tables::ContextKind;
 
 use super::advice::{Reason, losses};
@@ -97,7 +97,7 @@ fn causes_of_imbalance_are_distinguished() {
     // The work is even, but the threads in the barrier get no CPU.
     let mut stage = Stage::new(2, 100);
     let region = stage.construct(ROOT, ContextKind::Region, 0x40);
-    let ready = (State::ImplicitBarrier, Presence::Preempted);
+    let ready = (State::ImplicitBarrier, Scheduling::Preempted);
     for thread in 0..2 {
         stage.run(thread, State::Work, region, 40);
         stage.be(thread, ready, region, 60);
@@ -175,7 +175,7 @@ fn causes_of_other_losses_are_distinguished() {
     let mut stage = Stage::new(2, 100);
     let region = stage.construct(ROOT, ContextKind::Region, 0x40);
     stage.run(0, State::Work, region, 100);
-    stage.be(1, (State::Lock, Presence::Preempted), region, 80);
+    stage.be(1, (State::Lock, Scheduling::Preempted), region, 80);
     stage.run(1, State::Work, region, 20);
     stage.instance(region, 0, 100, &[100, 20]);
     assert_eq!(

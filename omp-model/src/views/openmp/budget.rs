@@ -67,7 +67,7 @@ pub fn ready(profile: &Profile, tables: &Tables) -> (f64, f64) {
         let thread = tables.threads.get(item.thread.index());
         if thread.is_some_and(|thread| thread.kind != ThreadKind::Outside) {
             all += item.seconds;
-            if item.presence.wants_cpu() {
+            if item.scheduling.wants_cpu() {
                 ready += item.seconds;
             }
         }

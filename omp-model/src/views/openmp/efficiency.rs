@@ -2,14 +2,14 @@
 //! to the loss of their parent (<https://co-design.pop-coe.eu/metrics/hybrid_additive>).
 
 use experiment::ids::{ContextId, Nanos, ProcessId, ThreadId};
-use experiment::state::Presence;
+use experiment::state::Scheduling;
 use experiment::tables::{Tables, ThreadKind};
 
 use super::gain::Cause;
 use super::innermost_regions;
 use super::regions::RegionRow;
 use crate::metrics::Metric;
-use crate::profile::{Profile, Shown};
+use crate::profile::{Profile, RefinedState};
 
 /// A node of the hierarchy.
 #[derive(Clone, Debug, PartialEq)]
@@ -274,8 +274,8 @@ fn processes(profile: &Profile, tables: &Tables, measured: &super::Measured<'_>)
             continue;
         };
         let initial = found[at].1.initial == item.thread;
-        let useful =
-            matches!(item.shown, Shown::Work | Shown::Serial) && item.presence == Presence::Running;
+        let useful = matches!(item.state, RefinedState::Work | RefinedState::Serial)
+            && item.scheduling == Scheduling::Running;
         let (inside, useful_inside, serial_useful) = &mut sums[at];
         if in_region(item.context) {
             *inside += if initial { item.seconds } else { 0.0 };

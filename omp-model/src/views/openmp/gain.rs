@@ -1,9 +1,9 @@
 //! The wall time that a region could save, by cause.
 
-use experiment::state::Presence;
+use experiment::state::Scheduling;
 
 use crate::metrics::Metric;
-use crate::profile::{Item, Shown};
+use crate::profile::{Item, RefinedState};
 
 /// Why threads of a region's team did no useful work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -70,18 +70,21 @@ impl Cause {
 
     /// The cause that an item's time in a region is charged to; `None` for useful work.
     pub const fn of(item: &Item) -> Option<Cause> {
-        let running = matches!(item.presence, Presence::Running);
-        match item.shown {
-            Shown::Serial | Shown::Work if running => None,
-            Shown::Overhead if running => Some(Cause::Scheduling),
-            Shown::Reduction if running => Some(Cause::Reduction),
-            Shown::Serial | Shown::Work | Shown::Overhead | Shown::Reduction => Some(Cause::OffCpu),
-            Shown::ImplicitBarrier | Shown::ExplicitBarrier => Some(Cause::Imbalance),
-            Shown::Idle => Some(Cause::Scheduling),
-            Shown::Lock | Shown::Critical => Some(Cause::Lock),
-            Shown::Ordered => Some(Cause::Ordered),
-            Shown::Atomic => Some(Cause::Atomic),
-            Shown::Task => Some(Cause::Tasks),
+        let running = matches!(item.scheduling, Scheduling::Running);
+        match item.state {
+            RefinedState::Serial | RefinedState::Work if running => None,
+            RefinedState::Overhead if running => Some(Cause::Scheduling),
+            RefinedState::Reduction if running => Some(Cause::Reduction),
+            RefinedState::Serial
+            | RefinedState::Work
+            | RefinedState::Overhead
+            | RefinedState::Reduction => Some(Cause::OffCpu),
+            RefinedState::ImplicitBarrier | RefinedState::ExplicitBarrier => Some(Cause::Imbalance),
+            RefinedState::Idle => Some(Cause::Scheduling),
+            RefinedState::Lock | RefinedState::Critical => Some(Cause::Lock),
+            RefinedState::Ordered => Some(Cause::Ordered),
+            RefinedState::Atomic => Some(Cause::Atomic),
+            RefinedState::Task => Some(Cause::Tasks),
         }
     }
 }

@@ -8,9 +8,9 @@ mod diagnosis;
 pub mod efficiency;
 pub mod first;
 pub mod gain;
+pub mod locations;
 pub mod regions;
 pub mod spins;
-pub mod spots;
 pub mod tasks;
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use experiment::ids::ContextId;
 use experiment::rows::{Blame, Sum};
-use experiment::state::{Presence, State};
+use experiment::state::{Scheduling, State};
 use experiment::tables::ContextKind;
 
 use super::efficiency::{Efficiency, efficiency};
@@ -10,7 +10,7 @@ use super::regions::regions;
 use super::stage::Stage;
 use crate::filter;
 use crate::metrics::Metric;
-use crate::profile::{Profile, Shown};
+use crate::profile::{Profile, RefinedState};
 use crate::views::indexes;
 
 /// SplitMix64, so that failures are reproducible.
@@ -67,12 +67,12 @@ fn random(seed: u64) -> Stage {
             while left > 0 {
                 let part = 1 + random.below(left);
                 let state = INSIDE[random.below(9) as usize];
-                let presence = match random.below(4) {
-                    0 => Presence::Preempted,
-                    _ => Presence::Running,
+                let scheduling = match random.below(4) {
+                    0 => Scheduling::Preempted,
+                    _ => Scheduling::Running,
                 };
-                stage.be(thread, (state, presence), region, part);
-                if state == State::Work && presence == Presence::Running {
+                stage.be(thread, (state, scheduling), region, part);
+                if state == State::Work && scheduling == Scheduling::Running {
                     work[thread as usize] += part;
                 }
                 left -= part;
@@ -117,16 +117,16 @@ fn the_sums_hold() {
         let (profile, names, measured) = (stage.profile(), stage.names(), stage.measured());
         let rows = regions(&profile, &names, &measured);
         let total: f64 = profile.items.iter().map(|item| item.seconds).sum();
-        let outside = |shown: &[Shown]| -> f64 {
+        let outside = |state: &[RefinedState]| -> f64 {
             let outside = profile
                 .items
                 .iter()
-                .filter(|item| item.context == ContextId::ROOT && shown.contains(&item.shown));
+                .filter(|item| item.context == ContextId::ROOT && state.contains(&item.state));
             outside.map(|item| item.seconds).sum()
         };
         // Regions, serial code and idle time add up to all time.
         let exclusive: f64 = rows.iter().map(|row| row.exclusive[0]).sum();
-        let rest = outside(&[Shown::Serial, Shown::Idle]);
+        let rest = outside(&[RefinedState::Serial, RefinedState::Idle]);
         close(exclusive + rest, total, seed);
         for row in &rows {
             // The parts of the gain add up to the gain.
@@ -151,7 +151,8 @@ fn the_sums_hold() {
         };
         children_sum_up(&run.efficiency, seed);
         let useful = profile.items.iter().filter(|item| {
-            item.presence == Presence::Running && matches!(item.shown, Shown::Work | Shown::Serial)
+            item.scheduling == Scheduling::Running
+                && matches!(item.state, RefinedState::Work | RefinedState::Serial)
         });
         let useful: f64 = useful.map(|item| item.seconds).sum();
         close(
@@ -173,13 +174,13 @@ fn blame_is_the_waiting_of_seconds_in_which_someone_worked() {
         let owed = |sum: Sum| Blame {
             slice: sum.slice,
             thread: sum.thread,
-            tag: sum.tag,
-            presence: sum.presence,
+            thread_state: sum.thread_state,
+            scheduling: sum.scheduling,
             time: sum.time,
         };
         for sum in stage.sums.iter() {
-            let tag = stage.tables.tags.get(sum.tag.0).unwrap();
-            if tag.state == State::Work && dice.below(4) == 0 {
+            let thread_state = stage.tables.thread_states.get(sum.thread_state.0).unwrap();
+            if thread_state.state == State::Work && dice.below(4) == 0 {
                 stage.blames.push(owed(sum));
             }
         }

@@ -6,7 +6,7 @@ use experiment::ids::{ContextId, ThreadId};
 use experiment::tables::{ContextKind, Tables};
 
 use super::gain::{Cause, Gain, Parts, REGION_METRICS};
-use super::spots::{Bodies, Spot};
+use super::locations::{Bodies, ConstructLocation};
 use super::{Measured, innermost_regions};
 use crate::metrics::Metric;
 use crate::profile::Profile;
@@ -20,7 +20,7 @@ pub struct RegionRow {
     /// The name shown: `foo -- OMP parallel region from line 9 [foo.omp_outlined]`.
     pub name: String,
     /// Its code location.
-    pub spot: Spot,
+    pub location: ConstructLocation,
     /// Whether it is a teams region.
     pub teams: bool,
     /// 1 for a region in serial code, 2 for one inside that, and so on.
@@ -193,19 +193,19 @@ pub fn regions(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) ->
     let bodies = Bodies::learn(profile, names, &kinds, region_of);
     let levels = Levels::new(tables, &innermost, &accounts);
 
-    let mut rows = BTreeMap::<(u32, Spot, bool, String), RegionRow>::new();
+    let mut rows = BTreeMap::<(u32, ConstructLocation, bool, String), RegionRow>::new();
     for (at, account) in accounts.iter().enumerate() {
         let Some(account) = account else { continue };
         let context = ContextId(at as u32);
-        let (name, spot) = bodies.of(names, context);
+        let (name, location) = bodies.of(names, context);
         let teams = tables.contexts.rows()[at].kind == ContextKind::Teams;
         let nesting = levels.nesting[at];
         // Two bodies of one directive (of a template, for instance) make one row.
-        let (place, distinct) = spot.key(&name);
+        let (place, distinct) = location.key(&name);
         let key = (nesting, place, teams, distinct);
         let row = rows.entry(key).or_insert_with(|| RegionRow {
             name,
-            spot,
+            location,
             teams,
             nesting,
             contexts: Vec::new(),
@@ -228,7 +228,7 @@ pub fn regions(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) ->
         let gain = right.own.total().total_cmp(&left.own.total());
         let elapsed = || right.own.elapsed.total_cmp(&left.own.elapsed);
         gain.then_with(elapsed)
-            .then_with(|| left.spot.cmp(&right.spot))
+            .then_with(|| left.location.cmp(&right.location))
             .then_with(|| left.nesting.cmp(&right.nesting))
     });
     rows
@@ -305,7 +305,7 @@ fn accounts(
             match Cause::of(item) {
                 Some(cause) => {
                     account.lost[cause as usize] += item.seconds;
-                    if item.presence.wants_cpu() {
+                    if item.scheduling.wants_cpu() {
                         account.ready[cause as usize] += item.seconds;
                     }
                 }

@@ -6,7 +6,7 @@ use experiment::tables::ThreadKind;
 use rustc_hash::FxHashMap;
 
 use super::advice::LEAST;
-use super::spots::Spot;
+use super::locations::ConstructLocation;
 use crate::profile::{Callee, PathId, Profile, Pseudo};
 use crate::views::names::Names;
 
@@ -18,7 +18,7 @@ pub struct Spins {
     /// Seconds of all OpenMP threads.
     pub all: f64,
     /// The loop with most of it.
-    pub spot: Spot,
+    pub location: ConstructLocation,
 }
 
 impl Spins {
@@ -45,41 +45,45 @@ impl Spins {
         let heaviest = by_loop
             .into_iter()
             .max_by(|left, right| left.1.total_cmp(&right.1).then(right.0.cmp(&left.0)));
-        let spot = heaviest.map(|(callers, _)| spot(profile, names, callers));
+        let location = heaviest.map(|(callers, _)| location(profile, names, callers));
         Some(Spins {
             seconds,
             all,
-            spot: spot.unwrap_or_default(),
+            location: location.unwrap_or_default(),
         })
     }
 
     /// The finding and the hint, in a sentence.
     pub fn words(&self) -> String {
-        let Spins { seconds, all, spot } = self;
+        let Spins {
+            seconds,
+            all,
+            location,
+        } = self;
         format!(
             "Threads spin on variables of the program's own for {seconds:.3} s of {all:.3} s \
              ({:.1} %; <OMP flush spin>), most of it at {}: by the standard that is work, and below \
              it is called so; let OpenMP wait instead (depend clauses, ordered, a barrier), or \
              give each thread a CPU of its own",
             100.0 * seconds / all,
-            spot.short(),
+            location.short(),
         )
     }
 }
 
 /// The innermost function with a line, from the loop outward: the function that the loop calls to
 /// yield has no line.
-fn spot(profile: &Profile, names: &Names<'_>, innermost: PathId) -> Spot {
+fn location(profile: &Profile, names: &Names<'_>, innermost: PathId) -> ConstructLocation {
     let mut first = None;
     let mut at = innermost;
     while at != PathId::EMPTY {
         let path = &profile.paths.rows()[at.0 as usize];
         if path.frame.frame != FrameId::NONE {
-            let spot = Spot::of_frame(names, path.frame.frame);
-            if spot.line.is_some() {
-                return spot;
+            let location = ConstructLocation::of_frame(names, path.frame.frame);
+            if location.line.is_some() {
+                return location;
             }
-            first = first.or(Some(spot));
+            first = first.or(Some(location));
         }
         at = path.callers;
     }

@@ -2,12 +2,15 @@
 //! construction.
 
 use experiment::header::Header;
-use experiment::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
+use experiment::ids::{
+    ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId,
+};
 use experiment::rows::{Blame, Interval, RegionSum, RegionWork, SLICE, Sum, TaskSum, Within};
-use experiment::state::{Presence, State};
+use experiment::state::{Scheduling, State};
 use experiment::symbols::SymbolTable;
 use experiment::tables::{
-    Context, ContextKind, Frame, Process, Stack, StackEntry, Tables, Tag, Thread, ThreadKind,
+    Context, ContextKind, Frame, Process, Stack, StackEntry, Tables, Thread, ThreadKind,
+    ThreadState,
 };
 use experiment::{Samples, Sums};
 
@@ -95,23 +98,23 @@ impl Stage {
 
     /// Adds the thread's next `length` milliseconds, on the CPU.
     pub(crate) fn run(&mut self, thread: u32, state: State, context: ContextId, length: u64) {
-        self.be(thread, (state, Presence::Running), context, length);
+        self.be(thread, (state, Scheduling::Running), context, length);
     }
 
     /// Adds the thread's next `length` milliseconds.
     pub(crate) fn be(
         &mut self,
         thread: u32,
-        (state, presence): (State, Presence),
+        (state, scheduling): (State, Scheduling),
         context: ContextId,
         length: u64,
     ) {
-        let tag = self.tables.tag(Tag {
+        let thread_state = self.tables.thread_state(ThreadState {
             state,
             context,
-            place: FrameId::NONE,
+            call: FrameId::NONE,
         });
-        let tag = TagId(tag.0);
+        let thread_state = ThreadStateId(thread_state.0);
         let from = self.at[thread as usize] * MS;
         let to = from + length * MS;
         self.at[thread as usize] += length;
@@ -119,8 +122,8 @@ impl Stage {
             thread: ThreadId(thread),
             start: Nanos(from),
             length: Nanos(to - from),
-            tag,
-            presence,
+            thread_state,
+            scheduling,
             within: Within::default(),
         });
         let mut at = from;
@@ -130,8 +133,8 @@ impl Stage {
             self.sums.push(Sum {
                 slice: slice as u32,
                 thread: ThreadId(thread),
-                tag,
-                presence,
+                thread_state,
+                scheduling,
                 time: Nanos(end - at),
                 count: 1,
             });

@@ -7,7 +7,7 @@ use experiment::state::State;
 use experiment::tables::ContextKind;
 
 use super::gain::REGION_METRICS;
-use super::spots::{Bodies, Spot};
+use super::locations::{Bodies, ConstructLocation};
 use super::{Measured, innermost_regions};
 use crate::metrics::Metric;
 use crate::profile::Profile;
@@ -21,7 +21,7 @@ pub struct TaskRow {
     /// The name shown: `foo -- OMP task from line 9 [.omp_task_entry.]`.
     pub name: String,
     /// Its code location.
-    pub spot: Spot,
+    pub location: ConstructLocation,
     /// Its contexts: one for each call path to it.
     pub contexts: Vec<ContextId>,
     /// The execution times of completed tasks; `None` in experiments of earlier versions.
@@ -112,7 +112,7 @@ impl Runs {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Waited {
     /// The location of the wait, else that of the region whose barrier it is.
-    pub spot: Spot,
+    pub location: ConstructLocation,
     /// `taskwait`, `taskgroup` or `barrier`.
     pub kind: &'static str,
     /// Seconds waited there, over all threads.
@@ -140,16 +140,16 @@ pub fn tasks(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) -> V
     let task_bodies = Bodies::learn(profile, names, &[ContextKind::Task], |context| context);
     let creators = Creators::new(profile, names, measured);
 
-    let mut rows = BTreeMap::<(Spot, String), TaskRow>::new();
+    let mut rows = BTreeMap::<(ConstructLocation, String), TaskRow>::new();
     for at in (1..contexts.len()).filter(|&at| is_task(at)) {
         if seconds[at].is_none() && runs[at].is_none() {
             continue;
         }
         let context = ContextId(at as u32);
-        let (name, spot) = task_bodies.of(names, context);
-        let row = rows.entry(spot.key(&name)).or_insert_with(|| TaskRow {
+        let (name, location) = task_bodies.of(names, context);
+        let row = rows.entry(location.key(&name)).or_insert_with(|| TaskRow {
             name,
-            spot,
+            location,
             contexts: Vec::new(),
             runs: None,
             seconds: vec![0.0; REGION_METRICS.len()].into(),
@@ -215,10 +215,14 @@ impl Creators {
         });
         let mut waits = BTreeMap::<ContextId, BTreeMap<_, f64>>::new();
         for sum in measured.sums.iter() {
-            let tag = names.tables.tags.get(sum.tag.0);
-            if let Some(tag) = tag.filter(|tag| wait_kind(tag.state).is_some()) {
-                let places = waits.entry(tag.context).or_default();
-                *places.entry((tag.state, tag.place)).or_default() += sum.time.seconds();
+            let thread_state = names.tables.thread_states.get(sum.thread_state.0);
+            if let Some(thread_state) =
+                thread_state.filter(|thread_state| wait_kind(thread_state.state).is_some())
+            {
+                let places = waits.entry(thread_state.context).or_default();
+                *places
+                    .entry((thread_state.state, thread_state.call))
+                    .or_default() += sum.time.seconds();
             }
         }
         Creators {
@@ -270,30 +274,33 @@ impl Creators {
         counts: impl Fn(State) -> bool,
     ) -> Vec<Waited> {
         // A call may lie in two copies of one function.
-        let mut sums = BTreeMap::<(Spot, String, &'static str), (Spot, f64)>::new();
+        let mut sums =
+            BTreeMap::<(ConstructLocation, String, &'static str), (ConstructLocation, f64)>::new();
         for context in contexts {
             for (&(state, place), seconds) in self.waits.get(context).into_iter().flatten() {
                 let Some(kind) = wait_kind(state).filter(|_| counts(state)) else {
                     continue;
                 };
-                let spot = match place {
+                let location = match place {
                     FrameId::NONE => self.regions.of(names, *context).1,
-                    place if names.is_user(place) => Spot::of_frame(names, place),
+                    place if names.is_user(place) => ConstructLocation::of_frame(names, place),
                     // The body's last call waited there.
-                    _ => Spot {
+                    _ => ConstructLocation {
                         function: Some(self.name(names, bodies, *context)),
-                        ..Spot::default()
+                        ..ConstructLocation::default()
                     },
                 };
-                let (place, distinct) = spot.key("");
-                let sum = sums.entry((place, distinct, kind)).or_insert((spot, 0.0));
+                let (place, distinct) = location.key("");
+                let sum = sums
+                    .entry((place, distinct, kind))
+                    .or_insert((location, 0.0));
                 sum.1 += seconds;
             }
         }
         let mut all: Vec<Waited> = sums
             .into_iter()
-            .map(|((_, _, kind), (spot, seconds))| Waited {
-                spot,
+            .map(|((_, _, kind), (location, seconds))| Waited {
+                location,
                 kind,
                 seconds,
             })

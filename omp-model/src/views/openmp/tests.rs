@@ -2,7 +2,7 @@
 
 use experiment::ids::{ContextId, Nanos, ThreadId};
 use experiment::rows::{Blame, TaskSum};
-use experiment::state::{Presence, State};
+use experiment::state::{Scheduling, State};
 use experiment::symbols::{FrameSymbol, Function, FunctionId};
 use experiment::tables::ContextKind;
 
@@ -137,7 +137,7 @@ fn the_efficiencies_of_an_unbalanced_run() {
 fn serial_code_off_the_cpu_is_lost_to_communication() {
     let mut stage = Stage::new(2, 1_000);
     let region = stage.construct(ROOT, ContextKind::Region, 0x40);
-    stage.be(0, (State::Serial, Presence::Blocked), ROOT, 300);
+    stage.be(0, (State::Serial, Scheduling::Blocked), ROOT, 300);
     stage.run(0, State::Serial, ROOT, 200);
     stage.run(1, State::Idle, ROOT, 500);
     for thread in 0..2 {
@@ -243,7 +243,7 @@ fn regions_without_lines_are_distinguished_by_their_calls() {
         size: 0x80,
         linkage: "main".to_owned(),
         name: "main".to_owned(),
-        place: None,
+        source: None,
         outlined: None,
     });
     let of_main = FrameSymbol {
@@ -333,20 +333,20 @@ fn who_holds_a_mutex_is_owed_the_waits_for_it_and_the_rest_is_shared() {
     // Thread 0 holds it for 600 of 900 ms, the last 300 of them asleep. No holder is known while
     // thread 2 waits.
     stage.run(0, State::Reduction, region, 300);
-    stage.be(0, (State::Work, Presence::Blocked), region, 300);
+    stage.be(0, (State::Work, Scheduling::Blocked), region, 300);
     stage.run(0, State::Work, region, 300);
     stage.run(1, State::Critical, region, 600);
     stage.run(1, State::Work, region, 300);
     stage.run(2, State::Lock, region, 100);
     stage.run(2, State::Work, region, 800);
     for sum in stage.sums.iter().filter(|sum| sum.thread.0 == 0) {
-        let tag = stage.tables.tags.get(sum.tag.0).unwrap();
-        if tag.state == State::Reduction || sum.presence == Presence::Blocked {
+        let thread_state = stage.tables.thread_states.get(sum.thread_state.0).unwrap();
+        if thread_state.state == State::Reduction || sum.scheduling == Scheduling::Blocked {
             stage.blames.push(Blame {
                 slice: sum.slice,
                 thread: sum.thread,
-                tag: sum.tag,
-                presence: sum.presence,
+                thread_state: sum.thread_state,
+                scheduling: sum.scheduling,
                 time: Nanos(300 * MS),
             });
         }
@@ -358,14 +358,14 @@ fn who_holds_a_mutex_is_owed_the_waits_for_it_and_the_rest_is_shared() {
     close(blame(&stage, region, 2), 0.8 * share);
     let profile = stage.profile();
     let asleep = profile.items.iter();
-    let asleep = asleep.filter(|item| item.presence == Presence::Blocked);
+    let asleep = asleep.filter(|item| item.scheduling == Scheduling::Blocked);
     close(asleep.map(|item| item.blame).sum(), 0.3);
 }
 
 #[test]
 fn nobody_is_blamed_for_a_second_in_which_nobody_worked() {
     let mut stage = Stage::new(2, 2_000);
-    stage.be(0, (State::Serial, Presence::Blocked), ROOT, 1_000);
+    stage.be(0, (State::Serial, Scheduling::Blocked), ROOT, 1_000);
     stage.run(0, State::Serial, ROOT, 1_000);
     stage.run(1, State::Idle, ROOT, 2_000);
     let profile = stage.profile();

@@ -1,12 +1,16 @@
 //! Profiles described by stacks of names, for tests.
 
-use experiment::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, TagId, ThreadId};
-use experiment::state::Presence;
+use experiment::ids::{
+    ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId, ThreadStateId,
+};
+use experiment::state::Scheduling;
 use experiment::symbols::{Function, FunctionId, SymbolTable};
 use experiment::tables::{Interner, Module, Process, RuntimeKind, Tables, Thread, ThreadKind};
 use rustc_hash::FxHashMap;
 
-use crate::profile::{Callee, DisplayFrame, Item, Path, PathId, Profile, Pseudo, Shown, ViewMode};
+use crate::profile::{
+    Callee, DisplayFrame, Item, Path, PathId, Profile, Pseudo, RefinedState, ViewMode,
+};
 use crate::views::names::{NameStyle, Names};
 
 /// A profile described by stacks of names, outermost first: `<…>` are pseudo-functions.
@@ -75,7 +79,7 @@ impl Written {
             size: 0x80,
             linkage: name.to_owned(),
             name: name.to_owned(),
-            place: None,
+            source: None,
             outlined: None,
         });
         next
@@ -104,7 +108,7 @@ impl Written {
     pub(in crate::views) fn add(
         &mut self,
         stack: &[&str],
-        shown: Shown,
+        state: RefinedState,
         seconds: f64,
     ) -> &mut Item {
         let path = self.path(stack);
@@ -112,11 +116,11 @@ impl Written {
             path,
             thread: ThreadId(0),
             slice: 0,
-            tag: TagId::OUTSIDE,
+            thread_state: ThreadStateId::OUTSIDE,
             context: ContextId::ROOT,
             stack: StackId::EMPTY,
-            shown,
-            presence: Presence::Running,
+            state,
+            scheduling: Scheduling::Running,
             kernel: false,
             inferred: false,
             seconds,

@@ -51,10 +51,14 @@ impl UserFrames {
                 user.called.insert(context.body);
             }
         }
-        let tags = tables.tags.rows().iter();
-        let locks =
-            tags.filter(|tag| matches!(tag.state, State::Lock | State::NestLock | State::Critical));
-        let calls = locks.map(|tag| tag.place);
+        let thread_states = tables.thread_states.rows().iter();
+        let locks = thread_states.filter(|thread_state| {
+            matches!(
+                thread_state.state,
+                State::Lock | State::NestLock | State::Critical
+            )
+        });
+        let calls = locks.map(|thread_state| thread_state.call);
         user.calls
             .extend(calls.filter(|&call| call != FrameId::NONE));
         user

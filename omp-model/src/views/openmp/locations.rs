@@ -1,7 +1,7 @@
 //! Code locations of constructs.
 
 use experiment::ids::{ContextId, FrameId};
-use experiment::symbols::{Construct, Place};
+use experiment::symbols::{Construct, SourceLine};
 use experiment::tables::ContextKind;
 use rustc_hash::FxHashMap;
 
@@ -10,7 +10,7 @@ use crate::views::names::{Names, base_name, without_parameters};
 
 /// A construct's code location, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Spot {
+pub struct ConstructLocation {
     /// The file's path.
     pub file: Option<String>,
     /// From 1.
@@ -19,15 +19,15 @@ pub struct Spot {
     pub function: Option<String>,
 }
 
-impl Spot {
+impl ConstructLocation {
     /// The key that distinguishes constructs: the line, if known; else the name.
-    pub(super) fn key(&self, name: &str) -> (Spot, String) {
+    pub(super) fn key(&self, name: &str) -> (ConstructLocation, String) {
         match self.line {
             // A call into the runtime may name the function differently than a body does.
             Some(_) => {
                 let function = None;
                 (
-                    Spot {
+                    ConstructLocation {
                         function,
                         ..self.clone()
                     },
@@ -48,9 +48,9 @@ impl Spot {
     }
 
     /// The location of an address: the innermost inlined line, and the function by its symbol.
-    pub fn of_frame(names: &Names<'_>, frame: FrameId) -> Spot {
+    pub fn of_frame(names: &Names<'_>, frame: FrameId) -> ConstructLocation {
         let symbol = names.symbols.frame(frame);
-        let place = symbol.places.first().map(|at| at.place);
+        let place = symbol.lines.first().map(|at| at.source);
         let function = names.symbols.function_of(frame).map(|(id, function)| {
             match function.outlined.as_ref().map(|it| it.parent.as_deref()) {
                 Some(Some(parent)) => parent.to_owned(),
@@ -59,14 +59,14 @@ impl Spot {
                 None => function.name.clone(),
             }
         });
-        Spot {
+        ConstructLocation {
             function,
-            ..Spot::of_place(names, place)
+            ..ConstructLocation::of_place(names, place)
         }
     }
 
-    fn of_place(names: &Names<'_>, place: Option<Place>) -> Spot {
-        Spot {
+    fn of_place(names: &Names<'_>, place: Option<SourceLine>) -> ConstructLocation {
+        ConstructLocation {
             file: place.and_then(|at| names.symbols.files.get(at.file.0 as usize).cloned()),
             line: place.map(|at| at.line),
             function: None,
@@ -75,37 +75,41 @@ impl Spot {
 
     /// The location of a construct: by its body's debug information, else by the call that made it.
     /// The call's line is right for clang only: gcc attributes it to other lines of the region.
-    fn of_construct(names: &Names<'_>, context: ContextId, body: Option<Callee>) -> Spot {
-        let site = Spot::of_site(names, context);
+    fn of_construct(
+        names: &Names<'_>,
+        context: ContextId,
+        body: Option<Callee>,
+    ) -> ConstructLocation {
+        let site = ConstructLocation::of_site(names, context);
         let function = body.and_then(|body| names.function_of(body));
         let Some((function, outlined)) =
             function.and_then(|function| Some((function, function.outlined.as_ref()?)))
         else {
             return site;
         };
-        let place = function.place.zip(outlined.line);
-        let place = place.map(|(at, line)| Place { line, ..at });
-        let spot = match (place, outlined.line) {
-            (Some(place), _) => Spot::of_place(names, Some(place)),
+        let place = function.source.zip(outlined.line);
+        let place = place.map(|(at, line)| SourceLine { line, ..at });
+        let location = match (place, outlined.line) {
+            (Some(place), _) => ConstructLocation::of_place(names, Some(place)),
             // The body's name contains that line.
-            (None, Some(line)) if site.file.is_some() => Spot {
+            (None, Some(line)) if site.file.is_some() => ConstructLocation {
                 line: Some(line),
                 ..site.clone()
             },
             (None, _) => site.clone(),
         };
-        Spot {
+        ConstructLocation {
             function: outlined.parent.clone().or(site.function),
-            ..spot
+            ..location
         }
     }
 
     /// The location of the call that made a construct.
-    pub fn of_site(names: &Names<'_>, context: ContextId) -> Spot {
+    pub fn of_site(names: &Names<'_>, context: ContextId) -> ConstructLocation {
         match names.call_of(context) {
             Some(call) => {
-                let at = Spot::of_frame(names, call);
-                Spot {
+                let at = ConstructLocation::of_frame(names, call);
+                ConstructLocation {
                     line: names.directive_line(call),
                     // The innermost function there, even if it was inlined.
                     function: names
@@ -115,7 +119,7 @@ impl Spot {
                     ..at
                 }
             }
-            None => Spot::default(),
+            None => ConstructLocation::default(),
         }
     }
 }
@@ -158,17 +162,17 @@ impl Bodies {
     }
 
     /// The construct's name and code location.
-    pub(super) fn of(&self, names: &Names<'_>, context: ContextId) -> (String, Spot) {
+    pub(super) fn of(&self, names: &Names<'_>, context: ContextId) -> (String, ConstructLocation) {
         let body = self.0.get(&context).copied();
         let name = names.name(body.unwrap_or(Callee::Construct(context)));
-        let spot = Spot::of_construct(names, context, body);
+        let location = ConstructLocation::of_construct(names, context, body);
         // Without a line and a body, only the call distinguishes the constructs of a function.
         let bare = body.is_none_or(|body| matches!(body, Callee::Construct(_)));
         let call = names.call_of(context);
-        let call = call.filter(|_| bare && spot.line.is_none());
+        let call = call.filter(|_| bare && location.line.is_none());
         match call.and_then(|call| names.offset(call)) {
-            Some(place) => (format!("{name} [{place}]"), spot),
-            None => (name, spot),
+            Some(place) => (format!("{name} [{place}]"), location),
+            None => (name, location),
         }
     }
 }

@@ -6,15 +6,15 @@ use super::*;
 fn samples_share_a_sum_to_the_last_nanosecond() {
     let mut fed = Fed::new(2);
     let region = fed.region();
-    let tag = fed.world.tag(State::Work, region);
-    fed.sum(1, 0, tag, Presence::Running, 600);
-    fed.sum(1, 0, tag, Presence::Running, 400);
+    let thread_state = fed.program.thread_state(State::Work, region);
+    fed.sum(1, 0, thread_state, Scheduling::Running, 600);
+    fed.sum(1, 0, thread_state, Scheduling::Running, 400);
     for stack in [
         WORK,
         WORK,
         "foo.omp_outlined+12 R:__kmp_invoke_microtask R:?+1 start_thread clone3",
     ] {
-        fed.sample(1, 0, tag, SampleKind::User, stack);
+        fed.sample(1, 0, thread_state, SampleKind::User, stack);
     }
     assert_eq!(
         fed.rows(ViewMode::User),
@@ -29,13 +29,15 @@ fn samples_share_a_sum_to_the_last_nanosecond() {
 fn a_sleeping_wait_stands_where_the_spinning_one_was_seen() {
     let mut fed = Fed::new(2);
     let region = fed.region();
-    let place = fed.world.frame("step+40");
-    let tag = fed.world.tag_at(State::ExplicitBarrier, region, place);
-    fed.sum(1, 3, tag, Presence::Running, 10);
-    fed.sum(1, 3, tag, Presence::Blocked, 5000);
-    fed.sum(1, 4, tag, Presence::Blocked, 7000);
+    let place = fed.program.frame("step+40");
+    let thread_state = fed
+        .program
+        .thread_state_at(State::ExplicitBarrier, region, place);
+    fed.sum(1, 3, thread_state, Scheduling::Running, 10);
+    fed.sum(1, 3, thread_state, Scheduling::Blocked, 5000);
+    fed.sum(1, 4, thread_state, Scheduling::Blocked, 7000);
     let stack = format!("sched_yield R:?+4 R:__kmpc_barrier step+40 {}", &WORK[5..]);
-    fed.sample(1, 3, tag, SampleKind::User, &stack);
+    fed.sample(1, 3, thread_state, SampleKind::User, &stack);
     let name = format!("<ExplicitBarrier> step {REGION}");
     assert_eq!(
         fed.rows(ViewMode::User),
@@ -50,15 +52,15 @@ fn a_sleeping_wait_stands_where_the_spinning_one_was_seen() {
 #[test]
 fn work_off_the_cpu_stands_where_it_switched_out() {
     let mut fed = Fed::new(1);
-    let tag = fed.world.tag(State::Serial, ContextId::ROOT);
+    let thread_state = fed.program.thread_state(State::Serial, ContextId::ROOT);
     let (read, spin) = ("nanosleep work main _start", "work main _start");
-    fed.sum(0, 0, tag, Presence::Running, 100);
-    fed.sum(0, 0, tag, Presence::Blocked, 900);
-    fed.sum(0, 0, tag, Presence::Preempted, 50);
-    fed.sum(0, 9, tag, Presence::Blocked, 800);
-    fed.sample(0, 0, tag, SampleKind::User, spin);
-    fed.sample(0, 0, tag, SampleKind::Blocked, read);
-    fed.sample(0, 9, tag, SampleKind::Kernel, spin);
+    fed.sum(0, 0, thread_state, Scheduling::Running, 100);
+    fed.sum(0, 0, thread_state, Scheduling::Blocked, 900);
+    fed.sum(0, 0, thread_state, Scheduling::Preempted, 50);
+    fed.sum(0, 9, thread_state, Scheduling::Blocked, 800);
+    fed.sample(0, 0, thread_state, SampleKind::User, spin);
+    fed.sample(0, 0, thread_state, SampleKind::Blocked, read);
+    fed.sample(0, 9, thread_state, SampleKind::Kernel, spin);
     assert_eq!(
         fed.rows(ViewMode::User),
         [
@@ -79,12 +81,12 @@ fn work_off_the_cpu_stands_where_it_switched_out() {
 fn places_come_from_threads_alike_then_from_the_construct() {
     let mut fed = Fed::new(3);
     let region = fed.region();
-    let work = fed.world.tag(State::Work, region);
-    let join = fed.world.tag(State::ImplicitBarrier, region);
-    fed.sum(0, 0, work, Presence::Running, 5);
-    fed.sum(1, 0, work, Presence::Running, 100);
-    fed.sum(2, 0, work, Presence::Running, 7);
-    fed.sum(2, 0, join, Presence::Blocked, 9);
+    let work = fed.program.thread_state(State::Work, region);
+    let join = fed.program.thread_state(State::ImplicitBarrier, region);
+    fed.sum(0, 0, work, Scheduling::Running, 5);
+    fed.sum(1, 0, work, Scheduling::Running, 100);
+    fed.sum(2, 0, work, Scheduling::Running, 7);
+    fed.sum(2, 0, join, Scheduling::Blocked, 9);
     fed.sample(1, 0, work, SampleKind::User, WORK);
     let name = format!("work {REGION}");
     assert_eq!(
@@ -109,9 +111,9 @@ fn places_come_from_threads_alike_then_from_the_construct() {
 #[test]
 fn idle_time_is_one_leaf_in_user_mode_and_a_workers_stack_in_machine_mode() {
     let mut fed = Fed::new(3);
-    let idle = fed.world.tag(State::Idle, ContextId::ROOT);
-    fed.sum(1, 0, idle, Presence::Blocked, 40);
-    fed.sum(2, 0, TagId::OUTSIDE, Presence::Blocked, 60);
+    let idle = fed.program.thread_state(State::Idle, ContextId::ROOT);
+    fed.sum(1, 0, idle, Scheduling::Blocked, 40);
+    fed.sum(2, 0, ThreadStateId::OUTSIDE, Scheduling::Blocked, 60);
     fed.sample(1, 0, idle, SampleKind::User, SPIN);
     // Events were recorded, so that a worker without any is idle.
     fed.region();
@@ -130,10 +132,16 @@ fn idle_time_is_one_leaf_in_user_mode_and_a_workers_stack_in_machine_mode() {
 fn without_sums_a_clock_sample_counts_its_period() {
     let mut fed = Fed::new(1);
     fed.header.sampling.period_us = 1000.25;
-    let tag = fed.world.tag(State::Serial, ContextId::ROOT);
-    fed.sample(0, 0, tag, SampleKind::User, "work main _start");
-    fed.sample(0, 0, tag, SampleKind::User, "work main _start");
-    fed.sample(0, 0, tag, SampleKind::Blocked, "nanosleep main _start");
+    let thread_state = fed.program.thread_state(State::Serial, ContextId::ROOT);
+    fed.sample(0, 0, thread_state, SampleKind::User, "work main _start");
+    fed.sample(0, 0, thread_state, SampleKind::User, "work main _start");
+    fed.sample(
+        0,
+        0,
+        thread_state,
+        SampleKind::Blocked,
+        "nanosleep main _start",
+    );
     assert_eq!(
         fed.rows(ViewMode::User),
         [row("work main _start", 2_000_500, 2, false)]
@@ -144,29 +152,29 @@ fn without_sums_a_clock_sample_counts_its_period() {
 fn where_records_were_lost_each_samples_stack_gives_its_state() {
     let mut fed = Fed::new(2);
     let region = fed.region();
-    let tag = fed.world.tag(State::Unknown, region);
-    fed.sum(1, 0, tag, Presence::Running, 300);
-    fed.sample(1, 0, tag, SampleKind::User, WORK);
-    fed.sample(1, 0, tag, SampleKind::User, SPIN);
+    let thread_state = fed.program.thread_state(State::Unknown, region);
+    fed.sum(1, 0, thread_state, Scheduling::Running, 300);
+    fed.sample(1, 0, thread_state, SampleKind::User, WORK);
+    fed.sample(1, 0, thread_state, SampleKind::User, SPIN);
     fed.sample(
         1,
         0,
-        tag,
+        thread_state,
         SampleKind::User,
         &format!("R:?+1 R:__kmpc_set_lock {}", &WORK[5..]),
     );
     let profile = fed.profile(ViewMode::User);
-    let shown: Vec<(Shown, u64, ContextId)> = profile
+    let state: Vec<(RefinedState, u64, ContextId)> = profile
         .items
         .iter()
-        .map(|i| (i.shown, nanos(i), i.context))
+        .map(|i| (i.state, nanos(i), i.context))
         .collect();
     assert_eq!(
-        shown,
+        state,
         [
-            (Shown::Work, 100, ContextId::ROOT),
-            (Shown::Idle, 100, ContextId::ROOT),
-            (Shown::Lock, 100, ContextId::ROOT),
+            (RefinedState::Work, 100, ContextId::ROOT),
+            (RefinedState::Idle, 100, ContextId::ROOT),
+            (RefinedState::Lock, 100, ContextId::ROOT),
         ]
     );
 }

@@ -7,19 +7,19 @@
 //! library are recognised by name. `~` begins the name of a function without a symbol. `!` ends a
 //! truncated stack.
 
-use experiment::ids::{ContextId, FrameId, ModuleId, StackId, TagId};
+use experiment::ids::{ContextId, FrameId, ModuleId, StackId, ThreadStateId};
 use experiment::state::State;
 use experiment::symbols::{
-    Construct, FileId, FrameSymbol, Function, FunctionId, InlinedPlace, Outlined, Place,
+    Construct, FileId, FrameSymbol, Function, FunctionId, InlinedLine, Outlined, SourceLine,
     SymbolTable,
 };
 use experiment::tables::{
-    Context, ContextKind, Cut, Frame, Module, RuntimeKind, Stack, StackEntry, Tables, Tag,
-    ThreadKind,
+    Context, ContextKind, Cut, Frame, Module, RuntimeKind, Stack, StackEntry, Tables, ThreadKind,
+    ThreadState,
 };
 use rustc_hash::FxHashMap;
 
-use crate::profile::{Callee, PathId, Shown};
+use crate::profile::{Callee, PathId, RefinedState};
 
 use super::rewriter::Rewriter;
 use super::sampled::SampledStack;
@@ -36,7 +36,7 @@ const LIBC: [&str; 9] = [
     "_start_in_libc",
 ];
 
-pub(crate) struct World {
+pub(crate) struct TestProgram {
     pub(crate) tables: Tables,
     pub(crate) symbols: SymbolTable,
     functions: FxHashMap<String, FunctionId>,
@@ -46,8 +46,8 @@ pub(crate) struct World {
     library: ModuleId,
 }
 
-impl World {
-    pub(crate) fn new() -> World {
+impl TestProgram {
+    pub(crate) fn new() -> TestProgram {
         let mut tables = Tables::default();
         let mut module = |path: &str, runtime| {
             tables.module(Module {
@@ -60,7 +60,7 @@ impl World {
         let kmp = module("/usr/lib/libomp.so.5", RuntimeKind::Kmp);
         let libc = module("/usr/lib/libc.so.6", RuntimeKind::None);
         let library = module("/home/u/libsolver.so", RuntimeKind::None);
-        World {
+        TestProgram {
             tables,
             symbols: SymbolTable::default(),
             functions: FxHashMap::default(),
@@ -86,7 +86,7 @@ impl World {
                 name.to_owned()
             },
             name: name.to_owned(),
-            place: None,
+            source: None,
             outlined: outlined(name),
         });
         self.functions.insert(name.to_owned(), id);
@@ -127,15 +127,15 @@ impl World {
                 .frames
                 .resize(frame.index() + 1, FrameSymbol::default());
         }
-        let place = Place {
+        let place = SourceLine {
             file: FileId(0),
             line,
         };
         self.symbols.frames[frame.index()] = FrameSymbol {
             function: Some(function),
-            places: vec![InlinedPlace {
+            lines: vec![InlinedLine {
                 function: Some(name.to_owned()),
-                place,
+                source: place,
             }],
         };
         frame
@@ -189,15 +189,20 @@ impl World {
         self.context(parent, ContextKind::Region, fork)
     }
 
-    pub(crate) fn tag(&mut self, state: State, context: ContextId) -> TagId {
-        self.tag_at(state, context, FrameId::NONE)
+    pub(crate) fn thread_state(&mut self, state: State, context: ContextId) -> ThreadStateId {
+        self.thread_state_at(state, context, FrameId::NONE)
     }
 
-    pub(crate) fn tag_at(&mut self, state: State, context: ContextId, place: FrameId) -> TagId {
-        self.tables.tag(Tag {
+    pub(crate) fn thread_state_at(
+        &mut self,
+        state: State,
+        context: ContextId,
+        place: FrameId,
+    ) -> ThreadStateId {
+        self.tables.thread_state(ThreadState {
             state,
             context,
-            place,
+            call: place,
         })
     }
 
@@ -209,7 +214,7 @@ impl World {
     ) -> SampledStack {
         SampledStack {
             stack: self.stack(stack),
-            tag: self.tag(state, context),
+            thread_state: self.thread_state(state, context),
             thread,
         }
     }
@@ -226,10 +231,10 @@ impl World {
             .collect()
     }
 
-    pub(crate) fn machine(&self, sample: SampledStack) -> (String, Shown) {
+    pub(crate) fn machine(&self, sample: SampledStack) -> (String, RefinedState) {
         let mut rewriter = Rewriter::new(&self.tables, &self.symbols, [sample]);
-        let (path, shown) = rewriter.machine(sample);
-        (self.show(&rewriter, path), shown)
+        let (path, state) = rewriter.machine(sample);
+        (self.show(&rewriter, path), state)
     }
 
     /// A display stack as text, leaf first.

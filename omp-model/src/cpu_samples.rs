@@ -8,7 +8,7 @@ use experiment::rows::Sample;
 
 /// The CPUs of samples: clock samples and switch-out samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ran {
+pub struct CpuSamples {
     /// Number of samples on each CPU.
     pub by_cpu: BTreeMap<u16, u64>,
     /// Samples by thread.
@@ -35,20 +35,20 @@ impl OnCpus {
     }
 }
 
-impl Ran {
+impl CpuSamples {
     /// Counts all samples, using all CPUs.
-    pub fn of(samples: &Samples) -> Ran {
-        let mut all = Ran::default();
+    pub fn of(samples: &Samples) -> CpuSamples {
+        let mut all = CpuSamples::default();
         let make = |rows: &[Sample]| {
-            let mut ran = Ran::default();
+            let mut on_cpus = CpuSamples::default();
             let alike =
                 |one: &Sample, other: &Sample| (one.thread, one.cpu) == (other.thread, other.cpu);
             for rows in rows.chunk_by(alike) {
-                ran.add(rows[0].thread, rows[0].cpu, rows.len() as u64);
+                on_cpus.add(rows[0].thread, rows[0].cpu, rows.len() as u64);
             }
-            ran
+            on_cpus
         };
-        samples.in_order(make, |_, ran| all.join(ran));
+        samples.in_order(make, |_, on_cpus| all.join(on_cpus));
         all
     }
 
@@ -58,7 +58,7 @@ impl Ran {
         *self.by_cpu.entry(cpu).or_default() += samples;
     }
 
-    fn join(&mut self, other: Ran) {
+    fn join(&mut self, other: CpuSamples) {
         for (cpu, samples) in other.by_cpu {
             *self.by_cpu.entry(cpu).or_default() += samples;
         }
@@ -74,7 +74,7 @@ impl Ran {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use experiment::ids::{Nanos, StackId, TagId};
+    use experiment::ids::{Nanos, StackId, ThreadStateId};
     use experiment::rows::{SampleKind, Within};
 
     #[test]
@@ -94,7 +94,7 @@ mod tests {
             cpu,
             kind: SampleKind::User,
             stack: StackId(at as u32 % 300),
-            tag: TagId(at as u32 % 7),
+            thread_state: ThreadStateId(at as u32 % 7),
             within: Within::default(),
         };
         let frames = (0..5_u64).map(|frame| {
@@ -103,14 +103,17 @@ mod tests {
             let other = (0..300).map(move |row| sample(at + row, 1, (row % 2) as u16));
             one.chain(other).collect::<Vec<_>>()
         });
-        let ran = Ran::of(&Samples::of_frames(frames).unwrap());
-        assert_eq!(ran.by_cpu, BTreeMap::from([(0, 750), (1, 750), (3, 2000)]));
+        let on_cpus = CpuSamples::of(&Samples::of_frames(frames).unwrap());
+        assert_eq!(
+            on_cpus.by_cpu,
+            BTreeMap::from([(0, 750), (1, 750), (3, 2000)])
+        );
         let one = OnCpus(BTreeMap::from([(3, 2000)]));
         let both = OnCpus(BTreeMap::from([(0, 750), (1, 750)]));
         assert_eq!((one.mostly(), one.samples()), (Some(3), 2000));
         assert_eq!((both.mostly(), both.samples()), (None, 1500));
         let threads = [(ThreadId(0), one), (ThreadId(1), both)];
-        assert_eq!(ran.by_thread, BTreeMap::from(threads));
-        assert_eq!(Ran::of(&Samples::default()), Ran::default());
+        assert_eq!(on_cpus.by_thread, BTreeMap::from(threads));
+        assert_eq!(CpuSamples::of(&Samples::default()), CpuSamples::default());
     }
 }

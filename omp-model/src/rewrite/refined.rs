@@ -1,0 +1,227 @@
+//! What the thread did: the recorded state, refined by the leaf of the stack.
+
+use experiment::state::State;
+use experiment::tables::ThreadKind;
+
+use crate::profile::{Pseudo, RefinedState};
+
+use super::walk::Leaf;
+
+/// The pseudo-function at the leaf of time in this state, in user mode.
+pub(super) const fn pseudo(state: RefinedState) -> Option<Pseudo> {
+    Some(match state {
+        RefinedState::Serial | RefinedState::Work => return None,
+        RefinedState::Overhead => Pseudo::Overhead,
+        RefinedState::Reduction => Pseudo::Reduction,
+        RefinedState::ImplicitBarrier => Pseudo::ImplicitBarrier,
+        RefinedState::ExplicitBarrier => Pseudo::ExplicitBarrier,
+        RefinedState::Idle => Pseudo::Idle,
+        RefinedState::Lock => Pseudo::Lock,
+        RefinedState::Critical => Pseudo::Critical,
+        RefinedState::Ordered => Pseudo::Ordered,
+        RefinedState::Atomic => Pseudo::Atomic,
+        RefinedState::Task => Pseudo::Task,
+    })
+}
+
+/// Whether the thread waits.
+pub(super) const fn is_wait(state: RefinedState) -> bool {
+    !matches!(
+        state,
+        RefinedState::Serial
+            | RefinedState::Work
+            | RefinedState::Overhead
+            | RefinedState::Reduction
+    )
+}
+
+/// A pattern for names of runtime entry points.
+enum Entry {
+    Is(&'static str),
+    Starts(&'static str),
+    Ends(&'static str),
+}
+
+/// The runtimes' entry points, and the state of a thread in them if only its stack is known. The
+/// first match applies; any other entry point is overhead. (`kmp.h` of LLVM, `libgomp.map` of GCC.)
+const ENTRIES: [(Entry, RefinedState); 26] = [
+    (Entry::Ends("doacross_wait"), RefinedState::Ordered),
+    (Entry::Is("GOMP_doacross_ull_wait"), RefinedState::Ordered),
+    (Entry::Is("__kmpc_ordered"), RefinedState::Ordered),
+    (Entry::Is("GOMP_ordered_start"), RefinedState::Ordered),
+    (Entry::Starts("__kmpc_reduce"), RefinedState::Reduction),
+    (Entry::Starts("__kmpc_end_reduce"), RefinedState::Reduction),
+    (Entry::Starts("__kmpc_critical"), RefinedState::Critical),
+    (Entry::Starts("GOMP_critical_start"), RefinedState::Critical),
+    (
+        Entry::Starts("GOMP_critical_name_start"),
+        RefinedState::Critical,
+    ),
+    (Entry::Starts("__kmpc_set_"), RefinedState::Lock),
+    (Entry::Starts("omp_set_lock"), RefinedState::Lock),
+    (Entry::Starts("omp_set_nest_lock"), RefinedState::Lock),
+    // The same functions in a static libgomp.
+    (Entry::Starts("gomp_set_lock"), RefinedState::Lock),
+    (Entry::Starts("gomp_set_nest_lock"), RefinedState::Lock),
+    (Entry::Starts("__kmpc_atomic_"), RefinedState::Atomic),
+    (Entry::Is("GOMP_atomic_start"), RefinedState::Atomic),
+    (Entry::Starts("__kmpc_omp_taskwait"), RefinedState::Task),
+    (Entry::Starts("__kmpc_omp_wait_deps"), RefinedState::Task),
+    (Entry::Is("__kmpc_end_taskgroup"), RefinedState::Task),
+    (Entry::Starts("GOMP_taskwait"), RefinedState::Task),
+    (Entry::Is("GOMP_taskgroup_end"), RefinedState::Task),
+    // Nearly all time in it is waiting for the team at the region's end.
+    (Entry::Starts("__kmpc_fork_"), RefinedState::ImplicitBarrier),
+    (
+        Entry::Starts("GOMP_parallel"),
+        RefinedState::ImplicitBarrier,
+    ),
+    // Explicit barriers cannot be distinguished from those of worksharing constructs, which are
+    // more frequent.
+    (
+        Entry::Starts("__kmpc_barrier"),
+        RefinedState::ImplicitBarrier,
+    ),
+    (
+        Entry::Starts("__kmpc_cancel_barrier"),
+        RefinedState::ImplicitBarrier,
+    ),
+    (Entry::Starts("GOMP_barrier"), RefinedState::ImplicitBarrier),
+];
+
+fn of_entry(name: &str) -> RefinedState {
+    let fits = |entry: &Entry| match *entry {
+        Entry::Is(whole) => name == whole,
+        Entry::Starts(start) => name.starts_with(start),
+        Entry::Ends(end) => name.ends_with(end),
+    };
+    let known = ENTRIES.iter().find(|(entry, _)| fits(entry));
+    known.map_or(RefinedState::Overhead, |&(_, state)| state)
+}
+
+/// Whether an entry point counts as the program's own work: reading the clock, like reading any
+/// other clock, and a flush. A thread that waits by calling them spins in its own code.
+fn is_own(entry: Option<&str>) -> bool {
+    entry.is_some_and(|name| {
+        let clock = name.trim_end_matches('_');
+        matches!(clock, "omp_get_wtime" | "omp_get_wtick") || name == FLUSH
+    })
+}
+
+/// clang's call for the `flush` directive; gcc emits an instruction.
+const FLUSH: &str = "__kmpc_flush";
+
+fn is_reduction(entry: Option<&str>) -> bool {
+    entry.is_some_and(|name| of_entry(name) == RefinedState::Reduction)
+}
+
+/// The state by the stack alone: records were lost, or no tool could be loaded.
+fn by_stack(thread: ThreadKind, leaf: &Leaf, entry: Option<&str>) -> RefinedState {
+    match entry {
+        _ if !leaf.runtime || is_own(entry) => match thread {
+            ThreadKind::Worker => RefinedState::Work,
+            _ if leaf.inside => RefinedState::Work,
+            _ => RefinedState::Serial,
+        },
+        _ if leaf.reducing => RefinedState::Reduction,
+        Some(name) => of_entry(name),
+        // A worker with no frames but the runtime's and its first functions.
+        None if leaf.bare => RefinedState::Idle,
+        None => RefinedState::Overhead,
+    }
+}
+
+/// Facts from the whole experiment that refine a sample's state.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clues {
+    /// The experiment has OpenMP events, so a thread without any has not reached OpenMP yet.
+    pub(super) eventful: bool,
+    /// The critical section at the sample's call site was generated by a compiler for a reduction.
+    pub(super) combining: bool,
+}
+
+/// What the thread did. `entry` is the name of the entry point that the leaf's construct was
+/// entered by.
+pub(super) fn refine(
+    state: State,
+    thread: ThreadKind,
+    leaf: &Leaf,
+    entry: Option<&str>,
+    clues: Clues,
+) -> RefinedState {
+    let Clues {
+        eventful,
+        combining,
+    } = clues;
+    let working = |state: RefinedState| match entry {
+        _ if leaf.reducing || combining => RefinedState::Reduction,
+        _ if !leaf.runtime || is_own(entry) => state,
+        Some(name) if of_entry(name) == RefinedState::Reduction => RefinedState::Reduction,
+        // There is no event for it.
+        Some(name) if name.contains("doacross") && of_entry(name) == RefinedState::Ordered => {
+            RefinedState::Ordered
+        }
+        _ => RefinedState::Overhead,
+    };
+    match state {
+        // There is no event for it.
+        State::Outside | State::Serial | State::Work | State::Unknown if leaf.pool.is_some() => {
+            RefinedState::Idle
+        }
+        State::Outside if eventful && thread == ThreadKind::Worker => RefinedState::Idle,
+        // A thread without events may belong to a runtime that sends none.
+        State::Outside if eventful && thread != ThreadKind::Outside => {
+            working(RefinedState::Serial)
+        }
+        State::Outside | State::Unknown => by_stack(thread, leaf, entry),
+        State::Serial => working(RefinedState::Serial),
+        State::Work => working(RefinedState::Work),
+        State::Overhead => RefinedState::Overhead,
+        State::Reduction => RefinedState::Reduction,
+        State::ImplicitBarrier | State::TeamsBarrier | State::Barrier => {
+            RefinedState::ImplicitBarrier
+        }
+        State::ExplicitBarrier => RefinedState::ExplicitBarrier,
+        State::ImplementationBarrier if is_reduction(entry) || leaf.reducing => {
+            RefinedState::Reduction
+        }
+        State::ImplementationBarrier => RefinedState::ImplicitBarrier,
+        State::Idle => RefinedState::Idle,
+        State::Lock | State::NestLock => RefinedState::Lock,
+        // A reduction by a compiler-generated critical section.
+        State::Critical if combining || is_reduction(entry) => RefinedState::Reduction,
+        State::Critical => RefinedState::Critical,
+        State::Ordered => RefinedState::Ordered,
+        State::Atomic => RefinedState::Atomic,
+        State::TaskWait | State::TaskGroup => RefinedState::Task,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_is_the_program_s_own_time_and_other_queries_are_overhead() {
+        let leaf = Leaf {
+            runtime: true,
+            ..Leaf::default()
+        };
+        let clues = Clues {
+            eventful: true,
+            combining: false,
+        };
+        let state = |state, entry| refine(state, ThreadKind::Worker, &leaf, Some(entry), clues);
+        for clock in ["omp_get_wtime", "omp_get_wtime_", "omp_get_wtick"] {
+            assert_eq!(state(State::Work, clock), RefinedState::Work);
+            assert_eq!(state(State::Serial, clock), RefinedState::Serial);
+            assert_eq!(state(State::Lock, clock), RefinedState::Lock);
+        }
+        assert_eq!(
+            state(State::Work, "omp_get_thread_num"),
+            RefinedState::Overhead
+        );
+        assert_eq!(state(State::Unknown, "omp_get_wtime"), RefinedState::Work);
+        assert_eq!(state(State::Work, FLUSH), RefinedState::Work);
+    }
+}
