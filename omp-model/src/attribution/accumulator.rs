@@ -47,51 +47,59 @@ impl Sum {
 /// a cache holds as a rule.
 #[derive(Debug, Default)]
 pub(super) struct Accumulator {
-    numbers: FxHashMap<(StackId, bool), u32>,
+    known: FxHashMap<(StackId, bool), Known>,
     sums: Vec<Sum>,
 }
 
+/// Where the sum of a stack is, and its role, so that asking for these touches one cache line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    number: u32,
+    pub(super) role: Option<Role>,
+}
+
 impl Accumulator {
-    /// Adds samples of a group. Returns the number of the sum at their stack and its role, for
-    /// which `role` is asked where they are the first.
-    pub(super) fn add_samples(
+    /// The sum at a group's stack. Its role is asked for where it is the first one there.
+    pub(super) fn sum_at(
         &mut self,
         group: Group,
         sampled: &Sampled,
         role: impl FnOnce() -> Option<Role>,
-    ) -> (u32, Option<Role>) {
+    ) -> Known {
         let Sampled { stack, kernel, .. } = *sampled;
-        let sums = &mut self.sums;
-        let number = *self.numbers.entry((stack, kernel)).or_insert_with(|| {
-            sums.push(Sum {
-                thread: group.thread,
-                thread_state: group.thread_state,
-                stack,
-                samples: 0,
-                count: 0,
-                scheduling: group.scheduling,
-                kernel,
-                role: role(),
-                nanos: 0,
-                blame: 0.0,
-            });
-            sums.len() as u32 - 1
+        if let Some(&known) = self.known.get(&(stack, kernel)) {
+            return known;
+        }
+        let known = Known {
+            number: self.sums.len() as u32,
+            role: role(),
+        };
+        self.known.insert((stack, kernel), known);
+        self.sums.push(Sum {
+            thread: group.thread,
+            thread_state: group.thread_state,
+            stack,
+            samples: 0,
+            count: 0,
+            scheduling: group.scheduling,
+            kernel,
+            role: known.role,
+            nanos: 0,
+            blame: 0.0,
         });
-        let sum = &mut sums[number as usize];
-        sum.samples += sampled.count;
-        (number, sum.role)
+        known
     }
 
-    /// Adds time of a group at the stack of so many samples. Returns that time alone.
-    pub(super) fn add_time(
-        &mut self,
-        number: u32,
-        samples: u32,
-        nanos: u64,
-        charge: Charge,
-    ) -> Sum {
-        let sum = &mut self.sums[number as usize];
+    /// Adds samples of a group that has no time.
+    pub(super) fn add_samples(&mut self, at: Known, samples: u32) {
+        self.sums[at.number as usize].samples += samples;
+    }
+
+    /// Adds time of a group, and the samples that stand for it. Returns these alone.
+    pub(super) fn add_time(&mut self, at: Known, samples: u32, nanos: u64, charge: Charge) -> Sum {
+        let sum = &mut self.sums[at.number as usize];
         let blame = nanos as f64 / 1e9 * charge.of(sum.role);
+        sum.samples += samples;
         sum.count += samples;
         sum.nanos += nanos;
         sum.blame += blame;

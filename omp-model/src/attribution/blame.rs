@@ -1,6 +1,6 @@
 //! Waiting charged to its cause: while threads wait, what do the others do?
 //!
-//! Who waits for a mutex waits for the thread that holds it. That time is *owed* to what the holder
+//! Who waits for a mutex waits for the thread that holds it. That time is *caused* to what the holder
 //! did meanwhile, as the recording says: HPCToolkit's directed blame (Tallent, Mellor-Crummey and
 //! Porterfield, "Analyzing lock contention in multithreaded applications", 2010), measured instead
 //! of sampled.
@@ -23,8 +23,8 @@ use rustc_hash::FxHashMap;
 use super::group::Group;
 use crate::profile::RefinedState;
 
-/// A thread's state in a slice.
-type Doing = (ThreadId, ThreadStateId, u32);
+/// A thread, its state and the slice.
+type WorkKey = (ThreadId, ThreadStateId, u32);
 
 /// What a thread does for the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,22 +78,22 @@ impl Roles {
 pub(super) struct Charge {
     /// Of what is work.
     work: f64,
-    /// Of all of it: by those that waited for this thread.
-    owed: f64,
+    /// Of all of it: waits for a mutex that the thread is known to have held.
+    caused: f64,
 }
 
 impl Charge {
     pub(super) fn of(self, role: Option<Role>) -> f64 {
         match role {
-            Some(Role::Works) => self.work + self.owed,
-            _ => self.owed,
+            Some(Role::Works) => self.work + self.caused,
+            _ => self.caused,
         }
     }
 }
 
 /// What a thread did in a slice: the time of one group.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Deed {
+pub(super) struct GroupRoles {
     pub(super) group: Group,
     /// All of its time.
     pub(super) nanos: u64,
@@ -102,21 +102,21 @@ pub(super) struct Deed {
 
 /// What a process's threads did in a slice, in seconds.
 #[derive(Debug, Default)]
-struct Deeds {
+struct ProcessTime {
     waiting: f64,
     /// For a mutex.
     contending: f64,
-    /// What of that is known to be owed to a thread.
-    owed: f64,
+    /// Of that, the time of which the holder is known.
+    caused: f64,
     working: FxHashMap<(ThreadId, ThreadStateId), f64>,
 }
 
-impl Deeds {
-    /// What counts of what is owed: samples may say that a thread did not wait where its events
-    /// say that it did, and nobody is charged for more than there was.
-    fn part_of_owed(&self) -> f64 {
-        if self.owed > self.contending {
-            self.contending / self.owed
+impl ProcessTime {
+    /// The part of [`ProcessTime::caused`] that is charged. Samples may say that a thread did not
+    /// wait where its events say that it did, and no more is charged than there was.
+    fn charged_part(&self) -> f64 {
+        if self.caused > self.contending {
+            self.contending / self.caused
         } else {
             1.0
         }
@@ -128,14 +128,14 @@ impl Deeds {
 pub(super) struct Causes<'a> {
     tables: &'a Tables,
     listed: Listed,
-    /// Nanoseconds that are owed.
-    owed: FxHashMap<Group, u64>,
+    /// Nanoseconds of waiting that each group caused, where the holder of the mutex is known.
+    caused: FxHashMap<Group, u64>,
 }
 
 impl<'a> Causes<'a> {
     pub(super) fn new(tables: &'a Tables, blames: &[Blame], intervals: &[Interval]) -> Causes<'a> {
         let process = |thread: ThreadId| process(tables, thread);
-        let mut owed = FxHashMap::<Group, u64>::default();
+        let mut caused = FxHashMap::<Group, u64>::default();
         for blame in blames {
             let group = Group {
                 thread: blame.thread,
@@ -143,12 +143,12 @@ impl<'a> Causes<'a> {
                 slice: blame.slice,
                 scheduling: blame.scheduling,
             };
-            *owed.entry(group).or_default() += blame.time.0;
+            *caused.entry(group).or_default() += blame.time.0;
         }
         Causes {
             tables,
             listed: Listed::sweep(tables, intervals, &process),
-            owed,
+            caused,
         }
     }
 
@@ -156,91 +156,91 @@ impl<'a> Causes<'a> {
     pub(super) fn charges(
         &self,
         slice: u32,
-        groups: impl Iterator<Item = Deed> + Clone,
+        groups: impl Iterator<Item = GroupRoles> + Clone,
     ) -> Vec<Charge> {
-        let mut processes = FxHashMap::<u32, Deeds>::default();
-        for Deed {
+        let mut processes = FxHashMap::<u32, ProcessTime>::default();
+        for GroupRoles {
             group,
             nanos,
             roles,
         } in groups.clone()
         {
-            let deeds = processes.entry(process(self.tables, group.thread));
-            let deeds = deeds.or_default();
-            deeds.waiting += roles.waits as f64 / 1e9;
-            deeds.contending += roles.contends as f64 / 1e9;
+            let times = processes.entry(process(self.tables, group.thread));
+            let times = times.or_default();
+            times.waiting += roles.waits as f64 / 1e9;
+            times.contending += roles.contends as f64 / 1e9;
             if roles.works > 0 {
-                let working = deeds.working.entry((group.thread, group.thread_state));
+                let working = times.working.entry((group.thread, group.thread_state));
                 *working.or_default() += roles.works as f64 / 1e9;
             }
             if nanos > 0 {
-                deeds.owed += self.owed(group);
+                times.caused += self.caused(group);
             }
         }
         let mut rates = FxHashMap::default();
-        for deeds in processes.values() {
-            self.add_rates(slice, deeds, &mut rates);
+        for times in processes.values() {
+            self.add_rates(slice, times, &mut rates);
         }
-        let charge = |Deed { group, nanos, .. }| {
+        let charge = |GroupRoles { group, nanos, .. }| {
             let work = rates.get(&(group.thread, group.thread_state));
-            let owed = match (self.owed(group), nanos) {
+            let caused = match (self.caused(group), nanos) {
                 (0.0, _) | (_, 0) => 0.0,
-                (owed, nanos) => {
-                    let deeds = &processes[&process(self.tables, group.thread)];
-                    owed * deeds.part_of_owed() * 1e9 / nanos as f64
+                (caused, nanos) => {
+                    let times = &processes[&process(self.tables, group.thread)];
+                    caused * times.charged_part() * 1e9 / nanos as f64
                 }
             };
             Charge {
                 work: work.copied().unwrap_or(0.0),
-                owed,
+                caused,
             }
         };
         groups.map(charge).collect()
     }
 
-    /// What a group is owed by those that waited for its thread, in seconds.
-    fn owed(&self, group: Group) -> f64 {
-        self.owed.get(&group).copied().unwrap_or(0) as f64 / 1e9
+    /// Seconds that other threads waited for a mutex which this group is known to have held.
+    fn caused(&self, group: Group) -> f64 {
+        self.caused.get(&group).copied().unwrap_or(0) as f64 / 1e9
     }
 
     /// Adds what a second of each thread's work in a slice is charged with.
     fn add_rates(
         &self,
         slice: u32,
-        deeds: &Deeds,
+        times: &ProcessTime,
         rates: &mut FxHashMap<(ThreadId, ThreadStateId), f64>,
     ) {
-        let listed = |sums: &FxHashMap<Doing, f64>,
+        let listed = |sums: &FxHashMap<WorkKey, f64>,
                       (thread, thread_state): (ThreadId, ThreadStateId)| {
             sums.get(&(thread, thread_state, slice))
                 .copied()
                 .unwrap_or(0.0)
         };
-        let all = deeds.waiting;
-        let working: f64 = deeds.working.values().sum();
+        let all = times.waiting;
+        let working: f64 = times.working.values().sum();
         // What is listed may exceed what was measured only by rounding to ticks, or where samples
         // say otherwise than events: measured time is what the total is held to.
-        let keys = deeds.working.keys();
-        let exact: f64 = keys.map(|&doing| listed(&self.listed.blame, doing)).sum();
-        let unlisted: f64 = deeds
+        let keys = times.working.keys();
+        let exact: f64 = keys.map(|&key| listed(&self.listed.blame, key)).sum();
+        let unlisted: f64 = times
             .working
             .iter()
-            .map(|(&doing, seconds)| (seconds - listed(&self.listed.work, doing)).max(0.0))
+            .map(|(&key, seconds)| (seconds - listed(&self.listed.work, key)).max(0.0))
             .sum();
         let scale = if exact > all { all / exact } else { 1.0 };
         let rest = all - exact * scale;
-        let ownerless = deeds.contending - deeds.owed * deeds.part_of_owed();
-        for (&doing, &here) in &deeds.working {
-            let known = listed(&self.listed.work, doing);
+        let ownerless = times.contending - times.caused * times.charged_part();
+        for (&key, &here) in &times.working {
+            let known = listed(&self.listed.work, key);
             // A slice whose work is all listed has next to no rest.
             let share_of_rest = if unlisted > 1e-3 * working {
                 (here - known).max(0.0) / unlisted
             } else {
                 here / working
             };
-            let direct = listed(&self.listed.blame, doing) * scale;
+            let direct = listed(&self.listed.blame, key) * scale;
             let all = direct + rest * share_of_rest + ownerless * here / working;
-            rates.insert(doing, all / here);
+            rates.insert(key, all / here);
         }
     }
 }
@@ -254,9 +254,9 @@ fn process(tables: &Tables, thread: ThreadId) -> u32 {
 #[derive(Debug, Default)]
 struct Listed {
     /// Work.
-    work: FxHashMap<Doing, f64>,
+    work: FxHashMap<WorkKey, f64>,
     /// What it is charged with.
-    blame: FxHashMap<Doing, f64>,
+    blame: FxHashMap<WorkKey, f64>,
 }
 
 /// An interval's begin or end.
@@ -310,9 +310,9 @@ impl Listed {
                         thread_state,
                         ..
                     } = intervals[at as usize];
-                    let doing = (thread, thread_state, (before / SLICE.0) as u32);
-                    *listed.work.entry(doing).or_default() += seconds;
-                    *listed.blame.entry(doing).or_default() += each;
+                    let key = (thread, thread_state, (before / SLICE.0) as u32);
+                    *listed.work.entry(key).or_default() += seconds;
+                    *listed.blame.entry(key).or_default() += each;
                 }
             }
             before = edge.time;

@@ -72,9 +72,9 @@ impl Attribution {
             source.symbols,
             self.sampled_stacks().iter().copied(),
         );
-        let mut place = |share: &Share| {
+        let mut path_of = |share: &Share| {
             let thread = kind_of(tables, share.thread);
-            let moment = |stack| SampledStack {
+            let sampled = |stack| SampledStack {
                 stack,
                 thread_state: share.thread_state,
                 thread,
@@ -84,19 +84,19 @@ impl Attribution {
                     let (path, state) = rewriter.machine_place(share.thread_state, thread);
                     match self.0.idle.get(&thread) {
                         Some(&stack) if state == RefinedState::Idle => {
-                            (rewriter.machine(moment(stack)).0, state)
+                            (rewriter.machine(sampled(stack)).0, state)
                         }
                         _ => (path, state),
                     }
                 }
-                (ViewMode::Machine, _) => rewriter.machine(moment(share.stack)),
+                (ViewMode::Machine, _) => rewriter.machine(sampled(share.stack)),
                 (_, Origin::Construct) => rewriter.user_place(share.thread_state, thread),
-                _ => rewriter.user(moment(share.stack)),
+                _ => rewriter.user(sampled(share.stack)),
             }
         };
         let items = self.0.shares.iter().map(|share| {
             let thread_state = thread_state_of(tables, share.thread_state);
-            share.item(thread_state, mode, place(share))
+            share.item(thread_state, mode, path_of(share))
         });
         let items = items.collect();
         let mut paths = rewriter.into_paths();

@@ -17,8 +17,8 @@ use experiment::state::Scheduling;
 use experiment::tables::ThreadKind;
 use rustc_hash::FxHashMap;
 
-use super::accumulator::{Accumulators, Sum};
-use super::blame::{Causes, Charge, Deed, Role, Roles};
+use super::accumulator::{Accumulators, Known, Sum};
+use super::blame::{Causes, Charge, GroupRoles, Role, Roles};
 use super::division::{Time, divide_inferred};
 use super::group::{Group, Sampled, Slept, kind_of, thread_state_of};
 use super::inference::{Inference, idle_stacks};
@@ -73,8 +73,7 @@ struct Closing {
 
 /// What a group has at one of its own stacks.
 struct Part {
-    /// The number of the sum there.
-    number: u32,
+    at: Known,
     samples: u32,
     nanos: u64,
 }
@@ -213,12 +212,12 @@ impl<'a> Pass<'a> {
             self.nearest.ask(self.source.tables, group);
             closing.roles.add(self.role_of_state(group), nanos);
         }
-        let deeds = closing.iter().map(|closing| Deed {
+        let of_groups = closing.iter().map(|closing| GroupRoles {
             group: closing.group,
             nanos: closing.nanos,
             roles: closing.roles,
         });
-        let charges = self.causes.charges(slice, deeds);
+        let charges = self.causes.charges(slice, of_groups);
         for (closing, charge) in closing.into_iter().zip(charges) {
             self.accumulate(&closing, &parts[closing.parts.clone()], charge);
         }
@@ -253,7 +252,7 @@ impl<'a> Pass<'a> {
         let of_state = self.accumulators.number(group);
         let accumulator = self.accumulators.at(of_state);
         for (sampled, nanos) in stacks.iter().zip(time.divide(stacks)) {
-            let (number, role) = accumulator.add_samples(group, sampled, || {
+            let at = accumulator.sum_at(group, sampled, || {
                 let stack = SampledStack {
                     stack: sampled.stack,
                     thread_state: group.thread_state,
@@ -263,9 +262,9 @@ impl<'a> Pass<'a> {
                 let state = state.or_insert_with(|| self.rewriter.refined_state(stack));
                 Role::of(group.scheduling, *state)
             });
-            roles.add(role, nanos);
+            roles.add(at.role, nanos);
             parts.push(Part {
-                number,
+                at,
                 samples: sampled.count,
                 nanos,
             });
@@ -291,11 +290,15 @@ impl<'a> Pass<'a> {
     }
 
     fn accumulate(&mut self, closing: &Closing, parts: &[Part], charge: Charge) {
-        if closing.nanos > 0 && !parts.is_empty() {
+        if !parts.is_empty() {
             let slice = closing.group.slice;
             let accumulator = self.accumulators.at(closing.accumulator);
             for part in parts {
-                let added = accumulator.add_time(part.number, part.samples, part.nanos, charge);
+                if closing.nanos == 0 {
+                    accumulator.add_samples(part.at, part.samples);
+                    continue;
+                }
+                let added = accumulator.add_time(part.at, part.samples, part.nanos, charge);
                 if self.slices == Slices::Apart {
                     let share = added.share();
                     self.shares.push(Share { slice, ..share });
