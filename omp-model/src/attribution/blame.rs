@@ -1,7 +1,7 @@
-//! Waiting charged to its cause: while threads wait, what do the others do?
+//! Blame: charges waiting time to what other threads did meanwhile.
 //!
-//! Who waits for a mutex waits for the thread that holds it. That time is *caused* to what the holder
-//! did meanwhile, as the recording says: HPCToolkit's directed blame (Tallent, Mellor-Crummey and
+//! A thread that waits for a mutex waits for the thread that holds it. The recording says what the
+//! holder did meanwhile, and that is charged: HPCToolkit's directed blame (Tallent, Mellor-Crummey and
 //! Porterfield, "Analyzing lock contention in multithreaded applications", 2010), measured instead
 //! of sampled.
 //!
@@ -11,8 +11,8 @@
 //! moment with `w` threads of a process waiting and `a` at work, each of the latter is charged
 //! `w / a` seconds a second. So is the waiting for a mutex that nobody is known to hold.
 //!
-//! Listed intervals give those moments exactly. What is too short to be listed is charged within
-//! its slice of time in proportion; a slice of a process in which nobody worked charges nobody.
+//! Listed intervals give those moments exactly. Time too short to be listed is charged in
+//! proportion within its slice. In a slice in which no thread of a process worked, none is charged.
 
 use experiment::ids::{ThreadId, ThreadStateId};
 use experiment::rows::{Blame, Interval, SLICE};

@@ -8,7 +8,7 @@ use super::group::Sampled;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Time {
     pub(super) nanos: u64,
-    /// What of it is listed, one by one: long sleeps.
+    /// Of that, long sleeps, which are listed one by one.
     pub(super) listed: u64,
 }
 
@@ -18,8 +18,8 @@ impl Time {
         self.listed > self.nanos / 2
     }
 
-    /// Takes away the long sleeps of a group of which its own stacks tell nothing. Waits are where
-    /// they are, long or short.
+    /// Takes away the long sleeps of a group whose samples began none. Waits are not divided so:
+    /// long or short, they are in the same code.
     pub(super) fn take_unseen(&mut self, thread_state: ThreadState, stacks: &[Sampled]) -> u64 {
         if thread_state.state.is_wait() || stacks.iter().any(|sampled| sampled.long > 0) {
             return 0;

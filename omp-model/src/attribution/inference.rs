@@ -1,12 +1,12 @@
-//! Where time stands that has no sample of its own.
+//! Chooses stacks for time without samples of its own.
 //!
-//! It takes the stacks of the first of these that has any:
+//! The first of these that has any stacks gives them:
 //!
 //! 1. the same thread and thread state in another slice or scheduling state, the nearest. A thread
 //!    waits in the same code asleep or spinning, so for waits nearness in time counts more;
-//!    off-CPU work stands where the thread switches out, so for work the scheduling state counts
-//!    more. Long sleeps that are work stand where long ones do, else where the thread ran, but not
-//!    where it dozed.
+//!    off-CPU work is where the thread switches out, so for work the scheduling state counts
+//!    more. Long sleeps that are work take the stacks of long ones, else those of running time,
+//!    but not those of short sleeps.
 //! 2. inside constructs (and idle): the same thread state on other threads of the same kind, whose
 //!    machine stacks begin alike;
 //! 3. the same state and context with no other known call, on such threads;
@@ -28,7 +28,7 @@ use super::group::{Sampled, kind_of, thread_state_of};
 use super::nearest::{Candidate, Candidates, Nearest, Wanted, is_outside};
 use super::roots::Roots;
 
-/// A state and context at a place, on threads of a kind.
+/// A state, context and call, on threads of a kind.
 type Construct = (State, ContextId, FrameId, ThreadKind);
 
 /// All stacks that time without samples may take.

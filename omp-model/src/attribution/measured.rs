@@ -1,4 +1,4 @@
-//! Measured time slice by slice, while the rows that tell of it are unpacked.
+//! Measured time slice by slice, unpacked as it is asked for.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

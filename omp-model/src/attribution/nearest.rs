@@ -1,7 +1,7 @@
-//! Which groups of samples are kept for time that has none, while slices are closed.
+//! Keeps groups of samples whose stacks time without samples may take.
 //!
-//! Of each series of groups only those are kept that are the nearest in time to one that has
-//! asked: what is kept grows with the groups that ask, not with the slices.
+//! Of each series of groups only those nearest in time to a group without samples are kept, so that
+//! memory grows with the number of such groups and not with the number of slices.
 
 use std::cmp::Reverse;
 
@@ -12,8 +12,8 @@ use rustc_hash::FxHashMap;
 
 use super::group::{Group, Sampled, thread_state_of};
 
-/// Inferred time stands at so many stacks at most: a group without samples is short, and detail in
-/// it would be invented.
+/// The most stacks that inferred time is divided among: a group without samples is short, and more
+/// detail would be invented.
 const STACKS: usize = 8;
 
 /// A group's samples whose stacks others may take.
@@ -23,7 +23,7 @@ pub(super) struct Candidate {
     pub(super) scheduling: Scheduling,
     /// Whether the samples began long sleeps.
     pub(super) long: bool,
-    /// When it is kept: the most frequent ones, in the order of stacks.
+    /// Once kept: the most frequent ones, in the order of stacks.
     pub(super) stacks: Vec<Sampled>,
 }
 
@@ -134,7 +134,7 @@ impl Candidates {
         nearest_in_time.min_by_key(|candidate| {
             let distance = candidate.slice.abs_diff(group.slice);
             let off_cpu = candidate.scheduling != Scheduling::Running;
-            // Where it dozed tells nothing of where it slept: that it ran there tells more.
+            // Running time says more about a long sleep than short sleeps do.
             let unlike = if long && off_cpu && !candidate.long {
                 3
             } else {

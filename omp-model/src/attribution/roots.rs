@@ -1,4 +1,4 @@
-//! What is known of a thread's stack whatever it does: the frames that all its stacks begin with.
+//! The outermost frames that all stacks of a thread have in common.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -13,7 +13,7 @@ use super::group::{Sampled, kind_of};
 pub(super) struct Roots<'a> {
     tables: &'a Tables,
     common: FxHashMap<ThreadId, StackId>,
-    /// What was asked for before, of stacks and of contexts.
+    /// Results by stack and by context.
     outside: FxHashMap<StackId, StackId>,
     known: FxHashSet<(ThreadId, ContextId)>,
 }

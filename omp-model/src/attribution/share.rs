@@ -104,8 +104,8 @@ impl Share {
     }
 }
 
-/// Whether the event alone says where user mode shows time: idleness stands nowhere, and the join
-/// barrier at its region.
+/// Whether user mode needs no stack to place time: idleness has none, and the join barrier is at its
+/// region.
 fn is_placed(thread_state: ThreadState) -> bool {
     match thread_state.state {
         State::Idle => true,

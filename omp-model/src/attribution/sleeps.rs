@@ -1,13 +1,13 @@
-//! How long a thread stayed where it was seen to leave its CPU.
+//! Weights switch-out samples by the length of the sleep that each began.
 //!
-//! A stack taken at a switch stands for one sleep, and sleeps differ in length by orders of
-//! magnitude: to count them would give a thread that dozes a thousand times and then waits for an
-//! hour nearly all of the hour to the dozing. Long ones are listed one by one, and so are those at
-//! whose switch a stack was taken: it has all of their time.
+//! Sleeps differ in length by orders of magnitude. If samples were counted, a thread that sleeps a
+//! thousand times for a microsecond and then once for an hour would have nearly all of the hour at
+//! the short sleeps. The recording lists long sleeps one by one, and so every sleep that has a
+//! sample: its whole time goes to that sample's stack.
 //!
-//! Stacks are not taken at every switch, but by their number: of a thousand short sleeps and ten
-//! long ones, a hundredth of each. Long ones without a stack are therefore told by long ones that
-//! have one, and short ones by short ones ([`super::division::Time::divide`]).
+//! Samples are taken at a share of all switches: of a thousand short sleeps and ten long ones, a
+//! hundredth of each. Long sleeps without a sample take the stacks of long ones with a sample, and
+//! short ones those of short ones ([`super::division::Time::divide`]).
 
 use std::collections::hash_map::Entry;
 

@@ -15,7 +15,7 @@ pub struct Source<'a> {
     pub symbols: &'a SymbolTable,
     /// Measured time.
     pub sums: &'a Sums,
-    /// Waiting time that is known to be owed to a thread.
+    /// Waiting time of which the holder is known.
     pub blames: &'a [Blame],
     /// Long intervals, listed one by one.
     pub intervals: &'a [Interval],
@@ -23,10 +23,10 @@ pub struct Source<'a> {
     pub header: &'a Header,
 }
 
-/// What becomes of the slices of time.
+/// Whether slices of time are added up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slices {
-    /// They are summed up: what is kept grows with distinct stacks alone.
+    /// Added up: memory grows with distinct stacks alone.
     Folded,
     /// Each stays by itself, with as many shares as it shows distinct stacks: there may be nearly
     /// as many as there are samples.
