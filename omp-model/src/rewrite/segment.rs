@@ -7,7 +7,7 @@ use experiment::symbols::Construct;
 use experiment::tables::ContextKind;
 
 use super::frames::{Facts, Role};
-use super::walk::{Node, Walk};
+use super::walk::{Walk, WalkFrame};
 
 /// The position of a construct's outlined function on the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,9 +143,9 @@ impl Cutter<'_, '_> {
         }
     }
 
-    /// Node `at` is in the function of the fork point `fork`, under the same callers.
+    /// WalkFrame `at` is in the function of the fork point `fork`, under the same callers.
     fn at_fork(&self, start: usize, at: usize, fork: FrameId) -> Split {
-        let node: &Node = &self.walk.nodes[at];
+        let node: &WalkFrame = &self.walk.nodes[at];
         // An address other than the fork call is in the inlined body.
         let inlined = node.role == Role::Code && node.frame != fork;
         let missing = if inlined { node.frame } else { FrameId::NONE };

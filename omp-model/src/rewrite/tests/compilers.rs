@@ -488,9 +488,9 @@ fn a_critical_section_in_which_a_combiner_was_seen_is_the_reduction_s_own() {
         "R:?+1 R:__kmpc_critical foo.omp_outlined+35 {TEAM}"
     ));
     let thread = ThreadKind::Worker;
-    let mut at = |stack, state, place| SampledStack {
+    let mut at = |stack, state, call| SampledStack {
         stack,
-        thread_state: program.thread_state_at(state, r, place),
+        thread_state: program.thread_state_at(state, r, call),
         thread,
     };
     let samples = [

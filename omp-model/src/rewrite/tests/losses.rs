@@ -127,8 +127,8 @@ fn the_runtimes_services_are_the_runtimes() {
 #[test]
 fn a_wait_whose_stack_is_slightly_early_or_late_keeps_its_call_site() {
     let (mut program, r) = foo();
-    let place = program.frame("step+40");
-    let thread_state = program.thread_state_at(State::ExplicitBarrier, r, place);
+    let call = program.frame("step+40");
+    let thread_state = program.thread_state_at(State::ExplicitBarrier, r, call);
     let stack = program.stack(&format!("work step+41 foo.omp_outlined+12 {TEAM}"));
     let early = SampledStack {
         stack,
@@ -140,13 +140,13 @@ fn a_wait_whose_stack_is_slightly_early_or_late_keeps_its_call_site() {
         (State::ImplicitBarrier, r),
         Worker,
     );
-    let shown = program.user(&[early, join]);
+    let stacks = program.user(&[early, join]);
     assert_eq!(
-        shown[0],
+        stacks[0],
         "<ExplicitBarrier> step foo.omp_outlined foo main __libc_start_main _start"
     );
     assert_eq!(
-        shown[1],
+        stacks[1],
         "<ImplicitBarrier> foo.omp_outlined foo main __libc_start_main _start"
     );
 }
@@ -228,8 +228,8 @@ fn without_any_tool_workers_still_come_under_main() {
 #[test]
 fn time_without_a_sample_stands_at_its_construct() {
     let (mut program, r) = foo();
-    let place = program.frame("step+40");
-    let barrier = program.thread_state_at(State::ExplicitBarrier, r, place);
+    let call = program.frame("step+40");
+    let barrier = program.thread_state_at(State::ExplicitBarrier, r, call);
     let own = program.frame("foo.omp_outlined+14");
     let critical = program.thread_state_at(State::Critical, r, own);
     let fork = program.frame("foo+9");
@@ -238,8 +238,8 @@ fn time_without_a_sample_stands_at_its_construct() {
     let serial = program.thread_state(State::Serial, ContextId::ROOT);
     let mut rewriter = Rewriter::new(&program.tables, &program.symbols, []);
     let mut user = |thread_state| {
-        let (path, _) = rewriter.user_place(thread_state, Worker);
-        program.show(&rewriter, path)
+        let (path, _) = rewriter.user_without_stack(thread_state, Worker);
+        program.text(&rewriter, path)
     };
     let rest = "foo.omp_outlined foo main __libc_start_main _start";
     assert_eq!(user(barrier), format!("<ExplicitBarrier> step {rest}"));
@@ -247,9 +247,9 @@ fn time_without_a_sample_stands_at_its_construct() {
     assert_eq!(user(join), format!("<ImplicitBarrier> {rest}"));
     assert_eq!(user(idle), "<Idle>");
     assert_eq!(user(serial), "<Unknown>");
-    let (path, state) = rewriter.machine_place(join, Worker);
+    let (path, state) = rewriter.machine_without_stack(join, Worker);
     assert_eq!(
-        program.show(&rewriter, path),
+        program.text(&rewriter, path),
         "foo main __libc_start_main _start"
     );
     assert_eq!(state, RefinedState::ImplicitBarrier);
@@ -354,8 +354,8 @@ fn a_loop_that_waits_in_user_code_has_its_own_leaf_inside_work() {
 #[test]
 fn asking_for_a_lock_without_waiting_is_no_wait() {
     let (mut program, r) = foo();
-    let places = ["foo.omp_outlined+16", "foo.omp_outlined+18"].map(|word| program.frame(word));
-    for (frame, entry) in places.into_iter().zip(["omp_test_lock", "omp_set_lock"]) {
+    let calls = ["foo.omp_outlined+16", "foo.omp_outlined+18"].map(|word| program.frame(word));
+    for (frame, entry) in calls.into_iter().zip(["omp_test_lock", "omp_set_lock"]) {
         let fact = CodeFact {
             spins: false,
             combines: false,
@@ -366,9 +366,9 @@ fn asking_for_a_lock_without_waiting_is_no_wait() {
     }
     program.symbols.code.sort_by_key(|row| row.0);
     let stack = program.stack(&format!("work foo.omp_outlined+17 {TEAM}"));
-    let samples = places.map(|place| SampledStack {
+    let samples = calls.map(|call| SampledStack {
         stack,
-        thread_state: program.thread_state_at(State::Lock, r, place),
+        thread_state: program.thread_state_at(State::Lock, r, call),
         thread: Worker,
     });
     let mut rewriter = Rewriter::new(&program.tables, &program.symbols, samples);
