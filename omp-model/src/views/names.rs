@@ -493,3 +493,6 @@ impl Canonical<'_> {
         by_name.get(&(function.module, parent)).copied()
     }
 }
+
+#[cfg(test)]
+mod tests;

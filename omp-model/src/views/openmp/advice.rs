@@ -268,3 +268,6 @@ const fn cause_of(state: State) -> Option<Cause> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

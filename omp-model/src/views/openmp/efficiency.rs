@@ -296,3 +296,6 @@ fn processes(profile: &Profile, tables: &Tables, measured: &super::Measured<'_>)
         )
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

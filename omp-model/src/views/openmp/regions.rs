@@ -401,3 +401,6 @@ impl Levels {
         levels
     }
 }
+
+#[cfg(test)]
+mod tests;
