@@ -292,13 +292,8 @@ mod tests {
     #[test]
     fn repeated_values_shrink_to_the_densest_allowed_and_noise_keeps_its_size() {
         assert_eq!(round_trip(&[5; 64_000]), 64_000 / DENSEST + 1);
-        let mut seed = 1_u64;
-        let noise: Vec<u64> = (0..10_000)
-            .map(|_| {
-                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                seed >> 56
-            })
-            .collect();
+        let mut random = fastrand::Rng::with_seed(1);
+        let noise: Vec<u64> = (0..10_000).map(|_| random.u64(..256)).collect();
         assert!(round_trip(&noise) < 10_000 + 100);
     }
 
