@@ -21,7 +21,7 @@ struct Line {
 }
 
 /// The list of lines: `foo, line 12 in "a.c"`. Inlined code counts like a call: its row is the line
-/// where it is test, under the name of the function that contains it in the source, and its time
+/// where it is written, under the name of the function that contains it in the source, and its time
 /// is inclusive time of the line that calls it. A function without lines keeps its name.
 pub fn lines(profile: &Profile, names: &Names<'_>, request: &Request) -> List {
     let mut canonical = names.canonical();
@@ -85,12 +85,17 @@ pub(super) fn directive(names: &Names<'_>, callee: Callee, frame: FrameId) -> Op
     (frame == FrameId::NONE).then_some(SourceLine { file, line })
 }
 
-fn line_name(names: &Names<'_>, function: String, place: Option<SourceLine>, code: bool) -> String {
-    match place {
-        Some(place) => {
-            let file = names.symbols.files.get(place.file.0 as usize);
+fn line_name(
+    names: &Names<'_>,
+    function: String,
+    source: Option<SourceLine>,
+    code: bool,
+) -> String {
+    match source {
+        Some(line) => {
+            let file = names.symbols.files.get(line.file.0 as usize);
             let file = file.map_or("<Unknown>", |path| base_name(path));
-            format!("{function}, line {} in \"{file}\"", place.line)
+            format!("{function}, line {} in \"{file}\"", line.line)
         }
         None if code => format!("<Function: {function}, instructions without line numbers>"),
         None => function,

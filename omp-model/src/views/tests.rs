@@ -74,7 +74,7 @@ fn the_innermost_call_of_a_recursion_is_the_one_attributed() {
 }
 
 #[test]
-fn idle_stands_alone_under_total() {
+fn idle_is_alone_under_total() {
     let mut test = TestProfile::new();
     test.add(&["<OMP idle>"], RefinedState::Idle, 3.0);
     test.add(&["main", "foo"], RefinedState::Work, 2.0);

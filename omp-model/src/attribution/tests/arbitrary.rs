@@ -1,4 +1,4 @@
-//! What holds of every recording, also of such as no program could give.
+//! Properties that hold for every experiment, including those that no program could make.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ fn pick<T: Copy>(random: &mut Rng, values: &[T]) -> T {
     values[random.usize(..values.len())]
 }
 
-/// A recording with arbitrary sums and samples, also such as no program could give.
+/// An experiment with arbitrary sums and samples.
 fn arbitrary(seed: u64) -> TestExperiment {
     let mut random = Rng::with_seed(seed * 2 + 1);
     let mut test = TestExperiment::new(4);
@@ -124,7 +124,7 @@ fn totals_equal_the_sums_and_each_other_in_both_modes() {
 }
 
 #[test]
-fn idle_stands_alone_and_machine_stacks_have_no_pseudo_functions() {
+fn idle_is_alone_and_machine_stacks_have_no_pseudo_functions() {
     for seed in 1..100 {
         let test = arbitrary(seed);
         let user = test.profile(ViewMode::User);
@@ -139,7 +139,7 @@ fn idle_stands_alone_and_machine_stacks_have_no_pseudo_functions() {
     }
 }
 
-/// What a profile says of each call, over all slices: seconds, samples, blame.
+/// Seconds, samples and blame of each kind of item, over all slices.
 fn over_slices(test: &TestExperiment, profile: &Profile) -> BTreeMap<String, (f64, u32, f64)> {
     let mut sums = BTreeMap::<String, (f64, u32, f64)>::new();
     for item in &profile.items {
@@ -187,7 +187,7 @@ fn folded_slices_are_the_sums_of_slices_apart() {
             });
         }
         test.samples.sort_by_key(|sample| sample.time);
-        let owed = |sum: Sum| Blame {
+        let blame = |sum: Sum| Blame {
             slice: sum.slice,
             thread: sum.thread,
             thread_state: sum.thread_state,
@@ -195,7 +195,7 @@ fn folded_slices_are_the_sums_of_slices_apart() {
             time: Nanos(sum.time.0 / 2),
         };
         let blames = test.sums.iter().filter(|_| random.u64(..3) == 0);
-        let blames: Vec<Blame> = blames.map(owed).collect();
+        let blames: Vec<Blame> = blames.map(blame).collect();
         let source = test.source(&blames);
         // Times are kept to microseconds.
         let packed = test.samples.chunks(7).map(|chunk| chunk.to_vec());
@@ -206,15 +206,15 @@ fn folded_slices_are_the_sums_of_slices_apart() {
             let folded = of(Slices::Folded).profile(&source, mode);
             let expected = over_slices(&test, &apart);
             let got = over_slices(&test, &folded);
-            let told = of(Slices::Folded).inferred(&source, mode);
+            let computed = of(Slices::Folded).inferred(&source, mode);
             let both = inferred_seconds(&folded);
             assert!(
-                (told.0 - both.0).abs() < 1e-6,
-                "seed {seed}: {told:?} {both:?}"
+                (computed.0 - both.0).abs() < 1e-6,
+                "seed {seed}: {computed:?} {both:?}"
             );
             assert!(
-                (told.1 - both.1).abs() < 1e-6,
-                "seed {seed}: {told:?} {both:?}"
+                (computed.1 - both.1).abs() < 1e-6,
+                "seed {seed}: {computed:?} {both:?}"
             );
             let differ = |one: &BTreeMap<String, _>, other: &BTreeMap<String, _>| {
                 let only = one.keys().filter(|key| !other.contains_key(*key));
@@ -223,7 +223,7 @@ fn folded_slices_are_the_sums_of_slices_apart() {
             let (lacks, has) = (differ(&expected, &got), differ(&got, &expected));
             assert_eq!(lacks, has, "seed {seed}");
             for ((name, expected), got) in expected.iter().zip(got.values()) {
-                // Each sample has its part to the nanosecond, in one way of sharing or the other.
+                // Each sample has its part to the nanosecond, whichever way it was divided.
                 let near = 1e-9 * (1.0 + f64::from(expected.1));
                 assert!((expected.0 - got.0).abs() < near, "seed {seed}: {name}");
                 assert_eq!(expected.1, got.1, "seed {seed}: {name}");
@@ -237,7 +237,7 @@ fn folded_slices_are_the_sums_of_slices_apart() {
     }
 }
 
-/// A recording in which every group has samples of its own, and none of them began a sleep.
+/// An experiment in which every group has its own samples, and none of them began a sleep.
 fn sampled(seed: u64) -> TestExperiment {
     let mut random = Rng::with_seed(seed * 2 + 1);
     let mut test = TestExperiment::new(4);

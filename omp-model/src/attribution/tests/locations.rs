@@ -1,4 +1,4 @@
-//! What samples say of the sums that they fell into.
+//! The division of sums among the samples that fell into them.
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn samples_share_a_sum_to_the_last_nanosecond() {
 }
 
 #[test]
-fn a_sleeping_wait_stands_where_the_spinning_one_was_seen() {
+fn a_sleeping_wait_has_the_stack_of_the_spinning_one() {
     let mut test = TestExperiment::new(2);
     let region = test.region();
     let call = test.program.frame("step+40");
@@ -50,7 +50,7 @@ fn a_sleeping_wait_stands_where_the_spinning_one_was_seen() {
 }
 
 #[test]
-fn work_off_the_cpu_stands_where_it_switched_out() {
+fn work_off_the_cpu_has_the_stack_of_its_switch_out() {
     let mut test = TestExperiment::new(1);
     let thread_state = test.program.thread_state(State::Serial, ContextId::ROOT);
     let (read, spin) = ("nanosleep work main _start", "work main _start");
@@ -78,7 +78,7 @@ fn work_off_the_cpu_stands_where_it_switched_out() {
 }
 
 #[test]
-fn places_come_from_threads_alike_then_from_the_construct() {
+fn inferred_stacks_come_from_similar_threads_then_from_the_construct() {
     let mut test = TestExperiment::new(3);
     let region = test.region();
     let work = test.program.thread_state(State::Work, region);
@@ -92,11 +92,11 @@ fn places_come_from_threads_alike_then_from_the_construct() {
     assert_eq!(
         test.rows(ViewMode::User),
         [
-            // The primary's machine stacks do not begin as the workers' do.
+            // The primary's machine stacks have other outermost frames than the workers'.
             row(REGION, 5, 0, true),
             row(&name, 100, 1, false),
             row(&name, 7, 0, true),
-            // A join barrier stands at its region: there is nothing to infer.
+            // A join barrier is at its region: there is nothing to infer.
             row(&format!("<ImplicitBarrier> {REGION}"), 9, 0, false),
         ]
     );
@@ -115,7 +115,7 @@ fn idle_time_is_one_leaf_in_user_mode_and_a_workers_stack_in_machine_mode() {
     test.sum(1, 0, idle, Scheduling::Blocked, 40);
     test.sum(2, 0, ThreadStateId::OUTSIDE, Scheduling::Blocked, 60);
     test.sample(1, 0, idle, SampleKind::User, SPIN);
-    // Events were recorded, so that a worker without any is idle.
+    // Events were recorded, so a worker without any is idle.
     test.region();
     assert_eq!(
         test.rows(ViewMode::User),

@@ -1,4 +1,4 @@
-//! Recordings made by hand, and where their time is said to have gone.
+//! Experiments made by hand, and the items of their profiles.
 
 mod arbitrary;
 mod blame;
@@ -19,7 +19,7 @@ use crate::rewrite::test_program::TestProgram;
 const WORK: &str = "work foo.omp_outlined+12 R:__kmp_invoke_microtask R:?+1 start_thread clone3";
 const SPIN: &str = "sched_yield R:?+4 R:?+7 start_thread clone3";
 
-/// A recording made by hand.
+/// An experiment made by hand.
 struct TestExperiment {
     program: TestProgram,
     sums: Sums,
@@ -104,7 +104,7 @@ impl TestExperiment {
         });
     }
 
-    /// A listed sleep, with a stack taken a little before it begins.
+    /// A listed sleep, with a stack taken shortly before it begins.
     fn sleep(&mut self, thread_state: ThreadStateId, (start, length): (u64, u64), stack: &str) {
         self.intervals.push(Interval {
             thread: ThreadId(0),

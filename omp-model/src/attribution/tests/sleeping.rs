@@ -1,4 +1,4 @@
-//! Time off the CPU: whose stack tells of which sleep.
+//! Time off the CPU: which stack belongs to which sleep.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn a_long_sleep_is_not_outvoted_by_many_short_ones() {
     let thread_state = test.program.thread_state(State::Serial, ContextId::ROOT);
     let (doze, join) = ("nanosleep doze main _start", "futex_wait join main _start");
     let second = SLICE.0;
-    // Too short to be listed: the first one might be taken for the beginning of the long one.
+    // Too short to be listed. The last one might be taken for the beginning of the long one.
     for at in [100_000_000, 300_000_000, 399_950_000] {
         test.sample(0, 0, thread_state, SampleKind::Blocked, doze);
         test.samples.last_mut().expect("just pushed").time = Nanos(at);
@@ -35,11 +35,11 @@ fn a_long_sleep_is_not_outvoted_by_many_short_ones() {
 }
 
 #[test]
-fn a_long_sleep_without_a_stack_is_told_by_long_ones() {
+fn a_long_sleep_without_a_stack_has_those_of_long_ones() {
     let mut test = TestExperiment::new(1);
     let thread_state = test.program.thread_state(State::Serial, ContextId::ROOT);
     let (doze, join) = ("nanosleep doze main _start", "futex_wait join main _start");
-    // Of many short ones and of two long ones, one has no stack.
+    // Many short sleeps, and two long ones, one of which has no stack.
     for at in [500_000_000, 600_000_000, 700_000_000] {
         test.sample(0, 0, thread_state, SampleKind::Blocked, doze);
         test.samples.last_mut().expect("just pushed").time = Nanos(at);
@@ -56,7 +56,7 @@ fn a_long_sleep_without_a_stack_is_told_by_long_ones() {
 }
 
 #[test]
-fn a_long_sleep_of_which_only_dozing_was_seen_stands_where_its_thread_ran() {
+fn a_long_sleep_among_short_ones_has_the_stack_of_the_running_thread() {
     let mut test = TestExperiment::new(1);
     let thread_state = test.program.thread_state(State::Serial, ContextId::ROOT);
     let (load, join) = ("read load main _start", "join main _start");
@@ -82,7 +82,7 @@ fn short_sleeps_have_their_own_lengths() {
     let mut test = TestExperiment::new(1);
     let thread_state = test.program.thread_state(State::Serial, ContextId::ROOT);
     let (read, doze) = ("read load main _start", "nanosleep doze main _start");
-    // One in ten has a stack.
+    // One sleep in ten has a stack.
     for at in 1..5 {
         test.sleep(thread_state, (at * 1_000_000, 20_000), read);
         test.sleep(thread_state, (at * 1_000_000 + 500_000, 300_000), doze);
@@ -114,7 +114,7 @@ fn a_sleep_without_a_stack_is_not_given_that_of_the_one_before() {
 }
 
 #[test]
-fn a_sleep_goes_on_where_what_is_waited_for_changes() {
+fn a_sleep_goes_on_when_its_thread_state_changes() {
     let mut test = TestExperiment::new(1);
     let outside = test.program.thread_state(State::Serial, ContextId::ROOT);
     let region = test.region();
@@ -131,7 +131,7 @@ fn a_sleep_goes_on_where_what_is_waited_for_changes() {
 }
 
 #[test]
-fn time_that_no_sample_tells_of_stands_on_what_all_stacks_of_its_thread_share() {
+fn time_without_samples_has_the_frames_that_all_stacks_of_its_thread_share() {
     let mut test = TestExperiment::new(1);
     let serial = test.program.thread_state(State::Serial, ContextId::ROOT);
     let fork = "request+9 connection start_thread clone3";

@@ -240,19 +240,19 @@ fn processes(profile: &Profile, tables: &Tables, measured: &super::Measured<'_>)
         }
     }
     for (id, process) in &mut found {
-        let mut moments: Vec<(u64, i32)> = Vec::new();
+        let mut changes: Vec<(u64, i32)> = Vec::new();
         for thread in tables.threads.iter().filter(|it| it.process == *id) {
             let end = end_of(thread.death);
             process.start = process.start.min(thread.birth.0);
             process.end = process.end.max(end);
             if matches!(thread.kind, ThreadKind::Initial | ThreadKind::Worker) {
-                moments.extend([(thread.birth.0, 1), (end, -1)]);
+                changes.extend([(thread.birth.0, 1), (end, -1)]);
             }
         }
         // An end sorts before a begin at the same time.
-        moments.sort_unstable();
+        changes.sort_unstable();
         let mut alive = 0;
-        for (_, change) in moments {
+        for (_, change) in changes {
             alive += change;
             process.threads = process.threads.max(alive as usize);
         }

@@ -201,8 +201,8 @@ pub fn regions(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) ->
         let teams = tables.contexts.rows()[at].kind == ContextKind::Teams;
         let nesting = levels.nesting[at];
         // Two bodies of one directive (of a template, for instance) make one row.
-        let (place, distinct) = location.key(&name);
-        let key = (nesting, place, teams, distinct);
+        let (shared_location, distinct) = location.key(&name);
+        let key = (nesting, shared_location, teams, distinct);
         let row = rows.entry(key).or_insert_with(|| RegionRow {
             name,
             location,

@@ -219,8 +219,8 @@ impl Creators {
             if let Some(thread_state) =
                 thread_state.filter(|thread_state| wait_kind(thread_state.state).is_some())
             {
-                let places = waits.entry(thread_state.context).or_default();
-                *places
+                let by_call = waits.entry(thread_state.context).or_default();
+                *by_call
                     .entry((thread_state.state, thread_state.call))
                     .or_default() += sum.time.seconds();
             }
@@ -277,23 +277,21 @@ impl Creators {
         let mut sums =
             BTreeMap::<(ConstructLocation, String, &'static str), (ConstructLocation, f64)>::new();
         for context in contexts {
-            for (&(state, place), seconds) in self.waits.get(context).into_iter().flatten() {
+            for (&(state, call), seconds) in self.waits.get(context).into_iter().flatten() {
                 let Some(kind) = wait_kind(state).filter(|_| counts(state)) else {
                     continue;
                 };
-                let location = match place {
+                let location = match call {
                     FrameId::NONE => self.regions.of(names, *context).1,
-                    place if names.is_user(place) => ConstructLocation::of_frame(names, place),
+                    call if names.is_user(call) => ConstructLocation::of_frame(names, call),
                     // The body's last call waited there.
                     _ => ConstructLocation {
                         function: Some(self.name(names, bodies, *context)),
                         ..ConstructLocation::default()
                     },
                 };
-                let (place, distinct) = location.key("");
-                let sum = sums
-                    .entry((place, distinct, kind))
-                    .or_insert((location, 0.0));
+                let (key, distinct) = location.key("");
+                let sum = sums.entry((key, distinct, kind)).or_insert((location, 0.0));
                 sum.1 += seconds;
             }
         }
