@@ -18,7 +18,7 @@ use fastrand::Rng;
 use crate::noise::{normal, skewed};
 
 /// A recording before it is written. Each kind of rows is a list of batches.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Recording {
     /// The header.
     pub header: Header,
@@ -143,6 +143,55 @@ pub fn assert_same_tables(read: &Tables, written: &Tables) {
     assert_eq!(read.thread_states.rows(), written.thread_states.rows());
 }
 
+fn region_work(sum: &RegionSum) -> RegionWork {
+    RegionWork {
+        slice: sum.slice,
+        context: sum.context,
+        thread: sum.thread,
+        capacity: Nanos(2 * sum.elapsed.0),
+        longest: Nanos(sum.elapsed.0 * 7 / 8),
+        mean: Nanos(sum.elapsed.0 / 2),
+    }
+}
+
+fn task_sum(sum: &RegionSum) -> TaskSum {
+    TaskSum {
+        slice: sum.slice,
+        context: sum.context,
+        thread: sum.thread,
+        instances: sum.instances,
+        elsewhere: sum.instances / 3,
+        work: sum.elapsed,
+        least: Nanos(7),
+        most: sum.elapsed,
+        // Beyond 64 bits in one row of two.
+        squares: u128::from(sum.elapsed.0) << (64 * (sum.context.0 % 2)),
+    }
+}
+
+fn task_span(span: &RegionSpan) -> TaskSpan {
+    TaskSpan {
+        context: span.context,
+        thread: ThreadId(1),
+        start: Nanos(span.start.0 + 1_000_300),
+        length: Nanos(2_000_900),
+        within: Within {
+            region: 7,
+            task: 1 << 33 | u64::from(span.team),
+        },
+    }
+}
+
+fn blame(sum: &Sum) -> Blame {
+    Blame {
+        slice: sum.slice,
+        thread: sum.thread,
+        thread_state: sum.thread_state,
+        scheduling: sum.scheduling,
+        time: Nanos(sum.time.0 / 3),
+    }
+}
+
 struct Generator {
     random: Rng,
     tables: Tables,
@@ -256,18 +305,7 @@ impl Generator {
                 exit_status: Some(0),
                 ..Header::default()
             },
-            tables: Tables::default(),
-            tables_at: Vec::new(),
-            samples: Vec::new(),
-            sums: Vec::new(),
-            blames: Vec::new(),
-            intervals: Vec::new(),
-            region_sums: Vec::new(),
-            region_works: Vec::new(),
-            region_spans: Vec::new(),
-            task_sums: Vec::new(),
-            task_spans: Vec::new(),
-            symbols: SymbolTable::default(),
+            ..Recording::default()
         };
         for second in 0..seconds {
             if second == 1 {
@@ -280,54 +318,17 @@ impl Generator {
             recording.samples.push(self.samples(second, rate));
             recording.sums.push(self.sums(second, rate));
             let (sums, spans) = self.regions(second);
-            let spread = |sum: &RegionSum| RegionWork {
-                slice: sum.slice,
-                context: sum.context,
-                thread: sum.thread,
-                capacity: Nanos(2 * sum.elapsed.0),
-                longest: Nanos(sum.elapsed.0 * 7 / 8),
-                mean: Nanos(sum.elapsed.0 / 2),
-            };
-            recording
-                .region_works
-                .push(sums.iter().map(spread).collect());
-            let tasks = |sum: &RegionSum| TaskSum {
-                slice: sum.slice,
-                context: sum.context,
-                thread: sum.thread,
-                instances: sum.instances,
-                elsewhere: sum.instances / 3,
-                work: sum.elapsed,
-                least: Nanos(7),
-                most: sum.elapsed,
-                // Beyond 64 bits in one row of two.
-                squares: u128::from(sum.elapsed.0) << (64 * (sum.context.0 % 2)),
-            };
+            let works = sums.iter().map(region_work);
+            recording.region_works.push(works.collect());
             // Few constructs are tasks.
-            let directives = sums.iter().step_by(10);
-            recording.task_sums.push(directives.map(tasks).collect());
-            let pieces = spans.iter().map(|span| TaskSpan {
-                context: span.context,
-                thread: ThreadId(1),
-                start: Nanos(span.start.0 + 1_000_300),
-                length: Nanos(2_000_900),
-                within: Within {
-                    region: 7,
-                    task: 1 << 33 | u64::from(span.team),
-                },
-            });
+            let tasks = sums.iter().step_by(10).map(task_sum);
+            recording.task_sums.push(tasks.collect());
+            let pieces = spans.iter().map(task_span);
             recording.task_spans.push(pieces.collect());
             recording.region_sums.push(sums);
             recording.region_spans.push(spans);
-            let blame = |sum: &Sum| Blame {
-                slice: sum.slice,
-                thread: sum.thread,
-                thread_state: sum.thread_state,
-                scheduling: sum.scheduling,
-                time: Nanos(sum.time.0 / 3),
-            };
-            let sums = &recording.sums[second as usize];
-            let blames = sums.iter().step_by(20).map(blame).collect();
+            let sums = recording.sums[second as usize].iter();
+            let blames = sums.step_by(20).map(blame).collect();
             recording.blames.push(blames);
             recording.intervals.push(self.intervals(second));
             recording.tables_at.push(self.tables.clone());

@@ -139,11 +139,14 @@ impl Column {
 impl fmt::Display for Column {
     /// As it would be typed: `e.%ompwork`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let visibility = match (self.value, self.percent) {
-            (true, true) => ".%",
-            (true, false) => ".",
-            (false, true) => "%",
-            (false, false) => "!",
+        let visibility = if self.value && self.percent {
+            ".%"
+        } else if self.value {
+            "."
+        } else if self.percent {
+            "%"
+        } else {
+            "!"
         };
         match self.quantity {
             Quantity::Time(flavour, metric) => {

@@ -36,21 +36,10 @@ impl Machine {
     }
 
     pub(super) fn task_schedule(&mut self, now: &mut Step<'_>, next: Instance, prior_done: bool) {
-        let thread = now.thread;
-        let stack = &self.threads[thread.index()];
-        if prior_done && let Some(at) = stack.find_inside(|cause| *cause == Cause::Task) {
-            let done = stack.levels()[at].id;
-            self.end_pieces(now, at);
-            if let Some(task) = self.tasks.complete(done) {
-                let run = TaskRun {
-                    context: task.context,
-                    work: task.work,
-                    elsewhere: task.creator != thread,
-                };
-                now.accounting.task(thread, now.time, run);
-            }
-            self.unwind(thread, at);
+        if prior_done {
+            self.complete_task(now);
         }
+        let thread = now.thread;
         let stack = &self.threads[thread.index()];
         let levels = stack.levels();
         let floor = stack
@@ -73,32 +62,58 @@ impl Machine {
                     self.unwind(thread, at + 1 + above);
                 }
             }
-            None => {
-                // A task whose creation was lost runs in the current context.
-                let known = self.tasks.get(next).map(|task| (task.context, task.within));
-                let top = stack.top();
-                let (context, within) = known.unwrap_or((top.context, top.within));
-                let piece = Piece {
-                    task: next,
-                    depth: stack.depth(),
-                    since: now.time,
-                    worked: now.accounting.worked(thread, now.time),
-                    inner: Nanos(0),
-                };
-                // Removes pieces whose levels were popped by something else than their end.
-                let pieces = &mut self.threads[thread.index()].pieces;
-                while pieces.last().is_some_and(|last| last.depth >= piece.depth) {
-                    pieces.pop();
-                }
-                pieces.push(piece);
-                let instance = InContext {
-                    context,
-                    id: next,
-                    within,
-                };
-                self.enter(now, Cause::Task, State::Work, instance);
-            }
+            None => self.begin_piece(now, next),
         }
+    }
+
+    /// The thread's current explicit task, if it is in one, is complete.
+    fn complete_task(&mut self, now: &mut Step<'_>) {
+        let thread = now.thread;
+        let stack = &self.threads[thread.index()];
+        let Some(at) = stack.find_inside(|cause| *cause == Cause::Task) else {
+            return;
+        };
+        let done = stack.levels()[at].id;
+        self.end_pieces(now, at);
+        if let Some(task) = self.tasks.complete(done) {
+            let run = TaskRun {
+                context: task.context,
+                work: task.work,
+                elsewhere: task.creator != thread,
+            };
+            now.accounting.task(thread, now.time, run);
+        }
+        self.unwind(thread, at);
+    }
+
+    /// The thread begins or resumes a task that is not on its stack.
+    fn begin_piece(&mut self, now: &mut Step<'_>, id: Instance) {
+        let stack = &self.threads[now.thread.index()];
+        let top = stack.top();
+        // A task whose creation was lost runs in the current context.
+        let (context, within) = match self.tasks.get(id) {
+            Some(task) => (task.context, task.within),
+            None => (top.context, top.within),
+        };
+        let piece = Piece {
+            task: id,
+            depth: stack.depth(),
+            since: now.time,
+            worked: now.accounting.worked(now.thread, now.time),
+            inner: Nanos(0),
+        };
+        // Removes pieces whose levels were popped by something else than their end.
+        let pieces = &mut self.threads[now.thread.index()].pieces;
+        while pieces.last().is_some_and(|last| last.depth >= piece.depth) {
+            pieces.pop();
+        }
+        pieces.push(piece);
+        let instance = InContext {
+            context,
+            id,
+            within,
+        };
+        self.enter(now, Cause::Task, State::Work, instance);
     }
 
     /// The tasks at `depth` and above do not run on this thread any more. Their work so far is

@@ -63,14 +63,16 @@ pub(super) fn split(facts: &Facts<'_>, walk: &Walk, context: ContextId) -> Split
         };
         let alien = facts.can_be_body(node.function, task) == Some(false);
         if node.role == Role::Code && caller.role == Role::Runtime {
-            match (alien, task) {
-                // The implicit task of the region waits while it runs an explicit task, whose
-                // events are slightly earlier or later than the sample.
-                (true, false) => start = at + 1,
-                // The task is about to be entered or was just left.
-                (true, true) => return cutter.nothing(at),
-                (false, _) => return cutter.closed(start, at + 1),
+            if !alien {
+                return cutter.closed(start, at + 1);
             }
+            if task {
+                // The task is about to be entered or was just left.
+                return cutter.nothing(at);
+            }
+            // The implicit task of the region waits while it runs an explicit task, whose events
+            // are slightly earlier or later than the sample.
+            start = at + 1;
         } else if node.role == Role::Runtime && caller.microtask {
             // The body's last act was a tail call into the runtime.
             return if task {

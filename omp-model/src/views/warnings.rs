@@ -65,13 +65,13 @@ pub fn warnings(
     let mut spun: FxHashMap<ThreadId, f64> = FxHashMap::default();
     for sum in sums.iter() {
         let (spins, starves) = slices.entry(sum.slice).or_default();
-        match (waits(&sum), sum.scheduling) {
-            (true, Scheduling::Running) => {
+        if waits(&sum) {
+            if sum.scheduling == Scheduling::Running {
                 *spins += sum.time.seconds();
                 *spun.entry(sum.thread).or_default() += sum.time.seconds();
             }
-            (false, Scheduling::Preempted) => *starves += sum.time.seconds(),
-            _ => {}
+        } else if sum.scheduling == Scheduling::Preempted {
+            *starves += sum.time.seconds();
         }
     }
     let mut found = Vec::new();
