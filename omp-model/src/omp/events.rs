@@ -136,7 +136,7 @@ impl Machine {
     }
 
     /// The thread has acquired the mutex that it waited for in the thread state `waited`. Its state
-    /// is as before the wait. The call stays: by it a reader tells what the thread does while
+    /// is as before the wait. The call is kept: it lets a reader find what the thread does while
     /// others may wait for it, and whether that is user code or, where compilers implement
     /// reductions by critical sections, combining.
     fn hold(&mut self, now: &mut Step<'_>, waited: ThreadStateId, kind: Mutex, lock: Lock) {

@@ -263,7 +263,7 @@ impl TestProgram {
     }
 }
 
-/// What clang's and gcc's symbols tell without context.
+/// The construct and parent by the names of clang and gcc.
 fn outlined(name: &str) -> Option<Outlined> {
     let (construct, parent) =
         if name.contains(".omp.reduction.") || name.starts_with(".omp_combiner.") {

@@ -96,9 +96,9 @@ pub fn ownerless(profile: &Profile, blames: &[Blame]) -> Option<Notice> {
             .sum::<f64>()
     };
     let total: f64 = profile.items.iter().map(waited).sum();
-    let owed: f64 = blames.iter().map(|blame| blame.time.seconds()).sum();
+    let blamed: f64 = blames.iter().map(|blame| blame.time.seconds()).sum();
     let notice = Notice::Ownerless {
-        seconds: (total - owed).max(0.0),
+        seconds: (total - blamed).max(0.0),
         total,
     };
     (notice.share() > WORTH_TELLING).then_some(notice)

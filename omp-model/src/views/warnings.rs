@@ -45,7 +45,7 @@ pub enum Warning {
     },
 }
 
-/// The warnings for an experiment; `ran` covers all its samples.
+/// The warnings for an experiment; `on_cpus` covers all its samples.
 pub fn warnings(
     tables: &Tables,
     sums: &Sums,
