@@ -1,5 +1,6 @@
-//! What one event costs in the state machine and the accounting, in nanoseconds, on a stream shaped
-//! like LULESH's: many short regions, a join barrier each, some critical sections and switches.
+//! The cost of an event in the state machine and the accounting, in nanoseconds, on a stream like
+//! that of LULESH: many short regions, each with a join barrier, some critical sections and
+//! switches.
 //!
 //! `cargo bench -p omp-model --bench machine`
 
@@ -11,7 +12,7 @@ use experiment::tables::{Frame, Process, Stack, StackEntry, Tables, Thread, Thre
 use omp_model::omp::{Machine, TimeAccounting};
 use omp_model::stream::{Event, Instance, Lock, Mutex, Sync, What};
 
-/// Directives in the program.
+/// The number of constructs in the program.
 const SITES: u64 = 30;
 
 struct Stream {
@@ -21,7 +22,7 @@ struct Stream {
 
 impl Stream {
     fn push(&mut self, thread: u32, what: What) {
-        // An event a microsecond: a million a second, as from LULESH on two threads.
+        // A million events a second, as from LULESH on two threads.
         self.time += 700 + self.events.len() as u64 % 7 * 100;
         self.events.push(Event {
             time: Nanos(self.time),
@@ -30,7 +31,7 @@ impl Stream {
         });
     }
 
-    /// One region of `threads` threads, with the workers' late ends of the one before.
+    /// Adds a region of `threads` threads, with the workers' late ends of the one before.
     fn region(&mut self, id: u64, threads: u32, site: StackId, switches: bool) {
         let region = Instance(id);
         let none = Instance::NONE;
@@ -112,8 +113,8 @@ fn tables(threads: u32) -> (Tables, Vec<StackId>) {
     (tables, sites)
 }
 
-/// Chunks of one measurement; a chunk is small enough to stay in the cache, as the batches are
-/// that collect merges.
+/// The number of chunks in a measurement. A chunk fits into the cache, as a batch of `collect`
+/// does.
 const CHUNKS: u64 = 200;
 const CHUNK: usize = 10_000;
 

@@ -20,14 +20,14 @@ use experiment::tables::{
 };
 use experiment::{Batch, Writer};
 
-/// An experiment while it is made: its tables grow by the methods, its rows are pushed.
+/// Makes an experiment: methods add to the tables, and rows are pushed.
 #[derive(Debug, Default)]
 pub struct Builder {
-    /// What is written as the header.
+    /// The header.
     pub header: Header,
-    /// Everything that rows point to.
+    /// The tables.
     pub tables: Tables,
-    /// One row for each frame of `tables`; not written if it has none.
+    /// The symbols, with one row for each frame of `tables`; not written if it has none.
     pub symbols: SymbolTable,
     /// Rows of one batch.
     pub samples: Vec<Sample>,
@@ -48,7 +48,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Of a run of 2.2 s with two CPUs in `/home/ann/app`, where the sources are one file.
+    /// An experiment of 2.2 s on two CPUs in `/home/ann/app`, whose source is one file.
     #[must_use]
     pub fn new(command: &[&str], source: &str) -> Builder {
         let header = Header {
@@ -93,7 +93,7 @@ impl Builder {
         }
     }
 
-    /// A process without a parent.
+    /// Adds a process without a parent.
     pub fn process(&mut self, pid: i32, name: &str, executable: &str) -> ProcessId {
         let id = ProcessId(self.tables.processes.len() as u32);
         self.tables.processes.push(Process {
@@ -105,7 +105,7 @@ impl Builder {
         id
     }
 
-    /// A thread of the first process that lives as long as the run.
+    /// Adds a thread of the first process, which exists as long as the run.
     pub fn thread(&mut self, tid: i32, kind: ThreadKind) -> ThreadId {
         let id = ThreadId(self.tables.threads.len() as u32);
         self.tables.threads.push(Thread {
@@ -118,7 +118,7 @@ impl Builder {
         id
     }
 
-    /// A load object. Its build id is made of its path.
+    /// Adds a load object, whose build id is derived from its path.
     pub fn module(&mut self, path: &str, runtime: RuntimeKind) -> ModuleId {
         self.tables.module(Module {
             path: path.to_owned(),
@@ -127,7 +127,7 @@ impl Builder {
         })
     }
 
-    /// A function of 64 bytes with one frame, eight bytes from its start, at the line.
+    /// Adds a function of 64 bytes with one frame, eight bytes from its start, at the line.
     pub fn function(
         &mut self,
         module: ModuleId,
@@ -139,7 +139,7 @@ impl Builder {
         self.frame(id, address + 8, line)
     }
 
-    /// A function without frames.
+    /// Adds a function without frames.
     pub fn unframed_function(
         &mut self,
         module: ModuleId,
@@ -161,19 +161,19 @@ impl Builder {
         id
     }
 
-    /// A frame of a function.
+    /// Adds a frame of a function.
     ///
     /// # Panics
-    /// When the address has a frame already.
+    /// If the address has a frame already.
     pub fn frame(&mut self, function: FunctionId, address: u64, line: Option<u32>) -> FrameId {
         let module = self.symbols.functions[function.0 as usize].module;
-        let place = line.map(|line| InlinedLine {
+        let at = line.map(|line| InlinedLine {
             function: None,
             source: in_the_source(line),
         });
         self.symbols.frames.push(FrameSymbol {
             function: Some(function),
-            lines: place.into_iter().collect(),
+            lines: at.into_iter().collect(),
         });
         let id = self.tables.frame(Frame { module, address });
         assert_eq!(id.index() + 1, self.symbols.frames.len(), "it is new");
@@ -190,13 +190,13 @@ impl Builder {
         });
     }
 
-    /// A stack, innermost frame first.
+    /// Adds a stack, innermost frame first.
     pub fn stack(&mut self, frames: &[FrameId]) -> StackId {
         let callers = frames.iter().rev();
         callers.fold(StackId::EMPTY, |callers, &frame| self.call(callers, frame))
     }
 
-    /// A stack with one frame more.
+    /// Adds a stack: `callers` with one more frame.
     pub fn call(&mut self, callers: StackId, frame: FrameId) -> StackId {
         self.tables.stack(Stack {
             callers,
@@ -204,7 +204,7 @@ impl Builder {
         })
     }
 
-    /// A construct that was encountered with a stack.
+    /// Adds the context of a construct that was encountered at a stack.
     pub fn context(&mut self, parent: ContextId, kind: ContextKind, stack: StackId) -> ContextId {
         self.tables.context(Context {
             parent,
@@ -214,7 +214,7 @@ impl Builder {
         })
     }
 
-    /// A thread state in a construct.
+    /// Adds a thread state without a call.
     pub fn thread_state(&mut self, state: State, context: ContextId) -> ThreadStateId {
         self.tables.thread_state(ThreadState {
             state,
@@ -223,10 +223,10 @@ impl Builder {
         })
     }
 
-    /// Writes all of it, in one batch.
+    /// Writes the experiment, in one batch.
     ///
     /// # Panics
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn write(&self, path: &Path) {
         let mut writer = self.write_unfinished(path);
         if !self.symbols.frames.is_empty() {
@@ -235,10 +235,10 @@ impl Builder {
         writer.finish(&self.header).unwrap();
     }
 
-    /// Writes what a recorder that is killed leaves: the header of its start, and the rows.
+    /// Writes what a killed recording leaves: the first header and the rows.
     ///
     /// # Panics
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn write_unfinished(&self, path: &Path) -> Writer {
         let mut writer = Writer::create(path, &self.header).unwrap();
         let batch = Batch {

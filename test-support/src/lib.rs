@@ -1,7 +1,7 @@
 //! Experiments for tests: made by hand with [`Builder`], or by chance with [`Recording`].
 //!
-//! Unit tests of `omp-model` cannot use it: for them it is built with another `omp-model` than the
-//! one under test.
+//! Unit tests of `experiment` cannot use it: it is built with another `experiment` than the one
+//! under test.
 
 #![allow(
     clippy::unwrap_used,
@@ -23,7 +23,7 @@ pub use recording::{JITTER_NS, Recording, assert_same_tables};
 /// A path for one experiment, in a temporary folder of its own.
 #[derive(Debug)]
 pub struct TempExperiment {
-    /// Nothing is there yet.
+    /// The path, at which nothing exists yet.
     pub path: PathBuf,
     _folder: TempDir,
 }

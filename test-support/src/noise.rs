@@ -1,4 +1,4 @@
-//! Random numbers with the habits of programs, over a generator with a fixed seed.
+//! Random numbers with the distributions that programs have.
 
 use fastrand::Rng;
 

@@ -1,6 +1,6 @@
-//! Recordings made up by a seed, with the habits of real ones: two threads sampled at 1 kHz with
-//! the timer's jitter, stacks that recur, states that follow each other, sums for each region
-//! and state in every second.
+//! Random recordings with the properties of real ones: two threads sampled at 1 kHz with the
+//! timer's jitter, stacks that recur, states that follow each other, sums for each region and state
+//! in every second.
 
 use std::fs;
 use std::path::Path;
@@ -17,15 +17,15 @@ use fastrand::Rng;
 
 use crate::noise::{normal, skewed};
 
-/// A whole recording, before it is written. Each kind of rows is a list of batches.
-#[derive(Debug)]
+/// A recording before it is written. Each kind of rows is a list of batches.
+#[derive(Debug, Default)]
 pub struct Recording {
-    /// What is written as the header.
+    /// The header.
     pub header: Header,
-    /// The tables as they stand at the end.
+    /// The tables at the end.
     pub tables: Tables,
-    /// The tables as they stood at each batch.
-    stages: Vec<Tables>,
+    /// The tables at each batch.
+    tables_at: Vec<Tables>,
     /// By batch.
     pub samples: Vec<Vec<Sample>>,
     /// By batch.
@@ -44,7 +44,7 @@ pub struct Recording {
     pub task_sums: Vec<Vec<TaskSum>>,
     /// By batch.
     pub task_spans: Vec<Vec<TaskSpan>>,
-    /// Of some frames.
+    /// Symbols of some frames.
     pub symbols: SymbolTable,
 }
 
@@ -60,19 +60,19 @@ const STATES: [State; 6] = [
 ];
 
 impl Recording {
-    /// `seconds` of two threads at 1 kHz, a batch a second.
+    /// A recording of two threads at 1 kHz, with a batch for each second.
     #[must_use]
     pub fn generate(seed: u64, seconds: u32) -> Recording {
         Generator::new(seed).run(seconds, 1000)
     }
 
-    /// So little that a test can go through its bytes one by one.
+    /// A recording so small that a test can cut it at every byte.
     #[must_use]
     pub fn small(seed: u64) -> Recording {
         Generator::new(seed).run(2, 10)
     }
 
-    /// Leaves the tables alone.
+    /// Removes all rows, and keeps the tables.
     pub fn forget_rows(&mut self) {
         self.samples.iter_mut().for_each(Vec::clear);
         self.sums.iter_mut().for_each(Vec::clear);
@@ -85,10 +85,10 @@ impl Recording {
         self.task_spans.iter_mut().for_each(Vec::clear);
     }
 
-    /// A writer that has nothing of it yet.
+    /// Creates the experiment, without rows.
     ///
     /// # Panics
-    /// When the experiment cannot be made.
+    /// If the experiment cannot be created.
     pub fn begin(&self, path: &Path) -> Writer {
         Writer::create(path, &self.header).unwrap()
     }
@@ -109,7 +109,7 @@ impl Recording {
             task_sums: &self.task_sums[at],
             task_spans: &self.task_spans[at],
         };
-        writer.append(&self.stages[at], &batch).unwrap();
+        writer.append(&self.tables_at[at], &batch).unwrap();
     }
 
     /// Writes all of it and returns the length of the record file.
@@ -129,10 +129,10 @@ impl Recording {
     }
 }
 
-/// Holds two sets of tables against each other.
+/// Checks that two sets of tables are equal.
 ///
 /// # Panics
-/// When they differ.
+/// If they differ.
 pub fn assert_same_tables(read: &Tables, written: &Tables) {
     assert_eq!(read.processes, written.processes);
     assert_eq!(read.threads, written.threads);
@@ -141,6 +141,55 @@ pub fn assert_same_tables(read: &Tables, written: &Tables) {
     assert_eq!(read.stacks.rows(), written.stacks.rows());
     assert_eq!(read.contexts.rows(), written.contexts.rows());
     assert_eq!(read.thread_states.rows(), written.thread_states.rows());
+}
+
+fn region_work(sum: &RegionSum) -> RegionWork {
+    RegionWork {
+        slice: sum.slice,
+        context: sum.context,
+        thread: sum.thread,
+        capacity: Nanos(2 * sum.elapsed.0),
+        longest: Nanos(sum.elapsed.0 * 7 / 8),
+        mean: Nanos(sum.elapsed.0 / 2),
+    }
+}
+
+fn task_sum(sum: &RegionSum) -> TaskSum {
+    TaskSum {
+        slice: sum.slice,
+        context: sum.context,
+        thread: sum.thread,
+        instances: sum.instances,
+        elsewhere: sum.instances / 3,
+        work: sum.elapsed,
+        least: Nanos(7),
+        most: sum.elapsed,
+        // Beyond 64 bits in one row of two.
+        squares: u128::from(sum.elapsed.0) << (64 * (sum.context.0 % 2)),
+    }
+}
+
+fn task_span(span: &RegionSpan) -> TaskSpan {
+    TaskSpan {
+        context: span.context,
+        thread: ThreadId(1),
+        start: Nanos(span.start.0 + 1_000_300),
+        length: Nanos(2_000_900),
+        within: Within {
+            region: 7,
+            task: 1 << 33 | u64::from(span.team),
+        },
+    }
+}
+
+fn blame(sum: &Sum) -> Blame {
+    Blame {
+        slice: sum.slice,
+        thread: sum.thread,
+        thread_state: sum.thread_state,
+        scheduling: sum.scheduling,
+        time: Nanos(sum.time.0 / 3),
+    }
 }
 
 struct Generator {
@@ -235,14 +284,14 @@ impl Generator {
     }
 
     fn thread_state(&mut self, region: u64, state: State) -> ThreadStateId {
-        let place = match state {
+        let call = match state {
             State::Work | State::Overhead => FrameId::NONE,
             _ => FrameId((region % 7) as u32),
         };
         self.tables.thread_state(ThreadState {
             state,
             context: self.contexts[region as usize],
-            call: place,
+            call,
         })
     }
 
@@ -256,18 +305,7 @@ impl Generator {
                 exit_status: Some(0),
                 ..Header::default()
             },
-            tables: Tables::default(),
-            stages: Vec::new(),
-            samples: Vec::new(),
-            sums: Vec::new(),
-            blames: Vec::new(),
-            intervals: Vec::new(),
-            region_sums: Vec::new(),
-            region_works: Vec::new(),
-            region_spans: Vec::new(),
-            task_sums: Vec::new(),
-            task_spans: Vec::new(),
-            symbols: SymbolTable::default(),
+            ..Recording::default()
         };
         for second in 0..seconds {
             if second == 1 {
@@ -280,58 +318,20 @@ impl Generator {
             recording.samples.push(self.samples(second, rate));
             recording.sums.push(self.sums(second, rate));
             let (sums, spans) = self.regions(second);
-            let spread = |sum: &RegionSum| RegionWork {
-                slice: sum.slice,
-                context: sum.context,
-                thread: sum.thread,
-                capacity: Nanos(2 * sum.elapsed.0),
-                longest: Nanos(sum.elapsed.0 * 7 / 8),
-                mean: Nanos(sum.elapsed.0 / 2),
-            };
-            recording
-                .region_works
-                .push(sums.iter().map(spread).collect());
-            let tasks = |sum: &RegionSum| TaskSum {
-                slice: sum.slice,
-                context: sum.context,
-                thread: sum.thread,
-                instances: sum.instances,
-                elsewhere: sum.instances / 3,
-                work: sum.elapsed,
-                least: Nanos(7),
-                most: sum.elapsed,
-                // Beyond 64 bits in one row of two.
-                squares: u128::from(sum.elapsed.0) << (64 * (sum.context.0 % 2)),
-            };
-            // Few directives are tasks.
-            let directives = sums.iter().step_by(10);
-            recording.task_sums.push(directives.map(tasks).collect());
-            let pieces = spans.iter().map(|span| TaskSpan {
-                context: span.context,
-                thread: ThreadId(1),
-                start: Nanos(span.start.0 + 1_000_300),
-                length: Nanos(2_000_900),
-                within: Within {
-                    region: 7,
-                    task: 1 << 33 | u64::from(span.team),
-                },
-            });
+            let works = sums.iter().map(region_work);
+            recording.region_works.push(works.collect());
+            // Few constructs are tasks.
+            let tasks = sums.iter().step_by(10).map(task_sum);
+            recording.task_sums.push(tasks.collect());
+            let pieces = spans.iter().map(task_span);
             recording.task_spans.push(pieces.collect());
             recording.region_sums.push(sums);
             recording.region_spans.push(spans);
-            // What others waited for the first of two.
-            let owed = |sum: &Sum| Blame {
-                slice: sum.slice,
-                thread: sum.thread,
-                thread_state: sum.thread_state,
-                scheduling: sum.scheduling,
-                time: Nanos(sum.time.0 / 3),
-            };
-            let sums = &recording.sums[second as usize];
-            let blames = sums.iter().step_by(20).map(owed).collect();
+            let sums = recording.sums[second as usize].iter();
+            let blames = sums.step_by(20).map(blame).collect();
             recording.blames.push(blames);
             recording.intervals.push(self.intervals(second));
-            recording.stages.push(self.tables.clone());
+            recording.tables_at.push(self.tables.clone());
         }
         recording.symbols = self.symbols(rate.min(100) as u32);
         recording.tables = self.tables;
@@ -391,7 +391,7 @@ impl Generator {
         samples
     }
 
-    /// Of each region, several states on each thread, on and off the CPU.
+    /// Sums of each region, in several states on each thread, on and off the CPU.
     fn sums(&mut self, slice: u32, rate: u64) -> Vec<Sum> {
         let mut sums = Vec::new();
         for thread in 0..2 {
@@ -500,7 +500,7 @@ impl Generator {
             });
         }
         for frame in 0..(self.tables.frames.len() as u32).min(20 * functions) {
-            let places = (0..frame % 3).map(|depth| InlinedLine {
+            let lines = (0..frame % 3).map(|depth| InlinedLine {
                 function: (frame % 4 != 0).then(|| format!("inlined_{}", frame % 11)),
                 source: SourceLine {
                     file: FileId(depth % 2),
@@ -509,12 +509,12 @@ impl Generator {
             });
             symbols.frames.push(FrameSymbol {
                 function: (frame % 6 != 0).then_some(FunctionId(frame % functions)),
-                lines: places.collect(),
+                lines: lines.collect(),
             });
         }
         symbols
     }
 }
 
-/// Of the sampling timer's interrupt around its due time, on a virtual machine.
+/// Standard deviation of the sampling timer's interrupt around its due time, on a virtual machine.
 pub const JITTER_NS: f64 = 2_500.0;

@@ -101,7 +101,9 @@ impl Stacks {
             let user = match left {
                 Some(sample) => rewriter.user(self.moment(row, sample)).0,
                 None if state.is_some_and(State::is_wait) => {
-                    rewriter.user_place(interval.thread_state, row.kind).0
+                    rewriter
+                        .user_without_stack(interval.thread_state, row.kind)
+                        .0
                 }
                 // A thread at work was wherever it was.
                 None => continue,

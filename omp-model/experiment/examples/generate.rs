@@ -6,7 +6,7 @@
 //! The recording is of a program in time steps: every thread is sampled each 997 us and works
 //! through the regions in turn, a tenth of its time in their barriers; the first thread has
 //! serial time between them. Stacks of a region are drawn so that few are frequent and most are
-//! rare, as places in a program are. Memory does not grow with the number of samples.
+//! rare, as in real programs. Memory does not grow with the number of samples.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -27,7 +27,7 @@ const USAGE: &str = "usage: generate DIR [--samples N] [--threads N] [--regions 
 /// Nanoseconds between samples of a thread: what `collect -p hi` asks for.
 const PERIOD: u64 = 997_000;
 
-/// Of how many functions each distinct stack is made beyond its region's body.
+/// The number of functions in each distinct stack beyond its region's body.
 const DEPTH: u64 = 12;
 
 /// The shape of a recording.
@@ -159,7 +159,7 @@ struct Region {
 struct Program {
     make: Builder,
     regions: Vec<Region>,
-    /// Of threads in one second, the time of each thread state so far, in samples, by number.
+    /// Samples in the current second, by thread and thread state.
     counts: Vec<Vec<u32>>,
     serial: (ThreadStateId, StackId),
 }
@@ -228,7 +228,7 @@ impl Program {
         program
     }
 
-    /// A function, and the frames of so many of its instructions.
+    /// A function with `instructions` frames.
     fn code(&mut self, module: ModuleId, name: &str, instructions: u32) -> Vec<FrameId> {
         let number = self.make.symbols.functions.len() as u32;
         let address = 0x1000 + 0x1000 * u64::from(number);
@@ -241,8 +241,8 @@ impl Program {
             .collect()
     }
 
-    /// The `which`-th way through a region's functions: each digit of the number, to the base of
-    /// the instructions of a function, is an instruction, the leaf's first.
+    /// The stack with number `which` through a region's functions. Each digit of the number, to
+    /// the base of the instructions of a function, is an instruction, the leaf's first.
     fn distinct(&mut self, base: StackId, functions: &[Vec<FrameId>], which: u64) -> StackId {
         let mut rest = which;
         let mut path = Vec::new();
@@ -257,9 +257,9 @@ impl Program {
         stack
     }
 
-    /// What a thread is seen at.
+    /// A sample of a thread.
     fn sample(&mut self, thread: ThreadId, time: u64, random: &mut Rng) -> Sample {
-        // Twenty milliseconds a region, so that neighbouring samples are alike.
+        // Regions last 20 ms, so that neighbouring samples have equal stacks.
         let region = &self.regions[(time / 20_000_000) as usize % self.regions.len()];
         let side = usize::from(thread.0 > 0);
         let (thread_state, stack) = match random.u64(..100) {
@@ -284,7 +284,7 @@ impl Program {
             },
             stack,
             thread_state,
-            // Some 70,000 regions a second, as a program of short loops has them.
+            // Some 70,000 regions a second, as in a program of short loops.
             within: Within {
                 region: if thread_state == self.serial.0 {
                     0

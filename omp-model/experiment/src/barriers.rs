@@ -1,7 +1,7 @@
 //! Which calls of a runtime's barrier a program's author wrote, as stored.
 //!
-//! gcc makes one call, `GOMP_barrier`, of the `barrier` directive and of the end of a worksharing
-//! construct, and its events do not tell which ([`State::Barrier`]).
+//! gcc compiles the `barrier` directive and the end of a worksharing construct to the same call,
+//! `GOMP_barrier`, whose events do not tell which it is ([`State::Barrier`]).
 
 use crate::ids::{ContextId, FrameId};
 use crate::numbered::numbered;
@@ -12,7 +12,7 @@ use crate::tables::ThreadState;
 numbered! {
     /// What a call of the runtime's barrier is to the author.
     pub enum Barrier {
-        /// Neither source nor line table tells; shown as implicit, of which there are more.
+        /// Neither source nor line table tells. Shown as implicit, the more frequent kind.
         Unknown = 0,
         /// The end of a construct.
         Implicit = 1,
@@ -22,15 +22,15 @@ numbered! {
 }
 
 impl SymbolTable {
-    /// What is known of the call of a barrier at `call`.
+    /// The kind of barrier that the call at `call` enters.
     pub fn barrier(&self, call: FrameId) -> Barrier {
         let found = self.barriers.binary_search_by_key(&call, |row| row.0);
         found.map_or(Barrier::Unknown, |at| self.barriers[at].1)
     }
 
-    /// The state of a thread, where the call tells more than its event: which kind of barrier it
-    /// is, and whether a lock was only asked for (LLVM 14 and 16 send the same event for that, and
-    /// none when it was refused).
+    /// The thread's state, refined by the call where the event does not say enough: which kind of
+    /// barrier it is, and whether a lock was only tried (LLVM 14 and 16 send the same event for
+    /// that, and none when the lock was held).
     pub fn state_of(&self, thread_state: ThreadState) -> State {
         match thread_state.state {
             State::Barrier => match self.barrier(thread_state.call) {
@@ -47,14 +47,14 @@ impl SymbolTable {
         }
     }
 
-    /// Whether the call at an address asks for a lock without waiting for it.
+    /// Whether the call tries to set a lock without waiting for it.
     fn is_attempt(&self, call: FrameId) -> bool {
         let called = self.code_of(call).and_then(|fact| fact.calls.as_deref());
         // A static libgomp has the function under two names.
         called.is_some_and(|name| name.starts_with("omp_test_") || name.starts_with("gomp_test_"))
     }
 
-    /// In how many places there are barriers of which nothing tells what they are.
+    /// The number of calls whose kind of barrier is unknown.
     pub fn undecided_barriers(&self) -> usize {
         let unknown = |row: &&(FrameId, Barrier)| row.1 == Barrier::Unknown;
         self.barriers.iter().filter(unknown).count()

@@ -1,33 +1,32 @@
-//! What a frame holds: numbers, columns of numbers and strings one after the other, packed as a
-//! whole by zstd.
+//! The payload of a frame: numbers, columns of numbers and strings, compressed together by zstd.
 //!
-//! A column is the width of its widest number in bytes, then all lowest bytes, all bytes above
-//! them, and so on. Bytes that mean the same lie side by side, which is what zstd packs best.
-//! Packing each column by itself takes a tenth more, and so does pco, which is read in twice the time
-//! (`docs/benchmarks.md`).
+//! A column begins with the width of its widest number in bytes. Then follow the lowest bytes of
+//! all numbers, the second bytes of all, and so on: bytes of one meaning lie side by side, which
+//! zstd compresses best. Compressing each column by itself takes a tenth more space. So does pco,
+//! which also takes twice the time to read (`docs/benchmarks.md`).
 
 use std::io;
 
 use zstd::bulk::{Compressor, Decompressor};
 
-/// Rows that one frame is given at most, but for the symbols'.
+/// The most rows in one frame, except that of the symbols.
 pub(crate) const MAX_ROWS: usize = 1 << 18;
 
-/// Bytes of one frame at most, unpacked.
+/// The most bytes in one frame, unpacked.
 pub(crate) const MAX_BYTES: usize = 1 << 28;
 
-/// Bytes that a byte of a file unpacks to at most, so that a short file cannot fill a reader's
-/// memory. What would be packed more densely is filled up with zeros.
+/// The most bytes that a byte of a file unpacks to, so that a short file cannot fill a reader's
+/// memory. A frame that compresses better is padded with zeros.
 const DENSEST: usize = 64;
 
-/// What zstd takes for its default.
+/// The default level of zstd.
 const LEVEL: i32 = 3;
 
-/// What is wrong with a frame's contents, in a clause.
+/// What is wrong with a frame's contents, as a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Corrupt(pub(crate) &'static str);
 
-/// A difference as a small number whatever its sign.
+/// Maps differences of either sign to unsigned numbers, small to small.
 pub(crate) const fn zigzag(signed: i64) -> u64 {
     ((signed << 1) ^ (signed >> 63)) as u64
 }
@@ -46,7 +45,7 @@ pub(crate) fn push_number(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Writes what a frame holds.
+/// Writes the payload of a frame.
 pub(crate) struct Encoder {
     plain: Vec<u8>,
     zstd: Compressor<'static>,
@@ -60,11 +59,11 @@ impl Encoder {
         })
     }
 
-    /// What was written so far, packed; the encoder is empty again.
+    /// The payload written so far, compressed. The encoder is empty afterwards.
     pub(crate) fn take(&mut self) -> Vec<u8> {
         let plain = std::mem::take(&mut self.plain);
         let length = plain.len();
-        // What zstd makes no shorter stays as it is.
+        // Equal lengths mean that the payload is not compressed.
         let packed = match self.zstd.compress(&plain) {
             Ok(packed) if packed.len() < length => packed,
             _ => plain,
@@ -77,7 +76,7 @@ impl Encoder {
         payload
     }
 
-    /// How many bytes were written so far.
+    /// Bytes written so far.
     pub(crate) fn length(&self) -> usize {
         self.plain.len()
     }
@@ -122,7 +121,7 @@ impl Encoder {
     }
 }
 
-/// What unpacking keeps between frames.
+/// Buffers that are reused from frame to frame while unpacking.
 pub(crate) struct Scratch {
     zstd: Decompressor<'static>,
     plain: Vec<u8>,
@@ -159,13 +158,13 @@ impl Scratch {
     }
 }
 
-/// Reads what a frame holds; never beyond its end.
+/// Reads the payload of a frame, never beyond its end.
 pub(crate) struct Decoder<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Decoder<'a> {
-    /// Of bytes that are not packed.
+    /// A decoder of bytes that are not packed.
     pub(crate) const fn of(plain: &'a [u8]) -> Decoder<'a> {
         Decoder { rest: plain }
     }
@@ -175,7 +174,7 @@ impl<'a> Decoder<'a> {
         self.rest
     }
 
-    /// Nothing may be left over.
+    /// Checks that nothing is left over.
     pub(crate) fn finish(&self) -> Result<(), Corrupt> {
         match self.rest {
             [] => Ok(()),
@@ -204,7 +203,7 @@ impl<'a> Decoder<'a> {
         usize::try_from(self.number()?).map_err(|_| Corrupt("a length beyond memory"))
     }
 
-    /// A count of rows that what is left can hold.
+    /// A count of rows, checked against the bytes that are left.
     pub(crate) fn rows(&mut self) -> Result<usize, Corrupt> {
         let rows = self.length()?;
         if rows <= self.rest.len() {
@@ -291,15 +290,10 @@ mod tests {
     }
 
     #[test]
-    fn what_repeats_costs_as_little_as_a_reader_may_believe_and_noise_costs_its_bytes() {
+    fn repeated_values_shrink_to_the_densest_allowed_and_noise_keeps_its_size() {
         assert_eq!(round_trip(&[5; 64_000]), 64_000 / DENSEST + 1);
-        let mut seed = 1_u64;
-        let noise: Vec<u64> = (0..10_000)
-            .map(|_| {
-                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                seed >> 56
-            })
-            .collect();
+        let mut random = fastrand::Rng::with_seed(1);
+        let noise: Vec<u64> = (0..10_000).map(|_| random.u64(..256)).collect();
         assert!(round_trip(&noise) < 10_000 + 100);
     }
 
@@ -318,7 +312,7 @@ mod tests {
         let too_dense = Some("more bytes than the frame can hold");
         assert_eq!(refused(1 << 20, &zeros), too_dense);
         assert_eq!(refused(u64::MAX, &zeros), too_dense);
-        // A length that may be believed, and more than that behind it.
+        // A plausible length, and more bytes than that behind it.
         let other = Some("a frame does not unpack to its length");
         assert_eq!(refused(600, &zeros), other);
         let mut rows = Decoder::of(&[9, 1, 2, 3]);

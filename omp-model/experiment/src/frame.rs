@@ -1,4 +1,4 @@
-//! The record file's outer layer: a mark with the format's version, then checksummed frames.
+//! The outer layer of the record file: a mark with the format's version, then checksummed frames.
 //!
 //! All numbers are little-endian, whatever the machine.
 //!
@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use crate::numbered::numbered;
 
-/// What the record file begins with.
+/// The first bytes of a record file.
 const MAGIC: &[u8; 8] = b"PARALLAX";
 
 /// Length of the file's mark.
@@ -23,7 +23,8 @@ pub(crate) const FILE_MARK: usize = 16;
 /// Length of a frame before its payload.
 pub(crate) const FRAME_MARK: usize = 10;
 
-/// A reader that does not know the frame's kind may go on without it: no kind of this version.
+/// Flag of frames that a reader may skip if it does not know their kind. No kind of this version
+/// has it.
 const SKIPPABLE: u8 = 1;
 
 numbered! {
@@ -49,7 +50,7 @@ numbered! {
         TaskSpans = 17,
         /// A whole symbol table; the last one counts.
         Symbols = 18,
-        /// The recording is whole.
+        /// The recording was finished.
         End = 19,
     }
 }
@@ -64,7 +65,7 @@ pub(crate) fn file_mark(version: u32) -> [u8; FILE_MARK] {
     mark
 }
 
-/// The version of a record file, `None` if this is none.
+/// The version of a record file; `None` if the bytes are not the beginning of one.
 pub(crate) fn file_version(bytes: &[u8]) -> Option<u32> {
     let mark: &[u8; FILE_MARK] = bytes.first_chunk()?;
     let version = u32_at(mark, 8)?;
@@ -90,11 +91,11 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 /// What stands at an offset of a record file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// A frame of a known kind; its payload's bytes.
+    /// A frame of a known kind, and where in the file its payload lies.
     Frame(Kind, Range<u64>),
     /// A frame of a newer version that may be skipped, and where the next one begins.
     Skippable(u8, u64),
-    /// A frame of a newer version that may not.
+    /// A frame of a newer version that may not be skipped.
     Unknown(u8),
     /// The file ends inside this frame.
     Cut,
@@ -102,7 +103,7 @@ pub(crate) enum Found {
     Damaged,
 }
 
-/// How long the frame is that begins with these bytes, its mark included; `None` if they are too
+/// The length of the frame that begins with these bytes, its mark included; `None` if they are too
 /// few to tell.
 pub(crate) fn length_at(bytes: &[u8]) -> Option<u64> {
     Some(FRAME_MARK as u64 + u64::from(u32_at(bytes, 2)?))

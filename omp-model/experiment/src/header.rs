@@ -1,4 +1,4 @@
-//! `header.json`: what a person wants to know of a recording, and what was lost.
+//! `header.json`: what was recorded, how, and what was lost.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ pub struct Header {
     pub cpu_model: String,
     /// CPUs that the target could run on.
     pub cpus: u32,
-    /// OpenMP's environment variables (`OMP_*`, `KMP_*`, `GOMP_*`) as the target got them.
+    /// The target's environment variables for OpenMP (`OMP_*`, `KMP_*`, `GOMP_*`).
     pub environment: Vec<(String, String)>,
     /// Wall clock at the start, seconds since 1970.
     pub started_unix: f64,
@@ -37,15 +37,15 @@ pub struct Header {
     pub duration_ns: u64,
     /// The target's exit status as a shell says it (128 + signal); `None` while it runs.
     pub exit_status: Option<i32>,
-    /// Why the recording ended before the target did, in one clause, if it had to (a full disk).
+    /// Why the recording ended before the target did, as a clause: a full disk, for example.
     pub stopped: Option<String>,
-    /// What sampled.
+    /// The sampling clock.
     pub sampling: Sampling,
-    /// OpenMP runtimes that spoke, in order of appearance.
+    /// OpenMP runtimes that reported themselves, in order of appearance.
     pub runtimes: Vec<Runtime>,
     /// What was lost or cut.
     pub losses: Losses,
-    /// Sentences on what was not permitted or not possible, each with how to mend it.
+    /// What was not permitted or not possible: a sentence each, with what to do about it.
     pub notes: Vec<String>,
 }
 
@@ -88,11 +88,11 @@ pub struct Runtime {
     pub build_id: String,
     /// What it says of itself.
     pub version: String,
-    /// How its events were had: `OMPT`, `none: stacks only`.
+    /// The source of its events: `OMPT`, `none: stacks only`.
     pub interface: String,
 }
 
-/// Everything that the recording is short of.
+/// Everything that is missing from the recording.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Losses {
@@ -106,19 +106,20 @@ pub struct Losses {
     pub omp_lost: u64,
     /// Threads whose OpenMP records were given up because they made no sense.
     pub omp_given_up: u64,
-    /// OpenMP records that came after their moment had been merged; their times were moved.
+    /// OpenMP records that arrived after their time had been merged; their times were moved.
     pub omp_late: u64,
     /// Clock samples whose stack reaches the thread's first function.
     pub stacks_complete: u64,
-    /// Stacks, of clock and switch-out samples, that are complete because the frames beyond the
-    /// copied piece were read from the thread's memory a moment later, unchanged by all signs.
+    /// Stacks of clock and switch-out samples that are complete because the frames beyond the
+    /// copied piece were read from the thread's memory shortly after, where return addresses
+    /// proved it unchanged.
     pub stacks_later: u64,
-    /// Likewise, where that memory was gone or had changed: complete because other samples were in
-    /// the same frame, or in other code that the runtime calls alike. Their outer frames are
+    /// Likewise, where that memory was gone or had changed: completed from other samples in the
+    /// same frame, or in other code that the runtime calls in the same way. Their outer frames are
     /// inferred.
     pub stacks_remembered: u64,
-    /// Stacks that are complete because they lead to the fork point of their region, whose whole
-    /// stack the library took when the region began.
+    /// Stacks that are complete because they reach the fork point of their region, whose stack the
+    /// library captured when the region began.
     pub stacks_joined: u64,
     /// Clock samples whose stack was cut, by reason (the words of a report).
     pub stacks_cut: Vec<(String, u64)>,

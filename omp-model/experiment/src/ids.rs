@@ -1,5 +1,4 @@
-//! The names of things: one newtype for each kind, so that an index into one table cannot index
-//! another.
+//! Ids: a newtype for each table, so that an index into one table cannot index another.
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident)*) => {$(
@@ -58,7 +57,7 @@ impl ContextId {
 }
 
 impl ThreadStateId {
-    /// State outside, root context, no place: a thread that OpenMP has not spoken of.
+    /// State outside, root context, no call: a thread without OpenMP events.
     pub const OUTSIDE: ThreadStateId = ThreadStateId(0);
 }
 

@@ -1,19 +1,19 @@
-//! The experiment: a recording as a directory, written by `collect` and read by everything else.
+//! The experiment: a recording on disk, written by `collect` and read by all other programs.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `records` | everything, as checksummed frames, only ever appended to |
 //! | `header.json` | the [`Header`] for people and scripts, replaced as a whole |
 //!
-//! One file for tables and rows makes one place where a killed run or a full disk can cut it: a
-//! table's rows always come before the rows that point to them, so what stands before the cut
-//! is a smaller recording and not a broken one. The header is in `records` as well.
+//! Tables and rows share one file, so that a killed run or a full disk can cut it at one point
+//! only. A table's rows come before the rows that point to them, so the part before the cut is a
+//! smaller recording and not a broken one. The header is in `records` as well.
 //!
-//! A frame holds rows of one kind as columns, packed by zstd (see `column`). The reader takes
-//! nothing on trust: checksums, counts, lengths and every reference between rows are checked while
-//! opening; the first frame that fails ends the reading with a [`Warning`]. Samples, by far the
-//! most of a recording, stay in the file: opening checks their checksums and what time they begin
-//! at, and they are unpacked, and checked as strictly, whenever they are gone through.
+//! A frame holds rows of one kind as columns, compressed by zstd (see `column`). The reader checks
+//! checksums, counts, lengths and every reference between rows while opening; the first frame that
+//! fails ends the reading with a [`Warning`]. Samples, by far the most of a recording, stay in the
+//! file: opening checks their checksums and reads the time of the first in each frame. Each pass
+//! over them unpacks them, and checks them as strictly.
 
 pub mod barriers;
 mod column;
@@ -53,21 +53,22 @@ pub use samples::{Iter, SampleFrame, Samples};
 pub use sums::{SumFrame, Sums, Unpacking};
 pub use writer::Writer;
 
-/// What the times of listed intervals and listed regions are kept to: a microsecond, the accuracy
-/// of the states' own times. Sums keep their nanoseconds, since totals are made of them.
+/// The resolution of the times of listed intervals and regions: a microsecond, the accuracy of the
+/// states' own times. Sums keep nanoseconds, since totals are made of them.
 pub const TICK: Nanos = Nanos(1_000);
 
-/// The longest tick of samples: a timeline that zooms to 20 us is right with it.
+/// The longest tick of samples; a timeline that zooms to 20 us needs no shorter one.
 pub const LONGEST_TICK: Nanos = Nanos(8 * TICK.0);
 
-/// What the times of samples are kept to, rounded down: one, two, four or eight [`TICK`]s, the most
-/// that are no longer than the 128th part of the sampling period; one if no period is known.
+/// The resolution of the times of samples, which are rounded down: one, two, four or eight
+/// [`TICK`]s, the most that are no longer than the 128th part of the sampling period; one if it is
+/// unknown.
 ///
-/// A sample of the clock stands for a whole period, and what is below is the jitter of interrupts,
-/// which would be half of the file. One tick for all samples of a recording keeps their order. It
+/// A clock sample stands for a whole period. Finer times record the jitter of interrupts, which
+/// would be half of the file. One tick for all samples of a recording keeps their order. It
 /// divides the slices of sums, so that no sample leaves its slice.
 pub fn sample_tick(sampling: &Sampling) -> Nanos {
-    // What is no number, or below 0, is 0; what is beyond 64 bits is the most of them.
+    // The cast saturates: NaN and negative periods become 0.
     let period = (1e3 * sampling.period_us) as u64;
     let mut tick = TICK;
     while tick < LONGEST_TICK && 2 * tick.0 <= period / 128 {
@@ -87,32 +88,32 @@ pub const HEADER: &str = "header.json";
 pub struct Batch<'a> {
     /// Samples, of each thread in the order of time.
     pub samples: &'a [Sample],
-    /// Time in states.
+    /// Time accounting.
     pub sums: &'a [Sum],
-    /// Waiting time that is known to be owed to its holder.
+    /// Time that other threads waited for a mutex, by its holder.
     pub blames: &'a [Blame],
     /// Long intervals.
     pub intervals: &'a [Interval],
-    /// Regions' instances, summed.
+    /// Sums over instances of regions.
     pub region_sums: &'a [RegionSum],
-    /// How their work was spread.
+    /// How the work of regions was spread over their teams.
     pub region_works: &'a [RegionWork],
     /// Long instances of regions.
     pub region_spans: &'a [RegionSpan],
-    /// Completed tasks, summed.
+    /// Sums over completed tasks.
     pub task_sums: &'a [TaskSum],
     /// Long pieces of tasks.
     pub task_spans: &'a [TaskSpan],
 }
 
-/// Whether a program is recording into the experiment `directory` at this moment.
+/// Whether a program is recording into the experiment `directory` now.
 #[must_use]
 pub fn is_live(directory: &Path) -> bool {
     lock(directory).is_some_and(|lock| lock.is_err())
 }
 
-/// Locks an experiment that nobody records into, so that nobody else takes it away. `None` where
-/// there is nothing to lock.
+/// Locks an experiment that is not being recorded, so that no other program removes it. `None` if
+/// there is no record file.
 ///
 /// # Errors
 /// [`Live`] if it is being recorded.
@@ -124,14 +125,14 @@ pub fn lock(directory: &Path) -> Option<Result<Lock, Live>> {
         metadata.ok().map(|file| (file.dev(), file.ino()))
     };
     let locked = writer::lock(&file).and_then(|()| {
-        // Between opening and locking another experiment may have taken its name.
+        // Another experiment may have taken the name between opening and locking.
         let same = identity(file.metadata()) == identity(std::fs::metadata(&records));
         if same { Ok(()) } else { Err(Live) }
     });
     Some(locked.map(|()| Lock { _file: file }))
 }
 
-/// A locked experiment; free again when this is dropped.
+/// A locked experiment; dropping it unlocks.
 #[derive(Debug)]
 pub struct Lock {
     _file: File,
@@ -155,8 +156,9 @@ pub enum ExperimentError {
         /// Why not.
         cause: std::io::Error,
     },
-    /// A row points to one that its table does not hold: the caller's mistake, caught before it
-    /// makes the rest of the recording unreadable.
+    /// A row points to one that its table does not hold: a mistake of the caller, refused
+    /// because
+    /// it would make the rest of the recording unreadable.
     #[error("a record points to {0} that is not in its table")]
     Dangling(&'static str),
 }
@@ -208,10 +210,10 @@ pub enum OpenError {
     },
 }
 
-/// What a reader has to know of an experiment that is not as it should be.
+/// What is wrong with an experiment that was opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Warning {
-    /// The recording program did not come to its end.
+    /// The recording program was killed, or is still running.
     #[error(
         "the recording was not finished (`collect` was killed, or is still running): it shows {seconds} s up to the last records written"
     )]
@@ -237,7 +239,7 @@ pub enum Warning {
         /// Bytes from there on.
         bytes: u64,
     },
-    /// A frame is not as it was written.
+    /// A frame differs from what was written.
     #[error(
         "`{RECORDS}` is damaged at byte {offset} ({what}): what was recorded from there on, {bytes} bytes in at least {frames} frames, is unreadable"
     )]
@@ -289,39 +291,38 @@ pub struct Experiment {
     pub tables: Tables,
     /// The samples, packed.
     pub samples: Samples,
-    /// Time in states, packed.
+    /// Time accounting, packed.
     pub sums: Sums,
-    /// Waiting time of others that is known to be owed to a thread; the rows of each frame sorted by
-    /// thread, slice and thread state. One key may come several times, to be added up.
+    /// Time that other threads waited for a mutex, by its holder; the rows of each frame are sorted
+    /// by thread, slice and thread state. A key may repeat: its rows add up.
     pub blames: Vec<Blame>,
-    /// Long intervals, from and to whole [`TICK`]s; the rows of each frame sorted by thread and
+    /// Long intervals, in whole [`TICK`]s; the rows of each frame are sorted by thread and
     /// start.
     pub intervals: Vec<Interval>,
-    /// Regions' instances, summed; sorted likewise by thread, slice and context.
+    /// Sums over instances of regions, sorted within a frame by thread, slice and context.
     pub region_sums: Vec<RegionSum>,
-    /// How their work was spread; sorted likewise.
+    /// How the work of regions was spread over their teams, sorted likewise.
     pub region_works: Vec<RegionWork>,
-    /// Long instances of regions, from and to whole [`TICK`]s; sorted likewise by thread and
+    /// Long instances of regions, in whole [`TICK`]s, sorted within a frame by thread and
     /// start.
     pub region_spans: Vec<RegionSpan>,
-    /// Completed tasks, summed; sorted likewise by thread, slice and context.
+    /// Sums over completed tasks, sorted within a frame by thread, slice and context.
     pub task_sums: Vec<TaskSum>,
-    /// Long pieces of tasks, from and to whole [`TICK`]s; sorted likewise by thread and start.
-    ///
+    /// Long pieces of tasks, in whole [`TICK`]s, sorted within a frame by thread and start.
     pub task_spans: Vec<TaskSpan>,
     /// Names, if they were resolved when the recording ended.
     pub symbols: Option<SymbolTable>,
-    /// Whether the recording came to its end.
+    /// Whether the recording was finished.
     pub finished: bool,
-    /// The latest time that any record tells of.
+    /// The latest time in any record.
     pub last: Nanos,
-    /// What is not as it should be.
+    /// What is wrong with the experiment.
     pub warnings: Vec<Warning>,
 }
 
 impl Experiment {
-    /// Opens and checks an experiment; what a killed or damaged recording still holds is read,
-    /// and [`Experiment::warnings`] say what is missing.
+    /// Opens and checks an experiment. Of a killed or damaged recording it reads what is left, and
+    /// [`Experiment::warnings`] say what is missing.
     pub fn open(path: impl AsRef<Path>) -> Result<Experiment, OpenError> {
         reader::open(path.as_ref())
     }

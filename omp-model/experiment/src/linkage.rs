@@ -1,12 +1,12 @@
-//! What linkage names tell: which functions a compiler made of OpenMP constructs, and which are
-//! stubs.
+//! Reads linkage names: which functions a compiler outlined from OpenMP constructs, and which are
+//! stubs of the procedure linkage table.
 //!
 //! The rules were found by compiling with gcc and gfortran 12, clang 14 and 22, and flang 22, at
 //! -O0 and -O2.
 
 use crate::symbols::Construct;
 
-/// What follows the name of a function in that of its stub of the procedure linkage table.
+/// The suffix of a function's name in that of its stub of the procedure linkage table.
 pub const STUB: &str = "@plt";
 
 const GCC: &str = "._omp_fn.";
@@ -14,11 +14,10 @@ const CLANG: &str = ".omp_outlined";
 const CLANG_TASK: &str = ".omp_task_entry.";
 const FLANG: &str = "..omp_par";
 
-/// clang's mark of a reduction's combiner, as in `foo.omp_outlined.omp.reduction.reduction_func`.
+/// The mark of a reduction's combiner by clang: `foo.omp_outlined.omp.reduction.reduction_func`.
 const REDUCTION: &str = ".omp.reduction.";
 
-/// A compiler, by the names that it gives to outlined functions: those into which it moves the
-/// bodies of constructs.
+/// A compiler, by the names of its outlined functions, which hold the bodies of constructs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compiler {
     /// gcc and gfortran.
@@ -63,8 +62,8 @@ pub fn construct_of(linkage: &str) -> Option<Construct> {
     }
 }
 
-/// The function that holds the directive, as far as the name of the outlined function or of the
-/// reduction's combiner has it: what stands before the first mark.
+/// The function that holds the directive: the part of the name of the outlined function, or of the
+/// reduction's combiner, before the first mark. `None` if the name has no such part.
 pub fn parent_of(linkage: &str) -> Option<&str> {
     let marks = [GCC, CLANG, CLANG_TASK, FLANG, REDUCTION].iter();
     let end = marks.filter_map(|mark| linkage.find(mark)).min()?;

@@ -15,7 +15,7 @@ macro_rules! numbered {
             /// All of them, in the order of their numbers.
             $visible const ALL: [$name; [$($number),*].len()] = [$($name::$variant),*];
 
-            /// The one of a stored number; `None` for a number that no version has written.
+            /// The variant with this number; `None` if there is none.
             $visible fn from_u8(number: u8) -> Option<$name> {
                 $name::ALL.into_iter().find(|&known| known as u8 == number)
             }

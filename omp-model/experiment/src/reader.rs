@@ -27,35 +27,33 @@ pub(crate) fn open(path: &Path) -> Result<Experiment, OpenError> {
     Ok(growing.contents.finish(warnings))
 }
 
-/// An experiment that may be longer at the next look: of what is there already nothing is read
-/// twice.
+/// An experiment that is read while it grows. Each [`Growing::read`] reads only what was appended.
 pub struct Growing {
     file: Reading,
     /// Up to where the frames are read.
     offset: u64,
     contents: Contents,
     skipped: Skipped,
-    /// What was in the way at the last look.
+    /// What ended the last reading.
     stop: Option<Stop>,
 }
 
 impl std::fmt::Debug for Growing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut shown = f.debug_struct("Growing");
-        shown
+        f.debug_struct("Growing")
             .field("path", &self.contents.experiment.path)
-            .field("offset", &self.offset);
-        shown.finish_non_exhaustive()
+            .field("offset", &self.offset)
+            .finish_non_exhaustive()
     }
 }
 
 /// Frames that this version does not know, by their kind.
 struct Skipped([u64; 256]);
 
-/// What is in the way of reading on.
+/// Why no more frames can be read.
 struct Stop {
     warning: Warning,
-    /// Whether the frame came through whole, so that it will be no other at the next look.
+    /// Whether the frame is whole, so that reading it again would end in the same way.
     is_final: bool,
 }
 
@@ -63,7 +61,7 @@ impl Growing {
     /// Opens a record file; nothing of it is read yet.
     ///
     /// # Errors
-    /// If it is not there, or is none.
+    /// If there is none, or it is not one of this format.
     pub fn open(path: &Path) -> Result<Growing, OpenError> {
         let records = || path.join(RECORDS);
         let refused = |cause| OpenError::Io {
@@ -99,8 +97,8 @@ impl Growing {
         })
     }
 
-    /// Reads what was appended, up to the first frame that is not whole: at the next look it may
-    /// be. Returns whether there was any.
+    /// Reads what was appended, up to the first frame that is not whole yet. Returns whether there
+    /// was any.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -120,11 +118,11 @@ impl Growing {
             .contents
             .frames(&mut self.file, &mut self.offset, &mut self.skipped);
         self.stop = stop.map_err(refused)?;
-        self.contents.look_at_the_last();
+        self.contents.extend_to_the_last_sample();
         Ok(self.offset > before)
     }
 
-    /// All that was read so far.
+    /// The experiment as read so far.
     pub fn experiment(&self) -> Experiment {
         self.contents.clone().finish(self.warnings())
     }
@@ -179,7 +177,7 @@ fn record_file(path: &Path) -> Result<File, OpenError> {
 #[derive(Clone)]
 struct Contents {
     experiment: Experiment,
-    /// The last one among the records.
+    /// The last header among the records.
     header: Option<Header>,
 }
 
@@ -197,12 +195,12 @@ impl Contents {
         }
     }
 
-    /// The experiment, with the header that has the last word.
+    /// The experiment with its latest header.
     fn finish(self, mut warnings: Vec<Warning>) -> Experiment {
         let mut experiment = self.experiment;
         let path = experiment.path.join(HEADER);
         let beside = || serde_json::from_slice::<Header>(&fs::read(&path).ok()?).ok();
-        // Where the records could not be gone on with, the other file has it.
+        // If the records could not be continued, only `header.json` has the last header.
         let last = (!experiment.finished).then(beside).flatten();
         let last = last.filter(|header| header.stopped.is_some());
         let header = last.or(self.header).or_else(beside);
@@ -221,8 +219,9 @@ impl Contents {
         experiment
     }
 
-    /// Reads from `offset` on, and moves it, up to the first frame that is not whole; says what
-    /// was in the way.
+    /// Reads from `offset` up to the first frame that is not whole, and advances `offset`.
+    /// Returns
+    /// why it stopped before the end of the file.
     fn frames(
         &mut self,
         file: &mut Reading,
@@ -275,14 +274,14 @@ impl Contents {
                     is_final: false,
                 },
             };
-            // Rows after a gap might point into tables that the gap has swallowed.
+            // Later rows might point to table rows that are unreadable.
             return Ok(Some(stop));
         }
         Ok(None)
     }
 
-    /// What only the last samples can tell: they are unpacked when they are looked at.
-    fn look_at_the_last(&mut self) {
+    /// Extends the recording to the time of the last sample, which is known only by unpacking.
+    fn extend_to_the_last_sample(&mut self) {
         let known = Known::of(&self.experiment.tables);
         self.experiment.samples.may_point_to(known);
         self.experiment.sums.may_point_to(known);
@@ -357,8 +356,8 @@ impl Contents {
             Kind::Stacks => {
                 expect_first(first, known.stacks)?;
                 stored::decode(decoder, first, known, |row| {
-                    // One that is there twice would do no harm, and to find it takes longer than to
-                    // read all of them.
+                    // A duplicate would do no harm, and finding it takes longer
+                    // than reading all.
                     read.tables.stacks.append(row);
                     Ok(())
                 })

@@ -4,13 +4,12 @@ use crate::ids::{ContextId, Nanos, StackId, ThreadId, ThreadStateId};
 use crate::numbered::numbered;
 use crate::state::Scheduling;
 
-/// Length of a slice of time: sums are kept for each, so that a filter on time and a timeline
-/// can tell one second from the next.
+/// Length of a time slice. Sums are kept by slice, so that a filter on time and a timeline can tell
+/// one second from the next.
 pub const SLICE: Nanos = Nanos(1_000_000_000);
 
-/// The instances that a moment lies in, by their numbers: those of a process count from 1 in the
-/// order in which they were created, regions and tasks each by themselves. 0 is none, or one of
-/// which nothing is known.
+/// The instance ids of the innermost region and task at a point in time. Regions and tasks of a
+/// process are each numbered from 1 in the order of their creation. 0 is none or unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Within {
     /// The innermost parallel or teams region.
@@ -28,13 +27,13 @@ numbered! {
         Kernel = 1,
         /// The thread left its CPU by preemption.
         Preempted = 2,
-        /// The thread left its CPU to wait.
+                /// The thread left its CPU to wait for something.
         Blocked = 3,
     }
 }
 
 impl SampleKind {
-    /// Where the kernel had the thread during the time that such a sample stands for.
+    /// The thread's scheduling state in the time that such a sample stands for.
     pub const fn scheduling(self) -> Scheduling {
         match self {
             SampleKind::User | SampleKind::Kernel => Scheduling::Running,
@@ -49,92 +48,92 @@ impl SampleKind {
 pub struct Sample {
     /// When it was taken.
     pub time: Nanos,
-    /// Of which thread.
+    /// The thread.
     pub thread: ThreadId,
-    /// On which CPU.
+    /// The CPU.
     pub cpu: u16,
-    /// By what.
+    /// What made it.
     pub kind: SampleKind,
-    /// Its machine stack, kernel frames first where there are any.
+    /// The machine stack, kernel frames first where there are any.
     pub stack: StackId,
-    /// What the thread did in OpenMP's terms at that moment.
+    /// What the thread did in OpenMP's terms.
     pub thread_state: ThreadStateId,
-    /// In which instances.
+    /// The instances that it fell into.
     pub within: Within,
 }
 
-/// Measured time: how long a thread was in a state within a slice of time.
+/// Measured time: how long a thread was in a thread state within a time slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sum {
     /// The slice: `time / SLICE`.
     pub slice: u32,
-    /// Of which thread.
+    /// The thread.
     pub thread: ThreadId,
-    /// In which state, context and place.
+    /// Its state, context and call.
     pub thread_state: ThreadStateId,
     /// On or off the CPU.
     pub scheduling: Scheduling,
-    /// For how long altogether.
+    /// The time, summed.
     pub time: Nanos,
-    /// In how many intervals (one that spans slices counts where it ends).
+    /// The number of intervals; one that spans slices counts where it ends.
     pub count: u32,
 }
 
-/// Waiting time of other threads that is known to be owed to this one: they waited for a mutex that
-/// it held, in this state and at this place, or that one of whom it waited for in turn did.
+/// Time that other threads waited for a mutex that this thread held, by what this thread did
+/// meanwhile. If the holder itself waited for a mutex, its holder is blamed instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blame {
     /// The slice: `time / SLICE`.
     pub slice: u32,
-    /// Who held it.
+    /// The holder.
     pub thread: ThreadId,
-    /// In which state, context and place meanwhile.
+    /// Its state, context and call meanwhile.
     pub thread_state: ThreadStateId,
-    /// On or off the CPU.
+    /// Whether it was on or off the CPU.
     pub scheduling: Scheduling,
-    /// How long the others waited altogether.
+    /// The others' waiting time, summed.
     pub time: Nanos,
 }
 
-/// Intervals from this length on are listed by themselves, as far as there are not too many.
+/// Intervals of at least this length are listed one by one, unless there are too many.
 pub const LONG: Nanos = Nanos(1_000_000);
 
-/// An interval that is listed by itself: a [`LONG`] one, for the timeline, or the time off the CPU
-/// that a sample's stack stands for, however short.
+/// An interval that is listed: a [`LONG`] one, for the timeline, or the time off the CPU that a
+/// sample's stack stands for, however short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// Of which thread.
+    /// The thread.
     pub thread: ThreadId,
-    /// From when.
+    /// Its start.
     pub start: Nanos,
-    /// For how long.
+    /// Its length.
     pub length: Nanos,
-    /// In which state, context and place.
+    /// The thread's state, context and call.
     pub thread_state: ThreadStateId,
     /// On or off the CPU.
     pub scheduling: Scheduling,
-    /// In which instances.
+    /// The instances that it lies in.
     pub within: Within,
 }
 
-/// Instances of a region within a slice of time, summed by calling context.
+/// Sums over instances of a region that ended in a time slice, by calling context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegionSum {
     /// The slice in which the instances ended.
     pub slice: u32,
     /// The region's context.
     pub context: ContextId,
-    /// On which thread they were encountered.
+    /// The encountering thread.
     pub thread: ThreadId,
-    /// How many.
+    /// Their number.
     pub instances: u32,
-    /// From begin to end on the encountering thread, summed.
+    /// Time from begin to end on the encountering thread, summed.
     pub elapsed: Nanos,
     /// The largest team.
     pub team: u16,
 }
 
-/// How the useful work of a region's instances was spread over their teams, summed like
+/// How the useful work of a region's instances was spread over their teams; sums as in
 /// [`RegionSum`].
 ///
 /// A thread's useful work is its time on a CPU in [`crate::state::State::Work`] between its
@@ -145,10 +144,10 @@ pub struct RegionWork {
     pub slice: u32,
     /// The region's context.
     pub context: ContextId,
-    /// On which thread they were encountered.
+    /// The encountering thread.
     pub thread: ThreadId,
     /// Thread time that the teams could have worked: each instance's time on the encountering
-    /// thread by its team's size, summed.
+    /// thread, multiplied by its team's size, summed.
     pub capacity: Nanos,
     /// The longest useful work of a thread in each instance, summed.
     pub longest: Nanos,
@@ -156,7 +155,7 @@ pub struct RegionWork {
     pub mean: Nanos,
 }
 
-/// Explicit tasks of one construct that were completed in a slice of time.
+/// Explicit tasks of one construct that were completed in a time slice.
 ///
 /// A task's work is its thread's time on a CPU in [`crate::state::State::Work`] while it was the
 /// current task: neither its waits nor the tasks that ran inside them.
@@ -166,52 +165,52 @@ pub struct TaskSum {
     pub slice: u32,
     /// The task's context: where it was created.
     pub context: ContextId,
-    /// On which thread they were completed.
+    /// The thread that completed them.
     pub thread: ThreadId,
-    /// How many.
+    /// Their number.
     pub instances: u32,
-    /// How many of them were created by another thread.
+    /// The number of them that another thread created.
     pub elsewhere: u32,
-    /// Their work.
+    /// Their work, summed.
     pub work: Nanos,
-    /// The shortest one's.
+    /// The least work of one.
     pub least: Nanos,
-    /// The longest one's.
+    /// The most work of one.
     pub most: Nanos,
-    /// The sum of their squares, in square nanoseconds.
+    /// The squares of their work, summed, in square nanoseconds.
     pub squares: u128,
 }
 
-/// Instances of a region that are long enough to be listed by themselves.
+/// An instance of a region that is [`LONG`] enough to be listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegionSpan {
     /// The region's context.
     pub context: ContextId,
-    /// On which thread it was encountered.
+    /// The encountering thread.
     pub thread: ThreadId,
-    /// From when.
+    /// Its start.
     pub start: Nanos,
-    /// For how long.
+    /// Its length.
     pub length: Nanos,
     /// The team's size.
     pub team: u16,
-    /// Its number, and the task that forked it.
+    /// Its instance id, and that of the task that forked it.
     pub within: Within,
 }
 
-/// A piece of an explicit task's execution that is long enough to be listed by itself: from where
-/// a thread took the task up to where it left it, complete or to go on later. Tasks that ran on
-/// top of it meanwhile, in its waits, lie within.
+/// A piece of an explicit task's execution that is [`LONG`] enough to be listed: from its start or
+/// resumption on a thread to its suspension or completion. Tasks that the thread ran in its waits
+/// lie within.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskSpan {
     /// The task's context: where it was created.
     pub context: ContextId,
-    /// On which thread it ran.
+    /// The thread that ran it.
     pub thread: ThreadId,
-    /// From when.
+    /// Its start.
     pub start: Nanos,
-    /// For how long.
+    /// Its length.
     pub length: Nanos,
-    /// Its number, and the region that it was created in.
+    /// The task's instance id, and that of the region in which it was created.
     pub within: Within,
 }

@@ -1,5 +1,5 @@
-//! Samples: by far the most of a recording, so they stay in their files and are unpacked in
-//! passing.
+//! Samples. They are by far the most of a recording, so they stay in their file, and each pass over
+//! them unpacks them frame by frame.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,10 +14,9 @@ use crate::union::Ids;
 
 /// The samples of a recording, packed.
 ///
-/// They come in frames, as they were written (one a second or so). Within a frame they are
-/// grouped by thread; within a thread they are in the order in which they were recorded, which
-/// is that of time. Times are rounded down to whole ticks: [`TICK`]s in memory, and in files what
-/// [`sample_tick`](crate::sample_tick) says.
+/// They come in the frames in which they were written, about one a second. Within a frame they are
+/// grouped by thread, and within a thread sorted by time. Times are rounded down to whole ticks: in
+/// memory to [`TICK`], in files to [`sample_tick`](crate::sample_tick).
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
     sources: Vec<Source>,
@@ -27,17 +26,17 @@ pub struct Samples {
 /// A frame of samples.
 #[derive(Clone, Debug)]
 pub struct SampleFrame {
-    /// Of which source.
+    /// Index into the sources.
     source: usize,
     /// Where its payload lies.
     range: Range<u64>,
-    /// How many samples it holds.
+    /// The number of its samples.
     pub rows: u32,
     /// The time of its first sample.
     pub first: Nanos,
 }
 
-/// What a frame of samples begins with, not packed: how many they are, and when the first is.
+/// The unpacked head of a frame of samples: their number, and the time of the first.
 fn head(decoder: &mut Decoder<'_>) -> Result<(usize, Nanos), Corrupt> {
     let rows = usize::try_from(decoder.number()?).ok();
     let rows = rows.filter(|&rows| rows <= MAX_ROWS);
@@ -63,7 +62,7 @@ pub(crate) fn encode(encoder: &mut Encoder, samples: &[Sample], tick: Nanos) -> 
 }
 
 impl SampleFrame {
-    /// Reads of a payload only what tells the number of its rows and when they begin.
+    /// Reads only the head of a payload.
     fn of(payload: &[u8], range: Range<u64>) -> Result<SampleFrame, Corrupt> {
         let (rows, first) = head(&mut Decoder::of(payload))?;
         Ok(SampleFrame {
@@ -101,12 +100,13 @@ fn decode(
 }
 
 impl Samples {
-    /// Packs samples in memory, for a recording that never was a file.
+    /// Packs samples in memory.
     pub fn pack(samples: &[Sample]) -> std::io::Result<Samples> {
         Samples::of_frames(samples.chunks(MAX_ROWS))
     }
 
-    /// Packs samples that are in frames already, each at most as large as a file's.
+    /// Packs samples in memory that are divided into frames, each at most as large as in a
+    /// file.
     pub fn of_frames(
         frames_of_samples: impl IntoIterator<Item = impl AsRef<[Sample]>>,
     ) -> std::io::Result<Samples> {
@@ -124,7 +124,7 @@ impl Samples {
         })
     }
 
-    /// Of a record file.
+    /// The samples of a record file, whose frames are added later.
     pub(crate) fn of_file(store: Store) -> Samples {
         Samples {
             sources: vec![Source::new(store, Known::default())],
@@ -138,15 +138,15 @@ impl Samples {
         Ok(())
     }
 
-    /// What the samples of the record file may point to from now on.
+    /// Sets how many rows the tables have, against which references are checked.
     pub(crate) fn may_point_to(&mut self, known: Known) {
         for source in &mut self.sources {
             source.known = known;
         }
     }
 
-    /// Those of several experiments, each with its ids among all. Frames stand in the order of the
-    /// times that they begin at, as far as each experiment's stay in their own.
+    /// The samples of several experiments as one, with the ids of each mapped. Frames are merged by
+    /// the time of their first sample; those of one experiment keep their order.
     pub(crate) fn unite<'a>(
         parts: impl IntoIterator<Item = (&'a Samples, &'a Arc<Ids>)>,
     ) -> Samples {
@@ -174,7 +174,7 @@ impl Samples {
         }
     }
 
-    /// How many samples there are.
+    /// The number of samples.
     pub fn len(&self) -> u64 {
         self.frames.iter().map(|frame| u64::from(frame.rows)).sum()
     }
@@ -186,7 +186,7 @@ impl Samples {
 
     /// The time of the last sample.
     pub(crate) fn last(&self) -> Nanos {
-        // A frame's samples may go on where the next one's have begun, not beyond the next one's.
+        // Times of neighbouring frames may overlap.
         let mut rows = Vec::new();
         let near = self.frames.len().saturating_sub(2)..self.frames.len();
         let last = near.filter_map(|frame| {
@@ -196,12 +196,12 @@ impl Samples {
         last.max().unwrap_or_default()
     }
 
-    /// What is known of each frame without unpacking it.
+    /// The frames' heads, which need no unpacking.
     pub fn index(&self) -> &[SampleFrame] {
         &self.frames
     }
 
-    /// How many frames there are.
+    /// The number of frames.
     pub fn frames(&self) -> usize {
         self.frames.len()
     }
@@ -231,8 +231,9 @@ impl Samples {
         let Some(payload) = source.store.bytes(&frame.range) else {
             return;
         };
-        // Its checksum was right when it was opened: only a fault of its writer, or of the disk
-        // since then, leads here, and nothing can be said of its samples.
+        // The checksum was right when the file was opened: this is a fault of the writer,
+        // or of
+        // the disk since then.
         if decode(source, &payload, scratch, out).is_err() {
             out.clear();
         }

@@ -1,4 +1,4 @@
-//! All samples of a recording, unpacked on every CPU and handed on in their order.
+//! Unpacks all samples of a recording on all CPUs, and passes them on in their order.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -9,13 +9,13 @@ use crate::column::Scratch;
 use crate::rows::Sample;
 use crate::samples::Samples;
 
-/// So many samples, or one frame if it has more, are unpacked ahead of those that are looked at.
+/// The most samples that are unpacked ahead of the one that is taken; a larger frame goes alone.
 const AHEAD: u64 = 1 << 18;
 
 impl Samples {
-    /// Makes something of the samples of each frame, on all CPUs, and takes what was made in the
-    /// order of the frames, on this thread. Memory is that of [`AHEAD`] samples and what they
-    /// became, however many there are.
+    /// Calls `make` with the samples of each frame, on all CPUs, and `take` with each result, on
+    /// this thread, in the order of the frames. Memory is bounded by [`AHEAD`] samples and their
+    /// results.
     pub fn in_order<T: Send>(
         &self,
         make: impl Fn(&[Sample]) -> T + Sync,
@@ -23,22 +23,22 @@ impl Samples {
     ) {
         let frames = self.frames();
         let workers = thread::available_parallelism().map_or(1, NonZero::get);
-        let line = Line::new(self);
+        let queue = Queue::new(self);
         thread::scope(|scope| {
             for _ in 0..workers.min(frames) {
                 scope.spawn(|| {
-                    let _end = EndOfWork(&line);
+                    let _end = EndOfWork(&queue);
                     let mut scratch = Scratch::new();
                     let mut rows = Vec::new();
-                    while let Some(frame) = line.begin() {
+                    while let Some(frame) = queue.begin() {
                         self.unpack(frame, &mut scratch, &mut rows);
-                        line.put(frame, make(&rows));
+                        queue.put(frame, make(&rows));
                     }
                 });
             }
-            let _end = EndOfWork(&line);
+            let _end = EndOfWork(&queue);
             for frame in 0..frames {
-                let Some(made) = line.take(frame) else { break };
+                let Some(made) = queue.take(frame) else { break };
                 take(frame, made);
             }
         });
@@ -46,28 +46,28 @@ impl Samples {
 }
 
 /// Frames that are being unpacked or wait to be taken.
-struct Line<'a, T> {
+struct Queue<'a, T> {
     samples: &'a Samples,
     state: Mutex<State<T>>,
-    /// Something was made, or ended before its time.
+    /// Signals a new result, or the end of a thread that panicked.
     made: Condvar,
-    /// There is room for more.
+    /// Signals that more may be unpacked.
     room: Condvar,
 }
 
 struct State<T> {
     /// The next frame to unpack.
     next: usize,
-    /// Samples of the frames that were begun and not taken.
+    /// The number of samples in frames that were begun and not taken.
     ahead: u64,
     made: BTreeMap<usize, T>,
-    /// Whether a thread has panicked, so that what others wait for may never come.
+    /// Whether a thread has panicked, so that awaited results may never come.
     is_broken: bool,
 }
 
-impl<'a, T> Line<'a, T> {
-    fn new(samples: &'a Samples) -> Line<'a, T> {
-        Line {
+impl<'a, T> Queue<'a, T> {
+    fn new(samples: &'a Samples) -> Queue<'a, T> {
+        Queue {
             samples,
             state: Mutex::new(State {
                 next: 0,
@@ -88,7 +88,7 @@ impl<'a, T> Line<'a, T> {
         u64::from(self.samples.index()[frame].rows)
     }
 
-    /// The next frame to unpack, as soon as there is room for it.
+    /// Waits for room, and returns the next frame to unpack.
     fn begin(&self) -> Option<usize> {
         let mut state = self.state();
         loop {
@@ -111,7 +111,7 @@ impl<'a, T> Line<'a, T> {
         self.made.notify_one();
     }
 
-    /// What was made of a frame, as soon as that is done.
+    /// Waits for the result of a frame.
     fn take(&self, frame: usize) -> Option<T> {
         let mut state = self.state();
         loop {
@@ -132,8 +132,8 @@ fn wait<'s, T>(change: &Condvar, state: MutexGuard<'s, State<T>>) -> MutexGuard<
     change.wait(state).unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Lets nobody wait for a thread that has panicked.
-struct EndOfWork<'l, 'a, T>(&'l Line<'a, T>);
+/// Wakes the other threads if this one panics.
+struct EndOfWork<'l, 'a, T>(&'l Queue<'a, T>);
 
 impl<T> Drop for EndOfWork<'_, '_, T> {
     fn drop(&mut self) {

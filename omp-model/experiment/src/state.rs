@@ -1,13 +1,13 @@
 //! What a thread does, as recorded.
 //!
-//! A recorded [`State`] is what the events alone say. What a view shows can be finer: a sample
-//! whose leaf lies in the runtime turns work into overhead, and so on; that refinement is the
-//! reader's (`rewrite`), so that it can improve for old experiments.
+//! A recorded [`State`] is what the events alone say. Views refine it by the samples' stacks: work
+//! whose leaf lies in the runtime is overhead, and so on. The reader does that (`rewrite`), so that
+//! it can improve for old experiments.
 
 use crate::numbered::numbered;
 
 numbered! {
-    /// The recorded state of a thread at a moment.
+        /// The recorded state of a thread.
     pub enum State {
         /// No OpenMP event has come from this thread yet.
         Outside = 0,
@@ -15,7 +15,7 @@ numbered! {
         Serial = 1,
         /// User code of a region or explicit task.
         Work = 2,
-        /// Inside the runtime by the events' word: forking, joining.
+                /// Inside the runtime by its events: forking, joining.
         Overhead = 3,
         /// Between the reduction callbacks' begin and end.
         Reduction = 4,
@@ -23,8 +23,8 @@ numbered! {
         ImplicitBarrier = 5,
         /// A `barrier` construct.
         ExplicitBarrier = 6,
-        /// The runtime's own barrier, `ompt_sync_region_barrier_implementation`: of a reduction when
-        /// called by `__kmpc_reduce*`, else an implicit barrier.
+        /// The runtime's own barrier, `ompt_sync_region_barrier_implementation`: of a reduction
+        /// when called by `__kmpc_reduce*`, else an implicit barrier.
         ImplementationBarrier = 7,
         /// A worker between regions.
         Idle = 8,
@@ -46,8 +46,9 @@ numbered! {
         TeamsBarrier = 16,
         /// Records of this thread were lost: only its samples' stacks can tell.
         Unknown = 17,
-        /// A barrier whose event does not say whether it is explicit (`GOMP_barrier`): the reader
-        /// decides by its place ([`crate::symbols::SymbolTable::state_of`]).
+                /// A barrier whose event does not say whether it is explicit (`GOMP_barrier`): the
+                /// reader
+        /// decides by its call ([`crate::symbols::SymbolTable::state_of`]).
         Barrier = 18,
     }
 }
@@ -56,7 +57,7 @@ numbered! {
 pub const STATES: [State; State::ALL.len()] = State::ALL;
 
 impl State {
-    /// Whether the thread cannot go on: all of this time is OMP Wait, on or off the CPU.
+    /// Whether all time in this state is OMP Wait, on or off the CPU.
     pub const fn is_wait(self) -> bool {
         !matches!(
             self,
@@ -71,7 +72,7 @@ impl State {
 }
 
 numbered! {
-    /// Where the kernel had the thread.
+        /// The scheduling state of a thread.
     pub enum Scheduling {
         /// On a CPU.
         Running = 0,
@@ -79,14 +80,15 @@ numbered! {
         Preempted = 1,
         /// Switched out waiting for something: asleep.
         Blocked = 2,
-        /// On a CPU by the guest's reckoning, which a hypervisor had taken away: known of a
-        /// process, and spread evenly over the time on CPUs of its threads in about a second.
+                /// On a virtual CPU that the hypervisor had taken away. It is measured by process,
+                /// and
+        /// spread evenly over its threads' time on CPUs within about a second.
         Stolen = 3,
     }
 }
 
 impl Scheduling {
-    /// Ready to run, and without a CPU: another thread or another machine had it.
+    /// Whether the thread was ready to run but another thread or machine had its CPU.
     pub const fn wants_cpu(self) -> bool {
         matches!(self, Scheduling::Preempted | Scheduling::Stolen)
     }

@@ -1,4 +1,4 @@
-//! The bytes of a recording, read piece by piece: an experiment can be larger than memory.
+//! The bytes of a recording, read in pieces, since an experiment can be larger than memory.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -17,7 +17,7 @@ const AHEAD: u64 = 1 << 20;
 /// Where packed rows lie.
 #[derive(Clone, Debug)]
 pub(crate) enum Store {
-    /// In memory, for a recording that never was a file.
+    /// In memory.
     Memory(Vec<u8>),
     /// In the record file.
     File(Arc<File>),
@@ -52,7 +52,7 @@ pub(crate) struct Source {
     pub(crate) store: Store,
     /// What they may point to.
     pub(crate) known: Known,
-    /// Its ids among those of several experiments; of those, again in others.
+    /// Maps of its ids into those of several experiments as one; several if such are nested.
     pub(crate) ids: Vec<Arc<Ids>>,
 }
 
@@ -65,7 +65,7 @@ impl Source {
         }
     }
 
-    /// The same as one of several experiments.
+    /// The same rows as part of several experiments.
     pub(crate) fn among(&self, ids: &Arc<Ids>) -> Source {
         let mut source = self.clone();
         source.ids.push(Arc::clone(ids));
@@ -73,16 +73,16 @@ impl Source {
     }
 }
 
-/// A record file that is gone through from its beginning.
+/// A record file that is read from its beginning, with a buffer.
 pub(crate) struct Reading {
     file: Arc<File>,
     length: u64,
-    /// Where in the file the bytes at hand begin.
+    /// Where in the file the buffer begins.
     start: u64,
     bytes: Vec<u8>,
 }
 
-/// A frame: what stands in its place, and its payload.
+/// A frame as found in the file.
 pub(crate) struct Framed<'a> {
     /// What it is.
     pub(crate) found: Found,
@@ -100,29 +100,29 @@ impl Reading {
         })
     }
 
-    /// The file's length when it was last looked at: a recording that goes on may make it longer.
+    /// The file's length when it was last asked for. A recording may have made it longer since.
     pub(crate) fn length(&self) -> u64 {
         self.length
     }
 
-    /// The same, to be found longer by the first look.
+    /// The same, with length 0, so that [`Reading::look`] finds it longer.
     pub(crate) fn unseen(mut self) -> Reading {
         self.length = 0;
         self
     }
 
-    /// Looks at the file's length; whether it has grown.
+    /// Asks for the file's length, and returns whether it has grown.
     pub(crate) fn look(&mut self) -> io::Result<bool> {
         let before = std::mem::replace(&mut self.length, self.file.metadata()?.len());
         Ok(self.length > before)
     }
 
-    /// To read from it again later.
+    /// The file, to be read again later.
     pub(crate) fn store(&self) -> Store {
         Store::File(Arc::clone(&self.file))
     }
 
-    /// So many bytes from an offset on; fewer at the end of the file.
+    /// `count` bytes from `offset`, fewer at the end of the file.
     pub(crate) fn at(&mut self, offset: u64, count: u64) -> io::Result<&[u8]> {
         let count = count.min(self.length.saturating_sub(offset));
         let have = self.start..self.start + self.bytes.len() as u64;
@@ -150,7 +150,7 @@ impl Reading {
         })
     }
 
-    /// How many frames begin from `offset` on, as far as their lengths lead.
+    /// The number of frames from `offset` on, as far as their lengths lead.
     pub(crate) fn count_from(&mut self, offset: u64) -> u64 {
         let (mut at, mut count) = (offset, 0);
         while at < self.length {

@@ -1,4 +1,4 @@
-//! Rows as columns: what every kind of row stores, and how it is held against the tables.
+//! Rows as columns: what each kind of row stores, and how its references are checked.
 
 use crate::TICK;
 use crate::column::{Corrupt, Decoder, Encoder, unzigzag, zigzag};
@@ -14,7 +14,7 @@ use crate::tables::{
     Context, ContextKind, Cut, Frame, Stack, StackEntry, Tables, Thread, ThreadKind, ThreadState,
 };
 
-/// How many rows each table holds: a row may only point below.
+/// The number of rows in each table, against which ids are checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Known {
     pub(crate) processes: u32,
@@ -27,7 +27,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Of rows that were never in a file: what they point to is their maker's part.
+    /// For rows that were never in a file, which are not checked.
     pub(crate) const ANY: Known = Known {
         processes: u32::MAX,
         threads: u32::MAX,
@@ -50,17 +50,17 @@ impl Known {
         }
     }
 
-    /// What a stored number stands for, if that is there.
+    /// The id or enum that a stored number stands for.
     pub(crate) fn id<T: Form<T>>(&self, number: u64) -> Result<T, Corrupt> {
         T::value(number, self)
     }
 }
 
-/// What a number of a column stands for.
+/// A type of values that a column stores as numbers.
 pub(crate) trait Form<T> {
     fn number(value: T) -> u64;
 
-    /// What a stored number stands for, if that is there.
+    /// The value of a stored number, checked against the tables.
     fn value(number: u64, known: &Known) -> Result<T, Corrupt>;
 }
 
@@ -88,7 +88,7 @@ ids! {
     FrameId in frames: "a frame",
     StackId in stacks: "a stack",
     ContextId in contexts: "a context",
-    ThreadStateId in thread_states: "a thread_state",
+        ThreadStateId in thread_states: "a thread state",
 }
 
 macro_rules! enums {
@@ -109,7 +109,7 @@ macro_rules! enums {
 enums! {
     ContextKind: "an unknown context",
     Cut: "an unknown reason of a cut stack",
-    Scheduling: "an unknown scheduling",
+        Scheduling: "an unknown scheduling state",
     SampleKind: "an unknown kind of sample",
     State: "an unknown state",
     ThreadKind: "an unknown kind of thread",
@@ -169,7 +169,7 @@ pub(crate) fn nanos(ticks: u64) -> Result<Nanos, Corrupt> {
     nanos.map(Nanos).ok_or(Corrupt("a time beyond 64 bits"))
 }
 
-/// From tick to tick, so that what follows without a gap still does.
+/// An interval with start and end rounded down to ticks, so that adjacent ones stay adjacent.
 pub(crate) fn in_ticks(start: Nanos, length: Nanos) -> (Nanos, Nanos) {
     let floor = |time: u64| Nanos(time / TICK.0 * TICK.0);
     let (from, to) = (floor(start.0), floor(start.0.saturating_add(length.0)));
@@ -186,10 +186,10 @@ pub(crate) fn optional(value: Option<u64>) -> u64 {
 pub(crate) enum Coding {
     /// As they are.
     Plain,
-    /// As differences to the row before.
+    /// As differences from the row before.
     Delta,
-    /// Ids of instances, of which 0 is none: as differences to the last row that has one. Two that are
-    /// 2^63 apart, which no process reaches, would come back as none.
+    /// Instance ids, where 0 is none: as differences from the last row that has one. Two ids that
+    /// are 2^63 apart, which no process reaches, would be read as none.
     Instance,
 }
 
@@ -225,17 +225,17 @@ impl Coding {
 
 /// A kind of row that is stored as `N` columns.
 pub(crate) trait Row<const N: usize>: Sized {
-    /// How each is stored.
+    /// The coding of each column.
     const CODINGS: [Coding; N];
 
-    /// The row's numbers; `index` is its place in the table that it belongs to.
+    /// The row's numbers; `index` is its index in its table.
     fn numbers(&self, index: u64) -> [u64; N];
 
-    /// The row of such numbers, if all that it points to is there.
+    /// The row with these numbers, if all rows that it points to exist.
     fn row(numbers: [u64; N], index: u64, known: &Known) -> Result<Self, Corrupt>;
 }
 
-/// Appends `rows`, the first of which stands at `first` in its table.
+/// Writes `rows`, the first of which has index `first` in its table.
 pub(crate) fn encode<R: Row<N>, const N: usize>(encoder: &mut Encoder, rows: &[R], first: u64) {
     encoder.number(rows.len() as u64);
     let mut before = [0; N];
@@ -245,7 +245,7 @@ pub(crate) fn encode<R: Row<N>, const N: usize>(encoder: &mut Encoder, rows: &[R
     }));
 }
 
-/// Reads what [`encode`] wrote behind the rows of a list.
+/// Reads what [`encode`] wrote, and appends it to `rows`.
 pub(crate) fn append<R: Row<N>, const N: usize>(
     decoder: &mut Decoder<'_>,
     known: &Known,
@@ -274,7 +274,7 @@ pub(crate) fn decode<R: Row<N>, const N: usize>(
     Ok(())
 }
 
-/// Rows whose columns are their fields, with the form and the coding of each.
+/// Rows whose columns are their fields, with the type and the coding of each.
 macro_rules! rows {
     ($($row:ident[$count:literal] {
         $($field:ident: $form:ident $coding:ident,)*
@@ -376,7 +376,7 @@ rows! {
     }
 }
 
-/// The row of a table that stands so far before another.
+/// The index of the row that lies `back` rows before `index`.
 fn earlier(index: u64, back: u64, itself: &'static str) -> Result<u32, Corrupt> {
     let earlier = index.checked_sub(back);
     let earlier = earlier.filter(|&earlier| earlier < index);
@@ -386,7 +386,7 @@ fn earlier(index: u64, back: u64, itself: &'static str) -> Result<u32, Corrupt> 
 impl Row<2> for Stack {
     const CODINGS: [Coding; 2] = [Plain, Plain];
 
-    /// A new stack's callers are mostly the row before it: how far back they lie is small.
+    /// A new stack's callers are mostly the row before it, so the distance is stored.
     fn numbers(&self, index: u64) -> [u64; 2] {
         let entry = match self.entry {
             StackEntry::Frame(frame) => u64::from(frame.0) << 1,
@@ -429,7 +429,7 @@ impl Row<4> for Context {
     }
 }
 
-/// A thread and its place in the table, since threads are written again when they change.
+/// A thread with its index, since threads are written again when they change.
 pub(crate) struct ThreadRow(pub(crate) u32, pub(crate) Thread);
 
 impl Row<6> for ThreadRow {

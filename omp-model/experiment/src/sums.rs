@@ -1,5 +1,5 @@
-//! Measured time: a row for each state that a thread was in, in each second. On a long run they
-//! are more than all tables, so they stay packed and are unpacked in passing, as samples are.
+//! Time accounting: a row for each thread state of each thread in each slice. On a long run the
+//! rows are larger than all tables, so they stay packed, as samples do.
 
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
@@ -13,7 +13,7 @@ use crate::store::{Source, Store};
 use crate::stored::{self, Known};
 use crate::union::Ids;
 
-/// So many rows that are added in memory are packed at a time.
+/// The number of rows that are packed together in memory.
 const CHUNK: usize = 1 << 14;
 
 /// The measured time of a recording, packed. The rows of each frame of a file are sorted by
@@ -22,7 +22,7 @@ const CHUNK: usize = 1 << 14;
 pub struct Sums {
     sources: Vec<Source>,
     frames: Vec<SumFrame>,
-    /// What was added in memory and is not packed yet.
+    /// Rows that were added in memory and are not packed yet.
     tail: Vec<Sum>,
     threads: FxHashSet<ThreadId>,
 }
@@ -30,17 +30,17 @@ pub struct Sums {
 /// Rows that were written together.
 #[derive(Clone, Debug)]
 pub struct SumFrame {
-    /// Of which source.
+    /// Index into the sources.
     source: usize,
     range: Range<u64>,
-    /// How many they are.
+    /// Their number.
     pub rows: u32,
-    /// The earliest slice of time that any of them is of.
+    /// The earliest slice of any of them.
     pub first: u32,
 }
 
 impl Sums {
-    /// Adds the frame of a file; returns the latest slice that its rows are of.
+    /// Adds the frame of a file, and returns the latest slice of its rows.
     pub(crate) fn add_frame(
         &mut self,
         decoder: &mut Decoder<'_>,
@@ -72,7 +72,7 @@ impl Sums {
         Ok(last)
     }
 
-    /// Of a record file.
+    /// The sums of a record file, whose frames are added later.
     pub(crate) fn of_file(store: Store) -> Sums {
         Sums {
             sources: vec![Source::new(store, Known::default())],
@@ -80,14 +80,14 @@ impl Sums {
         }
     }
 
-    /// What the rows of the record file may point to from now on.
+    /// Sets how many rows the tables have, against which references are checked.
     pub(crate) fn may_point_to(&mut self, known: Known) {
         for source in &mut self.sources {
             source.known = known;
         }
     }
 
-    /// Those of several experiments, each with its ids among all, one after the other.
+    /// The sums of several experiments one after the other, with the ids of each mapped.
     pub(crate) fn unite<'a>(parts: impl IntoIterator<Item = (&'a Sums, &'a Arc<Ids>)>) -> Sums {
         let mut all = Sums::default();
         for (part, ids) in parts {
@@ -140,7 +140,7 @@ impl Sums {
         }
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         let packed: usize = self.frames.iter().map(|frame| frame.rows as usize).sum();
         packed + self.tail.len()
@@ -169,12 +169,12 @@ impl Sums {
         &self.frames
     }
 
-    /// What is in no frame.
+    /// The rows that are in no frame.
     pub fn tail(&self) -> &[Sum] {
         &self.tail
     }
 
-    /// To read frames in any order.
+    /// Reads frames in any order.
     pub fn unpacking(&self) -> Unpacking<'_> {
         Unpacking {
             sums: self,
@@ -199,7 +199,8 @@ impl Sums {
             decoder.number()?;
             stored::decode(&mut decoder, 0, &source.known, add)
         });
-        // It was right when the file was opened: only a fault of the disk since then leads here.
+        // The frame was right when the file was opened: this is a fault of the disk since
+        // then.
         if decoded.is_err() {
             out.clear();
         }

@@ -1,4 +1,4 @@
-//! The symbol table as columns: all of it is one frame.
+//! The symbol table as columns, in one frame.
 
 use crate::barriers::Barrier;
 use crate::column::{Corrupt, Decoder, Encoder, unzigzag, zigzag};
@@ -46,7 +46,7 @@ pub(crate) fn decode(decoder: &mut Decoder<'_>, known: &Known) -> Result<SymbolT
     Ok(table)
 }
 
-/// The next frame of a list in the order of frames.
+/// The next frame of a list that is sorted by frame.
 fn after(before: Option<FrameId>, frame: u64, known: &Known) -> Result<FrameId, Corrupt> {
     let frame: FrameId = known.id(frame)?;
     if before < Some(frame) {
@@ -58,7 +58,7 @@ fn after(before: Option<FrameId>, frame: u64, known: &Known) -> Result<FrameId, 
 
 fn encode_functions(encoder: &mut Encoder, functions: &[Function]) {
     encoder.number(functions.len() as u64);
-    // A name is a piece of its linkage name: side by side, one is packed by the other.
+    // A name repeats a piece of its linkage name: side by side they compress well.
     encoder.strings(functions.iter().flat_map(|function| {
         let outlined = function.outlined.as_ref();
         let parent = outlined.and_then(|outlined| outlined.parent.as_deref());
@@ -159,7 +159,7 @@ fn decode_frames(
     }
 }
 
-/// Bits of what is true of the code at a frame.
+/// Bits of [`CodeFact`].
 const SPINS: u64 = 1;
 const COMBINES: u64 = 2;
 

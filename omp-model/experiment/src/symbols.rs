@@ -1,5 +1,5 @@
-//! Names for addresses, resolved once (at the end of a recording, or by a reader of one that was
-//! cut short) and stored with it, so that a report opens at once and on another machine.
+//! Names for addresses. They are resolved once, at the end of a recording or by a reader of one
+//! that was cut short, and stored with it, so that a report opens at once and on another machine.
 
 use crate::barriers::Barrier;
 use crate::ids::{FrameId, ModuleId};
@@ -18,21 +18,22 @@ pub struct FileId(pub u32);
 pub struct SymbolTable {
     /// Source files by path, as the debug information spells it (absolute where it can be).
     pub files: Vec<String>,
-    /// Functions that hold a frame, and the parents of outlined functions among them.
+    /// Functions that hold a frame, and the parents of outlined ones.
     pub functions: Vec<Function>,
     /// By [`FrameId`]; frames beyond its end are unresolved.
     pub frames: Vec<FrameSymbol>,
-    /// Load objects whose symbols could not be had, and why in one clause.
+    /// Load objects whose symbols could not be read, and why, as a clause.
     pub misses: Vec<(ModuleId, String)>,
-    /// The calls of [`State::Barrier`](crate::state::State::Barrier), by frame, and which kind of
-    /// barrier each is.
+    /// The kind of barrier of each call in [`State::Barrier`](crate::state::State::Barrier),
+    /// sorted
+    /// by frame.
     pub barriers: Vec<(FrameId, Barrier)>,
-    /// By frame, what its code tells where that is anything.
+    /// Facts read from machine code, sorted by frame; frames without any have no row.
     pub code: Vec<(FrameId, CodeFact)>,
 }
 
 impl SymbolTable {
-    /// What is known of a frame; nothing for one that is not in the table.
+    /// The symbol of a frame; an empty one for a frame that is not in the table.
     pub fn frame(&self, frame: FrameId) -> &FrameSymbol {
         static UNRESOLVED: FrameSymbol = FrameSymbol {
             function: None,
@@ -41,7 +42,7 @@ impl SymbolTable {
         self.frames.get(frame.index()).unwrap_or(&UNRESOLVED)
     }
 
-    /// What a frame's code tells.
+    /// The facts read from the machine code at a frame.
     pub fn code_of(&self, frame: FrameId) -> Option<&CodeFact> {
         let at = self.code.binary_search_by_key(&frame, |row| row.0).ok()?;
         Some(&self.code[at].1)
@@ -54,16 +55,16 @@ impl SymbolTable {
     }
 }
 
-/// What the machine code at a frame's address tells.
+/// Facts read from the machine code at a frame's address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CodeFact {
-    /// It lies in a loop that does nothing but wait for another thread.
+    /// Whether it lies in a loop that does nothing but wait for another thread.
     pub spins: bool,
-    /// It enters a critical section that a compiler made of a reduction.
+    /// Whether it enters a critical section that a compiler generated for a reduction.
     pub combines: bool,
-    /// The linkage name of the runtime's function that it calls, of a call into a runtime.
+    /// For a call into a runtime, the linkage name of the function called.
     pub calls: Option<String>,
-    /// The function that it gives the runtime to run as the body of a construct.
+    /// The function that it passes to the runtime as the body of a construct.
     pub body: Option<FunctionId>,
 }
 
@@ -76,31 +77,32 @@ pub struct Function {
     pub address: u64,
     /// In bytes; 0 if the symbol does not say.
     pub size: u64,
-    /// The symbol's name; `foo@plt` for a stub that leads to `foo`. Empty for a function that no
-    /// symbol names: only its bounds are known.
+    /// The symbol's name; `foo@plt` for a stub that leads to `foo`. Empty for a function
+    /// without a
+    /// symbol, of which only the bounds are known.
     pub linkage: String,
     /// The name as its author wrote it: demangled, with parameters where the language has them.
-    /// Without a symbol as [`static_name`] has it.
+    /// Without a symbol, [`static_name`].
     pub name: String,
     /// The first row of its line table: its opening line, and for outlined functions of gcc the
     /// directive. `None` without debug information.
     pub source: Option<SourceLine>,
-    /// For a function that a compiler made of an OpenMP construct: of which.
+    /// The construct that a compiler outlined it from, if any.
     pub outlined: Option<Outlined>,
 }
 
 impl Function {
-    /// Whether a symbol names it, rather than its bounds.
+    /// Whether it has a symbol.
     pub fn has_symbol(&self) -> bool {
         !self.linkage.is_empty()
     }
 }
 
-/// How [`static_name`] begins.
+/// The beginning of a [`static_name`].
 pub const STATIC: &str = "<static>@";
 
-/// The name of code without a symbol, in the words of Sun's tools: by its first address and the
-/// last part of its load object's path.
+/// The name of code without a symbol, as Sun's tools write it: its first address, and the last part
+/// of its load object's path.
 pub fn static_name(object: &str, address: u64) -> String {
     format!(
         "{STATIC}{address:#x} (<{}>)",
@@ -113,17 +115,17 @@ pub fn static_name(object: &str, address: u64) -> String {
 pub struct SourceLine {
     /// The file.
     pub file: FileId,
-    /// From 1.
+    /// The line, from 1.
     pub line: u32,
 }
 
-/// What a compiler made an outlined function of.
+/// The construct that an outlined function was made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outlined {
     /// The construct.
     pub construct: Construct,
     /// The function that holds the directive, demangled; `None` if neither the symbol nor the
-    /// debug information says (clang 14 and 16 without debug information).
+    /// debug information names it (clang 14 and 16 without debug information).
     pub parent: Option<String>,
     /// Line of the directive.
     pub line: Option<u32>,
@@ -143,7 +145,7 @@ numbered! {
     }
 }
 
-/// What is known of one frame.
+/// The function and the source lines of a frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FrameSymbol {
     /// The function by the symbol table.
@@ -152,7 +154,7 @@ pub struct FrameSymbol {
     pub lines: Vec<InlinedLine>,
 }
 
-/// A line, and the function that it was written in.
+/// A line, and the function in which it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InlinedLine {
     /// Demangled name of the function, inlined or not; `None` if the debug information has none.
@@ -161,15 +163,15 @@ pub struct InlinedLine {
     pub source: SourceLine,
 }
 
-/// An instruction of a function, as a disassembler has it.
+/// A disassembled instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instruction {
     /// Link-time address.
     pub address: u64,
     /// In bytes.
     pub length: u64,
-    /// In GNU's syntax.
+    /// In GNU syntax.
     pub text: String,
-    /// Where it came from: the line, and the calls that were inlined there, innermost first.
+    /// Its source lines, innermost inlined function first.
     pub lines: Vec<InlinedLine>,
 }

@@ -1,7 +1,7 @@
-//! The tables that a recording's rows point into: each entry stored once, named by its index.
+//! The tables that a recording's rows point to. Each entry is stored once; its index is its id.
 //!
-//! `collect` interns into them while recording and appends what is new to the experiment; a
-//! reader loads the same tables. Nothing here is resolved: addresses stay addresses.
+//! `collect` interns entries while recording and appends new ones to the experiment; a reader loads
+//! the same tables. Addresses are not resolved here.
 
 use std::hash::{Hash, Hasher};
 
@@ -16,16 +16,17 @@ use crate::state::State;
 /// A load object as mapped: the file, by path and build id.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Module {
-    /// The path as the kernel told it; `[vdso]`, `[kernel]` and the empty path for no file.
+    /// The path that the kernel reported; `[vdso]`, `[kernel]` or empty if there is no file.
     pub path: String,
     /// The GNU build id in hexadecimal; empty if there is none.
     pub build_id: String,
-    /// Which OpenMP runtime it exports the symbols of, if any.
+    /// The OpenMP runtime whose symbols it exports, if any.
     pub runtime: RuntimeKind,
 }
 
 numbered! {
-    /// What a load object is to OpenMP, judged by its exported symbols, never by its name.
+        /// The OpenMP runtime in a load object, recognized by its exported symbols, not by its
+        /// name.
     #[derive(Default)]
     pub enum RuntimeKind {
         /// Program or library code.
@@ -46,7 +47,7 @@ numbered! {
 pub struct Frame {
     /// The load object.
     pub module: ModuleId,
-    /// The link-time address in it (stated virtual memory address); absolute without a module.
+    /// The link-time address (stated virtual memory address); absolute without a load object.
     pub address: u64,
 }
 
@@ -55,16 +56,16 @@ pub struct Frame {
 pub struct Stack {
     /// The stack without this frame; [`StackId::EMPTY`] below the outermost frame.
     pub callers: StackId,
-    /// The frame, or the mark of an incomplete stack at the outermost place.
+    /// The frame; of an incomplete stack, the outermost entry is a mark.
     pub entry: StackEntry,
 }
 
-/// What a node of a stack holds.
+/// An entry of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StackEntry {
     /// A frame.
     Frame(FrameId),
-    /// Outermost only: the true stack goes on, and this is why it could not be followed.
+    /// Outermost only: why the stack could not be followed further.
     Cut(Cut),
 }
 
@@ -81,24 +82,24 @@ numbered! {
         BadStack = 3,
         /// More frames than the limit.
         TooDeep = 4,
-        /// The sample has no user registers (kernel thread, or the process was gone).
+                /// The sample has no user registers: a kernel thread, or the process was gone.
         NoUserStack = 5,
     }
 }
 
-/// An OpenMP calling context: a region, teams region or explicit task, at the place that made it,
-/// inside the context that made it.
+/// An OpenMP calling context: a region, teams region or explicit task, with the stack at its
+/// construct and the context that encountered it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Context {
     /// The context of the task that encountered the construct.
     pub parent: ContextId,
-    /// What it is.
+    /// The kind of construct.
     pub kind: ContextKind,
     /// The machine stack at the construct, from the frame that holds the call into the runtime
     /// outward; [`StackId::EMPTY`] if it could not be taken.
     pub stack: StackId,
-    /// The first instruction of what the call gave the runtime to run; [`FrameId::NONE`] where no
-    /// event told.
+    /// The first instruction of the function that the call passed to the runtime to run;
+    /// [`FrameId::NONE`] if no event named it.
     pub body: FrameId,
 }
 
@@ -121,10 +122,10 @@ numbered! {
 pub struct ThreadState {
     /// The recorded state.
     pub state: State,
-    /// In which region or task.
+    /// The innermost region or task.
     pub context: ContextId,
-    /// The call into the runtime that waits, or that entered the critical section that the thread
-    /// is in (its return address less one), if the event said.
+    /// The call into the runtime that waits, or that entered the critical section in which the
+    /// thread is: its return address less one. [`FrameId::NONE`] if the event did not name it.
     pub call: FrameId,
 }
 
@@ -133,7 +134,7 @@ pub struct ThreadState {
 pub struct Process {
     /// The kernel's process id.
     pub pid: i32,
-    /// The parent's, if it is part of the recording.
+    /// The parent process, if it is part of the recording.
     pub parent: Option<ProcessId>,
     /// The command's name (`comm`), the last one seen.
     pub name: String,
@@ -142,10 +143,10 @@ pub struct Process {
 }
 
 numbered! {
-    /// What a thread is to OpenMP.
+        /// The kind of thread, as OMPT has it.
     #[derive(Default)]
     pub enum ThreadKind {
-        /// Never seen by a runtime.
+                /// Unknown to any runtime.
         #[default]
         Outside = 0,
         /// `ompt_thread_initial`.
@@ -164,11 +165,11 @@ pub struct Thread {
     pub process: ProcessId,
     /// The kernel's thread id.
     pub tid: i32,
-    /// Its birth, or the recording's start if it was older.
+    /// Its start, or that of the recording if it was older.
     pub birth: Nanos,
-    /// Its end inside the recording; `None` while it is not known.
+    /// Its end within the recording; `None` if it is not known.
     pub death: Option<Nanos>,
-    /// What it is to OpenMP.
+    /// Its kind.
     pub kind: ThreadKind,
 }
 
@@ -192,7 +193,7 @@ pub struct Tables {
 }
 
 impl Default for Tables {
-    /// Tables that hold just the entries with constant ids.
+    /// Tables with the entries of constant ids only.
     fn default() -> Self {
         let unnamed = |path: &str| Module {
             path: path.to_owned(),
@@ -270,9 +271,9 @@ impl Tables {
     }
 }
 
-/// A table whose entries are distinct: adding a known one gives its index.
+/// A table whose entries are distinct: adding a known one returns its index.
 ///
-/// The index holds no entries of its own: a million stacks are kept once.
+/// The hash table holds indices only, so that entries are kept once.
 #[derive(Clone, Debug)]
 pub struct Interner<T> {
     rows: Vec<T>,
@@ -292,8 +293,7 @@ impl<T: Clone + Eq + Hash> Interner<T> {
         table
     }
 
-    /// Gives back the memory that finds known rows: for a table to which none will be added. If one
-    /// is nevertheless, all are indexed anew.
+    /// Frees the hash table, for a table to which no rows will be added. Adding one rebuilds it.
     pub fn close(&mut self) {
         self.rows.shrink_to_fit();
         self.index = HashTable::new();
@@ -302,7 +302,7 @@ impl<T: Clone + Eq + Hash> Interner<T> {
     fn reopen(&mut self) {
         let rows = &self.rows;
         let hash_at = |&at: &u32| hash(&rows[at as usize]);
-        // Those that are not found yet stand last.
+        // The rows that are not indexed are the last ones.
         let known = self.index.len();
         self.index.reserve(rows.len() - known, hash_at);
         for at in known as u32..rows.len() as u32 {
@@ -310,8 +310,7 @@ impl<T: Clone + Eq + Hash> Interner<T> {
         }
     }
 
-    /// Adds a row that is new as its maker says, without the work to find it: rows of a file, to
-    /// which as a rule none will be added.
+    /// Adds a row without looking for an equal one.
     pub(crate) fn append(&mut self, row: T) {
         self.rows.push(row);
     }

@@ -32,7 +32,7 @@ pub(crate) fn decode_modules(
     Ok(())
 }
 
-/// Processes with their ids, since they are written again when they change.
+/// Writes processes with their ids, since they are written again when they change.
 pub(crate) fn encode_processes(encoder: &mut Encoder, processes: &[(u32, &Process)]) {
     let rows = || processes.iter();
     encoder.number(processes.len() as u64);
@@ -59,7 +59,8 @@ pub(crate) fn decode_processes(
     for (at, (name, executable)) in texts.enumerate() {
         let parent = match parents[at].checked_sub(1) {
             None => None,
-            // A parent is recorded before its children, so no chain of parents is a ring.
+            // A parent is recorded before its children, so chains of parents have no
+            // cycle.
             Some(parent) if parent < ids[at] => Some(ProcessId(parent as u32)),
             Some(_) => return Err(Corrupt("a process is its own ancestor")),
         };

@@ -1,6 +1,6 @@
-//! Several recordings as one: their threads side by side, their times added up, in one name
-//! space. Load objects are the same if path and build id are; functions, if they have the same
-//! symbol, so that a program that was built again keeps its rows.
+//! Several experiments as one: all their threads, with one set of tables. Load objects are the same
+//! if path and build id are. Functions are the same if their symbols are, so that those of a
+//! program that was built again are one.
 
 use std::sync::Arc;
 
@@ -15,18 +15,18 @@ use crate::symbols::{
 use crate::tables::{Context, Frame, Process, Stack, StackEntry, Tables, Thread, ThreadState};
 use crate::{Experiment, Samples, Sums};
 
-/// Recordings that were added up.
+/// Several experiments as one.
 #[derive(Clone, Debug)]
 pub struct Union {
-    /// All of them.
+    /// The rows and tables of all.
     pub experiment: Experiment,
-    /// The symbols of all of them.
+    /// The symbols of all.
     pub symbols: SymbolTable,
-    /// Of which recording a thread is, from 1, by its number.
+    /// The number of each thread's experiment, from 1, by [`ThreadId`].
     pub origins: Vec<u32>,
 }
 
-/// Adds recordings up; the first one's header leads. Their samples and sums stay in their files.
+/// Unites experiments. Their samples and sums stay in their files.
 pub fn unite(parts: &[(&Experiment, &SymbolTable)]) -> Union {
     let mut all = Uniting::default();
     let numbered = (1..).zip(parts);
@@ -79,9 +79,9 @@ fn join<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// What is counted adds up; what is not is the first recording's.
+/// The header of the first experiment with the counts of all added up.
 fn united_header(parts: &[(&Experiment, &SymbolTable)]) -> Header {
-    // The header of a recording that was killed does not know how long it is.
+    // The header of a killed recording has no duration.
     let longest = parts.iter().map(|part| part.0.duration().0).max();
     let mut headers = parts.iter().map(|part| &part.0.header);
     let mut all = headers.next().cloned().unwrap_or_default();
@@ -122,7 +122,7 @@ fn united_header(parts: &[(&Experiment, &SymbolTable)]) -> Header {
     all
 }
 
-/// The ids of one recording in the union.
+/// Maps the ids of one experiment to those of the union.
 #[derive(Debug, Default)]
 pub(crate) struct Ids {
     first_thread: u32,
@@ -181,7 +181,7 @@ impl Ids {
     }
 }
 
-/// What stands in a row; a table that was cut may lack it.
+/// The value of a row, or `none` if the table was cut before it.
 fn row<T: Copy>(rows: &[T], at: usize, none: T) -> T {
     rows.get(at).copied().unwrap_or(none)
 }
@@ -249,7 +249,7 @@ impl Uniting {
         ids
     }
 
-    /// Moves frames with what is known of them; the functions of the recording in the union.
+    /// Adds the frames and their symbols. Returns the experiment's functions in the union.
     fn frames(&mut self, ids: &mut Ids, tables: &Tables, symbols: &SymbolTable) -> Vec<FunctionId> {
         let files: Vec<FileId> = symbols.files.iter().map(|path| self.file(path)).collect();
         let functions = self.functions(ids, symbols, &files);
@@ -286,7 +286,7 @@ impl Uniting {
         functions
     }
 
-    /// What is known of barriers; what one recording could not tell, another may.
+    /// Adds the kinds of barriers. A known kind replaces an unknown one.
     fn barriers(&mut self, ids: &Ids, symbols: &SymbolTable) {
         let known = &mut self.symbols.barriers;
         known.extend(
@@ -299,7 +299,8 @@ impl Uniting {
         known.dedup_by_key(|row| row.0);
     }
 
-    /// What code tells, which is the same for all recordings of one file.
+    /// Adds the facts read from machine code, which are the same for all experiments of one
+    /// file.
     fn code(&mut self, ids: &Ids, symbols: &SymbolTable, functions: &[FunctionId]) {
         let known = &mut self.symbols.code;
         let more = symbols.code.iter().map(|(at, fact)| {
@@ -325,7 +326,7 @@ impl Uniting {
         id
     }
 
-    /// The functions of a recording in the union. Two of one recording stay two.
+    /// Adds the functions, and returns them in the union. Two of one experiment stay two.
     fn functions(&mut self, ids: &Ids, symbols: &SymbolTable, files: &[FileId]) -> Vec<FunctionId> {
         let mut taken = FxHashSet::default();
         let mut functions = Vec::with_capacity(symbols.functions.len());
@@ -349,8 +350,9 @@ impl Uniting {
         functions
     }
 
-    /// The function of that symbol: at that address, in that load object, in one of its name, in
-    /// any; the first of these that there is. Without a symbol only at that very address.
+    /// The known function with the same symbol. One at the same address comes first, then one in
+    /// the same load object, then one in a load object of the same name, then any. Without a
+    /// symbol, only one at the same address.
     fn same(
         &self,
         function: &Function,
@@ -380,7 +382,7 @@ impl Uniting {
     }
 }
 
-/// What two recordings may call a function alike by.
+/// The name by which functions of two experiments are compared.
 fn key(function: &Function) -> &str {
     if function.has_symbol() {
         &function.linkage

@@ -22,11 +22,10 @@ use crate::{
 
 /// An experiment being recorded.
 ///
-/// Every method writes with one system call and leaves the file whole; after an error the file
-/// is as it was before the call, and the recording can be [stopped](Writer::stop): for that much
-/// there is room kept on the disk.
-///
-/// As long as the writer lives the experiment is locked, and [`is_live`](super::is_live).
+/// Every method writes with one system call and leaves the file whole. After an error the file is
+/// as it was before the call, and the recording can be [stopped](Writer::stop): room for that is
+/// reserved on the disk. While the writer exists the experiment is locked, and
+/// [`is_live`](super::is_live).
 pub struct Writer {
     directory: PathBuf,
     file: File,
@@ -34,12 +33,12 @@ pub struct Writer {
     length: u64,
     encoder: Encoder,
     buffer: Vec<u8>,
-    /// What samples' times are kept to.
+    /// The resolution of the samples' times.
     tick: Nanos,
     written: Written,
 }
 
-/// What of the tables is in the file.
+/// The part of the tables that is in the file.
 #[derive(Clone, Default)]
 struct Written {
     known: Known,
@@ -47,15 +46,15 @@ struct Written {
     threads: Vec<Thread>,
 }
 
-/// Room on the disk that is kept behind the records for the last words: a header of many runtimes and
-/// notes.
-const LAST_WORDS: u64 = 64 << 10;
+/// Bytes of disk space reserved behind the records for the last frames: a header with many runtimes
+/// and notes, and the end mark.
+const RESERVED: u64 = 64 << 10;
 
 /// Locks a record file.
 pub(crate) fn lock(file: &File) -> Result<(), Live> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Err(Errno::WOULDBLOCK) => Err(Live),
-        // Not every file system of a network has locks.
+        // Some network file systems have no locks.
         _ => Ok(()),
     }
 }
@@ -76,7 +75,8 @@ impl Writer {
         }
         let records = directory.join(RECORDS);
         let file = File::create_new(&records).map_err(refused(&records))?;
-        // Whoever was to replace an experiment of this name may have found this one meanwhile.
+        // A program that replaces an experiment of this name may have locked this one
+        // meanwhile.
         lock(&file).map_err(|Live| ExperimentError::Exists(directory.clone()))?;
         let mut writer = Writer {
             directory,
@@ -117,13 +117,12 @@ impl Writer {
             .map_err(|Corrupt(what)| ExperimentError::Dangling(what))?;
         self.flush()?;
         self.written.known = known;
-        remember(&mut self.written.processes, &tables.processes);
-        remember(&mut self.written.threads, &tables.threads);
+        update(&mut self.written.processes, &tables.processes);
+        update(&mut self.written.threads, &tables.threads);
         Ok(())
     }
 
-    /// Writes the header anew, so that a recording that is killed later tells what was known
-    /// by now.
+    /// Writes the header again, for the case that the recording is killed later.
     pub fn header(&mut self, header: &Header) -> Result<(), ExperimentError> {
         self.buffer.clear();
         self.push_header(header);
@@ -131,8 +130,8 @@ impl Writer {
         self.replace_header_file(header)
     }
 
-    /// Writes the names of all frames; a later call replaces an earlier one. Names beyond all
-    /// reason are left out: readers take them from the files.
+    /// Writes the names of all frames; a later call replaces an earlier one. A table that does not
+    /// fit into a frame is left out: readers resolve the names themselves.
     pub fn symbols(&mut self, table: &SymbolTable) -> Result<(), ExperimentError> {
         self.buffer.clear();
         symbol_rows::encode(&mut self.encoder, table);
@@ -150,10 +149,11 @@ impl Writer {
         self.replace_header_file(header)
     }
 
-    /// Ends a recording that cannot go on: writes as much of the last words as there is room for. The
-    /// header says [why](Header::stopped).
+    /// Ends a recording that cannot go on: writes the last header and the end mark as far as
+    /// there
+    /// is room. The header says [why](Header::stopped).
     pub fn stop(&mut self, header: &Header) {
-        // Either file is enough for a reader.
+        // A reader needs only one of the two files.
         let _ = self.write_end(header);
         let _ = self.replace_header_file(header);
     }
@@ -163,7 +163,7 @@ impl Writer {
         self.push_header(header);
         frame::push_frame(&mut self.buffer, Kind::End, &[]);
         self.write()?;
-        // What was kept behind the end is not needed any more.
+        // Frees the reserved space.
         let _ = self.file.set_len(self.length);
         Ok(())
     }
@@ -243,7 +243,7 @@ impl Writer {
         })
     }
 
-    /// Rows in the order of what `key` says of each, which may change it before it is written.
+    /// Writes rows sorted by `key`, which may also change them.
     fn push_sorted<R: Row<N> + Copy, K: Ord, const N: usize>(
         &mut self,
         kind: Kind,
@@ -279,7 +279,7 @@ impl Writer {
         })
     }
 
-    /// Frames of bounded size, each with the index of its first row.
+    /// Writes frames of bounded size, each with the index of its first row.
     fn push_chunks<T>(
         &mut self,
         kind: Kind,
@@ -287,7 +287,7 @@ impl Writer {
         had: u32,
         mut encode: impl FnMut(&mut Encoder, &[T]) -> Result<(), Corrupt>,
     ) -> Result<(), Corrupt> {
-        // Paths and names are at most 4 KiB each: this many stay below the limit on text.
+        // Paths and names are at most 4 KiB each: this many stay below `MAX_BYTES`.
         const TEXT_ROWS: usize = 1 << 12;
         let most = match kind {
             Kind::Modules | Kind::Processes => TEXT_ROWS,
@@ -318,11 +318,11 @@ impl Writer {
         frame::push_frame(&mut self.buffer, kind, &payload);
     }
 
-    /// Writes the buffer, if there is room for it and for the last words.
+    /// Writes the buffer, if there is room for it and for the last frames.
     fn flush(&mut self) -> Result<(), ExperimentError> {
-        let bytes = self.buffer.len() as u64 + LAST_WORDS;
+        let bytes = self.buffer.len() as u64 + RESERVED;
         let kept = fallocate(&self.file, FallocateFlags::KEEP_SIZE, self.length, bytes);
-        // Where room cannot be kept, the write itself will tell.
+        // Where space cannot be reserved, the write itself fails.
         if let Err(full @ (Errno::NOSPC | Errno::DQUOT)) = kept {
             let path = self.directory.join(RECORDS);
             let cause = full.into();
@@ -334,7 +334,7 @@ impl Writer {
     /// Writes the buffer behind the whole frames, over what a failed write may have left there.
     fn write(&mut self) -> Result<(), ExperimentError> {
         if let Err(cause) = self.file.write_all_at(&self.buffer, self.length) {
-            // If this fails too, the reader meets a cut frame and says so.
+            // If this fails too, the reader finds a cut frame and reports it.
             let _ = self.file.set_len(self.length);
             let path = self.directory.join(RECORDS);
             return Err(ExperimentError::Io { path, cause });
@@ -344,7 +344,7 @@ impl Writer {
         Ok(())
     }
 
-    /// A reader finds the old header or the new one, never a part.
+    /// Replaces the header as a whole: a reader finds the old one or the new one.
     fn replace_header_file(&self, header: &Header) -> Result<(), ExperimentError> {
         let path = self.directory.join(HEADER);
         let fresh = self.directory.join("header.json.new");
@@ -358,7 +358,7 @@ impl Writer {
     }
 }
 
-/// The rows that are new or not as they were written, with their ids.
+/// The rows that are new or differ from what was written, with their ids.
 fn changed<'a, T: PartialEq>(written: &[T], now: &'a [T]) -> Vec<(u32, &'a T)> {
     (0..)
         .zip(now)
@@ -366,7 +366,7 @@ fn changed<'a, T: PartialEq>(written: &[T], now: &'a [T]) -> Vec<(u32, &'a T)> {
         .collect()
 }
 
-fn remember<T: Clone + PartialEq>(written: &mut Vec<T>, now: &[T]) {
+fn update<T: Clone + PartialEq>(written: &mut Vec<T>, now: &[T]) {
     if written != now {
         written.clear();
         written.extend_from_slice(now);

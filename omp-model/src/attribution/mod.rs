@@ -81,7 +81,7 @@ impl Attribution {
             };
             match (mode, share.origin) {
                 (ViewMode::Machine, Origin::Construct) => {
-                    let (path, state) = rewriter.machine_place(share.thread_state, thread);
+                    let (path, state) = rewriter.machine_without_stack(share.thread_state, thread);
                     match self.0.idle.get(&thread) {
                         Some(&stack) if state == RefinedState::Idle => {
                             (rewriter.machine(sampled(stack)).0, state)
@@ -90,7 +90,7 @@ impl Attribution {
                     }
                 }
                 (ViewMode::Machine, _) => rewriter.machine(sampled(share.stack)),
-                (_, Origin::Construct) => rewriter.user_place(share.thread_state, thread),
+                (_, Origin::Construct) => rewriter.user_without_stack(share.thread_state, thread),
                 _ => rewriter.user(sampled(share.stack)),
             }
         };

@@ -285,7 +285,7 @@ impl<'a> Pass<'a> {
         let kind = kind_of(self.source.tables, group.thread);
         Role::of(
             group.scheduling,
-            self.rewriter.refined_by_state(group.thread_state, kind),
+            self.rewriter.state_without_stack(group.thread_state, kind),
         )
     }
 

@@ -1,10 +1,10 @@
 //! The value of an expression; unknown if it depends on an unknown word.
 
-use super::parse::{Binary, Node, Unary};
+use super::parse::{Binary, Expr, Unary};
 use super::words::Word;
 
 /// The known values for a piece of time.
-pub(super) trait Facts {
+pub(super) trait KnownValues {
     /// The number of a word; `None` if unknown.
     fn word(&self, word: Word) -> Option<i64>;
     /// The result of a test of the stack.
@@ -13,26 +13,26 @@ pub(super) trait Facts {
 
 /// The value, or `None` if it depends on unknown words. Division by zero gives 0, shifts take the
 /// count modulo 64, and sums wrap, so every expression has a value.
-pub(super) fn value(node: &Node, facts: &impl Facts) -> Option<i64> {
+pub(super) fn value(node: &Expr, known: &impl KnownValues) -> Option<i64> {
     match node {
-        Node::Number(number) => Some(*number),
-        Node::Word(word) => facts.word(*word),
-        Node::Path(test) => Some(i64::from(facts.path(*test))),
-        Node::Among(inner, ranges) => {
-            let value = value(inner, facts)?;
+        Expr::Number(number) => Some(*number),
+        Expr::Word(word) => known.word(*word),
+        Expr::Path(test) => Some(i64::from(known.path(*test))),
+        Expr::Among(inner, ranges) => {
+            let value = value(inner, known)?;
             let among = |&(low, high): &(i64, i64)| (low..=high).contains(&value);
             Some(i64::from(ranges.iter().any(among)))
         }
-        Node::Unary(operator, inner) => {
-            let value = value(inner, facts)?;
+        Expr::Unary(operator, inner) => {
+            let value = value(inner, known)?;
             Some(match operator {
                 Unary::Not => i64::from(value == 0),
                 Unary::Negate => value.wrapping_neg(),
                 Unary::Invert => !value,
             })
         }
-        Node::Binary(operator, left, right) => {
-            let (left, right) = (value(left, facts), value(right, facts));
+        Expr::Binary(operator, left, right) => {
+            let (left, right) = (value(left, known), value(right, known));
             match (operator, left, right) {
                 (Binary::And, Some(0), _) | (Binary::And, _, Some(0)) => Some(0),
                 (Binary::Or, Some(truth), _) | (Binary::Or, _, Some(truth)) if truth != 0 => {

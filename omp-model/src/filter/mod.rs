@@ -8,10 +8,10 @@
 //! second and construct, and only samples and listed intervals have a CPU and instances. [`apply`]
 //! describes how such time is divided.
 
-mod cpu_places;
 mod cpus;
 mod eval;
 mod expression;
+mod item_cpus;
 mod listed;
 mod parse;
 mod path;
@@ -23,8 +23,8 @@ mod values;
 mod weigh;
 mod words;
 
-pub use cpu_places::{CpuPlace, on_cpus};
 pub use expression::Filter;
+pub use item_cpus::{ItemCpu, on_cpus};
 pub use tokens::FilterError;
 pub use values::{Parts, values};
 pub use weigh::{Filtered, Source, apply};

@@ -14,8 +14,8 @@ const LONGEST: usize = 4096;
 /// A checked expression with its stack tests and numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Parsed {
-    pub(super) root: Node,
-    /// Tests of stacks; [`Node::Path`] is an index into them.
+    pub(super) root: Expr,
+    /// Tests of stacks; [`Expr::Path`] is an index into them.
     pub(super) paths: Vec<PathTest>,
     pub(super) words: Vec<Word>,
     /// Numbers in the text, ascending: the values at which comparisons can change their result.
@@ -24,13 +24,13 @@ pub(super) struct Parsed {
 
 /// An expression; all values are numbers, 0 is false.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Node {
+pub(super) enum Expr {
     Number(i64),
     Word(Word),
     Path(usize),
-    Among(Box<Node>, Vec<(i64, i64)>),
-    Unary(Unary, Box<Node>),
-    Binary(Binary, Box<Node>, Box<Node>),
+    Among(Box<Expr>, Vec<(i64, i64)>),
+    Unary(Unary, Box<Expr>),
+    Binary(Binary, Box<Expr>, Box<Expr>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,7 +164,7 @@ impl Parser {
         found
     }
 
-    fn level(&mut self, level: usize) -> Result<Node, FilterError> {
+    fn level(&mut self, level: usize) -> Result<Expr, FilterError> {
         if level >= LEVELS.len() {
             return self.unary();
         }
@@ -176,7 +176,7 @@ impl Parser {
         let mut left = self.level(level + 1)?;
         loop {
             if level == RELATIONS && self.name("IN") {
-                left = Node::Among(Box::new(left), self.numbers_list()?);
+                left = Expr::Among(Box::new(left), self.numbers_list()?);
                 continue;
             }
             let Kind::Sign(sign) = self.peek().kind else {
@@ -187,19 +187,21 @@ impl Parser {
                 return Ok(left);
             };
             self.next();
-            let right = match (level == EQUALITIES, &self.peek().kind) {
-                (true, Kind::Text(_)) => self.state_text(&left)?,
-                _ => self.level(level + 1)?,
+            let is_text = matches!(self.peek().kind, Kind::Text(_));
+            let right = if level == EQUALITIES && is_text {
+                self.state_text(&left)?
+            } else {
+                self.level(level + 1)?
             };
-            left = Node::Binary(operator, Box::new(left), Box::new(right));
+            left = Expr::Binary(operator, Box::new(left), Box::new(right));
         }
     }
 
     /// `OMPSTATE == "ompidle"`.
-    fn state_text(&mut self, left: &Node) -> Result<Node, FilterError> {
+    fn state_text(&mut self, left: &Expr) -> Result<Expr, FilterError> {
         let token = self.next();
         let number = match left {
-            Node::Word(word) if !word.names().is_empty() => word
+            Expr::Word(word) if !word.names().is_empty() => word
                 .names()
                 .iter()
                 .find(|(name, _)| name.eq_ignore_ascii_case(&token.text))
@@ -213,11 +215,11 @@ impl Parser {
                 })?,
             _ => return Err(error(&token, "a number is expected here, not a text")),
         };
-        Ok(Node::Number(number))
+        Ok(Expr::Number(number))
     }
 
     /// Parses a comparison of names: it begins with a text, a list of texts, `LEAF` or `STACK`.
-    fn of_names(&mut self, level: usize) -> Result<Option<Node>, FilterError> {
+    fn of_names(&mut self, level: usize) -> Result<Option<Expr>, FilterError> {
         let start = self.at;
         let operand = match &self.peek().kind {
             Kind::Text(text) => {
@@ -264,7 +266,7 @@ impl Parser {
         }
     }
 
-    fn equality(&mut self, left: Operand) -> Result<Node, FilterError> {
+    fn equality(&mut self, left: Operand) -> Result<Expr, FilterError> {
         let equal = self.next().text == "==";
         let token = self.next();
         let names = match (left, &token.kind) {
@@ -285,15 +287,15 @@ impl Parser {
         Ok(if equal {
             test
         } else {
-            Node::Unary(Unary::Not, Box::new(test))
+            Expr::Unary(Unary::Not, Box::new(test))
         })
     }
 
     /// `"ompidle" == OMPSTATE`.
-    fn state_first(&mut self, text: &str, token: &Token, equal: bool) -> Result<Node, FilterError> {
+    fn state_first(&mut self, text: &str, token: &Token, equal: bool) -> Result<Expr, FilterError> {
         let word = self.word(token)?;
         let names = match &word {
-            Node::Word(word) => word.names(),
+            Expr::Word(word) => word.names(),
             _ => &[],
         };
         let number = names
@@ -310,14 +312,14 @@ impl Parser {
         } else {
             Binary::Unequal
         };
-        Ok(Node::Binary(
+        Ok(Expr::Binary(
             operator,
             Box::new(word),
-            Box::new(Node::Number(number)),
+            Box::new(Expr::Number(number)),
         ))
     }
 
-    fn membership(&mut self, left: Operand) -> Result<Node, FilterError> {
+    fn membership(&mut self, left: Operand) -> Result<Expr, FilterError> {
         let rule = if self.name("SOME") {
             Rule::Some
         } else if self.name("ORDERED") {
@@ -350,9 +352,9 @@ impl Parser {
         }
     }
 
-    fn path(&mut self, rule: Rule, names: Vec<String>) -> Node {
+    fn path(&mut self, rule: Rule, names: Vec<String>) -> Expr {
         self.paths.push(PathTest { rule, names });
-        Node::Path(self.paths.len() - 1)
+        Expr::Path(self.paths.len() - 1)
     }
 
     /// Names up to the closing parenthesis.
@@ -420,7 +422,7 @@ impl Parser {
         Ok(number)
     }
 
-    fn unary(&mut self) -> Result<Node, FilterError> {
+    fn unary(&mut self) -> Result<Expr, FilterError> {
         self.depth += 1;
         if self.depth > DEEPEST {
             return Err(error(
@@ -430,9 +432,9 @@ impl Parser {
         }
         let token = self.next();
         let node = match &token.kind {
-            Kind::Sign("!") => Node::Unary(Unary::Not, Box::new(self.unary()?)),
-            Kind::Sign("-") => Node::Unary(Unary::Negate, Box::new(self.unary()?)),
-            Kind::Sign("~") => Node::Unary(Unary::Invert, Box::new(self.unary()?)),
+            Kind::Sign("!") => Expr::Unary(Unary::Not, Box::new(self.unary()?)),
+            Kind::Sign("-") => Expr::Unary(Unary::Negate, Box::new(self.unary()?)),
+            Kind::Sign("~") => Expr::Unary(Unary::Invert, Box::new(self.unary()?)),
             Kind::Sign("(") => {
                 let inner = self.level(0)?;
                 if !self.sign(")") {
@@ -442,7 +444,7 @@ impl Parser {
             }
             Kind::Number(number) => {
                 self.numbers.push(*number);
-                Node::Number(*number)
+                Expr::Number(*number)
             }
             Kind::Name(_) => self.word(&token)?,
             Kind::Text(_) => {
@@ -457,7 +459,7 @@ impl Parser {
         Ok(node)
     }
 
-    fn word(&mut self, token: &Token) -> Result<Node, FilterError> {
+    fn word(&mut self, token: &Token) -> Result<Expr, FilterError> {
         let word = Word::ALL
             .into_iter()
             .find(|word| word.name().eq_ignore_ascii_case(&token.text));
@@ -465,10 +467,10 @@ impl Parser {
             if !self.words.contains(&word) {
                 self.words.push(word);
             }
-            return Ok(Node::Word(word));
+            return Ok(Expr::Word(word));
         }
         if let Some(number) = named_number(&token.text) {
-            return Ok(Node::Number(number));
+            return Ok(Expr::Number(number));
         }
         let known = Word::ALL.into_iter().map(Word::name);
         let hint = match nearest(&token.text, known.chain(["LEAF", "STACK", "IN"])) {

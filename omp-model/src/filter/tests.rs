@@ -11,7 +11,7 @@ use crate::profile::{
 use crate::views::names::{NameStyle, Names};
 
 /// Two threads: `main > foo > bar` works on both, one waits asleep in a barrier.
-struct Made {
+struct TestData {
     tables: Tables,
     symbols: SymbolTable,
     profile: Profile,
@@ -21,8 +21,8 @@ struct Made {
 
 const WAITING: ThreadStateId = ThreadStateId(7);
 
-impl Made {
-    fn new() -> Made {
+impl TestData {
+    fn new() -> TestData {
         let mut tables = Tables::default();
         tables.processes.push(Process {
             pid: 100,
@@ -62,7 +62,7 @@ impl Made {
                 frame: FrameId::NONE,
             },
         };
-        let mut made = Made {
+        let mut test = TestData {
             tables,
             symbols,
             profile: Profile {
@@ -74,10 +74,10 @@ impl Made {
             intervals: Vec::new(),
         };
         // Second 0: thread 1 works for 0.8 s in bar, with four samples on CPUs 0, 0, 0, 1.
-        let bar = made.path(&[0, 1, 2]);
-        made.item(bar, 0, RefinedState::Work, Scheduling::Running, (0.8, 0));
+        let bar = test.path(&[0, 1, 2]);
+        test.item(bar, 0, RefinedState::Work, Scheduling::Running, (0.8, 0));
         for (at, cpu) in [(100, 0), (300, 0), (600, 0), (900, 1)] {
-            made.samples.push(Sample {
+            test.samples.push(Sample {
                 time: Nanos(at * 1_000_000),
                 thread: ThreadId(0),
                 cpu,
@@ -88,22 +88,22 @@ impl Made {
             });
         }
         // Thread 2 sleeps in the barrier from 0.2 s to 1.4 s.
-        let foo = made.path(&[0, 1]);
-        made.item(
+        let foo = test.path(&[0, 1]);
+        test.item(
             foo,
             1,
             RefinedState::ImplicitBarrier,
             Scheduling::Blocked,
             (0.8, 0),
         );
-        made.item(
+        test.item(
             foo,
             1,
             RefinedState::ImplicitBarrier,
             Scheduling::Blocked,
             (0.4, 1),
         );
-        made.intervals.push(Interval {
+        test.intervals.push(Interval {
             thread: ThreadId(1),
             start: Nanos(200_000_000),
             length: Nanos(1_200_000_000),
@@ -112,9 +112,9 @@ impl Made {
             within: Within::default(),
         });
         // Then it works in main, without a sample.
-        let main = made.path(&[0]);
-        made.item(main, 1, RefinedState::Work, Scheduling::Running, (0.2, 1));
-        made
+        let main = test.path(&[0]);
+        test.item(main, 1, RefinedState::Work, Scheduling::Running, (0.2, 1));
+        test
     }
 
     fn path(&mut self, functions: &[u32]) -> PathId {
@@ -193,7 +193,7 @@ fn close(left: f64, right: f64) -> bool {
 
 #[test]
 fn words_that_decide_an_item_as_a_whole_are_exact() {
-    let made = Made::new();
+    let test = TestData::new();
     for (filter, seconds) in [
         ("1", 2.2),
         ("0", 0.0),
@@ -225,7 +225,7 @@ fn words_that_decide_an_item_as_a_whole_are_exact() {
             2.2,
         ),
     ] {
-        let kept = made.kept(filter);
+        let kept = test.kept(filter);
         let sum: f64 = kept.profile.items.iter().map(|item| item.seconds).sum();
         assert!(close(sum, seconds), "{filter}: {sum}");
         assert_eq!(kept.estimated, 0.0, "{filter}");
@@ -234,13 +234,13 @@ fn words_that_decide_an_item_as_a_whole_are_exact() {
 
 #[test]
 fn whole_seconds_are_exact_without_a_sample() {
-    let made = Made::new();
+    let test = TestData::new();
     for (filter, seconds) in [
         ("TSTAMP < 1000000000", 1.6),
         ("TSTAMP >= 1000000000", 0.6),
         ("TSTAMP < 1000000000 && THRID==2", 0.8),
     ] {
-        let kept = made.kept(filter);
+        let kept = test.kept(filter);
         let sum: f64 = kept.profile.items.iter().map(|item| item.seconds).sum();
         assert!(close(sum, seconds), "{filter}: {sum}");
         assert_eq!(kept.estimated, 0.0, "{filter}");
@@ -249,9 +249,9 @@ fn whole_seconds_are_exact_without_a_sample() {
 
 #[test]
 fn within_a_second_samples_vote_and_listed_waits_are_cut() {
-    let made = Made::new();
+    let test = TestData::new();
     // Two of four samples lie before 0.5 s, and 0.3 s of the wait.
-    let kept = made.kept("TSTAMP < 500000000");
+    let kept = test.kept("TSTAMP < 500000000");
     let by_thread = |thread: u32| -> f64 {
         let items = kept.profile.items.iter();
         items
@@ -262,46 +262,46 @@ fn within_a_second_samples_vote_and_listed_waits_are_cut() {
     assert!(close(by_thread(0), 0.4), "{}", by_thread(0));
     assert!(close(by_thread(1), 0.3), "{}", by_thread(1));
     assert!(close(kept.estimated, 0.4), "the cut of the wait is exact");
-    assert!(close(made.seconds("CPUID==1"), 0.2));
-    assert!(close(made.seconds("CPUID==0 && TSTAMP>200000000"), 0.4));
+    assert!(close(test.seconds("CPUID==1"), 0.2));
+    assert!(close(test.seconds("CPUID==0 && TSTAMP>200000000"), 0.4));
     // Time off CPU is on no CPU, and the CPU of time without a sample is unknown.
-    assert!(close(made.seconds("CPUID==-1"), 1.4));
-    assert!(close(made.seconds("CPUID==-1 && TSTAMP<1000000000"), 0.8));
+    assert!(close(test.seconds("CPUID==-1"), 1.4));
+    assert!(close(test.seconds("CPUID==-1 && TSTAMP<1000000000"), 0.8));
 }
 
 /// The time that a filter keeps for a CPU is on that CPU.
 #[test]
 fn the_cpus_of_what_a_filter_leaves() {
-    let mut made = Made::new();
+    let mut test = TestData::new();
     // Thread 1 also works for 0.4 s in foo without a sample of its own: it is on the CPUs of the
     // thread.
-    let foo = made.path(&[0, 1]);
-    made.item(
+    let foo = test.path(&[0, 1]);
+    test.item(
         foo,
         0,
         RefinedState::Overhead,
         Scheduling::Running,
         (0.4, 0),
     );
-    let inferred = made.profile.items.last_mut().unwrap();
+    let inferred = test.profile.items.last_mut().unwrap();
     (inferred.inferred, inferred.samples) = (true, 0);
     let rows = |text: &str| {
         let filter = Filter::parse(text).unwrap();
-        let names = made.names();
-        let source = made.source(&names);
+        let names = test.names();
+        let source = test.source(&names);
         let kept = apply(
             &filter,
-            &made.profile,
+            &test.profile,
             &source,
-            made.samples.iter().copied(),
+            test.samples.iter().copied(),
         );
-        let places = on_cpus(
+        let cpus = on_cpus(
             &kept.profile,
             Some((&filter, &source)),
-            made.samples.iter().copied(),
+            test.samples.iter().copied(),
         );
         let rows =
-            crate::views::indexes::cpus(&kept.profile, &places, &[crate::metrics::Metric::Total]);
+            crate::views::indexes::cpus(&kept.profile, &cpus, &[crate::metrics::Metric::Total]);
         rows.into_iter()
             .map(|row| (row.key.name(), (row.seconds[0] * 1e6).round() / 1e6))
             .collect::<Vec<_>>()
@@ -321,7 +321,7 @@ fn the_cpus_of_what_a_filter_leaves() {
 
 #[test]
 fn a_filter_and_its_opposite_add_up_to_everything() {
-    let made = Made::new();
+    let test = TestData::new();
     for filter in [
         "TSTAMP < 123456789",
         "TSTAMP % 1000000 < 300",
@@ -331,7 +331,7 @@ fn a_filter_and_its_opposite_add_up_to_everything() {
         "MSTATE==BLOCKED && TSTAMP/2 < 500000000",
         "1/(TSTAMP-100000000)",
     ] {
-        let (kept, rest) = (made.seconds(filter), made.seconds(&format!("!({filter})")));
+        let (kept, rest) = (test.seconds(filter), test.seconds(&format!("!({filter})")));
         assert!(close(kept + rest, 2.2), "{filter}: {kept} + {rest}");
     }
 }
@@ -374,38 +374,38 @@ fn an_error_names_its_position() {
 
 #[test]
 fn filters_are_joined_as_written() {
-    let made = Made::new();
+    let test = TestData::new();
     let left = Filter::parse("THRID==1 || THRID==2").unwrap();
     let right = Filter::parse("MSTATE==BLOCKED").unwrap();
     let both = left.and(&right).unwrap();
-    assert!(close(made.seconds(both.text()), 1.2));
+    assert!(close(test.seconds(both.text()), 1.2));
     assert!(both.has(Word::MState) && !both.has(Word::Time));
 }
 
 /// Thread 1 works in the region's instances 1 and 2, with three samples in the first and one in the
 /// second. Thread 2 waits in instance 2, and then works without a sample.
-fn with_instances() -> Made {
-    let mut made = Made::new();
-    let region = ContextId(made.tables.contexts.intern(Context {
+fn with_instances() -> TestData {
+    let mut test = TestData::new();
+    let region = ContextId(test.tables.contexts.intern(Context {
         parent: ContextId::ROOT,
         kind: ContextKind::Region,
         stack: StackId::EMPTY,
         body: FrameId::NONE,
     }));
-    for item in &mut made.profile.items {
+    for item in &mut test.profile.items {
         item.context = region;
     }
     let within = |region| Within { region, task: 0 };
-    for (sample, region) in made.samples.iter_mut().zip([1, 1, 2, 1]) {
+    for (sample, region) in test.samples.iter_mut().zip([1, 1, 2, 1]) {
         sample.within = within(region);
     }
-    made.intervals[0].within = within(2);
-    made
+    test.intervals[0].within = within(2);
+    test
 }
 
 #[test]
 fn instances_come_from_samples_and_listed_waits() {
-    let made = with_instances();
+    let test = with_instances();
     for (filter, seconds, estimated) in [
         ("CPRID==1", 0.6, 0.6),
         ("CPRID==2", 0.2 + 1.2, 0.2),
@@ -424,7 +424,7 @@ fn instances_come_from_samples_and_listed_waits() {
         ("CPRID==2 && TSTAMP<1000000000", 0.2 + 0.8, 0.2),
         ("CPRID==1 && CPUID==1", 0.2, 0.2),
     ] {
-        let kept = made.kept(filter);
+        let kept = test.kept(filter);
         let sum: f64 = kept.profile.items.iter().map(|item| item.seconds).sum();
         assert!(close(sum, seconds), "{filter}: {sum}");
         assert!(
@@ -432,19 +432,19 @@ fn instances_come_from_samples_and_listed_waits() {
             "{filter}: {}",
             kept.estimated
         );
-        let rest = made.seconds(&format!("!({filter})"));
+        let rest = test.seconds(&format!("!({filter})"));
         assert!(close(sum + rest, 2.2), "{filter}: {sum} + {rest}");
     }
 }
 
 #[test]
 fn time_is_grouped_by_instance() {
-    let made = with_instances();
-    let names = made.names();
+    let test = with_instances();
+    let names = test.names();
     let expression = Filter::parse("CPRID").unwrap();
-    let source = made.source(&names);
-    let samples = made.samples.iter().copied();
-    let parts = values(&expression, &made.profile, &source, samples);
+    let source = test.source(&names);
+    let samples = test.samples.iter().copied();
+    let parts = values(&expression, &test.profile, &source, samples);
     let of_samples: Parts = vec![(1, 0.75), (2, 0.25)];
     assert_eq!(parts[0], of_samples);
     assert_eq!(parts[3], [(-1, 1.0)]);

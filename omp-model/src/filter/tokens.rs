@@ -7,7 +7,7 @@ const OPERATORS: [&str; 23] = [
 
 /// The error in an expression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("at character {position} of the filter{}: {message}", place(.found))]
+#[error("at character {position} of the filter{}: {message}", found_text(.found))]
 pub struct FilterError {
     /// From 1, in characters.
     pub position: usize,
@@ -17,7 +17,7 @@ pub struct FilterError {
     pub message: String,
 }
 
-fn place(found: &str) -> String {
+fn found_text(found: &str) -> String {
     match found {
         "" => " (its end)".to_owned(),
         text => format!(" (\"{text}\")"),

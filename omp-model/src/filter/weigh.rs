@@ -23,10 +23,10 @@ use experiment::tables::{ContextKind, Interner, Tables};
 use rustc_hash::FxHashMap;
 
 use super::cpus::{self, OfThreads, Own, own_of_item, own_of_sample};
-use super::eval::{Facts, value};
+use super::eval::{KnownValues, value};
 use super::expression::Filter;
 use super::listed::Listed;
-use super::parse::{Binary, Node, Parsed, Unary};
+use super::parse::{Binary, Expr, Parsed, Unary};
 use super::time_point::{TimePoint, second, typical};
 use super::words::Word;
 use crate::profile::{Item, Path, PathId, Profile};
@@ -172,7 +172,7 @@ struct At<'a> {
     point: TimePoint,
 }
 
-impl Facts for At<'_> {
+impl KnownValues for At<'_> {
     fn word(&self, word: Word) -> Option<i64> {
         let Weigher {
             tables,
@@ -354,13 +354,13 @@ impl<'a> Weigher<'a> {
 }
 
 /// Whether an expression can change its value at numbers other than those in its text.
-fn computes(node: &Node) -> bool {
+fn computes(node: &Expr) -> bool {
     match node {
-        Node::Number(_) | Node::Word(_) | Node::Path(_) => false,
-        Node::Among(inner, _) => !matches!(**inner, Node::Word(_)),
-        Node::Unary(operator, inner) => *operator != Unary::Not || computes(inner),
-        Node::Binary(Binary::Or | Binary::And, left, right) => computes(left) || computes(right),
-        Node::Binary(operator, left, right) => {
+        Expr::Number(_) | Expr::Word(_) | Expr::Path(_) => false,
+        Expr::Among(inner, _) => !matches!(**inner, Expr::Word(_)),
+        Expr::Unary(operator, inner) => *operator != Unary::Not || computes(inner),
+        Expr::Binary(Binary::Or | Binary::And, left, right) => computes(left) || computes(right),
+        Expr::Binary(operator, left, right) => {
             let compares = matches!(
                 operator,
                 Binary::Equal
@@ -371,9 +371,9 @@ fn computes(node: &Node) -> bool {
                     | Binary::AtLeast
             );
             let plain =
-                |node: &Node| matches!(node, Node::Number(_) | Node::Word(_) | Node::Path(_));
+                |node: &Expr| matches!(node, Expr::Number(_) | Expr::Word(_) | Expr::Path(_));
             let with_number =
-                matches!(**left, Node::Number(_)) || matches!(**right, Node::Number(_));
+                matches!(**left, Expr::Number(_)) || matches!(**right, Expr::Number(_));
             !(compares && plain(left) && plain(right) && with_number)
         }
     }

@@ -1,4 +1,4 @@
-//! The metrics: which time each one counts, and what a recording has data for.
+//! The metrics: the time that each one counts, and those for which an experiment has data.
 
 use experiment::header::Sampling;
 
@@ -8,7 +8,7 @@ use crate::profile::{Item, RefinedState};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Metric {
-    /// A thread's lifetime inside the recording.
+    /// A thread's lifetime within the experiment.
     Total,
     /// On a CPU.
     TotalCpu,
@@ -44,19 +44,19 @@ pub enum Metric {
     Atomic,
     /// Waiting for tasks.
     Task,
-    /// The others' idle and barrier time, charged to what the thread did meanwhile
-    /// ([`crate::attribution`]): no part of its own time.
+    /// Waiting time of other threads, blamed on what the thread did meanwhile
+    /// ([`crate::attribution`]). It is not part of the thread's own time.
     Blame,
 }
 
-/// What a metric is called, and which time it counts.
+/// A metric's names, and the time that it counts.
 struct Definition {
     metric: Metric,
     /// The name in the command language.
     id: &'static str,
     /// The words of a heading.
     words: &'static str,
-    /// Whether it means anything only in a program that uses OpenMP.
+    /// Whether it has a meaning only in a program that uses OpenMP.
     is_openmp: bool,
     /// Whether an item's time counts.
     counts: fn(&Item) -> bool,
@@ -90,7 +90,8 @@ const fn openmp(
     }
 }
 
-/// Every metric, in the order of its number, which is that of lists: it is read as a table.
+/// Every metric, in the order of its number, which is that of lists. Not formatted, to be read as a
+/// table.
 #[rustfmt::skip]
 const DEFINITIONS: [Definition; 19] = [
     any(Metric::Total, "total", "Total Thread", |_| true),
@@ -149,12 +150,12 @@ impl Metric {
         format!("{} Time", self.words())
     }
 
-    /// Whether it means anything only in a program that uses OpenMP.
+    /// Whether it has a meaning only in a program that uses OpenMP.
     pub const fn is_openmp(self) -> bool {
         self.definition().is_openmp
     }
 
-    /// Whether an item's time counts; what it is blamed for is not its time.
+    /// Whether an item's own time counts. Blame is not its own time.
     pub fn counts(self, item: &Item) -> bool {
         (self.definition().counts)(item)
     }
@@ -169,15 +170,16 @@ impl Metric {
     }
 }
 
-/// The metrics that a recording has data for.
+/// The metrics for which an experiment has data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Available {
     metrics: Vec<Metric>,
 }
 
 impl Available {
-    /// By how the program was sampled and whether it used OpenMP. Without context-switch records
-    /// off-CPU time is unknown; without samples from the kernel its part of CPU time is.
+    /// The metrics by how the program was sampled and whether it used OpenMP. Without
+    /// context-switch records, off-CPU time is unknown; without samples from the kernel, system
+    /// time is.
     pub fn new(sampling: &Sampling, openmp: bool) -> Available {
         let metrics = Metric::ALL
             .into_iter()
@@ -192,12 +194,12 @@ impl Available {
         Available { metrics }
     }
 
-    /// In the order of lists.
+    /// The metrics, in the order of lists.
     pub fn metrics(&self) -> &[Metric] {
         &self.metrics
     }
 
-    /// Whether the recording has it.
+    /// Whether the experiment has the metric.
     pub fn has(&self, metric: Metric) -> bool {
         self.metrics.contains(&metric)
     }
@@ -207,7 +209,7 @@ impl Available {
         self.has(Metric::OmpWork)
     }
 
-    /// The list that tables start with, as it would be typed.
+    /// The default list of tables, as the user would type it.
     pub fn default_spec(&self) -> String {
         if self.openmp() {
             return "e.%ompwork:i.%ompwork:e.%ompwait:i.%ompwait:name".to_owned();

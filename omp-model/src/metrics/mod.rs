@@ -1,5 +1,5 @@
-//! What time is counted as: the metrics of the command language, each defined by the state and
-//! scheduling state of an [`Item`].
+//! The metrics of the command language, each defined by the state and scheduling state of an
+//! [`Item`].
 //!
 //! Two partitions hold for every set of items: `ompwork` + `ompwait` = `total`, and `totalcpu` +
 //! `offcpu` = `total`. Finer: `ompwait` is the sum of the wait states and `offcpuwork`, and

@@ -5,7 +5,7 @@ use std::fmt;
 use super::metric::{Available, Metric};
 use crate::spelling::nearest;
 
-/// To which frames of a stack its time is counted.
+/// The frames of a stack for which its time counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Flavour {
     /// The leaf.
@@ -53,9 +53,9 @@ pub enum Quantity {
     Time(Flavour, Metric),
     /// Bytes of the function's code.
     Size,
-    /// Where the function begins, `module:offset`.
+    /// The address of the function's first instruction, `module:offset`.
     Address,
-    /// What the row is called.
+    /// The row's name.
     Name,
 }
 
@@ -86,19 +86,19 @@ impl Quantity {
 pub struct Column {
     /// What it shows.
     pub quantity: Quantity,
-    /// Whether as a value.
+    /// Whether it shows the value.
     pub value: bool,
-    /// Whether as a percentage of the total (times only).
+    /// Whether it shows the percentage of the total (times only).
     pub percent: bool,
 }
 
 impl Column {
-    /// Whether it is shown at all: a hidden column can still be sorted by.
+    /// Whether it is shown at all. A hidden column can still be the sort key.
     pub const fn visible(&self) -> bool {
         self.value || self.percent
     }
 
-    /// Parses a list, `:` between its entries. The name comes last if the list does not place it.
+    /// Parses a list, with `:` between its entries. The name comes last if it is not in the list.
     pub fn parse_list(list: &str, available: &Available) -> Result<Vec<Column>, MetricSpecError> {
         let list = list.trim();
         if list.eq_ignore_ascii_case("default") {
@@ -113,7 +113,7 @@ impl Column {
                 if !known {
                     columns.push(column);
                 } else if !names_all(word) {
-                    // `e.all:i.all` means size and address once.
+                    // `e.all:i.all` has size and address once.
                     return Err(MetricSpecError::Twice(column.quantity.id()));
                 }
             }
@@ -139,11 +139,14 @@ impl Column {
 impl fmt::Display for Column {
     /// As it would be typed: `e.%ompwork`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let visibility = match (self.value, self.percent) {
-            (true, true) => ".%",
-            (true, false) => ".",
-            (false, true) => "%",
-            (false, false) => "!",
+        let visibility = if self.value && self.percent {
+            ".%"
+        } else if self.value {
+            "."
+        } else if self.percent {
+            "%"
+        } else {
+            "!"
         };
         match self.quantity {
             Quantity::Time(flavour, metric) => {
@@ -160,13 +163,13 @@ impl fmt::Display for Column {
 pub struct SortKey {
     /// The quantity.
     pub quantity: Quantity,
-    /// Whether smallest (for names: last) first: the other way round than usual.
+    /// Whether the smallest value, for names the last one, comes first.
     pub reversed: bool,
 }
 
 impl SortKey {
-    /// Parses what `sort` takes: a metric with or without its flavour (exclusive if without), or
-    /// `name`, `size`, `address`; a `-` before it turns the order round.
+    /// Parses the argument of `sort`: a metric with or without a flavour (exclusive if without), or
+    /// `name`, `size`, `address`; a `-` before it reverses the order.
     pub fn parse(word: &str, available: &Available) -> Result<SortKey, MetricSpecError> {
         let word = word.trim();
         let (reversed, word) = match word.strip_prefix('-') {
@@ -183,8 +186,8 @@ impl SortKey {
         }
     }
 
-    /// What a list is sorted by unless the user says: its first exclusive time, else its first
-    /// time, else its first column.
+    /// The default sort key of a list: its first exclusive time, else its first time, else its
+    /// first column.
     pub fn of_list(columns: &[Column]) -> SortKey {
         let exclusive =
             |column: &&Column| matches!(column.quantity, Quantity::Time(Flavour::Exclusive, _));
@@ -202,7 +205,7 @@ impl SortKey {
     }
 }
 
-/// Why a metric list could not be understood. Each message says how to mend it.
+/// Why a metric list could not be parsed. Each message says how to correct it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetricSpecError {
@@ -214,10 +217,10 @@ pub enum MetricSpecError {
     Unknown {
         /// The name.
         word: String,
-        /// The nearest that this recording has.
+        /// The nearest name that this experiment has.
         nearest: Option<&'static str>,
     },
-    /// A metric that this recording has no data for.
+    /// A metric for which this experiment has no data.
     #[error("this recording has no data for \"{0}\": metric_list shows the metrics that it has")]
     NoData(&'static str),
     /// An entry that is no `<flavour><visibility><name>`.
@@ -303,7 +306,7 @@ fn parse_entry(word: &str, available: &Available) -> Result<Vec<Column>, MetricS
         "size" | "address" | "name" if !letters.is_empty() => return Err(malformed()),
         "size" => return Ok(vec![plain(Quantity::Size)]),
         "address" => return Ok(vec![plain(Quantity::Address)]),
-        // A table without names says nothing, so the name is never hidden.
+        // A table without names is useless, so the name is never hidden.
         "name" => return Ok(vec![Column::plain(Quantity::Name)]),
         "any" | "all" => available.metrics().to_vec(),
         name => vec![find(name, available)?],

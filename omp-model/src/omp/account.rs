@@ -6,27 +6,27 @@ use experiment::rows::{
 };
 use experiment::state::Scheduling;
 
-use super::cells::Cells;
+use super::keyed_sums::KeyedSums;
 use super::listing::Listing;
 
-/// What a [`TimeAccounting`](super::TimeAccounting) has accounted for since it was last asked.
+/// The rows that a [`TimeAccounting`](super::TimeAccounting) has made since they were last taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
-    /// Thread time; one key may come several times, to be added up.
+    /// Thread time. A key may repeat: its rows add up.
     pub sums: Vec<Sum>,
-    /// Waiting time of others; one key may come several times, to be added up.
+    /// Waiting time of others. A key may repeat: its rows add up.
     pub blames: Vec<Blame>,
-    /// Long intervals, by their end for each thread.
+    /// Long intervals, for each thread sorted by end.
     pub intervals: Vec<Interval>,
-    /// Region instances; one key may come several times, to be added up.
+    /// Region instances. A key may repeat: its rows add up.
     pub region_sums: Vec<RegionSum>,
-    /// How their work was spread, beside each of `region_sums`.
+    /// How the work of regions was spread over their teams; a row for each of `region_sums`.
     pub region_works: Vec<RegionWork>,
-    /// Long region instances, by their end.
+    /// Long region instances, sorted by end.
     pub region_spans: Vec<RegionSpan>,
-    /// Completed tasks; one key may come several times, to be added up.
+    /// Completed tasks. A key may repeat: its rows add up.
     pub task_sums: Vec<TaskSum>,
-    /// Long pieces of tasks, by their end for each thread.
+    /// Long pieces of tasks, for each thread sorted by end.
     pub task_spans: Vec<TaskSpan>,
 }
 
@@ -35,10 +35,25 @@ pub struct Rows {
 pub struct TeamWork {
     /// The team's size.
     pub team: u16,
-    /// Of the thread that worked longest.
+    /// The work of the thread that worked longest.
     pub longest: Nanos,
-    /// Of all threads.
+    /// The work of all threads.
     pub total: Nanos,
+}
+
+/// An instance of a region that ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegionRun {
+    /// Its context.
+    pub context: ContextId,
+    /// Its instance id, and that of the task that forked it.
+    pub within: Within,
+    /// When it began on the encountering thread.
+    pub start: Nanos,
+    /// When it ended on the encountering thread.
+    pub end: Nanos,
+    /// The useful work of its team.
+    pub work: TeamWork,
 }
 
 /// A task that was completed.
@@ -52,7 +67,7 @@ pub struct TaskRun {
     pub elsewhere: bool,
 }
 
-/// Time under one thread state and scheduling state.
+/// Time in one thread state and scheduling state.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spent {
     /// Nanoseconds.
@@ -60,7 +75,7 @@ struct Spent {
     intervals: u32,
 }
 
-/// Instances of one region.
+/// Sums over instances of one region.
 #[derive(Clone, Copy, Debug, Default)]
 struct Instances {
     count: u32,
@@ -71,7 +86,7 @@ struct Instances {
     mean: u64,
 }
 
-/// Completed tasks of one construct.
+/// Sums over completed tasks of one construct.
 #[derive(Clone, Copy, Debug, Default)]
 struct Completed {
     count: u32,
@@ -82,45 +97,50 @@ struct Completed {
     squares: u128,
 }
 
-/// The time of one thread.
+/// The time of one thread. Times are in nanoseconds since the recording began.
 #[derive(Debug, Default)]
 pub(super) struct Account {
     pub(super) life: Life,
-    pub(super) thread_state: u32,
-    pub(super) scheduling: u8,
+    pub(super) activity: Activity,
     pub(super) within: Within,
-    /// Whether the thread state is of useful work.
-    pub(super) useful: bool,
-    /// Whether the thread state is of one that others wait for, if they do.
-    pub(super) answers: bool,
-    /// How many threads wait for this one to give a mutex back.
+    /// The number of threads that wait for this one to release a mutex.
     pub(super) dependents: u32,
     /// Nanoseconds of useful work on a CPU so far.
     pub(super) worked: u64,
-    /// Where in `alive` it stands.
+    /// Its index in `alive`.
     pub(super) alive_index: u32,
-    /// Everything before is in the cells.
+    /// The time up to which everything is added to the sums.
     pub(super) accounted: u64,
-    /// Where the running interval began.
+    /// The start of the running interval.
     pub(super) since: u64,
-    /// From where the running interval is not yet listed.
+    /// The time from which the running interval is not listed yet.
     pub(super) unlisted: u64,
     /// Whether the running interval is listed however short it is.
     pub(super) sampled: bool,
-    /// End of the slice that the cells are of: they hold time up to and including it.
+    /// The end of the open slice: the sums hold time up to and including it.
     pub(super) border: u64,
-    cells: Cells<Spent>,
+    spent: KeyedSums<Spent>,
     /// Waiting time of dependents, by thread state and scheduling state.
-    pub(super) blames: Cells<u64>,
-    regions: Cells<Instances>,
-    tasks: Cells<Completed>,
+    pub(super) blames: KeyedSums<u64>,
+    regions: KeyedSums<Instances>,
+    tasks: KeyedSums<Completed>,
 }
 
-/// What a thread's state is to others.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Doing {
+/// What a thread does in an interval.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Activity {
+    pub(super) thread_state: u32,
+    pub(super) scheduling: u8,
+    /// Whether the thread state is useful work.
     pub(super) useful: bool,
-    pub(super) answers: bool,
+    /// Whether the thread is blamed for the time that dependents wait in this thread state.
+    pub(super) takes_blame: bool,
+}
+
+impl Activity {
+    const fn key(self) -> u64 {
+        key(self.thread_state, self.scheduling)
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -140,10 +160,10 @@ fn scheduling_of(key: u64) -> Scheduling {
 }
 
 impl Account {
-    /// The thread begins to live; `place` is where it stands among those that do.
+    /// The thread is born.
     pub(super) fn begin(&mut self, time: Nanos, scheduling: Scheduling, alive_index: u32) {
         self.life = Life::Alive;
-        self.scheduling = scheduling as u8;
+        self.activity.scheduling = scheduling as u8;
         self.alive_index = alive_index;
         self.accounted = time.0;
         self.since = time.0;
@@ -156,10 +176,10 @@ impl Account {
     pub(super) fn end(&mut self) {
         self.life = Life::Dead;
         self.dependents = 0;
-        self.cells = Cells::default();
-        self.blames = Cells::default();
-        self.regions = Cells::default();
-        self.tasks = Cells::default();
+        self.spent = KeyedSums::default();
+        self.blames = KeyedSums::default();
+        self.regions = KeyedSums::default();
+        self.tasks = KeyedSums::default();
     }
 
     /// Adds an instance of a region that lasted `length`.
@@ -170,7 +190,7 @@ impl Account {
         region.team = region.team.max(team);
         region.elapsed += length.0;
         region.capacity += length.0 * u64::from(team);
-        // Events in disorder may credit a thread with more than there was.
+        // Events out of order may add up to more work than there was time.
         let longest = work.longest.min(length).0;
         region.longest += longest;
         region.mean += (work.total.0 / u64::from(team)).min(longest);
@@ -191,23 +211,22 @@ impl Account {
         tasks.squares += u128::from(work) * u128::from(work);
     }
 
-    /// From `time` on the thread is in another state, or elsewhere. Whether that is late.
+    /// Ends the running interval at `time` and begins one of `activity`. Returns whether `time` is
+    /// before what is accounted for.
     #[inline]
     pub(super) fn change(
         &mut self,
         thread: ThreadId,
         time: u64,
-        (thread_state, scheduling, doing): (u32, u8, Doing),
-        (rows, listing): (&mut Rows, &mut Listing),
+        activity: Activity,
+        rows: &mut Rows,
+        listing: &mut Listing,
     ) -> bool {
         let end = time.max(self.accounted);
         if end != self.since {
             self.close(thread, end, rows, listing);
         }
-        self.thread_state = thread_state;
-        self.scheduling = scheduling;
-        self.useful = doing.useful;
-        self.answers = doing.answers;
+        self.activity = activity;
         time < end
     }
 
@@ -237,24 +256,23 @@ impl Account {
         let more = time - self.accounted;
         self.accounted = time;
         self.worked += self.useful_part(more);
-        if self.dependents > 0 && self.answers {
-            let key = key(self.thread_state, self.scheduling);
-            *self.blames.at(key) += more * u64::from(self.dependents);
+        if self.dependents > 0 && self.activity.takes_blame {
+            *self.blames.at(self.activity.key()) += more * u64::from(self.dependents);
         }
-        let spent = self.cells.at(key(self.thread_state, self.scheduling));
+        let spent = self.spent.at(self.activity.key());
         spent.time += more;
         spent
     }
 
-    /// What of so much of the running interval is useful work on a CPU: all or nothing.
+    /// The part of `nanos` of the running interval that is useful work on a CPU: all or nothing.
     #[inline]
     pub(super) const fn useful_part(&self, nanos: u64) -> u64 {
-        let counts = self.useful && self.scheduling == Scheduling::Running as u8;
+        let counts = self.activity.useful && self.activity.scheduling == Scheduling::Running as u8;
         nanos * counts as u64
     }
 
-    /// Adds the running interval's time up to `time` to its sum, turning over slices; the
-    /// interval goes on.
+    /// Adds the running interval's time up to `time` to its sum, slice by slice. The interval goes
+    /// on.
     #[inline(never)]
     pub(super) fn advance(&mut self, thread: ThreadId, time: u64, rows: &mut Rows) {
         if time <= self.accounted {
@@ -264,12 +282,12 @@ impl Account {
             if self.border > self.accounted {
                 self.spend(self.border);
             }
-            self.turn(thread, rows);
+            self.next_slice(thread, rows);
         }
         self.spend(time);
     }
 
-    /// Lists what is not yet listed of the running interval, if it is long enough.
+    /// Lists the unlisted part of the running interval, if it is long enough.
     #[inline]
     pub(super) fn list(
         &mut self,
@@ -291,23 +309,23 @@ impl Account {
             thread,
             start: Nanos(self.unlisted),
             length: Nanos(end - self.unlisted),
-            thread_state: ThreadStateId(self.thread_state),
-            scheduling: scheduling_of(key(self.thread_state, self.scheduling)),
+            thread_state: ThreadStateId(self.activity.thread_state),
+            scheduling: scheduling_of(self.activity.key()),
             within: self.within,
         });
         self.unlisted = end;
     }
 
     /// Makes the open slice's rows and opens the next slice.
-    pub(super) fn turn(&mut self, thread: ThreadId, rows: &mut Rows) {
-        self.settle(thread, rows);
+    pub(super) fn next_slice(&mut self, thread: ThreadId, rows: &mut Rows) {
+        self.make_rows(thread, rows);
         self.border += SLICE.0;
     }
 
     /// Makes the open slice's rows.
-    pub(super) fn settle(&mut self, thread: ThreadId, rows: &mut Rows) {
+    pub(super) fn make_rows(&mut self, thread: ThreadId, rows: &mut Rows) {
         let slice = (self.border / SLICE.0 - 1) as u32;
-        self.cells.drain(|key, spent| {
+        self.spent.drain(|key, spent| {
             rows.sums.push(Sum {
                 slice,
                 thread,

@@ -4,19 +4,19 @@ use experiment::ids::{ContextId, Nanos, ThreadId, ThreadStateId};
 use experiment::rows::{Blame, RegionSpan, SLICE, TaskSpan, Within};
 use experiment::state::{Scheduling, State};
 
-use super::account::{Account, Doing, Life, Rows, TaskRun, TeamWork, key};
+use super::account::{Account, Activity, Life, RegionRun, Rows, TaskRun, key};
 use super::listing::Listing;
 
-/// Accounts for how long each thread was in which state, on or off the CPU.
+/// Measures how long each thread was in each thread state, on or off the CPU.
 ///
-/// Each thread's life is cut into intervals of one thread state and one scheduling state. Each is
-/// added to the [`Sum`](experiment::rows::Sum) of its slice, and divided where it crosses into the
-/// next; so the sums of a thread add up to its life exactly. Long intervals are listed too, at a bounded rate
-/// ([`super::LISTED_PER_SECOND`]): their number does not grow with the number of events. So are
-/// those that a stack stands for, of which there are no more than stacks.
+/// A thread's lifetime is divided into intervals of one thread state and one scheduling state. Each
+/// is added to the [`Sum`](experiment::rows::Sum) of its slice, and divided where it crosses into
+/// the next, so that the sums of a thread add up to its lifetime exactly. Long intervals are also
+/// listed, at a bounded rate ([`super::LISTED_PER_SECOND`]), and so are intervals that began with a
+/// sample.
 ///
-/// Times may run backwards within a thread by what merging could not order: such a moment is
-/// taken to be the latest one known of that thread, and counted in [`TimeAccounting::late`].
+/// Merging cannot always order the times of one thread. A time before the latest one known of its
+/// thread is replaced by that one, and counted in [`TimeAccounting::late`].
 #[derive(Debug)]
 pub struct TimeAccounting {
     accounts: Vec<Account>,
@@ -37,8 +37,8 @@ fn living(accounts: &mut [Account], thread: ThreadId) -> Option<&mut Account> {
 }
 
 impl TimeAccounting {
-    /// A accounting that lists intervals, region instances and pieces of tasks from `least` on (1 ms
-    /// is good for a timeline), and only longer ones while those would be too many.
+    /// Lists intervals, region instances and pieces of tasks of at least `least` (1 ms suits a
+    /// timeline), and only longer ones while those would be too many.
     pub fn new(least: Nanos) -> Self {
         TimeAccounting {
             accounts: Vec::new(),
@@ -51,8 +51,8 @@ impl TimeAccounting {
         }
     }
 
-    /// The thread begins to live, outside OpenMP ([`ThreadStateId::OUTSIDE`]). Returns the time that
-    /// its life is accounted for from: `time`, unless it had been alive already.
+    /// The thread is born, outside OpenMP ([`ThreadStateId::OUTSIDE`]). Returns the time from which
+    /// it is accounted for: `time`, unless it was alive already.
     pub fn birth(&mut self, thread: ThreadId, time: Nanos, scheduling: Scheduling) -> Nanos {
         let index = thread.index();
         if self.accounts.len() <= index {
@@ -74,8 +74,8 @@ impl TimeAccounting {
             .is_some_and(|account| account.life == Life::Alive)
     }
 
-    /// The thread ends. Returns the end of what is accounted for of it: `time`, unless later moments of
-    /// it were known; `None` if it was not alive.
+    /// The thread ends. Returns the time up to which it is accounted for: `time`, unless a later
+    /// time of it was known; `None` if it was not alive.
     pub fn exit(&mut self, thread: ThreadId, time: Nanos) -> Option<Nanos> {
         if !self.is_alive(thread) {
             return None;
@@ -86,7 +86,7 @@ impl TimeAccounting {
         if end != account.since {
             account.close(thread, end, &mut self.rows, &mut self.intervals);
         }
-        account.settle(thread, &mut self.rows);
+        account.make_rows(thread, &mut self.rows);
         account.end();
         let alive_index = account.alive_index;
         self.alive.swap_remove(alive_index as usize);
@@ -96,30 +96,31 @@ impl TimeAccounting {
         Some(Nanos(end))
     }
 
-    /// From `time` on the thread is in this thread state, in these instances.
-    /// Nothing happens to one that is not alive.
+    /// From `time` on the thread, if it is alive, is in this thread state, whose state is `state`,
+    /// and in these instances.
     ///
-    /// The instances are those of listed intervals: where one follows another in the same state,
-    /// the interval is listed in pieces.
+    /// Listed intervals are divided where the instances change.
     #[inline]
     pub fn thread_state(
         &mut self,
         thread: ThreadId,
         time: Nanos,
-        (thread_state, state): (ThreadStateId, State),
+        thread_state: ThreadStateId,
+        state: State,
         within: Within,
     ) {
         let Some(account) = living(&mut self.accounts, thread) else {
             return;
         };
-        let doing = Doing {
-            useful: state == State::Work,
-            answers: !state.is_wait() && !matches!(state, State::Idle | State::Unknown),
-        };
         let (rows, listing) = (&mut self.rows, &mut self.intervals);
-        if thread_state.0 != account.thread_state {
-            let to = (thread_state.0, account.scheduling, doing);
-            self.late += u64::from(account.change(thread, time.0, to, (rows, listing)));
+        if thread_state.0 != account.activity.thread_state {
+            let activity = Activity {
+                thread_state: thread_state.0,
+                scheduling: account.activity.scheduling,
+                useful: state == State::Work,
+                takes_blame: !state.is_wait() && !matches!(state, State::Idle | State::Unknown),
+            };
+            self.late += u64::from(account.change(thread, time.0, activity, rows, listing));
         } else if account.within != within {
             let end = time.0.max(account.accounted);
             account.advance(thread, end, rows);
@@ -129,8 +130,8 @@ impl TimeAccounting {
         account.within = within;
     }
 
-    /// From `time` on so many threads wait for this one to give a mutex back. Their time is added
-    /// to its own while it is at work, on a CPU or off.
+    /// From `time` on `dependents` threads wait for this one to release a mutex. Their time is
+    /// blamed on it while it does not wait itself, on a CPU or off.
     #[inline]
     pub(super) fn dependents(&mut self, thread: ThreadId, time: Nanos, dependents: u32) {
         let Some(account) = living(&mut self.accounts, thread) else {
@@ -142,11 +143,14 @@ impl TimeAccounting {
         }
     }
 
-    /// So many threads have waited for this one from `start` to `end`, while it was in this state.
+    /// `dependents` threads waited for this one from `start` to `end`. Their time is blamed on its
+    /// thread state `thread_state`.
     pub(super) fn blame(
         &mut self,
-        (thread, thread_state): (ThreadId, ThreadStateId),
-        (start, end): (Nanos, Nanos),
+        thread: ThreadId,
+        thread_state: ThreadStateId,
+        start: Nanos,
+        end: Nanos,
         dependents: u32,
     ) {
         let Some(account) = self.accounts.get_mut(thread.index()) else {
@@ -174,7 +178,7 @@ impl TimeAccounting {
         }
     }
 
-    /// Useful work of the thread on a CPU from its birth to `time`; none of one that is unknown.
+    /// Useful work of the thread on a CPU from its birth to `time`; 0 for an unknown thread.
     #[inline]
     pub fn worked(&self, thread: ThreadId, time: Nanos) -> Nanos {
         let account = self.accounts.get(thread.index());
@@ -183,56 +187,48 @@ impl TimeAccounting {
         }))
     }
 
-    /// From `time` on the kernel has the thread there. Nothing happens to one that is not alive.
+    /// From `time` on the thread, if it is alive, is in this scheduling state.
     #[inline]
     pub fn scheduling(&mut self, thread: ThreadId, time: Nanos, scheduling: Scheduling) {
         let Some(account) = living(&mut self.accounts, thread) else {
             return;
         };
-        if scheduling as u8 == account.scheduling {
+        if scheduling as u8 == account.activity.scheduling {
             return;
         }
-        let doing = Doing {
-            useful: account.useful,
-            answers: account.answers,
+        let activity = Activity {
+            scheduling: scheduling as u8,
+            ..account.activity
         };
-        let to = (account.thread_state, scheduling as u8, doing);
-        let lists = (&mut self.rows, &mut self.intervals);
-        self.late += u64::from(account.change(thread, time.0, to, lists));
+        let (rows, listing) = (&mut self.rows, &mut self.intervals);
+        self.late += u64::from(account.change(thread, time.0, activity, rows, listing));
     }
 
-    /// A stack was taken as the thread's running interval began: the interval is listed, so that
-    /// it is known for how long the stack stands.
+    /// A sample was taken at the start of the thread's running interval: the interval is listed, so
+    /// that the time that the sample stands for is known.
     pub fn sampled(&mut self, thread: ThreadId) {
         if let Some(account) = self.accounts.get_mut(thread.index()) {
             account.sampled = true;
         }
     }
 
-    /// An instance of a region ended on the thread that encountered it; `start` to `end` is its
-    /// time there.
-    pub fn region(
-        &mut self,
-        (context, within): (ContextId, Within),
-        thread: ThreadId,
-        (start, end): (Nanos, Nanos),
-        work: TeamWork,
-    ) {
+    /// An instance of a region ended on the thread that encountered it.
+    pub fn region(&mut self, thread: ThreadId, run: RegionRun) {
         let Some(account) = living(&mut self.accounts, thread) else {
             return;
         };
         // The slice of the instance is that of its end, which must be the one that is open.
-        account.advance(thread, end.0, &mut self.rows);
-        let length = end.since(start);
-        account.add_instance(context, length, work);
-        if self.spans.admits(length.0, end.0) {
+        account.advance(thread, run.end.0, &mut self.rows);
+        let length = run.end.since(run.start);
+        account.add_instance(run.context, length, run.work);
+        if self.spans.admits(length.0, run.end.0) {
             self.rows.region_spans.push(RegionSpan {
-                context,
+                context: run.context,
                 thread,
-                start,
+                start: run.start,
                 length,
-                team: work.team.max(1),
-                within,
+                team: run.work.team.max(1),
+                within: run.within,
             });
         }
     }
@@ -246,13 +242,15 @@ impl TimeAccounting {
         account.add_task(task);
     }
 
-    /// The thread left a task that it had taken up at `start`.
+    /// The thread suspended or completed a task at `end`, which it had begun or resumed at `start`.
     #[inline]
     pub fn piece(
         &mut self,
-        (context, within): (ContextId, Within),
         thread: ThreadId,
-        (start, end): (Nanos, Nanos),
+        context: ContextId,
+        within: Within,
+        start: Nanos,
+        end: Nanos,
     ) {
         let length = end.since(start);
         if self.pieces.admits(length.0, end.0) && self.is_alive(thread) {
@@ -266,12 +264,11 @@ impl TimeAccounting {
         }
     }
 
-    /// Accounts for the running intervals up to `now`, before which no event will come any more, and
-    /// makes the rows of every slice that is over. Call it about once a slice: if the recording
-    /// dies, [`TimeAccounting::take`]'s rows so far tell all but the last slice.
+    /// Accounts for the running intervals up to `now`, before which no more events will come, and
+    /// makes the rows of every slice that is over. Call it about once a slice: a killed recording
+    /// then lacks only the last slice.
     ///
-    /// An interval that runs for longer than a slice is listed in pieces, so that the list, too,
-    /// is short of no more than that.
+    /// An interval that runs for longer than a slice is listed in pieces, for the same reason.
     pub fn advance(&mut self, now: Nanos) {
         for &thread in &self.alive {
             let account = &mut self.accounts[thread.index()];
@@ -285,13 +282,13 @@ impl TimeAccounting {
                 );
             }
             if account.border <= account.accounted {
-                account.turn(thread, &mut self.rows);
+                account.next_slice(thread, &mut self.rows);
             }
         }
     }
 
-    /// Accounts for the running intervals up to `now` and makes the rows of everything, the running
-    /// slice and the running intervals included: the recording's end.
+    /// Accounts for the running intervals up to `now`, the end of the recording, and makes all
+    /// rows, those of the open slice and of the running intervals included.
     pub fn finish(&mut self, now: Nanos) {
         for &thread in &self.alive {
             let account = &mut self.accounts[thread.index()];
@@ -302,17 +299,18 @@ impl TimeAccounting {
                 &mut self.rows,
                 &mut self.intervals,
             );
-            account.settle(thread, &mut self.rows);
+            account.make_rows(thread, &mut self.rows);
         }
     }
 
     /// The rows made since the last call: of slices that were over at the last
-    /// [`TimeAccounting::advance`], of threads that ended, and all after [`TimeAccounting::finish`].
+    /// [`TimeAccounting::advance`], of threads that ended, and all after
+    /// [`TimeAccounting::finish`].
     pub fn take(&mut self) -> Rows {
         std::mem::take(&mut self.rows)
     }
 
-    /// How many moments came before the latest one known of their thread, and were moved there.
+    /// The number of times that were before the latest one known of their thread.
     pub const fn late(&self) -> u64 {
         self.late
     }

@@ -1,33 +1,35 @@
 //! The OpenMP state machine: what each event does.
 //!
-//! The constructs' rules are those of the OMPT chapter of the OpenMP specification (5.2, chapter
-//! 19), bent to what runtimes really send: ends may come late, without their region, or not at
-//! all, so that every end pops to its match and nothing is asserted.
+//! The rules are those of the OMPT chapter of the OpenMP specification (5.2, chapter 19), relaxed
+//! for what runtimes really send: an end may come late, without its region, or not at all. So every
+//! end pops to its match, and nothing is asserted.
 
 use experiment::ids::{ContextId, FrameId, ProcessId, ThreadId, ThreadStateId};
 use experiment::rows::Within;
 use experiment::state::{Scheduling, State};
 use experiment::tables::{Context, ContextKind, Tables, ThreadKind};
 
+use super::account::RegionRun;
 use super::accounting::TimeAccounting;
 use super::joins::is_fork;
 use super::locks::{LockId, LockSlot};
-use super::machine::{Machine, Step};
+use super::machine::{InContext, Machine, Step};
 use super::regions::{Member, Slot};
-use super::thread::{Cause, DEEPEST, Entry, Stack, is_barrier, may_join, waiting};
+use super::thread::{Cause, ConstructStack, DEEPEST, Level, is_barrier, may_join, waiting};
 use crate::stream::{Event, Instance, Lock, Mutex, Site, Sync, What};
 
 impl Machine {
-    /// One event. `tables` and `accounting` must be the same at each call: contexts and thread
-    /// states are added to the tables.
+    /// Applies one event. `tables` and `accounting` must be the same at each call: contexts and
+    /// thread states are added to the tables.
     ///
-    /// The thread's row in the tables gets its kind, and its birth and death as they are accounted
-    /// for. A thread without [`What::Birth`] is born, running, at its first event; after its
-    /// [`What::Exit`] its events are ignored.
+    /// Sets the kind, the birth and the death of the thread's row in the tables. A thread without
+    /// [`What::Birth`] is born, running, at its first event. Events after its [`What::Exit`] are
+    /// ignored.
     pub fn apply(&mut self, tables: &mut Tables, accounting: &mut TimeAccounting, event: &Event) {
         let thread = event.thread;
         if self.threads.len() <= thread.index() {
-            self.threads.resize_with(thread.index() + 1, Stack::default);
+            self.threads
+                .resize_with(thread.index() + 1, ConstructStack::default);
         }
         let now = &mut Step {
             tables,
@@ -53,16 +55,16 @@ impl Machine {
     fn openmp(&mut self, now: &mut Step<'_>, what: What) {
         let thread = now.thread;
         let stack = &mut self.threads[thread.index()];
-        // Acquired or not (a nest lock re-acquired, a failed test): the thread is past waiting.
+        // Any event ends a wait for a mutex, acquired or not (a nestable lock, a failed test).
         let mut waited = ThreadStateId::OUTSIDE;
-        if stack.top().cause == Cause::Mutex {
+        if stack.top().cause == Cause::MutexWait {
             waited = stack.pop().thread_state;
             self.locks.wait_is_over(&mut now.accounting_now(), thread);
         }
         match what {
             What::ThreadBegin(kind) => self.thread_begin(now, kind),
-            // A nested team's thread of libgomp's ends on its way out of the join barrier, which is
-            // over when the region is, or with the thread.
+            // A thread of a nested team of libgomp ends while it leaves the join barrier, whose end
+            // is that of the region or of the thread.
             What::ThreadEnd if matches!(stack.top().cause, Cause::Sync(Sync::BarrierParallel)) => {}
             What::ThreadEnd => {
                 self.locks.forget(&mut now.accounting_now(), thread);
@@ -78,13 +80,13 @@ impl Machine {
                 region,
                 size,
                 index,
-            } => self.implicit_begin(now, region, (size, index)),
+            } => self.implicit_begin(now, region, size, index),
             What::ImplicitEnd { region } => self.implicit_end(now, region),
             What::SyncBegin { kind, region, call } => self.sync_begin(now, kind, region, call),
             What::SyncEnd { kind } => self.end_of(now, Cause::Sync(kind)),
             What::MutexAcquire { kind, lock, call } => {
                 stack.drop_waits();
-                self.push(now, Cause::Mutex, kind.state(), call);
+                self.push(now, Cause::MutexWait, kind.state(), call);
                 let slot = self.lock(now, kind, lock);
                 self.locks.wait(&mut now.accounting_now(), thread, slot);
             }
@@ -106,7 +108,7 @@ impl Machine {
             }
             What::TaskSchedule { next, prior_done } => self.task_schedule(now, next, prior_done),
             What::Lost => self.lost(now),
-            What::MutexAcquired { kind, lock } => self.hold(now, waited, (kind, lock)),
+            What::MutexAcquired { kind, lock } => self.hold(now, waited, kind, lock),
             What::MutexReleased { kind, lock } => self.release(now, kind, lock),
             What::MutexAsked => {}
             What::Birth(_) | What::Exit | What::SwitchOut(_) | What::SwitchIn => {}
@@ -117,7 +119,7 @@ impl Machine {
             self.push(now, Cause::Lost, State::Unknown, FrameId::NONE);
         }
         self.settle(now);
-        now.tell(now.thread, self.threads[now.thread.index()].top());
+        now.set_state(now.thread, self.threads[now.thread.index()].top());
     }
 
     fn lock(&mut self, now: &Step<'_>, kind: Mutex, lock: Lock) -> LockSlot {
@@ -133,15 +135,15 @@ impl Machine {
         self.locks.slot(LockId::new(process, kind, lock, team.0))
     }
 
-    /// The thread has the mutex that it has waited for as `waited` says. It goes on as before; the
-    /// place tells a reader what it does while others may wait for it, and whether that is user
-    /// code or, where compilers make reductions of critical sections, combining.
-    fn hold(&mut self, now: &mut Step<'_>, waited: ThreadStateId, (kind, lock): (Mutex, Lock)) {
+    /// The thread has acquired the mutex that it waited for in the thread state `waited`. Its state
+    /// is as before the wait. The call is kept: it lets a reader find what the thread does while
+    /// others may wait for it, and whether that is user code or, where compilers implement
+    /// reductions by critical sections, combining.
+    fn hold(&mut self, now: &mut Step<'_>, waited: ThreadStateId, kind: Mutex, lock: Lock) {
         let thread = now.thread;
         let slot = self.lock(now, kind, lock);
         self.locks.hold(&mut now.accounting_now(), thread, slot);
-        // An atomic operation is over before anything else happens, and of some mutexes no end
-        // comes.
+        // An atomic operation ends before the next event, and some mutexes have no release event.
         let ends = match kind {
             Mutex::Atomic => false,
             Mutex::Critical => true,
@@ -158,7 +160,7 @@ impl Machine {
             .map(|thread_state| thread_state.call);
         let state = stack.top().state;
         let call = call.unwrap_or(FrameId::NONE);
-        self.push(now, Cause::Held(slot), state, call);
+        self.push(now, Cause::MutexHeld(slot), state, call);
     }
 
     fn release(&mut self, now: &mut Step<'_>, kind: Mutex, lock: Lock) {
@@ -166,11 +168,11 @@ impl Machine {
         let slot = self.lock(now, kind, lock);
         let thread_state = self.threads[thread.index()].top().thread_state;
         self.locks
-            .release(&mut now.accounting_now(), (thread, thread_state), slot);
-        // Mutexes may be given back in any order.
+            .release(&mut now.accounting_now(), thread, thread_state, slot);
+        // Mutexes may be released in any order.
         let stack = &mut self.threads[now.thread.index()];
         if let Some(at) = stack.held(slot) {
-            stack.entries_mut().remove(at);
+            stack.levels_mut().remove(at);
         }
     }
 
@@ -178,7 +180,7 @@ impl Machine {
         let thread = now.thread;
         self.locks.forget(&mut now.accounting_now(), thread);
         self.unwind(now.thread, 1);
-        // A recording may hold many short-lived threads: they keep their base alone.
+        // A recording may have many short-lived threads.
         self.threads[now.thread.index()].shrink();
         let end = now.accounting.exit(now.thread, now.time);
         if let Some(row) = now.tables.threads.get_mut(now.thread.index()) {
@@ -193,7 +195,7 @@ impl Machine {
             ThreadKind::Worker => State::Idle,
             ThreadKind::Outside | ThreadKind::Other => State::Outside,
         };
-        let thread_state = self.labels.without_call(now.tables, state, ContextId::ROOT);
+        let thread_state = self.ids.without_call(now.tables, state, ContextId::ROOT);
         self.threads[now.thread.index()].set_base(state, thread_state);
         if let Some(row) = now.tables.threads.get_mut(now.thread.index()) {
             row.kind = kind;
@@ -215,23 +217,23 @@ impl Machine {
             stack: site.stack,
             body: site.body,
         };
-        let context = self.labels.context(now.tables, context);
+        let context = self.ids.context(now.tables, context);
         let slot = match self.regions.find(id) {
             Some(slot) if self.is_placeholder(slot) => {
                 self.relabel(now, slot, context, task);
                 let region = self.regions.at_mut(slot);
                 region.owner = Some(now.thread);
                 region.begin = now.time;
-                region.placed = true;
+                region.begin_seen = true;
                 slot
             }
             known => {
-                // An open region whose id comes again has ended unseen.
+                // An open region with the same id has ended, and its end was lost.
                 self.ending.extend(known);
                 self.settle(now);
                 let within = self.new_region(now, task);
-                let whose = (context, within);
-                self.regions.begin(id, whose, Some(now.thread), now.time)
+                self.regions
+                    .begin(id, context, within, Some(now.thread), now.time)
             }
         };
         self.enter_region(now, Cause::Fork(slot), State::Overhead);
@@ -239,11 +241,11 @@ impl Machine {
 
     fn parallel_end(&mut self, now: &mut Step<'_>, id: Instance) {
         let found = self.threads[now.thread.index()]
-            .find(|entry| entry.id == id && matches!(entry.cause, Cause::Fork(_)));
+            .find(|level| level.id == id && matches!(level.cause, Cause::Fork(_)));
         let mut counted = None;
         match found {
             Some(at) => {
-                if let Cause::Fork(slot) = self.threads[now.thread.index()].entries()[at].cause {
+                if let Cause::Fork(slot) = self.threads[now.thread.index()].levels()[at].cause {
                     counted = Some(slot);
                 }
                 self.unwind(now.thread, at);
@@ -255,21 +257,26 @@ impl Machine {
             && stack.top().cause == Cause::Lost
             && stack.base().state == State::Serial
         {
-            // What the loss has left of the initial thread is serial code.
+            // Outside its last region, the initial thread runs serial code.
             stack.pop();
         }
-        now.tell(now.thread, stack.top());
+        now.set_state(now.thread, stack.top());
         if let Some(slot) = counted {
             let region = self.regions.at(slot);
-            let (whose, span) = ((region.context, region.within), (region.begin, now.time));
-            let work = now.team_work(region);
-            now.accounting.region(whose, now.thread, span, work);
+            let run = RegionRun {
+                context: region.context,
+                within: region.within,
+                start: region.begin,
+                end: now.time,
+                work: now.team_work(region),
+            };
+            now.accounting.region(now.thread, run);
         }
     }
 
-    fn implicit_begin(&mut self, now: &mut Step<'_>, id: Instance, (size, index): (u16, u16)) {
+    fn implicit_begin(&mut self, now: &mut Step<'_>, id: Instance, size: u16, index: u16) {
         if id == Instance::NONE {
-            // The initial task of the program, or of a thread that it made by itself.
+            // The initial task of the program, or of a thread that the program created.
             if self.threads[now.thread.index()].base().state == State::Outside {
                 self.thread_begin(now, ThreadKind::Initial);
             }
@@ -284,13 +291,13 @@ impl Machine {
         self.implicit(now, slot, index == 0);
     }
 
-    /// The thread is in its implicit task of the region, whatever it was in before.
+    /// The thread is in its implicit task of the region, whatever it did before.
     fn implicit(&mut self, now: &mut Step<'_>, slot: Slot, primary: bool) {
         let thread = now.thread;
         let initial = self.threads[thread.index()].base().state == State::Serial;
         if (primary || initial) && self.is_placeholder(slot) {
-            // The primary thread is the one that encountered the region, and an initial thread
-            // is in no team but those that it forks.
+            // The primary thread is the one that encountered the region. An initial thread is only
+            // in teams that it forks.
             let region = self.regions.at_mut(slot);
             region.owner = Some(thread);
             region.begin = now.time;
@@ -299,12 +306,12 @@ impl Machine {
         let region = self.regions.at(slot);
         let (id, owner) = (region.id, region.owner);
         let stack = &self.threads[thread.index()];
-        if let Some(at) = stack.find(|entry| entry.cause == Cause::Implicit(slot) && entry.id == id)
+        if let Some(at) = stack.find(|level| level.cause == Cause::Implicit(slot) && level.id == id)
         {
             self.unwind(thread, at + 1);
             return;
         }
-        let fork = stack.find(|entry| entry.cause == Cause::Fork(slot) && entry.id == id);
+        let fork = stack.find(|level| level.cause == Cause::Fork(slot) && level.id == id);
         match fork {
             Some(at) => self.unwind(thread, at + 1),
             None => self.unwind(thread, 1),
@@ -320,10 +327,10 @@ impl Machine {
 
     fn implicit_end(&mut self, now: &mut Step<'_>, id: Instance) {
         let stack = &self.threads[now.thread.index()];
-        let found = stack.find(|entry| {
-            matches!(entry.cause, Cause::Implicit(_)) && (id == Instance::NONE || entry.id == id)
+        let found = stack.find(|level| {
+            matches!(level.cause, Cause::Implicit(_)) && (id == Instance::NONE || level.id == id)
         });
-        // A worker that was told of its region's end has nothing left to end.
+        // The implicit task of a worker whose region ended has ended already.
         let Some(at) = found else { return };
         self.unwind(now.thread, at);
         if at == 1 {
@@ -347,7 +354,7 @@ impl Machine {
                 Some(slot) => {
                     let region = self.regions.at(slot);
                     if region.ended && region.owner != Some(now.thread) {
-                        // It came after its region's end: there is nothing left to wait for.
+                        // The event comes after the region's end, so the wait is over.
                         self.unwind(now.thread, 1);
                         self.retire(now.tables, now.thread);
                         return;
@@ -365,23 +372,23 @@ impl Machine {
         self.push(now, Cause::Sync(kind), waiting(kind), call);
     }
 
-    /// Whether the thread's innermost team has no other thread. Nobody is waited for in a barrier
-    /// then, of which LLVM's runtimes tell the begin and not the end.
+    /// Whether the thread's innermost team has no other thread. A barrier then waits for nobody,
+    /// and LLVM's runtimes send only its begin.
     fn is_alone(&self, thread: ThreadId) -> bool {
         let stack = &self.threads[thread.index()];
-        let implicit = |entry: &Entry| matches!(entry.cause, Cause::Implicit(_) | Cause::Lost);
-        let innermost = stack.find(implicit).map(|at| stack.entries()[at]);
-        innermost.is_some_and(|entry| match entry.cause {
+        let implicit = |level: &Level| matches!(level.cause, Cause::Implicit(_) | Cause::Lost);
+        let innermost = stack.find(implicit).map(|at| stack.levels()[at]);
+        innermost.is_some_and(|level| match level.cause {
             Cause::Implicit(slot) => {
-                let region = self.regions.open(slot, entry.id);
+                let region = self.regions.open(slot, level.id);
                 region.is_some_and(|region| region.team == 1)
             }
             _ => false,
         })
     }
 
-    /// The end of a construct that is not a task: pops to its begin in this task. Without one it
-    /// is a worker's late end, and long dealt with.
+    /// The end of a construct that is not a task: pops to its begin in this task. Without a begin
+    /// it is the late end of a worker, whose region ended before.
     fn end_of(&mut self, now: &mut Step<'_>, cause: Cause) {
         let mut lost = false;
         let stack = &self.threads[now.thread.index()];
@@ -390,7 +397,7 @@ impl Machine {
             *it == cause || (*it == Cause::Task && !lost)
         });
         if let Some(at) = found
-            && stack.entries()[at].cause == cause
+            && stack.levels()[at].cause == cause
         {
             self.unwind(now.thread, at);
         }
@@ -400,28 +407,33 @@ impl Machine {
         let thread = now.thread;
         self.locks.forget(&mut now.accounting_now(), thread);
         let last = self.threads[now.thread.index()].top().context;
-        // The end of a team of one shows on no other thread, and whether the next fork is inside
-        // a region shows by that region's place: without either, take the end as lost.
+        // The end of a team of one is visible on no other thread, and whether the next fork is
+        // inside a region is visible only by that region's fork point. Without either, take the
+        // region as ended.
         while let Some(at) = self.threads[now.thread.index()].find(is_fork) {
-            let entry = &self.threads[now.thread.index()].entries()[at];
-            let Cause::Fork(slot) = entry.cause else {
+            let level = &self.threads[now.thread.index()].levels()[at];
+            let Cause::Fork(slot) = level.cause else {
                 break;
             };
             let region = self.regions.at(slot);
-            if region.team > 1 && region.placed {
+            if region.team > 1 && region.begin_seen {
                 break;
             }
             self.unwind(now.thread, at);
         }
-        // Tasks and waits may be over; of a region it is found out later.
-        let within = self.threads[now.thread.index()].find(|entry| {
+        // Tasks and waits may be over. Whether a region is over is found out later.
+        let within = self.threads[now.thread.index()].find(|level| {
             matches!(
-                entry.cause,
+                level.cause,
                 Cause::Base | Cause::Fork(_) | Cause::Implicit(_)
             )
         });
         self.unwind(now.thread, within.map_or(1, |at| at + 1));
-        let nowhere = (Instance::NONE, Within::default());
-        self.enter(now, Cause::Lost, (State::Unknown, last), nowhere);
+        let instance = InContext {
+            context: last,
+            id: Instance::NONE,
+            within: Within::default(),
+        };
+        self.enter(now, Cause::Lost, State::Unknown, instance);
     }
 }

@@ -1,4 +1,4 @@
-//! How regions end: seen by their parallel_end, or found out where that was lost.
+//! How regions end: by their parallel_end, or by later events where that was lost.
 
 use experiment::ids::{ContextId, FrameId, StackId, ThreadId};
 use experiment::state::State;
@@ -6,14 +6,14 @@ use experiment::tables::{Context, ContextKind, StackEntry, Tables, ThreadKind, T
 
 use super::machine::{Machine, Step};
 use super::regions::{Member, Slot};
-use super::thread::{Cause, Entry};
+use super::thread::{Cause, Level};
 use crate::stream::Instance;
 
-pub(super) const fn is_fork(entry: &Entry) -> bool {
-    matches!(entry.cause, Cause::Fork(_))
+pub(super) const fn is_fork(level: &Level) -> bool {
+    matches!(level.cause, Cause::Fork(_))
 }
 
-/// Whether the stack `inner` goes on from `outer`; `None` where one is not known to its end.
+/// Whether the stack `inner` extends `outer`; `None` if one of them is not known completely.
 fn extends(tables: &Tables, inner: StackId, outer: StackId) -> Option<bool> {
     if inner == StackId::EMPTY || outer == StackId::EMPTY {
         return None;
@@ -33,7 +33,7 @@ fn extends(tables: &Tables, inner: StackId, outer: StackId) -> Option<bool> {
 }
 
 impl Machine {
-    /// Tells the threads of all regions that were found to be over.
+    /// Ends all regions that were found to be over, on their threads.
     #[inline]
     pub(super) fn settle(&mut self, now: &mut Step<'_>) {
         if !self.ending.is_empty() {
@@ -50,7 +50,7 @@ impl Machine {
         }
     }
 
-    /// The region's join is over at this moment: each of its workers is idle from here on.
+    /// The region's join is over now: each of its workers is idle from now on.
     fn end_region(&mut self, now: &mut Step<'_>, slot: Slot) {
         self.regions.end(slot);
         let region = self.regions.at_mut(slot);
@@ -58,12 +58,12 @@ impl Machine {
         let mut members = std::mem::take(&mut region.members);
         for &Member { thread: member, .. } in &members {
             let found = self.threads[member.index()]
-                .find(|entry| entry.cause == Cause::Implicit(slot) && entry.id == id);
+                .find(|level| level.cause == Cause::Implicit(slot) && level.id == id);
             if let Some(at) = found {
                 self.unwind(member, at);
                 self.stop_waiting(now, member);
                 self.retire(now.tables, member);
-                now.tell(member, self.threads[member.index()].top());
+                now.set_state(member, self.threads[member.index()].top());
             }
         }
         members.clear();
@@ -73,53 +73,52 @@ impl Machine {
         }
     }
 
-    /// Takes a region that ended unseen off the stack of the thread that encountered it, with
+    /// Removes a region whose end was lost from the stack of the thread that encountered it, with
     /// all that was inside. What came after lost events was not inside, and stays.
     fn excise(&mut self, now: &mut Step<'_>, owner: ThreadId, slot: Slot, id: Instance) {
         let stack = &mut self.threads[owner.index()];
-        let Some(from) = stack.find(|entry| entry.cause == Cause::Fork(slot) && entry.id == id)
+        let Some(from) = stack.find(|level| level.cause == Cause::Fork(slot) && level.id == id)
         else {
             return;
         };
-        let entries = stack.entries_mut();
-        let to = entries[from..]
+        let levels = stack.levels_mut();
+        let to = levels[from..]
             .iter()
-            .position(|entry| entry.cause == Cause::Lost)
-            .map_or(entries.len(), |at| from + at);
-        for entry in entries.drain(from..to) {
-            if let Cause::Fork(inner) = entry.cause
-                && self.regions.open(inner, entry.id).is_some()
+            .position(|level| level.cause == Cause::Lost)
+            .map_or(levels.len(), |at| from + at);
+        for level in levels.drain(from..to) {
+            if let Cause::Fork(inner) = level.cause
+                && self.regions.open(inner, level.id).is_some()
             {
                 self.ending.push(inner);
             }
         }
-        // The loss that hid the end and one before the region's begin are one now.
-        if entries[from - 1].cause == Cause::Lost
-            && entries
+        // Merges a loss before the region's begin with the one that follows it now.
+        if levels[from - 1].cause == Cause::Lost
+            && levels
                 .get(from)
-                .is_some_and(|entry| entry.cause == Cause::Lost)
+                .is_some_and(|level| level.cause == Cause::Lost)
         {
-            entries.remove(from - 1);
+            levels.remove(from - 1);
         }
         self.stop_waiting(now, owner);
-        now.tell(owner, self.threads[owner.index()].top());
+        now.set_state(owner, self.threads[owner.index()].top());
     }
 
-    /// A wait for a mutex ends with the region that it was in, also where its end was not seen.
+    /// A wait for a mutex ends with the region that it was in, even if its own end was lost.
     fn stop_waiting(&mut self, now: &mut Step<'_>, thread: ThreadId) {
-        if self.locks.waits(thread) && self.threads[thread.index()].top().cause != Cause::Mutex {
+        if self.locks.waits(thread) && self.threads[thread.index()].top().cause != Cause::MutexWait
+        {
             self.locks.wait_is_over(&mut now.accounting_now(), thread);
         }
     }
 
-    /// A thread that has worked in a team and is at its base again is an idle worker, also where
-    /// nothing had told its kind.
+    /// A thread that has worked in a team and is at its base again is an idle worker, even if its
+    /// kind was unknown.
     pub(super) fn retire(&mut self, tables: &mut Tables, thread: ThreadId) {
         let stack = &mut self.threads[thread.index()];
         if stack.depth() == 1 && stack.base().state == State::Outside {
-            let thread_state = self
-                .labels
-                .without_call(tables, State::Idle, ContextId::ROOT);
+            let thread_state = self.ids.without_call(tables, State::Idle, ContextId::ROOT);
             stack.set_base(State::Idle, thread_state);
             if let Some(row) = tables.threads.get_mut(thread.index()) {
                 row.kind = ThreadKind::Worker;
@@ -127,19 +126,19 @@ impl Machine {
         }
     }
 
-    /// A thread whose events were lost encounters a region at `site`: is it still inside the
-    /// regions that it was in before?
+    /// A thread whose events were lost encounters a region at `site`: ends the regions that it is
+    /// not inside any more.
     ///
-    /// A thread that forks inside a region that it forked has that fork's stack below: the one
-    /// site extends the other. So the sites tell which regions ended unseen.
+    /// A thread that forks inside a region that it forked has that fork's stack as callers: the
+    /// new site extends the older one. Regions whose site it does not extend have ended.
     pub(super) fn encounter(&mut self, now: &mut Step<'_>, site: StackId) {
-        // Each round ends the innermost region, or is the last.
+        // Each iteration ends the innermost region, or is the last.
         for _ in 0..self.threads[now.thread.index()].depth() {
             if self.threads[now.thread.index()].top().cause != Cause::Lost {
                 return;
             }
             let stack = &mut self.threads[now.thread.index()];
-            let inside = match stack.find(is_fork).map(|at| stack.entries()[at].cause) {
+            let inside = match stack.find(is_fork).map(|at| stack.levels()[at].cause) {
                 Some(Cause::Fork(slot)) => {
                     let outer = now.tables.contexts.get(self.regions.at(slot).context.0);
                     let inside = outer.and_then(|outer| extends(now.tables, site, outer.stack));
@@ -150,7 +149,7 @@ impl Machine {
                     }
                     inside
                 }
-                // A worker in a team, or serial code; of a worker between teams nothing is known.
+                // A worker in a team, or serial code. A worker between teams is in no known state.
                 _ => Some(stack.depth() > 2 || stack.base().state == State::Serial),
             };
             if inside != Some(true) {
@@ -166,7 +165,7 @@ impl Machine {
         region.owner.is_none() && !region.ended
     }
 
-    /// A region whose begin has not come, or was lost: its place is unknown.
+    /// A region whose begin has not come, or was lost: its fork point is unknown.
     pub(super) fn placeholder(&mut self, now: &mut Step<'_>, id: Instance, primary: bool) -> Slot {
         let (parent, task) = if primary {
             let top = self.threads[now.thread.index()].top();
@@ -180,13 +179,12 @@ impl Machine {
             stack: StackId::EMPTY,
             body: FrameId::NONE,
         };
-        let context = self.labels.context(now.tables, context);
+        let context = self.ids.context(now.tables, context);
         let within = self.new_region(now, task);
-        self.regions.begin(id, (context, within), None, now.time)
+        self.regions.begin(id, context, within, None, now.time)
     }
 
-    /// The begin of a placeholder's region came after all: its threads get the right context.
-    /// `task` forked it.
+    /// The begin of a placeholder's region came, forked by `task`: its threads get its context.
     pub(super) fn relabel(
         &mut self,
         now: &mut Step<'_>,
@@ -199,23 +197,23 @@ impl Machine {
         region.within.task = task;
         let members = std::mem::take(&mut region.members);
         for &Member { thread: member, .. } in &members {
-            for entry in self.threads[member.index()].entries_mut() {
-                if entry.context == old && entry.context != ContextId::ROOT {
-                    let thread_state = now.tables.thread_states.get(entry.thread_state.0);
+            for level in self.threads[member.index()].levels_mut() {
+                if level.context == old && level.context != ContextId::ROOT {
+                    let thread_state = now.tables.thread_states.get(level.thread_state.0);
                     let call = thread_state.map_or(FrameId::NONE, |thread_state| thread_state.call);
-                    entry.context = context;
-                    entry.within.task = task;
-                    entry.thread_state = self.labels.thread_state(
+                    level.context = context;
+                    level.within.task = task;
+                    level.thread_state = self.ids.thread_state(
                         now.tables,
                         ThreadState {
-                            state: entry.state,
+                            state: level.state,
                             context,
                             call,
                         },
                     );
                 }
             }
-            now.tell(member, self.threads[member.index()].top());
+            now.set_state(member, self.threads[member.index()].top());
         }
         self.regions.at_mut(slot).members = members;
     }

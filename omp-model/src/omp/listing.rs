@@ -1,22 +1,22 @@
-//! Which intervals are listed by themselves: the long ones, at a bounded rate.
+//! Selects the intervals to list: the long ones, at a bounded rate.
 
 use experiment::ids::Nanos;
 use experiment::rows::SLICE;
 
-/// So many intervals may be listed in a slice of time (a second), over all threads, before the
-/// threshold doubles; likewise of region spans and of pieces of tasks.
+/// The number of intervals that are listed in a time slice (a second), over all threads, before the
+/// threshold doubles. The same holds for region spans and for pieces of tasks.
 ///
 /// An interval of at least the threshold `d` takes a thread at least `d`, so `n` threads list at
 /// most `n / d`: the rows of a slice are at most `LISTED_PER_SECOND * log2(n * 1 s / (d *
 /// LISTED_PER_SECOND))` and a remainder of the same size, however many events come.
 pub const LISTED_PER_SECOND: u32 = 4096;
 
-/// A threshold that rises while too much is listed and falls back when little is.
+/// A threshold of length that rises while many intervals are listed, and falls back when few are.
 #[derive(Debug)]
 pub(super) struct Listing {
     least: u64,
     threshold: u64,
-    /// Listed since the slice began or the threshold was doubled.
+    /// The number listed since the slice began or the threshold was doubled.
     listed: u32,
     slice_end: u64,
     /// Whether the threshold was doubled in this slice.
@@ -24,7 +24,7 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// Lists what is at least `least` long, while that is not too much.
+    /// Lists intervals of at least `least`, unless there are too many.
     pub(super) fn new(least: Nanos) -> Self {
         Listing {
             least: least.0.max(1),
@@ -35,7 +35,7 @@ impl Listing {
         }
     }
 
-    /// Whether what lasted `length` and ended at `end` is listed; counts it if so.
+    /// Whether to list an interval of `length` that ended at `end`; counts it if so.
     #[inline]
     pub(super) fn admits(&mut self, length: u64, end: u64) -> bool {
         length >= self.least && self.decide(length, end)

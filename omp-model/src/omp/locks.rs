@@ -1,11 +1,13 @@
 //! Who holds which mutex, and who waits for it: directed blame.
 //!
-//! A thread that waits for a mutex waits for the thread that holds it, and so for whom that thread
-//! waits for in turn. So each thread has *dependents*: all that wait for it, at first or second
-//! hand. While it is at work the [`TimeAccounting`] adds up their waiting time beside its own.
+//! A thread that waits for a mutex depends on the thread that holds it, and if that one waits for
+//! a mutex, on the holder of that mutex, and so on. The *dependents* of a thread are all threads
+//! that depend on it. While it does not wait itself, [`TimeAccounting`] blames their waiting time
+//! on it.
 //!
-//! When a mutex is given back, those that wait for it go on waiting until one of them has it. That
-//! is the time that handing over takes, and is charged to where the thread was that gave it back.
+//! When a mutex is released, the threads that wait for it go on waiting until one of them has
+//! acquired it. The time of this handover is blamed on the releasing thread, in the thread state of
+//! its release.
 
 use experiment::ids::{Nanos, ProcessId, ThreadId, ThreadStateId};
 use rustc_hash::FxHashMap;
@@ -18,20 +20,20 @@ use crate::stream::{Lock, Mutex};
 pub(super) struct LockId {
     pub(super) process: ProcessId,
     pub(super) kind: Mutex,
-    /// Two words, since the turn of an ordered loop is one by its team.
+    /// The mutex; for `ordered`, which has one by team, also the region of the team.
     pub(super) lock: [u64; 2],
 }
 
-/// Index of a mutex's row; rows of those that nobody holds or waits for are used again.
+/// Index of a mutex. The indices of mutexes that no thread holds or waits for are reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct LockSlot(u32);
 
 impl LockSlot {
-    /// Nobody is known to hold it.
+    /// A mutex whose holder cannot be known.
     pub(super) const NONE: LockSlot = LockSlot(u32::MAX);
 }
 
-/// Where waiting for mutexes is accounted for, and when.
+/// The accounting, and the time of the current event.
 pub(super) struct AccountingNow<'a> {
     pub(super) accounting: &'a mut TimeAccounting,
     pub(super) time: Nanos,
@@ -39,46 +41,55 @@ pub(super) struct AccountingNow<'a> {
 
 /// What is known of one mutex.
 #[derive(Debug)]
-struct Row {
+struct MutexState {
     id: LockId,
     holder: Option<ThreadId>,
-    /// How often the holder has got it: a nestable lock of a runtime that tells each time.
+    /// How often the holder has acquired it: more than once if it is a nestable lock, of a runtime
+    /// that reports each time.
     depth: u32,
-    /// Threads that wait for it, and their dependents.
+    /// The number of threads that wait for it, and of their dependents.
     waiting: u32,
-    /// Where it was given back, while others wait for it that do not have it yet, and up to when
-    /// their time is charged there.
-    left: Option<(ThreadId, ThreadStateId, Nanos)>,
+    /// Its last release, while no thread has acquired it since.
+    released: Option<Release>,
+}
+
+/// The release of a mutex for which others wait.
+#[derive(Debug)]
+struct Release {
+    thread: ThreadId,
+    thread_state: ThreadStateId,
+    /// The time up to which the handover is accounted for.
+    accounted: Nanos,
 }
 
 /// What is known of one thread.
 #[derive(Debug, Default)]
-struct Node {
-    /// The mutex that it waits for. Whoever it waits for does not wait for it: the chain ends.
+struct ThreadLocks {
+    /// The mutex that it waits for. Chains of waits have no cycle.
     waits: Option<LockSlot>,
-    /// Threads that wait for it, at first or second hand.
+    /// The number of its dependents.
     dependents: u32,
     holds: Vec<LockSlot>,
 }
 
-/// All of them.
+/// All mutexes, and the threads that hold or wait for them.
 #[derive(Debug)]
 pub(super) struct Locks {
-    rows: Vec<Row>,
+    rows: Vec<MutexState>,
     by_id: FxHashMap<LockId, LockSlot>,
     free: Vec<LockSlot>,
-    /// The one that was looked up last: mostly the three events of a mutex come in a row.
+    /// The mutex that was looked up last: the three events of a mutex mostly follow each other.
     last: Option<(LockId, LockSlot)>,
-    /// So many rows are used before unused ones are looked for.
+    /// The number of rows at which unused ones are collected.
     room: usize,
     /// By [`ThreadId`].
-    nodes: Vec<Node>,
+    threads: Vec<ThreadLocks>,
 }
 
-/// Rows that are kept whether anyone holds or wants them or not.
+/// The least number of rows at which unused ones are collected.
 const ROOM: usize = 4096;
 
-/// A thread holds no more than so many: of ends that never come there may be any number.
+/// The most mutexes that a thread is taken to hold: any number of release events may be missing.
 const MOST_HELD: usize = 1024;
 
 impl Locks {
@@ -89,11 +100,11 @@ impl Locks {
             free: Vec::new(),
             last: None,
             room: ROOM,
-            nodes: Vec::new(),
+            threads: Vec::new(),
         }
     }
 
-    /// The row of a mutex, made now if there is none.
+    /// The index of a mutex, new or known.
     #[inline]
     pub(super) fn slot(&mut self, id: LockId) -> LockSlot {
         match self.last {
@@ -113,12 +124,12 @@ impl Locks {
         if self.free.is_empty() && self.rows.len() >= self.room {
             self.sweep();
         }
-        let row = Row {
+        let row = MutexState {
             id,
             holder: None,
             depth: 0,
             waiting: 0,
-            left: None,
+            released: None,
         };
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -134,7 +145,7 @@ impl Locks {
         slot
     }
 
-    /// Finds the rows that nobody needs; if they are few, makes room for more.
+    /// Collects unused rows; if they are few, makes room for more.
     #[cold]
     fn sweep(&mut self) {
         for (at, row) in self.rows.iter().enumerate() {
@@ -148,25 +159,25 @@ impl Locks {
         }
     }
 
-    /// The thread waits for the mutex, unless it is in its own way.
+    /// The thread waits for the mutex, unless its holder waits for this thread.
     pub(super) fn wait(&mut self, now: &mut AccountingNow<'_>, thread: ThreadId, slot: LockSlot) {
         if slot == LockSlot::NONE || self.leads_to(slot, thread) {
             return;
         }
-        let node = self.node(thread);
-        node.waits = Some(slot);
-        let more = 1 + node.dependents;
+        let locks = self.thread(thread);
+        locks.waits = Some(slot);
+        let more = 1 + locks.dependents;
         self.add(now, slot, |waiting| waiting + more);
     }
 
-    /// It waits no more.
+    /// The thread does not wait for a mutex any more.
     #[inline]
     pub(super) fn wait_is_over(&mut self, now: &mut AccountingNow<'_>, thread: ThreadId) {
-        let Some(node) = self.nodes.get_mut(thread.index()) else {
+        let Some(locks) = self.threads.get_mut(thread.index()) else {
             return;
         };
-        if let Some(slot) = node.waits.take() {
-            let less = 1 + node.dependents;
+        if let Some(slot) = locks.waits.take() {
+            let less = 1 + locks.dependents;
             self.add(now, slot, |waiting| waiting.saturating_sub(less));
         }
     }
@@ -174,11 +185,11 @@ impl Locks {
     /// Whether the thread is known to wait for a mutex.
     #[inline]
     pub(super) fn waits(&self, thread: ThreadId) -> bool {
-        let node = self.nodes.get(thread.index());
-        node.is_some_and(|node| node.waits.is_some())
+        let locks = self.threads.get(thread.index());
+        locks.is_some_and(|locks| locks.waits.is_some())
     }
 
-    /// The thread, which waits for nothing, has the mutex.
+    /// The thread, which waits for nothing, acquires the mutex.
     pub(super) fn hold(&mut self, now: &mut AccountingNow<'_>, thread: ThreadId, slot: LockSlot) {
         if slot == LockSlot::NONE {
             return;
@@ -188,34 +199,35 @@ impl Locks {
             row.depth += u32::from(row.id.kind == Mutex::NestLock);
             return;
         }
-        self.part(now, slot);
+        self.clear_holder(now, slot);
         let row = &mut self.rows[slot.0 as usize];
         row.holder = Some(thread);
         row.depth = 1;
-        row.left = None;
+        row.released = None;
         let more = row.waiting;
-        let node = self.node(thread);
-        node.holds.push(slot);
-        let all = node.dependents + more;
-        let many = node.holds.len() > MOST_HELD;
+        let locks = self.thread(thread);
+        locks.holds.push(slot);
+        let all = locks.dependents + more;
+        let many = locks.holds.len() > MOST_HELD;
         self.depend(now, thread, all);
         if many {
-            let oldest = self.node(thread).holds[0];
-            self.part(now, oldest);
+            let oldest = self.thread(thread).holds[0];
+            self.clear_holder(now, oldest);
         }
     }
 
-    /// The thread gives the mutex back, at what `thread_state` says.
+    /// The thread releases the mutex in the thread state `thread_state`.
     pub(super) fn release(
         &mut self,
         now: &mut AccountingNow<'_>,
-        (thread, thread_state): (ThreadId, ThreadStateId),
+        thread: ThreadId,
+        thread_state: ThreadStateId,
         slot: LockSlot,
     ) {
         let Some(row) = self.rows.get_mut(slot.0 as usize) else {
             return;
         };
-        // Another thread may have it before this one says so.
+        // The event of the next holder may come before that of the release.
         if row.holder != Some(thread) {
             return;
         }
@@ -223,39 +235,43 @@ impl Locks {
         if row.depth > 0 {
             return;
         }
-        self.part(now, slot);
+        self.clear_holder(now, slot);
         let row = &mut self.rows[slot.0 as usize];
-        row.left = (row.waiting > 0).then_some((thread, thread_state, now.time));
+        row.released = (row.waiting > 0).then_some(Release {
+            thread,
+            thread_state,
+            accounted: now.time,
+        });
     }
 
-    /// What the thread waits for and holds is not known any more.
+    /// Forgets what the thread waits for and holds.
     pub(super) fn forget(&mut self, now: &mut AccountingNow<'_>, thread: ThreadId) {
         self.wait_is_over(now, thread);
         while let Some(&slot) = self
-            .nodes
+            .threads
             .get(thread.index())
-            .and_then(|node| node.holds.last())
+            .and_then(|locks| locks.holds.last())
         {
-            self.part(now, slot);
+            self.clear_holder(now, slot);
         }
     }
 
-    /// Nobody holds the mutex from now on.
-    fn part(&mut self, now: &mut AccountingNow<'_>, slot: LockSlot) {
+    /// No thread holds the mutex from now on.
+    fn clear_holder(&mut self, now: &mut AccountingNow<'_>, slot: LockSlot) {
         self.account_handover(now, slot);
         let row = &mut self.rows[slot.0 as usize];
         let Some(holder) = row.holder.take() else {
             return;
         };
         let less = row.waiting;
-        let node = self.node(holder);
-        if let Some(at) = node.holds.iter().rposition(|&held| held == slot) {
-            node.holds.remove(at);
+        let locks = self.thread(holder);
+        if let Some(at) = locks.holds.iter().rposition(|&held| held == slot) {
+            locks.holds.remove(at);
         }
         self.change(now, holder, |dependents| dependents.saturating_sub(less));
     }
 
-    /// Another number of threads waits for the mutex.
+    /// Changes the number of threads that wait for the mutex.
     fn add(
         &mut self,
         now: &mut AccountingNow<'_>,
@@ -266,14 +282,14 @@ impl Locks {
         let row = &mut self.rows[slot.0 as usize];
         row.waiting = change(row.waiting);
         if row.waiting == 0 {
-            row.left = None;
+            row.released = None;
         }
         if let Some(holder) = row.holder {
             self.change(now, holder, change);
         }
     }
 
-    /// Another number of threads waits for this one, and for whom it waits for.
+    /// Changes the number of dependents of this thread, and of those on which it depends.
     fn change(
         &mut self,
         now: &mut AccountingNow<'_>,
@@ -282,8 +298,8 @@ impl Locks {
     ) {
         let mut next = Some(thread);
         while let Some(thread) = next {
-            let node = self.node(thread);
-            let (all, waits) = (change(node.dependents), node.waits);
+            let locks = self.thread(thread);
+            let (all, waits) = (change(locks.dependents), locks.waits);
             self.depend(now, thread, all);
             next = waits.and_then(|slot| {
                 self.account_handover(now, slot);
@@ -295,23 +311,23 @@ impl Locks {
     }
 
     fn depend(&mut self, now: &mut AccountingNow<'_>, thread: ThreadId, all: u32) {
-        self.node(thread).dependents = all;
+        self.thread(thread).dependents = all;
         now.accounting.dependents(thread, now.time, all);
     }
 
-    /// Charges the handing over until now.
+    /// Accounts for the handover until now.
     #[inline]
     fn account_handover(&mut self, now: &mut AccountingNow<'_>, slot: LockSlot) {
         let row = &mut self.rows[slot.0 as usize];
-        if let Some((thread, thread_state, since)) = &mut row.left {
-            let span = (*since, now.time);
-            *since = now.time;
+        if let Some(release) = &mut row.released {
+            let since = std::mem::replace(&mut release.accounted, now.time);
+            let (thread, thread_state) = (release.thread, release.thread_state);
             now.accounting
-                .blame((*thread, *thread_state), span, row.waiting);
+                .blame(thread, thread_state, since, now.time, row.waiting);
         }
     }
 
-    /// Whether who waits for the mutex waits for the thread.
+    /// Whether waiting for the mutex means waiting for the thread.
     fn leads_to(&self, slot: LockSlot, thread: ThreadId) -> bool {
         let mut next = Some(slot);
         while let Some(slot) = next {
@@ -319,40 +335,46 @@ impl Locks {
             if holder == Some(thread) {
                 return true;
             }
-            next = holder.and_then(|holder| self.nodes.get(holder.index())?.waits);
+            next = holder.and_then(|holder| self.threads.get(holder.index())?.waits);
         }
         false
     }
 
-    fn node(&mut self, thread: ThreadId) -> &mut Node {
+    fn thread(&mut self, thread: ThreadId) -> &mut ThreadLocks {
         let index = thread.index();
-        if self.nodes.len() <= index {
-            self.nodes.resize_with(index + 1, Node::default);
+        if self.threads.len() <= index {
+            self.threads.resize_with(index + 1, ThreadLocks::default);
         }
-        &mut self.nodes[index]
+        &mut self.threads[index]
     }
 
-    /// Rows in use or kept, for tests.
+    /// The number of rows.
     #[cfg(test)]
     pub(super) fn rows(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether every thread's dependents are those that wait for what it holds.
+    /// Whether the dependents of every thread are those that wait for what it holds.
     #[cfg(test)]
     pub(super) fn is_consistent(&self) -> bool {
         let waiting = |slot: LockSlot| -> u32 {
-            let waits = self.nodes.iter().filter(|node| node.waits == Some(slot));
-            waits.map(|node| 1 + node.dependents).sum()
+            let waits = self
+                .threads
+                .iter()
+                .filter(|locks| locks.waits == Some(slot));
+            waits.map(|locks| 1 + locks.dependents).sum()
         };
         let rows = self.rows.iter().zip(0..);
         let mut rows = rows.map(|(row, at)| (row, LockSlot(at)));
-        let held = |node: &Node| -> u32 {
-            let rows = node.holds.iter().map(|slot| &self.rows[slot.0 as usize]);
+        let held = |locks: &ThreadLocks| -> u32 {
+            let rows = locks.holds.iter().map(|slot| &self.rows[slot.0 as usize]);
             rows.map(|row| row.waiting).sum()
         };
         rows.all(|(row, slot)| row.waiting == waiting(slot))
-            && self.nodes.iter().all(|node| node.dependents == held(node))
+            && self
+                .threads
+                .iter()
+                .all(|locks| locks.dependents == held(locks))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The OpenMP state machine: what it knows, and the steps that it is made of.
+//! The OpenMP state machine: its data, and the steps of which events are made.
 
 use experiment::ids::{ContextId, FrameId, Nanos, ThreadId, ThreadStateId};
 use experiment::rows::Within;
@@ -7,33 +7,40 @@ use experiment::tables::{Tables, ThreadState};
 
 use super::account::TeamWork;
 use super::accounting::TimeAccounting;
-use super::labels::Labels;
+use super::id_cache::IdCache;
 use super::locks::{AccountingNow, Locks};
 use super::regions::{Member, Region, Regions, Slot, Tasks};
-use super::thread::{Cause, Entry, Stack};
+use super::thread::{Cause, ConstructStack, Level};
 use crate::stream::{Instance, What};
 
 /// What every thread of the recording does, at the time of the last event.
 ///
-/// Fed with one stream of events sorted by time over all threads and processes; events of one
-/// thread must be in that thread's order even where their times are equal. Instances must be
-/// unique over all processes while they are alive. Nothing is assumed beyond that: any order of
-/// any events is taken, and makes states that are wrong at most until the next region.
+/// Its input is one stream of events, sorted by time over all threads and processes. Events of one
+/// thread must be in that thread's order even if their times are equal, and instance ids unique
+/// over all processes while the instances exist. Nothing else is assumed: any order of any events
+/// is accepted, and makes states wrong at most until the next region.
 #[derive(Debug)]
 pub struct Machine {
     /// By [`ThreadId`].
-    pub(super) threads: Vec<Stack>,
+    pub(super) threads: Vec<ConstructStack>,
     pub(super) regions: Regions,
     pub(super) tasks: Tasks,
     pub(super) locks: Locks,
-    pub(super) labels: Labels,
-    /// How many instances each process has created, by [`experiment::ids::ProcessId`].
+    pub(super) ids: IdCache,
+    /// The number of instances that each process has created, by [`experiment::ids::ProcessId`].
     pub(super) created: Vec<Within>,
-    /// Regions found to be over, whose end is still to be told to their threads.
+    /// Regions found to be over, which have not ended on their threads yet.
     pub(super) ending: Vec<Slot>,
 }
 
-/// Where an event happens, and where its consequences are written.
+/// A region or task that a thread enters: its context, and its ids.
+pub(super) struct InContext {
+    pub(super) context: ContextId,
+    pub(super) id: Instance,
+    pub(super) within: Within,
+}
+
+/// The time and thread of an event, and where its consequences are written.
 pub(super) struct Step<'a> {
     pub(super) tables: &'a mut Tables,
     pub(super) accounting: &'a mut TimeAccounting,
@@ -55,13 +62,13 @@ impl Machine {
             regions: Regions::default(),
             tasks: Tasks::default(),
             locks: Locks::new(),
-            labels: Labels::new(),
+            ids: IdCache::new(),
             created: Vec::new(),
             ending: Vec::new(),
         }
     }
 
-    /// What the thread does now; [`ThreadStateId::OUTSIDE`] for one that no event came from.
+    /// The thread's state now; [`ThreadStateId::OUTSIDE`] for one without events.
     #[inline]
     pub fn thread_state_of(&self, thread: ThreadId) -> ThreadStateId {
         self.threads
@@ -78,13 +85,13 @@ impl Machine {
     }
 }
 
-/// What the steps are made of.
+/// The steps.
 impl Machine {
-    /// The thread waits, or reduces, in its current task.
+    /// The thread enters a wait, a call or a reduction in its current task.
     #[inline]
     pub(super) fn push(&mut self, now: &mut Step<'_>, cause: Cause, state: State, call: FrameId) {
         let stack = &mut self.threads[now.thread.index()];
-        let Entry {
+        let Level {
             context, within, ..
         } = *stack.top();
         let thread_state = ThreadState {
@@ -92,11 +99,11 @@ impl Machine {
             context,
             call,
         };
-        stack.push(Entry {
+        stack.push(Level {
             cause,
             state,
             context,
-            thread_state: self.labels.thread_state(now.tables, thread_state),
+            thread_state: self.ids.thread_state(now.tables, thread_state),
             id: Instance::NONE,
             within,
         });
@@ -108,14 +115,19 @@ impl Machine {
         &mut self,
         now: &mut Step<'_>,
         cause: Cause,
-        (state, context): (State, ContextId),
-        (id, within): (Instance, Within),
+        state: State,
+        instance: InContext,
     ) {
-        self.threads[now.thread.index()].push(Entry {
+        let InContext {
+            context,
+            id,
+            within,
+        } = instance;
+        self.threads[now.thread.index()].push(Level {
             cause,
             state,
             context,
-            thread_state: self.labels.without_call(now.tables, state, context),
+            thread_state: self.ids.without_call(now.tables, state, context),
             id,
             within,
         });
@@ -128,11 +140,15 @@ impl Machine {
             return;
         };
         let region = self.regions.at(slot);
-        let (state, whose) = ((state, region.context), (region.id, region.within));
-        self.enter(now, cause, state, whose);
+        let instance = InContext {
+            context: region.context,
+            id: region.id,
+            within: region.within,
+        };
+        self.enter(now, cause, state, instance);
     }
 
-    /// The numbers of a region that is created now, in this task.
+    /// The instance ids of a region that is created now, in this task.
     pub(super) fn new_region(&mut self, now: &Step<'_>, task: u64) -> Within {
         let created = self.created(now);
         created.region += 1;
@@ -142,7 +158,7 @@ impl Machine {
         }
     }
 
-    /// How many instances the process of the event's thread has created.
+    /// The number of instances that the process of the event's thread has created.
     pub(super) fn created(&mut self, now: &Step<'_>) -> &mut Within {
         let thread = now.tables.threads.get(now.thread.index());
         let process = thread.map_or(0, |thread| thread.process.index());
@@ -152,20 +168,20 @@ impl Machine {
         &mut self.created[process]
     }
 
-    /// Pops a thread's entries down to `depth`, and finds which regions are over by that.
+    /// Pops a thread's stack down to `depth`, and finds the regions that are over by that.
     #[inline]
     pub(super) fn unwind(&mut self, thread: ThreadId, depth: usize) {
         let mut stack = &mut self.threads[thread.index()];
         while stack.depth() > depth {
-            let entry = stack.pop();
-            match entry.cause {
-                Cause::Fork(slot) if self.regions.open(slot, entry.id).is_some() => {
+            let level = stack.pop();
+            match level.cause {
+                Cause::Fork(slot) if self.regions.open(slot, level.id).is_some() => {
                     self.ending.push(slot);
                 }
                 Cause::Implicit(slot) => {
-                    let open = self.regions.open(slot, entry.id);
+                    let open = self.regions.open(slot, level.id);
                     if open.is_some_and(|region| region.owner != Some(thread)) {
-                        self.left(slot, entry.id);
+                        self.worker_left(slot, level.id);
                         stack = &mut self.threads[thread.index()];
                     }
                 }
@@ -174,18 +190,18 @@ impl Machine {
         }
     }
 
-    /// A worker has left the open region, and is released only after its region's join: where
-    /// the region's end may have been lost, that tells it.
+    /// A worker has left the open region. Workers are released only after the join, so if the
+    /// region's end may have been lost, the region is over.
     #[cold]
-    fn left(&mut self, slot: Slot, id: Instance) {
+    fn worker_left(&mut self, slot: Slot, id: Instance) {
         let over = match self.regions.at(slot).owner {
             None => true,
             Some(owner) => {
                 let owner = &self.threads[owner.index()];
-                let fork = owner.find(|entry| entry.cause == Cause::Fork(slot) && entry.id == id);
+                let fork = owner.find(|level| level.cause == Cause::Fork(slot) && level.id == id);
                 fork.is_none_or(|at| {
-                    let above = &owner.entries()[at..];
-                    above.iter().any(|entry| entry.cause == Cause::Lost)
+                    let above = &owner.levels()[at..];
+                    above.iter().any(|level| level.cause == Cause::Lost)
                 })
             }
         };
@@ -196,15 +212,14 @@ impl Machine {
 }
 
 impl Step<'_> {
-    /// From now on the thread does what its innermost entry says.
+    /// From now on the thread does what its innermost level says.
     #[inline]
-    pub(super) fn tell(&mut self, thread: ThreadId, top: &Entry) {
-        let what = (top.thread_state, top.state);
+    pub(super) fn set_state(&mut self, thread: ThreadId, top: &Level) {
         self.accounting
-            .thread_state(thread, self.time, what, top.within);
+            .thread_state(thread, self.time, top.thread_state, top.state, top.within);
     }
 
-    /// Where waiting for mutexes is accounted for, now.
+    /// The accounting at the time of this event.
     #[inline]
     pub(super) fn accounting_now(&mut self) -> AccountingNow<'_> {
         AccountingNow {
@@ -213,7 +228,7 @@ impl Step<'_> {
         }
     }
 
-    /// How much the threads of the region's team have worked in it until now.
+    /// The useful work of the region's team in it until now.
     pub(super) fn team_work(&self, region: &Region) -> TeamWork {
         let mut work = TeamWork {
             team: region.team,
@@ -230,7 +245,7 @@ impl Step<'_> {
         work
     }
 
-    /// Whether the thread lives at the end of this: it is born unless it is dead already.
+    /// The thread is born, unless it is dead. Returns whether it is alive.
     pub(super) fn birth(&mut self, what: What) -> bool {
         let scheduling = match what {
             What::Birth(scheduling) => scheduling,

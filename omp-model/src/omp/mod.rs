@@ -1,16 +1,16 @@
 //! From events to measured time: which state each thread is in, and for how long.
 //!
-//! [`Machine`] is the OpenMP state machine. It is fed one stream of [`crate::stream::Event`]s,
-//! merged by time over all threads and processes, and says what each thread does at each moment.
-//! [`TimeAccounting`] accounts for the time between the events, to the nanosecond: the sum of all rows of a
-//! thread is its lifetime.
+//! [`Machine`] is the OpenMP state machine. Its input is one stream of [`crate::stream::Event`]s,
+//! merged by time over all threads and processes; it knows the state of each thread at any time.
+//! [`TimeAccounting`] accounts for the time between the events, to the nanosecond: the sum of all
+//! rows of a thread is its lifetime.
 
 mod account;
 mod accounting;
-mod cells;
 mod events;
+mod id_cache;
 mod joins;
-mod labels;
+mod keyed_sums;
 mod listing;
 mod locks;
 mod machine;
@@ -18,7 +18,7 @@ mod regions;
 mod tasks;
 mod thread;
 
-pub use account::{Rows, TaskRun, TeamWork};
+pub use account::{RegionRun, Rows, TaskRun, TeamWork};
 pub use accounting::TimeAccounting;
 pub use listing::LISTED_PER_SECOND;
 pub use machine::Machine;

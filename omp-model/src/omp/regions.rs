@@ -1,4 +1,4 @@
-//! The instances of regions and explicit tasks that are alive.
+//! The instances of regions and explicit tasks that exist.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::stream::Instance;
 
-/// Index of a region's slot; slots are used again.
+/// Index of a region's slot. Slots are reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot(pub(super) u32);
 
@@ -17,19 +17,19 @@ pub(super) struct Slot(pub(super) u32);
 pub(super) struct Region {
     pub(super) id: Instance,
     pub(super) context: ContextId,
-    /// Its number, and the task that forked it.
+    /// Its instance id, and that of the task that forked it.
     pub(super) within: Within,
     /// The encountering thread; none while the region's begin has not been seen.
     pub(super) owner: Option<ThreadId>,
     pub(super) begin: Nanos,
-    /// Whether its parallel_begin was seen, and so its place.
-    pub(super) placed: bool,
-    /// The team's size, as its implicit tasks say it.
+    /// Whether its parallel_begin was seen, so that its fork point is known.
+    pub(super) begin_seen: bool,
+    /// The team's size, as its implicit tasks report it.
     pub(super) team: u16,
     pub(super) ended: bool,
     /// The threads, other than the owner, that began an implicit task of it.
     pub(super) members: Vec<Member>,
-    /// Likewise of the owner, once it did.
+    /// The owner's [`Member::worked`], once it began its implicit task.
     pub(super) primary: Option<Nanos>,
 }
 
@@ -37,27 +37,26 @@ pub(super) struct Region {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Member {
     pub(super) thread: ThreadId,
-    /// Useful work of its life before its implicit task.
+    /// Its useful work before its implicit task.
     pub(super) worked: Nanos,
 }
 
-/// How many ended regions stay known, so that an event that comes after its region's end is
-/// still understood.
-const REMEMBERED: usize = 128;
+/// The number of ended regions that stay known, for events that come after their region's end.
+const KNOWN_ENDED: usize = 128;
 
-/// All regions that are open, and the last ones that ended.
+/// The open regions, and the last ones that ended.
 #[derive(Debug, Default)]
 pub(super) struct Regions {
     slots: Vec<Region>,
     by_id: FxHashMap<Instance, Slot>,
-    /// The region that began last: most events are of its team.
+    /// The region that began last, to which most events belong.
     last: Option<(Instance, Slot)>,
-    /// Ended regions, oldest first: the slots to use again.
+    /// Ended regions, oldest first, whose slots are reused.
     ended: VecDeque<Slot>,
 }
 
 impl Regions {
-    /// The slot of an instance that is open or ended lately.
+    /// The slot of an instance that is open or ended recently.
     #[inline]
     pub(super) fn find(&self, id: Instance) -> Option<Slot> {
         match self.last {
@@ -83,15 +82,16 @@ impl Regions {
         (region.id == id && !region.ended).then_some(region)
     }
 
-    /// A new instance; one of the same id that was known is forgotten.
+    /// Begins an instance, and forgets a known one with the same id.
     pub(super) fn begin(
         &mut self,
         id: Instance,
-        (context, within): (ContextId, Within),
+        context: ContextId,
+        within: Within,
         owner: Option<ThreadId>,
         begin: Nanos,
     ) -> Slot {
-        let slot = if self.ended.len() > REMEMBERED {
+        let slot = if self.ended.len() > KNOWN_ENDED {
             self.ended.pop_front()
         } else {
             None
@@ -111,7 +111,7 @@ impl Regions {
                     within,
                     owner,
                     begin,
-                    placed: owner.is_some(),
+                    begin_seen: owner.is_some(),
                     team: 0,
                     ended: false,
                     members: Vec::new(),
@@ -127,7 +127,7 @@ impl Regions {
         region.within = within;
         region.owner = owner;
         region.begin = begin;
-        region.placed = owner.is_some();
+        region.begin_seen = owner.is_some();
         region.team = 0;
         region.ended = false;
         region.members.clear();
@@ -142,15 +142,15 @@ impl Regions {
     pub(super) fn join(&mut self, slot: Slot, member: Member) {
         let members = &mut self.at_mut(slot).members;
         if members.len() == members.capacity() {
-            // A stream in disorder may name a thread again and again: only then is there
-            // anything to thin out, and only here does it cost.
+            // Events out of order may add a thread many times. Removing duplicates only here
+            // costs nothing in the normal case.
             members.sort_unstable_by_key(|member| (member.thread, member.worked));
             members.dedup_by_key(|member| member.thread);
         }
         members.push(member);
     }
 
-    /// The region is over: its slot may be used again some time.
+    /// Ends the region. Its slot is reused later.
     pub(super) fn end(&mut self, slot: Slot) {
         let region = self.at_mut(slot);
         debug_assert!(!region.ended, "a region ends once");
@@ -158,7 +158,7 @@ impl Regions {
         self.ended.push_back(slot);
     }
 
-    /// How many slots there are: open regions and remembered ones.
+    /// The number of slots: of open regions and of ended ones that are known.
     #[cfg(test)]
     pub(super) fn slots(&self) -> usize {
         self.slots.len()
@@ -169,24 +169,24 @@ impl Regions {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Task {
     pub(super) context: ContextId,
-    /// Its number, and the region that it was created in.
+    /// Its instance id, and that of the region in which it was created.
     pub(super) within: Within,
     pub(super) creator: ThreadId,
-    /// Its useful work in the pieces that are over.
+    /// Its useful work in completed pieces.
     pub(super) work: Nanos,
 }
 
 /// Explicit tasks that were created and are not complete.
 ///
-/// Where a task's completion was lost, its entry would stay for ever: so entries live in two
-/// generations, and when the younger is full the elder is dropped.
+/// A task whose completion was lost would stay forever. So there are two generations, and when the
+/// younger is full the elder is dropped.
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
     young: FxHashMap<Instance, Task>,
     elder: FxHashMap<Instance, Task>,
 }
 
-/// How many tasks a generation holds; a program may well queue a million of them.
+/// The number of tasks in a generation. A program may well queue a million of them.
 const GENERATION: usize = 1 << 21;
 
 impl Tasks {
@@ -214,25 +214,28 @@ impl Tasks {
 mod tests {
     use super::*;
 
-    const ROOT: (ContextId, Within) = (ContextId::ROOT, Within { region: 0, task: 0 });
+    fn begin(regions: &mut Regions, id: u64) -> Slot {
+        let (context, within) = (ContextId::ROOT, Within::default());
+        regions.begin(Instance(id), context, within, None, Nanos(0))
+    }
 
     #[test]
     fn slots_are_used_again_and_ended_regions_stay_known_for_a_while() {
         let mut regions = Regions::default();
         for id in 1..=10_000 {
-            let slot = regions.begin(Instance(id), ROOT, None, Nanos(0));
+            let slot = begin(&mut regions, id);
             regions.end(slot);
         }
-        assert_eq!(regions.slots(), REMEMBERED + 1);
+        assert_eq!(regions.slots(), KNOWN_ENDED + 1);
         assert!(regions.at(regions.find(Instance(9_900)).unwrap()).ended);
         assert_eq!(regions.find(Instance(9_000)), None);
-        assert!(regions.by_id.len() <= REMEMBERED + 1);
+        assert!(regions.by_id.len() <= KNOWN_ENDED + 1);
     }
 
     #[test]
     fn a_thread_that_joins_for_ever_takes_no_room() {
         let mut regions = Regions::default();
-        let slot = regions.begin(Instance(1), ROOT, None, Nanos(0));
+        let slot = begin(&mut regions, 1);
         for i in 0..100_000 {
             let thread = ThreadId(i % 3);
             let worked = Nanos(u64::from(i));

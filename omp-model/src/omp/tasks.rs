@@ -1,4 +1,4 @@
-//! Explicit tasks: what a thread runs on top of its implicit task, and for how long.
+//! Explicit tasks: which ones a thread runs within its implicit task, and for how long.
 
 use experiment::ids::Nanos;
 use experiment::rows::Within;
@@ -6,9 +6,9 @@ use experiment::state::State;
 use experiment::tables::{Context, ContextKind};
 
 use super::account::TaskRun;
-use super::machine::{Machine, Step};
+use super::machine::{InContext, Machine, Step};
 use super::regions::Task;
-use super::thread::{Cause, Entry, Piece};
+use super::thread::{Cause, Level, Piece};
 use crate::stream::{Instance, Site};
 
 impl Machine {
@@ -27,7 +27,7 @@ impl Machine {
             body: site.body,
         };
         let task = Task {
-            context: self.labels.context(now.tables, context),
+            context: self.ids.context(now.tables, context),
             within,
             creator: now.thread,
             work: Nanos(0),
@@ -36,69 +36,88 @@ impl Machine {
     }
 
     pub(super) fn task_schedule(&mut self, now: &mut Step<'_>, next: Instance, prior_done: bool) {
+        if prior_done {
+            self.complete_task(now);
+        }
         let thread = now.thread;
         let stack = &self.threads[thread.index()];
-        if prior_done && let Some(at) = stack.find_inside(|cause| *cause == Cause::Task) {
-            let done = stack.entries()[at].id;
-            self.end_pieces(now, at);
-            if let Some(task) = self.tasks.complete(done) {
-                let run = TaskRun {
-                    context: task.context,
-                    work: task.work,
-                    elsewhere: task.creator != thread,
-                };
-                now.accounting.task(thread, now.time, run);
-            }
-            self.unwind(thread, at);
-        }
-        let stack = &self.threads[thread.index()];
-        let entries = stack.entries();
+        let levels = stack.levels();
         let floor = stack
             .find_inside(|cause| matches!(cause, Cause::Implicit(_)))
             .unwrap_or(0);
-        let is_task = |entry: &Entry| entry.cause == Cause::Task;
+        let is_task = |level: &Level| level.cause == Cause::Task;
         let resumed = if next == Instance::NONE {
             Some(floor)
         } else {
-            entries[floor..]
+            levels[floor..]
                 .iter()
-                .rposition(|entry| is_task(entry) && entry.id == next)
+                .rposition(|level| is_task(level) && level.id == next)
                 .map(|at| floor + at)
         };
         match resumed {
-            // What ran on top of it is complete, or will be scheduled anew (an untied task).
+            // The tasks above it are complete, or will be scheduled again (an untied task).
             Some(at) => {
-                if let Some(above) = entries[at + 1..].iter().position(is_task) {
+                if let Some(above) = levels[at + 1..].iter().position(is_task) {
                     self.end_pieces(now, at + 1 + above);
                     self.unwind(thread, at + 1 + above);
                 }
             }
-            None => {
-                // Of one whose creation was lost it is known that it runs here.
-                let known = self.tasks.get(next).map(|task| (task.context, task.within));
-                let top = stack.top();
-                let (context, within) = known.unwrap_or((top.context, top.within));
-                let piece = Piece {
-                    task: next,
-                    depth: stack.depth(),
-                    since: now.time,
-                    worked: now.accounting.worked(thread, now.time),
-                    inner: Nanos(0),
-                };
-                // Pieces whose entries are gone by some other way than their end are void.
-                let pieces = &mut self.threads[thread.index()].pieces;
-                while pieces.last().is_some_and(|last| last.depth >= piece.depth) {
-                    pieces.pop();
-                }
-                pieces.push(piece);
-                let state = (State::Work, context);
-                self.enter(now, Cause::Task, state, (next, within));
-            }
+            None => self.begin_piece(now, next),
         }
     }
 
-    /// The tasks whose entries stand at `depth` or above run no more on this thread: their work
-    /// so far is theirs, and not that of the tasks below.
+    /// The thread's current explicit task, if it is in one, is complete.
+    fn complete_task(&mut self, now: &mut Step<'_>) {
+        let thread = now.thread;
+        let stack = &self.threads[thread.index()];
+        let Some(at) = stack.find_inside(|cause| *cause == Cause::Task) else {
+            return;
+        };
+        let done = stack.levels()[at].id;
+        self.end_pieces(now, at);
+        if let Some(task) = self.tasks.complete(done) {
+            let run = TaskRun {
+                context: task.context,
+                work: task.work,
+                elsewhere: task.creator != thread,
+            };
+            now.accounting.task(thread, now.time, run);
+        }
+        self.unwind(thread, at);
+    }
+
+    /// The thread begins or resumes a task that is not on its stack.
+    fn begin_piece(&mut self, now: &mut Step<'_>, id: Instance) {
+        let stack = &self.threads[now.thread.index()];
+        let top = stack.top();
+        // A task whose creation was lost runs in the current context.
+        let (context, within) = match self.tasks.get(id) {
+            Some(task) => (task.context, task.within),
+            None => (top.context, top.within),
+        };
+        let piece = Piece {
+            task: id,
+            depth: stack.depth(),
+            since: now.time,
+            worked: now.accounting.worked(now.thread, now.time),
+            inner: Nanos(0),
+        };
+        // Removes pieces whose levels were popped by something else than their end.
+        let pieces = &mut self.threads[now.thread.index()].pieces;
+        while pieces.last().is_some_and(|last| last.depth >= piece.depth) {
+            pieces.pop();
+        }
+        pieces.push(piece);
+        let instance = InContext {
+            context,
+            id,
+            within,
+        };
+        self.enter(now, Cause::Task, State::Work, instance);
+    }
+
+    /// The tasks at `depth` and above do not run on this thread any more. Their work so far is
+    /// added to them, and does not count for the tasks below.
     fn end_pieces(&mut self, now: &mut Step<'_>, depth: usize) {
         let worked = now.accounting.worked(now.thread, now.time);
         let pieces = &mut self.threads[now.thread.index()].pieces;
@@ -106,9 +125,9 @@ impl Machine {
             let whole = worked.since(piece.worked);
             if let Some(task) = self.tasks.get_mut(piece.task) {
                 task.work.0 += whole.since(piece.inner).0;
-                let life = (piece.since, now.time);
-                let whose = (task.context, task.within);
-                now.accounting.piece(whose, now.thread, life);
+                let (context, within) = (task.context, task.within);
+                now.accounting
+                    .piece(now.thread, context, within, piece.since, now.time);
             }
             if let Some(below) = pieces.last_mut() {
                 below.inner.0 += whole.0;

@@ -1,4 +1,4 @@
-//! One thread's stack of constructs: what it does, and what it goes back to when that ends.
+//! One thread's stack of constructs: what it does now, and what it returns to when that ends.
 
 use experiment::ids::{ContextId, Nanos, ThreadStateId};
 use experiment::rows::Within;
@@ -8,7 +8,7 @@ use super::locks::LockSlot;
 use super::regions::Slot;
 use crate::stream::{Instance, Mutex, Sync};
 
-/// What made an entry, and so what ends it.
+/// The construct or event that made a level, which determines what ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
     /// The bottom of every stack.
@@ -22,61 +22,61 @@ pub(super) enum Cause {
     /// A wait in a synchronising construct.
     Sync(Sync),
     /// A wait for a mutex.
-    Mutex,
-    /// In possession of a mutex.
-    Held(LockSlot),
+    MutexWait,
+    /// The thread holds a mutex.
+    MutexHeld(LockSlot),
     /// Combining of a reduction.
     Reduction,
     /// A call in which the runtime works.
     Overhead,
-    /// Events were lost here: what lies below may be over.
+    /// Events were lost here: the levels below may be over.
     Lost,
 }
 
-/// A construct that the thread is in.
+/// A level of the stack: a construct that the thread is in.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
+pub(super) struct Level {
     pub(super) cause: Cause,
     pub(super) state: State,
     /// The context of the task that is current while this is the top.
     pub(super) context: ContextId,
-    /// The label of that state in that context.
+    /// That state in that context.
     pub(super) thread_state: ThreadStateId,
     /// The region or explicit task.
     pub(super) id: Instance,
-    /// The numbers of the instances that it is in, itself included.
+    /// The ids of the instances that it is in, itself included.
     pub(super) within: Within,
 }
 
-/// A thread in OpenMP's terms. Explicit tasks stack up as the runtime's own calls do: a task that
-/// is scheduled runs on top of the one that waits, so one stack holds all tasks of the thread.
+/// The constructs that a thread is in. A task that is scheduled runs on top of the one that waits,
+/// as the runtime's own calls do, so one stack holds all tasks of the thread.
 #[derive(Debug)]
-pub(super) struct Stack {
-    entries: Vec<Entry>,
-    /// The explicit tasks among the entries, as far as they are known to run.
+pub(super) struct ConstructStack {
+    levels: Vec<Level>,
+    /// The explicit tasks among the levels, as far as they are known to run.
     pub(super) pieces: Vec<Piece>,
 }
 
-/// A piece of an explicit task's life: from where it was scheduled on this thread.
+/// A piece of an explicit task's execution, from its start or resumption on this thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
     pub(super) task: Instance,
-    /// Where its entry stands.
+    /// The depth of its level.
     pub(super) depth: usize,
-    /// When it began.
+    /// Its start.
     pub(super) since: Nanos,
-    /// Useful work of the thread's life before it.
+    /// Useful work of the thread before it.
     pub(super) worked: Nanos,
     /// Useful work of the tasks that ran on top of it.
     pub(super) inner: Nanos,
 }
 
-/// Deeper than any program nests. Ends that never come may not pile up without limit.
+/// The deepest stack, beyond what any program nests. Lost ends must not make it grow forever.
 pub(super) const DEEPEST: usize = 4096;
 
-impl Default for Stack {
+impl Default for ConstructStack {
     fn default() -> Self {
-        let base = Entry {
+        let base = Level {
             cause: Cause::Base,
             state: State::Outside,
             context: ContextId::ROOT,
@@ -84,105 +84,105 @@ impl Default for Stack {
             id: Instance::NONE,
             within: Within::default(),
         };
-        Stack {
-            entries: vec![base],
+        ConstructStack {
+            levels: vec![base],
             pieces: Vec::new(),
         }
     }
 }
 
-impl Stack {
+impl ConstructStack {
     #[inline]
-    pub(super) fn top(&self) -> &Entry {
-        self.entries.last().expect("the base is never popped")
+    pub(super) fn top(&self) -> &Level {
+        self.levels.last().expect("the base is never popped")
     }
 
-    pub(super) fn base(&self) -> &Entry {
-        &self.entries[0]
+    pub(super) fn base(&self) -> &Level {
+        &self.levels[0]
     }
 
     pub(super) fn set_base(&mut self, state: State, thread_state: ThreadStateId) {
-        self.entries[0].state = state;
-        self.entries[0].thread_state = thread_state;
+        self.levels[0].state = state;
+        self.levels[0].thread_state = thread_state;
     }
 
     #[inline]
-    pub(super) fn push(&mut self, entry: Entry) {
-        self.entries.push(entry);
+    pub(super) fn push(&mut self, level: Level) {
+        self.levels.push(level);
     }
 
     /// Pops the top, which is not the base.
     #[inline]
-    pub(super) fn pop(&mut self) -> Entry {
-        debug_assert!(self.entries.len() > 1);
-        self.entries.pop().expect("the base is never popped")
+    pub(super) fn pop(&mut self) -> Level {
+        debug_assert!(self.levels.len() > 1);
+        self.levels.pop().expect("the base is never popped")
     }
 
-    /// Gives back the room of a stack that will not grow again.
+    /// Frees the memory of a stack that will not grow again.
     pub(super) fn shrink(&mut self) {
-        self.entries.shrink_to_fit();
+        self.levels.shrink_to_fit();
         self.pieces = Vec::new();
     }
 
     #[inline]
     pub(super) fn depth(&self) -> usize {
-        self.entries.len()
+        self.levels.len()
     }
 
-    pub(super) fn entries_mut(&mut self) -> &mut Vec<Entry> {
-        &mut self.entries
+    pub(super) fn levels_mut(&mut self) -> &mut Vec<Level> {
+        &mut self.levels
     }
 
-    pub(super) fn entries(&self) -> &[Entry] {
-        &self.entries
+    pub(super) fn levels(&self) -> &[Level] {
+        &self.levels
     }
 
-    /// Ends waits and calls on top: whatever the thread does now, in this task it waits no more.
+    /// Pops waits and calls on top: a new event in the same task means that they are over.
     #[inline]
     pub(super) fn drop_waits(&mut self) {
         while matches!(
             self.top().cause,
-            Cause::Sync(_) | Cause::Mutex | Cause::Overhead
+            Cause::Sync(_) | Cause::MutexWait | Cause::Overhead
         ) {
-            self.entries.pop();
+            self.levels.pop();
         }
     }
 
-    /// The innermost entry that `fits`.
+    /// The innermost level that `fits`.
     #[inline]
-    pub(super) fn find(&self, fits: impl Fn(&Entry) -> bool) -> Option<usize> {
-        self.entries.iter().rposition(fits)
+    pub(super) fn find(&self, fits: impl Fn(&Level) -> bool) -> Option<usize> {
+        self.levels.iter().rposition(fits)
     }
 
-    /// Where the thread's current task got the mutex that it holds.
+    /// The level at which the thread's current task acquired the mutex, if it holds it.
     #[inline]
     pub(super) fn held(&self, slot: LockSlot) -> Option<usize> {
-        let held = |cause: &Cause| *cause == Cause::Held(slot);
-        let of_task = self.entries.iter().rposition(|entry| {
-            held(&entry.cause)
+        let held = |cause: &Cause| *cause == Cause::MutexHeld(slot);
+        let of_task = self.levels.iter().rposition(|level| {
+            held(&level.cause)
                 || matches!(
-                    entry.cause,
+                    level.cause,
                     Cause::Task | Cause::Implicit(_) | Cause::Fork(_) | Cause::Lost
                 )
         });
-        of_task.filter(|&at| held(&self.entries[at].cause))
+        of_task.filter(|&at| held(&self.levels[at].cause))
     }
 
-    /// The innermost team's region.
+    /// The region of the innermost team.
     pub(super) fn team(&self) -> Instance {
-        let implicit = |entry: &&Entry| matches!(entry.cause, Cause::Implicit(_));
-        let innermost = self.entries.iter().rfind(implicit);
-        innermost.map_or(Instance::NONE, |entry| entry.id)
+        let implicit = |level: &&Level| matches!(level.cause, Cause::Implicit(_));
+        let innermost = self.levels.iter().rfind(implicit);
+        innermost.map_or(Instance::NONE, |level| level.id)
     }
 
-    /// The innermost entry that `fits`, down to and including the innermost implicit task.
+    /// The innermost level that `fits`, down to and including the innermost implicit task.
     #[inline]
     pub(super) fn find_inside(&self, mut fits: impl FnMut(&Cause) -> bool) -> Option<usize> {
-        for (index, entry) in self.entries.iter().enumerate().rev() {
-            if fits(&entry.cause) {
+        for (index, level) in self.levels.iter().enumerate().rev() {
+            if fits(&level.cause) {
                 return Some(index);
             }
-            if matches!(entry.cause, Cause::Implicit(_)) {
+            if matches!(level.cause, Cause::Implicit(_)) {
                 return None;
             }
         }
@@ -218,7 +218,7 @@ pub(super) const fn waiting(kind: Sync) -> State {
     }
 }
 
-/// Whether a wait of this kind is for all threads of a team. Teams of a league are no threads.
+/// Whether a wait of this kind is for all threads of a team. `teams` waits for teams instead.
 pub(super) const fn is_barrier(kind: Sync) -> bool {
     !matches!(kind, Sync::TaskWait | Sync::TaskGroup | Sync::BarrierTeams)
 }

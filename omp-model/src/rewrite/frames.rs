@@ -452,8 +452,8 @@ impl<'a> Facts<'a> {
 }
 
 fn inlined_combiners(symbols: &SymbolTable) -> FxHashSet<FrameId> {
-    let combines = |place: &InlinedLine| {
-        let name = place.function.as_deref();
+    let combines = |line: &InlinedLine| {
+        let name = line.function.as_deref();
         name.is_some_and(|name| name.starts_with(".omp_combiner."))
     };
     let frames = (0..).map(FrameId).zip(&symbols.frames);

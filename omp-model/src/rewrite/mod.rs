@@ -1,7 +1,7 @@
 //! Rewriting: from machine stacks to display stacks, in user or machine mode.
 //!
-//! Rewriting is a pure function of (machine stack, recorded thread state, kind of thread), given the
-//! experiment's tables and symbols. It does not need the thread's other samples, with one
+//! Rewriting is a pure function of (machine stack, recorded thread state, kind of thread), given
+//! the experiment's tables and symbols. It does not need the thread's other samples, with one
 //! exception: an outlined function that no symbol ties to its directive is found from all stacks of
 //! the experiment, so that a region has the same name in all rows ([`Rewriter::new`] takes them as
 //! evidence).
@@ -12,10 +12,10 @@
 //! same callers by construction.
 
 pub mod constructs;
+mod display_stacks;
 mod frames;
 mod functions;
 mod naming;
-mod placing;
 mod pools;
 mod refined;
 mod rewriter;

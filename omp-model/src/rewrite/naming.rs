@@ -175,12 +175,12 @@ impl Naming {
         let criticals: FxHashSet<FrameId> =
             criticals.map(|thread_state| thread_state.call).collect();
         naming.combining = std::mem::take(&mut ballot.combining);
-        naming.combining.retain(|place| criticals.contains(place));
+        naming.combining.retain(|call| criticals.contains(call));
         // The machine code identifies combiners without a name.
-        let in_machine_code = |place: &FrameId| {
+        let in_machine_code = |call: &FrameId| {
             facts
                 .symbols
-                .code_of(*place)
+                .code_of(*call)
                 .is_some_and(|fact| fact.combines)
         };
         naming
@@ -202,8 +202,8 @@ impl Naming {
 
     /// Whether the critical section at a call site is compiler-generated for a reduction (clang's
     /// code for runtimes that choose to combine one thread at a time).
-    pub(super) fn combines(&self, place: FrameId) -> bool {
-        self.combining.contains(&place)
+    pub(super) fn combines(&self, call: FrameId) -> bool {
+        self.combining.contains(&call)
     }
 
     /// The callers of an outlined function.
@@ -275,7 +275,7 @@ fn body_by_symbol(
     let forking = facts.whole(facts.function(site)?);
     let symbols = facts.symbols;
     let function = &symbols.functions[forking.0 as usize];
-    let places = &symbols.frame(site).lines;
+    let lines = &symbols.frame(site).lines;
     // If clang names regions' bodies after the function, bodies without its name are those of
     // tasks.
     let named = symbols.functions.iter().any(|f| {
@@ -297,9 +297,8 @@ fn body_by_symbol(
             };
             let parent = outlined.parent.as_deref();
             let inlined = |p: &str| {
-                places.iter().any(|place| {
-                    place
-                        .function
+                lines.iter().any(|line| {
+                    line.function
                         .as_deref()
                         .is_some_and(|f| base_name(f) == base_name(p))
                 })
@@ -312,7 +311,7 @@ fn body_by_symbol(
                 && parent.is_some_and(|p| facts.is_called(forking, p) || inlined(p))
         })
         .collect();
-    let line = places.first().map(|place| place.source.line);
+    let line = lines.first().map(|at| at.source.line);
     let at_line: Vec<FunctionId> = candidates
         .iter()
         .copied()

@@ -71,14 +71,14 @@ mod tests {
         });
         let mut rewriter = Rewriter::new(&program.tables, &program.symbols, samples);
         let idle = Callee::Pseudo(Pseudo::OpenBlasIdle);
-        let shown = samples.map(|sample| {
-            let (path, shown) = rewriter.user(sample);
+        let rewritten = samples.map(|sample| {
+            let (path, state) = rewriter.user(sample);
             let row = rewriter.paths().get(path.0).expect("the path is made");
             let alone = row.callers == PathId::EMPTY;
-            (shown, row.frame.callee == idle, alone)
+            (state, row.frame.callee == idle, alone)
         });
         assert_eq!(
-            shown,
+            rewritten,
             [
                 (RefinedState::Idle, true, true),
                 (RefinedState::Idle, true, true),

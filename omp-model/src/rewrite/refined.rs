@@ -36,7 +36,7 @@ pub(super) const fn is_wait(state: RefinedState) -> bool {
 }
 
 /// A pattern for names of runtime entry points.
-enum Entry {
+enum EntryPoint {
     Is(&'static str),
     Starts(&'static str),
     Ends(&'static str),
@@ -44,56 +44,80 @@ enum Entry {
 
 /// The runtimes' entry points, and the state of a thread in them if only its stack is known. The
 /// first match applies; any other entry point is overhead. (`kmp.h` of LLVM, `libgomp.map` of GCC.)
-const ENTRIES: [(Entry, RefinedState); 26] = [
-    (Entry::Ends("doacross_wait"), RefinedState::Ordered),
-    (Entry::Is("GOMP_doacross_ull_wait"), RefinedState::Ordered),
-    (Entry::Is("__kmpc_ordered"), RefinedState::Ordered),
-    (Entry::Is("GOMP_ordered_start"), RefinedState::Ordered),
-    (Entry::Starts("__kmpc_reduce"), RefinedState::Reduction),
-    (Entry::Starts("__kmpc_end_reduce"), RefinedState::Reduction),
-    (Entry::Starts("__kmpc_critical"), RefinedState::Critical),
-    (Entry::Starts("GOMP_critical_start"), RefinedState::Critical),
+const ENTRIES: [(EntryPoint, RefinedState); 26] = [
+    (EntryPoint::Ends("doacross_wait"), RefinedState::Ordered),
     (
-        Entry::Starts("GOMP_critical_name_start"),
+        EntryPoint::Is("GOMP_doacross_ull_wait"),
+        RefinedState::Ordered,
+    ),
+    (EntryPoint::Is("__kmpc_ordered"), RefinedState::Ordered),
+    (EntryPoint::Is("GOMP_ordered_start"), RefinedState::Ordered),
+    (EntryPoint::Starts("__kmpc_reduce"), RefinedState::Reduction),
+    (
+        EntryPoint::Starts("__kmpc_end_reduce"),
+        RefinedState::Reduction,
+    ),
+    (
+        EntryPoint::Starts("__kmpc_critical"),
         RefinedState::Critical,
     ),
-    (Entry::Starts("__kmpc_set_"), RefinedState::Lock),
-    (Entry::Starts("omp_set_lock"), RefinedState::Lock),
-    (Entry::Starts("omp_set_nest_lock"), RefinedState::Lock),
-    // The same functions in a static libgomp.
-    (Entry::Starts("gomp_set_lock"), RefinedState::Lock),
-    (Entry::Starts("gomp_set_nest_lock"), RefinedState::Lock),
-    (Entry::Starts("__kmpc_atomic_"), RefinedState::Atomic),
-    (Entry::Is("GOMP_atomic_start"), RefinedState::Atomic),
-    (Entry::Starts("__kmpc_omp_taskwait"), RefinedState::Task),
-    (Entry::Starts("__kmpc_omp_wait_deps"), RefinedState::Task),
-    (Entry::Is("__kmpc_end_taskgroup"), RefinedState::Task),
-    (Entry::Starts("GOMP_taskwait"), RefinedState::Task),
-    (Entry::Is("GOMP_taskgroup_end"), RefinedState::Task),
-    // Nearly all time in it is waiting for the team at the region's end.
-    (Entry::Starts("__kmpc_fork_"), RefinedState::ImplicitBarrier),
     (
-        Entry::Starts("GOMP_parallel"),
+        EntryPoint::Starts("GOMP_critical_start"),
+        RefinedState::Critical,
+    ),
+    (
+        EntryPoint::Starts("GOMP_critical_name_start"),
+        RefinedState::Critical,
+    ),
+    (EntryPoint::Starts("__kmpc_set_"), RefinedState::Lock),
+    (EntryPoint::Starts("omp_set_lock"), RefinedState::Lock),
+    (EntryPoint::Starts("omp_set_nest_lock"), RefinedState::Lock),
+    // The same functions in a static libgomp.
+    (EntryPoint::Starts("gomp_set_lock"), RefinedState::Lock),
+    (EntryPoint::Starts("gomp_set_nest_lock"), RefinedState::Lock),
+    (EntryPoint::Starts("__kmpc_atomic_"), RefinedState::Atomic),
+    (EntryPoint::Is("GOMP_atomic_start"), RefinedState::Atomic),
+    (
+        EntryPoint::Starts("__kmpc_omp_taskwait"),
+        RefinedState::Task,
+    ),
+    (
+        EntryPoint::Starts("__kmpc_omp_wait_deps"),
+        RefinedState::Task,
+    ),
+    (EntryPoint::Is("__kmpc_end_taskgroup"), RefinedState::Task),
+    (EntryPoint::Starts("GOMP_taskwait"), RefinedState::Task),
+    (EntryPoint::Is("GOMP_taskgroup_end"), RefinedState::Task),
+    // Nearly all time in it is waiting for the team at the region's end.
+    (
+        EntryPoint::Starts("__kmpc_fork_"),
+        RefinedState::ImplicitBarrier,
+    ),
+    (
+        EntryPoint::Starts("GOMP_parallel"),
         RefinedState::ImplicitBarrier,
     ),
     // Explicit barriers cannot be distinguished from those of worksharing constructs, which are
     // more frequent.
     (
-        Entry::Starts("__kmpc_barrier"),
+        EntryPoint::Starts("__kmpc_barrier"),
         RefinedState::ImplicitBarrier,
     ),
     (
-        Entry::Starts("__kmpc_cancel_barrier"),
+        EntryPoint::Starts("__kmpc_cancel_barrier"),
         RefinedState::ImplicitBarrier,
     ),
-    (Entry::Starts("GOMP_barrier"), RefinedState::ImplicitBarrier),
+    (
+        EntryPoint::Starts("GOMP_barrier"),
+        RefinedState::ImplicitBarrier,
+    ),
 ];
 
 fn of_entry(name: &str) -> RefinedState {
-    let fits = |entry: &Entry| match *entry {
-        Entry::Is(whole) => name == whole,
-        Entry::Starts(start) => name.starts_with(start),
-        Entry::Ends(end) => name.ends_with(end),
+    let fits = |entry: &EntryPoint| match *entry {
+        EntryPoint::Is(whole) => name == whole,
+        EntryPoint::Starts(start) => name.starts_with(start),
+        EntryPoint::Ends(end) => name.ends_with(end),
     };
     let known = ENTRIES.iter().find(|(entry, _)| fits(entry));
     known.map_or(RefinedState::Overhead, |&(_, state)| state)
@@ -157,14 +181,14 @@ pub(super) fn refine(
         _ if leaf.reducing || combining => RefinedState::Reduction,
         _ if !leaf.runtime || is_own(entry) => state,
         Some(name) if of_entry(name) == RefinedState::Reduction => RefinedState::Reduction,
-        // There is no event for it.
+        // Waits for iterations have no event.
         Some(name) if name.contains("doacross") && of_entry(name) == RefinedState::Ordered => {
             RefinedState::Ordered
         }
         _ => RefinedState::Overhead,
     };
     match state {
-        // There is no event for it.
+        // Waits of a pool have no event.
         State::Outside | State::Serial | State::Work | State::Unknown if leaf.pool.is_some() => {
             RefinedState::Idle
         }

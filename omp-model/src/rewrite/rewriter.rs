@@ -8,9 +8,9 @@ use rustc_hash::FxHashMap;
 
 use crate::profile::{Callee, Path, PathId, Pseudo, RefinedState};
 
+use super::display_stacks::DisplayStacks;
 use super::frames::{Facts, Role};
 use super::naming::Naming;
-use super::placing::DisplayStacks;
 use super::refined::{self, Clues};
 use super::sampled::SampledStack;
 use super::walk::Walk;
@@ -80,7 +80,7 @@ impl<'a> Rewriter<'a> {
                 thread_state.context
             };
             self.stacks
-                .place(&walk, context, skewed.then_some(thread_state.call))
+                .user_path(&walk, context, skewed.then_some(thread_state.call))
         };
         let special = match pool {
             Some(pool) => Some(pool.pseudo),
@@ -109,8 +109,8 @@ impl<'a> Rewriter<'a> {
         self.refine(&walk, self.thread_state(sample.thread_state), sample.thread)
     }
 
-    /// What a thread did, by its recorded state alone.
-    pub(crate) fn refined_by_state(
+    /// What a thread did, for time without samples: by its recorded state alone.
+    pub(crate) fn state_without_stack(
         &self,
         thread_state: ThreadStateId,
         thread: ThreadKind,
@@ -120,7 +120,7 @@ impl<'a> Rewriter<'a> {
 
     /// The path for time of a thread state without samples: the construct itself and, if the event
     /// recorded it, the function that called the runtime.
-    pub fn user_place(
+    pub fn user_without_stack(
         &mut self,
         thread_state: ThreadStateId,
         thread: ThreadKind,
@@ -137,7 +137,7 @@ impl<'a> Rewriter<'a> {
         }
         let mut path = self
             .stacks
-            .place(&Walk::default(), thread_state.context, None);
+            .user_path(&Walk::default(), thread_state.context, None);
         // A join barrier's call site is the fork call, which is outside of the construct.
         let fork = self
             .stacks
@@ -155,8 +155,9 @@ impl<'a> Rewriter<'a> {
         (self.stacks.with_leaf(path, state), state)
     }
 
-    /// As [`Self::user_place`], in machine mode: the measured stack of the construct's fork point.
-    pub fn machine_place(
+    /// Like [`Self::user_without_stack`], in machine mode: the measured stack of the construct's
+    /// fork point.
+    pub fn machine_without_stack(
         &mut self,
         thread_state: ThreadStateId,
         thread: ThreadKind,

@@ -7,7 +7,7 @@ use experiment::symbols::Construct;
 use experiment::tables::ContextKind;
 
 use super::frames::{Facts, Role};
-use super::walk::{Node, Walk};
+use super::walk::{Walk, WalkFrame};
 
 /// The position of a construct's outlined function on the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,14 +63,16 @@ pub(super) fn split(facts: &Facts<'_>, walk: &Walk, context: ContextId) -> Split
         };
         let alien = facts.can_be_body(node.function, task) == Some(false);
         if node.role == Role::Code && caller.role == Role::Runtime {
-            match (alien, task) {
-                // The implicit task of the region waits while it runs an explicit task, whose
-                // events are slightly earlier or later than the sample.
-                (true, false) => start = at + 1,
-                // The task is about to be entered or was just left.
-                (true, true) => return cutter.nothing(at),
-                (false, _) => return cutter.closed(start, at + 1),
+            if !alien {
+                return cutter.closed(start, at + 1);
             }
+            if task {
+                // The task is about to be entered or was just left.
+                return cutter.nothing(at);
+            }
+            // The implicit task of the region waits while it runs an explicit task, whose events
+            // are slightly earlier or later than the sample.
+            start = at + 1;
         } else if node.role == Role::Runtime && caller.microtask {
             // The body's last act was a tail call into the runtime.
             return if task {
@@ -143,9 +145,9 @@ impl Cutter<'_, '_> {
         }
     }
 
-    /// Node `at` is in the function of the fork point `fork`, under the same callers.
+    /// WalkFrame `at` is in the function of the fork point `fork`, under the same callers.
     fn at_fork(&self, start: usize, at: usize, fork: FrameId) -> Split {
-        let node: &Node = &self.walk.nodes[at];
+        let node: &WalkFrame = &self.walk.nodes[at];
         // An address other than the fork call is in the inlined body.
         let inlined = node.role == Role::Code && node.frame != fork;
         let missing = if inlined { node.frame } else { FrameId::NONE };

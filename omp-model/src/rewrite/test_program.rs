@@ -127,7 +127,7 @@ impl TestProgram {
                 .frames
                 .resize(frame.index() + 1, FrameSymbol::default());
         }
-        let place = SourceLine {
+        let source = SourceLine {
             file: FileId(0),
             line,
         };
@@ -135,7 +135,7 @@ impl TestProgram {
             function: Some(function),
             lines: vec![InlinedLine {
                 function: Some(name.to_owned()),
-                source: place,
+                source,
             }],
         };
         frame
@@ -197,12 +197,12 @@ impl TestProgram {
         &mut self,
         state: State,
         context: ContextId,
-        place: FrameId,
+        call: FrameId,
     ) -> ThreadStateId {
         self.tables.thread_state(ThreadState {
             state,
             context,
-            call: place,
+            call,
         })
     }
 
@@ -226,7 +226,7 @@ impl TestProgram {
             .iter()
             .map(|&sample| {
                 let (path, _) = rewriter.user(sample);
-                self.show(&rewriter, path)
+                self.text(&rewriter, path)
             })
             .collect()
     }
@@ -234,11 +234,11 @@ impl TestProgram {
     pub(crate) fn machine(&self, sample: SampledStack) -> (String, RefinedState) {
         let mut rewriter = Rewriter::new(&self.tables, &self.symbols, [sample]);
         let (path, state) = rewriter.machine(sample);
-        (self.show(&rewriter, path), state)
+        (self.text(&rewriter, path), state)
     }
 
     /// A display stack as text, leaf first.
-    pub(crate) fn show(&self, rewriter: &Rewriter<'_>, path: PathId) -> String {
+    pub(crate) fn text(&self, rewriter: &Rewriter<'_>, path: PathId) -> String {
         let mut words = Vec::new();
         let mut at = path;
         while at != PathId::EMPTY {
@@ -263,7 +263,7 @@ impl TestProgram {
     }
 }
 
-/// What clang's and gcc's symbols tell without context.
+/// The construct and parent by the names of clang and gcc.
 fn outlined(name: &str) -> Option<Outlined> {
     let (construct, parent) =
         if name.contains(".omp.reduction.") || name.starts_with(".omp_combiner.") {

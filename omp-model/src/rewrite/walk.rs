@@ -9,7 +9,7 @@ use super::pools::Waiting;
 
 /// One frame of a stack.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Node {
+pub(super) struct WalkFrame {
     /// The stack from this frame outward.
     pub(super) stack: StackId,
     /// The stack of its callers.
@@ -47,7 +47,7 @@ pub(super) struct Leaf {
 /// A machine stack without the kernel's frames, leaf first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Walk {
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<WalkFrame>,
     /// Why the stack ends before the thread's first function, if it does.
     pub(super) cut: Option<Cut>,
     pub(super) leaf: Leaf,
@@ -72,7 +72,7 @@ impl Walk {
                 StackEntry::Frame(frame) => {
                     if let Some(role) = facts.role(frame) {
                         let function = facts.function(frame);
-                        walk.nodes.push(Node {
+                        walk.nodes.push(WalkFrame {
                             stack: at,
                             callers: row.callers,
                             frame,
@@ -151,8 +151,8 @@ impl Walk {
     /// reduction time too, and the combiner is not a call that the author wrote.
     fn find_combiner(&mut self, facts: &Facts<'_>, end: usize) {
         let nodes = &self.nodes[..end];
-        let combines = |n: &Node| facts.construct(n.function) == Some(Construct::Reduction);
-        let inlined = |n: &Node| facts.inlines_combiner(n.frame);
+        let combines = |n: &WalkFrame| facts.construct(n.function) == Some(Construct::Reduction);
+        let inlined = |n: &WalkFrame| facts.inlines_combiner(n.frame);
         let own = nodes.iter().rposition(combines).map(|at| at + 1);
         // The frame that inlines the combiner is the construct's body, and stays.
         let found = own.max(nodes.iter().rposition(inlined));
@@ -186,7 +186,7 @@ impl Walk {
     }
 
     /// The first node at or outward of `from` that is the user's code.
-    pub(super) fn code_from(&self, from: usize) -> Option<&Node> {
+    pub(super) fn code_from(&self, from: usize) -> Option<&WalkFrame> {
         self.nodes
             .get(from..)?
             .iter()
@@ -197,7 +197,7 @@ impl Walk {
     /// did not call them.
     fn find_pool(&mut self, facts: &Facts<'_>) -> Option<Waiting> {
         let nodes = &mut self.nodes;
-        let of = |node: &Node| facts.pool(node.function?);
+        let of = |node: &WalkFrame| facts.pool(node.function?);
         let (at, waiting) = nodes
             .iter()
             .enumerate()
@@ -205,7 +205,7 @@ impl Walk {
         // A pool that calls its own library or an OpenMP runtime works; to wait, it calls system
         // functions.
         let module = facts.module(nodes[at].frame);
-        let works = |n: &Node| n.role == Role::Runtime || facts.module(n.frame) == module;
+        let works = |n: &WalkFrame| n.role == Role::Runtime || facts.module(n.frame) == module;
         if nodes[..at].iter().any(works) {
             return None;
         }
@@ -260,7 +260,7 @@ impl Walk {
     /// Whether user code waits for another thread in its own loop, or yields its CPU, which no
     /// thread with work does.
     pub(super) fn spins(&self, facts: &Facts<'_>) -> bool {
-        let yields = |node: &Node| {
+        let yields = |node: &WalkFrame| {
             let name = node.function.map(|f| facts.linkage(f));
             let yields = matches!(name, Some("sched_yield" | "__sched_yield"));
             yields && node.role == Role::Code && !facts.is_user(node.frame)
@@ -268,7 +268,7 @@ impl Walk {
         if self.nodes.first().is_some_and(yields) {
             return true;
         }
-        let own = |node: &&Node| node.role == Role::Code && facts.is_user(node.frame);
+        let own = |node: &&WalkFrame| node.role == Role::Code && facts.is_user(node.frame);
         let inner = self.nodes.iter().find(own);
         let fact = inner.and_then(|node| facts.symbols.code_of(node.frame));
         fact.is_some_and(|fact| fact.spins)

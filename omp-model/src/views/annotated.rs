@@ -83,15 +83,15 @@ pub fn file_times(
         lines: BTreeMap::new(),
         notes: BTreeMap::new(),
     };
-    for (place, exclusive, inclusive) in Sums::new(&lines).zip(&lines) {
-        if let Some(place) = place
-            && place.file == file
+    for (source, exclusive, inclusive) in Sums::new(&lines).zip(&lines) {
+        if let Some(source) = source
+            && source.file == file
         {
             let of_line = LineTimes {
                 exclusive,
                 inclusive,
             };
-            times.lines.insert(place.line, of_line);
+            times.lines.insert(source.line, of_line);
         }
     }
     let frames = Tree::new(&expanded, &[Metric::Total], u32::MAX, step);
@@ -100,7 +100,8 @@ pub fn file_times(
     let mut notes = FxHashMap::<(u32, Happened), f64>::default();
     for node in 1..frames.len() as u32 {
         let caller = step(frames.parent(node)).and_then(|caller| caller.source);
-        let (Some(at), Some(here)) = (caller.filter(|place| place.file == file), step(node)) else {
+        let (Some(at), Some(here)) = (caller.filter(|source| source.file == file), step(node))
+        else {
             continue;
         };
         let what = match (&here.inlined, here.callee) {
@@ -170,12 +171,12 @@ pub(super) fn expand(profile: &Profile, names: &Names<'_>) -> (Profile, Interner
 /// A frame's own function, then the functions inlined in it, outermost first.
 fn steps_of(names: &Names<'_>, frame: DisplayFrame) -> Vec<Step> {
     let callee = frame.callee;
-    let places = match names.code(callee) {
+    let lines = match names.code(callee) {
         Some(_) => names.symbols.frame(frame.frame).lines.as_slice(),
         None => &[],
     };
     let mut steps: Vec<Step> = Vec::new();
-    for at in places.iter().rev() {
+    for at in lines.iter().rev() {
         let function = at.function.as_deref();
         // clang's `foo.omp_outlined_debug__` inside `foo.omp_outlined` is the same function.
         let inlined = function.filter(|name| !steps.is_empty() && !name.contains(".omp_outlined"));

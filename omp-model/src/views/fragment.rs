@@ -40,8 +40,8 @@ pub fn piece(
     functions: &[NamedCode],
 ) -> Piece {
     let tree = functions::tree(profile, names, request);
-    let shown = |callee: &Callee| (names.name(*callee), names.code(*callee));
-    piece_of(&tree, request, functions, shown)
+    let describe = |callee: &Callee| (names.name(*callee), names.code(*callee));
+    piece_of(&tree, request, functions, describe)
 }
 
 /// A piece of a tree with its callers and callees; `describe` gives a group's name and code.
@@ -62,8 +62,8 @@ pub(super) fn piece_of<K: Copy + Eq + Hash>(
     let mut sums = Sums::new(tree, &wanted);
     sums.count();
     let neighbour = |(group, attributed): (GroupId, Seconds)| {
-        let shown = groups.get(group as usize).cloned();
-        let (name, code) = shown.unwrap_or_else(|| (TOTAL.to_owned(), None));
+        let known = groups.get(group as usize).cloned();
+        let (name, code) = known.unwrap_or_else(|| (TOTAL.to_owned(), None));
         Neighbour {
             name,
             code,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use experiment::tables::Tables;
 
 use super::Seconds;
-use crate::filter::{CpuPlace, Parts};
+use crate::filter::{ItemCpu, Parts};
 use crate::metrics::Metric;
 use crate::profile::{Item, Profile};
 
@@ -150,19 +150,15 @@ pub fn defined(profile: &Profile, values: &[Parts], metrics: &[Metric]) -> Vec<I
     rows.finish()
 }
 
-/// Time by CPU; `places` are the CPUs of each item ([`crate::filter::on_cpus`]).
-pub fn cpus(
-    profile: &Profile,
-    places: &[Vec<(CpuPlace, f64)>],
-    metrics: &[Metric],
-) -> Vec<IndexRow> {
+/// Time by CPU; `cpus` are the CPUs of each item ([`crate::filter::on_cpus`]).
+pub fn cpus(profile: &Profile, cpus: &[Vec<(ItemCpu, f64)>], metrics: &[Metric]) -> Vec<IndexRow> {
     let mut rows = Rows::new(metrics);
-    for (item, places) in profile.items.iter().zip(places) {
-        for &(place, part) in places {
-            let key = match place {
-                CpuPlace::Cpu(cpu) => Key::Cpu(cpu),
-                CpuPlace::Unknown => Key::UnknownCpu,
-                CpuPlace::Off => Key::OffCpu,
+    for (item, cpus) in profile.items.iter().zip(cpus) {
+        for &(cpu, part) in cpus {
+            let key = match cpu {
+                ItemCpu::Cpu(cpu) => Key::Cpu(cpu),
+                ItemCpu::Unknown => Key::UnknownCpu,
+                ItemCpu::Off => Key::OffCpu,
             };
             rows.add(key, item, part);
         }

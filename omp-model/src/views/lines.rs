@@ -85,14 +85,84 @@ pub(super) fn directive(names: &Names<'_>, callee: Callee, frame: FrameId) -> Op
     (frame == FrameId::NONE).then_some(SourceLine { file, line })
 }
 
-fn line_name(names: &Names<'_>, function: String, place: Option<SourceLine>, code: bool) -> String {
-    match place {
-        Some(place) => {
-            let file = names.symbols.files.get(place.file.0 as usize);
+fn line_name(
+    names: &Names<'_>,
+    function: String,
+    source: Option<SourceLine>,
+    code: bool,
+) -> String {
+    match source {
+        Some(line) => {
+            let file = names.symbols.files.get(line.file.0 as usize);
             let file = file.map_or("<Unknown>", |path| base_name(path));
-            format!("{function}, line {} in \"{file}\"", place.line)
+            format!("{function}, line {} in \"{file}\"", line.line)
         }
         None if code => format!("<Function: {function}, instructions without line numbers>"),
         None => function,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use experiment::ids::FrameId;
+    use experiment::symbols::{FileId, FrameSymbol, InlinedLine, SourceLine};
+
+    use super::*;
+    use crate::profile::{Callee, DisplayFrame, Path, PathId, RefinedState};
+    use crate::views::test_profile::{TestProfile, by_total};
+
+    #[test]
+    fn lines_group_by_source_line_and_inlined_functions_are_calls() {
+        let mut test = TestProfile::new();
+        let line_of = |line| SourceLine {
+            file: FileId(0),
+            line,
+        };
+        let at = |function: &str, line| InlinedLine {
+            function: Some(function.to_owned()),
+            source: line_of(line),
+        };
+        let main = test.function("main");
+        let known = |lines| FrameSymbol {
+            function: Some(main),
+            lines,
+        };
+        test.symbols.frames = vec![
+            FrameSymbol::default(),
+            known(vec![at("main", 7)]),
+            known(vec![at("square", 2), at("main", 8)]),
+            known(Vec::new()),
+        ];
+        for (frame, seconds) in [(1, 1.0), (2, 2.0), (2, 2.0), (3, 0.5)] {
+            let frame = DisplayFrame {
+                callee: Callee::Function(main),
+                frame: FrameId(frame),
+            };
+            let path = test.profile.paths.intern(Path {
+                callers: PathId::EMPTY,
+                frame,
+            });
+            test.add(&[], RefinedState::Serial, seconds).path = PathId(path);
+        }
+        test.add(&["<OMP idle>"], RefinedState::Idle, 0.25);
+        let list = lines(&test.profile, &test.names(), &by_total());
+        let rows: Vec<(&str, f64, f64)> = list
+            .rows
+            .iter()
+            .map(|row| (row.name.as_str(), row.exclusive[0], row.inclusive[0]))
+            .collect();
+        let expected = [
+            ("square, line 2 in \"a.c\"", 4.0, 4.0),
+            ("main, line 7 in \"a.c\"", 1.0, 1.0),
+            (
+                "<Function: main, instructions without line numbers>",
+                0.5,
+                0.5,
+            ),
+            ("<OMP idle>", 0.25, 0.25),
+            // The line that calls the inlined function.
+            ("main, line 8 in \"a.c\"", 0.0, 4.0),
+        ];
+        assert_eq!(rows, expected);
     }
 }

@@ -147,4 +147,6 @@ fn sort_rows(rows: &mut [ListRow], request: &Request) {
 pub const TOTAL: &str = "<Total>";
 
 #[cfg(test)]
+mod test_profile;
+#[cfg(test)]
 mod tests;

@@ -78,10 +78,10 @@ impl<'a> Names<'a> {
     /// Every name by which a user may request the row: the name shown; for a construct's body, the
     /// name without the compiler's symbol; for a function, its mangled, long and short names.
     pub fn forms(&self, callee: Callee) -> Vec<String> {
-        let shown = self.name(callee);
+        let name = self.name(callee);
         let mut forms = Vec::new();
         if let Some(function) = self.function_of(callee) {
-            let words = shown.rsplit_once(" [").map(|(words, _)| words);
+            let words = name.rsplit_once(" [").map(|(words, _)| words);
             forms.extend(
                 words
                     .filter(|_| function.outlined.is_some())
@@ -91,7 +91,7 @@ impl<'a> Names<'a> {
             forms.push(without_parameters(&function.name).to_owned());
             forms.push(function.name.clone());
         }
-        forms.push(shown);
+        forms.push(name);
         forms
     }
 
@@ -147,7 +147,7 @@ impl<'a> Names<'a> {
 
     /// The name of an inlined function.
     pub fn inlined<'n>(&self, name: &'n str) -> &'n str {
-        shown(name, self.style.form)
+        in_form(name, self.style.form)
     }
 
     /// The construct that a row is the body of, the function that holds its directive, and the
@@ -162,20 +162,20 @@ impl<'a> Names<'a> {
                 let parent = outlined.parent.as_deref();
                 Some((
                     outlined.construct,
-                    parent.map(|name| self.shown(name)),
+                    parent.map(|name| self.in_form(name)),
                     outlined.line,
                 ))
             }
             Callee::Construct(context) => {
                 let (construct, parent, line) = self.construct(context);
-                Some((construct, parent.map(|name| self.shown(name)), line))
+                Some((construct, parent.map(|name| self.in_form(name)), line))
             }
             _ => None,
         }
     }
 
-    fn shown(&self, name: &'a str) -> &'a str {
-        shown(name, self.style.form)
+    fn in_form(&self, name: &'a str) -> &'a str {
+        in_form(name, self.style.form)
     }
 
     /// A map that merges equivalent callees into one row.
@@ -210,8 +210,8 @@ impl<'a> Names<'a> {
             (_, NameForm::Mangled) => linkage.clone(),
             (Some(outlined), form) => outlined_name(outlined, linkage, form),
             (None, form) => match function.name.strip_suffix(STUB) {
-                Some(function) => shown(function, form).to_owned() + STUB,
-                None => shown(&function.name, form).to_owned(),
+                Some(function) => in_form(function, form).to_owned() + STUB,
+                None => in_form(&function.name, form).to_owned(),
             },
         }
     }
@@ -219,7 +219,7 @@ impl<'a> Names<'a> {
     fn parent_name(&self, id: FunctionId) -> String {
         let function = self.function(id);
         match function.and_then(|function| function.outlined.as_ref()?.parent.as_deref()) {
-            Some(parent) => shown(parent, self.style.form).to_owned(),
+            Some(parent) => in_form(parent, self.style.form).to_owned(),
             None => match function {
                 Some(function) => format!("<caller of {}>", function.linkage),
                 None => pseudo(Pseudo::Unknown).to_owned(),
@@ -291,7 +291,7 @@ impl<'a> Names<'a> {
 
     fn construct_name(&self, context: ContextId) -> String {
         let (construct, parent, line) = self.construct(context);
-        construct_words(construct, parent.map(|name| self.shown(name)), line)
+        construct_words(construct, parent.map(|name| self.in_form(name)), line)
     }
 
     fn construct(&self, context: ContextId) -> (Construct, Option<&'a str>, Option<u32>) {
@@ -334,12 +334,12 @@ pub(super) fn construct_words(
 }
 
 fn outlined_name(outlined: &Outlined, linkage: &str, form: NameForm) -> String {
-    let parent = outlined.parent.as_deref().map(|name| shown(name, form));
+    let parent = outlined.parent.as_deref().map(|name| in_form(name, form));
     let words = construct_words(outlined.construct, parent, outlined.line);
     format!("{words} [{linkage}]")
 }
 
-fn shown(name: &str, form: NameForm) -> &str {
+fn in_form(name: &str, form: NameForm) -> &str {
     if form == NameForm::Short {
         without_parameters(name)
     } else {
@@ -493,3 +493,6 @@ impl Canonical<'_> {
         by_name.get(&(function.module, parent)).copied()
     }
 }
+
+#[cfg(test)]
+mod tests;

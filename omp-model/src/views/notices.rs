@@ -96,9 +96,9 @@ pub fn ownerless(profile: &Profile, blames: &[Blame]) -> Option<Notice> {
             .sum::<f64>()
     };
     let total: f64 = profile.items.iter().map(waited).sum();
-    let owed: f64 = blames.iter().map(|blame| blame.time.seconds()).sum();
+    let blamed: f64 = blames.iter().map(|blame| blame.time.seconds()).sum();
     let notice = Notice::Ownerless {
-        seconds: (total - owed).max(0.0),
+        seconds: (total - blamed).max(0.0),
         total,
     };
     (notice.share() > WORTH_TELLING).then_some(notice)
@@ -160,5 +160,41 @@ impl fmt::Display for Notice {
                  holder that is known: whatever ran meanwhile is blamed for it"
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::RefinedState;
+    use crate::views::test_profile::TestProfile;
+
+    #[test]
+    fn notices_speak_above_one_percent() {
+        let mut test = TestProfile::new();
+        test.add(&["main"], RefinedState::Serial, 97.0);
+        test.add(&["main"], RefinedState::Serial, 3.0).inferred = true;
+        let mut header = Header::default();
+        header.sampling.samples = 1_000;
+        header.losses.samples = 5;
+        header.losses.omp_taken = 50;
+        header.losses.omp_lost = 50;
+        let found = notices(&header, inferred_seconds(&test.profile));
+        let expected = [
+            Notice::Inferred {
+                seconds: 3.0,
+                total: 100.0,
+            },
+            Notice::OmpRecordsLost {
+                lost: 50,
+                taken: 50,
+            },
+        ];
+        assert_eq!(found, expected);
+        assert!(
+            found[1]
+                .to_string()
+                .starts_with("50.0 % of the OpenMP records (50) were lost")
+        );
     }
 }

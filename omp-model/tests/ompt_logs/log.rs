@@ -1,4 +1,4 @@
-//! Reads a recorded OMPT event stream (`data/ompt-logs/README.md` says what is in one).
+//! Reads a recorded OMPT event stream (`data/ompt-logs/README.md` describes the format).
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -14,13 +14,13 @@ use omp_model::stream::{Event, Instance, Lock, Mutex, Sync, What};
 /// One line of a log, in the order of the file.
 #[derive(Clone, Debug)]
 pub(crate) enum Line {
-    /// An event as the machine takes it.
+    /// An event, as the input of the machine.
     Event(Event),
     /// The program enters (`true`) or leaves user work on this thread.
     User(ThreadId, bool),
     /// `B:name` or `E:name`, from the initial thread.
     Mark(String),
-    /// A timer's tick on this thread, at this time, with the program counter's place.
+    /// A timer sample of this thread, at this time, with the code at the program counter.
     Sample(ThreadId, Nanos, String),
 }
 
@@ -77,7 +77,7 @@ struct Reader {
     tables: Tables,
     time: Nanos,
     explicit: HashSet<u64>,
-    places: HashMap<String, u64>,
+    addresses: HashMap<String, u64>,
 }
 
 impl Reader {
@@ -109,7 +109,7 @@ impl Reader {
         self.lines.push(line);
     }
 
-    /// The thread of that number, born at its first line.
+    /// The thread with this number, born at its first line.
     fn thread(&mut self, number: u32) -> ThreadId {
         if self.tables.processes.is_empty() {
             self.tables.processes.push(Process {
@@ -141,8 +141,8 @@ impl Reader {
         if code == "0x0" {
             return FrameId::NONE;
         }
-        let next = 1 + self.places.len() as u64;
-        let address = *self.places.entry(code.to_owned()).or_insert(next);
+        let next = 1 + self.addresses.len() as u64;
+        let address = *self.addresses.entry(code.to_owned()).or_insert(next);
         self.tables.frame(Frame {
             module: ModuleId::NONE,
             address,
@@ -211,7 +211,7 @@ impl Reader {
             }
             "task_schedule" => {
                 let next = line.code_number();
-                // ompt_task_complete, _cancel, _detach: the prior task does not come back.
+                // ompt_task_complete, _cancel, _detach: the prior task is not resumed.
                 What::TaskSchedule {
                     next: if self.explicit.contains(&next) {
                         Instance(next)

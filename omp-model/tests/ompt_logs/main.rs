@@ -1,5 +1,5 @@
-//! The state machine against recorded event streams of eight runtimes and settings, and the
-//! truth that the recorded program wrote between the events.
+//! The state machine on recorded event streams of eight runtimes and settings, compared with what
+//! the recorded program logged between the events.
 
 mod log;
 
@@ -24,8 +24,8 @@ const LOGS: [&str; 8] = [
     "libiomp5-2026",
 ];
 
-/// A sample as the machine sees it, with what the program says of that moment.
-struct Seen {
+/// A sample with the thread's state by the machine, and what the program logged last before it.
+struct CheckedSample {
     log: &'static str,
     thread: ThreadId,
     time: Nanos,
@@ -38,19 +38,19 @@ struct Seen {
     thread_state: ThreadState,
     /// The kind of the thread state's context.
     context: ContextKind,
-    /// Where the program counter was.
+    /// The code at the program counter.
     code: String,
 }
 
-/// A row that the machine named.
+/// A row to which the machine refers.
 fn row<T: Clone + Eq + Hash>(table: &Interner<T>, index: u32) -> &T {
     table
         .get(index)
-        .expect("the machine names rows of its tables")
+        .expect("the machine refers to rows of its tables")
 }
 
 /// All samples of a log.
-fn samples(name: &'static str) -> Vec<Seen> {
+fn samples(name: &'static str) -> Vec<CheckedSample> {
     let mut log = log::read(name);
     let mut machine = Machine::new();
     let mut accounting = TimeAccounting::new(Nanos(1_000_000));
@@ -71,7 +71,7 @@ fn samples(name: &'static str) -> Vec<Seen> {
             Line::Sample(thread, time, code) => {
                 let thread_state =
                     *row(&log.tables.thread_states, machine.thread_state_of(thread).0);
-                seen.push(Seen {
+                seen.push(CheckedSample {
                     log: name,
                     thread,
                     time,
@@ -88,11 +88,11 @@ fn samples(name: &'static str) -> Vec<Seen> {
     seen
 }
 
-fn all_samples() -> Vec<Seen> {
+fn all_samples() -> Vec<CheckedSample> {
     LOGS.iter().flat_map(|name| samples(name)).collect()
 }
 
-impl Seen {
+impl CheckedSample {
     fn words(&self) -> String {
         format!(
             "{} at {} ns, thread {}, in {:?}, {}: {:?} in a {:?}, at {}",
@@ -112,7 +112,7 @@ impl Seen {
     }
 }
 
-/// No line of output means that all samples are right.
+/// Fails if any sample is wrong.
 fn assert_none(wrong: Vec<String>) {
     assert!(
         wrong.is_empty(),
@@ -128,7 +128,7 @@ fn user_work_is_work_inside_regions_and_serial_outside() {
     let in_user_work: Vec<_> = seen.iter().filter(|sample| sample.user).collect();
     assert!(in_user_work.len() > 9_000, "{}", in_user_work.len());
     let wrong = in_user_work.iter().filter(|sample| {
-        // Marks stand in serial code; only `serial_phase` has user work outside its regions.
+        // Marks are in serial code; only `serial_phase` has user work outside its regions.
         let serial_here = match sample.mark.as_deref() {
             None => Some(true),
             Some("serial_phase") if sample.thread == ThreadId(0) => None,
@@ -205,7 +205,7 @@ const WAITS: [(&str, &[(State, bool)]); 36] = [
     ("ordered", &[(State::Ordered, true)]),
     ("ordered_doacross", &[]),
     ("barrier", &[(State::ExplicitBarrier, true)]),
-    // Up to four threads combine in a critical section of the runtime's.
+    // Up to four threads combine in a critical section of the runtime.
     (
         "reduction_par",
         &[(State::Critical, false), (State::Reduction, false)],
@@ -247,7 +247,7 @@ fn each_construct_has_its_own_waits_and_no_others() {
     ];
     let waits = BTreeMap::from(WAITS);
     let mut wrong = Vec::new();
-    let mut met: BTreeMap<String, BTreeSet<State>> = BTreeMap::new();
+    let mut states_by_mark: BTreeMap<String, BTreeSet<State>> = BTreeMap::new();
     for sample in all_samples() {
         let Some(mark) = &sample.mark else { continue };
         let own = waits[mark.as_str()];
@@ -255,10 +255,13 @@ fn each_construct_has_its_own_waits_and_no_others() {
         if !EVERYWHERE.contains(&state) && !own.iter().any(|(wait, _)| *wait == state) {
             wrong.push(sample.words());
         }
-        met.entry(mark.clone()).or_default().insert(state);
+        states_by_mark
+            .entry(mark.clone())
+            .or_default()
+            .insert(state);
     }
     for (mark, own) in WAITS {
-        let states = met
+        let states = states_by_mark
             .get(mark)
             .unwrap_or_else(|| panic!("no sample in {mark}"));
         for (wait, sampled) in own {
@@ -272,7 +275,7 @@ fn each_construct_has_its_own_waits_and_no_others() {
 
 #[test]
 fn a_wait_is_in_the_region_where_its_thread_works() {
-    // Waits and work stand in a region, a league or a task; idle and serial in none.
+    // Waits and work are in a region, a league or a task; idle and serial time in none.
     let wrong = all_samples().into_iter().filter(|sample| {
         let nowhere = matches!(sample.thread_state.state, State::Idle | State::Serial);
         nowhere != (sample.context == ContextKind::Root)
@@ -316,8 +319,12 @@ fn the_time_of_every_thread_is_booked_to_the_nanosecond() {
         let rows = accounting.take();
         for (index, thread) in log.tables.threads.iter().enumerate() {
             let sums = rows.sums.iter().filter(|sum| sum.thread.index() == index);
-            let booked: u64 = sums.map(|sum| sum.time.0).sum();
-            assert_eq!(booked, log.end.0 - thread.birth.0, "{name}: thread {index}");
+            let accounted: u64 = sums.map(|sum| sum.time.0).sum();
+            assert_eq!(
+                accounted,
+                log.end.0 - thread.birth.0,
+                "{name}: thread {index}"
+            );
             let kind = if index == 0 {
                 ThreadKind::Initial
             } else {
@@ -325,14 +332,14 @@ fn the_time_of_every_thread_is_booked_to_the_nanosecond() {
             };
             assert_eq!(thread.kind, kind, "{name}: thread {index}");
         }
-        let booked: u32 = rows.region_sums.iter().map(|sum| sum.instances).sum();
-        assert_eq!(booked, instances, "{name}");
+        let accounted: u32 = rows.region_sums.iter().map(|sum| sum.instances).sum();
+        assert_eq!(accounted, instances, "{name}");
         assert_eq!(accounting.late(), 0, "{name}");
     }
 }
 
-/// The time of each wait that has a begin and an end on its thread, added up straight from the
-/// lines; tasks inside do not count.
+/// The time of each wait that has a begin and an end on its thread, summed directly from the
+/// lines, without tasks inside.
 #[test]
 fn waits_are_as_long_as_their_events_say() {
     for name in LOGS {
@@ -378,21 +385,22 @@ fn waits_are_as_long_as_their_events_say() {
             }
             machine.apply(&mut log.tables, &mut accounting, event);
         }
-        // Left open: a nest lock acquired again, a test that failed. Those end with the thread's
-        // next event, and only make the machine's sum larger.
+        // A nestable lock acquired again and a failed test have no end. Those waits end with the
+        // thread's next event, which makes the machine's sum larger.
         accounting.finish(log.end);
         let rows = accounting.take();
         for (state, time) in expected {
-            let booked: u64 = rows
+            let accounted: u64 = rows
                 .sums
                 .iter()
                 .filter(|sum| row(&log.tables.thread_states, sum.thread_state.0).state == state)
                 .map(|sum| sum.time.0)
                 .sum();
-            let unanswered = matches!(state, State::NestLock | State::Lock);
+            let may_stay_open = matches!(state, State::NestLock | State::Lock);
             assert!(
-                booked == time || unanswered && booked > time && booked - time < 100_000,
-                "{name}: {state:?} {booked} ns booked, {time} ns by the events"
+                accounted == time
+                    || may_stay_open && accounted > time && accounted - time < 100_000,
+                "{name}: {state:?} {accounted} ns accounted, {time} ns by the events"
             );
         }
     }
@@ -409,7 +417,7 @@ fn every_instance_of_a_region_ends_as_it_began() {
                 What::ParallelBegin { region, .. } => assert!(open.insert(region)),
                 What::ParallelEnd { region } => assert!(open.remove(&region)),
                 What::ImplicitBegin { region, .. } if region != Instance::NONE => {
-                    // The rule that a worker is idle from its region's end on needs this.
+                    // The machine relies on this: a worker is idle from its region's end on.
                     assert!(open.contains(&region), "{name}: {region:?}");
                 }
                 _ => {}

@@ -44,8 +44,8 @@ impl Stacks {
         for (thread_state, thread) in thread_states.chain(more) {
             let key = (thread_state, kind(thread));
             constructs.entry(key).or_insert_with(|| match mode {
-                ViewMode::Machine => rewriter.machine_place(key.0, key.1),
-                ViewMode::User | ViewMode::Expert => rewriter.user_place(key.0, key.1),
+                ViewMode::Machine => rewriter.machine_without_stack(key.0, key.1),
+                ViewMode::User | ViewMode::Expert => rewriter.user_without_stack(key.0, key.1),
             });
         }
         Stacks {

@@ -1,42 +1,32 @@
-//! What holds of every recording, also of such as no program could give.
+//! Properties that hold for every experiment, including those that no program could make.
 
 use std::collections::BTreeMap;
+
+use fastrand::Rng;
 
 use super::*;
 use crate::views::notices::inferred_seconds;
 
-/// A small generator of numbers, so that failures can be repeated (Marsaglia's xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-
-    fn of<T: Copy>(&mut self, values: &[T]) -> T {
-        values[self.below(values.len() as u64) as usize]
-    }
+fn pick<T: Copy>(random: &mut Rng, values: &[T]) -> T {
+    values[random.usize(..values.len())]
 }
 
-/// A recording with arbitrary sums and samples, also such as no program could give.
-fn arbitrary(seed: u64) -> Fed {
-    let mut random = Random(seed * 2 + 1);
-    let mut fed = Fed::new(4);
-    let region = fed.region();
+/// An experiment with arbitrary sums and samples.
+fn arbitrary(seed: u64) -> TestExperiment {
+    let mut random = Rng::with_seed(seed * 2 + 1);
+    let mut test = TestExperiment::new(4);
+    let region = test.region();
     let site = format!("foo.omp_outlined+13 {}", &WORK[22..]);
-    let nested = fed.program.region(region, &site);
-    let lost_site = fed.program.region(nested, "");
-    let place = fed.program.frame("step+40");
+    let nested = test.program.region(region, &site);
+    let lost_site = test.program.region(nested, "");
+    let call = test.program.frame("step+40");
     let mut thread_states = vec![ThreadStateId::OUTSIDE];
     for state in experiment::state::STATES {
         for context in [ContextId::ROOT, region, nested, lost_site] {
-            thread_states.push(fed.program.thread_state_at(
+            thread_states.push(test.program.thread_state_at(
                 state,
                 context,
-                random.of(&[FrameId::NONE, place]),
+                pick(&mut random, &[FrameId::NONE, call]),
             ));
         }
     }
@@ -64,33 +54,33 @@ fn arbitrary(seed: u64) -> Fed {
         SampleKind::Preempted,
         SampleKind::Blocked,
     ];
-    for _ in 0..random.below(60) {
-        let (thread, slice) = (random.below(4) as u32, random.below(5) as u32);
+    for _ in 0..random.u64(..60) {
+        let (thread, slice) = (random.u64(..4) as u32, random.u64(..5) as u32);
         let (thread_state, scheduling, time) = (
-            random.of(&thread_states),
-            random.of(&schedulings),
-            random.below(1 << 40),
+            pick(&mut random, &thread_states),
+            pick(&mut random, &schedulings),
+            random.u64(..1 << 40),
         );
-        fed.sum(thread, slice, thread_state, scheduling, time);
+        test.sum(thread, slice, thread_state, scheduling, time);
     }
-    for _ in 0..random.below(80) {
-        let (thread, slice) = (random.below(4) as u32, random.below(5) as u32);
+    for _ in 0..random.u64(..80) {
+        let (thread, slice) = (random.u64(..4) as u32, random.u64(..5) as u32);
         let (thread_state, kind, stack) = (
-            random.of(&thread_states),
-            random.of(&kinds),
-            random.of(&stacks),
+            pick(&mut random, &thread_states),
+            pick(&mut random, &kinds),
+            pick(&mut random, &stacks),
         );
-        fed.sample(thread, slice, thread_state, kind, stack);
+        test.sample(thread, slice, thread_state, kind, stack);
     }
-    fed
+    test
 }
 
 #[test]
 fn totals_equal_the_sums_and_each_other_in_both_modes() {
     for seed in 1..200 {
-        let fed = arbitrary(seed);
-        let user = fed.profile(ViewMode::User);
-        let machine = fed.profile(ViewMode::Machine);
+        let test = arbitrary(seed);
+        let user = test.profile(ViewMode::User);
+        let machine = test.profile(ViewMode::Machine);
         for (user, machine) in user.items.iter().zip(&machine.items) {
             let same = |i: &Item| Item {
                 path: PathId::EMPTY,
@@ -111,7 +101,7 @@ fn totals_equal_the_sums_and_each_other_in_both_modes() {
                 Scheduling::Preempted,
                 Scheduling::Blocked,
             ] {
-                let of_sums: u64 = fed
+                let of_sums: u64 = test
                     .sums
                     .iter()
                     .filter(|s| s.thread.0 == thread && s.scheduling == scheduling)
@@ -123,7 +113,7 @@ fn totals_equal_the_sums_and_each_other_in_both_modes() {
                     .filter(|i| i.thread.0 == thread && i.scheduling == scheduling)
                     .map(nanos)
                     .sum();
-                let measured = fed.sums.iter().any(|s| s.thread.0 == thread);
+                let measured = test.sums.iter().any(|s| s.thread.0 == thread);
                 assert!(
                     !measured || of_sums == of_items,
                     "seed {seed}, thread {thread}: {of_sums} {of_items}"
@@ -134,14 +124,14 @@ fn totals_equal_the_sums_and_each_other_in_both_modes() {
 }
 
 #[test]
-fn idle_stands_alone_and_machine_stacks_have_no_pseudo_functions() {
+fn idle_is_alone_and_machine_stacks_have_no_pseudo_functions() {
     for seed in 1..100 {
-        let fed = arbitrary(seed);
-        let user = fed.profile(ViewMode::User);
+        let test = arbitrary(seed);
+        let user = test.profile(ViewMode::User);
         for item in user.items.iter().filter(|i| i.state == RefinedState::Idle) {
-            assert_eq!(fed.name(&user.paths, item.path), "<Idle>", "seed {seed}");
+            assert_eq!(test.name(&user.paths, item.path), "<Idle>", "seed {seed}");
         }
-        let machine = fed.profile(ViewMode::Machine);
+        let machine = test.profile(ViewMode::Machine);
         for path in machine.paths.rows().iter().skip(1) {
             let pseudo = matches!(path.frame.callee, Callee::Pseudo(p) if p != Pseudo::Unknown);
             assert!(!pseudo, "seed {seed}");
@@ -149,11 +139,11 @@ fn idle_stands_alone_and_machine_stacks_have_no_pseudo_functions() {
     }
 }
 
-/// What a profile says of each place, over all slices: seconds, samples, blame.
-fn over_slices(fed: &Fed, profile: &Profile) -> BTreeMap<String, (f64, u32, f64)> {
+/// Seconds, samples and blame of each kind of item, over all slices.
+fn over_slices(test: &TestExperiment, profile: &Profile) -> BTreeMap<String, (f64, u32, f64)> {
     let mut sums = BTreeMap::<String, (f64, u32, f64)>::new();
     for item in &profile.items {
-        let name = fed.name(&profile.paths, item.path);
+        let name = test.name(&profile.paths, item.path);
         let key = format!(
             "{:?} {:?} {:?} {:?} {:?} {} {} {name}",
             item.thread,
@@ -176,55 +166,55 @@ fn over_slices(fed: &Fed, profile: &Profile) -> BTreeMap<String, (f64, u32, f64)
 #[test]
 fn folded_slices_are_the_sums_of_slices_apart() {
     for seed in 1..200 {
-        let mut fed = arbitrary(seed);
-        let mut random = Random(seed);
-        for sample in &mut fed.samples {
-            sample.time.0 += random.below(SLICE.0);
+        let mut test = arbitrary(seed);
+        let mut random = Rng::with_seed(seed);
+        for sample in &mut test.samples {
+            sample.time.0 += random.u64(..SLICE.0);
         }
-        for at in 0..random.below(20) {
-            let sample = fed.samples.get(at as usize * 3).copied();
+        for at in 0..random.u64(..20) {
+            let sample = test.samples.get(at as usize * 3).copied();
             let Some(sample) = sample.filter(|at| at.kind.scheduling() != Scheduling::Running)
             else {
                 continue;
             };
-            fed.intervals.push(Interval {
+            test.intervals.push(Interval {
                 thread: sample.thread,
-                start: Nanos(sample.time.0 / 1000 * 1000 + 1000 * random.below(90)),
-                length: Nanos(1000 * random.below(3_000_000)),
+                start: Nanos(sample.time.0 / 1000 * 1000 + 1000 * random.u64(..90)),
+                length: Nanos(1000 * random.u64(..3_000_000)),
                 thread_state: sample.thread_state,
                 scheduling: sample.kind.scheduling(),
                 within: sample.within,
             });
         }
-        fed.samples.sort_by_key(|sample| sample.time);
-        let owed = |sum: Sum| Blame {
+        test.samples.sort_by_key(|sample| sample.time);
+        let blame = |sum: Sum| Blame {
             slice: sum.slice,
             thread: sum.thread,
             thread_state: sum.thread_state,
             scheduling: sum.scheduling,
             time: Nanos(sum.time.0 / 2),
         };
-        let blames = fed.sums.iter().filter(|_| random.below(3) == 0);
-        let blames: Vec<Blame> = blames.map(owed).collect();
-        let source = fed.source(&blames);
+        let blames = test.sums.iter().filter(|_| random.u64(..3) == 0);
+        let blames: Vec<Blame> = blames.map(blame).collect();
+        let source = test.source(&blames);
         // Times are kept to microseconds.
-        let packed = fed.samples.chunks(7).map(|chunk| chunk.to_vec());
+        let packed = test.samples.chunks(7).map(|chunk| chunk.to_vec());
         let samples = Samples::of_frames(packed).unwrap();
         for mode in [ViewMode::User, ViewMode::Machine] {
             let of = |slices| Attribution::new(&source, &samples, slices);
             let apart = of(Slices::Apart).profile(&source, mode);
             let folded = of(Slices::Folded).profile(&source, mode);
-            let expected = over_slices(&fed, &apart);
-            let got = over_slices(&fed, &folded);
-            let told = of(Slices::Folded).inferred(&source, mode);
+            let expected = over_slices(&test, &apart);
+            let got = over_slices(&test, &folded);
+            let computed = of(Slices::Folded).inferred(&source, mode);
             let both = inferred_seconds(&folded);
             assert!(
-                (told.0 - both.0).abs() < 1e-6,
-                "seed {seed}: {told:?} {both:?}"
+                (computed.0 - both.0).abs() < 1e-6,
+                "seed {seed}: {computed:?} {both:?}"
             );
             assert!(
-                (told.1 - both.1).abs() < 1e-6,
-                "seed {seed}: {told:?} {both:?}"
+                (computed.1 - both.1).abs() < 1e-6,
+                "seed {seed}: {computed:?} {both:?}"
             );
             let differ = |one: &BTreeMap<String, _>, other: &BTreeMap<String, _>| {
                 let only = one.keys().filter(|key| !other.contains_key(*key));
@@ -233,7 +223,7 @@ fn folded_slices_are_the_sums_of_slices_apart() {
             let (lacks, has) = (differ(&expected, &got), differ(&got, &expected));
             assert_eq!(lacks, has, "seed {seed}");
             for ((name, expected), got) in expected.iter().zip(got.values()) {
-                // Each sample has its part to the nanosecond, in one way of sharing or the other.
+                // Each sample has its part to the nanosecond, whichever way it was divided.
                 let near = 1e-9 * (1.0 + f64::from(expected.1));
                 assert!((expected.0 - got.0).abs() < near, "seed {seed}: {name}");
                 assert_eq!(expected.1, got.1, "seed {seed}: {name}");
@@ -247,47 +237,47 @@ fn folded_slices_are_the_sums_of_slices_apart() {
     }
 }
 
-/// A recording in which every group has samples of its own, and none of them began a sleep.
-fn sampled(seed: u64) -> Fed {
-    let mut random = Random(seed * 2 + 1);
-    let mut fed = Fed::new(4);
-    let region = fed.region();
+/// An experiment in which every group has its own samples, and none of them began a sleep.
+fn sampled(seed: u64) -> TestExperiment {
+    let mut random = Rng::with_seed(seed * 2 + 1);
+    let mut test = TestExperiment::new(4);
+    let region = test.region();
     let mut thread_states = vec![ThreadStateId::OUTSIDE];
     for state in experiment::state::STATES {
         thread_states.extend(
-            [ContextId::ROOT, region].map(|context| fed.program.thread_state(state, context)),
+            [ContextId::ROOT, region].map(|context| test.program.thread_state(state, context)),
         );
     }
     for _ in 0..20 {
-        let (thread, slice) = (random.below(4) as u32, random.below(3) as u32);
-        let thread_state = random.of(&thread_states);
+        let (thread, slice) = (random.u64(..4) as u32, random.u64(..3) as u32);
+        let thread_state = pick(&mut random, &thread_states);
         let schedulings = [
             (Scheduling::Running, SampleKind::User),
             (Scheduling::Blocked, SampleKind::Blocked),
         ];
-        let (scheduling, kind) = random.of(&schedulings);
-        fed.sum(
+        let (scheduling, kind) = pick(&mut random, &schedulings);
+        test.sum(
             thread,
             slice,
             thread_state,
             scheduling,
-            1 + random.below(1 << 30),
+            1 + random.u64(..1 << 30),
         );
-        for _ in 0..1 + random.below(5) {
-            let stack = random.of(&[WORK, SPIN, "work main _start", "R:?+1"]);
-            fed.sample(thread, slice, thread_state, kind, stack);
+        for _ in 0..1 + random.u64(..5) {
+            let stack = pick(&mut random, &[WORK, SPIN, "work main _start", "R:?+1"]);
+            test.sample(thread, slice, thread_state, kind, stack);
         }
     }
-    fed
+    test
 }
 
 #[test]
 fn each_stack_has_as_much_of_a_group_as_it_has_of_its_samples() {
     type Group = (ThreadId, u32, ThreadStateId, Scheduling);
     for seed in 1..100 {
-        let fed = sampled(seed);
+        let test = sampled(seed);
         let mut times = BTreeMap::<Group, u64>::new();
-        for sum in fed.sums.iter() {
+        for sum in test.sums.iter() {
             let group = (sum.thread, sum.slice, sum.thread_state, sum.scheduling);
             *times.entry(group).or_default() += sum.time.0;
         }
@@ -296,10 +286,10 @@ fn each_stack_has_as_much_of_a_group_as_it_has_of_its_samples() {
             let scheduling = sample.kind.scheduling();
             (sample.thread, slice, sample.thread_state, scheduling)
         };
-        let profile = fed.profile(ViewMode::Machine);
+        let profile = test.profile(ViewMode::Machine);
         for item in &profile.items {
             let of_item = (item.thread, item.slice, item.thread_state, item.scheduling);
-            let all = fed.samples.iter().filter(|it| group(it) == of_item);
+            let all = test.samples.iter().filter(|it| group(it) == of_item);
             let here = all.clone().filter(|it| it.stack == item.stack);
             let part = here.count() as f64 / all.count() as f64;
             let expected = times[&of_item] as f64 / 1e9 * part;
@@ -309,7 +299,11 @@ fn each_stack_has_as_much_of_a_group_as_it_has_of_its_samples() {
             );
         }
         let items = profile.items.len();
-        let mut stacks: Vec<_> = fed.samples.iter().map(|it| (group(it), it.stack)).collect();
+        let mut stacks: Vec<_> = test
+            .samples
+            .iter()
+            .map(|it| (group(it), it.stack))
+            .collect();
         stacks.sort_unstable();
         stacks.dedup();
         assert_eq!(items, stacks.len(), "seed {seed}");
@@ -320,8 +314,8 @@ fn each_stack_has_as_much_of_a_group_as_it_has_of_its_samples() {
 fn each_second_of_work_is_blamed_for_the_waiting_by_the_second_of_work_in_its_slice() {
     use crate::metrics::Metric;
     for seed in 1..100 {
-        let fed = sampled(seed);
-        let profile = fed.profile(ViewMode::User);
+        let test = sampled(seed);
+        let profile = test.profile(ViewMode::User);
         let waits = [
             Metric::ImplicitBarrier,
             Metric::ExplicitBarrier,

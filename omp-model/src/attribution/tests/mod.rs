@@ -1,6 +1,7 @@
-//! Recordings fed by hand, and where their time is said to have gone.
+//! Experiments made by hand, and the items of their profiles.
 
 mod arbitrary;
+mod blame;
 mod locations;
 mod sleeping;
 
@@ -18,8 +19,8 @@ use crate::rewrite::test_program::TestProgram;
 const WORK: &str = "work foo.omp_outlined+12 R:__kmp_invoke_microtask R:?+1 start_thread clone3";
 const SPIN: &str = "sched_yield R:?+4 R:?+7 start_thread clone3";
 
-/// A recording fed by hand.
-struct Fed {
+/// An experiment made by hand.
+struct TestExperiment {
     program: TestProgram,
     sums: Sums,
     intervals: Vec<Interval>,
@@ -27,9 +28,9 @@ struct Fed {
     header: Header,
 }
 
-impl Fed {
+impl TestExperiment {
     /// An initial thread and workers after it.
-    fn new(threads: usize) -> Fed {
+    fn new(threads: usize) -> TestExperiment {
         let mut program = TestProgram::new();
         program.tables.processes.push(Process {
             pid: 7,
@@ -50,7 +51,7 @@ impl Fed {
                 },
             });
         }
-        Fed {
+        TestExperiment {
             program,
             sums: Sums::default(),
             intervals: Vec::new(),
@@ -103,7 +104,7 @@ impl Fed {
         });
     }
 
-    /// A listed sleep, with a stack taken a little before it begins.
+    /// A listed sleep, with a stack taken shortly before it begins.
     fn sleep(&mut self, thread_state: ThreadStateId, (start, length): (u64, u64), stack: &str) {
         self.intervals.push(Interval {
             thread: ThreadId(0),

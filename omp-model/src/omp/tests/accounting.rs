@@ -1,11 +1,11 @@
-//! The accounting by value: slices, counts, lists, clamps.
+//! The accounting by value: slices, counts, lists, times out of order.
 
 use experiment::ids::{ContextId, Nanos, ThreadId, ThreadStateId};
 use experiment::rows::{Interval, RegionWork, SLICE, Sum, TaskSum, Within};
 use experiment::state::{Scheduling, State};
 
-use super::scene::total;
-use crate::omp::{LISTED_PER_SECOND, TaskRun, TeamWork, TimeAccounting};
+use super::driver::total;
+use crate::omp::{LISTED_PER_SECOND, RegionRun, TaskRun, TeamWork, TimeAccounting};
 
 const T: ThreadId = ThreadId(0);
 const SECOND: u64 = SLICE.0;
@@ -16,10 +16,20 @@ fn accounting() -> TimeAccounting {
     accounting
 }
 
-/// From then on the thread is in that state, in no instance.
-fn tell(accounting: &mut TimeAccounting, time: u64, thread_state: u32, state: State) {
-    let what = (ThreadStateId(thread_state), state);
-    accounting.thread_state(T, Nanos(time), what, Within::default());
+/// From `time` on the thread is in that state, in no instance.
+fn set_state(accounting: &mut TimeAccounting, time: u64, thread_state: u32, state: State) {
+    let thread_state = ThreadStateId(thread_state);
+    accounting.thread_state(T, Nanos(time), thread_state, state, Within::default());
+}
+
+fn region(start: u64, end: u64, work: TeamWork) -> RegionRun {
+    RegionRun {
+        context: ContextId(1),
+        within: Within::default(),
+        start: Nanos(start),
+        end: Nanos(end),
+        work,
+    }
 }
 
 fn sum(slice: u32, thread_state: u32, scheduling: Scheduling, time: u64, count: u32) -> Sum {
@@ -41,8 +51,8 @@ fn sorted(mut sums: Vec<Sum>) -> Vec<Sum> {
 #[test]
 fn an_interval_across_slices_is_parted_and_counts_where_it_ends() {
     let mut accounting = accounting();
-    tell(&mut accounting, SECOND - 10, 5, State::Overhead);
-    tell(&mut accounting, 3 * SECOND + 7, 6, State::Overhead);
+    set_state(&mut accounting, SECOND - 10, 5, State::Overhead);
+    set_state(&mut accounting, 3 * SECOND + 7, 6, State::Overhead);
     accounting.exit(T, Nanos(3 * SECOND + 8));
     let on = Scheduling::Running;
     assert_eq!(
@@ -61,7 +71,7 @@ fn an_interval_across_slices_is_parted_and_counts_where_it_ends() {
 #[test]
 fn an_interval_that_ends_with_its_slice_stays_in_it() {
     let mut accounting = accounting();
-    tell(&mut accounting, SECOND, 5, State::Overhead);
+    set_state(&mut accounting, SECOND, 5, State::Overhead);
     accounting.exit(T, Nanos(2 * SECOND));
     let on = Scheduling::Running;
     assert_eq!(
@@ -74,7 +84,7 @@ fn an_interval_that_ends_with_its_slice_stays_in_it() {
 fn scheduling_parts_intervals_as_thread_states_do() {
     let mut accounting = accounting();
     accounting.scheduling(T, Nanos(10), Scheduling::Blocked);
-    tell(&mut accounting, 30, 5, State::Overhead);
+    set_state(&mut accounting, 30, 5, State::Overhead);
     accounting.scheduling(T, Nanos(60), Scheduling::Running);
     accounting.scheduling(T, Nanos(70), Scheduling::Preempted);
     accounting.exit(T, Nanos(100));
@@ -94,7 +104,7 @@ fn scheduling_parts_intervals_as_thread_states_do() {
 fn the_same_thread_state_again_does_not_part_an_interval() {
     let mut accounting = accounting();
     for time in 1..100 {
-        tell(&mut accounting, time, 5, State::Overhead);
+        set_state(&mut accounting, time, 5, State::Overhead);
     }
     accounting.exit(T, Nanos(100));
     let on = Scheduling::Running;
@@ -107,7 +117,7 @@ fn the_same_thread_state_again_does_not_part_an_interval() {
 #[test]
 fn advance_makes_the_rows_of_what_is_over_and_finish_of_all() {
     let mut accounting = accounting();
-    tell(&mut accounting, 10, 5, State::Overhead);
+    set_state(&mut accounting, 10, 5, State::Overhead);
     accounting.advance(Nanos(SECOND / 2));
     assert_eq!(accounting.take().sums, []);
     accounting.advance(Nanos(SECOND + 1));
@@ -118,7 +128,7 @@ fn advance_makes_the_rows_of_what_is_over_and_finish_of_all() {
     );
     accounting.finish(Nanos(SECOND + 20));
     assert_eq!(accounting.take().sums, [sum(1, 5, on, 20, 0)]);
-    // It may go on after all.
+    // It may go on nevertheless.
     accounting.exit(T, Nanos(SECOND + 21));
     assert_eq!(accounting.take().sums, [sum(1, 5, on, 1, 1)]);
     accounting.finish(Nanos(SECOND + 30));
@@ -128,12 +138,12 @@ fn advance_makes_the_rows_of_what_is_over_and_finish_of_all() {
 #[test]
 fn a_time_that_runs_backwards_is_moved_and_counted() {
     let mut accounting = accounting();
-    tell(&mut accounting, 100, 5, State::Overhead);
-    tell(&mut accounting, 90, 6, State::Overhead);
-    tell(&mut accounting, 120, 7, State::Overhead);
+    set_state(&mut accounting, 100, 5, State::Overhead);
+    set_state(&mut accounting, 90, 6, State::Overhead);
+    set_state(&mut accounting, 120, 7, State::Overhead);
     assert_eq!(accounting.late(), 1);
     accounting.advance(Nanos(200));
-    tell(&mut accounting, 150, 8, State::Overhead);
+    set_state(&mut accounting, 150, 8, State::Overhead);
     assert_eq!(accounting.late(), 2);
     assert_eq!(accounting.exit(T, Nanos(180)), Some(Nanos(200)));
     assert_eq!(accounting.late(), 3);
@@ -159,23 +169,19 @@ fn a_life_is_booked_once() {
     assert_eq!(accounting.exit(T, Nanos(100)), Some(Nanos(100)));
     assert_eq!(accounting.exit(T, Nanos(200)), None);
     accounting.birth(T, Nanos(300), Scheduling::Running);
-    tell(&mut accounting, 400, 5, State::Overhead);
-    accounting.region(
-        (ContextId(1), Within::default()),
-        T,
-        (Nanos(0), Nanos(400)),
-        TeamWork::default(),
-    );
+    set_state(&mut accounting, 400, 5, State::Overhead);
+    accounting.region(T, region(0, 400, TeamWork::default()));
     accounting.finish(Nanos(500));
     let rows = accounting.take();
     assert_eq!(total(&rows, 0), 100);
     assert_eq!(rows.region_sums, []);
     assert!(!accounting.is_alive(T));
-    // Threads that were never born have no book.
+    // Threads that were never born have no account.
     accounting.thread_state(
         ThreadId(9),
         Nanos(400),
-        (ThreadStateId(5), State::Overhead),
+        ThreadStateId(5),
+        State::Overhead,
         Within::default(),
     );
     assert_eq!(accounting.exit(ThreadId(9), Nanos(400)), None);
@@ -184,8 +190,8 @@ fn a_life_is_booked_once() {
 #[test]
 fn long_intervals_are_listed_whole() {
     let mut accounting = accounting();
-    tell(&mut accounting, 999_999, 5, State::Overhead);
-    tell(&mut accounting, 1_999_999, 6, State::Overhead);
+    set_state(&mut accounting, 999_999, 5, State::Overhead);
+    set_state(&mut accounting, 1_999_999, 6, State::Overhead);
     accounting.scheduling(T, Nanos(2_000_000), Scheduling::Blocked);
     accounting.advance(Nanos(2_500_000));
     accounting.exit(T, Nanos(3_000_000));
@@ -257,9 +263,9 @@ fn the_list_does_not_grow_with_the_number_of_intervals() {
     for step in 1..=40_000u64 {
         for thread in 0..threads {
             let thread_state = ThreadStateId(step as u32 % 2 + 1);
-            let what = (thread_state, State::Overhead);
             let time = Nanos(step * 100_000);
-            accounting.thread_state(ThreadId(thread), time, what, Within::default());
+            let (thread, within) = (ThreadId(thread), Within::default());
+            accounting.thread_state(thread, time, thread_state, State::Overhead, within);
         }
     }
     accounting.finish(Nanos(4 * SECOND));
@@ -270,16 +276,16 @@ fn the_list_does_not_grow_with_the_number_of_intervals() {
 }
 
 #[test]
-fn useful_work_counts_on_the_cpu_and_up_to_the_moment_asked_for() {
+fn useful_work_counts_on_the_cpu_and_up_to_a_given_time() {
     let mut accounting = accounting();
-    tell(&mut accounting, 100, 5, State::Work);
+    set_state(&mut accounting, 100, 5, State::Work);
     assert_eq!(accounting.worked(T, Nanos(100)), Nanos(0));
     assert_eq!(accounting.worked(T, Nanos(130)), Nanos(30));
     accounting.scheduling(T, Nanos(150), Scheduling::Preempted);
     assert_eq!(accounting.worked(T, Nanos(190)), Nanos(50));
     accounting.scheduling(T, Nanos(200), Scheduling::Running);
-    // Slices do not part it.
-    tell(&mut accounting, SECOND + 200, 6, State::Overhead);
+    // It does not end at slices.
+    set_state(&mut accounting, SECOND + 200, 6, State::Overhead);
     assert_eq!(accounting.worked(T, Nanos(2 * SECOND)), Nanos(SECOND + 50));
     assert_eq!(accounting.worked(ThreadId(9), Nanos(5)), Nanos(0));
 }
@@ -292,32 +298,16 @@ fn the_spread_of_work_is_summed_over_instances() {
         longest: Nanos(longest),
         total: Nanos(total),
     };
-    let region = ContextId(1);
-    accounting.region(
-        (region, Within::default()),
-        T,
-        (Nanos(0), Nanos(1_000)),
-        work(4, 800, 1_400),
-    );
-    accounting.region(
-        (region, Within::default()),
-        T,
-        (Nanos(1_000), Nanos(1_500)),
-        work(2, 400, 800),
-    );
-    // More than the region was long: by events in disorder.
-    accounting.region(
-        (region, Within::default()),
-        T,
-        (Nanos(1_500), Nanos(1_600)),
-        work(1, 500, 500),
-    );
+    accounting.region(T, region(0, 1_000, work(4, 800, 1_400)));
+    accounting.region(T, region(1_000, 1_500, work(2, 400, 800)));
+    // More work than the region's time: by events out of order.
+    accounting.region(T, region(1_500, 1_600, work(1, 500, 500)));
     accounting.finish(Nanos(2_000));
     let rows = accounting.take();
     assert_eq!(rows.region_sums[0].elapsed, Nanos(1_600));
     let expected = RegionWork {
         slice: 0,
-        context: region,
+        context: ContextId(1),
         thread: T,
         capacity: Nanos(4 * 1_000 + 2 * 500 + 100),
         longest: Nanos(800 + 400 + 100),
@@ -368,8 +358,8 @@ fn an_interval_is_listed_in_pieces_where_instances_follow_each_other() {
     const LONG: u64 = 2_000_000;
     let mut accounting = accounting();
     let mut turn = |at: u64, thread_state: u32, region: u64| {
-        let what = (ThreadStateId(thread_state), State::Work);
-        accounting.thread_state(T, Nanos(at * LONG), what, Within { region, task: 0 });
+        let (thread_state, within) = (ThreadStateId(thread_state), Within { region, task: 0 });
+        accounting.thread_state(T, Nanos(at * LONG), thread_state, State::Work, within);
     };
     turn(1, 5, 1);
     // The same state in another instance, and nothing new.
@@ -395,7 +385,7 @@ fn an_interval_is_listed_in_pieces_where_instances_follow_each_other() {
             (5, 1, 5, 3)
         ]
     );
-    // The sum has the first two pieces as one interval, which ran on.
+    // The sum counts the first two pieces as one interval.
     let worked = rows
         .sums
         .iter()

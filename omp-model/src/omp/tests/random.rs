@@ -6,29 +6,13 @@ use experiment::ids::{ContextId, FrameId, Nanos, StackId};
 use experiment::rows::SLICE;
 use experiment::state::{Scheduling, State};
 use experiment::tables::ThreadKind;
+use fastrand::Rng;
 
-use super::scene::*;
+use super::driver::*;
 use crate::stream::{Instance, Lock, Mutex, Sync, What};
 
-/// Marsaglia's xorshift64: a stream of numbers by seed, the same everywhere.
-struct Dice(u64);
-
-impl Dice {
-    fn new(seed: u64) -> Self {
-        Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    /// Below `sides`.
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % sides
-    }
-
-    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.roll(of.len() as u64) as usize]
-    }
+fn pick<T: Copy>(random: &mut Rng, of: &[T]) -> T {
+    of[random.usize(..of.len())]
 }
 
 const SYNCS: [Sync; 8] = [
@@ -49,63 +33,66 @@ const MUTEXES: [Mutex; 5] = [
     Mutex::Ordered,
 ];
 
-/// Any event at all.
-fn anything(dice: &mut Dice, sites: &[StackId]) -> What {
-    let id = Instance(dice.roll(9));
-    let site = dice.pick(sites);
-    let call = FrameId(dice.roll(3) as u32);
-    match dice.roll(24) {
-        0 => What::Birth(dice.pick(&Scheduling::ALL)),
-        1 if dice.roll(40) == 0 => What::Exit,
-        1..=3 => What::SwitchOut(dice.pick(&Scheduling::ALL)),
+/// An event of any kind.
+fn anything(random: &mut Rng, sites: &[StackId]) -> What {
+    let id = Instance(random.u64(..9));
+    let site = pick(random, sites);
+    let call = FrameId(random.u64(..3) as u32);
+    match random.u64(..24) {
+        0 => What::Birth(pick(random, &Scheduling::ALL)),
+        1 if random.u64(..40) == 0 => What::Exit,
+        1..=3 => What::SwitchOut(pick(random, &Scheduling::ALL)),
         4 => What::SwitchIn,
-        5 => What::ThreadBegin(dice.pick(&[
-            ThreadKind::Initial,
-            ThreadKind::Worker,
-            ThreadKind::Other,
-            ThreadKind::Outside,
-        ])),
-        6 if dice.roll(10) == 0 => What::ThreadEnd,
+        5 => What::ThreadBegin(pick(
+            random,
+            &[
+                ThreadKind::Initial,
+                ThreadKind::Worker,
+                ThreadKind::Other,
+                ThreadKind::Outside,
+            ],
+        )),
+        6 if random.u64(..10) == 0 => What::ThreadEnd,
         6 | 7 => What::ParallelBegin {
             region: id,
             site: site.into(),
-            teams: dice.roll(8) == 0,
+            teams: random.u64(..8) == 0,
         },
         8 | 9 => What::ParallelEnd { region: id },
         10..=12 => What::ImplicitBegin {
             region: id,
-            size: dice.roll(5) as u16,
-            index: dice.roll(5) as u16,
+            size: random.u64(..5) as u16,
+            index: random.u64(..5) as u16,
         },
         13 => What::ImplicitEnd {
-            region: if dice.roll(2) == 0 {
+            region: if random.u64(..2) == 0 {
                 id
             } else {
                 Instance::NONE
             },
         },
         14 | 15 => What::SyncBegin {
-            kind: dice.pick(&SYNCS),
+            kind: pick(random, &SYNCS),
             region: id,
             call,
         },
         16 => What::SyncEnd {
-            kind: dice.pick(&SYNCS),
+            kind: pick(random, &SYNCS),
         },
         17 => What::MutexAcquire {
-            kind: dice.pick(&MUTEXES),
-            lock: Lock(dice.roll(4)),
+            kind: pick(random, &MUTEXES),
+            lock: Lock(random.u64(..4)),
             call,
         },
         18 => What::MutexAcquired {
-            kind: dice.pick(&MUTEXES),
-            lock: Lock(dice.roll(4)),
+            kind: pick(random, &MUTEXES),
+            lock: Lock(random.u64(..4)),
         },
-        19 => match dice.roll(5) {
+        19 => match random.u64(..5) {
             0 => What::MutexAsked,
             _ => What::MutexReleased {
-                kind: dice.pick(&MUTEXES),
-                lock: Lock(dice.roll(4)),
+                kind: pick(random, &MUTEXES),
+                lock: Lock(random.u64(..4)),
             },
         },
         20 => What::TaskCreate {
@@ -114,9 +101,9 @@ fn anything(dice: &mut Dice, sites: &[StackId]) -> What {
         },
         21 => What::TaskSchedule {
             next: id,
-            prior_done: dice.roll(2) == 0,
+            prior_done: random.u64(..2) == 0,
         },
-        22 => match dice.roll(4) {
+        22 => match random.u64(..4) {
             0 => What::ReductionBegin { call },
             1 => What::ReductionEnd,
             2 => What::OverheadBegin { call },
@@ -126,26 +113,26 @@ fn anything(dice: &mut Dice, sites: &[StackId]) -> What {
     }
 }
 
-fn some_sites(scene: &mut Scene) -> Vec<StackId> {
+fn some_sites(driver: &mut Driver) -> Vec<StackId> {
     vec![
         StackId::EMPTY,
-        scene.site(&[1]),
-        scene.site(&[1, 2]),
-        scene.site(&[1, 2, 3]),
-        scene.site(&[4]),
+        driver.site(&[1]),
+        driver.site(&[1, 2]),
+        driver.site(&[1, 2, 3]),
+        driver.site(&[4]),
     ]
 }
 
 #[test]
 fn the_sums_of_every_thread_are_its_life_for_any_stream() {
     for seed in 0..300 {
-        let mut dice = Dice::new(seed);
-        let threads = 1 + dice.roll(5) as u32;
-        let mut scene = Scene::unborn(threads);
-        let sites = some_sites(&mut scene);
+        let mut random = Rng::with_seed(seed);
+        let threads = 1 + random.u64(..5) as u32;
+        let mut driver = Driver::unborn(threads);
+        let sites = some_sites(&mut driver);
         let mut rows = crate::omp::Rows::default();
-        let mut take = |scene: &mut Scene| {
-            let taken = scene.accounting.take();
+        let mut take = |driver: &mut Driver| {
+            let taken = driver.accounting.take();
             rows.sums.extend(taken.sums);
             rows.blames.extend(taken.blames);
             rows.intervals.extend(taken.intervals);
@@ -155,31 +142,31 @@ fn the_sums_of_every_thread_are_its_life_for_any_stream() {
         };
         let mut born = BTreeMap::new();
         // From nanoseconds to a large part of a slice between events.
-        let step = 10u64.pow(dice.roll(9) as u32 + 1);
+        let step = 10u64.pow(random.u64(..9) as u32 + 1);
         for _ in 0..1_000 {
-            scene.time += dice.roll(step);
-            let thread = dice.roll(u64::from(threads)) as u32;
-            let what = anything(&mut dice, &sites);
+            driver.time += random.u64(..step);
+            let thread = random.u64(..u64::from(threads)) as u32;
+            let what = anything(&mut random, &sites);
             // One in ten comes late.
-            let now = scene.time;
-            if dice.roll(10) == 0 {
-                scene.time = scene.time.saturating_sub(dice.roll(2 * step));
+            let now = driver.time;
+            if random.u64(..10) == 0 {
+                driver.time = driver.time.saturating_sub(random.u64(..2 * step));
             }
-            born.entry(thread).or_insert(scene.time);
-            scene.on(thread, what);
-            assert!(scene.machine.locks.is_consistent(), "seed {seed}");
-            scene.time = now;
-            if dice.roll(50) == 0 {
-                scene.accounting.advance(Nanos(scene.time));
-                take(&mut scene);
+            born.entry(thread).or_insert(driver.time);
+            driver.on(thread, what);
+            assert!(driver.machine.locks.is_consistent(), "seed {seed}");
+            driver.time = now;
+            if random.u64(..50) == 0 {
+                driver.accounting.advance(Nanos(driver.time));
+                take(&mut driver);
             }
         }
-        scene.accounting.finish(Nanos(scene.time));
-        take(&mut scene);
+        driver.accounting.finish(Nanos(driver.time));
+        take(&mut driver);
         for (thread, birth) in born {
-            let row = &scene.tables.threads[thread as usize];
+            let row = &driver.tables.threads[thread as usize];
             assert_eq!(row.birth.0, birth, "seed {seed}, thread {thread}");
-            let end = row.death.map_or(scene.time, |death| death.0);
+            let end = row.death.map_or(driver.time, |death| death.0);
             assert_eq!(total(&rows, thread), end - birth, "seed {seed}, {thread}");
             let mut listed: Vec<_> = rows
                 .intervals
@@ -202,7 +189,7 @@ fn the_sums_of_every_thread_are_its_life_for_any_stream() {
         for sum in &rows.task_sums {
             assert!(sum.least <= sum.most && sum.most <= sum.work, "seed {seed}");
             assert!(sum.elsewhere <= sum.instances, "seed {seed}");
-            assert!(sum.work.0 <= scene.time, "seed {seed}");
+            assert!(sum.work.0 <= driver.time, "seed {seed}");
         }
         let mut by_slice: BTreeMap<(u32, u32), u64> = BTreeMap::new();
         for sum in &rows.sums {
@@ -216,60 +203,60 @@ fn the_sums_of_every_thread_are_its_life_for_any_stream() {
 }
 
 #[test]
-fn nothing_piles_up_in_any_stream() {
+fn memory_is_bounded_in_any_stream() {
     for seed in 0..20 {
-        let mut dice = Dice::new(1_000 + seed);
-        let mut scene = Scene::new(4);
-        let sites = some_sites(&mut scene);
+        let mut random = Rng::with_seed(1_000 + seed);
+        let mut driver = Driver::new(4);
+        let sites = some_sites(&mut driver);
         for _ in 0..20_000 {
-            scene.time += 1;
-            let what = anything(&mut dice, &sites);
+            driver.time += 1;
+            let what = anything(&mut random, &sites);
             if !matches!(what, What::Exit) {
-                scene.on(dice.roll(4) as u32, what);
+                driver.on(random.u64(..4) as u32, what);
             }
         }
-        let depth: usize = scene.machine.threads.iter().map(|it| it.depth()).sum();
-        assert!(scene.machine.locks.rows() <= 64, "seed {seed}");
-        // Open regions stand on a stack each; of those that ended few are remembered.
-        let slots = scene.machine.regions.slots();
+        let depth: usize = driver.machine.threads.iter().map(|it| it.depth()).sum();
+        assert!(driver.machine.locks.rows() <= 64, "seed {seed}");
+        // Each open region is on a stack, and few ended ones are kept.
+        let slots = driver.machine.regions.slots();
         assert!(
             slots <= 4 * crate::omp::thread::DEEPEST + 200,
             "seed {seed}"
         );
         assert!(depth <= 4 * crate::omp::thread::DEEPEST, "seed {seed}");
-        assert!(scene.machine.ending.is_empty());
+        assert!(driver.machine.ending.is_empty());
     }
 }
 
 /// A program of regions of up to three threads, some nested, with barriers, locks and tasks
-/// inside; every event is dropped with the odds given, as if a ring had been full.
+/// inside. Events are dropped at random, as if a ring were full.
 struct Program<'a> {
-    scene: &'a mut Scene,
-    dice: Dice,
-    /// One event in so many is dropped; none if 0.
+    driver: &'a mut Driver,
+    random: Rng,
+    /// One event in `loss` is dropped; none if 0.
     loss: u64,
-    /// Threads that must say so at their next event.
+    /// Threads whose next event comes after a loss.
     lost: [bool; 4],
     id: u64,
 }
 
 impl Program<'_> {
     fn send(&mut self, thread: u32, what: What) {
-        self.scene.time += 1 + self.dice.roll(100);
-        if self.loss > 0 && self.dice.roll(self.loss) == 0 {
+        self.driver.time += 1 + self.random.u64(..100);
+        if self.loss > 0 && self.random.u64(..self.loss) == 0 {
             self.lost[thread as usize] = true;
             return;
         }
         if std::mem::take(&mut self.lost[thread as usize]) {
-            self.scene.on(thread, What::Lost);
+            self.driver.on(thread, What::Lost);
         }
-        self.scene.on(thread, what);
+        self.driver.on(thread, what);
     }
 
     fn region(&mut self, site: &[u64], team: &[u32], depth: u32) {
         self.id += 1;
         let id = self.id;
-        let stack = self.scene.site(site);
+        let stack = self.driver.site(site);
         self.send(team[0], parallel(id, stack));
         for (index, &thread) in team.iter().enumerate() {
             if index > 0 {
@@ -279,7 +266,7 @@ impl Program<'_> {
             self.send(thread, implicit(id, team.len() as u16, index as u16));
         }
         for &thread in team {
-            match self.dice.roll(3) {
+            match self.random.u64(..3) {
                 0 => {
                     self.send(thread, acquire(Mutex::Critical));
                     let kind = Mutex::Critical;
@@ -298,9 +285,9 @@ impl Program<'_> {
                 }
             }
         }
-        if depth > 0 && self.dice.roll(2) == 0 {
+        if depth > 0 && self.random.u64(..2) == 0 {
             let mut inner = site.to_vec();
-            inner.extend([50, 60 + self.dice.roll(3)]);
+            inner.extend([50, 60 + self.random.u64(..3)]);
             self.region(&inner, &[team[0], 3], depth - 1);
         }
         for &thread in team.iter().rev() {
@@ -313,34 +300,34 @@ impl Program<'_> {
 }
 
 #[test]
-fn after_losses_one_whole_region_sets_every_thread_right() {
+fn after_losses_one_whole_region_makes_every_state_right() {
     for seed in 0..200 {
-        let mut scene = Scene::new(4);
+        let mut driver = Driver::new(4);
         let mut program = Program {
-            scene: &mut scene,
-            dice: Dice::new(5_000 + seed),
+            driver: &mut driver,
+            random: Rng::with_seed(5_000 + seed),
             loss: 2 + seed % 20,
             lost: [false; 4],
             id: 0,
         };
         for _ in 0..60 {
-            let site = [1, 2 + program.dice.roll(4)];
+            let site = [1, 2 + program.random.u64(..4)];
             program.region(&site, &[0, 1, 2], 1);
         }
-        // The last losses are told, and then nothing is lost any more.
+        // The last losses are reported, and then no event is lost any more.
         program.loss = 0;
         program.region(&[1, 20], &[0, 1, 2, 3], 0);
         program.region(&[1, 21], &[0, 1, 2, 3], 0);
-        let states = scene.states();
+        let states = driver.states();
         assert_eq!(
             states,
             [State::Serial, State::Idle, State::Idle, State::Idle],
             "seed {seed}"
         );
-        scene.fork(1 << 40, StackId::EMPTY, &[0, 1, 2, 3]);
-        assert_eq!(scene.states(), [State::Work; 4], "seed {seed}");
-        assert_eq!(scene.context(2).parent, ContextId::ROOT, "seed {seed}");
-        for stack in &scene.machine.threads {
+        driver.fork(1 << 40, StackId::EMPTY, &[0, 1, 2, 3]);
+        assert_eq!(driver.states(), [State::Work; 4], "seed {seed}");
+        assert_eq!(driver.context(2).parent, ContextId::ROOT, "seed {seed}");
+        for stack in &driver.machine.threads {
             assert!(stack.depth() <= 3, "seed {seed}: {}", stack.depth());
         }
     }
@@ -349,10 +336,10 @@ fn after_losses_one_whole_region_sets_every_thread_right() {
 #[test]
 fn without_losses_no_state_is_unknown_and_no_wait_is_left_open() {
     for seed in 0..50 {
-        let mut scene = Scene::new(4);
+        let mut driver = Driver::new(4);
         let mut program = Program {
-            scene: &mut scene,
-            dice: Dice::new(9_000 + seed),
+            driver: &mut driver,
+            random: Rng::with_seed(9_000 + seed),
             loss: 0,
             lost: [false; 4],
             id: 0,
@@ -361,44 +348,44 @@ fn without_losses_no_state_is_unknown_and_no_wait_is_left_open() {
             program.region(&[1, 2], &[0, 1, 2], 1);
         }
         let expected = [State::Serial, State::Idle, State::Idle, State::Idle];
-        assert_eq!(scene.states(), expected);
+        assert_eq!(driver.states(), expected);
         assert!(
-            scene
+            driver
                 .tables
                 .thread_states
                 .rows()
                 .iter()
                 .all(|thread_state| thread_state.state != State::Unknown)
         );
-        assert!(scene.machine.threads.iter().all(|it| it.depth() == 1));
+        assert!(driver.machine.threads.iter().all(|it| it.depth() == 1));
     }
 }
 
 #[test]
-fn nobody_is_owed_more_than_was_waited_for_mutexes() {
+fn blame_is_at_most_the_time_waited_for_mutexes() {
     for seed in 0..300 {
-        let mut dice = Dice::new(seed);
-        let mut scene = Scene::new(4);
-        let sites = some_sites(&mut scene);
-        let step = 10u64.pow(dice.roll(9) as u32 + 1);
+        let mut random = Rng::with_seed(seed);
+        let mut driver = Driver::new(4);
+        let sites = some_sites(&mut driver);
+        let step = 10u64.pow(random.u64(..9) as u32 + 1);
         let mut rows = crate::omp::Rows::default();
         for _ in 0..1_000 {
-            scene.time += dice.roll(step);
-            let what = anything(&mut dice, &sites);
-            scene.on(dice.roll(4) as u32, what);
-            if dice.roll(50) == 0 {
-                scene.accounting.advance(Nanos(scene.time));
-                let taken = scene.accounting.take();
+            driver.time += random.u64(..step);
+            let what = anything(&mut random, &sites);
+            driver.on(random.u64(..4) as u32, what);
+            if random.u64(..50) == 0 {
+                driver.accounting.advance(Nanos(driver.time));
+                let taken = driver.accounting.take();
                 rows.sums.extend(taken.sums);
                 rows.blames.extend(taken.blames);
             }
         }
-        scene.accounting.finish(Nanos(scene.time));
-        let taken = scene.accounting.take();
+        driver.accounting.finish(Nanos(driver.time));
+        let taken = driver.accounting.take();
         rows.sums.extend(taken.sums);
         rows.blames.extend(taken.blames);
         let state = |thread_state: experiment::ids::ThreadStateId| {
-            scene
+            driver
                 .tables
                 .thread_states
                 .get(thread_state.0)
@@ -414,14 +401,14 @@ fn nobody_is_owed_more_than_was_waited_for_mutexes() {
                 *waits.entry(sum.slice).or_default() += sum.time.0;
             }
         }
-        let mut owed = BTreeMap::<u32, u64>::new();
+        let mut blames = BTreeMap::<u32, u64>::new();
         for blame in &rows.blames {
             assert!(!state(blame.thread_state).is_wait(), "seed {seed}");
-            *owed.entry(blame.slice).or_default() += blame.time.0;
+            *blames.entry(blame.slice).or_default() += blame.time.0;
         }
-        for (slice, owed) in owed {
+        for (slice, blames) in blames {
             let waits = waits.get(&slice).copied().unwrap_or(0);
-            assert!(owed <= waits, "seed {seed}: {owed} of {waits}");
+            assert!(blames <= waits, "seed {seed}: {blames} of {waits}");
         }
     }
 }

@@ -61,7 +61,7 @@ fn stubs_that_lead_into_the_runtime_are_the_runtime_s() {
 }
 
 #[test]
-fn bodies_that_events_tell_need_no_stack() {
+fn bodies_that_events_name_need_no_stack() {
     // Forks and bodies are entered by tail calls: neither the function with the directives nor its
     // bodies are on a stack, and both forks have the same call in `main`.
     let mut program = TestProgram::new();
@@ -120,7 +120,7 @@ fn regions_that_tasks_fork_are_the_tasks_on_every_thread() {
 }
 
 #[test]
-fn tasks_stand_under_their_creator_wherever_they_run() {
+fn tasks_are_under_their_creator_wherever_they_run() {
     let (mut program, r) = foo();
     let outer = program.context(
         r,
@@ -149,7 +149,7 @@ fn tasks_stand_under_their_creator_wherever_they_run() {
         # Scheduled, but not entered yet.
         Work outer Worker: R:?+2 R:__kmpc_barrier foo.omp_outlined+20 {TEAM}
             = <Overhead> .omp_task_entry. fib foo-OMP …
-        # The events say that the task is over, the stack is a moment behind.
+                # By its events the task is over; the stack was sampled slightly earlier.
         ImplicitBarrier r Worker: fib+3 .omp_outlined. .omp_task_entry. R:?+2 R:__kmpc_barrier foo.omp_outlined+20 {TEAM}
             = <ImplicitBarrier> foo-OMP …
         "
@@ -223,7 +223,7 @@ fn tail_calls_take_nothing_away() {
             = inner.omp_outlined inner nested.omp_outlined <parent of nested.omp_outlined> main main __libc_start_main _start
         Work outer Worker: nested.omp_outlined+2 {TEAM}
             = nested.omp_outlined <parent of nested.omp_outlined> main main __libc_start_main _start
-        # The region's barrier construct was its last act.
+                # The region ended with a barrier construct.
         ImplicitBarrier inner Worker: {SPIN} R:__kmpc_barrier {TEAM}
             = <ImplicitBarrier> inner.omp_outlined inner nested.omp_outlined <parent of nested.omp_outlined> main main __libc_start_main _start
         # The outer primary in the inner fork.
@@ -389,7 +389,7 @@ fn gcc_and_flang_give_tasks_the_names_of_regions() {
             = work foo._omp_fn.0 …
         Work task Worker: work foo._omp_fn.1+14 R:?+1 R:GOMP_barrier foo._omp_fn.0+12 {TEAM}
             = work foo._omp_fn.1 foo._omp_fn.0 …
-        # The region's last act is a call, and gcc's fork call was a tail call.
+                # The region ends with a call, and gcc's fork call was a tail call.
         Work gcc Worker: work R:__kmp_GOMP_microtask_wrapper {TEAM}
             = work foo._omp_fn.0 …
         "
@@ -488,9 +488,9 @@ fn a_critical_section_in_which_a_combiner_was_seen_is_the_reduction_s_own() {
         "R:?+1 R:__kmpc_critical foo.omp_outlined+35 {TEAM}"
     ));
     let thread = ThreadKind::Worker;
-    let mut at = |stack, state, place| SampledStack {
+    let mut at = |stack, state, call| SampledStack {
         stack,
-        thread_state: program.thread_state_at(state, r, place),
+        thread_state: program.thread_state_at(state, r, call),
         thread,
     };
     let samples = [

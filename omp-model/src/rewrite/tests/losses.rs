@@ -66,7 +66,7 @@ fn a_body_that_forks_itself_has_its_callers_though_its_parent_was_lost() {
         &[("r", r)],
         &format!(
             "
-        # Who called first is not known, and is not looked for without end.
+                # The first caller is unknown, and the search for it ends.
         Work r Worker: work foo.omp_outlined+10 {TEAM}
             = work foo.omp_outlined foo foo.omp_outlined foo foo.omp_outlined foo
         Unknown root Worker: work foo.omp_outlined+10 {TEAM}
@@ -77,7 +77,7 @@ fn a_body_that_forks_itself_has_its_callers_though_its_parent_was_lost() {
 }
 
 #[test]
-fn without_a_fork_point_the_primary_stands_on_its_own_stack() {
+fn without_a_fork_point_the_primary_keeps_its_own_callers() {
     let mut program = TestProgram::new();
     let r = program.region(ContextId::ROOT, "");
     check(
@@ -127,8 +127,8 @@ fn the_runtimes_services_are_the_runtimes() {
 #[test]
 fn a_wait_whose_stack_is_slightly_early_or_late_keeps_its_call_site() {
     let (mut program, r) = foo();
-    let place = program.frame("step+40");
-    let thread_state = program.thread_state_at(State::ExplicitBarrier, r, place);
+    let call = program.frame("step+40");
+    let thread_state = program.thread_state_at(State::ExplicitBarrier, r, call);
     let stack = program.stack(&format!("work step+41 foo.omp_outlined+12 {TEAM}"));
     let early = SampledStack {
         stack,
@@ -140,19 +140,19 @@ fn a_wait_whose_stack_is_slightly_early_or_late_keeps_its_call_site() {
         (State::ImplicitBarrier, r),
         Worker,
     );
-    let shown = program.user(&[early, join]);
+    let stacks = program.user(&[early, join]);
     assert_eq!(
-        shown[0],
+        stacks[0],
         "<ExplicitBarrier> step foo.omp_outlined foo main __libc_start_main _start"
     );
     assert_eq!(
-        shown[1],
+        stacks[1],
         "<ImplicitBarrier> foo.omp_outlined foo main __libc_start_main _start"
     );
 }
 
 #[test]
-fn regions_of_plain_threads_stand_under_them() {
+fn regions_of_plain_threads_are_under_them() {
     let mut program = TestProgram::new();
     let base = "thread_main+5 start_thread clone3";
     let r = program.region(ContextId::ROOT, &format!("foo+9 {base}"));
@@ -176,14 +176,14 @@ fn regions_of_plain_threads_stand_under_them() {
 }
 
 #[test]
-fn where_records_were_lost_the_stack_alone_tells() {
+fn where_records_were_lost_the_stack_alone_decides() {
     let (program, r) = foo();
     check(
         program,
         &[("r", r)],
         &format!(
             "
-        # What ties the body to its region.
+                # This stack ties the body to its region.
         Work r Worker: foo.omp_outlined+12 {TEAM}
             = foo-OMP …
         Unknown root Worker: work foo.omp_outlined+12 {TEAM}
@@ -226,10 +226,10 @@ fn without_any_tool_workers_still_come_under_main() {
 }
 
 #[test]
-fn time_without_a_sample_stands_at_its_construct() {
+fn time_without_a_sample_is_at_its_construct() {
     let (mut program, r) = foo();
-    let place = program.frame("step+40");
-    let barrier = program.thread_state_at(State::ExplicitBarrier, r, place);
+    let call = program.frame("step+40");
+    let barrier = program.thread_state_at(State::ExplicitBarrier, r, call);
     let own = program.frame("foo.omp_outlined+14");
     let critical = program.thread_state_at(State::Critical, r, own);
     let fork = program.frame("foo+9");
@@ -238,8 +238,8 @@ fn time_without_a_sample_stands_at_its_construct() {
     let serial = program.thread_state(State::Serial, ContextId::ROOT);
     let mut rewriter = Rewriter::new(&program.tables, &program.symbols, []);
     let mut user = |thread_state| {
-        let (path, _) = rewriter.user_place(thread_state, Worker);
-        program.show(&rewriter, path)
+        let (path, _) = rewriter.user_without_stack(thread_state, Worker);
+        program.text(&rewriter, path)
     };
     let rest = "foo.omp_outlined foo main __libc_start_main _start";
     assert_eq!(user(barrier), format!("<ExplicitBarrier> step {rest}"));
@@ -247,9 +247,9 @@ fn time_without_a_sample_stands_at_its_construct() {
     assert_eq!(user(join), format!("<ImplicitBarrier> {rest}"));
     assert_eq!(user(idle), "<Idle>");
     assert_eq!(user(serial), "<Unknown>");
-    let (path, state) = rewriter.machine_place(join, Worker);
+    let (path, state) = rewriter.machine_without_stack(join, Worker);
     assert_eq!(
-        program.show(&rewriter, path),
+        program.text(&rewriter, path),
         "foo main __libc_start_main _start"
     );
     assert_eq!(state, RefinedState::ImplicitBarrier);
@@ -271,7 +271,7 @@ fn a_runtime_within_the_program_is_taken_off_like_any_other() {
             = work foo._omp_fn.0 …
         Outside root Outside: R:gomp_barrier_wait_end {team}
             = <Idle>
-        # A service that the runtime has of the program: its own `malloc`, linked in.
+                # A service of the program for the runtime: its own `malloc`, linked in.
         Outside root Outside: my_malloc R:gomp_malloc R:GOMP_loop_dynamic_start foo._omp_fn.0+12 {team}
             = <Overhead> foo._omp_fn.0 …
         "
@@ -280,7 +280,7 @@ fn a_runtime_within_the_program_is_taken_off_like_any_other() {
 }
 
 #[test]
-fn a_jump_out_of_the_entry_point_leaves_the_call_to_tell() {
+fn after_a_jump_out_of_the_entry_point_the_call_names_it() {
     let mut program = TestProgram::new();
     for (at, entry) in [
         (16, "omp_set_lock"),
@@ -307,7 +307,7 @@ fn a_jump_out_of_the_entry_point_leaves_the_call_to_tell() {
             = <ImplicitBarrier> foo-OMP …
         Outside root Outside: R:?+1 foo.omp_outlined+20 {TEAM}
             = <Overhead> foo-OMP …
-        # The stack knows nothing of it.
+                # The stack does not show it.
         Outside root Outside: R:?+1 foo.omp_outlined+22 {TEAM}
             = <Overhead> foo-OMP …
         "
@@ -337,7 +337,7 @@ fn a_loop_that_waits_in_user_code_has_its_own_leaf_inside_work() {
             = <FlushSpin> await foo-OMP …
         Work r Worker: sched_yield await+31 foo.omp_outlined+12 {TEAM}
             = <FlushSpin> sched_yield await foo-OMP …
-        # By a loop with paths of its own, in whatever load object.
+                # By a loop in the machine code, in any load object.
         Work r Worker: sched_yield L:copy foo.omp_outlined+12 {TEAM}
             = <FlushSpin> sched_yield copy foo-OMP …
         Work r Worker: await+32 foo.omp_outlined+12 {TEAM}
@@ -354,8 +354,8 @@ fn a_loop_that_waits_in_user_code_has_its_own_leaf_inside_work() {
 #[test]
 fn asking_for_a_lock_without_waiting_is_no_wait() {
     let (mut program, r) = foo();
-    let places = ["foo.omp_outlined+16", "foo.omp_outlined+18"].map(|word| program.frame(word));
-    for (frame, entry) in places.into_iter().zip(["omp_test_lock", "omp_set_lock"]) {
+    let calls = ["foo.omp_outlined+16", "foo.omp_outlined+18"].map(|word| program.frame(word));
+    for (frame, entry) in calls.into_iter().zip(["omp_test_lock", "omp_set_lock"]) {
         let fact = CodeFact {
             spins: false,
             combines: false,
@@ -366,9 +366,9 @@ fn asking_for_a_lock_without_waiting_is_no_wait() {
     }
     program.symbols.code.sort_by_key(|row| row.0);
     let stack = program.stack(&format!("work foo.omp_outlined+17 {TEAM}"));
-    let samples = places.map(|place| SampledStack {
+    let samples = calls.map(|call| SampledStack {
         stack,
-        thread_state: program.thread_state_at(State::Lock, r, place),
+        thread_state: program.thread_state_at(State::Lock, r, call),
         thread: Worker,
     });
     let mut rewriter = Rewriter::new(&program.tables, &program.symbols, samples);

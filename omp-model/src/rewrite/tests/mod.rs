@@ -61,12 +61,12 @@ fn check(mut program: TestProgram, contexts: &[(&str, ContextId)], table: &str) 
             program.sample(stack, (*state.expect("a state"), context), thread)
         })
         .collect();
-    for (shown, row) in program.user(&samples).iter().zip(rows.chunks(2)) {
+    for (stack, row) in program.user(&samples).iter().zip(rows.chunks(2)) {
         let expected = row[1]
             .trim_start_matches("= ")
             .replace('…', "foo main __libc_start_main _start")
             .replace("foo-OMP", "foo.omp_outlined")
             .replace("bar-OMP", "bar.omp_outlined");
-        assert_eq!(*shown, expected, "of {}", row[0]);
+        assert_eq!(*stack, expected, "of {}", row[0]);
     }
 }

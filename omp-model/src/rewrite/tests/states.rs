@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn user_mode_moments_1_to_4_work_and_overhead() {
+fn user_mode_of_samples_1_to_4_work_and_overhead() {
     let (program, r) = foo();
     let dispatch = "R:?+7 R:__kmpc_dispatch_next_4 foo.omp_outlined+11";
     check(
@@ -40,7 +40,7 @@ fn user_mode_moments_1_to_4_work_and_overhead() {
 }
 
 #[test]
-fn user_mode_moments_5_to_7_waits() {
+fn user_mode_of_samples_5_to_7_waits() {
     let (program, r) = foo();
     let wait = "sched_yield R:__kmp_wait_4 R:?+1 R:?+2";
     check(
@@ -77,7 +77,7 @@ fn user_mode_moments_5_to_7_waits() {
 }
 
 #[test]
-fn user_mode_moments_8_to_10_reduction_barrier_idle() {
+fn user_mode_of_samples_8_to_10_reduction_barrier_idle() {
     let (program, r) = foo();
     let combine = "add .omp_combiner. foo.omp_outlined.omp.reduction.reduction_func R:?+1 R:?+2 R:__kmpc_reduce_nowait foo.omp_outlined+20";
     check(
@@ -121,7 +121,7 @@ fn user_mode_moments_8_to_10_reduction_barrier_idle() {
 }
 
 #[test]
-fn user_mode_moment_11_nested() {
+fn user_mode_of_sample_11_nested() {
     let (mut program, r) = foo();
     let fork = format!("bar+5 foo.omp_outlined+12 {TEAM}");
     let inner = program.region(r, &fork);
@@ -153,7 +153,7 @@ fn user_mode_moment_11_nested() {
 }
 
 #[test]
-fn machine_mode_moments_are_as_measured() {
+fn machine_mode_of_samples_is_as_measured() {
     let (mut program, r) = foo();
     let stacks = [
         (

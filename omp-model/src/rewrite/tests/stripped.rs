@@ -40,7 +40,7 @@ fn each_region_of_a_stripped_program_has_one_body_under_its_parent() {
             = ~b OUT
         Work b Initial: ~work ~b+20 {FORK} ~foo+19 {MAIN}
             = ~work ~b OUT
-        # Neither stack shows the body any more.
+                # Neither stack shows the body.
         ImplicitBarrier a Worker: sched_yield R:~wait R:~launch R:~thread start_thread clone3
             = <ImplicitBarrier> ~a OUT
         ImplicitBarrier b Initial: sched_yield R:~wait R:~join R:__kmpc_fork_call ~foo+19 {MAIN}
@@ -82,7 +82,7 @@ fn what_the_runtime_seldom_calls_is_not_taken_for_the_body() {
             = ~work ~task ~a OUT
         Work task Worker: ~task+6 R:~run R:__kmpc_omp_taskwait ~a+15 {TEAM}
             = ~task ~a OUT
-        # The event came a moment before or after the call.
+                # The event came slightly before or after the call.
         Work task Worker: ~a+15 {TEAM}
             = ~task ~a OUT
         Work a Worker: ~task+6 R:~run R:__kmpc_omp_taskwait ~a+15 {TEAM}

@@ -175,8 +175,8 @@ impl<'a> Shared<'a> {
     }
 
     /// The list of instructions of an experiment. An instruction is the same in all experiments
-    /// with one build of its load object. If not all have that build, the name tells the first
-    /// experiment that does.
+    /// with one build of its load object. If not all have that build, the name has the number of
+    /// the first experiment that does.
     pub fn pcs(&self, side: usize, request: &Request) -> List {
         let builds = self.builds(side);
         let side = &self.sides[side];
@@ -239,8 +239,8 @@ impl<'a> Shared<'a> {
 
 /// Whether two load objects are the same file: by build id if known, else by path.
 fn is_same(left: &Module, right: &Module) -> bool {
-    let told = !left.build_id.is_empty() || !right.build_id.is_empty();
-    left.build_id == right.build_id && (told || left.path == right.path)
+    let has_build_id = !left.build_id.is_empty() || !right.build_id.is_empty();
+    left.build_id == right.build_id && (has_build_id || left.path == right.path)
 }
 
 /// All canonical callees on an experiment's stacks.

@@ -164,19 +164,20 @@ fn cost_of(item: &Item, tables: &Tables, threads: u32) -> Option<(CostPart, Item
         // It is charged to serial code.
         return None;
     }
-    let waits = Metric::OmpWait.counts(item);
-    let overhead = Metric::Overhead.counts(item);
     let thread = tables.threads.get(item.thread.index());
     let initial = thread.is_some_and(|thread| thread.kind == ThreadKind::Initial);
-    Some(match (in_region(tables, item.context), initial) {
-        (false, true) => {
-            let seconds = item.seconds * f64::from(threads);
-            (CostPart::Serial, Item { seconds, ..*item })
-        }
-        _ if waits => (CostPart::Wait, *item),
-        _ if overhead => (CostPart::Overhead, *item),
-        _ => (CostPart::Work, *item),
-    })
+    if initial && !in_region(tables, item.context) {
+        let seconds = item.seconds * f64::from(threads);
+        return Some((CostPart::Serial, Item { seconds, ..*item }));
+    }
+    let part = if Metric::OmpWait.counts(item) {
+        CostPart::Wait
+    } else if Metric::Overhead.counts(item) {
+        CostPart::Overhead
+    } else {
+        CostPart::Work
+    };
+    Some((part, *item))
 }
 
 /// Whether a context lies in a region.

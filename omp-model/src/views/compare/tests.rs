@@ -7,7 +7,7 @@ use super::scaling::{self, CostPart};
 use super::*;
 use crate::metrics::{Flavour, Quantity, SortKey};
 use crate::profile::RefinedState;
-use crate::views::tests::written::Written;
+use crate::views::test_profile::TestProfile;
 use crate::views::{ListRow, TOTAL};
 
 fn request() -> Request {
@@ -20,9 +20,9 @@ fn request() -> Request {
     }
 }
 
-fn outlined(written: &mut Written, symbol: &str, parent: &str, line: Option<u32>) {
-    let id = written.function(symbol).0 as usize;
-    let function = &mut written.symbols.functions[id];
+fn outlined(test: &mut TestProfile, symbol: &str, parent: &str, line: Option<u32>) {
+    let id = test.function(symbol).0 as usize;
+    let function = &mut test.symbols.functions[id];
     function.source = line.map(|line| SourceLine {
         file: FileId(0),
         line,
@@ -34,7 +34,7 @@ fn outlined(written: &mut Written, symbol: &str, parent: &str, line: Option<u32>
     });
 }
 
-fn shared<'a>(runs: &[&'a Written]) -> Shared<'a> {
+fn shared<'a>(runs: &[&'a TestProfile]) -> Shared<'a> {
     let runs: Vec<_> = runs.iter().map(|run| (&run.profile, run.names())).collect();
     Shared::new(&runs)
 }
@@ -47,14 +47,14 @@ fn inclusive(rows: &[ListRow]) -> Vec<(&str, f64)> {
 /// gcc's symbols and lines, clang's, and those of a gcc that has made a copy of a function.
 #[test]
 fn compilers_share_the_names_of_constructs() {
-    let mut gcc = Written::new();
+    let mut gcc = TestProfile::new();
     outlined(&mut gcc, "step._omp_fn.0", "step", Some(13));
     gcc.add(
         &["main", "step", "step [clone .part.0]", "step._omp_fn.0"],
         RefinedState::Work,
         2.0,
     );
-    let mut clang = Written::new();
+    let mut clang = TestProfile::new();
     outlined(&mut clang, "step.omp_outlined", "step", Some(12));
     clang.add(
         &["main", "step", "step.omp_outlined"],
@@ -86,7 +86,7 @@ fn compilers_share_the_names_of_constructs() {
 #[test]
 fn instructions_are_the_same_in_one_build_alone() {
     let run = |build: &str| {
-        let mut run = Written::new();
+        let mut run = TestProfile::new();
         run.add(&["main"], RefinedState::Serial, 2.0);
         let module = run.tables.module(Module {
             path: "/app/solver".to_owned(),
@@ -130,7 +130,7 @@ fn instructions_are_the_same_in_one_build_alone() {
 #[test]
 fn what_is_lost_as_threads_grow_has_its_parts() {
     let run = |threads: u32| {
-        let mut run = Written::new();
+        let mut run = TestProfile::new();
         let region = run.tables.context(Context {
             parent: experiment::ids::ContextId::ROOT,
             kind: ContextKind::Region,

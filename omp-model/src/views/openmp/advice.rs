@@ -78,7 +78,7 @@ pub fn losses(
     regions: &[RegionRow],
     run: &Run,
 ) -> Vec<Loss> {
-    let places = Places::new(names, measured);
+    let calls = WaitingCalls::new(names, measured);
     let mut losses: Vec<Loss> = Vec::new();
     let (small, large): (Vec<&RegionRow>, Vec<&RegionRow>) =
         regions.iter().partition(|row| diagnosis::is_small(row));
@@ -93,13 +93,13 @@ pub fn losses(
             if seconds < LEAST * run.wall {
                 continue;
             }
-            let place = places.heaviest(row, cause);
-            let location = place.map(|place| (place, ConstructLocation::of_frame(names, place)));
+            let call = calls.heaviest(row, cause);
+            let location = call.map(|call| (call, ConstructLocation::of_frame(names, call)));
             // A body without a known line or function says less than the region.
-            let says = |place, location: &ConstructLocation| {
-                location.line.is_some() || names.written_holder(place).is_some()
+            let says = |call, location: &ConstructLocation| {
+                location.line.is_some() || names.written_holder(call).is_some()
             };
-            let location = location.filter(|(place, location)| says(*place, location));
+            let location = location.filter(|(call, location)| says(*call, location));
             let location = location.map(|(_, location)| location);
             let (finding, hint) = diagnosis::explain(names, row, cause);
             losses.push(Loss {
@@ -138,13 +138,13 @@ fn serial(profile: &Profile, names: &Names<'_>, run: &Run) -> Option<Loss> {
     };
     let heaviest = by_function.into_iter().max_by(larger);
     let function = heaviest.and_then(|(callee, _)| callee).map(|callee| {
-        let place = names
+        let source = names
             .function_of(callee)
             .and_then(|function| function.source);
-        let file = place.and_then(|at| names.symbols.files.get(at.file.0 as usize));
+        let file = source.and_then(|at| names.symbols.files.get(at.file.0 as usize));
         ConstructLocation {
             file: file.cloned(),
-            line: place.map(|at| at.line),
+            line: source.map(|at| at.line),
             function: Some(names.name(callee)),
         }
     });
@@ -217,12 +217,12 @@ fn small_regions(regions: &[&RegionRow], run: &Run) -> Option<Loss> {
 }
 
 /// Waiting time by call into the runtime.
-struct Places {
+struct WaitingCalls {
     seconds: FxHashMap<(u32, Cause), FxHashMap<FrameId, f64>>,
 }
 
-impl Places {
-    fn new(names: &Names<'_>, measured: &Measured<'_>) -> Places {
+impl WaitingCalls {
+    fn new(names: &Names<'_>, measured: &Measured<'_>) -> WaitingCalls {
         let innermost = super::innermost_regions(names.tables);
         let mut seconds = FxHashMap::<_, FxHashMap<_, f64>>::default();
         for sum in measured.sums.iter() {
@@ -237,24 +237,24 @@ impl Places {
             let region = innermost
                 .get(thread_state.context.index())
                 .map_or(0, |region| region.0);
-            let places = seconds.entry((region, cause)).or_default();
-            *places.entry(thread_state.call).or_default() += sum.time.seconds();
+            let by_call = seconds.entry((region, cause)).or_default();
+            *by_call.entry(thread_state.call).or_default() += sum.time.seconds();
         }
-        Places { seconds }
+        WaitingCalls { seconds }
     }
 
     /// The call that waited longest; `None` for causes that concern the region as a whole.
     fn heaviest(&self, row: &RegionRow, cause: Cause) -> Option<FrameId> {
         let mut all = FxHashMap::<FrameId, f64>::default();
         for context in &row.contexts {
-            for (&place, seconds) in self.seconds.get(&(context.0, cause)).into_iter().flatten() {
-                *all.entry(place).or_default() += seconds;
+            for (&call, seconds) in self.seconds.get(&(context.0, cause)).into_iter().flatten() {
+                *all.entry(call).or_default() += seconds;
             }
         }
         let larger = |left: &(FrameId, f64), right: &(FrameId, f64)| {
             left.1.total_cmp(&right.1).then(right.0.cmp(&left.0))
         };
-        all.into_iter().max_by(larger).map(|(place, _)| place)
+        all.into_iter().max_by(larger).map(|(call, _)| call)
     }
 }
 
@@ -268,3 +268,6 @@ const fn cause_of(state: State) -> Option<Cause> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

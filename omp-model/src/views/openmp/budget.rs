@@ -74,3 +74,26 @@ pub fn ready(profile: &Profile, tables: &Tables) -> (f64, f64) {
     }
     (all, ready)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::views::openmp::test_run::{close, rows, run, unbalanced};
+
+    /// The parts of the budget add up to the wall time.
+    #[test]
+    fn the_parts_of_the_wall_time_are_all_of_it() {
+        let test = unbalanced();
+        let run = run(&test);
+        let budget = Budget::of(&run, &rows(&test), &test.tables).unwrap();
+        // 100 ms of serial code and 700 ms of work on four threads.
+        close(budget.useful, 0.2);
+        close(budget.serial, 0.075);
+        close(budget.causes[Cause::Imbalance as usize], 0.225);
+        close(budget.rest, 0.0);
+        let parts = budget.parts();
+        close(parts.iter().map(|part| part.2).sum(), run.wall);
+        assert_eq!(parts[0].1, "useful");
+        assert_eq!(parts[1].1, "imbalance");
+    }
+}

@@ -218,9 +218,10 @@ fn inside_regions(
     )
 }
 
-fn processes(profile: &Profile, tables: &Tables, measured: &super::Measured<'_>) -> Vec<Process> {
+/// The processes with an initial thread, without their times.
+fn openmp_processes(tables: &Tables, duration: Nanos) -> Vec<(ProcessId, Process)> {
     let mut found: Vec<(ProcessId, Process)> = Vec::new();
-    let end_of = |death: Option<Nanos>| death.unwrap_or(measured.duration).0;
+    let end_of = |death: Option<Nanos>| death.unwrap_or(duration).0;
     for (thread, id) in tables.threads.iter().zip((0..).map(ThreadId)) {
         if thread.kind != ThreadKind::Initial {
             continue;
@@ -240,27 +241,29 @@ fn processes(profile: &Profile, tables: &Tables, measured: &super::Measured<'_>)
         }
     }
     for (id, process) in &mut found {
-        let mut moments: Vec<(u64, i32)> = Vec::new();
+        let mut changes: Vec<(u64, i32)> = Vec::new();
         for thread in tables.threads.iter().filter(|it| it.process == *id) {
             let end = end_of(thread.death);
             process.start = process.start.min(thread.birth.0);
             process.end = process.end.max(end);
             if matches!(thread.kind, ThreadKind::Initial | ThreadKind::Worker) {
-                moments.extend([(thread.birth.0, 1), (end, -1)]);
+                changes.extend([(thread.birth.0, 1), (end, -1)]);
             }
         }
         // An end sorts before a begin at the same time.
-        moments.sort_unstable();
+        changes.sort_unstable();
         let mut alive = 0;
-        for (_, change) in moments {
+        for (_, change) in changes {
             alive += change;
             process.threads = process.threads.max(alive as usize);
         }
     }
-    let index = |thread: ThreadId| {
-        let process = tables.threads.get(thread.index())?.process;
-        found.iter().position(|(known, _)| *known == process)
-    };
+    found
+}
+
+/// The processes with an initial thread, and their times.
+fn processes(profile: &Profile, tables: &Tables, measured: &super::Measured<'_>) -> Vec<Process> {
+    let mut found = openmp_processes(tables, measured.duration);
     // The initial thread is in a region from the region's begin to its end, so its time there is
     // the union of the outermost regions, those without an end included.
     let regions = innermost_regions(tables);
@@ -268,31 +271,25 @@ fn processes(profile: &Profile, tables: &Tables, measured: &super::Measured<'_>)
         let region = regions.get(context.index());
         region.is_some_and(|&region| region != ContextId::ROOT)
     };
-    let mut sums = vec![(0.0, 0.0, 0.0); found.len()];
     for item in &profile.items {
-        let Some(at) = index(item.thread) else {
+        let Some(thread) = tables.threads.get(item.thread.index()) else {
             continue;
         };
-        let initial = found[at].1.initial == item.thread;
+        let Some((_, process)) = found.iter_mut().find(|(id, _)| *id == thread.process) else {
+            continue;
+        };
+        let initial = process.initial == item.thread;
         let useful = matches!(item.state, RefinedState::Work | RefinedState::Serial)
             && item.scheduling == Scheduling::Running;
-        let (inside, useful_inside, serial_useful) = &mut sums[at];
         if in_region(item.context) {
-            *inside += if initial { item.seconds } else { 0.0 };
-            *useful_inside += if useful { item.seconds } else { 0.0 };
+            process.inside += if initial { item.seconds } else { 0.0 };
+            process.useful_inside += if useful { item.seconds } else { 0.0 };
         } else if initial && useful {
-            *serial_useful += item.seconds;
+            process.serial_useful += item.seconds;
         }
     }
-    let merged = found.into_iter().zip(sums);
-    merged
-        .map(
-            |((_, process), (inside, useful_inside, serial_useful))| Process {
-                inside,
-                useful_inside,
-                serial_useful,
-                ..process
-            },
-        )
-        .collect()
+    found.into_iter().map(|(_, process)| process).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -50,7 +50,7 @@ impl ConstructLocation {
     /// The location of an address: the innermost inlined line, and the function by its symbol.
     pub fn of_frame(names: &Names<'_>, frame: FrameId) -> ConstructLocation {
         let symbol = names.symbols.frame(frame);
-        let place = symbol.lines.first().map(|at| at.source);
+        let source = symbol.lines.first().map(|at| at.source);
         let function = names.symbols.function_of(frame).map(|(id, function)| {
             match function.outlined.as_ref().map(|it| it.parent.as_deref()) {
                 Some(Some(parent)) => parent.to_owned(),
@@ -61,14 +61,14 @@ impl ConstructLocation {
         });
         ConstructLocation {
             function,
-            ..ConstructLocation::of_place(names, place)
+            ..ConstructLocation::of_source(names, source)
         }
     }
 
-    fn of_place(names: &Names<'_>, place: Option<SourceLine>) -> ConstructLocation {
+    fn of_source(names: &Names<'_>, source: Option<SourceLine>) -> ConstructLocation {
         ConstructLocation {
-            file: place.and_then(|at| names.symbols.files.get(at.file.0 as usize).cloned()),
-            line: place.map(|at| at.line),
+            file: source.and_then(|at| names.symbols.files.get(at.file.0 as usize).cloned()),
+            line: source.map(|at| at.line),
             function: None,
         }
     }
@@ -87,10 +87,10 @@ impl ConstructLocation {
         else {
             return site;
         };
-        let place = function.source.zip(outlined.line);
-        let place = place.map(|(at, line)| SourceLine { line, ..at });
-        let location = match (place, outlined.line) {
-            (Some(place), _) => ConstructLocation::of_place(names, Some(place)),
+        let source = function.source.zip(outlined.line);
+        let source = source.map(|(at, line)| SourceLine { line, ..at });
+        let location = match (source, outlined.line) {
+            (Some(_), _) => ConstructLocation::of_source(names, source),
             // The body's name contains that line.
             (None, Some(line)) if site.file.is_some() => ConstructLocation {
                 line: Some(line),
@@ -171,7 +171,7 @@ impl Bodies {
         let call = names.call_of(context);
         let call = call.filter(|_| bare && location.line.is_none());
         match call.and_then(|call| names.offset(call)) {
-            Some(place) => (format!("{name} [{place}]"), location),
+            Some(offset) => (format!("{name} [{offset}]"), location),
             None => (name, location),
         }
     }

@@ -14,11 +14,7 @@ pub mod spins;
 pub mod tasks;
 
 #[cfg(test)]
-mod advice_tests;
-#[cfg(test)]
-mod random_tests;
-#[cfg(test)]
-mod stage;
+pub(crate) mod test_run;
 #[cfg(test)]
 mod tests;
 

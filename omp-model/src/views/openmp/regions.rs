@@ -134,7 +134,7 @@ impl RegionRow {
 
 /// All measurements of one region context.
 #[derive(Clone, Debug, Default)]
-struct Account {
+struct ContextTotals {
     instances: u64,
     threads: u16,
     /// Thread seconds available: elapsed time multiplied by team size.
@@ -151,8 +151,8 @@ struct Account {
     nested: f64,
 }
 
-impl Account {
-    fn booked(&self) -> f64 {
+impl ContextTotals {
+    fn accounted(&self) -> f64 {
         self.useful + self.lost.iter().sum::<f64>()
     }
 
@@ -169,9 +169,9 @@ impl Account {
     /// The gain without nested regions. A region that never ended has no more thread time than was
     /// accounted to it.
     fn gain(&self) -> Gain {
-        let capacity = (self.capacity - self.nested).max(self.booked());
+        let capacity = (self.capacity - self.nested).max(self.accounted());
         let mut parts = self.lost;
-        parts[Cause::Scheduling as usize] += capacity - self.booked();
+        parts[Cause::Scheduling as usize] += capacity - self.accounted();
         let team = self.team();
         Gain {
             elapsed: capacity / team,
@@ -201,8 +201,8 @@ pub fn regions(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) ->
         let teams = tables.contexts.rows()[at].kind == ContextKind::Teams;
         let nesting = levels.nesting[at];
         // Two bodies of one directive (of a template, for instance) make one row.
-        let (place, distinct) = location.key(&name);
-        let key = (nesting, place, teams, distinct);
+        let (shared_location, distinct) = location.key(&name);
+        let key = (nesting, shared_location, teams, distinct);
         let row = rows.entry(key).or_insert_with(|| RegionRow {
             name,
             location,
@@ -234,7 +234,7 @@ pub fn regions(profile: &Profile, names: &Names<'_>, measured: &Measured<'_>) ->
     rows
 }
 
-fn merge(row: &mut RegionRow, context: ContextId, account: &Account, levels: &Levels) {
+fn merge(row: &mut RegionRow, context: ContextId, account: &ContextTotals, levels: &Levels) {
     let at = context.index();
     row.contexts.push(context);
     row.instances += account.instances;
@@ -287,15 +287,17 @@ fn accounts(
     tables: &Tables,
     measured: &Measured<'_>,
     innermost: &[ContextId],
-) -> Vec<Option<Account>> {
-    let mut accounts: Vec<Option<Account>> = vec![None; innermost.len()];
-    let mut add_to = |context: ContextId, more: &mut dyn FnMut(&mut Account)| {
+) -> Vec<Option<ContextTotals>> {
+    let mut accounts: Vec<Option<ContextTotals>> = vec![None; innermost.len()];
+    let mut add_to = |context: ContextId, more: &mut dyn FnMut(&mut ContextTotals)| {
         let region = innermost.get(context.index()).copied();
         if let Some(region) = region.filter(|&region| region != ContextId::ROOT) {
-            more(accounts[region.index()].get_or_insert_with(|| Account {
-                seconds: vec![0.0; REGION_METRICS.len()],
-                ..Account::default()
-            }));
+            more(
+                accounts[region.index()].get_or_insert_with(|| ContextTotals {
+                    seconds: vec![0.0; REGION_METRICS.len()],
+                    ..ContextTotals::default()
+                }),
+            );
         }
     };
     for item in &profile.items {
@@ -361,11 +363,11 @@ struct Levels {
 }
 
 impl Levels {
-    fn new(tables: &Tables, innermost: &[ContextId], accounts: &[Option<Account>]) -> Levels {
+    fn new(tables: &Tables, innermost: &[ContextId], accounts: &[Option<ContextTotals>]) -> Levels {
         let count = innermost.len();
-        let none = Account {
+        let none = ContextTotals {
             seconds: vec![0.0; REGION_METRICS.len()],
-            ..Account::default()
+            ..ContextTotals::default()
         };
         let account = |at: usize| accounts[at].as_ref().unwrap_or(&none);
         let own: Vec<Gain> = (0..count).map(|at| account(at).gain()).collect();
@@ -401,3 +403,6 @@ impl Levels {
         levels
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -219,8 +219,8 @@ impl Creators {
             if let Some(thread_state) =
                 thread_state.filter(|thread_state| wait_kind(thread_state.state).is_some())
             {
-                let places = waits.entry(thread_state.context).or_default();
-                *places
+                let by_call = waits.entry(thread_state.context).or_default();
+                *by_call
                     .entry((thread_state.state, thread_state.call))
                     .or_default() += sum.time.seconds();
             }
@@ -277,23 +277,21 @@ impl Creators {
         let mut sums =
             BTreeMap::<(ConstructLocation, String, &'static str), (ConstructLocation, f64)>::new();
         for context in contexts {
-            for (&(state, place), seconds) in self.waits.get(context).into_iter().flatten() {
+            for (&(state, call), seconds) in self.waits.get(context).into_iter().flatten() {
                 let Some(kind) = wait_kind(state).filter(|_| counts(state)) else {
                     continue;
                 };
-                let location = match place {
+                let location = match call {
                     FrameId::NONE => self.regions.of(names, *context).1,
-                    place if names.is_user(place) => ConstructLocation::of_frame(names, place),
+                    call if names.is_user(call) => ConstructLocation::of_frame(names, call),
                     // The body's last call waited there.
                     _ => ConstructLocation {
                         function: Some(self.name(names, bodies, *context)),
                         ..ConstructLocation::default()
                     },
                 };
-                let (place, distinct) = location.key("");
-                let sum = sums
-                    .entry((place, distinct, kind))
-                    .or_insert((location, 0.0));
+                let (key, distinct) = location.key("");
+                let sum = sums.entry((key, distinct, kind)).or_insert((location, 0.0));
                 sum.1 += seconds;
             }
         }
@@ -319,5 +317,51 @@ const fn wait_kind(state: State) -> Option<&'static str> {
         | State::ImplementationBarrier
         | State::Barrier => Some("barrier"),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use experiment::ids::{Nanos, ThreadId};
+    use experiment::rows::TaskSum;
+    use experiment::state::State;
+    use experiment::tables::ContextKind;
+
+    use super::tasks;
+    use crate::views::openmp::test_run::{MS, ROOT, TestRun, close};
+
+    #[test]
+    fn tasks_have_their_spread_and_creators() {
+        let mut test = TestRun::new(2, 100);
+        let region = test.construct(ROOT, ContextKind::Region, 0x40);
+        let task = test.construct(region, ContextKind::Task, 0x50);
+        test.run(0, State::TaskWait, region, 90);
+        test.run(1, State::Work, task, 90);
+        let work = |thread, instances, elsewhere, (least, most): (u64, u64)| TaskSum {
+            slice: 0,
+            context: task,
+            thread: ThreadId(thread),
+            instances,
+            elsewhere,
+            work: Nanos((least + most) * MS),
+            least: Nanos(least * MS),
+            most: Nanos(most * MS),
+            squares: u128::from((least * least + most * most) * MS) * u128::from(MS),
+        };
+        test.task_sums = vec![work(0, 2, 0, (10, 20)), work(1, 2, 2, (30, 40))];
+        let [row] = &tasks(&test.profile(), &test.names(), &test.measured())[..] else {
+            panic!("one task construct");
+        };
+        let runs = row.runs.unwrap();
+        assert_eq!((runs.instances, runs.elsewhere), (4, 2));
+        close(runs.mean(), 0.025);
+        close(runs.least, 0.01);
+        close(runs.most, 0.04);
+        // 10, 20, 30, 40: the variance is 125.
+        close(runs.deviation(), 125_f64.sqrt() * 1e-3);
+        assert_eq!(row.created.len(), 1);
+        assert_eq!(row.created[0].1, 4);
+        assert_eq!(row.waited[0].kind, "taskwait");
+        close(row.waited[0].seconds, 0.09);
     }
 }

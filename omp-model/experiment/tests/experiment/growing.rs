@@ -1,5 +1,4 @@
-//! An experiment that is read while it grows: each look adds what was appended, and no look gives
-//! anything else than opening it at that moment would.
+//! An experiment that is read while it grows: each reading gives what opening it then would.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;

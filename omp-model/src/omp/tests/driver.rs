@@ -1,4 +1,4 @@
-//! A stage for tests: threads, directives, and what each thread does after each event.
+//! Drives the machine in tests: events of threads, and the state of each after them.
 
 use experiment::ids::{ContextId, FrameId, ModuleId, Nanos, ProcessId, StackId, ThreadId};
 use experiment::rows::Sum;
@@ -11,7 +11,7 @@ use crate::omp::{Machine, Rows, TimeAccounting};
 use crate::stream::{Event, Instance, Lock, Mutex, Sync, What};
 
 /// The machine and its accounting, with the time of the last event. Times are in nanoseconds.
-pub(super) struct Scene {
+pub(super) struct Driver {
     pub(super) tables: Tables,
     pub(super) accounting: TimeAccounting,
     pub(super) machine: Machine,
@@ -20,19 +20,19 @@ pub(super) struct Scene {
 
 pub(super) const PRIMARY: u32 = 0;
 
-impl Scene {
+impl Driver {
     /// Threads born at time 0, running: the initial one and workers.
     pub(super) fn new(threads: u32) -> Self {
-        let mut scene = Scene::unborn(threads);
+        let mut driver = Driver::unborn(threads);
         for thread in 0..threads {
-            scene.on(thread, What::Birth(Scheduling::Running));
+            driver.on(thread, What::Birth(Scheduling::Running));
             let kind = match thread {
                 PRIMARY => ThreadKind::Initial,
                 _ => ThreadKind::Worker,
             };
-            scene.on(thread, What::ThreadBegin(kind));
+            driver.on(thread, What::ThreadBegin(kind));
         }
-        scene
+        driver
     }
 
     /// Rows for threads, and no event yet.
@@ -47,7 +47,7 @@ impl Scene {
                 kind: ThreadKind::Outside,
             });
         }
-        Scene {
+        Driver {
             tables,
             accounting: TimeAccounting::new(Nanos(1_000_000)),
             machine: Machine::new(),
@@ -100,7 +100,7 @@ impl Scene {
             .unwrap()
     }
 
-    /// The context of a construct at a site in another context.
+    /// The context of a construct, which must be known.
     pub(super) fn known(&mut self, parent: ContextId, kind: ContextKind, at: StackId) -> ContextId {
         let before = self.tables.contexts.len();
         let context = self.tables.context(Context {
@@ -137,18 +137,18 @@ impl Scene {
         }
     }
 
-    /// The primary's end of it, as every runtime sends it.
+    /// The region's end on its primary thread, as every runtime sends it.
     pub(super) fn join(&mut self, id: u64, primary: u32, kind: Sync) {
         self.on(primary, sync_end(kind));
         self.on(primary, late_end());
         self.on(primary, parallel_end(id));
     }
 
-    /// Booked until now, by state and scheduling state, of one thread.
-    pub(super) fn booked(&mut self, thread: u32) -> Vec<(State, Scheduling, u64)> {
+    /// Time of one thread until now, by state and scheduling state.
+    pub(super) fn accounted(&mut self, thread: u32) -> Vec<(State, Scheduling, u64)> {
         self.accounting.finish(Nanos(self.time));
         let rows = self.accounting.take();
-        let mut booked: Vec<(State, Scheduling, u64)> = Vec::new();
+        let mut accounted: Vec<(State, Scheduling, u64)> = Vec::new();
         for sum in rows.sums.iter().filter(|sum| sum.thread.0 == thread) {
             let state = self
                 .tables
@@ -156,20 +156,20 @@ impl Scene {
                 .get(sum.thread_state.0)
                 .unwrap()
                 .state;
-            match booked
+            match accounted
                 .iter_mut()
                 .find(|row| (row.0, row.1) == (state, sum.scheduling))
             {
                 Some(row) => row.2 += sum.time.0,
-                None => booked.push((state, sum.scheduling, sum.time.0)),
+                None => accounted.push((state, sum.scheduling, sum.time.0)),
             }
         }
-        booked.sort_unstable();
-        booked
+        accounted.sort_unstable();
+        accounted
     }
 }
 
-/// Time booked for a thread.
+/// All time of a thread.
 pub(super) fn total(rows: &Rows, thread: u32) -> u64 {
     let of_thread = |sum: &&Sum| sum.thread.0 == thread;
     rows.sums
@@ -201,14 +201,14 @@ pub(super) fn implicit(id: u64, size: u16, index: u16) -> What {
     }
 }
 
-/// An implicit task's end, which no runtime names the region of.
+/// The end of an implicit task, without the region, which no runtime names.
 pub(super) fn late_end() -> What {
     What::ImplicitEnd {
         region: Instance::NONE,
     }
 }
 
-/// A wait begins; `id` is given where it may be a join.
+/// A wait begins; `id` is the region if it may be the join.
 pub(super) fn sync(kind: Sync, id: u64) -> What {
     What::SyncBegin {
         kind,
@@ -221,7 +221,7 @@ pub(super) fn sync_end(kind: Sync) -> What {
     What::SyncEnd { kind }
 }
 
-/// The one lock of most scenes.
+/// The lock of most tests.
 const LOCK: Lock = Lock(0x1000);
 
 pub(super) fn acquire(kind: Mutex) -> What {

@@ -4,27 +4,15 @@ use experiment::ids::ContextId;
 use experiment::rows::{Blame, Sum};
 use experiment::state::{Scheduling, State};
 use experiment::tables::ContextKind;
+use fastrand::Rng;
 
-use super::efficiency::{Efficiency, efficiency};
-use super::regions::regions;
-use super::stage::Stage;
+use super::super::efficiency::{Efficiency, efficiency};
+use super::super::regions::regions;
+use super::super::test_run::{MS, TestRun};
 use crate::filter;
 use crate::metrics::Metric;
 use crate::profile::{Profile, RefinedState};
 use crate::views::indexes;
-
-/// SplitMix64, so that failures are reproducible.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % limit
-    }
-}
 
 const INSIDE: [State; 9] = [
     State::Work,
@@ -40,51 +28,51 @@ const INSIDE: [State; 9] = [
 
 /// Serial code and regions in turn, some with a nested region on the first thread. Every thread is
 /// in the same region for the same time, in any state.
-fn random(seed: u64) -> Stage {
-    let mut random = Random(seed);
-    let threads = 2 + random.below(3) as u32;
-    let mut stage = Stage::new(threads, 0);
-    for phase in 0..1 + random.below(6) {
-        let serial = random.below(700);
-        stage.run(0, State::Serial, ContextId::ROOT, serial);
+fn random(seed: u64) -> TestRun {
+    let mut random = Rng::with_seed(seed);
+    let threads = 2 + random.u64(..3) as u32;
+    let mut test = TestRun::new(threads, 0);
+    for phase in 0..1 + random.u64(..6) {
+        let serial = random.u64(..700);
+        test.run(0, State::Serial, ContextId::ROOT, serial);
         for thread in 1..threads {
-            stage.run(thread, State::Idle, ContextId::ROOT, serial);
+            test.run(thread, State::Idle, ContextId::ROOT, serial);
         }
-        let region = stage.construct(ContextId::ROOT, ContextKind::Region, 0x40 + phase % 3);
-        let length = 1 + random.below(900);
+        let region = test.construct(ContextId::ROOT, ContextKind::Region, 0x40 + phase % 3);
+        let length = 1 + random.u64(..900);
         let mut work = vec![0; threads as usize];
         for thread in 0..threads {
             let mut left = length;
-            if thread == 0 && random.below(2) == 0 {
+            if thread == 0 && random.u64(..2) == 0 {
                 // A nested team of one.
-                let inner = stage.construct(region, ContextKind::Region, 0x80);
-                let part = random.below(left + 1);
-                stage.run(0, State::Work, inner, part);
-                stage.instance(inner, 0, part, &[part]);
+                let inner = test.construct(region, ContextKind::Region, 0x80);
+                let part = random.u64(..left + 1);
+                test.run(0, State::Work, inner, part);
+                test.instance(inner, 0, part, &[part]);
                 work[0] += part;
                 left -= part;
             }
             while left > 0 {
-                let part = 1 + random.below(left);
-                let state = INSIDE[random.below(9) as usize];
-                let scheduling = match random.below(4) {
+                let part = 1 + random.u64(..left);
+                let state = INSIDE[random.u64(..9) as usize];
+                let scheduling = match random.u64(..4) {
                     0 => Scheduling::Preempted,
                     _ => Scheduling::Running,
                 };
-                stage.be(thread, (state, scheduling), region, part);
+                test.be(thread, (state, scheduling), region, part);
                 if state == State::Work && scheduling == Scheduling::Running {
                     work[thread as usize] += part;
                 }
                 left -= part;
             }
         }
-        stage.instance(region, 0, length, &work);
+        test.instance(region, 0, length, &work);
     }
-    stage.end = stage.at[0];
-    for thread in &mut stage.tables.threads {
-        thread.death = Some(experiment::ids::Nanos(stage.end * super::stage::MS));
+    test.end = test.at[0];
+    for thread in &mut test.tables.threads {
+        thread.death = Some(experiment::ids::Nanos(test.end * MS));
     }
-    stage
+    test
 }
 
 #[track_caller]
@@ -113,8 +101,8 @@ fn children_sum_up(node: &Efficiency, seed: u64) {
 #[test]
 fn the_sums_hold() {
     for seed in 0..300 {
-        let stage = random(seed);
-        let (profile, names, measured) = (stage.profile(), stage.names(), stage.measured());
+        let test = random(seed);
+        let (profile, names, measured) = (test.profile(), test.names(), test.measured());
         let rows = regions(&profile, &names, &measured);
         let total: f64 = profile.items.iter().map(|item| item.seconds).sum();
         let outside = |state: &[RefinedState]| -> f64 {
@@ -146,7 +134,7 @@ fn the_sums_hold() {
             close(waits, row.time(Metric::Total), seed);
         }
         // The gains of outermost regions add up to the loss inside regions.
-        let Some(run) = efficiency(&profile, &stage.tables, &measured, &rows) else {
+        let Some(run) = efficiency(&profile, &test.tables, &measured, &rows) else {
             continue;
         };
         children_sum_up(&run.efficiency, seed);
@@ -166,25 +154,25 @@ fn the_sums_hold() {
 #[test]
 fn blame_is_the_waiting_of_seconds_in_which_someone_worked() {
     for seed in 0..300 {
-        let mut stage = random(seed);
+        let mut test = random(seed);
         // Some intervals are too short to be listed.
-        let mut dice = Random(seed);
-        stage.intervals.retain(|_| dice.below(3) > 0);
+        let mut choice = Rng::with_seed(seed);
+        test.intervals.retain(|_| choice.u64(..3) > 0);
         // Some work is charged blame, occasionally more than any thread waited.
-        let owed = |sum: Sum| Blame {
+        let blame = |sum: Sum| Blame {
             slice: sum.slice,
             thread: sum.thread,
             thread_state: sum.thread_state,
             scheduling: sum.scheduling,
             time: sum.time,
         };
-        for sum in stage.sums.iter() {
-            let thread_state = stage.tables.thread_states.get(sum.thread_state.0).unwrap();
-            if thread_state.state == State::Work && dice.below(4) == 0 {
-                stage.blames.push(owed(sum));
+        for sum in test.sums.iter() {
+            let thread_state = test.tables.thread_states.get(sum.thread_state.0).unwrap();
+            if thread_state.state == State::Work && choice.u64(..4) == 0 {
+                test.blames.push(blame(sum));
             }
         }
-        let profile = stage.profile();
+        let profile = test.profile();
         let slices = profile
             .items
             .iter()
@@ -209,13 +197,13 @@ fn blame_is_the_waiting_of_seconds_in_which_someone_worked() {
                 Metric::Ordered,
                 Metric::Atomic,
             ]);
-            let owed = stage.blames.iter().filter(|blame| blame.slice == slice);
-            let owed: f64 = owed.map(|blame| blame.time.0 as f64 / 1e9).sum();
+            let blames = test.blames.iter().filter(|blame| blame.slice == slice);
+            let blamed: f64 = blames.map(|blame| blame.time.0 as f64 / 1e9).sum();
             let worked = items().any(|item| Metric::OmpWork.seconds(item) > 0.0);
             let expected = if worked {
                 waits + contends
             } else {
-                contends.min(owed)
+                contends.min(blamed)
             };
             close(blame, expected, seed);
             assert!(items().all(|item| item.blame > -1e-9), "seed {seed}");
@@ -223,10 +211,10 @@ fn blame_is_the_waiting_of_seconds_in_which_someone_worked() {
     }
 }
 
-fn values(stage: &Stage, profile: &Profile, expression: &str) -> Vec<filter::Parts> {
+fn values(test: &TestRun, profile: &Profile, expression: &str) -> Vec<filter::Parts> {
     let source = filter::Source {
-        names: &stage.names(),
-        intervals: &stage.intervals,
+        names: &test.names(),
+        intervals: &test.intervals,
         experiments: &[],
     };
     let expression = filter::Filter::parse(expression).unwrap();
@@ -242,21 +230,21 @@ fn every_index_adds_up_to_the_total() {
         Metric::Blame,
     ];
     for seed in 0..50 {
-        let stage = random(seed);
-        let profile = stage.profile();
+        let test = random(seed);
+        let profile = test.profile();
         let kinds = [
             indexes::seconds(&profile, &metrics),
-            indexes::processes(&profile, &stage.tables, &metrics),
+            indexes::processes(&profile, &test.tables, &metrics),
             indexes::experiments(&profile, &[], &metrics),
             indexes::cpus(&profile, &filter::on_cpus(&profile, None, []), &metrics),
             indexes::defined(
                 &profile,
-                &values(&stage, &profile, "OMPSTATE * 2 + THRID"),
+                &values(&test, &profile, "OMPSTATE * 2 + THRID"),
                 &metrics,
             ),
             indexes::defined(
                 &profile,
-                &values(&stage, &profile, "TSTAMP / 300000000"),
+                &values(&test, &profile, "TSTAMP / 300000000"),
                 &metrics,
             ),
         ];

@@ -1,27 +1,27 @@
 //! Sums by key for one thread and one slice of time: the innermost loop of time accounting.
 
-/// What was added up under one key.
+/// The sum of one key.
 #[derive(Clone, Copy, Debug)]
-struct Cell<T> {
+struct KeyedSum<T> {
     key: u64,
     sum: T,
 }
 
 const FREE: u64 = u64::MAX;
 
-/// An open-addressed table of sums by key. Unlike a general hash map it finds a cell with one
-/// multiplication and usually one probe, and it is drained in place at each end of a slice.
+/// An open-addressed table of sums by key. Unlike a general hash map it finds a sum with one
+/// multiplication and usually one probe, and is drained in place at the end of each slice.
 #[derive(Debug)]
-pub(super) struct Cells<T> {
-    slots: Vec<Cell<T>>,
+pub(super) struct KeyedSums<T> {
+    slots: Vec<KeyedSum<T>>,
     used: usize,
     /// `64 - log2(slots.len())`.
     shift: u32,
 }
 
-impl<T> Default for Cells<T> {
+impl<T> Default for KeyedSums<T> {
     fn default() -> Self {
-        Cells {
+        KeyedSums {
             slots: Vec::new(),
             used: 0,
             shift: 0,
@@ -29,9 +29,9 @@ impl<T> Default for Cells<T> {
     }
 }
 
-impl<T: Copy + Default> Cells<T> {
-    fn vacant() -> Cell<T> {
-        Cell {
+impl<T: Copy + Default> KeyedSums<T> {
+    fn vacant() -> KeyedSum<T> {
+        KeyedSum {
             key: FREE,
             sum: T::default(),
         }
@@ -45,12 +45,12 @@ impl<T: Copy + Default> Cells<T> {
             self.grow();
         }
         let found = self.find(key);
-        let cell = &mut self.slots[found];
-        if cell.key == FREE {
-            cell.key = key;
+        let row = &mut self.slots[found];
+        if row.key == FREE {
+            row.key = key;
             self.used += 1;
         }
-        &mut cell.sum
+        &mut row.sum
     }
 
     #[inline]
@@ -72,28 +72,28 @@ impl<T: Copy + Default> Cells<T> {
         let size = (self.slots.len() * 2).max(16);
         let old = std::mem::replace(&mut self.slots, vec![Self::vacant(); size]);
         self.shift = 64 - size.trailing_zeros();
-        for cell in old {
-            if cell.key != FREE {
-                let found = self.find(cell.key);
-                self.slots[found] = cell;
+        for row in old {
+            if row.key != FREE {
+                let found = self.find(row.key);
+                self.slots[found] = row;
             }
         }
     }
 
-    /// Hands every key with its sum to `take` and leaves none.
+    /// Calls `take` with every key and its sum, and empties the table.
     pub(super) fn drain(&mut self, mut take: impl FnMut(u64, T)) {
         if self.used == 0 {
             return;
         }
-        for cell in &mut self.slots {
-            if cell.key != FREE {
-                let Cell { key, sum } = std::mem::replace(cell, Self::vacant());
+        for row in &mut self.slots {
+            if row.key != FREE {
+                let KeyedSum { key, sum } = std::mem::replace(row, Self::vacant());
                 take(key, sum);
             }
         }
-        // A thread that once met many constructs must not make every later slice's walk long.
+        // A table that was large once must not make draining slow in later slices.
         if self.slots.len() > 64 && self.used * 8 < self.slots.len() {
-            *self = Cells::default();
+            *self = KeyedSums::default();
         }
         self.used = 0;
     }
@@ -104,35 +104,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_add_up_by_key_through_growth_and_draining() {
-        let mut cells = Cells::<(u64, u32)>::default();
+    fn sums_add_up_by_key_through_growth_and_draining() {
+        let mut sums = KeyedSums::<(u64, u32)>::default();
         for round in 0..3 {
             for pass in 1..=4u64 {
                 for key in 0..1000u64 {
-                    let (time, count) = cells.at(key * 3);
+                    let (time, count) = sums.at(key * 3);
                     *time += key + pass;
                     *count += 1;
                 }
             }
             let mut drained = Vec::new();
-            cells.drain(|key, (time, count)| drained.push((key, time, count)));
+            sums.drain(|key, (time, count)| drained.push((key, time, count)));
             drained.sort_unstable();
             let expected: Vec<_> = (0..1000).map(|key| (key * 3, 4 * key + 10, 4)).collect();
             assert_eq!(drained, expected, "round {round}");
         }
-        cells.drain(|key, _| panic!("left over: {key}"));
+        sums.drain(|key, _| panic!("left over: {key}"));
     }
 
     #[test]
     fn a_table_that_was_large_once_shrinks() {
-        let mut cells = Cells::<u32>::default();
+        let mut sums = KeyedSums::<u32>::default();
         for key in 0..10_000 {
-            *cells.at(key) += 1;
+            *sums.at(key) += 1;
         }
-        cells.drain(|_, _| ());
-        *cells.at(5) += 1;
-        cells.drain(|_, _| ());
-        assert!(cells.slots.len() <= 16);
-        assert_eq!(*cells.at(5), 0);
+        sums.drain(|_, _| ());
+        *sums.at(5) += 1;
+        sums.drain(|_, _| ());
+        assert!(sums.slots.len() <= 16);
+        assert_eq!(*sums.at(5), 0);
     }
 }

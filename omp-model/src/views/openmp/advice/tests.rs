@@ -5,21 +5,21 @@ use experiment::rows::TaskSum;
 use experiment::state::{Scheduling, State};
 use experiment::tables::ContextKind;
 
-use super::advice::{Reason, losses};
-use super::gain::Cause;
-use super::stage::{MS, Stage};
-use super::tests::{ROOT, close, rows, run, unbalanced};
+use super::{Reason, losses};
+use crate::views::openmp::budget;
+use crate::views::openmp::gain::Cause;
+use crate::views::openmp::test_run::{MS, ROOT, TestRun, close, rows, run, unbalanced};
 
 #[test]
 fn the_largest_loss_is_said_first_with_what_follows_from_it() {
-    let stage = unbalanced();
-    let (profile, measured) = (stage.profile(), stage.measured());
+    let test = unbalanced();
+    let (profile, measured) = (test.profile(), test.measured());
     let found = losses(
         &profile,
-        &stage.names(),
+        &test.names(),
         &measured,
-        &rows(&stage),
-        &run(&stage),
+        &rows(&test),
+        &run(&test),
     );
     let reasons: Vec<Reason> = found.iter().map(|loss| loss.reason).collect();
     assert_eq!(reasons, [Reason::Region(Cause::Imbalance), Reason::Serial]);
@@ -31,57 +31,51 @@ fn the_largest_loss_is_said_first_with_what_follows_from_it() {
     close(found[1].seconds, 0.075);
 }
 
-fn first_finding(stage: &Stage) -> String {
-    let (profile, measured) = (stage.profile(), stage.measured());
-    let found = losses(
-        &profile,
-        &stage.names(),
-        &measured,
-        &rows(stage),
-        &run(stage),
-    );
+fn first_finding(test: &TestRun) -> String {
+    let (profile, measured) = (test.profile(), test.measured());
+    let found = losses(&profile, &test.names(), &measured, &rows(test), &run(test));
     found[0].finding.clone()
 }
 
 /// Two threads that work and then wait, in instances that are all alike.
-fn even(instances: u32) -> Stage {
-    let mut stage = Stage::new(2, 100);
-    let region = stage.construct(ROOT, ContextKind::Region, 0x40);
+fn even(instances: u32) -> TestRun {
+    let mut test = TestRun::new(2, 100);
+    let region = test.construct(ROOT, ContextKind::Region, 0x40);
     for thread in 0..2 {
-        stage.run(thread, State::Work, region, 40);
-        stage.run(thread, State::ImplicitBarrier, region, 60);
+        test.run(thread, State::Work, region, 40);
+        test.run(thread, State::ImplicitBarrier, region, 60);
     }
-    stage.instance(region, 0, 100, &[40, 40]);
-    stage.region_sums[0].instances = instances;
-    stage
+    test.instance(region, 0, 100, &[40, 40]);
+    test.region_sums[0].instances = instances;
+    test
 }
 
 #[test]
 fn causes_of_imbalance_are_distinguished() {
     // One thread does everything, as in a single construct.
-    let mut stage = Stage::new(4, 100);
-    let region = stage.construct(ROOT, ContextKind::Region, 0x40);
-    stage.run(0, State::Work, region, 100);
+    let mut test = TestRun::new(4, 100);
+    let region = test.construct(ROOT, ContextKind::Region, 0x40);
+    test.run(0, State::Work, region, 100);
     for thread in 1..4 {
-        stage.run(thread, State::ImplicitBarrier, region, 100);
+        test.run(thread, State::ImplicitBarrier, region, 100);
     }
-    stage.instance(region, 0, 100, &[100, 0, 0, 0]);
+    test.instance(region, 0, 100, &[100, 0, 0, 0]);
     assert_eq!(
-        first_finding(&stage),
+        first_finding(&test),
         "thread 100 does 100 % of the work alone"
     );
 
     // A different thread is the heavy one in each instance.
-    let mut stage = Stage::new(2, 200);
-    let region = stage.construct(ROOT, ContextKind::Region, 0x40);
+    let mut test = TestRun::new(2, 200);
+    let region = test.construct(ROOT, ContextKind::Region, 0x40);
     for (heavy, light) in [(0, 1), (1, 0)] {
-        stage.run(heavy, State::Work, region, 100);
-        stage.run(light, State::Work, region, 20);
-        stage.run(light, State::ImplicitBarrier, region, 80);
-        stage.instance(region, 0, 100, &[100, 20]);
+        test.run(heavy, State::Work, region, 100);
+        test.run(light, State::Work, region, 20);
+        test.run(light, State::ImplicitBarrier, region, 80);
+        test.instance(region, 0, 100, &[100, 20]);
     }
     assert_eq!(
-        first_finding(&stage),
+        first_finding(&test),
         "the work is uneven (load balance 0.60), each time on another thread"
     );
 
@@ -95,32 +89,29 @@ fn causes_of_imbalance_are_distinguished() {
     );
 
     // The work is even, but the threads in the barrier get no CPU.
-    let mut stage = Stage::new(2, 100);
-    let region = stage.construct(ROOT, ContextKind::Region, 0x40);
+    let mut test = TestRun::new(2, 100);
+    let region = test.construct(ROOT, ContextKind::Region, 0x40);
     let ready = (State::ImplicitBarrier, Scheduling::Preempted);
     for thread in 0..2 {
-        stage.run(thread, State::Work, region, 40);
-        stage.be(thread, ready, region, 60);
+        test.run(thread, State::Work, region, 40);
+        test.be(thread, ready, region, 60);
     }
-    stage.instance(region, 0, 100, &[40, 40]);
+    test.instance(region, 0, 100, &[40, 40]);
     assert_eq!(
-        first_finding(&stage),
+        first_finding(&test),
         "the work is even (load balance 1.00); threads were ready to run for 0.120 s and had no CPU"
     );
-    close(
-        super::budget::ready(&stage.profile(), &stage.tables).1,
-        0.12,
-    );
+    close(budget::ready(&test.profile(), &test.tables).1, 0.12);
 
     // One thread does slightly more work, but that is not why the others wait.
-    let mut stage = Stage::new(2, 100);
-    let region = stage.construct(ROOT, ContextKind::Region, 0x40);
+    let mut test = TestRun::new(2, 100);
+    let region = test.construct(ROOT, ContextKind::Region, 0x40);
     for (thread, work) in [(0, 16), (1, 10)] {
-        stage.run(thread, State::Work, region, work);
-        stage.run(thread, State::ImplicitBarrier, region, 100 - work);
+        test.run(thread, State::Work, region, work);
+        test.run(thread, State::ImplicitBarrier, region, 100 - work);
     }
-    stage.instance(region, 0, 100, &[16, 10]);
-    let found = first_finding(&stage);
+    test.instance(region, 0, 100, &[16, 10]);
+    let found = first_finding(&test);
     assert!(found.contains("explains little of it"), "{found}");
 }
 
@@ -130,13 +121,13 @@ fn causes_of_other_losses_are_distinguished() {
     // A thread waits for tasks: a few long ones, then so many that their overhead exceeds their
     // work.
     let waiting = |count: u32, work: u64| {
-        let mut stage = Stage::new(2, 100);
-        let region = stage.construct(ROOT, ContextKind::Region, 0x40);
-        let task = stage.construct(region, ContextKind::Task, 0x50);
-        stage.run(0, State::TaskWait, region, 100);
-        stage.run(1, State::Work, task, 100);
-        stage.instance(region, 0, 100, &[0, 100]);
-        stage.task_sums = vec![TaskSum {
+        let mut test = TestRun::new(2, 100);
+        let region = test.construct(ROOT, ContextKind::Region, 0x40);
+        let task = test.construct(region, ContextKind::Task, 0x50);
+        test.run(0, State::TaskWait, region, 100);
+        test.run(1, State::Work, task, 100);
+        test.instance(region, 0, 100, &[0, 100]);
+        test.task_sums = vec![TaskSum {
             slice: 0,
             context: task,
             thread: ThreadId(1),
@@ -147,7 +138,7 @@ fn causes_of_other_losses_are_distinguished() {
             most: Nanos(work * MS),
             squares: 0,
         }];
-        first_finding(&stage)
+        first_finding(&test)
     };
     assert_eq!(waiting(2, 100), "0.100 s on 2 threads");
     assert_eq!(
@@ -159,27 +150,27 @@ fn causes_of_other_losses_are_distinguished() {
 
     // In the runtime, or not in the team yet.
     let [inside, late] = [State::Overhead, State::Idle].map(|state| {
-        let mut stage = Stage::new(2, 100);
-        let region = stage.construct(ROOT, ContextKind::Region, 0x40);
-        stage.run(0, State::Work, region, 100);
+        let mut test = TestRun::new(2, 100);
+        let region = test.construct(ROOT, ContextKind::Region, 0x40);
+        test.run(0, State::Work, region, 100);
         let context = if state == State::Idle { ROOT } else { region };
-        stage.run(1, state, context, 40);
-        stage.run(1, State::Work, region, 60);
-        stage.instance(region, 0, 100, &[100, 60]);
-        first_finding(&stage)
+        test.run(1, state, context, 40);
+        test.run(1, State::Work, region, 60);
+        test.instance(region, 0, 100, &[100, 60]);
+        first_finding(&test)
     });
     assert_eq!(inside, "0.040 s of thread time inside the runtime");
     assert_eq!(late, "threads came 0.040 s late to their team");
 
     // A thread that waits for a lock without a CPU would not get another lock any sooner.
-    let mut stage = Stage::new(2, 100);
-    let region = stage.construct(ROOT, ContextKind::Region, 0x40);
-    stage.run(0, State::Work, region, 100);
-    stage.be(1, (State::Lock, Scheduling::Preempted), region, 80);
-    stage.run(1, State::Work, region, 20);
-    stage.instance(region, 0, 100, &[100, 20]);
+    let mut test = TestRun::new(2, 100);
+    let region = test.construct(ROOT, ContextKind::Region, 0x40);
+    test.run(0, State::Work, region, 100);
+    test.be(1, (State::Lock, Scheduling::Preempted), region, 80);
+    test.run(1, State::Work, region, 20);
+    test.instance(region, 0, 100, &[100, 20]);
     assert_eq!(
-        first_finding(&stage),
+        first_finding(&test),
         "0.080 s on 2 threads; threads were ready to run for 0.080 s and had no CPU"
     );
 }
@@ -187,23 +178,23 @@ fn causes_of_other_losses_are_distinguished() {
 /// Two regions of 20 us make one loss that covers both.
 #[test]
 fn regions_that_are_too_small_are_one_loss() {
-    let mut stage = even(5_000);
+    let mut test = even(5_000);
     // Without symbols, only its kind distinguishes it from the other.
-    let other = stage.construct(ROOT, ContextKind::Teams, 0x80);
+    let other = test.construct(ROOT, ContextKind::Teams, 0x80);
     for thread in 0..2 {
-        stage.run(thread, State::Work, other, 10);
-        stage.run(thread, State::ImplicitBarrier, other, 10);
+        test.run(thread, State::Work, other, 10);
+        test.run(thread, State::ImplicitBarrier, other, 10);
     }
-    stage.instance(other, 0, 20, &[10, 10]);
-    stage.region_sums[1].instances = 1_000;
-    stage.end = 120;
-    let (profile, measured) = (stage.profile(), stage.measured());
+    test.instance(other, 0, 20, &[10, 10]);
+    test.region_sums[1].instances = 1_000;
+    test.end = 120;
+    let (profile, measured) = (test.profile(), test.measured());
     let found = losses(
         &profile,
-        &stage.names(),
+        &test.names(),
         &measured,
-        &rows(&stage),
-        &run(&stage),
+        &rows(&test),
+        &run(&test),
     );
     let [small] = &found[..] else {
         panic!("one loss: {found:?}");

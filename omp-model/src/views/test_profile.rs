@@ -8,21 +8,23 @@ use experiment::symbols::{Function, FunctionId, SymbolTable};
 use experiment::tables::{Interner, Module, Process, RuntimeKind, Tables, Thread, ThreadKind};
 use rustc_hash::FxHashMap;
 
+use crate::metrics::{Flavour, Metric, Quantity, SortKey};
 use crate::profile::{
     Callee, DisplayFrame, Item, Path, PathId, Profile, Pseudo, RefinedState, ViewMode,
 };
+use crate::views::Request;
 use crate::views::names::{NameStyle, Names};
 
 /// A profile described by stacks of names, outermost first: `<…>` are pseudo-functions.
-pub(in crate::views) struct Written {
+pub(in crate::views) struct TestProfile {
     pub(in crate::views) tables: Tables,
     pub(in crate::views) symbols: SymbolTable,
     pub(in crate::views) functions: FxHashMap<String, FunctionId>,
     pub(in crate::views) profile: Profile,
 }
 
-impl Written {
-    pub(in crate::views) fn new() -> Written {
+impl TestProfile {
+    pub(in crate::views) fn new() -> TestProfile {
         let root = Path {
             callers: PathId::EMPTY,
             frame: DisplayFrame {
@@ -52,7 +54,7 @@ impl Written {
                 kind,
             });
         }
-        Written {
+        TestProfile {
             tables,
             symbols: SymbolTable {
                 files: vec!["/src/a.c".to_owned()],
@@ -136,5 +138,22 @@ impl Written {
             symbols: &self.symbols,
             style: NameStyle::default(),
         }
+    }
+}
+
+/// Total time, OMP Work and OMP Wait, sorted by exclusive total time.
+pub(in crate::views) fn by_total() -> Request {
+    by(Quantity::Time(Flavour::Exclusive, Metric::Total))
+}
+
+/// The same, sorted by another quantity.
+pub(in crate::views) fn by(quantity: Quantity) -> Request {
+    let sort = SortKey {
+        quantity,
+        reversed: false,
+    };
+    Request {
+        metrics: vec![Metric::Total, Metric::OmpWork, Metric::OmpWait],
+        sort,
     }
 }

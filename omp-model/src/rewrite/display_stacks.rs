@@ -78,7 +78,7 @@ impl DisplayStacks<'_> {
 
     /// The user-mode path of a stack in a context, without a pseudo-function. `skewed` is the call
     /// site of a wait whose stack was sampled slightly too early or too late.
-    pub(super) fn place(
+    pub(super) fn user_path(
         &mut self,
         walk: &Walk,
         context: ContextId,
@@ -118,7 +118,7 @@ impl DisplayStacks<'_> {
             }
         };
         let stop = match skewed {
-            Some(place) => self.stop_at(walk, split.segment.start..inner, place),
+            Some(call) => self.stop_at(walk, split.segment.start..inner, call),
             None => split.segment.start,
         };
         while inner > stop {
@@ -153,14 +153,14 @@ impl DisplayStacks<'_> {
             .or_insert(context)
     }
 
-    /// The inner end of the frames that a wait at `place` may keep.
-    fn stop_at(&self, walk: &Walk, range: std::ops::Range<usize>, place: FrameId) -> usize {
-        if place == FrameId::NONE {
+    /// The inner end of the frames that a wait at `call` may keep.
+    fn stop_at(&self, walk: &Walk, range: std::ops::Range<usize>, call: FrameId) -> usize {
+        if call == FrameId::NONE {
             return range.end;
         }
         range
             .clone()
-            .find(|&i| self.facts.same_function(walk.nodes[i].frame, place))
+            .find(|&i| self.facts.same_function(walk.nodes[i].frame, call))
             .unwrap_or(range.end)
     }
 
@@ -184,7 +184,7 @@ impl DisplayStacks<'_> {
                     && let Some(rest) = rest
                 {
                     let walk = Walk::new(&self.facts, rest);
-                    let callers = self.place(&walk, row.parent, None);
+                    let callers = self.user_path(&walk, row.parent, None);
                     return self.with_parent(callers, self.naming.of(at));
                 }
                 StackId::EMPTY
@@ -194,7 +194,7 @@ impl DisplayStacks<'_> {
             let walk = Walk::new(&self.facts, stack);
             let callers = match (stack, row.parent) {
                 (StackId::EMPTY, ContextId::ROOT) => PathId::EMPTY,
-                _ => self.place(&walk, row.parent, None),
+                _ => self.user_path(&walk, row.parent, None),
             };
             let path = self.with_parent(callers, self.naming.of(at));
             self.sites.insert(at, path);
@@ -232,8 +232,8 @@ impl DisplayStacks<'_> {
             None => PathId::EMPTY,
         };
         let stop = match skewed {
-            Some(place) if place != FrameId::NONE => (0..nodes.len())
-                .find(|&i| self.facts.same_function(nodes[i].frame, place))
+            Some(call) if call != FrameId::NONE => (0..nodes.len())
+                .find(|&i| self.facts.same_function(nodes[i].frame, call))
                 .unwrap_or(0),
             _ => 0,
         };

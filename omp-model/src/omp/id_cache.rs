@@ -1,4 +1,4 @@
-//! Ids of recent thread states and contexts, without a visit to the tables.
+//! A cache of the ids of recent thread states and contexts.
 
 use experiment::ids::{ContextId, FrameId, StackId, ThreadStateId};
 use experiment::state::{STATES, State};
@@ -6,20 +6,20 @@ use experiment::tables::{Context, ContextKind, Tables, ThreadState};
 
 const BITS: u32 = 10;
 
-/// Caches in front of [`Tables::thread_state`] and [`Tables::context`]. Thread states without a
-/// call are looked up by context and state, the others and the contexts in direct-mapped caches:
-/// a program repeats few constructs, so that nearly every id was asked for a moment ago.
+/// Caches [`Tables::thread_state`] and [`Tables::context`]. Thread states without a call are looked
+/// up by context and state, the others and the contexts in direct-mapped caches: a program repeats
+/// few constructs, so that nearly every id was looked up shortly before.
 #[derive(Debug)]
-pub(super) struct Labels {
+pub(super) struct IdCache {
     /// By context; [`ThreadStateId::OUTSIDE`] where there is none yet.
     without_call: Vec<[ThreadStateId; STATES.len()]>,
     thread_states: Box<[(ThreadState, ThreadStateId)]>,
     contexts: Box<[(Context, ContextId)]>,
 }
 
-impl Labels {
+impl IdCache {
     pub(super) fn new() -> Self {
-        // Both tables begin with the entry that the memories are filled with.
+        // Both tables begin with the entry that fills the caches.
         let outside = ThreadState {
             state: State::Outside,
             context: ContextId::ROOT,
@@ -31,14 +31,14 @@ impl Labels {
             stack: StackId::EMPTY,
             body: FrameId::NONE,
         };
-        Labels {
+        IdCache {
             without_call: Vec::new(),
             thread_states: vec![(outside, ThreadStateId::OUTSIDE); 1 << BITS].into(),
             contexts: vec![(root, ContextId::ROOT); 1 << BITS].into(),
         }
     }
 
-    /// The label of a state in a context, of no place.
+    /// The thread state without a call.
     #[inline]
     pub(super) fn without_call(
         &mut self,
@@ -73,7 +73,7 @@ impl Labels {
         thread_state
     }
 
-    /// The label of a state in a context at a place.
+    /// The thread state, with or without a call.
     #[inline]
     pub(super) fn thread_state(
         &mut self,
@@ -109,9 +109,9 @@ impl Labels {
     }
 }
 
-/// Where a task stands that a task of its own construct has created, at first hand or by way of
-/// others: where that one does. A program that makes a task of each call of a recursion would have
-/// nearly as many contexts as tasks.
+/// The context of a task that was created, directly or indirectly, by a task of the same construct:
+/// the context of that one. Without this, a program that creates a task in each call of a recursion
+/// would have nearly as many contexts as tasks.
 fn recursion(tables: &Tables, context: Context) -> Option<ContextId> {
     if context.kind != ContextKind::Task {
         return None;

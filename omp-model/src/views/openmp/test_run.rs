@@ -18,12 +18,14 @@ use crate::attribution::{Attribution, Slices, Source};
 use crate::profile::{Profile, ViewMode};
 use crate::views::names::{NameStyle, Names};
 use crate::views::openmp::Measured;
+use crate::views::openmp::efficiency::{Run, efficiency};
+use crate::views::openmp::regions::{RegionRow, regions};
 
-/// Milliseconds, the unit of a stage.
+/// Milliseconds, the unit of a test run.
 pub(crate) const MS: u64 = 1_000_000;
 
 /// A run of one process.
-pub(crate) struct Stage {
+pub(crate) struct TestRun {
     pub(crate) tables: Tables,
     pub(crate) symbols: SymbolTable,
     pub(crate) sums: Sums,
@@ -37,9 +39,9 @@ pub(crate) struct Stage {
     pub(crate) at: Vec<u64>,
 }
 
-impl Stage {
+impl TestRun {
     /// Threads that live from 0 to `end` milliseconds, the first of them initial.
-    pub(crate) fn new(threads: u32, end: u64) -> Stage {
+    pub(crate) fn new(threads: u32, end: u64) -> TestRun {
         let mut tables = Tables::default();
         tables.processes.push(Process {
             pid: 100,
@@ -59,7 +61,7 @@ impl Stage {
                 },
             });
         }
-        Stage {
+        TestRun {
             tables,
             symbols: SymbolTable::default(),
             sums: Sums::default(),
@@ -196,4 +198,38 @@ impl Stage {
         let attribution = Attribution::new(&source, &Samples::default(), Slices::Apart);
         attribution.profile(&source, ViewMode::User)
     }
+}
+
+pub(crate) const ROOT: ContextId = ContextId::ROOT;
+
+/// The rows of its regions.
+pub(crate) fn rows(test: &TestRun) -> Vec<RegionRow> {
+    regions(&test.profile(), &test.names(), &test.measured())
+}
+
+/// Its efficiencies.
+pub(crate) fn run(test: &TestRun) -> Run {
+    let regions = rows(test);
+    efficiency(&test.profile(), &test.tables, &test.measured(), &regions).unwrap()
+}
+
+#[track_caller]
+pub(crate) fn close(left: f64, right: f64) {
+    assert!((left - right).abs() < 1e-9, "{left} is not {right}");
+}
+
+/// 100 ms of serial code, then a region of four threads, the first of which works 400 ms and the
+/// others 100 ms.
+pub(crate) fn unbalanced() -> TestRun {
+    let mut test = TestRun::new(4, 500);
+    let region = test.construct(ROOT, ContextKind::Region, 0x40);
+    test.run(0, State::Serial, ROOT, 100);
+    test.run(0, State::Work, region, 400);
+    for thread in 1..4 {
+        test.run(thread, State::Idle, ROOT, 100);
+        test.run(thread, State::Work, region, 100);
+        test.run(thread, State::ImplicitBarrier, region, 300);
+    }
+    test.instance(region, 0, 400, &[400, 100, 100, 100]);
+    test
 }

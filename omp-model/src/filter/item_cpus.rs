@@ -12,7 +12,7 @@ use crate::profile::{Item, Profile};
 
 /// The CPU that an item's time was spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CpuPlace {
+pub enum ItemCpu {
     /// On a CPU, by the kernel's number.
     Cpu(u16),
     /// On an unknown CPU: no sample tells which.
@@ -21,9 +21,9 @@ pub enum CpuPlace {
     Off,
 }
 
-impl CpuPlace {
-    fn of(cpu: i64) -> CpuPlace {
-        u16::try_from(cpu).map_or(CpuPlace::Unknown, CpuPlace::Cpu)
+impl ItemCpu {
+    fn of(cpu: i64) -> ItemCpu {
+        u16::try_from(cpu).map_or(ItemCpu::Unknown, ItemCpu::Cpu)
     }
 }
 
@@ -33,7 +33,7 @@ pub fn on_cpus(
     profile: &Profile,
     filter: Option<(&Filter, &Source<'_>)>,
     samples: impl IntoIterator<Item = Sample>,
-) -> Vec<Vec<(CpuPlace, f64)>> {
+) -> Vec<Vec<(ItemCpu, f64)>> {
     // Only such a filter keeps a part of an item's samples.
     let filter = filter.filter(|(filter, _)| filter.divides());
     let weigher = filter.map(|(filter, source)| Weigher::new(filter, profile, source));
@@ -59,13 +59,13 @@ pub fn on_cpus(
             own.entry(at).or_default().count(cpu_of(&sample));
         }
     }
-    let places = |(at, item): (usize, &Item)| {
+    let cpus = |(at, item): (usize, &Item)| {
         if item.scheduling != Scheduling::Running {
-            return vec![(CpuPlace::Off, 1.0)];
+            return vec![(ItemCpu::Off, 1.0)];
         }
         if let Some(cpus) = own.get(&at) {
             let parts = cpus.parts();
-            return parts.map(|(cpu, part)| (CpuPlace::of(cpu), part)).collect();
+            return parts.map(|(cpu, part)| (ItemCpu::of(cpu), part)).collect();
         }
         let parts = threads.parts(item).into_iter();
         let parts: Vec<(i64, f64)> = parts
@@ -79,12 +79,12 @@ pub fn on_cpus(
             .collect();
         let all: f64 = parts.iter().map(|(_, part)| part).sum();
         if all <= 0.0 {
-            return vec![(CpuPlace::Unknown, 1.0)];
+            return vec![(ItemCpu::Unknown, 1.0)];
         }
         let parts = parts.into_iter().filter(|(_, part)| *part > 0.0);
         parts
-            .map(|(cpu, part)| (CpuPlace::of(cpu), part / all))
+            .map(|(cpu, part)| (ItemCpu::of(cpu), part / all))
             .collect()
     };
-    profile.items.iter().enumerate().map(places).collect()
+    profile.items.iter().enumerate().map(cpus).collect()
 }

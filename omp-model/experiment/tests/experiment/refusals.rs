@@ -1,0 +1,104 @@
+//! What is refused: rows that point nowhere, names that are taken, files that are no experiments.
+
+use std::fs;
+
+use experiment::ids::ThreadId;
+use experiment::{Batch, Experiment, ExperimentError, Writer};
+use test_support::{Recording, TempExperiment};
+
+#[test]
+fn a_row_that_points_nowhere_is_refused_before_it_is_written() {
+    let folder = TempExperiment::new("dangling");
+    let recording = Recording::generate(1, 1);
+    let mut writer = recording.begin(&folder.path);
+    let before = writer.bytes();
+    let mut bad = recording.samples[0].clone();
+    bad[0].thread = ThreadId(99);
+    let batch = Batch {
+        samples: &bad,
+        ..Default::default()
+    };
+    let refused = writer.append(&recording.tables, &batch).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "a record points to a thread that is not in its table"
+    );
+    assert_eq!(writer.bytes(), before);
+    // The writer is as it was: the same rows without the fault are taken.
+    let batch = Batch {
+        samples: &recording.samples[0],
+        ..Default::default()
+    };
+    writer.append(&recording.tables, &batch).unwrap();
+    let read = Experiment::open(&folder.path).unwrap();
+    assert_eq!(read.samples.len(), recording.samples[0].len() as u64);
+}
+
+#[test]
+fn what_is_not_an_experiment_is_told_in_one_sentence() {
+    let folder = TempExperiment::new("sentences");
+    fs::create_dir(&folder.path).unwrap();
+    let at = |name: &str| folder.path.join(name);
+    let sentence = |name: &str| {
+        let error = Experiment::open(at(name)).unwrap_err().to_string();
+        error.replace(folder.path.to_str().unwrap(), "DIR")
+    };
+    assert_eq!(
+        sentence("none.er"),
+        "there is no experiment DIR/none.er: check the name, or record one with `collect`"
+    );
+    fs::write(at("file"), "x").unwrap();
+    assert_eq!(
+        sentence("file"),
+        "DIR/file is a file, but an experiment is a directory: name the directory that `collect` made"
+    );
+    fs::create_dir(at("plain")).unwrap();
+    assert_eq!(
+        sentence("plain"),
+        "DIR/plain is not an experiment: it has no file `records`; name the directory that `collect` made"
+    );
+    fs::write(at("plain/log.xml"), "").unwrap();
+    assert_eq!(
+        sentence("plain"),
+        "DIR/plain was recorded by gprofng or Sun Studio: open it with `gprofng display text`"
+    );
+    fs::write(at("plain/records"), "").unwrap();
+    assert_eq!(
+        sentence("plain"),
+        "DIR/plain is empty: its recording ended before anything was written; record it again"
+    );
+    fs::write(at("plain/records"), "something quite different").unwrap();
+    assert_eq!(
+        sentence("plain"),
+        "DIR/plain/records is not an experiment of Parallax, or its beginning is damaged: restore it from a copy or record it again"
+    );
+    let recording = Recording::small(1);
+    recording.write(&at("newer"), true);
+    let mut bytes = fs::read(at("newer/records")).unwrap();
+    let mut of_format = |format| {
+        bytes[8] = format;
+        let sum = crc32fast::hash(&bytes[..12]);
+        bytes[12..16].copy_from_slice(&sum.to_le_bytes());
+        fs::write(at("newer/records"), &bytes).unwrap();
+        sentence("newer")
+    };
+    assert_eq!(
+        of_format(9),
+        "DIR/newer/records has format 9, but this program reads format 6: use a newer Parallax"
+    );
+    assert_eq!(
+        of_format(1),
+        "DIR/newer/records has format 1, but this program reads format 6: record it again"
+    );
+}
+
+#[test]
+fn an_existing_directory_is_not_overwritten() {
+    let folder = TempExperiment::new("exists");
+    Recording::small(1).write(&folder.path, true);
+    let refused = Writer::create(&folder.path, &Default::default());
+    assert!(matches!(
+        refused,
+        Err(ExperimentError::Exists(path)) if path == folder.path
+    ));
+}

@@ -1,0 +1,127 @@
+//! Rows of regions, and their gains, of runs whose values are known by construction.
+
+use experiment::ids::ThreadId;
+use experiment::state::State;
+use experiment::symbols::{FrameSymbol, Function, FunctionId};
+use experiment::tables::ContextKind;
+
+use crate::metrics::Metric;
+use crate::views::openmp::gain::Cause;
+use crate::views::openmp::test_run::{ROOT, TestRun, close, rows, unbalanced};
+
+#[test]
+fn one_thread_of_four_with_four_times_the_work() {
+    let test = unbalanced();
+    let [row] = &rows(&test)[..] else {
+        panic!("one region");
+    };
+    close(row.load_balance(), 0.4375);
+    assert_eq!((row.instances, row.threads, row.nesting), (1, 4, 1));
+    close(row.own.elapsed, 0.4);
+    close(row.own.total(), 0.4 - 0.7 / 4.0);
+    close(row.own.part(Cause::Imbalance), 0.9 / 4.0);
+    close(row.time(Metric::OmpWork), 0.7);
+    close(row.time(Metric::ImplicitBarrier), 0.9);
+    assert_eq!(row.work[0].0, ThreadId(0));
+    close(row.work[0].1, 0.4);
+}
+
+#[test]
+fn without_the_spread_by_instance_the_sums_over_the_run_give_the_balance() {
+    let mut test = unbalanced();
+    test.region_works.clear();
+    let [row] = &rows(&test)[..] else {
+        panic!("one region");
+    };
+    close(row.load_balance(), 0.4375);
+    close(row.own.total(), 0.4 - 0.7 / 4.0);
+}
+
+#[test]
+fn late_threads_are_lost_to_scheduling() {
+    let mut test = TestRun::new(2, 100);
+    let region = test.construct(ROOT, ContextKind::Region, 0x40);
+    test.run(0, State::Work, region, 100);
+    // Idle time is outside of the region, so 40 ms of the team's time are not accounted to it.
+    test.run(1, State::Idle, ROOT, 40);
+    test.run(1, State::Work, region, 60);
+    test.instance(region, 0, 100, &[100, 60]);
+    let [row] = &rows(&test)[..] else {
+        panic!("one region");
+    };
+    close(row.own.part(Cause::Scheduling), 0.02);
+    close(row.own.total(), 0.1 - 0.16 / 2.0);
+}
+
+/// An outer team of two, in which the first thread forks an inner team of two for 60 of 100 ms.
+fn nested() -> TestRun {
+    let mut test = TestRun::new(3, 100);
+    let outer = test.construct(ROOT, ContextKind::Region, 0x40);
+    let inner = test.construct(outer, ContextKind::Region, 0x50);
+    test.run(0, State::Work, outer, 40);
+    test.run(0, State::Work, inner, 60);
+    test.run(1, State::Work, outer, 80);
+    test.run(1, State::ImplicitBarrier, outer, 20);
+    test.run(2, State::Idle, ROOT, 40);
+    test.run(2, State::Work, inner, 20);
+    test.run(2, State::ImplicitBarrier, inner, 40);
+    test.instance(outer, 0, 100, &[100, 80]);
+    test.instance(inner, 0, 60, &[60, 20]);
+    test
+}
+
+#[test]
+fn nested_regions_are_exclusive_and_inclusive() {
+    let found = rows(&nested());
+    let row = |nesting| found.iter().find(|row| row.nesting == nesting).unwrap();
+    let (outer, inner) = (row(1), row(2));
+    close(inner.own.elapsed, 0.06);
+    close(inner.own.total(), 0.02);
+    assert_eq!(inner.own, inner.whole);
+    // Its own thread time: 2 x 100 ms less the 60 ms that one thread was in the inner region.
+    close(outer.own.elapsed, 0.07);
+    close(outer.own.total(), (0.14 - 0.12) / 2.0);
+    close(outer.whole.elapsed, 0.1);
+    close(outer.whole.total(), 0.01 + 0.02 / 2.0);
+    close(outer.inclusive[0], 0.14 + 0.12);
+    close(outer.exclusive[0], 0.14);
+    // A second of the inner region is half a second of the run.
+    close(inner.of_run[Cause::Imbalance as usize], 0.01);
+    close(outer.of_run[Cause::Imbalance as usize], 0.01);
+}
+
+/// Two directives of one function whose lines and bodies are unknown.
+#[test]
+fn regions_without_lines_are_distinguished_by_their_calls() {
+    let mut test = TestRun::new(2, 100);
+    for address in [0x40, 0x90] {
+        let region = test.construct(ROOT, ContextKind::Region, address);
+        for thread in 0..2 {
+            test.run(thread, State::Work, region, 50);
+        }
+        test.instance(region, 0, 50, &[50, 50]);
+    }
+    test.symbols.functions.push(Function {
+        module: experiment::ids::ModuleId::NONE,
+        address: 0x30,
+        size: 0x80,
+        linkage: "main".to_owned(),
+        name: "main".to_owned(),
+        source: None,
+        outlined: None,
+    });
+    let of_main = FrameSymbol {
+        function: Some(FunctionId(0)),
+        ..FrameSymbol::default()
+    };
+    test.symbols.frames = vec![of_main; test.tables.frames.len()];
+    let mut names: Vec<String> = rows(&test).into_iter().map(|row| row.name).collect();
+    names.sort_unstable();
+    assert_eq!(
+        names,
+        [
+            "main -- OMP parallel region [main + 0x00000010]",
+            "main -- OMP parallel region [main + 0x00000060]",
+        ]
+    );
+}

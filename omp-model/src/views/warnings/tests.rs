@@ -1,0 +1,199 @@
+use super::*;
+use experiment::Samples;
+use experiment::ids::{ContextId, FrameId, Nanos, ProcessId, StackId, ThreadStateId};
+use experiment::rows::{Sample, SampleKind};
+use experiment::state::State;
+use experiment::tables::{Module, Thread, ThreadState};
+
+fn tables() -> Tables {
+    let mut tables = Tables::default();
+    tables.module(Module {
+        path: "/usr/lib/libgomp.so.1".to_owned(),
+        build_id: String::new(),
+        runtime: RuntimeKind::Gomp,
+    });
+    for tid in 10..13 {
+        tables.threads.push(Thread {
+            process: ProcessId(0),
+            tid,
+            birth: Nanos(0),
+            death: None,
+            kind: ThreadKind::Worker,
+        });
+    }
+    tables
+}
+
+fn thread_state(tables: &mut Tables, state: State) -> ThreadStateId {
+    tables.thread_state(ThreadState {
+        state,
+        context: ContextId::ROOT,
+        call: FrameId::NONE,
+    })
+}
+
+fn sum(
+    slice: u32,
+    thread: u32,
+    (thread_state, scheduling): (ThreadStateId, Scheduling),
+    tenths: u64,
+) -> Sum {
+    Sum {
+        slice,
+        thread: ThreadId(thread),
+        thread_state,
+        scheduling,
+        time: Nanos(tenths * 100_000_000),
+        count: 1,
+    }
+}
+
+/// The header of a program with so many CPUs and these environment variables.
+fn given(cpus: u32, environment: &[(&str, &str)]) -> Header {
+    let environment = environment
+        .iter()
+        .map(|&(name, value)| (name.to_owned(), value.to_owned()));
+    Header {
+        cpus,
+        environment: environment.collect(),
+        ..Header::default()
+    }
+}
+
+fn packed(rows: &[Sum]) -> Sums {
+    rows.iter().copied().collect()
+}
+
+#[test]
+fn spinning_costs_what_it_took_from_others_in_the_same_second() {
+    let mut tables = tables();
+    let wait = (
+        thread_state(&mut tables, State::ImplicitBarrier),
+        Scheduling::Running,
+    );
+    let work = thread_state(&mut tables, State::Work);
+    let sums = [
+        sum(0, 0, wait, 5),
+        sum(0, 1, (work, Scheduling::Preempted), 3),
+        // Spinning that takes no CPU from others, and ready time without spinning.
+        sum(1, 0, wait, 9),
+        sum(2, 1, (work, Scheduling::Preempted), 9),
+    ];
+    let found = warnings(
+        &tables,
+        &packed(&sums),
+        &CpuSamples::default(),
+        &given(2, &[]),
+    );
+    let [
+        Warning::SpinsCrowded {
+            seconds,
+            spun,
+            variables,
+        },
+    ] = found.as_slice()
+    else {
+        panic!("{found:?}");
+    };
+    assert!((seconds - 0.3).abs() < 1e-9 && (spun - 1.4).abs() < 1e-9);
+    assert!(variables.contains("GOMP_SPINCOUNT=0"));
+    // As little as another program takes by running briefly.
+    let little = [
+        sums[0],
+        sums[2],
+        sum(0, 1, (wait.0, Scheduling::Blocked), 160),
+        sums[1],
+    ];
+    let none = warnings(
+        &tables,
+        &packed(&little),
+        &CpuSamples::default(),
+        &given(2, &[]),
+    );
+    assert_eq!(none, []);
+    let asleep = [sum(0, 0, (wait.0, Scheduling::Blocked), 9), sums[1]];
+    let none = warnings(
+        &tables,
+        &packed(&asleep),
+        &CpuSamples::default(),
+        &given(2, &[]),
+    );
+    assert_eq!(none, []);
+}
+
+#[test]
+fn a_runtime_set_to_sleep_needs_no_warning() {
+    let mut tables = tables();
+    let advice = |tables: &Tables, environment: &[(&str, &str)]| {
+        variables(tables, &given(2, environment).environment)
+    };
+    let passive = ("OMP_WAIT_POLICY", "PASSIVE");
+    assert_eq!(advice(&tables, &[passive]), None);
+    assert_eq!(advice(&tables, &[("GOMP_SPINCOUNT", "0")]), None);
+    // The runtime's own variable overrides OpenMP's.
+    let own = [passive, ("GOMP_SPINCOUNT", "300k")];
+    assert_eq!(advice(&tables, &own), Some("GOMP_SPINCOUNT=0"));
+    // The variable belongs to another runtime.
+    let other = [("KMP_BLOCKTIME", "0")];
+    let both = "OMP_WAIT_POLICY=passive or GOMP_SPINCOUNT=0";
+    assert_eq!(advice(&tables, &other), Some(both));
+    tables.module(Module {
+        path: "/usr/lib/libomp.so.5".to_owned(),
+        build_id: String::new(),
+        runtime: RuntimeKind::Kmp,
+    });
+    assert_eq!(advice(&tables, &[]), Some("OMP_WAIT_POLICY=passive"));
+    assert_eq!(advice(&tables, &[("KMP_BLOCKTIME", "0ms")]), Some(both));
+    let infinite = [passive, ("KMP_BLOCKTIME", "infinite")];
+    assert_eq!(advice(&tables, &infinite), Some("KMP_BLOCKTIME=0"));
+}
+
+#[test]
+fn threads_bound_to_one_cpu_that_spin_there_are_named() {
+    let mut tables = tables();
+    let wait = (
+        thread_state(&mut tables, State::ImplicitBarrier),
+        Scheduling::Running,
+    );
+    let sums = [sum(0, 0, wait, 5), sum(0, 1, wait, 4)];
+    let on = |thread: u32, cpu: u16| Sample {
+        time: Nanos(0),
+        thread: ThreadId(thread),
+        cpu,
+        kind: SampleKind::User,
+        stack: StackId::EMPTY,
+        thread_state: wait.0,
+        within: experiment::rows::Within::default(),
+    };
+    let samples = |cpus: [u16; 3]| {
+        let all = (0..3).zip(cpus).map(move |(thread, cpu)| on(thread, cpu));
+        let all = all.flat_map(|sample| std::iter::repeat_n(sample, 60));
+        all.collect::<Vec<_>>()
+    };
+    let shared = |samples: &[Sample], cpus| {
+        let on_cpus = CpuSamples::of(&Samples::pack(samples).unwrap());
+        warnings(&tables, &packed(&sums), &on_cpus, &given(cpus, &[]))
+    };
+    let found = shared(&samples([0, 0, 1]), 2);
+    let [
+        Warning::SharedCpu {
+            cpu: 0, tids, spun, ..
+        },
+    ] = found.as_slice()
+    else {
+        panic!("{found:?}");
+    };
+    assert_eq!(tids, &[10, 11]);
+    assert!((spun - 0.9).abs() < 1e-9);
+    assert_eq!(shared(&samples([0, 1, 2]), 3), []);
+    assert_eq!(shared(&samples([0, 0, 0]), 1), [], "no other CPU");
+    let all = shared(&samples([0, 0, 0]), 2);
+    let [Warning::SharedCpu { tids, .. }] = all.as_slice() else {
+        panic!("another CPU was idle: {all:?}");
+    };
+    assert_eq!(tids, &[10, 11, 12]);
+    // A thread that moved is not bound.
+    let mut moved = samples([0, 0, 1]);
+    moved.extend(std::iter::repeat_n(on(1, 1), 9));
+    assert_eq!(shared(&moved, 2), []);
+}
