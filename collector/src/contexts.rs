@@ -12,7 +12,7 @@ use crate::stacks::{call_of, outer_of};
 
 /// Unwinds contexts, with caches that live from one to the next.
 #[derive(Default)]
-pub struct Contexts {
+pub struct ContextUnwinder {
     cache: UnwindCache,
     addresses: Vec<u64>,
     kinds: Vec<RuntimeKind>,
@@ -27,7 +27,7 @@ impl StackMemory for Sent<'_> {
     }
 }
 
-impl Contexts {
+impl ContextUnwinder {
     /// The context that a thread of process `pid` sent at `time`: the stack from the call into the
     /// runtime outward. `None` where that call is not on the stack.
     pub fn site(

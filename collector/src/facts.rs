@@ -102,7 +102,7 @@ pub fn update(header: &mut Header, plan: &Plan, merge: &Merge) {
         })
         .filter(|(_, count)| *count > 0)
         .collect();
-    losses.sites_lost = merge.openmp.sites_lost();
+    losses.sites_lost = merge.openmp.contexts_lost();
     header.runtimes.clone_from(&merge.introduced.runtimes);
 }
 

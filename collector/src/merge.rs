@@ -275,10 +275,10 @@ impl Merge {
             .map(|event| Head::new(event.time.0, SIDE_BAND, 0));
         let openmp = self
             .openmp
-            .slots()
+            .queues()
             .iter()
             .zip(0..)
-            .filter_map(|(slot, number)| Some(Head::new(slot.next_time()?, OPENMP, number)));
+            .filter_map(|(queue, number)| Some(Head::new(queue.next_time()?, OPENMP, number)));
         let samples =
             self.waiting.iter().zip(0..).filter_map(|(queue, number)| {
                 Some(Head::new(queue.front()?.time.0, SAMPLES, number))
@@ -326,24 +326,24 @@ impl Merge {
         let comes_first = Head::new(stop.time(), OPENMP, number) < stop;
         let until = stop.time().saturating_add(u64::from(comes_first));
         let (tables, processes) = (&mut self.tables, &mut self.processes);
-        let mut queue = self.openmp.queue(number as usize);
-        let first = queue.next_time()?;
-        let thread = match *queue.thread() {
+        let mut events = self.openmp.events(number as usize);
+        let first = events.next_time()?;
+        let thread = match *events.thread() {
             Some(thread) => thread,
             None => {
-                let thread = thread_of(processes, tables, queue.numbers(), first);
-                *queue.thread() = Some(thread);
+                let thread = thread_of(processes, tables, events.numbers(), first);
+                *events.thread() = Some(thread);
                 thread
             }
         };
         loop {
-            let time = queue.next_time()?;
+            let time = events.next_time()?;
             if time >= until {
                 return Some(time);
             }
             let is_late = time < self.merged_to;
             self.merged_to = self.merged_to.max(time);
-            if let Some(what) = queue.pop(self.merged_to, tables, processes) {
+            if let Some(what) = events.pop(self.merged_to, tables, processes) {
                 // The creation of a task has the time of the record before.
                 let is_timed = !matches!(what, What::TaskCreate { .. });
                 self.counts.late += u64::from(is_late && is_timed);
