@@ -17,7 +17,7 @@
 
 use omp_ring::context::{Head, MAX_BYTES, MAX_WORDS, Word};
 use omp_ring::producer::Producer;
-use omp_ring::record::SiteId;
+use omp_ring::record::CallingContextId;
 
 use crate::code::Code;
 use crate::stack::{self, Copied, Frame, OwnStack, Part};
@@ -56,10 +56,10 @@ impl Contexts {
         self.own_stack = OwnStack::of_thread(is_initial);
     }
 
-    /// The name of the context of `call`, which the thread is making now. [`SiteId::NONE`] where the
+    /// The name of the context of `call`, which the thread is making now. [`CallingContextId::NONE`] where the
     /// ring has no room for a new one.
     #[inline]
-    pub(crate) fn site(&mut self, call: &Call, producer: &mut Producer<'_>) -> SiteId {
+    pub(crate) fn id_of(&mut self, call: &Call, producer: &mut Producer<'_>) -> CallingContextId {
         // As the stack's words are.
         let here = 0u64;
         let here = (&raw const here) as u64;
@@ -68,9 +68,9 @@ impl Contexts {
             let is_same = |words: &[Word]| stack::is_same(words, depth, &self.own_stack);
             self.cache.find(key, depth, is_same)
         };
-        let site = find(call.frame).or_else(|| find(here));
-        match site {
-            Some(site) => site,
+        let id = find(call.frame).or_else(|| find(here));
+        match id {
+            Some(id) => id,
             None => self.miss(call, here, producer),
         }
     }
@@ -78,11 +78,11 @@ impl Contexts {
     /// Sends the part of the stack that identifies the context, and keeps what recognises it.
     #[cold]
     #[inline(never)]
-    fn miss(&mut self, call: &Call, here: u64, producer: &mut Producer<'_>) -> SiteId {
+    fn miss(&mut self, call: &Call, here: u64, producer: &mut Producer<'_>) -> CallingContextId {
         // Unwinding begins in this function.
         let registers = stack::registers();
         if !self.code.refresh() {
-            return SiteId::NONE;
+            return CallingContextId::NONE;
         }
         let ends = (registers.sp, call.task_end);
         let part = Part::of(&mut self.own_stack, &mut self.copied, ends, MAX_BYTES);
@@ -96,11 +96,11 @@ impl Contexts {
         let key = key_of(call);
         // What lies on another stack than the thread's own was not compared in place.
         if matches!(part, Part::Other(..))
-            && let Some(site) = self
+            && let Some(id) = self
                 .cache
                 .find(key, depth, |known| is_equal(known, depth, frames))
         {
-            return site;
+            return id;
         }
         let head = Head {
             code: call.code,
@@ -109,11 +109,11 @@ impl Contexts {
             end,
             in_task: call.in_task,
         };
-        let site = producer.context(&head, self.found.words());
-        if site != SiteId::NONE && leaf > depth {
-            self.cache.remember((key, depth), site, frames);
+        let id = producer.context(&head, self.found.words());
+        if id != CallingContextId::NONE && leaf > depth {
+            self.cache.remember((key, depth), id, frames);
         }
-        site
+        id
     }
 }
 
@@ -206,7 +206,7 @@ struct Entry {
     depth: u64,
     start: u32,
     count: u32,
-    site: u32,
+    id: u32,
     generation: u32,
 }
 
@@ -214,21 +214,26 @@ impl Cache {
     /// The context with this key and depth of which `is_same` says so, given its words, of
     /// which each is so far above the depth.
     #[inline]
-    fn find(&self, key: u64, depth: u64, is_same: impl Fn(&[Word]) -> bool) -> Option<SiteId> {
+    fn find(
+        &self,
+        key: u64,
+        depth: u64,
+        is_same: impl Fn(&[Word]) -> bool,
+    ) -> Option<CallingContextId> {
         let bucket = self.buckets.get(bucket_of(key, depth))?;
         for entry in bucket {
             let alike = entry.key == key && entry.depth == depth;
             if alike && entry.generation == self.generation {
                 let start = entry.start as usize;
                 if is_same(self.pool.get(start..start + entry.count as usize)?) {
-                    return Some(SiteId(entry.site));
+                    return Some(CallingContextId(entry.id));
                 }
             }
         }
         None
     }
 
-    fn remember(&mut self, (key, depth): (u64, u64), site: SiteId, frames: &[Frame]) {
+    fn remember(&mut self, (key, depth): (u64, u64), id: CallingContextId, frames: &[Frame]) {
         let count = frames.len().next_multiple_of(stack::GROUP);
         if self.generation == 0 || self.used as usize + count > POOL {
             // Wrapping past 0 would take four thousand million refills.
@@ -262,7 +267,7 @@ impl Cache {
                 depth,
                 start: start as u32,
                 count: count as u32,
-                site: site.0,
+                id: id.0,
                 generation,
             };
         }

@@ -5,8 +5,8 @@
 
 use omp_ring::producer::Producer;
 use omp_ring::record::{
-    CodePayload, InstanceId, JoinPayload, Kind, MutexPayload, OriginPayload, RegionPayload, SiteId,
-    TASK_UNDEFERRED, TaskPayload,
+    CallingContextId, CodePayload, InstanceId, JoinPayload, Kind, MutexPayload, OriginPayload,
+    RegionPayload, TASK_UNDEFERRED, TaskPayload,
 };
 
 use crate::context::{Call, Contexts};
@@ -25,15 +25,15 @@ pub(crate) struct Thread {
     /// The call of a lock routine that is passed on to a runtime with events of its own.
     pub(crate) passes: Passing,
     /// Return addresses of the last calls that asked for a mutex, by their number in the records.
-    places: [u64; MUTEX_PLACES],
+    mutex_calls: [u64; MUTEX_CALLS],
     /// What libgomp's interposer keeps.
     #[cfg(target_arch = "x86_64")]
     pub(crate) gomp: crate::gomp::State,
 }
 
-/// Numbers of [`MutexPayload::place`].
-const MUTEX_PLACES: usize = 1 << MUTEX_PLACES_BITS;
-const MUTEX_PLACES_BITS: u32 = 8;
+/// Numbers of [`MutexPayload::call`].
+const MUTEX_CALLS: usize = 1 << MUTEX_CALLS_BITS;
+const MUTEX_CALLS_BITS: u32 = 8;
 
 /// A call of a lock routine on its way to another runtime.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,7 +60,7 @@ impl Thread {
             joining: false,
             left: false,
             passes: Passing::default(),
-            places: [0; MUTEX_PLACES],
+            mutex_calls: [0; MUTEX_CALLS],
             #[cfg(target_arch = "x86_64")]
             gomp: crate::gomp::State::new(),
         })
@@ -210,16 +210,16 @@ impl Thread {
             code => (passed, code),
         };
         let hash = code.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let place = (hash >> (u64::BITS - MUTEX_PLACES_BITS)) as usize;
+        let number = (hash >> (u64::BITS - MUTEX_CALLS_BITS)) as usize;
         let ring = self.ring();
         let time = ring.now();
-        let Some(known) = self.places.get_mut(place) else {
+        let Some(known) = self.mutex_calls.get_mut(number) else {
             return;
         };
         let prefix = (*known != code).then_some((Kind::Code, code));
         let payload = MutexPayload {
             lock,
-            place: place as u8,
+            call: number as u8,
             kind: kind as u8,
         };
         let kind = Kind::MutexAcquire;
@@ -300,12 +300,13 @@ impl Thread {
     #[inline]
     fn originate(&mut self, time: u64, record: (Kind, u16), instance: InstanceId, call: &Call) {
         let (kind, info) = record;
-        let site = self.contexts.site(call, &mut self.producer);
-        let prefix = (site == SiteId::NONE && call.code != 0).then_some((Kind::Code, call.code));
+        let context = self.contexts.id_of(call, &mut self.producer);
+        let prefix = (context == CallingContextId::NONE && call.code != 0)
+            .then_some((Kind::Code, call.code));
         let payload = OriginPayload {
             instance,
             info,
-            site,
+            context,
         };
         self.producer.push_at(time, prefix, kind, payload.pack());
     }
@@ -333,7 +334,7 @@ fn region_payload(region: InstanceId, index: u32, size: u32) -> u64 {
 fn mutex_payload(kind: u32, lock: u64) -> u64 {
     MutexPayload {
         lock,
-        place: 0,
+        call: 0,
         kind: kind as u8,
     }
     .pack()

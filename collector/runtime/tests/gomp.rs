@@ -30,7 +30,7 @@ fn check(recording: &Recording) {
             regions.insert(event.origin().instance),
             "a region's id is used twice"
         );
-        assert!(event.site.is_some(), "a region without a context");
+        assert!(event.context.is_some(), "a region without a context");
     }
     for thread in &recording.threads {
         assert_eq!(thread.view.dropped, 0);
@@ -106,15 +106,15 @@ fn plain(recording: &Recording, kind: Kind) -> BTreeMap<u64, usize> {
     counts
 }
 
-/// Each thread says what the number of a place stands for, and no more often than it changes.
-fn check_places(recording: &Recording) {
+/// Each thread sends the return address of a mutex's call once for its number, until that changes.
+fn check_mutex_calls(recording: &Recording) {
     for thread in &recording.threads {
         let mut named = BTreeMap::new();
         for event in thread.of(Kind::MutexAcquire) {
-            let place = MutexPayload::unpack(event.payload).place;
+            let call = MutexPayload::unpack(event.payload).call;
             match event.code {
-                Some(code) => assert_ne!(named.insert(place, code), Some(code), "{event:?}"),
-                None => assert!(named.contains_key(&place), "{event:?}"),
+                Some(code) => assert_ne!(named.insert(call, code), Some(code), "{event:?}"),
+                None => assert!(named.contains_key(&call), "{event:?}"),
             }
         }
     }
@@ -152,7 +152,7 @@ fn check_constructs(flags: &[&str], policy: &str) {
         assert!(!asked.is_empty() && !asked.contains(&0), "{kind}");
         assert_eq!(locks(&recording, Kind::MutexReleased, kind), asked);
     }
-    check_places(&recording);
+    check_mutex_calls(&recording);
     let sizes: Vec<u16> = recording
         .initial()
         .of(Kind::ParallelBegin)

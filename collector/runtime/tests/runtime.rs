@@ -241,7 +241,7 @@ fn check_tasks(threads: &str) {
             created.insert(event.origin().instance),
             "a task's id is used twice"
         );
-        sites.insert(event.site.unwrap().0);
+        sites.insert(event.context.unwrap().0);
         assert_eq!(recording.site(event).frames[0], recording.site(event).code);
     }
     assert_eq!(created.len(), 3192);
@@ -271,7 +271,7 @@ fn recursive_tasks_in_place_share_few_contexts() {
 }
 
 #[test]
-fn the_runtime_introduces_itself() {
+fn the_runtime_is_registered() {
     let recording = record(&compile("regions.c", &[]), &[]);
     let runtimes: Vec<_> = recording.consumer.runtimes().collect();
     assert_eq!(runtimes.len(), 1);
@@ -335,7 +335,7 @@ fn a_context_without_room_leaves_the_code_address() {
     let recording = record_child(consumer, child.unwrap());
     assert!(recording.status.success(), "{}", recording.stderr);
     let begin = recording.initial().of(Kind::ParallelBegin).next().unwrap();
-    assert_eq!(begin.site, None);
+    assert_eq!(begin.context, None);
     assert_ne!(begin.code, None);
 }
 

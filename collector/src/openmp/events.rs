@@ -5,8 +5,8 @@ use experiment::tables::{Tables, ThreadKind};
 use omp_model::stream::{Instance, Lock, Mutex, Site, Sync, What};
 use omp_ring::context::Context;
 use omp_ring::record::{
-    CodePayload, InstanceId, JoinPayload, Kind, MutexPayload, OriginPayload, Record, RegionPayload,
-    SiteId, TaskPayload,
+    CallingContextId, CodePayload, InstanceId, JoinPayload, Kind, MutexPayload, OriginPayload,
+    Record, RegionPayload, TaskPayload,
 };
 use rustc_hash::FxHashMap;
 
@@ -30,10 +30,10 @@ const FRAMES_BITS: u32 = 6;
 pub(super) struct References {
     /// The payload of the prefix that precedes the next record.
     prefix: Option<u64>,
-    /// Return addresses by [`MutexPayload::place`].
+    /// Return addresses by [`MutexPayload::call`].
     mutex_calls: Box<[u64; 1 << u8::BITS]>,
-    /// The calling contexts that the thread has sent, by name.
-    contexts: FxHashMap<SiteId, CallingContext>,
+    /// The calling contexts that the thread has sent.
+    contexts: FxHashMap<CallingContextId, CallingContext>,
     /// Cache of frames by return address: a thread has few different calls into the runtime.
     frames: [(u64, FrameId); FRAMES],
     /// [`Processes::changes`] at which the cache was valid.
@@ -67,8 +67,8 @@ impl References {
     }
 
     /// Adds a calling context to which later records refer.
-    pub(super) fn add_context(&mut self, name: SiteId, context: Box<Context>) {
-        self.contexts.insert(name, CallingContext::Sent(context));
+    pub(super) fn add_context(&mut self, id: CallingContextId, context: Box<Context>) {
+        self.contexts.insert(id, CallingContext::Sent(context));
     }
 }
 
@@ -169,7 +169,7 @@ impl Conversion<'_> {
         let origin = OriginPayload::unpack(payload, self.slot);
         What::ParallelBegin {
             region: instance(origin.instance),
-            site: self.site(origin.site),
+            site: self.site(origin.context),
             teams,
         }
     }
@@ -196,7 +196,7 @@ impl Conversion<'_> {
     #[inline(always)]
     fn mutex_acquire(&mut self, payload: u64) -> Option<What> {
         let asked = MutexPayload::unpack(payload);
-        let known = &mut self.references.mutex_calls[usize::from(asked.place)];
+        let known = &mut self.references.mutex_calls[usize::from(asked.call)];
         let code = self.references.prefix.unwrap_or(*known);
         *known = code;
         let kind = mutex(asked.kind)?;
@@ -215,21 +215,21 @@ impl Conversion<'_> {
         let origin = OriginPayload::unpack(payload, self.slot);
         What::TaskCreate {
             task: instance(origin.instance),
-            site: self.site(origin.site),
+            site: self.site(origin.context),
         }
     }
 
-    /// The call path of the calling context with that name. If there is none, the prefix's return
-    /// address as a stack of one frame.
-    fn site(&mut self, name: SiteId) -> Site {
-        let code = match self.references.contexts.get(&name) {
+    /// The call path of a calling context. If the thread sent none, the prefix's return address as a
+    /// stack of one frame.
+    fn site(&mut self, id: CallingContextId) -> Site {
+        let code = match self.references.contexts.get(&id) {
             Some(CallingContext::Unwound(site)) => return *site,
             Some(CallingContext::Sent(context)) => {
                 let unwinder = &mut self.shared.unwinder;
                 let when = (self.pid, self.time);
                 if let Some(site) = unwinder.site(self.tables, self.processes, context, when) {
                     let unwound = CallingContext::Unwound(site);
-                    self.references.contexts.insert(name, unwound);
+                    self.references.contexts.insert(id, unwound);
                     return site;
                 }
                 context.head.code

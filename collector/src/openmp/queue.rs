@@ -123,9 +123,9 @@ impl Reception<'_> {
         let queue = &mut *self.queue;
         let record = match item {
             Item::Record(record) => record,
-            Item::Context(name, context) => {
+            Item::Context(id, context) => {
                 self.contexts += 1;
-                queue.references.add_context(name, context);
+                queue.references.add_context(id, context);
                 return;
             }
         };

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use omp_ring::consumer::{ArenaOptions, Consumer, Item, SlotView};
 use omp_ring::context::Context;
 use omp_ring::record::{
-    JoinPayload, Kind, OriginPayload, Record, RegionPayload, SiteId, TaskPayload,
+    CallingContextId, JoinPayload, Kind, OriginPayload, Record, RegionPayload, TaskPayload,
 };
 use unwinder::{AddressSpace, Ending, ImageCache, Regs, StackBytes, StackMemory, UnwindCache};
 
@@ -26,7 +26,7 @@ pub(crate) struct Event {
     pub(crate) payload: u64,
     /// The ring that it lay in.
     pub(crate) slot: u32,
-    pub(crate) site: Option<SiteId>,
+    pub(crate) context: Option<CallingContextId>,
     pub(crate) code: Option<u64>,
 }
 
@@ -115,8 +115,8 @@ impl Recording {
 
     pub(crate) fn site(&self, event: &Event) -> Site {
         let name = event
-            .site
-            .unwrap_or_else(|| panic!("no site with {event:?}"));
+            .context
+            .unwrap_or_else(|| panic!("no context with {event:?}"));
         let has = |thread: &&ThreadLog| thread.events.iter().any(|it| std::ptr::eq(it, event));
         let thread = self.threads.iter().find(has).expect("an event of ours");
         let context = &thread.contexts[&name.0];
@@ -133,7 +133,7 @@ impl Recording {
         let events: Vec<&Event> = events.collect();
         let names: BTreeSet<_> = events
             .iter()
-            .map(|it| (it.slot, it.site.unwrap().0))
+            .map(|it| (it.slot, it.context.unwrap().0))
             .collect();
         let stacks: BTreeSet<_> = events.iter().map(|it| self.site(it).frames).collect();
         (names.len(), stacks.len())
@@ -448,7 +448,7 @@ fn events(slot: u32, records: &[Record]) -> Vec<Event> {
                 kind,
                 payload: record.payload,
                 slot,
-                site: site_of(kind, record.payload),
+                context: context_of(kind, record.payload),
                 code: code.take(),
             }),
         }
@@ -456,11 +456,11 @@ fn events(slot: u32, records: &[Record]) -> Vec<Event> {
     events
 }
 
-fn site_of(kind: Kind, payload: u64) -> Option<SiteId> {
+fn context_of(kind: Kind, payload: u64) -> Option<CallingContextId> {
     let makes = matches!(
         kind,
         Kind::ParallelBegin | Kind::TeamsBegin | Kind::TaskCreate
     );
-    let site = OriginPayload::unpack(payload, 0).site;
-    (makes && site != SiteId::NONE).then_some(site)
+    let context = OriginPayload::unpack(payload, 0).context;
+    (makes && context != CallingContextId::NONE).then_some(context)
 }
