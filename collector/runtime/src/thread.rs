@@ -49,7 +49,7 @@ impl Thread {
     /// `None` where there is no arena or no free slot.
     pub(crate) fn new(contexts: &'static mut Contexts) -> Option<Thread> {
         let arena = process::attached()?;
-        process::introduce_again();
+        process::register_again();
         let (pid, tid) = process::numbers();
         let producer = Producer::claim(arena, pid, tid)?;
         contexts.begin(tid == pid);

@@ -86,7 +86,7 @@ unsafe extern "C" fn initialize(
         .lock()
         .map_or([0; VERSION_BYTES], |version| *version);
     let address = lookup as usize as u64;
-    process::introduce(Runtime::new(RuntimeKind::Ompt, address, refused, version));
+    process::register(Runtime::new(RuntimeKind::Ompt, address, refused, version));
     #[cfg(target_arch = "x86_64")]
     crate::gomp::stand_back(address);
     1
