@@ -19,7 +19,7 @@ use recording::openmp::OpenMp;
 use recording::perf::open::Rings;
 use recording::perf::parse::{Side, SideRecord};
 use recording::perf::plan::Plan;
-use recording::processes::{Libraries, Processes};
+use recording::processes::{LoadObjects, Processes};
 
 const PID: i32 = 100;
 const REGIONS: u64 = 4000;
@@ -83,7 +83,7 @@ fn main() {
     };
     let context = primary.context(&head, &[]);
 
-    let processes = Processes::new(Libraries::new(None), false);
+    let processes = Processes::new(LoadObjects::new(None), false);
     let line = Line::new(Pair {
         ticks: 0,
         raw_ns: 0,
