@@ -264,12 +264,7 @@ impl Processes {
                         thread
                     }
                 };
-                let what = match what {
-                    Side::SwitchOut { preempted: true } => What::SwitchOut(Scheduling::Preempted),
-                    Side::SwitchOut { .. } => What::SwitchOut(Scheduling::Blocked),
-                    _ => What::SwitchIn,
-                };
-                emit_event(thread, what);
+                emit_event(thread, switch_event(&what));
             }
             Side::Fork { parent } => {
                 if parent != pid {
@@ -560,6 +555,15 @@ impl Processes {
         if program.executable.is_none() && path.is_absolute() {
             program.executable = Some(path.to_owned());
         }
+    }
+}
+
+/// The event of a context switch.
+fn switch_event(switch: &Side) -> What {
+    match switch {
+        Side::SwitchOut { preempted: true } => What::SwitchOut(Scheduling::Preempted),
+        Side::SwitchOut { .. } => What::SwitchOut(Scheduling::Blocked),
+        _ => What::SwitchIn,
     }
 }
 

@@ -105,9 +105,9 @@ mod tests {
 
     #[test]
     fn only_a_load_object_that_takes_long_is_named() {
-        let said = Arc::new(Mutex::new(Vec::new()));
-        let saying = Arc::clone(&said);
-        let say = move |name: &str| saying.lock().unwrap().push(name.to_owned());
+        let reported = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&reported);
+        let say = move |name: &str| sink.lock().unwrap().push(name.to_owned());
         let mut watched = WithProgress::new(Slow, say);
         for path in ["/small", "/large", "/smaller"] {
             let module = Module {
@@ -118,6 +118,6 @@ mod tests {
             assert!(watched.symbols(&module).is_err());
         }
         drop(watched);
-        assert_eq!(*said.lock().unwrap(), ["/large"]);
+        assert_eq!(*reported.lock().unwrap(), ["/large"]);
     }
 }

@@ -17,7 +17,7 @@ use crate::processes::{LoadObjects, Processes};
 use crate::say::{print_line, say};
 use crate::session::{self, Session};
 use crate::signals::Signals;
-use crate::sys;
+use crate::sys::{self, Ended};
 use crate::{experiment, header, library};
 
 /// Why there is no recording.
@@ -96,9 +96,22 @@ pub fn record(request: &Request) -> Result<i32, RecordError> {
     let processes = Processes::new(objects, !request.follow);
     let merge = Merge::new(processes, OpenMp::new(arena, Line::new(first_pair)), start);
     let mut session = Session::new(pid, merge, writer, header, found.map(|_| ()));
-    // From here on the program runs. Its end is awaited even if the recording fails.
-    let run = || session.run(rings, &mut signals, request.verbose);
-    let ended = match catch_unwind(AssertUnwindSafe(run)) {
+    let ended = run_session(&mut session, rings, &mut signals, request.verbose);
+    Ok(ended
+        .unwrap_or_else(|| session::wait(pid, &mut signals))
+        .status())
+}
+
+/// Records until the program has ended. Returns how it ended, if that is known: the program runs, and
+/// its end must be awaited even if the recording fails.
+fn run_session(
+    session: &mut Session,
+    rings: Rings,
+    signals: &mut Signals,
+    verbose: bool,
+) -> Option<Ended> {
+    let run = || session.run(rings, signals, verbose);
+    match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(ended)) => Some(ended),
         Ok(Err(error)) => {
             say(format!(
@@ -111,10 +124,7 @@ pub fn record(request: &Request) -> Result<i32, RecordError> {
             say("this is a fault of collect; the program goes on, the recording ends here");
             session.ended()
         }
-    };
-    Ok(ended
-        .unwrap_or_else(|| session::wait(pid, &mut signals))
-        .status())
+    }
 }
 
 /// The library and the arena that record OpenMP events, or why there are none.

@@ -145,7 +145,7 @@ fn a_thread_whose_records_are_read_goes_round_a_little_of_its_ring() {
     check(&mut next);
     // Two parts of 32 KiB; all of the ring is 1 MiB.
     assert_eq!((next, touched() - before), (500_000, 64 << 10));
-    // The rest is there where the reader is late.
+    // A late reader gets the rest, too.
     for payload in 500_000..560_000 {
         producer.push(Kind::MutexAcquire, payload);
     }
@@ -299,7 +299,7 @@ fn a_context_without_room_leaves_the_ring_as_it_was() {
     for payload in 0..20 {
         producer.push(Kind::SyncWaitEnd, payload);
     }
-    // 54 places of the 44 that are left.
+    // It needs 54 positions, and 44 are left.
     assert_eq!(producer.context(&head, &words), CallingContextId::NONE);
     producer.push(Kind::SyncWaitEnd, 20);
     let all = drained(&mut consumer);
@@ -457,7 +457,7 @@ fn what_is_no_arena_is_refused() {
     );
 }
 
-/// Not a test by itself: the process that the next test kills.
+/// Not a test by itself: the next test runs it as a process, and kills it.
 #[test]
 fn child_that_records_until_killed() {
     let Ok(path) = std::env::var("RING_TEST_ARENA") else {

@@ -1,4 +1,4 @@
-//! Contexts: the right one, from whatever stack.
+//! Calling contexts from stacks of every kind.
 #![allow(clippy::unwrap_used)]
 
 mod support;

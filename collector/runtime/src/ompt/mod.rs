@@ -52,10 +52,10 @@ pub(crate) unsafe extern "C" fn ompt_start_tool(
         version.fill(0);
         if !runtime_version.is_null() {
             // SAFETY: the specification promises a C string.
-            let told = unsafe { CStr::from_ptr(runtime_version) }.to_bytes();
+            let text = unsafe { CStr::from_ptr(runtime_version) }.to_bytes();
             version
                 .iter_mut()
-                .zip(told)
+                .zip(text)
                 .for_each(|(to, from)| *to = *from);
         }
     }
