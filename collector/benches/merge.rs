@@ -9,7 +9,9 @@ use std::time::Instant;
 use omp_ring::consumer::{ArenaOptions, Consumer};
 use omp_ring::context::Head;
 use omp_ring::producer::Producer;
-use omp_ring::record::{CodePayload, JoinPayload, Kind, OriginPayload, RegionPayload, SiteId};
+use omp_ring::record::{
+    CallingContextId, CodePayload, JoinPayload, Kind, OriginPayload, RegionPayload,
+};
 use omp_ring::{Arena, ClockSource};
 use recording::clock::{Line, Pair};
 use recording::merge::Merge;
@@ -17,14 +19,19 @@ use recording::openmp::OpenMp;
 use recording::perf::open::Rings;
 use recording::perf::parse::{Side, SideRecord};
 use recording::perf::plan::Plan;
-use recording::processes::{Libraries, Processes};
+use recording::processes::{LoadObjects, Processes};
 
 const PID: i32 = 100;
 const REGIONS: u64 = 4000;
 const BATCHES: u64 = 50;
 
 /// One region on its primary thread and its worker, from `time` on. Returns its records.
-fn region(primary: &mut Producer<'_>, worker: &mut Producer<'_>, time: u64, site: SiteId) -> u64 {
+fn region(
+    primary: &mut Producer<'_>,
+    worker: &mut Producer<'_>,
+    time: u64,
+    context: CallingContextId,
+) -> u64 {
     let region = primary.instance();
     let team = |index| {
         RegionPayload {
@@ -43,7 +50,7 @@ fn region(primary: &mut Producer<'_>, worker: &mut Producer<'_>, time: u64, site
     let origin = OriginPayload {
         instance: region,
         info: 2,
-        site,
+        context,
     };
     primary.push_at(time, None, Kind::ParallelBegin, origin.pack());
     primary.push_at(time + 100, None, Kind::ImplicitBegin, team(0));
@@ -74,9 +81,9 @@ fn main() {
         code: 0x40_1234,
         ..Head::default()
     };
-    let site = primary.context(&head, &[]);
+    let context = primary.context(&head, &[]);
 
-    let processes = Processes::new(Libraries::new(None), false);
+    let processes = Processes::new(LoadObjects::new(None), false);
     let line = Line::new(Pair {
         ticks: 0,
         raw_ns: 0,
@@ -110,7 +117,7 @@ fn main() {
     let (mut records, mut seconds, mut time) = (0, 0.0, 1000);
     for _ in 0..BATCHES {
         for _ in 0..REGIONS {
-            records += region(&mut primary, &mut worker, time, site);
+            records += region(&mut primary, &mut worker, time, context);
             time += 1000;
         }
         let start = Instant::now();

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_built_is_refused_by_name_and_never_ignored() {
+    fn unsupported_options_are_refused_by_name() {
         for (letter, what) in LATER {
             for line in [
                 format!("collect -{letter} x a"),

@@ -1,12 +1,12 @@
 //! Ties the clock of the OpenMP records to the clock of the kernel's records.
 //!
-//! perf stamps with CLOCK_MONOTONIC_RAW, the library in the program with the time stamp counter
-//! where it can. Both are read as a pair in each round; between two pairs, time is a line.
+//! perf uses CLOCK_MONOTONIC_RAW, and the library in the program the time stamp counter where it can.
+//! Each round reads both as a pair. Between two pairs the relation is taken as linear.
 
 use omp_ring::ClockSource;
 use omp_ring::record::TIME_BITS;
 
-/// One moment on both clocks.
+/// A reading of both clocks at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pair {
     /// The records' clock, in its own ticks.
@@ -15,10 +15,11 @@ pub struct Pair {
     pub raw_ns: u64,
 }
 
-/// How often a pair is read: the reading least disturbed by interrupts is kept.
+/// Number of readings for a pair. The one that took least time is kept: interrupts disturb the others.
 const READINGS: u32 = 5;
 
-/// Pairs closer than this would make a poor slope: their reading is exact to some 20 ns.
+/// Least distance of two pairs, in nanoseconds: a reading is exact to some 20 ns, so the slope between
+/// closer ones would be poor.
 const SHORTEST_LINE: u64 = 200_000;
 
 /// CLOCK_MONOTONIC_RAW.
@@ -30,7 +31,7 @@ pub fn raw_now() -> u64 {
 }
 
 impl Pair {
-    /// Reads both clocks at one moment, as nearly as can be.
+    /// Reads both clocks, as nearly at the same time as possible.
     pub fn read(source: ClockSource) -> Pair {
         if source == ClockSource::MonotonicRaw {
             let now = raw_now();
@@ -63,7 +64,7 @@ impl Pair {
     }
 }
 
-/// From the records' ticks to CLOCK_MONOTONIC_RAW.
+/// Converts the records' ticks to CLOCK_MONOTONIC_RAW.
 #[derive(Clone, Copy, Debug)]
 pub struct Line {
     from: Pair,
@@ -84,7 +85,7 @@ impl Line {
         }
     }
 
-    /// Takes the next pair: the line now goes through the last two of them.
+    /// Takes the next pair. The line then goes through the last two pairs.
     pub fn extend(&mut self, next: Pair) {
         let ticks = distance(self.last.ticks, next.ticks);
         let raw = next.raw_ns.saturating_sub(self.last.raw_ns);
@@ -105,8 +106,8 @@ impl Line {
     }
 }
 
-/// From one reading to another, both taken to [`TIME_BITS`] bits, so that the counter's wrap
-/// does not matter.
+/// The distance between two readings of [`TIME_BITS`] bits. It is right even if the counter wrapped
+/// between them.
 #[inline]
 fn distance(from: u64, to: u64) -> i64 {
     const SPARE: u32 = 64 - TIME_BITS;
@@ -167,11 +168,11 @@ mod tests {
         let before = raw_now();
         let ticks = source.now();
         let after = raw_now();
-        let said = line.raw_ns(ticks & ((1 << TIME_BITS) - 1));
+        let converted = line.raw_ns(ticks & ((1 << TIME_BITS) - 1));
         let slack = 10_000;
         assert!(
-            said + slack >= before && said <= after + slack,
-            "{before} {said} {after}"
+            converted + slack >= before && converted <= after + slack,
+            "{before} {converted} {after}"
         );
     }
 }

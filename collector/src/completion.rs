@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::fork_points::{ForkPoints, is_runtime, with_callers};
 use crate::truncated::{Activation, Edge, Trust};
 
-/// Most callers that are kept. When they are more, all are dropped.
+/// Most callers that are kept. If there are more, all are dropped.
 const MOST: usize = 1 << 16;
 
 /// A stack that is deeper than the copied piece.
@@ -21,16 +21,16 @@ const MOST: usize = 1 << 16;
 pub struct Truncated {
     /// The number of its entries in the piece, kernel frames included.
     pub inner: usize,
-    /// The outermost of those.
+    /// The outermost frame in the piece.
     pub activation: Activation,
     /// Its callers, if they could be read.
     pub callers: Option<StackId>,
-    /// How sure it is that they are the callers.
+    /// How certain it is that they are the callers.
     pub trust: Trust,
 }
 
 impl Truncated {
-    /// A stack that leaves its piece there; `None` where the frame cannot be recognised.
+    /// A stack whose outermost copied frame is `edge`; `None` if that frame cannot be identified.
     pub fn at(edge: Edge) -> Option<Truncated> {
         Some(Truncated {
             inner: edge.inner,
@@ -41,18 +41,18 @@ impl Truncated {
     }
 }
 
-/// What a sample's stack became.
+/// How the stack of a sample was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completed {
-    /// It was cut, and ends like its region's fork point.
+    /// It was truncated, and ends like its region's fork point.
     ByForkPoint,
-    /// It was cut, and ends like another sample.
+    /// It was truncated, and ends like another sample.
     BySample,
-    /// It had been read from memory, and its region's fork point contradicted that.
+    /// Its outer frames had been read from memory, and others are more certain.
     Corrected,
 }
 
-/// Truncated stacks of samples that are not yet written, and the callers that earlier ones had.
+/// Truncated stacks of samples that are not yet written, and the callers of earlier ones.
 #[derive(Default)]
 pub struct Completion {
     /// By thread and time.
@@ -60,9 +60,9 @@ pub struct Completion {
     callers: FxHashMap<(ThreadId, Activation), StackId>,
     /// The start addresses of functions that a runtime called.
     called: FxHashSet<(ProcessId, u64)>,
-    /// The frames through which a runtime called them, with counts, apart for workers and other
-    /// threads. A worker's are the whole rest of its stack; another thread's end at the program's
-    /// call of the runtime.
+    /// The frames through which a runtime called them, with counts, by process and by whether the
+    /// thread is a worker. A worker's are the whole rest of its stack. Another thread's end at the
+    /// program's call into the runtime.
     through: FxHashMap<(ProcessId, bool), FxHashMap<Vec<StackEntry>, u32>>,
     fork_points: ForkPoints,
 }
@@ -73,8 +73,8 @@ impl Completion {
         self.waiting.insert((thread, time), truncated);
     }
 
-    /// Completes the stacks of samples that are about to be written, and calls `changed` for each
-    /// that got another stack.
+    /// Completes the stacks of samples that are about to be written. Calls `changed` for each sample
+    /// whose stack changed.
     pub fn complete(
         &mut self,
         tables: &mut Tables,
@@ -217,7 +217,7 @@ impl Completion {
         }
         let is_worker = row.kind == ThreadKind::Worker;
         let seen = self.through.get(&(row.process, is_worker))?;
-        // Now and then the slot belonged to a function that had returned: the most frequent is right.
+        // Some were read from a slot of a function that had returned. The most frequent is right.
         let (through, _) = seen
             .iter()
             .max_by_key(|(through, count)| (**count, std::cmp::Reverse(through.len())))?;

@@ -1,4 +1,4 @@
-//! Calling contexts: unwinds the stacks of forks and task creations from the words of them that the
+//! Calling contexts: unwinds the stacks of forks and task creations from the stack words that the
 //! program's threads sent.
 
 use experiment::ids::FrameId;
@@ -10,26 +10,26 @@ use unwinder::{Ending, Regs, StackBytes, StackMemory, UnwindCache};
 use crate::processes::Processes;
 use crate::stacks::{call_of, outer_of};
 
-/// Unwinds contexts, with caches that live from one to the next.
+/// Unwinds calling contexts, with caches that are kept from one to the next.
 #[derive(Default)]
-pub struct Contexts {
+pub struct ContextUnwinder {
     cache: UnwindCache,
     addresses: Vec<u64>,
     kinds: Vec<RuntimeKind>,
 }
 
 /// The part of a stack that a thread sent.
-struct Sent<'a>(&'a Context);
+struct SentStack<'a>(&'a Context);
 
-impl StackMemory for Sent<'_> {
+impl StackMemory for SentStack<'_> {
     fn read(&self, address: u64) -> Option<u64> {
         self.0.read(address)
     }
 }
 
-impl Contexts {
-    /// The context that a thread of process `pid` sent at `time`: the stack from the call into the
-    /// runtime outward. `None` where that call is not on the stack.
+impl ContextUnwinder {
+    /// The call path of a context that a thread of process `pid` sent at `time`: the stack from the call
+    /// into the runtime outward. `None` if that call is not on the stack.
     pub fn site(
         &mut self,
         tables: &mut Tables,
@@ -37,10 +37,10 @@ impl Contexts {
         context: &Context,
         (pid, time): (i32, u64),
     ) -> Option<Site> {
-        let (program, libraries) = processes.program_at(pid, time)?;
+        let (program, objects) = processes.program_at(pid, time)?;
         let head = context.head;
         let regs = Regs::new(head.registers.ip, head.registers.sp, head.registers.bp);
-        let sent = Sent(context);
+        let sent = SentStack(context);
         let bytes = StackBytes {
             sp: regs.sp(),
             bytes: &[],
@@ -52,7 +52,7 @@ impl Contexts {
             .unwind(&mut self.cache, &regs, &bytes, &mut self.addresses);
         self.kinds.clear();
         for address in &self.addresses {
-            let kind = program.runtime_at(tables, libraries, call_of(*address));
+            let kind = program.runtime_at(tables, objects, call_of(*address));
             self.kinds.push(kind);
         }
         let first = part_of_program(&self.addresses, &self.kinds, head.code)?;
@@ -68,24 +68,24 @@ impl Contexts {
         };
         let outer = outer_of(tables, ending);
         let calls: Vec<u64> = frames.iter().copied().map(call_of).collect();
-        let stack = program.stack(tables, libraries, (outer, &calls));
+        let stack = program.stack(tables, objects, (outer, &calls));
         let body = match head.body {
             0 => FrameId::NONE,
-            body => program.frame(tables, libraries, body),
+            body => program.frame(tables, objects, body),
         };
         Some(Site { stack, body })
     }
 }
 
-/// The first frame of the program, from the leaf: the call into the runtime. Where that is not known,
-/// the first frame outside of our library and the runtime.
+/// The index of the program's innermost frame: the call into the runtime. If that is unknown, the
+/// first frame, from the leaf, outside of our library and the runtime.
 fn part_of_program(addresses: &[u64], kinds: &[RuntimeKind], code: u64) -> Option<usize> {
     let call = addresses.iter().position(|address| *address == code);
     call.or_else(|| kinds.iter().position(|kind| *kind == RuntimeKind::None))
 }
 
-/// The first frame of a runtime, or of our library in its place, outside of the program's innermost
-/// frames. A task that the runtime runs in place (`if(0)`) has none between itself and its creator.
+/// The index of the first frame of a runtime, or of our library in its place, outside of the
+/// program's innermost frames. An undeferred task (`if(0)`) has none between itself and its creator.
 fn first_of_runtime(kinds: &[RuntimeKind]) -> Option<usize> {
     let is_inner = |kind: &RuntimeKind| *kind != RuntimeKind::None;
     let program = kinds.iter().position(|kind| !is_inner(kind))?;
@@ -99,7 +99,7 @@ mod tests {
     use RuntimeKind::{Collector, Kmp, None as Program};
 
     #[test]
-    fn the_program_begins_at_its_call_into_the_runtime() {
+    fn the_call_path_begins_at_the_call_into_the_runtime() {
         let addresses = [1, 2, 3, 4];
         let kinds = [Collector, Kmp, Program, Program];
         assert_eq!(part_of_program(&addresses, &kinds, 4), Some(3));
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_ends_at_the_runtime_that_runs_it() {
+    fn the_call_path_of_a_task_ends_at_the_runtime_that_runs_it() {
         assert_eq!(first_of_runtime(&[Program, Program, Kmp, Program]), Some(2));
         assert_eq!(first_of_runtime(&[Kmp, Program, Collector, Kmp]), Some(2));
         assert_eq!(first_of_runtime(&[Program, Program]), Option::None);

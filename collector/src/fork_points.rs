@@ -9,15 +9,15 @@ use experiment::ids::{ContextId, FrameId, StackId};
 use experiment::tables::{ContextKind, Cut, RuntimeKind, Stack, StackEntry, Tables};
 use rustc_hash::FxHashMap;
 
-/// Completes stacks; the result for each distinct stack and context is kept.
+/// Completes stacks, and caches the result for each distinct stack and context.
 #[derive(Default)]
 pub struct ForkPoints {
     known: FxHashMap<(StackId, ContextId), Option<StackId>>,
 }
 
 impl ForkPoints {
-    /// The whole stack for one that is truncated, or whose outer frames were inferred, in a context;
-    /// `None` where the fork points of the context do not tell another one.
+    /// The complete stack for one that is truncated, or whose outer frames were inferred, in a context.
+    /// `None` if the fork points of the context tell no other stack.
     pub fn whole(
         &mut self,
         tables: &mut Tables,
@@ -34,7 +34,7 @@ impl ForkPoints {
     }
 }
 
-/// The frames of a stack, leaf first, and why it is cut if it is.
+/// The frames of a stack, leaf first, and why it is truncated, if it is.
 fn frames(tables: &Tables, stack: StackId) -> (Vec<FrameId>, Option<Cut>) {
     let mut frames = Vec::new();
     for entry in tables.walk(stack) {
@@ -80,7 +80,7 @@ fn on_fork_point(tables: &mut Tables, inner: &[FrameId], site: StackId) -> Stack
     with_callers(tables, &inner, site)
 }
 
-/// A stack with further entries on top, leaf first.
+/// The stack of the entries `inner`, leaf first, called by `callers`.
 pub fn with_callers(tables: &mut Tables, inner: &[StackEntry], callers: StackId) -> StackId {
     inner.iter().rev().fold(callers, |callers, &entry| {
         tables.stack(Stack { callers, entry })

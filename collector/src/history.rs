@@ -1,64 +1,64 @@
-//! The meanings of a process or thread number over time: the kernel uses numbers again.
+//! The values of a kernel's process or thread id over time: the kernel uses ids again.
 
-/// What a number meant, since when.
+/// The values of an id, each with the time since which it holds.
 #[derive(Clone, Debug)]
 pub struct History<T> {
-    /// By time; never empty.
-    meanings: Vec<(u64, T)>,
+    /// Sorted by time; never empty.
+    values: Vec<(u64, T)>,
 }
 
 impl<T> History<T> {
-    /// A number with its first meaning.
-    pub fn new(since: u64, meaning: T) -> Self {
+    /// An id with its first value.
+    pub fn new(since: u64, value: T) -> Self {
         History {
-            meanings: vec![(since, meaning)],
+            values: vec![(since, value)],
         }
     }
 
-    /// Gives it another meaning from `since` on.
-    pub fn change(&mut self, since: u64, meaning: T) {
-        self.meanings.push((since, meaning));
+    /// Gives it another value from `since` on.
+    pub fn change(&mut self, since: u64, value: T) {
+        self.values.push((since, value));
     }
 
     #[inline]
-    fn place(&self, time: u64) -> usize {
-        match self.meanings.last() {
-            Some((since, _)) if *since <= time => self.meanings.len() - 1,
-            _ => self.place_before_last(time),
+    fn index(&self, time: u64) -> usize {
+        match self.values.last() {
+            Some((since, _)) if *since <= time => self.values.len() - 1,
+            _ => self.index_before_last(time),
         }
     }
 
     #[cold]
-    fn place_before_last(&self, time: u64) -> usize {
+    fn index_before_last(&self, time: u64) -> usize {
         let later = self
-            .meanings
+            .values
             .iter()
             .rev()
             .take_while(|(since, _)| *since > time)
             .count();
-        (self.meanings.len() - later).saturating_sub(1)
+        (self.values.len() - later).saturating_sub(1)
     }
 
-    /// What it meant at `time`; before its first meaning, that one.
+    /// Its value at `time`; before the first value's time, the first value.
     pub fn at(&self, time: u64) -> &T {
-        &self.meanings[self.place(time)].1
+        &self.values[self.index(time)].1
     }
 
-    /// The same, to be changed.
+    /// As [`History::at`], to be changed.
     pub fn at_mut(&mut self, time: u64) -> &mut T {
-        let place = self.place(time);
-        &mut self.meanings[place].1
+        let index = self.index(time);
+        &mut self.values[index].1
     }
 
-    /// Its meanings, newest first.
+    /// Its values, newest first.
     pub fn all(&self) -> impl Iterator<Item = &T> {
-        self.meanings.iter().rev().map(|(_, meaning)| meaning)
+        self.values.iter().rev().map(|(_, value)| value)
     }
 
-    /// Forgets the meanings before that at `time`.
+    /// Forgets the values before that at `time`.
     pub fn forget_before(&mut self, time: u64) {
-        let place = self.place(time);
-        self.meanings.drain(..place);
+        let index = self.index(time);
+        self.values.drain(..index);
     }
 }
 
@@ -67,16 +67,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_has_the_meaning_of_its_time() {
+    fn an_id_has_the_value_of_the_time() {
         let mut history = History::new(10, 'a');
         history.change(20, 'b');
         history.change(20, 'c');
         history.change(30, 'd');
-        let said: String = [5, 10, 19, 20, 29, 30, 99]
+        let found: String = [5, 10, 19, 20, 29, 30, 99]
             .map(|time| *history.at(time))
             .iter()
             .collect();
-        assert_eq!(said, "aaaccdd");
+        assert_eq!(found, "aaaccdd");
         history.forget_before(25);
         assert_eq!((*history.at(0), *history.at(30)), ('c', 'd'));
     }

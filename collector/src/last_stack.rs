@@ -1,12 +1,12 @@
-//! The stack that was interned last. The next one shares most of its outer frames, whose nodes need
-//! no look-up.
+//! The last interned stack. The next one mostly shares its outer frames, whose nodes then need no
+//! look-up.
 
 use experiment::ids::StackId;
 
 /// A stack's addresses and nodes, outermost first.
 #[derive(Clone)]
 pub struct LastStack {
-    /// The stack that the outermost frame was put on.
+    /// The callers of the outermost frame: the empty stack, or why the stack is truncated.
     outer: StackId,
     /// An address, and the stack from its frame outward.
     nodes: Vec<(u64, StackId)>,
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_differs_from_the_last_stack_is_made() {
+    fn only_frames_that_differ_from_the_last_stack_are_interned() {
         let mut last = LastStack::default();
         let mut stack = |outer, addresses: &[u64]| {
             let mut made = Vec::new();

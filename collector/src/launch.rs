@@ -19,9 +19,9 @@ use crate::sys::check;
 static SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
 
-extern "C" fn note_what_is_inherited() {
-    // SAFETY: sigaction is plain data, valid when zeroed; a null new action only queries, and so
-    // does F_GETFD.
+extern "C" fn note_inherited_state() {
+    // SAFETY: sigaction is plain data, valid when zeroed. With a null new action the call only fills
+    // it, and F_GETFD only returns flags.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         libc::sigaction(libc::SIGPIPE, ptr::null(), &mut action);
@@ -36,7 +36,7 @@ extern "C" fn note_what_is_inherited() {
 // the function needs nothing of Rust's runtime.
 #[unsafe(link_section = ".init_array")]
 #[used]
-static AT_START: extern "C" fn() = note_what_is_inherited;
+static AT_START: extern "C" fn() = note_inherited_state;
 
 /// A child process that waits before `exec`.
 #[derive(Debug)]
@@ -87,8 +87,9 @@ pub fn hold(
     let (gate_read, gate) = pipe()?;
     let (failure, failure_write) = pipe()?;
 
-    // SAFETY: this process has one thread; the child calls nothing but async-signal-safe
-    // functions on memory that was prepared before, and never returns from this block.
+    // SAFETY: the child runs only `run`, which never returns. It uses memory that was prepared before
+    // the fork, and calls async-signal-safe functions and glibc's `execvpe`, which neither allocates
+    // nor locks. So it does not matter what other threads of this process did at the fork.
     let pid = unsafe {
         let pid = check(libc::fork())?;
         if pid == 0 {
@@ -110,7 +111,7 @@ pub fn hold(
     })
 }
 
-/// The child's side: waits, restores what `collect` changed, and calls `exec`.
+/// The child: waits, restores the state that `collect` changed, and calls `exec`.
 ///
 /// # Safety
 /// Only after fork; `argv` and `envp` must be null-terminated arrays of C strings.
@@ -121,7 +122,9 @@ unsafe fn run(
     failure: &OwnedFd,
     inherited: &Inherited,
 ) -> ! {
-    // SAFETY: the caller vouches for the arrays; the other pointers are to locals.
+    // SAFETY: the caller vouches for the arrays, of which `argv` has at least the null pointer. The
+    // other pointers are to locals of at least the length passed. `restore` runs in the child after
+    // fork, as it requires.
     unsafe {
         let mut go = 0_u8;
         if libc::read(gate, (&raw mut go).cast(), 1) != 1 {

@@ -24,15 +24,15 @@ pub fn candidates(executable: &Path) -> Vec<PathBuf> {
     let Some(folder) = executable.parent() else {
         return Vec::new();
     };
-    let mut places = vec![folder.join(NAME)];
+    let mut paths = vec![folder.join(NAME)];
     if folder.file_name() == Some(OsStr::new("bin")) {
-        places.extend(
+        paths.extend(
             folder
                 .parent()
                 .map(|prefix| prefix.join("lib/parallax").join(NAME)),
         );
     }
-    places
+    paths
 }
 
 /// Returns the absolute path of the library.
@@ -48,14 +48,14 @@ pub fn find() -> Result<PathBuf, String> {
     }
     let executable = std::fs::canonicalize("/proc/self/exe")
         .map_err(|error| format!("collect cannot find itself: {error}"))?;
-    let places = candidates(&executable);
-    places
+    let paths = candidates(&executable);
+    paths
         .iter()
-        .find_map(|place| usable(place))
+        .find_map(|path| usable(path))
         .ok_or_else(|| {
-            let listed: Vec<String> = places
+            let listed: Vec<String> = paths
                 .iter()
-                .map(|place| place.display().to_string())
+                .map(|path| path.display().to_string())
                 .collect();
             format!(
                 "{NAME} is not at {}; set {VARIABLE} to its path",
@@ -88,11 +88,11 @@ fn nameable(path: PathBuf) -> Result<PathBuf, String> {
 /// The program's environment: ours, and with a library and an arena the variables that name them.
 /// The library comes before the user's tools and preloaded libraries. LLVM's and Intel's runtimes
 /// find it as a tool, even where preloading is not possible. GNU's runtime needs it preloaded.
-pub fn environment(listening: Option<(&Path, String)>) -> Vec<(OsString, OsString)> {
+pub fn environment(library_and_arena: Option<(&Path, String)>) -> Vec<(OsString, OsString)> {
     let mut variables: Vec<_> = std::env::vars_os()
         .filter(|(name, _)| name != omp_ring::ARENA_VARIABLE)
         .collect();
-    let Some((library, arena)) = listening else {
+    let Some((library, arena)) = library_and_arena else {
         return variables;
     };
     let mut set = |name: &str, value: &dyn Fn(Option<&OsStr>) -> OsString| {

@@ -1,20 +1,19 @@
 //! `collect`: runs a program and records an experiment.
 
-use std::process::exit;
-
 use std::io::Write;
+use std::process::exit;
 
 use recording::say::say;
 use recording::{cli, record};
 
-/// The exit status for a command line that makes no sense, as of other tools.
+/// The exit status after a usage error, as of other tools.
 const USAGE: i32 = 2;
 
 fn main() {
     let request = match cli::parse(std::env::args_os()) {
         Ok(cli::Invocation::Record(request)) => request,
         Ok(cli::Invocation::Print(text)) => {
-            // Whoever closes the pipe has read enough.
+            // An error means that the reader has closed the pipe.
             let _ = writeln!(std::io::stdout(), "{}", text.trim_end());
             return;
         }

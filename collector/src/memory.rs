@@ -1,10 +1,9 @@
 //! The memory of recorded processes: the part of a stack that was not copied with its sample.
 //!
 //! A function with large local arrays pushes its callers out of any piece that a sample can carry.
-//! Those callers are the stack's oldest frames and rarely change within the few milliseconds until
-//! the sample is unwound. A return address in the copied piece proves it: while its slot still
-//! holds it, the function that it belongs to has not returned, and its callers' frames are as they
-//! were.
+//! Those callers are the stack's oldest frames, and rarely change within the few milliseconds until
+//! the sample is unwound. A return address in the copied piece proves it: while its slot still holds
+//! it, the function that it belongs to has not returned, and the frames of its callers are unchanged.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -33,8 +32,8 @@ impl Memories {
         if self.files.len() >= MOST_FILES && !self.files.contains_key(&pid) {
             self.files.clear();
         }
-        // An open file stays with the memory that the process had before `exec`, where every read
-        // fails; so does one of a process that is gone and whose number came back.
+        // After an `exec`, reads of a file that was opened before fail. So do those of a process
+        // that has ended, even if its id is used again.
         let stale = |file: &File| {
             let probe = std::io::ErrorKind::UnexpectedEof;
             file.read_exact_at(&mut [0], PAGE)
@@ -50,7 +49,7 @@ impl Memories {
     }
 }
 
-/// One process's memory, each page read once.
+/// The memory of one process. Each page is read once.
 pub struct Memory<'a> {
     file: &'a File,
     pages: RefCell<Vec<(u64, Box<[u8; PAGE as usize]>)>>,
@@ -72,7 +71,7 @@ impl StackMemory for Memory<'_> {
             }
             None => return None,
         };
-        // Stack slots are aligned: one that crosses into the next page is none.
+        // Stack slots are aligned, so none crosses into the next page.
         let bytes = pages[at].1.get(offset..)?.first_chunk()?;
         Some(u64::from_le_bytes(*bytes))
     }

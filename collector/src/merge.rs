@@ -1,9 +1,9 @@
-//! One stream of all threads' events by time, and the samples tagged from it.
+//! Merges the events of all threads by time, and gives samples the states of their threads.
 //!
-//! A round takes everything that happened before a moment, the *cutoff*, a little while ago:
-//! first the side band, which says what threads and mappings there are; then the samples, which
-//! are unwound straight from their rings; then the OpenMP records. What is later than the cutoff
-//! waits for the next round. The streams, each sorted by itself, are then merged by time.
+//! A round processes everything that happened before the *cutoff*, a time shortly before now. It reads
+//! first the side band, which tells the threads and mappings; then the samples, which it unwinds in
+//! their rings; then the OpenMP records. Later records wait for the next round. Each stream is sorted;
+//! the round merges them by time.
 
 use std::collections::VecDeque;
 
@@ -15,22 +15,22 @@ use omp_model::omp::{Machine, Rows, TimeAccounting};
 use omp_model::stream::{Event, What};
 
 use crate::completion::{Completed, Completion};
-use crate::heads::{Head, Heads};
-use crate::introduced::Introduced;
 use crate::on_cpu::OnCpu;
 use crate::openmp::OpenMp;
 use crate::perf::open::{Ring, Rings};
 use crate::perf::parse::{self, FromSamples, FromSideBand, SideRecord};
 use crate::processes::Processes;
+use crate::registered::Registered;
 use crate::sleepers::{Sleep, Sleepers};
 use crate::stacks::{Endings, Stacks};
+use crate::streams::{Next, Streams};
 use crate::{clock, sleepers, sys};
 
-/// A record is in its ring some microseconds after its time, unless its thread is interrupted
-/// between the two. Such a record comes late and is counted.
+/// The distance of the cutoff from now. A record is in its ring some microseconds after its time,
+/// unless its thread is interrupted in between. Such a record comes late and is counted.
 const MARGIN_NS: u64 = 1_000_000;
 
-/// What was taken and what was lost, so far.
+/// Counts of what was read and lost so far.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
     /// Clock samples.
@@ -43,9 +43,9 @@ pub struct Counts {
     pub lost_samples: u64,
     /// Side-band records that the kernel dropped.
     pub lost_side_band: u64,
-    /// Times that the kernel slowed sampling down.
+    /// Number of times that the kernel throttled sampling.
     pub throttled: u64,
-    /// OpenMP records that came after their moment had been merged.
+    /// OpenMP records that came after the merge had passed their time.
     pub late: u64,
     /// How the stacks of clock samples ended.
     pub endings: Endings,
@@ -78,20 +78,20 @@ const SIDE_BAND: u8 = 0;
 const OPENMP: u8 = 1;
 const SAMPLES: u8 = 2;
 
-/// The merge and what it feeds.
+/// The merge, and all state that it updates.
 pub struct Merge {
     /// The tables.
     pub tables: Tables,
     /// Processes and threads.
     pub processes: Processes,
-    /// OpenMP's rings.
+    /// OpenMP records of all threads.
     pub openmp: OpenMp,
-    /// OpenMP runtimes, and tools in our place, that introduced themselves.
-    pub introduced: Introduced,
+    /// OpenMP runtimes, and tools in our place.
+    pub registered: Registered,
     /// Counts for the header.
     pub counts: Counts,
     machine: Machine,
-    ledger: TimeAccounting,
+    accounting: TimeAccounting,
     stacks: Stacks,
     completion: Completion,
     start: u64,
@@ -103,24 +103,24 @@ pub struct Merge {
     switched_out: Vec<Option<Sample>>,
     sleepers: Sleepers,
     on_cpu: OnCpu,
-    /// What hypervisors had taken before.
+    /// [`sys::steal`] at the start.
     steal: u64,
     merged_to: u64,
-    heads: Heads,
-    tagged: Vec<Sample>,
+    streams: Streams,
+    merged: Vec<Sample>,
 }
 
 impl Merge {
-    /// Nothing merged yet; times count from `start`, a raw time in nanoseconds.
+    /// A merge that has not begun. Times count from `start`, a raw time in nanoseconds.
     pub fn new(processes: Processes, openmp: OpenMp, start: u64) -> Self {
         Merge {
             tables: Tables::default(),
             processes,
             openmp,
-            introduced: Introduced::default(),
+            registered: Registered::default(),
             counts: Counts::default(),
             machine: Machine::new(),
-            ledger: TimeAccounting::new(LONG),
+            accounting: TimeAccounting::new(LONG),
             stacks: Stacks::default(),
             completion: Completion::default(),
             start,
@@ -132,12 +132,12 @@ impl Merge {
             on_cpu: OnCpu::default(),
             steal: sys::steal(),
             merged_to: 0,
-            heads: Heads::default(),
-            tagged: Vec::new(),
+            streams: Streams::default(),
+            merged: Vec::new(),
         }
     }
 
-    /// A side-band record that came by another way than a ring: it is due in the next round.
+    /// Adds a side-band record that did not come from a ring, for the next round.
     pub fn side_band(&mut self, record: SideRecord) {
         self.side_band.push(record);
     }
@@ -147,13 +147,13 @@ impl Merge {
         self.counts.completed_by_memory + self.counts.endings.cut[Cut::DumpTooSmall as usize]
     }
 
-    /// One round over all rings. Returns how many OpenMP records waited in the fullest of theirs.
+    /// Does a round over all rings. Returns the number of OpenMP records in the fullest ring.
     pub fn round(&mut self, rings: &mut Rings) -> usize {
         let until = clock::raw_now().saturating_sub(MARGIN_NS);
         self.round_until(rings, until)
     }
 
-    /// The last round: everything that is in the rings.
+    /// Does the last round, without a cutoff.
     pub fn last_round(&mut self, rings: &mut Rings) {
         self.round_until(rings, u64::MAX);
     }
@@ -165,30 +165,30 @@ impl Merge {
         let clocks = rings.samples.len();
         self.waiting
             .resize_with(clocks + rings.switch_stacks.len(), VecDeque::new);
-        for (place, ring) in rings.samples.iter_mut().enumerate() {
-            self.take_samples(ring, place, until, false);
+        for (queue, ring) in rings.samples.iter_mut().enumerate() {
+            self.take_samples(ring, queue, until, false);
         }
-        for (place, ring) in rings.switch_stacks.iter_mut().enumerate() {
-            self.take_samples(ring, clocks + place, until, true);
+        for (queue, ring) in rings.switch_stacks.iter_mut().enumerate() {
+            self.take_samples(ring, clocks + queue, until, true);
         }
         let adopted = self.counts.lost_side_band > 0;
-        let most = self.openmp.drain(&self.processes, self.start, adopted);
+        let fullest = self.openmp.drain(&self.processes, self.start, adopted);
         self.merge(cutoff);
         if until != u64::MAX {
-            // Also where nothing happened: running intervals can be booked up to here.
-            self.on_time(cutoff);
+            // Even if nothing happened: intervals that continue are accounted up to here.
+            self.advance(cutoff);
             if !rings.switch_stacks.is_empty() {
-                self.look_at_sleepers();
+                self.read_sleepers();
             }
         }
         self.openmp.recycle(&self.processes);
-        // While their processes live: later the mappings are forgotten.
+        // Before the mappings of ended processes are dropped.
         if let Some(arena) = self.openmp.arena() {
-            self.introduced
+            self.registered
                 .take(arena, &mut self.processes, self.merged_to);
         }
         self.processes.forget_before(cutoff.min(self.merged_to));
-        most
+        fullest
     }
 
     fn take_side_band(&mut self, rings: &mut [Ring], cutoff: u64) {
@@ -203,7 +203,7 @@ impl Merge {
                 FromSideBand::Other => {}
             });
         }
-        // Each CPU's records are sorted already, and the sort is stable and made for such runs.
+        // Each CPU's records are sorted already. The sort is stable, and fast for such runs.
         self.side_band.sort_by_key(|record| record.time);
         let due = self
             .side_band
@@ -216,7 +216,7 @@ impl Merge {
         }
     }
 
-    fn take_samples(&mut self, ring: &mut Ring, place: usize, until: u64, at_switch: bool) {
+    fn take_samples(&mut self, ring: &mut Ring, queue: usize, until: u64, at_switch: bool) {
         ring.drain(until, |record| match parse::from_samples(record) {
             FromSamples::Sample(mut sample) => {
                 sample.time = sample.time.saturating_sub(self.start);
@@ -250,7 +250,7 @@ impl Merge {
                         Some(reason) => self.counts.endings.cut[reason as usize] += 1,
                     }
                 }
-                self.waiting[place].push_back(Sample {
+                self.waiting[queue].push_back(Sample {
                     time: Nanos(sample.time),
                     thread,
                     cpu: sample.cpu,
@@ -266,53 +266,53 @@ impl Merge {
         });
     }
 
-    /// Merges what is before the cutoff. The stream with the earliest item is followed until another
-    /// one has an earlier item, since a thread's events mostly come in runs.
+    /// Merges everything before the cutoff. Takes items of one stream until another one has an earlier
+    /// item, since a thread's events mostly come in runs.
     fn merge(&mut self, cutoff: u64) {
         let side_band = self
             .events
             .front()
-            .map(|event| Head::new(event.time.0, SIDE_BAND, 0));
+            .map(|event| Next::new(event.time.0, SIDE_BAND, 0));
         let openmp = self
             .openmp
-            .slots()
+            .queues()
             .iter()
             .zip(0..)
-            .filter_map(|(slot, number)| Some(Head::new(slot.next_time()?, OPENMP, number)));
+            .filter_map(|(queue, number)| Some(Next::new(queue.next_time()?, OPENMP, number)));
         let samples =
             self.waiting.iter().zip(0..).filter_map(|(queue, number)| {
-                Some(Head::new(queue.front()?.time.0, SAMPLES, number))
+                Some(Next::new(queue.front()?.time.0, SAMPLES, number))
             });
-        self.heads
+        self.streams
             .fill(side_band.into_iter().chain(openmp).chain(samples));
-        let end = Head::new(cutoff, SIDE_BAND, 0);
-        while let Some(first) = self.heads.first().filter(|first| *first < end) {
-            let stop = self.heads.second().map_or(end, |second| second.min(end));
+        let end = Next::new(cutoff, SIDE_BAND, 0);
+        while let Some(first) = self.streams.first().filter(|first| *first < end) {
+            let stop = self.streams.second().map_or(end, |second| second.min(end));
             let number = first.number();
             let next = match first.kind() {
-                SIDE_BAND => self.run_of_side_band(stop),
-                OPENMP => self.run_of_openmp(number, stop),
-                _ => self.run_of_samples(number, stop),
+                SIDE_BAND => self.merge_side_band(stop),
+                OPENMP => self.merge_openmp(number, stop),
+                _ => self.merge_samples(number, stop),
             };
-            self.heads
-                .replace_first(next.map(|time| Head::new(time, first.kind(), number)));
+            self.streams
+                .replace_first(next.map(|time| Next::new(time, first.kind(), number)));
         }
     }
 
-    /// Moves the merge on to a time, or the time to where the merge is.
+    /// Advances the merge to `time`. Returns the time of the merge, which is later if `time` is late.
     #[inline]
-    fn on_time(&mut self, time: u64) -> u64 {
+    fn advance(&mut self, time: u64) -> u64 {
         self.merged_to = self.merged_to.max(time);
         self.merged_to
     }
 
-    fn run_of_side_band(&mut self, stop: Head) -> Option<u64> {
+    fn merge_side_band(&mut self, stop: Next) -> Option<u64> {
         while let Some(event) = self.events.front().copied() {
-            if Head::new(event.time.0, SIDE_BAND, 0) >= stop {
+            if Next::new(event.time.0, SIDE_BAND, 0) >= stop {
                 return Some(event.time.0);
             }
             let event = Event {
-                time: Nanos(self.on_time(event.time.0)),
+                time: Nanos(self.advance(event.time.0)),
                 ..event
             };
             self.events.pop_front();
@@ -321,29 +321,29 @@ impl Merge {
         None
     }
 
-    fn run_of_openmp(&mut self, number: u32, stop: Head) -> Option<u64> {
-        // All of this stream before that time comes before `stop`.
-        let comes_first = Head::new(stop.time(), OPENMP, number) < stop;
+    fn merge_openmp(&mut self, number: u32, stop: Next) -> Option<u64> {
+        // Items of this stream before that time come before `stop`.
+        let comes_first = Next::new(stop.time(), OPENMP, number) < stop;
         let until = stop.time().saturating_add(u64::from(comes_first));
         let (tables, processes) = (&mut self.tables, &mut self.processes);
-        let mut queue = self.openmp.queue(number as usize);
-        let first = queue.next_time()?;
-        let thread = match *queue.thread() {
+        let mut events = self.openmp.events(number as usize);
+        let first = events.next_time()?;
+        let thread = match *events.thread() {
             Some(thread) => thread,
             None => {
-                let thread = thread_of(processes, tables, queue.numbers(), first);
-                *queue.thread() = Some(thread);
+                let thread = thread_of(processes, tables, events.numbers(), first);
+                *events.thread() = Some(thread);
                 thread
             }
         };
         loop {
-            let time = queue.next_time()?;
+            let time = events.next_time()?;
             if time >= until {
                 return Some(time);
             }
             let is_late = time < self.merged_to;
             self.merged_to = self.merged_to.max(time);
-            if let Some(what) = queue.pop(self.merged_to, tables, processes) {
+            if let Some(what) = events.pop(self.merged_to, tables, processes) {
                 // The creation of a task has the time of the record before.
                 let is_timed = !matches!(what, What::TaskCreate { .. });
                 self.counts.late += u64::from(is_late && is_timed);
@@ -352,16 +352,16 @@ impl Merge {
                     thread,
                     what,
                 };
-                self.machine.apply(tables, &mut self.ledger, &event);
+                self.machine.apply(tables, &mut self.accounting, &event);
             }
         }
     }
 
-    fn run_of_samples(&mut self, number: u32, stop: Head) -> Option<u64> {
-        let place = number as usize;
-        while let Some(sample) = self.waiting[place].front() {
+    fn merge_samples(&mut self, number: u32, stop: Next) -> Option<u64> {
+        let queue = number as usize;
+        while let Some(sample) = self.waiting[queue].front() {
             let time = sample.time.0;
-            if Head::new(time, SAMPLES, number) >= stop {
+            if Next::new(time, SAMPLES, number) >= stop {
                 return Some(time);
             }
             let thread_state = self.machine.thread_state_of(sample.thread);
@@ -371,26 +371,26 @@ impl Merge {
                 within,
                 ..*sample
             };
-            self.waiting[place].pop_front();
-            self.on_time(time);
+            self.waiting[queue].pop_front();
+            self.advance(time);
             if sample.kind == SampleKind::Blocked {
                 let index = sample.thread.index();
                 if self.switched_out.len() <= index {
                     self.switched_out.resize(index + 1, None);
                 }
-                // Without a switch record the reason stays unknown: most switches are waits.
-                self.tagged.extend(self.switched_out[index].replace(sample));
+                // The previous sample has no switch record, so its reason stays unknown. Most are waits.
+                self.merged.extend(self.switched_out[index].replace(sample));
             } else {
-                self.tagged.push(sample);
+                self.merged.push(sample);
             }
         }
         None
     }
 
-    /// The begin or end of a thread, or a switch.
+    /// Applies the begin or end of a thread, or a switch.
     fn kernel_event(&mut self, event: &Event) {
         let (index, now) = (event.thread.index(), event.time.0);
-        let mut leaves = None;
+        let mut sampled_state = None;
         if let What::SwitchOut(scheduling) = event.what
             && let Some(sample) = self.switched_out.get_mut(index).and_then(Option::take)
         {
@@ -398,13 +398,16 @@ impl Merge {
                 Scheduling::Preempted => SampleKind::Preempted,
                 _ => SampleKind::Blocked,
             };
-            self.tagged.push(Sample { kind, ..sample });
-            leaves = self.tables.thread_states.get(sample.thread_state.0);
+            self.merged.push(Sample { kind, ..sample });
+            sampled_state = self.tables.thread_states.get(sample.thread_state.0);
         }
-        // The event of a wait tells its place, whatever the stack.
-        let is_placed_by_stack = leaves.is_some_and(|thread_state| !thread_state.state.is_wait());
+        // A wait of OpenMP is located by its event, other sleeps by their stack.
+        let is_located_by_stack =
+            sampled_state.is_some_and(|thread_state| !thread_state.state.is_wait());
         match event.what {
-            What::SwitchOut(_) if leaves.is_some() => self.sleepers.is_told(event.thread),
+            What::SwitchOut(_) if sampled_state.is_some() => {
+                self.sleepers.set_sampled(event.thread)
+            }
             // The side band is ahead of the merge: the thread may have ended already.
             What::SwitchOut(Scheduling::Blocked) if self.processes.is_alive(event.thread) => {
                 let sleep = Sleep {
@@ -420,28 +423,28 @@ impl Merge {
             What::SwitchIn | What::Exit => self.sleepers.wakes(event.thread),
             _ => {}
         }
-        let who = (self.processes.process_of(event.thread), event.thread);
+        let thread = (self.processes.process_of(event.thread), event.thread);
         match event.what {
-            What::Birth(Scheduling::Running) | What::SwitchIn => self.on_cpu.comes(who, now),
-            _ => self.on_cpu.leaves(who, now),
+            What::Birth(Scheduling::Running) | What::SwitchIn => self.on_cpu.switch_in(thread, now),
+            _ => self.on_cpu.switch_out(thread, now),
         }
         self.machine
-            .apply(&mut self.tables, &mut self.ledger, event);
-        if is_placed_by_stack {
-            self.ledger.sampled(event.thread);
+            .apply(&mut self.tables, &mut self.accounting, event);
+        if is_located_by_stack {
+            self.accounting.sampled(event.thread);
         }
     }
 
     /// Reads the stacks of threads that sleep without a switch-out sample.
-    fn look_at_sleepers(&mut self) {
+    fn read_sleepers(&mut self) {
         for (thread, sleep, stack) in self.sleepers.confirmed(self.merged_to) {
-            let Some(cpu) = sleepers::last_cpu(numbers_of(&self.tables, thread)) else {
+            let Some(cpu) = sleepers::last_cpu(kernel_ids(&self.tables, thread)) else {
                 // It has ended.
                 continue;
             };
             self.counts.switch_samples += 1;
-            // As a switch-out sample.
-            self.tagged.push(Sample {
+            // It stands for a switch-out sample.
+            self.merged.push(Sample {
                 time: Nanos(sleep.since),
                 thread,
                 cpu,
@@ -453,22 +456,20 @@ impl Merge {
         }
         let now = clock::raw_now().saturating_sub(self.start);
         let (tables, processes, stacks) = (&mut self.tables, &mut self.processes, &mut self.stacks);
-        self.sleepers.look(now, |thread| {
-            let (pid, tid) = numbers_of(tables, thread);
+        self.sleepers.read_stacks(now, |thread| {
+            let (pid, tid) = kernel_ids(tables, thread);
             stacks.of_sleeper(tables, processes, (pid, tid), now)
         });
     }
 
-    /// How many samples [`Merge::take_samples_out`] would give.
+    /// Number of samples that [`Merge::take_samples_out`] would return.
     pub fn samples_waiting(&self) -> usize {
-        self.tagged.len()
+        self.merged.len()
     }
 
-    /// The samples tagged since the last call.
-    ///
-    /// Truncated stacks among them are completed.
+    /// Returns the samples merged since the last call, after completion of their truncated stacks.
     pub fn take_samples_out(&mut self) -> Vec<Sample> {
-        let mut samples = std::mem::take(&mut self.tagged);
+        let mut samples = std::mem::take(&mut self.merged);
         let counts = &mut self.counts;
         self.completion
             .complete(&mut self.tables, &mut samples, |sample, how| {
@@ -477,24 +478,24 @@ impl Merge {
         samples
     }
 
-    /// The measured time booked since the last call. Slices that are not over stay, unless this
-    /// is the recording's end.
+    /// Returns the time accounted since the last call. Slices that have not ended stay, unless this is
+    /// the end of the recording.
     pub fn take_rows(&mut self, end: Option<Nanos>) -> Rows {
         match end {
-            Some(end) => self.ledger.finish(end),
+            Some(end) => self.accounting.finish(end),
             None => {
                 for (process, cpu_time) in self.processes.cpu_times() {
-                    self.on_cpu.heard(process, self.merged_to, cpu_time);
+                    self.on_cpu.take_cpu_time(process, self.merged_to, cpu_time);
                 }
-                self.ledger.advance(Nanos(self.merged_to));
+                self.accounting.advance(Nanos(self.merged_to));
             }
         }
-        let mut rows = self.ledger.take();
-        // Without a hypervisor clocks differ, by parts in a million.
-        if self.on_cpu.is_short() && sys::steal() > self.steal {
+        let mut rows = self.accounting.take();
+        // Without a hypervisor the two differ only because clocks do, by parts in a million.
+        if self.on_cpu.has_stolen() && sys::steal() > self.steal {
             let processes = &self.processes;
             self.on_cpu
-                .share(&mut rows.sums, |thread| processes.process_of(thread));
+                .move_stolen(&mut rows.sums, |thread| processes.process_of(thread));
         }
         rows
     }
@@ -503,38 +504,38 @@ impl Merge {
     pub fn close(&mut self, end: Nanos) {
         self.on_cpu.close(end.0);
         // Their switch records were lost, or came after the end.
-        self.tagged.extend(self.switched_out.drain(..).flatten());
+        self.merged.extend(self.switched_out.drain(..).flatten());
     }
 
-    /// The first process has ended, after so many nanoseconds of CPU time by the kernel's account.
+    /// Takes the kernel's CPU time of the first process, which has ended, in nanoseconds.
     pub fn ended(&mut self, cpu_time: u64) {
-        self.on_cpu.last_heard(ProcessId(0), cpu_time);
+        self.on_cpu.take_last_cpu_time(ProcessId(0), cpu_time);
     }
 
-    /// Nanoseconds of all threads on CPUs so far, and what a hypervisor took of them.
+    /// Time of all threads on CPUs so far, and what a hypervisor took of it, in nanoseconds.
     pub fn on_cpu(&self) -> (u64, u64) {
         self.on_cpu.total(self.merged_to)
     }
 
-    /// How far the merge has come, in nanoseconds since the start.
+    /// The time up to which all is merged, in nanoseconds since the start.
     pub fn merged_to(&self) -> u64 {
         self.merged_to
     }
 
     /// OpenMP records, switches and samples that came late, in the merge or within their thread.
     pub fn late(&self) -> u64 {
-        self.counts.late + self.ledger.late()
+        self.counts.late + self.accounting.late()
     }
 }
 
-/// The kernel's numbers of a thread: its process's and its own.
-fn numbers_of(tables: &Tables, thread: ThreadId) -> (i32, i32) {
+/// The kernel's process id and thread id of a thread.
+fn kernel_ids(tables: &Tables, thread: ThreadId) -> (i32, i32) {
     let thread = &tables.threads[thread.index()];
     (tables.processes[thread.process.index()].pid, thread.tid)
 }
 
-/// The thread of a record. A thread of which the side band has no begin, because that was lost or is
-/// still to come, begins now.
+/// The thread of a record. If the side band has no begin of the thread, because that is lost or has
+/// yet to come, it begins now.
 fn thread_of(
     processes: &mut Processes,
     tables: &mut Tables,

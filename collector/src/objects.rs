@@ -1,4 +1,4 @@
-//! The load objects that programs map: their files, parsed once each, and their rows.
+//! The load objects that programs map: their files, each parsed once, and their rows in the tables.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,39 +10,39 @@ use unwinder::{BuildId, Image, ImageCache};
 
 use crate::runtimes::Runtime;
 
-/// A load object with its row in the tables.
+/// The rows of a load object in the tables.
 #[derive(Clone)]
-pub(crate) struct Known {
+pub(crate) struct ModuleRows {
     pub(crate) id: ModuleId,
-    /// The row that the code of a runtime linked into it has, and where that code is.
+    /// The row for the code of a runtime that is linked into it, and where that code is.
     pub(crate) linked: Option<(tables::Module, Arc<Runtime>)>,
 }
 
-/// The files that programs map, parsed once each.
-pub struct Libraries {
+/// The load objects of all programs.
+pub struct LoadObjects {
     images: ImageCache,
     vdso: Option<Arc<Image>>,
     /// `libcollector.so`, where it is loaded into programs.
     collector: Option<PathBuf>,
     runtimes: FxHashMap<(PathBuf, Option<BuildId>), Arc<Runtime>>,
-    strange_paths: FxHashMap<String, PathBuf>,
+    non_utf8_paths: FxHashMap<String, PathBuf>,
 }
 
 /// The name that the kernel maps the vDSO under.
 const VDSO: &str = "[vdso]";
 
-impl Libraries {
-    /// No file yet. `collector` is the path of `libcollector.so`.
+impl LoadObjects {
+    /// Without any file. `collector` is the path of `libcollector.so`.
     pub fn new(collector: Option<PathBuf>) -> Self {
         let vdso = crate::sys::vdso()
             .and_then(|bytes| Image::from_bytes(Path::new(VDSO), &bytes).ok())
             .map(Arc::new);
-        Libraries {
+        LoadObjects {
             images: ImageCache::new(),
             vdso,
             collector,
             runtimes: FxHashMap::default(),
-            strange_paths: FxHashMap::default(),
+            non_utf8_paths: FxHashMap::default(),
         }
     }
 
@@ -51,14 +51,14 @@ impl Libraries {
         self.collector.as_deref()
     }
 
-    /// Whether a load object is that.
+    /// Whether a load object is that library.
     pub(crate) fn is_collector(&self, path: &Path) -> bool {
         self.collector() == Some(path)
     }
 
     /// The files with paths that are not UTF-8, by their names in the tables.
-    pub(crate) fn strange_paths(&self) -> FxHashMap<String, PathBuf> {
-        self.strange_paths.clone()
+    pub(crate) fn non_utf8_paths(&self) -> FxHashMap<String, PathBuf> {
+        self.non_utf8_paths.clone()
     }
 
     pub(crate) fn image(
@@ -69,7 +69,7 @@ impl Libraries {
     ) -> Option<Arc<Image>> {
         if path.to_str().is_none() {
             let text = path.to_string_lossy().into_owned();
-            self.strange_paths.insert(text, path.to_owned());
+            self.non_utf8_paths.insert(text, path.to_owned());
         }
         let image = self.parsed(pid, path, build_id)?;
         let key = key_of(&image);
@@ -82,7 +82,7 @@ impl Libraries {
         Some(image)
     }
 
-    /// The OpenMP runtime that a load object is, or has within.
+    /// The OpenMP runtime that a load object is or contains.
     pub(crate) fn runtime(&self, image: &Image) -> Option<&Arc<Runtime>> {
         self.runtimes.get(&key_of(image))
     }
@@ -95,22 +95,22 @@ impl Libraries {
             return None;
         }
         self.images.get(path, build_id).ok().or_else(|| {
-            // In a mount namespace of its own, the process sees the file and we do not.
+            // A process in a mount namespace of its own may see files that we do not.
             let root = PathBuf::from(format!("/proc/{pid}/root"));
             let inside = root.join(path.strip_prefix("/").ok()?);
             self.images.get(&inside, build_id).ok()
         })
     }
 
-    /// The rows of a load object: its own and, if a runtime was linked into it, that one's. So the
-    /// program's frames are its author's, and the runtime's are the runtime's, in one file.
-    pub(crate) fn known(
+    /// The rows of a load object: its own and, if a runtime is linked into it, one for that. So the
+    /// frames of the program and of the runtime differ although they are in one file.
+    pub(crate) fn rows(
         &self,
         tables: &mut Tables,
         path: &Path,
         image: Option<&Image>,
         executable: bool,
-    ) -> Known {
+    ) -> ModuleRows {
         let build_id = image.and_then(Image::build_id);
         let row = |runtime| tables::Module {
             path: path.to_string_lossy().into_owned(),
@@ -127,14 +127,14 @@ impl Libraries {
             Some(runtime) => (runtime.kind, None),
             None => (RuntimeKind::None, None),
         };
-        Known {
+        ModuleRows {
             id: tables.module(row(kind)),
             linked,
         }
     }
 }
 
-/// What tells a file from another that had its path before.
+/// Distinguishes files that had the same path at different times.
 fn key_of(image: &Image) -> (PathBuf, Option<BuildId>) {
     (image.path().to_owned(), image.build_id().cloned())
 }

@@ -14,11 +14,11 @@ use unwinder::{AddressSpace, BuildId, Image, ModuleIdx};
 
 use crate::history::History;
 use crate::last_stack::LastStack;
-use crate::objects::Known;
-pub use crate::objects::Libraries;
+use crate::no_events::ProcessState;
+pub use crate::objects::LoadObjects;
+use crate::objects::ModuleRows;
 use crate::perf::parse::{Mapping, Side, SideRecord};
 use crate::runtimes::Runtime;
-use crate::silence::Surroundings;
 use crate::sys;
 
 /// A process between two `exec`s: its address space, load objects and frames.
@@ -26,7 +26,7 @@ use crate::sys;
 pub struct Program {
     space: AddressSpace,
     /// By [`ModuleIdx`]; `None` until first used.
-    modules: Vec<Option<Known>>,
+    modules: Vec<Option<ModuleRows>>,
     frames: FxHashMap<u64, FrameId>,
     last_stack: LastStack,
     executable: Option<PathBuf>,
@@ -49,13 +49,13 @@ impl Program {
 
     /// The frame of an address in this program, interned.
     #[inline]
-    pub fn frame(&mut self, tables: &mut Tables, libraries: &Libraries, address: u64) -> FrameId {
+    pub fn frame(&mut self, tables: &mut Tables, objects: &LoadObjects, address: u64) -> FrameId {
         if let Some(frame) = self.frames.get(&address) {
             return *frame;
         }
         let frame = match self.space.locate(address) {
             Some((index, svma)) => {
-                let module = self.module(tables, libraries, (index, svma));
+                let module = self.module(tables, objects, (index, svma));
                 tables.frame(Frame {
                     module,
                     address: svma,
@@ -74,13 +74,13 @@ impl Program {
     pub fn runtime_at(
         &mut self,
         tables: &mut Tables,
-        libraries: &Libraries,
+        objects: &LoadObjects,
         address: u64,
     ) -> RuntimeKind {
         let Some(at) = self.space.locate(address) else {
             return RuntimeKind::None;
         };
-        let module = self.module(tables, libraries, at);
+        let module = self.module(tables, objects, at);
         let row = tables.modules.get(module.0);
         row.map_or(RuntimeKind::None, |row| row.runtime)
     }
@@ -89,12 +89,12 @@ impl Program {
     pub fn stack(
         &mut self,
         tables: &mut Tables,
-        libraries: &Libraries,
+        objects: &LoadObjects,
         (outer, addresses): (StackId, &[u64]),
     ) -> StackId {
         let mut last = std::mem::take(&mut self.last_stack);
         let stack = last.stack(outer, addresses, |callers, address| {
-            let frame = self.frame(tables, libraries, address);
+            let frame = self.frame(tables, objects, address);
             tables.stack(Stack {
                 callers,
                 entry: StackEntry::Frame(frame),
@@ -108,7 +108,7 @@ impl Program {
     fn module(
         &mut self,
         tables: &mut Tables,
-        libraries: &Libraries,
+        objects: &LoadObjects,
         (at, svma): (ModuleIdx, u64),
     ) -> ModuleId {
         let index = at.0 as usize;
@@ -117,13 +117,13 @@ impl Program {
         }
         let known = self.modules[index].get_or_insert_with(|| {
             let Some(module) = self.space.module(at) else {
-                return Known {
+                return ModuleRows {
                     id: ModuleId::NONE,
                     linked: None,
                 };
             };
             let own = self.executable.as_deref() == Some(module.path.as_path());
-            libraries.known(tables, &module.path, module.image.as_deref(), own)
+            objects.rows(tables, &module.path, module.image.as_deref(), own)
         });
         match &known.linked {
             Some((row, runtime)) if runtime.holds(svma) => tables.module(row.clone()),
@@ -147,7 +147,7 @@ impl Program {
 struct Process {
     pid: i32,
     program: History<Program>,
-    /// It has called `exec` since the last round.
+    /// Its `exec` or end makes older state unnecessary.
     stale: bool,
     threads: Vec<ThreadId>,
     /// Value of [`Processes::changes`] at its last `exec`.
@@ -172,7 +172,7 @@ pub struct Mapped {
     /// The runtime.
     pub runtime: Arc<Runtime>,
     /// The state of its process when the runtime was mapped.
-    pub seen: Surroundings,
+    pub state: ProcessState,
 }
 
 /// A process that the kernel does not permit to record.
@@ -190,7 +190,7 @@ pub struct Unrecorded {
 /// nanoseconds since the start.
 pub struct Processes {
     /// Load objects.
-    pub libraries: Libraries,
+    pub objects: LoadObjects,
     /// Whether only the first process is recorded (`-F off`).
     first_only: bool,
     processes: Vec<Process>,
@@ -207,7 +207,7 @@ pub struct Processes {
     /// OpenMP runtimes, once for each program that mapped them.
     pub mapped: Vec<Mapped>,
     /// Programs that have loaded our library: process id and [`Mapped::program`].
-    listening: FxHashSet<(i32, u64)>,
+    with_library: FxHashSet<(i32, u64)>,
     /// Processes whose events the kernel removed when they began a set-user-id program.
     pub unrecorded: Vec<Unrecorded>,
     /// Number of processes not recorded because of `-F off`.
@@ -216,9 +216,9 @@ pub struct Processes {
 
 impl Processes {
     /// Without any process.
-    pub fn new(libraries: Libraries, first_only: bool) -> Self {
+    pub fn new(objects: LoadObjects, first_only: bool) -> Self {
         Processes {
-            libraries,
+            objects,
             first_only,
             processes: Vec::new(),
             pids: FxHashMap::default(),
@@ -228,7 +228,7 @@ impl Processes {
             changes: 0,
             ended: Vec::new(),
             mapped: Vec::new(),
-            listening: FxHashSet::default(),
+            with_library: FxHashSet::default(),
             unrecorded: Vec::new(),
             passed_over: 0,
         }
@@ -247,7 +247,7 @@ impl Processes {
             self.passed_over += u64::from(matches!(what, Side::Fork { parent } if parent != pid));
             return;
         }
-        let mut happened = |thread, what| {
+        let mut emit_event = |thread, what| {
             emit(Event {
                 time: Nanos(time),
                 thread,
@@ -260,16 +260,11 @@ impl Processes {
                     Some(thread) => thread,
                     None => {
                         let thread = self.adopt(tables, pid, tid, time);
-                        happened(thread, What::Birth(Scheduling::Running));
+                        emit_event(thread, What::Birth(Scheduling::Running));
                         thread
                     }
                 };
-                let what = match what {
-                    Side::SwitchOut { preempted: true } => What::SwitchOut(Scheduling::Preempted),
-                    Side::SwitchOut { .. } => What::SwitchOut(Scheduling::Blocked),
-                    _ => What::SwitchIn,
-                };
-                happened(thread, what);
+                emit_event(thread, switch_event(&what));
             }
             Side::Fork { parent } => {
                 if parent != pid {
@@ -277,13 +272,13 @@ impl Processes {
                 }
                 let thread = self.birth(tables, pid, tid, time);
                 // The thread is runnable from now on, but does not run yet.
-                happened(thread, What::Birth(Scheduling::Preempted));
+                emit_event(thread, What::Birth(Scheduling::Preempted));
             }
             Side::Exit => {
                 if let Some(thread) = self.thread_at(tid, time) {
                     self.look_at_end(tables, pid, time);
                     self.end(thread, tid);
-                    happened(thread, What::Exit);
+                    emit_event(thread, What::Exit);
                 }
             }
             Side::Comm { exec, name } => {
@@ -292,10 +287,10 @@ impl Processes {
                 if exec {
                     let (gone, new) = self.exec(tables, (pid, tid), time);
                     for thread in gone {
-                        happened(thread, What::Exit);
+                        emit_event(thread, What::Exit);
                     }
                     if let Some(thread) = new {
-                        happened(thread, What::Birth(Scheduling::Running));
+                        emit_event(thread, What::Birth(Scheduling::Running));
                     }
                 }
             }
@@ -311,8 +306,8 @@ impl Processes {
 
     /// Whether a thread with these ids, its process's and its own, is or was known.
     pub fn has_thread(&self, (pid, tid): (i32, i32)) -> bool {
-        let mut meant = self.tids.get(&tid).into_iter().flat_map(History::all);
-        meant.any(|thread| self.processes[self.process_of(*thread).index()].pid == pid)
+        let mut threads = self.tids.get(&tid).into_iter().flat_map(History::all);
+        threads.any(|thread| self.processes[self.process_of(*thread).index()].pid == pid)
     }
 
     /// Whether a process with this id is or was known.
@@ -326,10 +321,10 @@ impl Processes {
     }
 
     /// The program of a process at a time, and the load objects, for unwinding and locating.
-    pub fn program_at(&mut self, pid: i32, time: u64) -> Option<(&mut Program, &Libraries)> {
+    pub fn program_at(&mut self, pid: i32, time: u64) -> Option<(&mut Program, &LoadObjects)> {
         let process = *self.pids.get(&pid)?.at(time);
         let program = self.processes[process.index()].program.at_mut(time);
-        Some((program, &self.libraries))
+        Some((program, &self.objects))
     }
 
     /// Number of changes of mappings. While it stays the same, an address of a process maps to the
@@ -362,7 +357,7 @@ impl Processes {
             .collect()
     }
 
-    /// Living processes other than the first: process id and name.
+    /// Processes other than the first that still run: process id and name.
     pub fn still_running(&self, tables: &Tables) -> Vec<(i32, String)> {
         let all = self.processes.iter().zip(&tables.processes).skip(1);
         all.filter(|(process, _)| !process.threads.is_empty() && sys::is_running(process.pid))
@@ -376,7 +371,8 @@ impl Processes {
             process.program.forget_before(time);
             process.stale = false;
             if process.threads.is_empty() {
-                // The files stay parsed; most of the memory is the unwinder's copy of the process.
+                // Parsed files are kept elsewhere. Most of the memory is the unwinder's state of the
+                // process.
                 *process.program.at_mut(time) = Program::default();
             }
         }
@@ -388,8 +384,8 @@ impl Processes {
     }
 
     /// Whether a program, identified as in [`Mapped`], has loaded our library.
-    pub fn is_listening(&self, pid: i32, program: u64) -> bool {
-        self.listening.contains(&(pid, program))
+    pub fn has_library(&self, pid: i32, program: u64) -> bool {
+        self.with_library.contains(&(pid, program))
     }
 
     /// Notes a process whose events the kernel has removed: at its end its program has mapped
@@ -445,7 +441,7 @@ impl Processes {
             since: self.changes,
             is_bare: false,
         });
-        remember(&mut self.pids, pid, time, id);
+        change(&mut self.pids, pid, time, id);
         id
     }
 
@@ -467,7 +463,7 @@ impl Processes {
         self.alive.push(true);
         self.processes[process.index()].threads.push(id);
         self.process_of.push(process);
-        remember(&mut self.tids, tid, time, id);
+        change(&mut self.tids, tid, time, id);
         id
     }
 
@@ -519,18 +515,18 @@ impl Processes {
         let path = Path::new(OsStr::from_bytes(&mapping.path));
         let build_id = BuildId::new(&mapping.build_id);
         self.changes += 1;
-        let image = self.libraries.image(pid, path, build_id.as_ref());
+        let image = self.objects.image(pid, path, build_id.as_ref());
         let entry = &mut self.processes[process.index()];
         entry.is_bare = false;
         let (since, program) = (entry.since, entry.program.at_mut(time));
-        if self.libraries.is_collector(path) {
-            self.listening.insert((pid, since));
+        if self.objects.is_collector(path) {
+            self.with_library.insert((pid, since));
         }
         if let Some(image) = &image
-            && let Some(runtime) = self.libraries.runtime(image)
+            && let Some(runtime) = self.objects.runtime(image)
         {
             let executable = program.executable.as_deref().is_none_or(|own| own == path);
-            remember_runtime(
+            add_runtime(
                 &mut self.mapped,
                 Mapped {
                     pid,
@@ -542,7 +538,7 @@ impl Processes {
                         .unwrap_or_default(),
                     linked: runtime.is_part(executable),
                     runtime: runtime.clone(),
-                    seen: Surroundings::of(pid, self.libraries.collector()),
+                    state: ProcessState::of(pid, self.objects.collector()),
                 },
             );
         }
@@ -562,8 +558,17 @@ impl Processes {
     }
 }
 
+/// The event of a context switch.
+fn switch_event(switch: &Side) -> What {
+    match switch {
+        Side::SwitchOut { preempted: true } => What::SwitchOut(Scheduling::Preempted),
+        Side::SwitchOut { .. } => What::SwitchOut(Scheduling::Blocked),
+        _ => What::SwitchIn,
+    }
+}
+
 /// Notes a runtime once, although each segment of its file is mapped separately.
-fn remember_runtime(known: &mut Vec<Mapped>, new: Mapped) {
+fn add_runtime(known: &mut Vec<Mapped>, new: Mapped) {
     let same =
         |old: &Mapped| (old.pid, old.program, &old.path) == (new.pid, new.program, &new.path);
     if !known.iter().rev().any(same) {
@@ -571,13 +576,14 @@ fn remember_runtime(known: &mut Vec<Mapped>, new: Mapped) {
     }
 }
 
-fn remember<T>(numbers: &mut FxHashMap<i32, History<T>>, number: i32, since: u64, meaning: T) {
-    match numbers.entry(number) {
+/// Gives a kernel's id a new value.
+fn change<T>(ids: &mut FxHashMap<i32, History<T>>, id: i32, since: u64, value: T) {
+    match ids.entry(id) {
         std::collections::hash_map::Entry::Occupied(mut entry) => {
-            entry.get_mut().change(since, meaning);
+            entry.get_mut().change(since, value);
         }
         std::collections::hash_map::Entry::Vacant(entry) => {
-            entry.insert(History::new(since, meaning));
+            entry.insert(History::new(since, value));
         }
     }
 }

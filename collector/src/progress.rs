@@ -1,4 +1,4 @@
-//! Names the load object whose symbols are being read, where the end of a recording takes long.
+//! Names the load object whose symbols are being read, if the end of a recording takes long.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -7,41 +7,41 @@ use std::time::Duration;
 use experiment::tables::Module;
 use symbolize::{KernelFunction, SymbolSource, Symbols};
 
-/// Nothing is said before.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The time after which a load object is named.
+const DELAY: Duration = Duration::from_secs(1);
 
-/// A source of symbols that names the load object which it reads, at most once a second.
-pub struct Watched<S> {
+/// A source of symbols that reports the load object which it reads, at most once a second.
+pub struct WithProgress<S> {
     source: S,
-    /// `None` when it is over.
+    /// Sends the paths of load objects to the thread. `None` once dropped.
     names: Option<Sender<String>>,
     watcher: Option<JoinHandle<()>>,
 }
 
-impl<S> Watched<S> {
-    /// Of another source; `say` takes the load object's path.
-    pub fn new(source: S, say: impl Fn(&str) + Send + 'static) -> Watched<S> {
+impl<S> WithProgress<S> {
+    /// Wraps a source; `say` is called with the load object's path.
+    pub fn new(source: S, say: impl Fn(&str) + Send + 'static) -> WithProgress<S> {
         let (names, arriving) = channel::<String>();
         let watch = move || {
-            let (mut at, mut said) = (String::new(), String::new());
+            let (mut current, mut reported) = (String::new(), String::new());
             loop {
-                match arriving.recv_timeout(PATIENCE) {
+                match arriving.recv_timeout(DELAY) {
                     Ok(name) => {
-                        at = name;
+                        current = name;
                         continue;
                     }
                     Err(RecvTimeoutError::Timeout) => {}
                     Err(RecvTimeoutError::Disconnected) => return,
                 }
-                if at != said {
-                    say(&at);
-                    said.clone_from(&at);
+                if current != reported {
+                    say(&current);
+                    reported.clone_from(&current);
                 }
             }
         };
-        // Where there can be no thread, nothing is said.
+        // Without a thread nothing is reported.
         let watcher = thread::Builder::new().spawn(watch).ok();
-        Watched {
+        WithProgress {
             source,
             names: Some(names),
             watcher,
@@ -49,17 +49,17 @@ impl<S> Watched<S> {
     }
 }
 
-impl<S> Drop for Watched<S> {
+impl<S> Drop for WithProgress<S> {
     fn drop(&mut self) {
         self.names = None;
         if let Some(watcher) = self.watcher.take() {
-            // It has ended, since the names have; whether it panicked changes nothing.
+            // The thread ends because the channel is closed. A panic of it changes nothing.
             let _ = watcher.join();
         }
     }
 }
 
-impl<S: SymbolSource> SymbolSource for Watched<S> {
+impl<S: SymbolSource> SymbolSource for WithProgress<S> {
     fn symbols(&mut self, module: &Module) -> Result<Symbols, String> {
         if let Some(names) = &self.names {
             let _ = names.send(module.path.clone());
@@ -87,13 +87,13 @@ mod tests {
 
     use super::*;
 
-    /// Takes its time for one load object.
+    /// Is slow for one load object.
     struct Slow;
 
     impl SymbolSource for Slow {
         fn symbols(&mut self, module: &Module) -> Result<Symbols, String> {
             if module.path == "/large" {
-                thread::sleep(PATIENCE + PATIENCE / 2);
+                thread::sleep(DELAY + DELAY / 2);
             }
             Err("none".to_owned())
         }
@@ -104,11 +104,11 @@ mod tests {
     }
 
     #[test]
-    fn only_what_takes_long_is_named() {
-        let said = Arc::new(Mutex::new(Vec::new()));
-        let saying = Arc::clone(&said);
-        let say = move |name: &str| saying.lock().unwrap().push(name.to_owned());
-        let mut watched = Watched::new(Slow, say);
+    fn only_a_load_object_that_takes_long_is_named() {
+        let reported = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&reported);
+        let say = move |name: &str| sink.lock().unwrap().push(name.to_owned());
+        let mut watched = WithProgress::new(Slow, say);
         for path in ["/small", "/large", "/smaller"] {
             let module = Module {
                 path: path.to_owned(),
@@ -118,6 +118,6 @@ mod tests {
             assert!(watched.symbols(&module).is_err());
         }
         drop(watched);
-        assert_eq!(*said.lock().unwrap(), ["/large"]);
+        assert_eq!(*reported.lock().unwrap(), ["/large"]);
     }
 }

@@ -1,4 +1,4 @@
-//! One recording, from the launch to the last row.
+//! A recording, from the launch of the program to the last row.
 
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,12 +13,12 @@ use crate::merge::Merge;
 use crate::openmp::OpenMp;
 use crate::perf::open::Rings;
 use crate::perf::plan::{Plan, Situation};
-use crate::processes::{Libraries, Processes};
-use crate::say::{say, tell};
+use crate::processes::{LoadObjects, Processes};
+use crate::say::{print_line, say};
 use crate::session::{self, Session};
 use crate::signals::Signals;
-use crate::sys;
-use crate::{experiment, facts, library};
+use crate::sys::{self, Ended};
+use crate::{experiment, header, library};
 
 /// Why there is no recording.
 #[derive(Debug, thiserror::Error)]
@@ -50,33 +50,34 @@ fn other(what: impl ToString) -> RecordError {
     RecordError::Other(what.to_string())
 }
 
-/// Runs the program and records it. Gives its exit status.
+/// Runs the program and records it. Returns its exit status.
 ///
 /// # Errors
-/// [`RecordError`], where the program did not run; no experiment is left then.
+/// [`RecordError`] if the program did not run. No experiment is left then.
 pub fn record(request: &Request) -> Result<i32, RecordError> {
-    // Before anything is started; it is made when all else is ready.
+    // Reports an unusable name before anything starts. The directory is created when all else is
+    // ready.
     experiment::choose(&request.target).map_err(other)?;
     let mut signals = Signals::block().map_err(|error| other(format!("signalfd: {error}")))?;
-    let (listening, arena) = listen();
-    if let Err(reason) = &listening {
+    let (found, arena) = library_and_arena();
+    if let Err(reason) = &found {
         say(format!("recording without OpenMP states: {reason}"));
     }
-    let library = listening.as_deref().ok();
+    let library = found.as_deref().ok();
     let first_pair = Pair::read(arena.as_ref().map_or(clock::RAW, Consumer::clock));
     let environment = library::environment(library.zip(arena.as_ref().map(Consumer::path)));
     let held = launch::hold(&request.command, &environment, signals.inherited())
         .map_err(|error| other(format!("cannot start a process: {error}")))?;
-    // Not before: the program has the priority that its user gave it.
-    sys::hurry();
+    // After the fork, so that the program keeps the priority that its user gave it.
+    sys::raise_priority();
     let pid = held.pid;
     let plan = wished(request);
     let rings = Rings::open(pid, plan, situation()).map_err(other)?;
 
     let start = clock::raw_now();
-    let mut header = facts::header(request, &environment, start);
+    let mut header = header::initial(request, &environment, start);
     header.notes = rings.notes.clone();
-    header.sampling = facts::sampling(&rings.plan, &Default::default(), (0, 0));
+    header.sampling = header::sampling(&rings.plan, &Default::default(), (0, 0));
     let (writer, made) = experiment::make(&request.target, &header).map_err(other)?;
     if request.verbose {
         say(describe(&rings.plan, library));
@@ -89,15 +90,28 @@ pub fn record(request: &Request) -> Result<i32, RecordError> {
     let mut creating = b"Creating experiment directory ".to_vec();
     creating.extend(writer.directory().as_os_str().as_bytes());
     creating.extend(format!(" (Process ID: {pid}) ...").into_bytes());
-    tell(creating);
+    print_line(creating);
 
-    let libraries = Libraries::new(library.map(Path::to_owned));
-    let processes = Processes::new(libraries, !request.follow);
+    let objects = LoadObjects::new(library.map(Path::to_owned));
+    let processes = Processes::new(objects, !request.follow);
     let merge = Merge::new(processes, OpenMp::new(arena, Line::new(first_pair)), start);
-    let mut session = Session::new(pid, merge, writer, header, listening.map(|_| ()));
-    // From here on the program runs: whatever becomes of the recording, its end is waited for.
-    let run = || session.run(rings, &mut signals, request.verbose);
-    let ended = match catch_unwind(AssertUnwindSafe(run)) {
+    let mut session = Session::new(pid, merge, writer, header, found.map(|_| ()));
+    let ended = run_session(&mut session, rings, &mut signals, request.verbose);
+    Ok(ended
+        .unwrap_or_else(|| session::wait(pid, &mut signals))
+        .status())
+}
+
+/// Records until the program has ended. Returns how it ended, if that is known: the program runs, and
+/// its end must be awaited even if the recording fails.
+fn run_session(
+    session: &mut Session,
+    rings: Rings,
+    signals: &mut Signals,
+    verbose: bool,
+) -> Option<Ended> {
+    let run = || session.run(rings, signals, verbose);
+    match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(ended)) => Some(ended),
         Ok(Err(error)) => {
             say(format!(
@@ -110,21 +124,18 @@ pub fn record(request: &Request) -> Result<i32, RecordError> {
             say("this is a fault of collect; the program goes on, the recording ends here");
             session.ended()
         }
-    };
-    Ok(ended
-        .unwrap_or_else(|| session::wait(pid, &mut signals))
-        .status())
+    }
 }
 
-/// The library and the arena by which OpenMP is listened to, or why not.
-fn listen() -> (Result<PathBuf, String>, Option<Consumer>) {
+/// The library and the arena that record OpenMP events, or why there are none.
+fn library_and_arena() -> (Result<PathBuf, String>, Option<Consumer>) {
     match library::find().and_then(|library| Ok((library, arena()?))) {
         Ok((library, arena)) => (Ok(library), Some(arena)),
         Err(reason) => (Err(reason), None),
     }
 }
 
-/// The shared memory for OpenMP events, for as many threads as a file may be long.
+/// The shared memory for OpenMP events, for as many threads as the limit of file sizes permits.
 fn arena() -> Result<Consumer, String> {
     let options = ArenaOptions::default();
     let options = match sys::file_size_limit() {
@@ -153,7 +164,7 @@ fn situation() -> Situation {
     }
 }
 
-/// What would be, or is, recorded, in one line.
+/// What is recorded, in one line.
 pub fn describe(plan: &Plan, library: Option<&Path>) -> String {
     let clock = match plan.event {
         Some(event) => format!(
@@ -176,22 +187,22 @@ pub fn describe(plan: &Plan, library: Option<&Path>) -> String {
     format!("records {scope}: {clock}; context switches; {openmp}")
 }
 
-/// `-n`: says what would be recorded, with what the kernel permits, and runs nothing.
+/// `-n`: prints what would be recorded with what the kernel permits, and runs nothing.
 ///
 /// # Errors
 /// [`RecordError`].
 pub fn dry_run(request: &Request) -> Result<(), RecordError> {
     let directory = experiment::choose(&request.target).map_err(other)?;
     let signals = Signals::block().map_err(|error| other(format!("signalfd: {error}")))?;
-    let (listening, _) = listen();
-    // A child that is never released shows what can be opened.
+    let (found, _) = library_and_arena();
+    // A child that is never released shows which events can be opened.
     let held = launch::hold(&request.command, &[], signals.inherited())
         .map_err(|error| other(format!("cannot start a process: {error}")))?;
     let rings = Rings::open(held.pid, wished(request), situation()).map_err(other)?;
     say(format!("would make {}", directory.display()));
-    say(describe(&rings.plan, listening.as_deref().ok()));
+    say(describe(&rings.plan, found.as_deref().ok()));
     rings.notes.iter().for_each(say);
-    if let Err(reason) = listening {
+    if let Err(reason) = found {
         say(reason);
     }
     Ok(())

@@ -1,28 +1,29 @@
-//! What a load object is to OpenMP, told by its symbols and never by its name.
+//! Recognises OpenMP runtimes by the symbols of a load object, never by its name.
 //!
-//! A runtime is a library of its own, a private copy under another name, or a static library
-//! within the program. Of the last, the code is told from the program's by the names that the
-//! runtimes reserve for themselves.
+//! A runtime is a library of its own, a private copy under another name, or a static library within
+//! the program. Code of the last is distinguished from the program's by the names that runtimes
+//! reserve for themselves.
 
 use experiment::tables::RuntimeKind;
 use symbolize::Linked;
 use unwinder::Image;
 
-/// A runtime that a load object is, or has within.
+/// A runtime that a load object is or contains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Runtime {
-    /// Whose.
+    /// Which runtime it is.
     pub kind: RuntimeKind,
-    /// Whether it was built to write a trace of all that it does, and so tests at every step
-    /// whether it should (`KMP_DEBUG` of LLVM's, as Debian builds it).
+    /// Whether it was built with debug tracing, and so tests at every step whether to write a trace
+    /// (`KMP_DEBUG` of LLVM's, as Debian builds it).
     pub traced: bool,
     linked: Linked,
 }
 
-/// What sets the trace's detail in such a build of LLVM's runtime (`kmp_debug.h`).
+/// The variable with the level of detail in such a build of LLVM's runtime (`kmp_debug.h`).
 const TRACE_LEVEL: &[u8] = b"kmp_a_debug";
 
-/// Functions that each runtime has and programs only call. LLVM's has those of GNU's, too.
+/// A function that each runtime defines and programs only call. LLVM's runtime also has those of
+/// GNU's, so it comes first.
 const FORKS: [(&str, RuntimeKind); 2] = [
     ("__kmpc_fork_call", RuntimeKind::Kmp),
     ("GOMP_parallel", RuntimeKind::Gomp),
@@ -34,7 +35,7 @@ impl Runtime {
         let fork = FORKS.iter().find(|(function, _)| image.exports(function));
         let &(_, kind) = fork?;
         let mut traced = false;
-        // A file that was parsed can be gone by now: then it is taken for all of one kind.
+        // If the file is gone by now, all of it counts as the runtime.
         let linked = Linked::read(image.path(), |name| {
             traced |= name == TRACE_LEVEL;
             is_own_name(kind, name)
@@ -46,27 +47,27 @@ impl Runtime {
         })
     }
 
-    /// Whether the load object is something else, with a runtime linked in: the program itself
-    /// (`executable`), or a library that offers more than the runtime.
+    /// Whether the runtime is only a part of the load object: of the program itself (`executable`), or
+    /// of a library with more functions than the runtime's.
     pub fn is_part(&self, executable: bool) -> bool {
         executable || self.linked.known * 2 < self.linked.offered
     }
 
-    /// Whether the code at an svma is the runtime's, in a load object of which that is a part.
+    /// Whether the code at an svma is the runtime's, in a load object that contains the runtime.
     pub fn holds(&self, svma: u64) -> bool {
         self.linked.holds(svma)
     }
 }
 
-/// How the standard's routines (OpenMP 5.2, chapter 18) go on after `omp_`. Not all that begins
-/// so is theirs: programs call their own functions so, too.
+/// What follows `omp_` in the names of the standard's routines (OpenMP 5.2, chapter 18). Programs
+/// have functions with the prefix `omp_`, too.
 const ROUTINES: [&str; 18] = [
     "get_", "set_", "in_", "init_", "destroy_", "unset_", "test_", "is_", "fulfill_", "pause_",
     "capture_", "display_", "control_", "alloc", "aligned_", "calloc", "realloc", "free",
 ];
 
-/// How the names of a runtime's own functions begin.
-const fn beginnings(kind: RuntimeKind) -> &'static [&'static str] {
+/// The prefixes of the names of a runtime's own functions.
+const fn prefixes(kind: RuntimeKind) -> &'static [&'static str] {
     match kind {
         RuntimeKind::Kmp => &[
             "__kmp", "kmpc_", "__ompt", "ompt_", "ompc_", "GOMP_", "__itt_",
@@ -79,7 +80,7 @@ const fn beginnings(kind: RuntimeKind) -> &'static [&'static str] {
 /// Whether a function's name is one that a runtime of that kind gives.
 fn is_own_name(kind: RuntimeKind, name: &[u8]) -> bool {
     let starts = |rest: &[u8], list: &[&str]| list.iter().any(|s| rest.starts_with(s.as_bytes()));
-    starts(name, beginnings(kind))
+    starts(name, prefixes(kind))
         || name
             .strip_prefix(b"omp_")
             .is_some_and(|rest| starts(rest, &ROUTINES))
@@ -111,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runtimes_functions_are_known_by_the_names_that_they_reserve() {
+    fn functions_of_runtimes_are_recognised_by_reserved_names() {
         let kmp = |name: &str| is_own_name(RuntimeKind::Kmp, name.as_bytes());
         for own in [
             "__kmpc_fork_call",

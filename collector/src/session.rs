@@ -12,17 +12,17 @@ use symbolize::Files;
 
 use crate::merge::Merge;
 use crate::perf::open::Rings;
-use crate::progress::Watched;
-use crate::rhythm::{HASTE, Round, flush_after, wait_after};
+use crate::progress::WithProgress;
 use crate::say::say;
+use crate::schedule::{Round, SHORTEST_ROUND, flush_after, wait_after};
 use crate::shortfall::Shortfall;
 use crate::signals::Signals;
 use crate::sys::{self, Ended};
-use crate::{clock, facts};
+use crate::{clock, header};
 
-/// The time between two headers, the most that a killed recording's header is old. One takes a
-/// kilobyte.
-const HEADER: Duration = Duration::from_secs(1);
+/// The time between two writes of the header: the age that a killed recording's header can have. It
+/// takes a kilobyte.
+const HEADER_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A running recording.
 pub struct Session {
@@ -32,27 +32,27 @@ pub struct Session {
     header: Header,
     flushed: Instant,
     headed: Instant,
-    /// Whether OpenMP is listened to, or why not.
-    listening: Result<(), String>,
+    /// Whether the library records OpenMP events, or why not.
+    library: Result<(), String>,
     ended: Option<Ended>,
 }
 
-/// What a recording came to.
-enum Followed {
-    /// The program's end.
-    Ended(Ended),
-    /// It cannot be written any further.
-    Full(ExperimentError),
+/// Why the rounds have ended.
+enum RoundsEnd {
+    /// The program has ended.
+    Program(Ended),
+    /// The experiment cannot be written any further.
+    Write(ExperimentError),
 }
 
 impl Session {
-    /// Of the program that runs as process `pid`.
+    /// A recording of the program that runs as process `pid`.
     pub fn new(
         pid: i32,
         merge: Merge,
         writer: Writer,
         header: Header,
-        listening: Result<(), String>,
+        library: Result<(), String>,
     ) -> Self {
         Session {
             pid,
@@ -61,7 +61,7 @@ impl Session {
             header,
             flushed: Instant::now(),
             headed: Instant::now(),
-            listening,
+            library,
             ended: None,
         }
     }
@@ -81,13 +81,13 @@ impl Session {
         signals: &mut Signals,
         verbose: bool,
     ) -> io::Result<Ended> {
-        match self.follow(&mut rings, signals)? {
-            Followed::Ended(ended) => {
+        match self.record_rounds(&mut rings, signals)? {
+            RoundsEnd::Program(ended) => {
                 self.ended = Some(ended);
                 self.end(rings, ended, verbose);
                 Ok(ended)
             }
-            Followed::Full(error) => {
+            RoundsEnd::Write(error) => {
                 self.stop(rings, &error);
                 let ended = wait(self.pid, signals);
                 self.ended = Some(ended);
@@ -98,8 +98,8 @@ impl Session {
         }
     }
 
-    /// Rounds until the program has ended.
-    fn follow(&mut self, rings: &mut Rings, signals: &mut Signals) -> io::Result<Followed> {
+    /// Records round by round until the program has ended.
+    fn record_rounds(&mut self, rings: &mut Rings, signals: &mut Signals) -> io::Result<RoundsEnd> {
         let mut polled: Vec<libc::pollfd> = [signals.as_raw_fd()]
             .into_iter()
             .chain(rings.descriptors())
@@ -107,23 +107,23 @@ impl Session {
             .collect();
         let begun = Instant::now();
         let mut last = begun;
-        let mut wait = HASTE;
+        let mut wait = SHORTEST_ROUND;
         loop {
             sys::poll(&mut polled, wait.as_millis() as i32)?;
-            // A ring hangs up for ever when its last thread has ended.
+            // A ring reports a hang-up from the end of its last thread on.
             polled.retain(|entry| entry.revents & (libc::POLLHUP | libc::POLLERR) == 0);
             let arrived = signals.arrived();
             for signal in arrived.for_program {
                 sys::send(self.pid, signal);
             }
             if arrived.child || polled.len() <= 1 {
-                // Before it is reaped: then the kernel's account of it is gone.
+                // Reaping the process removes its CPU time.
                 let cpu_time = sys::cpu_time(self.pid);
                 if let Some(ended) = sys::try_wait(self.pid)? {
                     if let Some(cpu_time) = cpu_time {
                         self.merge.ended(cpu_time);
                     }
-                    return Ok(Followed::Ended(ended));
+                    return Ok(RoundsEnd::Program(ended));
                 }
             }
             let truncated = self.merge.truncated_stacks();
@@ -139,20 +139,20 @@ impl Session {
             if self.flushed.elapsed() >= flush_after(waiting, begun.elapsed()) {
                 let written = self.flush(None).and_then(|()| self.refresh_header(rings));
                 if let Err(error) = written {
-                    return Ok(Followed::Full(error));
+                    return Ok(RoundsEnd::Write(error));
                 }
             }
         }
     }
 
-    /// Writes the header anew now and then, so that a killed recording tells what it lost.
+    /// Writes the header again from time to time, so that a killed recording tells what it lost.
     fn refresh_header(&mut self, rings: &Rings) -> Result<(), ExperimentError> {
-        let new_runtime = self.header.runtimes.len() < self.merge.introduced.runtimes.len();
-        if !new_runtime && self.headed.elapsed() < HEADER {
+        let new_runtime = self.header.runtimes.len() < self.merge.registered.runtimes.len();
+        if !new_runtime && self.headed.elapsed() < HEADER_INTERVAL {
             return Ok(());
         }
         self.headed = Instant::now();
-        facts::update(&mut self.header, &rings.plan, &self.merge);
+        header::update(&mut self.header, &rings.plan, &self.merge);
         self.writer.header(&self.header)
     }
 
@@ -181,7 +181,7 @@ impl Session {
         Nanos(now.max(self.merge.merged_to()))
     }
 
-    /// The recording cannot go on: the program does, without it.
+    /// Ends the recording while the program continues, since the experiment cannot be written.
     fn stop(&mut self, rings: Rings, error: &ExperimentError) {
         let plan = rings.plan;
         drop(rings);
@@ -191,7 +191,7 @@ impl Session {
         ));
         self.header.duration_ns = self.now().0;
         self.header.stopped = Some(error.to_string());
-        facts::update(&mut self.header, &plan, &self.merge);
+        header::update(&mut self.header, &plan, &self.merge);
         self.writer.stop(&self.header);
     }
 
@@ -200,20 +200,20 @@ impl Session {
         self.merge.last_round(&mut rings);
         let end = self.now();
         self.merge.close(end);
-        let whole = self.flush(Some(end));
+        let flushed = self.flush(Some(end));
         let plan = rings.plan;
         drop(rings);
 
         let header = &mut self.header;
         header.duration_ns = end.0;
         header.exit_status = Some(ended.status());
-        facts::update(header, &plan, &self.merge);
-        let listening = self.listening.as_ref().copied().map_err(String::as_str);
-        let silent = facts::close_runtimes(header, &self.merge, listening);
+        header::update(header, &plan, &self.merge);
+        let library = self.library.as_ref().copied().map_err(String::as_str);
+        let silent = header::close_runtimes(header, &self.merge, library);
         let shortfall = Shortfall::of(header, &self.merge, silent);
         header.notes.extend(shortfall.notes());
         let recording_cpu = sys::own_cpu_seconds();
-        if let Err(error) = whole {
+        if let Err(error) = flushed {
             say(format!("{error}; the end of the recording is missing"));
             self.header.stopped = Some(error.to_string());
             self.writer.stop(&self.header);
@@ -228,19 +228,19 @@ impl Session {
             say(line);
         }
         if verbose {
-            self.tell(recording_cpu);
+            self.summarize(recording_cpu);
         }
     }
 
     /// Writes the symbols and the end.
     fn name_and_finish(&mut self) -> Result<(), ExperimentError> {
-        // Symbols can take seconds. A collect that is killed now leaves a whole recording without them.
+        // Symbols can take seconds. If collect is killed meanwhile, only the symbols are missing.
         self.writer.header(&self.header)?;
         let files = Files {
             vdso: sys::vdso().map(Into::into),
-            paths: self.merge.processes.libraries.strange_paths(),
+            paths: self.merge.processes.objects.non_utf8_paths(),
         };
-        let mut files = Watched::new(files, |path| {
+        let mut files = WithProgress::new(files, |path| {
             say(format!("reading the symbols of {path} ..."));
         });
         let symbols = symbolize::resolve(&self.merge.tables, &mut files);
@@ -248,8 +248,8 @@ impl Session {
         self.writer.finish(&self.header)
     }
 
-    /// The recording in a few lines, for `-v`.
-    fn tell(&self, recording_cpu: f64) {
+    /// Prints the recording in a few lines, for `-v`.
+    fn summarize(&self, recording_cpu: f64) {
         let Header {
             sampling,
             losses,

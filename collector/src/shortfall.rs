@@ -3,7 +3,7 @@
 
 use experiment::header::Header;
 
-use crate::facts::Silent;
+use crate::header::Silent;
 use crate::merge::Merge;
 use crate::processes::Unrecorded;
 
@@ -178,14 +178,14 @@ fn named(processes: &[(i32, String)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::silence::Cause;
+    use crate::no_events::Cause;
 
     fn line(shortfall: &Shortfall) -> String {
         shortfall.line().unwrap_or_default()
     }
 
     #[test]
-    fn little_losses_are_not_worth_a_line() {
+    fn small_losses_get_no_line() {
         let whole = Shortfall {
             samples: (1000, 10),
             records: (100_000, 1000),
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_matters_stands_in_one_line() {
+    fn all_that_matters_is_in_one_line() {
         let short = Shortfall {
             samples: (880, 120),
             records: (0, 5),
@@ -210,7 +210,7 @@ mod tests {
             }],
             silent: vec![Silent {
                 name: "libgomp.so.1".to_owned(),
-                cause: Some(Cause::ToldNoTool),
+                cause: Some(Cause::ToolsDisabled),
             }],
             ..Shortfall::default()
         };

@@ -55,7 +55,8 @@ impl Signals {
     /// # Errors
     /// If the signalfd cannot be created.
     pub fn block() -> io::Result<Signals> {
-        // SAFETY: sets and actions are plain data, valid when zeroed, which the calls fill.
+        // SAFETY: sets and actions are plain data, valid when zeroed; the calls fill them or read them,
+        // and SIG_DFL is no function of ours.
         let (all, inherited) = unsafe {
             let mut all = std::mem::zeroed();
             libc::sigfillset(&mut all);
@@ -79,7 +80,8 @@ impl Signals {
                 },
             )
         };
-        // SAFETY: `all` is initialised; the result is a new descriptor that nothing else owns.
+        // SAFETY: `all` is initialised. `check` has excluded -1, so the result is a new descriptor that
+        // nothing else owns.
         let fd = unsafe {
             let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
             OwnedFd::from_raw_fd(check(libc::signalfd(-1, &all, flags))?)
@@ -145,7 +147,8 @@ impl Signals {
     }
 
     fn next(&self) -> Option<libc::signalfd_siginfo> {
-        // SAFETY: signalfd_siginfo is plain data, valid when zeroed; read writes at most its size.
+        // SAFETY: signalfd_siginfo is plain data, valid when zeroed and with whatever bytes `read`
+        // writes to it, which are at most its size.
         unsafe {
             let mut info: libc::signalfd_siginfo = std::mem::zeroed();
             let size = size_of::<libc::signalfd_siginfo>();
@@ -166,9 +169,11 @@ impl Inherited {
     /// the program.
     ///
     /// # Safety
-    /// Only in the child after fork. Calls nothing but async-signal-safe functions.
+    /// Only for the child after fork, whose signal state it replaces. Calls only async-signal-safe
+    /// functions.
     pub(crate) unsafe fn restore(&self) {
-        // SAFETY: the mask was filled by the kernel.
+        // SAFETY: the kernel filled the mask; SIG_IGN is no function of ours, and a null pointer for
+        // the old mask is permitted.
         unsafe {
             if self.ignores_children {
                 libc::signal(libc::SIGCHLD, libc::SIG_IGN);
@@ -187,8 +192,9 @@ struct Peer {
 impl Peer {
     /// Forks a peer. It inherits the blocked signals, and ends when this process does.
     fn new() -> io::Result<Peer> {
-        // SAFETY: the child calls nothing but async-signal-safe functions on its own, and never
-        // returns from this block.
+        // SAFETY: the child calls only system calls, by wrappers that neither allocate nor lock, and
+        // never returns from this block. So it does not matter what other threads of this process
+        // did at the fork.
         let pid = unsafe {
             let pid = check(libc::fork())?;
             if pid == 0 {
@@ -213,7 +219,8 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // SAFETY: a child of ours, which nobody else waits for.
+        // SAFETY: the calls touch no memory: the pointer for the status is null. `pid` is still that
+        // child, since nobody else waits for it.
         unsafe {
             libc::kill(self.pid, libc::SIGKILL);
             libc::waitpid(self.pid, ptr::null_mut(), 0);
@@ -236,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_pending_is_read_from_the_status() {
+    fn pending_signals_are_read_from_the_status() {
         let status = "Name:\tx\nSigQ:\t1/95\nSigPnd:\t0000000000000001\nShdPnd:\t0000000000004000\n\
                       SigBlk:\tfffffffe7ffbfeff\n";
         assert_eq!(pending_in(status), 1 | 1 << (libc::SIGTERM - 1));
@@ -244,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_keeps_what_it_is_sent_and_goes_when_it_is_dropped() {
+    fn a_peer_has_no_pending_signals_at_first_and_ends_when_it_is_dropped() {
         let peer = Peer::new().expect("a process");
         let pid = peer.pid;
         // Signals are not blocked in this test's process: the child inherits its mask.

@@ -1,8 +1,8 @@
 //! Threads that sleep without a switch-out sample: their stacks are read from their memory.
 //!
-//! Switch-out samples are taken at a share of all switches. A thread that goes to sleep once, as those
-//! of many pools do, mostly has none, and its time would have no stack. The kernel tells where a
-//! sleeping thread entered its system call, and its memory does not change.
+//! Only some switches have a switch-out sample. A thread that goes to sleep once, like those of many
+//! thread pools, mostly has none, and its time would have no stack. The kernel tells where a sleeping
+//! thread entered its system call, and the thread's stack does not change while it sleeps.
 
 use std::fs;
 
@@ -11,15 +11,15 @@ use experiment::rows::Within;
 use rustc_hash::FxHashMap;
 use unwinder::Regs;
 
-/// How long a thread sleeps before its stack is read, in nanoseconds: a thread without any
-/// switch-out sample, and others. Short sleeps share the samples of each other.
+/// How long a thread without any switch-out sample sleeps before its stack is read, in nanoseconds.
 const FIRST: u64 = 20_000_000;
+/// The same for other threads: attribution gives their short sleeps the samples of other sleeps.
 const OTHER: u64 = 500_000_000;
 
-/// Most stacks read in a round: each takes some tens of microseconds.
+/// Most stacks read in a round; each takes some tens of microseconds.
 const MOST: usize = 16;
 
-/// A frame pointer that points nowhere, since the kernel does not tell it.
+/// Stands for the frame pointer, which the kernel does not tell: it points to no stack.
 const NO_FRAME: u64 = 1;
 
 /// A sleep of a thread, as it began.
@@ -33,30 +33,32 @@ pub struct Sleep {
     pub within: Within,
 }
 
+/// What is known of the stack of a sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Seen {
-    NotYet,
-    /// Its stack was read at this time. It is valid if the merge gets there without a wake-up.
-    Stack(StackId, u64),
-    /// Awake, or its stack was given.
+enum Reading {
+    /// It was not read yet.
+    Pending,
+    /// It was read at this time. It is valid if the merge reaches that time without a wake-up.
+    Read(StackId, u64),
+    /// It could not be read, or was returned.
     Done,
 }
 
 /// The threads that sleep now without a stack.
 #[derive(Debug, Default)]
 pub struct Sleepers {
-    asleep: FxHashMap<ThreadId, (Sleep, Seen)>,
+    asleep: FxHashMap<ThreadId, (Sleep, Reading)>,
     /// By thread: whether it has a switch-out sample.
-    told: Vec<bool>,
+    sampled: Vec<bool>,
 }
 
 impl Sleepers {
     /// A thread goes to sleep without a switch-out sample, and not in a wait of OpenMP.
     pub fn sleeps(&mut self, thread: ThreadId, sleep: Sleep) {
-        self.asleep.insert(thread, (sleep, Seen::NotYet));
+        self.asleep.insert(thread, (sleep, Reading::Pending));
     }
 
-    /// It is awake again, or has ended.
+    /// The thread is awake again, or has ended.
     pub fn wakes(&mut self, thread: ThreadId) {
         if !self.asleep.is_empty() {
             self.asleep.remove(&thread);
@@ -64,48 +66,50 @@ impl Sleepers {
     }
 
     /// The thread has a switch-out sample.
-    pub fn is_told(&mut self, thread: ThreadId) {
+    pub fn set_sampled(&mut self, thread: ThreadId) {
         let index = thread.index();
-        if self.told.len() <= index {
-            self.told.resize(index + 1, false);
+        if self.sampled.len() <= index {
+            self.sampled.resize(index + 1, false);
         }
-        self.told[index] = true;
+        self.sampled[index] = true;
     }
 
-    /// The sleeps whose stacks were read before `merged_to`, up to which no wake-up came.
+    /// The sleeps whose stacks are valid: they were read before `merged_to`, and no wake-up came up to
+    /// then.
     pub fn confirmed(&mut self, merged_to: u64) -> Vec<(ThreadId, Sleep, StackId)> {
         let mut confirmed = Vec::new();
-        for (&thread, (sleep, seen)) in &mut self.asleep {
-            if let Seen::Stack(stack, at) = *seen
+        for (&thread, (sleep, reading)) in &mut self.asleep {
+            if let Reading::Read(stack, at) = *reading
                 && at < merged_to
             {
-                *seen = Seen::Done;
+                *reading = Reading::Done;
                 confirmed.push((thread, *sleep, stack));
             }
         }
         confirmed.sort_unstable_by_key(|(thread, ..)| thread.0);
         confirmed
             .iter()
-            .for_each(|(thread, ..)| self.is_told(*thread));
+            .for_each(|(thread, ..)| self.set_sampled(*thread));
         confirmed
     }
 
-    /// Reads the stacks of threads that have slept for long at time `now`, by `stack`.
-    pub fn look(&mut self, now: u64, mut stack: impl FnMut(ThreadId) -> Option<StackId>) {
-        let told = |thread: ThreadId| self.told.get(thread.index()).copied().unwrap_or(false);
-        let due = self.asleep.iter_mut().filter(|(thread, (sleep, seen))| {
-            let patience = if told(**thread) { OTHER } else { FIRST };
-            *seen == Seen::NotYet && now.saturating_sub(sleep.since) >= patience
+    /// Reads the stacks of threads that have slept long enough at time `now`, by `stack`.
+    pub fn read_stacks(&mut self, now: u64, mut stack: impl FnMut(ThreadId) -> Option<StackId>) {
+        let is_sampled =
+            |thread: ThreadId| self.sampled.get(thread.index()).copied().unwrap_or(false);
+        let due = self.asleep.iter_mut().filter(|(thread, (sleep, reading))| {
+            let patience = if is_sampled(**thread) { OTHER } else { FIRST };
+            *reading == Reading::Pending && now.saturating_sub(sleep.since) >= patience
         });
-        for (&thread, (_, seen)) in due.take(MOST) {
-            *seen = stack(thread).map_or(Seen::Done, |stack| Seen::Stack(stack, now));
+        for (&thread, (_, reading)) in due.take(MOST) {
+            *reading = stack(thread).map_or(Reading::Done, |stack| Reading::Read(stack, now));
         }
     }
 }
 
-/// The registers of a thread that waits in a system call, as far as the kernel tells them. Two equal
-/// readings are of one wait. `None` for a thread that runs, that waits elsewhere, or that may not be
-/// read.
+/// The registers of a thread that waits in a system call, as far as the kernel tells them. `None` for
+/// a thread that runs, that waits elsewhere, or that may not be read. If two readings are equal, the
+/// thread slept between them.
 pub fn registers((pid, tid): (i32, i32)) -> Option<Regs> {
     parse(&fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).ok()?)
 }
@@ -123,7 +127,7 @@ fn parse(line: &str) -> Option<Regs> {
 
 /// The CPU that a thread ran on last.
 pub fn last_cpu((pid, tid): (i32, i32)) -> Option<u16> {
-    /// Its place among the fields of `stat` (proc(5)), of which the second may hold blanks.
+    /// The number of the field in `stat` (proc(5)). The second field may contain spaces.
     const PROCESSOR: usize = 39;
     let stat = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(')')?;
@@ -147,21 +151,21 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_holds_if_the_thread_slept_on() {
+    fn a_stack_is_valid_if_the_thread_slept_on() {
         let mut sleepers = Sleepers::default();
         sleepers.sleeps(T, sleep(100));
         let early = 100 + FIRST - 1;
-        sleepers.look(early, |_| panic!("it may wake by itself"));
-        sleepers.look(early + 1, |thread| (thread == T).then_some(STACK));
+        sleepers.read_stacks(early, |_| panic!("it may wake by itself"));
+        sleepers.read_stacks(early + 1, |thread| (thread == T).then_some(STACK));
         assert_eq!(sleepers.confirmed(early + 1), []);
         assert_eq!(sleepers.confirmed(early + 2), [(T, sleep(100), STACK)]);
         assert_eq!(sleepers.confirmed(early + 3), []);
-        sleepers.look(early + OTHER, |_| panic!("it has been said"));
-        // From now on there is a stack to tell its short sleeps by.
+        sleepers.read_stacks(early + OTHER, |_| panic!("it was returned"));
+        // The thread now has a sample, which serves its short sleeps.
         sleepers.wakes(T);
         sleepers.sleeps(T, sleep(0));
-        sleepers.look(OTHER - 1, |_| panic!("it may wake by itself"));
-        sleepers.look(OTHER, |_| Some(STACK));
+        sleepers.read_stacks(OTHER - 1, |_| panic!("it may wake by itself"));
+        sleepers.read_stacks(OTHER, |_| Some(STACK));
         sleepers.wakes(T);
         assert_eq!(sleepers.confirmed(u64::MAX), []);
     }
@@ -176,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_of_ours_that_sleeps_is_seen() {
+    fn the_registers_of_a_sleeping_thread_are_read() {
         let (send, receive) = std::sync::mpsc::channel();
         let (stop, stopped) = std::sync::mpsc::channel::<()>();
         let sleeper = std::thread::spawn(move || {

@@ -5,7 +5,7 @@ use experiment::tables::{Cut, Frame, Stack, StackEntry, Tables};
 use unwinder::{CutReason, Ending, UnwindCache};
 
 use crate::completion::Truncated;
-use crate::perf::parse::Sample;
+use crate::perf::parse::PerfSample;
 use crate::processes::Processes;
 use crate::sleepers;
 use crate::truncated::{Piece, Unwinder};
@@ -27,9 +27,9 @@ pub struct Stacks {
     unwinder: Unwinder,
 }
 
-/// An unwound and interned stack.
+/// The machine stack of a sample, unwound and interned.
 #[derive(Clone, Copy, Debug)]
-pub struct Unwound {
+pub struct MachineStack {
     /// The interned stack.
     pub stack: StackId,
     /// Why it is truncated, if it is.
@@ -50,8 +50,8 @@ impl Stacks {
         &mut self,
         tables: &mut Tables,
         processes: &mut Processes,
-        sample: &Sample<'_>,
-    ) -> Unwound {
+        sample: &PerfSample<'_>,
+    ) -> MachineStack {
         let mut unwound = self.user_half(tables, processes, sample);
         let mut kernel = sample.kernel_chain().enumerate().peekable();
         if kernel.peek().is_some() {
@@ -88,7 +88,7 @@ impl Stacks {
         numbers: (i32, i32),
         time: u64,
     ) -> Option<StackId> {
-        let (program, libraries) = processes.program_at(numbers.0, time)?;
+        let (program, objects) = processes.program_at(numbers.0, time)?;
         let regs = sleepers::registers(numbers)?;
         let piece = Piece {
             pid: numbers.0,
@@ -110,23 +110,23 @@ impl Stacks {
             *address = call_of(*address);
         }
         let outermost = StackId::EMPTY;
-        Some(program.stack(tables, libraries, (outermost, &self.addresses)))
+        Some(program.stack(tables, objects, (outermost, &self.addresses)))
     }
 
     fn user_half(
         &mut self,
         tables: &mut Tables,
         processes: &mut Processes,
-        sample: &Sample<'_>,
-    ) -> Unwound {
+        sample: &PerfSample<'_>,
+    ) -> MachineStack {
         let program = processes.program_at(sample.pid, sample.time);
-        let (Some(user), Some((program, libraries))) = (&sample.user, program) else {
-            return Unwound::without_user(tables);
+        let (Some(user), Some((program, objects))) = (&sample.user, program) else {
+            return MachineStack::without_user(tables);
         };
         let space = program.space();
         // During `exec` the registers are still those of the previous program.
         if sample.in_kernel && space.locate(user.regs.ip()).is_none() {
-            return Unwound::without_user(tables);
+            return MachineStack::without_user(tables);
         }
         let piece = Piece {
             pid: sample.pid,
@@ -146,13 +146,13 @@ impl Stacks {
         for address in self.addresses.iter_mut().skip(1) {
             *address = call_of(*address);
         }
-        let mut of = |addresses| program.stack(tables, libraries, (outer, addresses));
+        let mut intern = |addresses| program.stack(tables, objects, (outer, addresses));
         if let Some(truncated) = &mut truncated {
             let outer = self.addresses.get(truncated.inner..).unwrap_or_default();
-            truncated.callers = (!outer.is_empty()).then(|| of(outer));
+            truncated.callers = (!outer.is_empty()).then(|| intern(outer));
         }
-        let stack = of(&self.addresses);
-        Unwound {
+        let stack = intern(&self.addresses);
+        MachineStack {
             stack,
             cut: cut_by,
             truncated,
@@ -160,10 +160,10 @@ impl Stacks {
     }
 }
 
-impl Unwound {
+impl MachineStack {
     /// The result for a sample without a user half.
-    fn without_user(tables: &mut Tables) -> Unwound {
-        Unwound {
+    fn without_user(tables: &mut Tables) -> MachineStack {
+        MachineStack {
             stack: cut(tables, Cut::NoUserStack),
             cut: Some(Cut::NoUserStack),
             truncated: None,
@@ -197,7 +197,7 @@ pub fn frame_of_call(
     (code, time): (u64, u64),
 ) -> FrameId {
     match processes.program_at(pid, time) {
-        Some((program, libraries)) if code != 0 => program.frame(tables, libraries, call_of(code)),
+        Some((program, objects)) if code != 0 => program.frame(tables, objects, call_of(code)),
         _ => FrameId::NONE,
     }
 }
@@ -227,8 +227,8 @@ fn cut_of(reason: CutReason) -> Cut {
     }
 }
 
-/// A reason in the words of the views.
-pub fn words(reason: Cut) -> &'static str {
+/// A reason in the words of the reports.
+pub fn description(reason: Cut) -> &'static str {
     match reason {
         Cut::DumpTooSmall => "deeper than the copied piece of the stack",
         Cut::NoUnwindInfo => "code without unwind information",

@@ -7,14 +7,14 @@ use std::os::fd::RawFd;
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// By itself, with this status.
+    /// It exited with this status.
     Exited(i32),
-    /// By this signal.
+    /// This signal killed it.
     Killed(i32),
 }
 
 impl Ended {
-    /// As a shell says it: the status, or 128 and the signal's number.
+    /// The status as a shell reports it: that of the process, or 128 plus the signal's number.
     pub fn status(self) -> i32 {
         match self {
             Ended::Exited(status) => status,
@@ -26,7 +26,7 @@ impl Ended {
 /// Reaps the child if it has ended.
 pub fn try_wait(pid: i32) -> io::Result<Option<Ended>> {
     let mut status = 0;
-    // SAFETY: `status` is a valid place for the result.
+    // SAFETY: the kernel writes the status to the local variable, and nothing else.
     match check(unsafe { libc::waitpid(pid, &mut status, libc::WNOHANG) })? {
         0 => Ok(None),
         _ if libc::WIFSIGNALED(status) => Ok(Some(Ended::Killed(libc::WTERMSIG(status)))),
@@ -44,16 +44,16 @@ pub fn is_running(pid: i32) -> bool {
     state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }
 
-/// Sends a signal. A process that is gone needs none, so there is no error to report.
+/// Sends a signal. An error means that the process has ended, and is ignored.
 pub fn send(pid: i32, signal: i32) {
-    // SAFETY: no memory is involved.
+    // SAFETY: the call takes two integers and touches no memory.
     unsafe { libc::kill(pid, signal) };
 }
 
-/// Waits until a descriptor is readable, or hangs up, or the time is over. Gives the descriptors
-/// that hung up.
+/// Waits until a descriptor is ready or hangs up, or until the timeout. `revents` then tells the
+/// state of each.
 pub fn poll(fds: &mut [libc::pollfd], timeout_ms: i32) -> io::Result<()> {
-    // SAFETY: the pointer and length describe `fds`.
+    // SAFETY: the pointer and length describe `fds`, which is borrowed exclusively.
     let result = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout_ms) };
     match check(result) {
         Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
@@ -90,7 +90,7 @@ pub fn file_size_limit() -> Option<u64> {
     (limit != libc::RLIM_INFINITY).then_some(limit)
 }
 
-/// CPUs that this process may run on.
+/// Number of CPUs that this process may run on.
 pub fn allowed_cpus() -> u32 {
     // SAFETY: cpu_set_t is plain data, valid when zeroed, and of the size that is passed.
     unsafe {
@@ -135,27 +135,28 @@ pub fn vdso() -> Option<Vec<u8>> {
     let (end, _) = rest.split_once(' ')?;
     let start = usize::from_str_radix(start, 16).ok()?;
     let end = usize::from_str_radix(end, 16).ok()?;
-    // SAFETY: the kernel has just said that this range is mapped readable, and never unmaps it.
+    // SAFETY: by the line of /proc/self/maps the range is mapped and readable. The kernel never
+    // unmaps or changes the vDSO, and nothing in this process does.
     let bytes = unsafe { std::slice::from_raw_parts(start as *const u8, end.checked_sub(start)?) };
     Some(bytes.to_vec())
 }
 
-/// CPU time of a process so far in nanoseconds, by all its threads, also ended ones; `None` of one
-/// that is gone. It leaves out what a hypervisor took. A zombie has its whole time.
+/// CPU time of a process so far in nanoseconds, of all its threads including ended ones; `None` if
+/// the process is gone. It does not include stolen time. A zombie still has its CPU time.
 pub fn cpu_time(pid: i32) -> Option<u64> {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // A process's clock, as `clock_getcpuclockid` makes it and then tries: CPUCLOCK_SCHED.
+    // The clock id of a process's CPU time (CPUCLOCK_SCHED), as `clock_getcpuclockid` builds it.
     let clock = !pid << 3 | 2;
-    // SAFETY: `time` is a valid place for the result.
+    // SAFETY: the kernel writes the time to the local variable, and nothing else.
     let read = unsafe { libc::clock_gettime(clock, &mut time) };
     (read == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// How often a hypervisor has taken a CPU from this machine, by what the kernel has heard of it:
-/// `steal` in `/proc/stat`, in ticks of all CPUs.
+/// Time that a hypervisor took from all CPUs of this machine, as far as the kernel knows: `steal` in
+/// `/proc/stat`, in ticks.
 pub fn steal() -> u64 {
     let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
     let steal = stat.split_whitespace().nth(8);
@@ -174,23 +175,24 @@ pub fn own_cpu_seconds() -> f64 {
     seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }
 
-/// Makes this thread come before others that want its CPU, where the user may. The rings are
-/// emptied in time then, though the program has more threads than there are CPUs; it costs the
-/// program nothing that it would not have to pay a moment later.
-pub(crate) fn hurry() {
-    /// As far as daemons of sound and of the network go that must not be late.
+/// Raises the priority of this thread over others, if the user may do so. Then the rings are drained
+/// in time even if the program has more threads than there are CPUs. The program loses no CPU time by
+/// that which it would not lose a moment later.
+pub(crate) fn raise_priority() {
+    /// The nice value of audio and network daemons, which have deadlines, too.
     const NICE: libc::c_int = -11;
-    // SAFETY: changes a number of this thread. It fails where the user may not, which is as well.
+    // SAFETY: the call takes integers and touches no memory. It fails without the permission, and
+    // then the priority stays.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) };
 }
 
 /// Whether this process has the superuser's id (and, outside containers, its powers).
 pub fn is_root() -> bool {
-    // SAFETY: no memory is involved.
+    // SAFETY: the call takes no argument and touches no memory.
     unsafe { libc::geteuid() == 0 }
 }
 
-/// The result of a system call that says -1 for an error.
+/// The result of a system call that returns -1 for an error.
 pub fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result == -1 {
         Err(io::Error::last_os_error())
@@ -204,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_is_what_a_shell_says() {
+    fn a_status_is_the_one_that_a_shell_reports() {
         assert_eq!(Ended::Exited(7).status(), 7);
         assert_eq!(Ended::Killed(libc::SIGSEGV).status(), 139);
     }

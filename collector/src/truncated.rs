@@ -8,7 +8,7 @@ use unwinder::{AddressSpace, CutReason, Ending, Regs, StackBytes, StackMemory, U
 
 use crate::memory::{self, Memories};
 
-/// The user half of a sample.
+/// The registers of a thread, and the piece of its stack that was copied with a sample.
 pub struct Piece<'a> {
     /// Its process.
     pub pid: i32,
@@ -20,7 +20,7 @@ pub struct Piece<'a> {
 
 /// An unwound stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unwound {
+pub struct UnwoundStack {
     /// How it ended.
     pub ending: Ending,
     /// The outermost copied frame, if the stack is truncated.
@@ -32,9 +32,9 @@ pub struct Unwound {
 pub struct Edge {
     /// The number of frames in the piece.
     pub inner: usize,
-    /// What tells it from others; `None` in a function without known bounds.
+    /// Identifies it; `None` in a function without known bounds.
     pub activation: Option<Activation>,
-    /// How sure it is that the frames read a moment later are the sample's.
+    /// How certain it is that the frames read a moment later are those of the sample.
     pub trust: Trust,
 }
 
@@ -68,7 +68,7 @@ pub struct Unwinder {
     whole: Vec<u64>,
 }
 
-/// Memory of which nothing can be read; notes the first address that was asked for.
+/// Memory of which nothing can be read. Notes the first address requested.
 #[derive(Default)]
 struct Probe(Cell<Option<u64>>);
 
@@ -98,11 +98,11 @@ impl Unwinder {
         cache: &mut UnwindCache,
         piece: &Piece<'_>,
         found: &mut Vec<u64>,
-    ) -> Unwound {
+    ) -> UnwoundStack {
         let probe = Probe::default();
         let ending = space.unwind(cache, piece.regs, &piece.bytes(&probe), found);
         let (Ending::Cut(CutReason::DumpTooSmall), Some(slot)) = (ending, probe.0.get()) else {
-            return Unwound { ending, edge: None };
+            return UnwoundStack { ending, edge: None };
         };
         let inner = found.len();
         let outermost = found.last().copied().unwrap_or_default();
@@ -125,7 +125,7 @@ impl Unwinder {
         if is_whole {
             std::mem::swap(found, &mut self.whole);
         }
-        Unwound {
+        UnwoundStack {
             ending: if is_whole { Ending::Complete } else { ending },
             edge: Some(Edge {
                 inner,

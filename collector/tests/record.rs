@@ -56,7 +56,7 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("paths here are ASCII")
 }
 
-/// Seconds booked in a scheduling state, of one thread or all.
+/// Seconds accounted in a scheduling state, of one thread or all.
 fn seconds(
     experiment: &Experiment,
     thread: Option<ThreadId>,
@@ -161,7 +161,7 @@ fn a_plain_program_s_time_is_measured_and_its_samples_are_in_its_functions() {
     let death = threads[0].death.expect("the thread has ended");
     let life = death.since(threads[0].birth).seconds();
     near(
-        "booked time and lifetime",
+        "accounted time and lifetime",
         seconds(&experiment, None, None),
         life,
         1e-9,
@@ -220,7 +220,7 @@ fn stacks_deeper_than_what_is_copied_have_the_callers_that_their_functions_have(
     let clock = clock.count() as f64;
     let complete = losses.stacks_complete as f64;
     assert!(complete >= 0.98 * clock, "{losses:?}");
-    // Reading them in time is luck: what the others showed must serve for those that were not.
+    // Not all can be read in time. The others must be completed by those that were.
     assert!(losses.stacks_later > 0, "{losses:?}");
     let shares = shares(&experiment, &deep);
     let count = |name: &str| f64::from(shares.get(name).copied().unwrap_or(0));
@@ -254,7 +254,7 @@ fn threads_live_from_their_birth_to_their_end_and_exec_ends_all_but_one() {
         let row = &experiment.tables.threads[thread.index()];
         let life = row.death.expect("it has ended").since(row.birth).seconds();
         near(
-            "booked",
+            "accounted",
             seconds(&experiment, Some(thread), None),
             life,
             1e-9,
@@ -273,8 +273,8 @@ fn threads_live_from_their_birth_to_their_end_and_exec_ends_all_but_one() {
         })
         .sum();
     let blocked = seconds(&experiment, Some(main), Some(Scheduling::Blocked));
-    // While they live it runs for moments only, or wants to; later it waits for the disk that the
-    // new program is on. How long is the machine's doing.
+    // While they live it runs only briefly. Later it waits for the disk that holds the new program, for
+    // a time that depends on the machine.
     let awake = seconds(&experiment, Some(main), None) - blocked;
     assert!(
         (workers - awake..workers + 0.25).contains(&blocked),

@@ -1,7 +1,7 @@
-//! Nanoseconds a frame, for recorded stacks of real programs, one "name value" a line:
+//! Nanoseconds per frame, for recorded stacks of real programs, one "name value" per line:
 //! `cargo bench -p unwinder`.
 //!
-//! "Warm" is what a profile sees: the same call sites again and again. "Stepped" has every
+//! "Warm" is the case of a profile: the same call sites many times. "Stepped" has every
 //! instruction of the program as its leaf, so that the rule cache misses at each leaf.
 
 #[path = "../tests/capture/mod.rs"]

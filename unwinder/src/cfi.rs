@@ -25,7 +25,7 @@ pub(crate) type RowContext = UnwindContext<usize>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// framehop has a rule for it.
-    Plain,
+    Framehop,
     /// Any other rule, by [`Cfi::rule`] or evaluated in full.
     Evaluate,
     /// The return address is marked as undefined: the first function of the thread.
@@ -36,11 +36,11 @@ pub(crate) enum Step {
     Unmapped,
 }
 
-/// What [`Cfi::evaluate`] found beside the registers.
+/// What [`Cfi::evaluate`] finds beside the registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Evaluated {
-    /// The frame is a signal trampoline: the caller was interrupted, it did not call, and its ip
-    /// is exact.
+    /// The frame is a signal trampoline: a signal interrupted its caller, whose ip is the next
+    /// instruction and no return address.
     pub(crate) signal: bool,
 }
 
@@ -59,21 +59,20 @@ struct Row<'r> {
 }
 
 impl Cfi {
-    /// That of a file, for the bounds of its functions.
+    /// The call frame information of a file, for the bounds of its functions.
     #[must_use]
     pub fn of(elf: &Elf<'_>) -> Option<Self> {
         Self::new(&mut CfiSections::of(elf))
     }
 
-    /// That of the file's `.debug_frame` alone.
+    /// The call frame information in the file's `.debug_frame` alone.
     #[must_use]
     pub fn of_debug_frame(elf: &Elf<'_>) -> Option<Self> {
         Self::new(&mut CfiSections::of_debug_frame(elf))
     }
 
-    /// The call frame information in some sections, if there is any. `sections` are changed to what
-    /// framehop can trust: a header without a search table is taken out, and one that leads to
-    /// empty entries is repaired.
+    /// The call frame information in some sections, if there is any. `sections` are corrected
+    /// for framehop, as in [`Finder::new`].
     pub(crate) fn new(sections: &mut CfiSections) -> Option<Self> {
         let (svma, data, is_debug_frame) = match (&sections.eh_frame, &sections.debug_frame) {
             (Some((svma, data)), _) => (*svma, data.clone(), false),
@@ -152,7 +151,7 @@ impl Cfi {
         match (row.table.cfa(), bp) {
             (CfaRule::RegisterAndOffset { register, offset }, bp) => {
                 if framehop_has_rule(*register, *offset, bp.as_ref()) {
-                    Step::Plain
+                    Step::Framehop
                 } else {
                     Step::Evaluate
                 }
@@ -181,7 +180,7 @@ impl Cfi {
         i16::try_from(slot).ok()
     }
 
-    /// The row of `svma` taken apart, if it has the usual form.
+    /// The row of `svma` as a rule, if it has the usual form.
     pub(crate) fn rule(&self, svma: u64, context: &mut RowContext) -> Option<Rule> {
         let rule = |row: Row<'_>| {
             if row.signal {
@@ -250,9 +249,9 @@ impl Cfi {
             caller.forget_caller_saved();
         }
         caller.set_number(X86_64::RSP.0, cfa);
-        // What a function saved lies in its own frame. In an epilogue a rule may still name the
-        // slot of a register that was just popped, or be relative to the rbp that was just
-        // popped: the register then holds the caller's value again.
+        // A function saves registers in its own frame. In an epilogue a rule may still name the slot
+        // of a register that was just popped, or be relative to the rbp that was just popped. Then
+        // the register holds the caller's value again.
         let own_frame = regs.sp()..cfa;
         for (register, rule) in row.table.registers() {
             let value = match saved_at(rule) {
@@ -335,7 +334,7 @@ impl<R: Reader> EvaluationStorage<R> for OnStack {
     type Result = [Piece<R>; 1];
 }
 
-/// Far above any real expression; ends one that jumps in a circle.
+/// Far more than any real expression has. Ends one with an endless loop.
 const MAX_OPERATIONS: u32 = 1000;
 
 fn run_expression(
@@ -418,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn what_framehop_would_walk_by_frame_pointers_is_not_called_plain() {
+    fn rows_that_framehop_would_replace_by_frame_pointers_are_not_left_to_it() {
         let saved = RegisterRule::Offset(-16);
         assert!(framehop_has_rule(X86_64::RSP, 64, None));
         assert!(framehop_has_rule(X86_64::RSP, 64, Some(&saved)));

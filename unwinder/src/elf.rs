@@ -1,7 +1,6 @@
-//! ELF files: the only place of this crate that touches the file system.
+//! ELF files: the only module of this crate that reads the file system.
 //!
-//! Sections, symbols and code leave this module as bytes and numbers, and no type of the parser
-//! does.
+//! Sections, symbols and code leave this module as bytes and numbers, not as types of the parser.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -56,7 +55,7 @@ impl<T: Read + Seek> Source for T {}
 
 type Bytes = ReadCache<Box<dyn Source>>;
 
-/// A file whose pieces are read when they are asked for, and kept until it is dropped.
+/// A file whose parts are read on demand, and kept until it is dropped.
 pub struct ElfFile(Bytes);
 
 impl ElfFile {
@@ -255,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_was_replaced_is_told_by_both_build_ids() {
+    fn the_error_of_a_replaced_file_has_both_build_ids() {
         let id = |text| BuildId::from_hex(text).expect("hexadecimal");
         let replaced = |found| ElfError::Replaced {
             expected: id("ab01"),
@@ -272,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_elf_file_is_refused_with_the_reason() {
+    fn a_file_that_is_no_elf_file_is_refused_with_the_reason() {
         let parsed = |bytes: &[u8]| ElfFile::in_memory(bytes.into()).parse().err();
         assert_eq!(parsed(b""), Some(ElfError::NotElf));
         assert_eq!(parsed(&[b'#'; 64]), Some(ElfError::NotElf));

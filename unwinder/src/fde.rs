@@ -1,4 +1,4 @@
-//! Finding the entry of call frame information (FDE) for an address.
+//! Finds the frame description entry (FDE) for an address.
 
 use std::sync::Arc;
 
@@ -61,13 +61,13 @@ fn section(elf: &Elf<'_>, name: &str) -> SectionBytes {
 pub(crate) enum Finder {
     /// The binary search table of `.eh_frame_hdr`.
     Header(Arc<[u8]>),
-    /// (first svma, offset of the FDE), sorted; made where there is no header.
+    /// (first svma, offset of the FDE), sorted; built if there is no header.
     Index(Vec<(u64, usize)>),
 }
 
 impl Finder {
-    /// The finder of `data`. `sections` are changed to what framehop can trust: a header without
-    /// a search table is taken out, and one that leads to empty entries is repaired.
+    /// The finder of `data`. Corrects `sections` for framehop: removes a header without a search table,
+    /// and repairs one that leads to empty entries.
     pub(crate) fn new(
         sections: &mut CfiSections,
         data: &[u8],
@@ -122,8 +122,8 @@ pub(crate) fn debug_frame(data: &[u8]) -> DebugFrame<Slice<'_>> {
     section
 }
 
-/// The header with its entries of empty functions turned to the function behind them, if it has
-/// any.
+/// The header with its entries of empty functions redirected to the function after them, if it has
+/// such entries.
 ///
 /// LLVM leaves an FDE of length 0 for a function without instructions, at the address of the next
 /// function, and of two FDEs at one address lld keeps the first. A search that ends there finds no
@@ -162,7 +162,7 @@ fn past_empty(header: &[u8], data: &[u8], bases: &BaseAddresses) -> Option<Arc<[
         let Ok(mut offset) = usize::try_from(from_frames) else {
             continue;
         };
-        // With 32-bit encodings the length is the fourth word; gimli only looks at suspects.
+        // With 32-bit encodings the length is the fourth word. Only suspects are parsed.
         let suspect =
             header.starts_with(&USUAL) && word(data, offset.saturating_add(12)) == Some(0);
         if !suspect {

@@ -1,4 +1,4 @@
-//! Load objects: what unwinding needs of one ELF file.
+//! Load objects: what unwinding needs of an ELF file.
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -12,7 +12,7 @@ use crate::build_id::BuildId;
 use crate::cfi::Cfi;
 use crate::elf::{Elf, ElfError, ElfFile, Segment};
 use crate::fde::CfiSections;
-use crate::prologue::Frame;
+use crate::prologue::FrameLayout;
 use crate::symtab::ElfSymbols;
 use crate::text::{Call, Text};
 
@@ -32,8 +32,8 @@ pub struct Image {
     path: PathBuf,
     build_id: Option<BuildId>,
     segments: Vec<Segment>,
-    /// That of a file is read when a frame without call frame information is first met, because
-    /// it is large and seldom needed.
+    /// Read from the file at the first frame without call frame information: it is large and seldom
+    /// needed.
     text: OnceLock<Text>,
     sections: CfiSections,
     cfi: Option<Cfi>,
@@ -100,8 +100,7 @@ impl Image {
     }
 
     /// Whether the file defines a global function of this exact name, in its dynamic or, where it
-    /// was not stripped, its static symbol table. Tells an OpenMP runtime by what it offers, and
-    /// not by its file name.
+    /// was not stripped, its static symbol table.
     #[must_use]
     pub fn exports(&self, name: &str) -> bool {
         self.exports
@@ -128,23 +127,6 @@ impl Image {
         )
     }
 
-    /// The file offset of an svma, where the file holds bytes for it.
-    #[must_use]
-    pub fn offset_of_svma(&self, svma: u64) -> Option<u64> {
-        self.segments.iter().find_map(|segment| {
-            let within = svma.checked_sub(segment.svma)?;
-            (within < segment.file_size).then(|| segment.offset + within)
-        })
-    }
-
-    /// The svma ranges of executable code, in file order.
-    pub fn text_ranges(&self) -> impl Iterator<Item = Range<u64>> {
-        self.segments
-            .iter()
-            .filter(|segment| segment.executable)
-            .map(|segment| segment.svma..segment.svma.saturating_add(segment.file_size))
-    }
-
     /// Whether the file has call frame information at all.
     #[must_use]
     pub fn has_unwind_info(&self) -> bool {
@@ -168,8 +150,8 @@ impl Image {
             .unwrap_or(0)
     }
 
-    /// Whether a function that starts a process or a thread holds `svma`, judged by name or by
-    /// being the ELF entry point.
+    /// Whether a function that starts a process or a thread holds `svma`: by its name, or because it
+    /// is the ELF entry point.
     pub(crate) fn is_root(&self, svma: u64) -> bool {
         self.roots.iter().any(|range| range.contains(&svma))
     }
@@ -179,9 +161,9 @@ impl Image {
         self.text().call_before(svma)
     }
 
-    /// The frame of the function at `svma`, by its first instructions.
-    pub(crate) fn frame_at(&self, svma: u64) -> Option<Frame> {
-        self.text().frame_at(svma)
+    /// The layout of the frame at `svma`, by the first instructions of its function.
+    pub(crate) fn frame_layout(&self, svma: u64) -> Option<FrameLayout> {
+        self.text().frame_layout(svma)
     }
 
     fn text(&self) -> &Text {
@@ -195,13 +177,13 @@ impl Image {
 }
 
 fn name_hash(name: &[u8]) -> u64 {
-    // `new` has fixed keys, unlike `RandomState`; the values never leave this process.
+    // `new` has fixed keys, unlike `RandomState`. The hashes never leave this process.
     let mut hasher = DefaultHasher::new();
     name.hash(&mut hasher);
     hasher.finish()
 }
 
-/// Functions that no one called: the kernel or the parent's system call started them.
+/// Functions that have no caller: the kernel or the parent's system call started them.
 const ROOTS: [&[u8]; 6] = [
     b"_start",
     b"_dl_start_user",
@@ -280,10 +262,5 @@ impl ImageCache {
                 }
             })
             .clone()
-    }
-
-    /// Puts an image that did not come from a path, such as the vDSO, under its own path.
-    pub fn insert(&mut self, image: Arc<Image>) {
-        self.images.insert((image.path.clone(), None), Ok(image));
     }
 }

@@ -1,7 +1,7 @@
 //! Stacks from registers and stack bytes.
 //!
-//! The library is pure: it keeps no clock, starts no thread and reads no environment. Its only
-//! input beside its arguments are ELF files, which the module [`elf`] alone opens.
+//! The library is pure: it reads no clock and no environment and starts no thread. Its only input
+//! beside its arguments are ELF files, which only the module [`elf`] opens.
 //!
 //! # What the caller does
 //!
@@ -23,15 +23,14 @@
 //!   expression, as in functions that realign their stack, in PLT stubs and signal frames, or that
 //!   hangs on another register) are evaluated here. Where that needs a register which framehop
 //!   does not restore, the stack is walked again with all registers.
-//! - [`Ending::Complete`] is said only of a stack whose last frame is the first function of its
-//!   thread: its return address is marked as undefined, or it is the ELF entry point, `clone`,
-//!   `clone3` or the like. Everything else carries its [`CutReason`].
-//! - Code without call frame information is passed by what its function's first instructions do
-//!   to the stack, or by a frame pointer, and only where a return address is found that follows a
-//!   call instruction.
+//! - Only a stack whose last frame is the first function of its thread is [`Ending::Complete`]: its
+//!   return address is marked as undefined, or it is the ELF entry point, `clone`, `clone3` or the
+//!   like. Any other has a [`CutReason`].
+//! - Frames without call frame information are unwound by what their function's first instructions
+//!   do to the stack, or by a frame pointer, and only if a call precedes the return address found.
 //!
-//! Addresses as the process has them are called addresses; those of the file, before it was
-//! loaded somewhere, are svmas. x86-64 is the machine that is supported.
+//! An *address* is one in the process; an *svma* is an address as the file states it, before it was
+//! loaded. Only x86-64 is supported.
 
 mod build_id;
 mod cfi;

@@ -1,34 +1,34 @@
-//! Frames of functions without call frame information, as the kernels of numerical libraries are,
-//! which are written by hand: by what the function's first instructions do to the stack.
+//! Frames of functions without call frame information, such as hand-written kernels of numerical
+//! libraries: their layout follows from what the function's first instructions do to the stack.
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
-/// Functions set up their frame in the first instructions; few of them need more.
+/// Number of instructions examined. Few functions need more to set up their frame.
 const LONGEST: usize = 64;
 
 /// Where a frame has its return address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Base {
-    /// So many bytes above the stack pointer.
+    /// At this distance above the stack pointer, in bytes.
     Sp(u64),
-    /// So many bytes above the frame pointer.
+    /// At this distance above the frame pointer, in bytes.
     Bp(u64),
 }
 
-/// A frame as the function's first instructions make it.
+/// The layout of a frame, as the function's first instructions make it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Frame {
+pub(crate) struct FrameLayout {
     base: Base,
     /// How far below the return address the caller's frame pointer was saved.
     saved_bp: Option<u64>,
 }
 
-impl Frame {
-    /// The frame at `svma` of a function whose code, from its start at `start` on, is `code`.
+impl FrameLayout {
+    /// The layout at `svma` of the frame of a function with code `code` from `start` on.
     ///
-    /// What follows the first instructions is taken not to move the stack pointer: the caller
-    /// looks whether a return address is where this says.
-    pub(crate) fn at(svma: u64, start: u64, code: &[u8]) -> Option<Frame> {
+    /// Assumes that later instructions do not move the stack pointer. The caller checks whether a
+    /// return address is where the layout has it.
+    pub(crate) fn at(svma: u64, start: u64, code: &[u8]) -> Option<FrameLayout> {
         let mut setup = Setup {
             depth: Some(0),
             deepest: 0,
@@ -40,9 +40,9 @@ impl Frame {
             if instruction.ip() >= svma || instruction.is_invalid() {
                 break;
             }
-            setup.pass(&instruction);
+            setup.apply(&instruction);
         }
-        setup.frame()
+        setup.layout()
     }
 
     /// The address of the return address, by the registers of the frame.
@@ -59,12 +59,12 @@ impl Frame {
     }
 }
 
-/// What the instructions so far have done.
+/// The effect of the instructions so far.
 struct Setup {
     /// Bytes from the stack pointer up to the return address; `None` once it was rounded or
     /// computed.
     depth: Option<i64>,
-    /// The most of them so far.
+    /// The greatest `depth` so far.
     deepest: i64,
     /// Bytes from the frame pointer up to the return address.
     framed: Option<i64>,
@@ -73,7 +73,7 @@ struct Setup {
 }
 
 impl Setup {
-    fn pass(&mut self, instruction: &Instruction) {
+    fn apply(&mut self, instruction: &Instruction) {
         match instruction.mnemonic() {
             Mnemonic::Push => {
                 self.grow(8);
@@ -82,9 +82,9 @@ impl Setup {
                 }
             }
             Mnemonic::Pop => self.grow(-8),
-            Mnemonic::Sub if into_sp(instruction) => self.moved(instruction, 1),
-            Mnemonic::Add if into_sp(instruction) => self.moved(instruction, -1),
-            Mnemonic::Lea if into_sp(instruction) => match by_sp(instruction) {
+            Mnemonic::Sub if writes_sp(instruction) => self.moved(instruction, 1),
+            Mnemonic::Add if writes_sp(instruction) => self.moved(instruction, -1),
+            Mnemonic::Lea if writes_sp(instruction) => match offset_from_sp(instruction) {
                 Some(distance) => self.grow(-distance),
                 None => self.depth = None,
             },
@@ -96,7 +96,7 @@ impl Setup {
             }
             Mnemonic::Mov if instruction.op0_register() == Register::RBP => {}
             Mnemonic::Mov if instruction.op1_register() == Register::RBP => {
-                let slot = by_sp(instruction).zip(self.depth);
+                let slot = offset_from_sp(instruction).zip(self.depth);
                 let slot = slot.map(|(distance, depth)| depth - distance);
                 self.saved_bp = self.saved_bp.or(slot);
             }
@@ -106,10 +106,10 @@ impl Setup {
                 FlowControl::Return | FlowControl::UnconditionalBranch
             ) =>
             {
-                // What follows is not reached from here, but from where the frame stood.
+                // Code that follows is reached by a branch, made while the frame was whole.
                 self.depth = self.depth.map(|_| self.deepest);
             }
-            _ if into_sp(instruction) => self.depth = None,
+            _ if writes_sp(instruction) => self.depth = None,
             _ => {}
         }
     }
@@ -131,7 +131,7 @@ impl Setup {
         }
     }
 
-    fn frame(&self) -> Option<Frame> {
+    fn layout(&self) -> Option<FrameLayout> {
         let positive = |bytes: i64| u64::try_from(bytes).ok();
         let base = match (self.depth, self.framed) {
             (Some(depth), _) => Base::Sp(positive(depth)?),
@@ -142,17 +142,17 @@ impl Setup {
             Some(bytes) => Some(positive(bytes)?),
             None => None,
         };
-        Some(Frame { base, saved_bp })
+        Some(FrameLayout { base, saved_bp })
     }
 }
 
 /// Whether the stack pointer is the first operand.
-fn into_sp(instruction: &Instruction) -> bool {
+fn writes_sp(instruction: &Instruction) -> bool {
     instruction.op0_kind() == OpKind::Register && instruction.op0_register() == Register::RSP
 }
 
-/// The distance from the stack pointer that a memory operand names.
-fn by_sp(instruction: &Instruction) -> Option<i64> {
+/// The offset from the stack pointer of a memory operand that has no other register.
+fn offset_from_sp(instruction: &Instruction) -> Option<i64> {
     let plain =
         instruction.memory_base() == Register::RSP && instruction.memory_index() == Register::None;
     plain.then(|| instruction.memory_displacement64().cast_signed())
@@ -162,10 +162,10 @@ fn by_sp(instruction: &Instruction) -> Option<i64> {
 mod tests {
     use super::*;
 
-    /// The frame behind all of the code.
-    fn behind(code: &[u8]) -> Option<Frame> {
+    /// The layout after all of the code.
+    fn after(code: &[u8]) -> Option<FrameLayout> {
         let end = 0x1000 + code.len() as u64;
-        Frame::at(end, 0x1000, &[code, &[0x90, 0xc3]].concat())
+        FrameLayout::at(end, 0x1000, &[code, &[0x90, 0xc3]].concat())
     }
 
     /// sub $0x40,%rsp; mov %rbx,(%rsp); mov %rbp,8(%rsp): as kernels of linear algebra begin.
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn registers_that_are_stored_into_a_frame_are_found() {
-        let frame = behind(&KERNEL).expect("a frame");
+        let frame = after(&KERNEL).expect("a frame");
         let slot = frame.return_slot(0x7000, 1).expect("a slot");
         assert_eq!((slot, frame.bp_slot(slot)), (0x7040, Some(0x7008)));
     }
@@ -184,9 +184,9 @@ mod tests {
     fn the_frame_grows_with_the_instructions() {
         let slots: Vec<Option<u64>> = [0x1000, 0x1001, 0x1004]
             .into_iter()
-            .map(|at| Frame::at(at, 0x1000, &KERNEL)?.return_slot(0x7000, 1))
+            .map(|at| FrameLayout::at(at, 0x1000, &KERNEL)?.return_slot(0x7000, 1))
             .collect();
-        // At the second place the instruction is under way, as at a call.
+        // The second address is within the next instruction, as that of a call is.
         assert_eq!(slots, [Some(0x7000), Some(0x7040), Some(0x7040)]);
     }
 
@@ -196,22 +196,22 @@ mod tests {
         let framed = [
             0x55, 0x48, 0x89, 0xe5, 0x53, 0x48, 0x83, 0xe4, 0xc0, 0x48, 0x81, 0xec, 0x80, 0, 0, 0,
         ];
-        let frame = behind(&framed).expect("a frame");
+        let frame = after(&framed).expect("a frame");
         let slot = frame.return_slot(0x7000, 0x7100);
         assert_eq!(slot, Some(0x7108));
         assert_eq!(frame.bp_slot(0x7108), Some(0x7100));
         // and $-64,%rsp alone
-        assert_eq!(behind(&framed[5..9]), None);
+        assert_eq!(after(&framed[5..9]), None);
         // push %rbx; mov $0x40,%eax; sub %rax,%rsp
         let computed = [0x53, 0xb8, 0x40, 0, 0, 0, 0x48, 0x29, 0xc4];
-        assert_eq!(behind(&computed), None);
+        assert_eq!(after(&computed), None);
     }
 
     #[test]
     fn an_early_return_does_not_end_the_frame() {
         // push %rbx; test %edi,%edi; jne +2; pop %rbx; ret
         let code = [0x53, 0x85, 0xff, 0x75, 0x02, 0x5b, 0xc3];
-        let frame = behind(&code).expect("a frame");
+        let frame = after(&code).expect("a frame");
         assert_eq!(frame.return_slot(0x7000, 0), Some(0x7008));
     }
 }

@@ -1,4 +1,4 @@
-//! The registers a stack is unwound from, numbered as DWARF numbers them.
+//! The registers from which a stack is unwound, with DWARF's numbers.
 
 /// A general-purpose register of x86-64, with its DWARF number (System V ABI, AMD64 supplement,
 /// figure 3.36).
@@ -27,14 +27,14 @@ pub enum Register {
 }
 
 const COUNT: usize = 17;
-/// rbx, rbp, rsp, r12 to r15: what a callee hands back unchanged.
+/// rbx, rbp, rsp, r12 to r15: a callee returns them unchanged.
 const CALLEE_SAVED: u32 = 1 << 3 | 1 << 6 | 1 << 7 | 0xf << 12;
 
 /// Register values, each known or not.
 ///
-/// Unwinding needs ip, sp and bp. The others only matter when the leaf is in the prologue of a
-/// function that realigns its stack, or under hand-written code that keeps its frame in another
-/// register; give all that the sample has.
+/// Unwinding needs ip, sp and bp. The others matter only if the leaf is in the prologue of a function
+/// that realigns its stack, or below hand-written code that keeps its frame in another register. Give
+/// all that the sample has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Regs {
     values: [u64; COUNT],
@@ -104,7 +104,7 @@ impl Regs {
         }
     }
 
-    /// Forgets what a call may have overwritten.
+    /// Forgets the registers that a call may have overwritten.
     pub(crate) fn forget_caller_saved(&mut self) {
         self.known &= CALLEE_SAVED | 1 << Register::Rip as u32;
     }

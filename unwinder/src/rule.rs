@@ -1,11 +1,12 @@
-//! Rows of call frame information in the form that nearly all of them have: taken apart once, and
-//! from then on a few additions and loads, where gimli's interpreter takes a microsecond.
+//! Rows of call frame information in the form that nearly all of them have. Such a row is translated
+//! once, and then applied by a few additions and loads, where gimli's interpreter takes a
+//! microsecond.
 
 use gimli::{CfaRule, RegisterRule, UnwindExpression, UnwindTableRow, X86_64};
 
 use crate::regs::{Register, Regs};
 
-/// The registers that functions save; rbp must be found, the others may stay unknown.
+/// The registers that functions save. rbp must be found; the others may stay unknown.
 const SAVED: [Register; 6] = [
     Register::Rbp,
     Register::Rbx,
@@ -22,7 +23,7 @@ pub(crate) enum Fault {
     Unread(u64),
     /// A register is needed whose value is not known.
     UnknownRegister,
-    /// No call frame information covers the address, or it makes no sense.
+    /// No call frame information covers the address, or it is invalid.
     NoRule,
 }
 
@@ -52,9 +53,9 @@ enum Saved {
 }
 
 impl Rule {
-    /// Takes a row of an ordinary frame apart. `None` if it has any other form than those above.
-    /// `bp_slot` tells the offset of an expression that is rbp and an offset, which is read from
-    /// memory if its second argument says so.
+    /// Translates a row of an ordinary frame. `None` if it has any other form than those above.
+    /// `bp_slot` returns the offset of an expression that is rbp plus an offset or, if its second
+    /// argument is true, the word at that address.
     pub(crate) fn of(
         row: &UnwindTableRow<usize>,
         bp_slot: impl Fn(&UnwindExpression<usize>, bool) -> Option<i16>,
@@ -84,8 +85,7 @@ impl Rule {
         Some(Rule { cfa, saved })
     }
 
-    /// Replaces the registers of a frame by those of its caller, as a full evaluation
-    /// does it.
+    /// Replaces the registers of a frame by those of its caller, as a full evaluation does.
     pub(crate) fn apply(
         &self,
         regs: &mut Regs,
@@ -104,7 +104,7 @@ impl Rule {
         let mut caller = *regs;
         caller.forget_caller_saved();
         caller.set(Register::Rsp, cfa);
-        // Outside of it, the rule is of an epilogue that has restored the register by now.
+        // A slot outside of it is that of a register which the epilogue has restored by now.
         let own_frame = regs.sp()..cfa;
         for (register, saved) in SAVED.into_iter().zip(self.saved) {
             let address = match saved {

@@ -34,8 +34,8 @@ struct Mapping {
     module: ModuleIdx,
 }
 
-/// Counts the changes of all address spaces, so that (address, generation) names one rule. It
-/// carries no other meaning and no order between threads.
+/// Counts the changes of all address spaces, so that (address, generation) identifies one rule. It
+/// orders nothing between threads.
 static GENERATION: AtomicU64 = AtomicU64::new(1);
 
 fn next_generation() -> u64 {
@@ -76,7 +76,7 @@ impl AddressSpace {
     ///
     /// `file_offset` is that of the mapping's first byte, in bytes. Without an image the mapping
     /// is still known by its path, and [`AddressSpace::locate`] then gives file offsets for svmas.
-    /// An empty path, or one that the kernel made up (`//anon`, `[heap]`), is anonymous memory.
+    /// An empty path, or a pseudo-path of the kernel (`//anon`, `[heap]`), is anonymous memory.
     /// Mappings that are not executable need not be given.
     pub fn map(
         &mut self,
@@ -144,7 +144,7 @@ impl AddressSpace {
         Some((mapping.module, address.wrapping_sub(mapping.bias)))
     }
 
-    /// Where the function at `address` begins, or the part of it that the compiler put there, by
+    /// The start of the function at `address`, or of the part of it that the compiler put there, by
     /// its call frame information.
     #[must_use]
     pub fn function_at(&self, address: u64) -> Option<u64> {
@@ -153,9 +153,9 @@ impl AddressSpace {
         Some(address - (svma - bounds.start))
     }
 
-    /// Whether the call before `return_address` can have led to the function at `callee`: straight,
-    /// through a pointer, or through a stub into another load object. Not by way of a function that
-    /// ended in a jump.
+    /// Whether the call before `return_address` can have entered the function at `callee`: directly,
+    /// through a pointer, or through a PLT stub. A function that ends in a jump to `callee` does not
+    /// count.
     #[must_use]
     pub fn may_call(&self, return_address: u64, callee: u64) -> bool {
         let Some((image, svma)) = self.image_at(return_address) else {
@@ -166,7 +166,7 @@ impl AddressSpace {
                 let target = return_address.wrapping_add(target.wrapping_sub(svma));
                 let begins = self.function_at(target);
                 let module = |address| self.locate(address).map(|(module, _)| module);
-                // Stubs have no information each, or one for all of them.
+                // PLT stubs have no FDE, or one for all of them.
                 let is_stub = begins != Some(target);
                 is_stub && module(return_address) != module(callee)
                     || !is_stub && begins == self.function_at(callee)

@@ -1,5 +1,5 @@
-//! ELF symbol tables, read as the plain arrays that they are. A table of a million symbols is
-//! scanned in milliseconds, without a look at names that nobody asks for.
+//! ELF symbol tables, read as the arrays that they are. A scan of a million symbols takes
+//! milliseconds, since names are read only when they are asked for.
 
 use std::sync::Arc;
 

@@ -1,16 +1,16 @@
-//! The machine code of a load object: what was called where, and what its functions begin with.
+//! The machine code of a load object: its calls, and the first instructions of its functions.
 
 use std::ops::Range;
 
 use crate::elf::{CodeSegments, Elf};
-use crate::prologue::Frame;
+use crate::prologue::FrameLayout;
 use crate::symtab::ElfSymbols;
 
 /// The executable segments, and where functions are.
 #[derive(Default)]
 pub(crate) struct Text {
     segments: CodeSegments,
-    /// The svmas of the functions that have a symbol with a size, by their starts.
+    /// The svmas of functions that have a symbol with a size, sorted by start.
     functions: Vec<Range<u64>>,
 }
 
@@ -38,8 +38,8 @@ impl Text {
         })
     }
 
-    /// The frame at `svma`, by the first instructions of the function that holds it.
-    pub(crate) fn frame_at(&self, svma: u64) -> Option<Frame> {
+    /// The layout of the frame at `svma`, by the first instructions of the function that holds it.
+    pub(crate) fn frame_layout(&self, svma: u64) -> Option<FrameLayout> {
         let next = self.functions.partition_point(|range| range.start <= svma);
         let function = self.functions[..next].last()?;
         if !function.contains(&svma) {
@@ -49,7 +49,7 @@ impl Text {
             function.start >= *start && function.start - start < bytes.len() as u64
         })?;
         let offset = usize::try_from(function.start - start).ok()?;
-        Frame::at(svma, function.start, &bytes[offset..])
+        FrameLayout::at(svma, function.start, &bytes[offset..])
     }
 }
 
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_call_encoding_is_seen_and_a_jump_is_not() {
+    fn every_call_encoding_is_recognised_and_a_jump_is_not() {
         let calls: [&[u8]; 9] = [
             &[0xe8, 1, 2, 3, 4],
             &[0xff, 0xd0],

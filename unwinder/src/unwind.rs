@@ -12,7 +12,7 @@ use crate::space::AddressSpace;
 
 /// Stack memory that is read when it is needed.
 pub trait StackMemory {
-    /// The 8 bytes at `address`, if they can be had.
+    /// The 8 bytes at `address`, if they can be read.
     fn read(&self, address: u64) -> Option<u64>;
 }
 
@@ -23,8 +23,8 @@ pub struct StackBytes<'a> {
     pub sp: u64,
     /// The bytes from there up.
     pub bytes: &'a [u8],
-    /// What lies above them, for a caller that can still read it. It is the caller's part to
-    /// judge whether that memory is still what it was at the sample.
+    /// The memory above them, if the caller can still read it. The caller must judge whether it has
+    /// changed since the sample.
     pub beyond: Option<&'a dyn StackMemory>,
 }
 
@@ -49,7 +49,7 @@ impl StackBytes<'_> {
         }
     }
 
-    /// What it means that `address` could not be read.
+    /// The reason why a stack ends at `address`, which could not be read.
     fn cut(&self, address: u64, other_stack: bool) -> CutReason {
         /// The user half of the address space ends here on x86-64 with four-level tables.
         const USER_END: u64 = 1 << 47;
@@ -94,41 +94,41 @@ pub enum CutReason {
     TooDeep,
 }
 
-/// The most frames that one stack can have; 64 KiB of the smallest frames are about as many.
+/// Most frames of a stack. About as many of the smallest frames fit in 64 KiB.
 pub const MAX_FRAMES: usize = 4096;
 
-const SLOTS: usize = 1024;
+const ENTRIES: usize = 1024;
 
-/// What is known of the code at an address.
+/// A cache entry for the code at an address.
 #[derive(Clone, Copy)]
-struct Slot<T> {
+struct Entry<T> {
     address: u64,
     generation: u64,
-    known: T,
+    value: T,
 }
 
-impl<T: Copy> Slot<T> {
-    /// Slots that know nothing: no code is at address 0.
-    fn empty(known: T) -> Box<[Slot<T>; SLOTS]> {
+impl<T: Copy> Entry<T> {
+    /// Empty entries: no code is at address 0.
+    fn empty(value: T) -> Box<[Entry<T>; ENTRIES]> {
         Box::new(
-            [Slot {
+            [Entry {
                 address: 0,
                 generation: 0,
-                known,
-            }; SLOTS],
+                value,
+            }; ENTRIES],
         )
     }
 }
 
-/// What unwinding remembers between stacks. One for each thread that unwinds, used for all
-/// address spaces.
+/// What unwinding caches between stacks. One for each thread that unwinds; it serves all address
+/// spaces.
 pub struct UnwindCache {
-    rules: CacheX86_64,
-    /// The oldest and the newest generation whose rules may be in `rules`.
+    framehop: CacheX86_64,
+    /// The oldest and the newest generation whose rules may be in `framehop`.
     generations: (u64, u64),
-    steps: Box<[Slot<Step>; SLOTS]>,
+    steps: Box<[Entry<Step>; ENTRIES]>,
     /// `None` for rows that must be evaluated in full.
-    taken_apart: Box<[Slot<Option<Rule>>; SLOTS]>,
+    rules: Box<[Entry<Option<Rule>>; ENTRIES]>,
     context: RowContext,
 }
 
@@ -138,18 +138,19 @@ impl Default for UnwindCache {
     }
 }
 
-/// framehop numbers its states in 16 bits. A cache over a wider span could mix up two of them.
-const RULES_SPAN: u64 = 60_000;
+/// Most generations that framehop's cache spans. framehop numbers them in 16 bits, so a wider span
+/// could confuse two of them.
+const GENERATION_SPAN: u64 = 60_000;
 
 impl UnwindCache {
     /// An empty cache, of about 150 KiB.
     #[must_use]
     pub fn new() -> Self {
         Self {
-            rules: CacheX86_64::new(),
+            framehop: CacheX86_64::new(),
             generations: (0, 0),
-            steps: Slot::empty(Step::Unmapped),
-            taken_apart: Slot::empty(None),
+            steps: Entry::empty(Step::Unmapped),
+            rules: Entry::empty(None),
             context: RowContext::new(),
         }
     }
@@ -157,39 +158,39 @@ impl UnwindCache {
     fn refresh(&mut self, generation: u64) {
         let (oldest, newest) = self.generations;
         self.generations = (oldest.min(generation), newest.max(generation));
-        if self.generations.1 - self.generations.0 > RULES_SPAN {
-            self.rules = CacheX86_64::new();
+        if self.generations.1 - self.generations.0 > GENERATION_SPAN {
+            self.framehop = CacheX86_64::new();
             self.generations = (generation, generation);
         }
     }
 }
 
-fn slot_of(address: u64) -> usize {
+fn entry_index(address: u64) -> usize {
     // Fibonacci hashing: the top bits of the product depend on all bits of the address.
-    (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SLOTS.ilog2())) as usize
+    (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - ENTRIES.ilog2())) as usize
 }
 
 /// One frame on the way up.
 #[derive(Clone, Copy)]
 struct Frame {
     regs: Regs,
-    /// ip is the next instruction of this frame: the leaf, or code that a signal interrupted.
-    /// Else it is a return address, and the call is before it.
-    exact: bool,
+    /// ip is the next instruction of this frame: it is the leaf, or a signal interrupted it.
+    /// Otherwise ip is a return address, which the call precedes.
+    is_interrupted: bool,
     /// A signal frame was passed, so the stack may have changed to another one.
     other_stack: bool,
 }
 
 impl Frame {
-    /// An address within the instruction that is under way.
+    /// An address within the current instruction, for lookups.
     fn lookup(&self) -> u64 {
-        self.regs.ip().wrapping_sub(u64::from(!self.exact))
+        self.regs.ip().wrapping_sub(u64::from(!self.is_interrupted))
     }
 }
 
 enum Stop {
     Ended(Ending),
-    /// A register is needed that framehop did not restore on the way.
+    /// A register is needed that framehop did not restore.
     LacksRegister,
 }
 
@@ -202,8 +203,8 @@ impl From<CutReason> for Stop {
 impl AddressSpace {
     /// Unwinds one stack. Appends to `out` the ip and then the return addresses, leaf first.
     ///
-    /// What is found is appended however the stack ends. Nothing is allocated, apart from the
-    /// growth of `out` and of the cache's scratch space.
+    /// The frames found are appended however the stack ends. Nothing is allocated but for the growth
+    /// of `out` and of the cache's scratch space.
     pub fn unwind(
         &self,
         cache: &mut UnwindCache,
@@ -228,29 +229,29 @@ impl AddressSpace {
         }
     }
 
-    /// Walks to the end of the stack, or to a frame that needs a register which only the thorough
-    /// way, restoring all registers in every frame, can know.
+    /// Walks to the end of the stack, or to a frame that needs a register which framehop does not
+    /// restore. With `all_registers`, framehop is not used, and every frame restores all registers.
     fn walk(
         &self,
         cache: &mut UnwindCache,
         regs: &Regs,
         stack: &StackBytes<'_>,
         out: &mut Vec<u64>,
-        thorough: bool,
+        all_registers: bool,
     ) -> Stop {
         let most = out.len() + MAX_FRAMES;
         let mut frame = Frame {
             regs: *regs,
-            exact: true,
+            is_interrupted: true,
             other_stack: false,
         };
         out.push(frame.regs.ip());
         loop {
             // A leaf may keep its return address in a register, and have nothing on the stack
             // (glibc's vfork). Every other frame has at least that address there.
-            let least = frame.regs.sp() + u64::from(!frame.exact);
-            match self.up(cache, &mut frame, stack, thorough) {
-                Ok(()) if frame.regs.sp() < least && !frame.exact => {
+            let least = frame.regs.sp() + u64::from(!frame.is_interrupted);
+            match self.unwind_frame(cache, &mut frame, stack, all_registers) {
+                Ok(()) if frame.regs.sp() < least && !frame.is_interrupted => {
                     return CutReason::BadStack.into();
                 }
                 Ok(()) if out.len() == most => return CutReason::TooDeep.into(),
@@ -261,17 +262,17 @@ impl AddressSpace {
     }
 
     /// Replaces `frame` by its caller.
-    fn up(
+    fn unwind_frame(
         &self,
         cache: &mut UnwindCache,
         frame: &mut Frame,
         stack: &StackBytes<'_>,
-        thorough: bool,
+        all_registers: bool,
     ) -> Result<(), Stop> {
         let at = frame.lookup();
         match self.step(cache, at) {
-            Step::Plain if !thorough => self.plain(cache, frame, stack)?,
-            Step::Plain | Step::Evaluate => self.evaluated(cache, frame, stack)?,
+            Step::Framehop if !all_registers => self.unwind_by_framehop(cache, frame, stack)?,
+            Step::Framehop | Step::Evaluate => self.evaluate(cache, frame, stack)?,
             Step::Root => return Err(Stop::Ended(Ending::Complete)),
             step @ (Step::Uncovered | Step::Unmapped) => {
                 if !self.guess(frame, stack) {
@@ -290,10 +291,10 @@ impl AddressSpace {
     }
 
     fn step(&self, cache: &mut UnwindCache, at: u64) -> Step {
-        let slot = slot_of(at);
-        let known = &cache.steps[slot];
-        if known.address == at && known.generation == self.generation() {
-            return known.known;
+        let index = entry_index(at);
+        let entry = &cache.steps[index];
+        if entry.address == at && entry.generation == self.generation() {
+            return entry.value;
         }
         let step = match self.image_at(at) {
             None => Step::Unmapped,
@@ -308,39 +309,39 @@ impl AddressSpace {
                 }
             }
         };
-        cache.steps[slot] = Slot {
+        cache.steps[index] = Entry {
             address: at,
             generation: self.generation(),
-            known: step,
+            value: step,
         };
         step
     }
 
-    /// The row of call frame information at an address, taken apart if it can be.
+    /// The row of call frame information at an address as a rule, if it has the usual form.
     fn rule(&self, cache: &mut UnwindCache, at: u64) -> Option<Rule> {
-        let slot = slot_of(at);
-        let slot_known = &cache.taken_apart[slot];
-        if slot_known.address == at && slot_known.generation == self.generation() {
-            return slot_known.known;
+        let index = entry_index(at);
+        let entry = &cache.rules[index];
+        if entry.address == at && entry.generation == self.generation() {
+            return entry.value;
         }
         let (image, svma) = self.image_at(at)?;
         let rule = image.cfi()?.rule(svma, &mut cache.context);
-        cache.taken_apart[slot] = Slot {
+        cache.rules[index] = Entry {
             address: at,
             generation: self.generation(),
-            known: rule,
+            value: rule,
         };
         rule
     }
 
-    fn plain(
+    fn unwind_by_framehop(
         &self,
         cache: &mut UnwindCache,
         frame: &mut Frame,
         stack: &StackBytes<'_>,
     ) -> Result<(), Stop> {
         let regs = &frame.regs;
-        let address = if frame.exact {
+        let address = if frame.is_interrupted {
             FrameAddress::from_instruction_pointer(regs.ip())
         } else {
             FrameAddress::from_return_address(regs.ip()).ok_or(Stop::from(CutReason::BadStack))?
@@ -349,11 +350,11 @@ impl AddressSpace {
         let mut read = |address| stack.read(address).ok_or(());
         let result =
             self.unwinder()
-                .unwind_frame(address, &mut native, &mut cache.rules, &mut read);
+                .unwind_frame(address, &mut native, &mut cache.framehop, &mut read);
         match result {
             Ok(Some(_)) => {
                 frame.regs = Regs::new(native.ip(), native.sp(), native.bp());
-                frame.exact = false;
+                frame.is_interrupted = false;
                 Ok(())
             }
             // The return address is 0, or rbp is in a function that walks by it.
@@ -365,7 +366,7 @@ impl AddressSpace {
         }
     }
 
-    fn evaluated(
+    fn evaluate(
         &self,
         cache: &mut UnwindCache,
         frame: &mut Frame,
@@ -387,7 +388,7 @@ impl AddressSpace {
         };
         match evaluated {
             Ok(evaluated) => {
-                frame.exact = evaluated.signal;
+                frame.is_interrupted = evaluated.signal;
                 frame.other_stack |= evaluated.signal;
                 Ok(())
             }
@@ -397,9 +398,9 @@ impl AddressSpace {
         }
     }
 
-    /// Without call frame information: the return address is where the function's first
-    /// instructions put it, or at the leaf on top of the stack, and elsewhere a frame pointer may
-    /// point below it. A guess is only taken when code that just made a call is found there.
+    /// Unwinds a frame without call frame information. The return address is where the function's
+    /// first instructions leave it; at a leaf it may be on top of the stack, and elsewhere a frame
+    /// pointer may point below it. A guess counts only if a call precedes the return address.
     fn guess(&self, frame: &mut Frame, stack: &StackBytes<'_>) -> bool {
         let (sp, bp) = (frame.regs.sp(), frame.regs.bp());
         let return_address = |slot: u64| {
@@ -409,16 +410,16 @@ impl AddressSpace {
         };
         let by_prologue = || {
             let (image, svma) = self.image_at(frame.lookup())?;
-            let made = image.frame_at(svma)?;
-            let slot = made.return_slot(sp, bp)?;
-            let bp = match made.bp_slot(slot) {
+            let layout = image.frame_layout(svma)?;
+            let slot = layout.return_slot(sp, bp)?;
+            let caller_bp = match layout.bp_slot(slot) {
                 Some(saved) => stack.read(saved)?,
                 None => bp,
             };
-            Some(Regs::new(return_address(slot)?, slot + 8, bp))
+            Some(Regs::new(return_address(slot)?, slot + 8, caller_bp))
         };
         let on_top = || {
-            let ip = frame.exact.then(|| return_address(sp)).flatten()?;
+            let ip = frame.is_interrupted.then(|| return_address(sp)).flatten()?;
             Some(Regs::new(ip, sp + 8, bp))
         };
         let by_frame_pointer = || {
@@ -431,11 +432,11 @@ impl AddressSpace {
         let caller = by_prologue().or_else(on_top).or_else(by_frame_pointer);
         let Some(caller) = caller else { return false };
         frame.regs = caller;
-        frame.exact = false;
+        frame.is_interrupted = false;
         true
     }
 
-    /// The end of a stack whose frame at `at` has 0 for its return address.
+    /// The end of a stack whose frame at `at` has return address 0.
     fn ending_without_caller(&self, at: u64) -> Ending {
         match self.image_at(at) {
             Some((image, svma)) if image.is_root(svma) => Ending::Complete,

@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_kept_whole_or_not_at_all() {
+    fn a_path_is_stored_whole_or_not_at_all() {
         let path = ShortPath::new(c"/proc/4194304/fd/1048576").expect("it is short");
         assert_eq!(path.get(), c"/proc/4194304/fd/1048576");
         let long = std::ffi::CString::new(vec![b'x'; ShortPath::BYTES]).expect("no zero byte");

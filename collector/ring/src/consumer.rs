@@ -11,9 +11,9 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::arena::Arena;
 use crate::clock::ClockSource;
-use crate::context::{Arriving, Context};
+use crate::context::{Context, PartialContext};
 use crate::layout::{Control, Geometry, MAGIC, RuntimeKind, SlotHeader, SlotState, VERSION};
-use crate::record::{ContextPayload, Kind, Record, SiteId};
+use crate::record::{CallingContextId, ContextPayload, Kind, Record};
 use crate::shm::Ring;
 
 /// The sizes of a new arena.
@@ -46,13 +46,13 @@ impl ArenaOptions {
             Geometry::new(slots, self.ring_records).is_some_and(|it| it.bytes() <= bytes)
         };
         // The length grows with the slots.
-        let (mut fitting, mut beyond) = (0, self.slots + 1);
-        while beyond - fitting > 1 {
-            let middle = fitting + (beyond - fitting) / 2;
+        let (mut fitting, mut too_many) = (0, self.slots + 1);
+        while too_many - fitting > 1 {
+            let middle = fitting + (too_many - fitting) / 2;
             if fits(middle) {
                 fitting = middle;
             } else {
-                beyond = middle;
+                too_many = middle;
             }
         }
         (fitting > 0).then_some(ArenaOptions {
@@ -86,15 +86,15 @@ pub struct SlotView {
 pub enum Item {
     /// A record.
     Record(Record),
-    /// A calling context, and the name by which later records of the ring refer to it.
-    Context(SiteId, Box<Context>),
+    /// A calling context, and the id by which later records of the ring refer to it.
+    Context(CallingContextId, Box<Context>),
 }
 
 /// A ring holds something that no producer writes, or cannot be mapped. No more of it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unreadable;
 
-/// An OpenMP runtime that introduced itself.
+/// An OpenMP runtime that the library in a program has registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuntimeView {
     /// How the library receives its events.
@@ -193,13 +193,13 @@ impl Consumer {
                     tid: slot.tid.load(Relaxed),
                     closed,
                     dropped: slot.dropped.load(Relaxed),
-                    pending: self.waiting(head, tail).unwrap_or(0),
+                    pending: self.records_between(head, tail).unwrap_or(0),
                 })
             })
     }
 
     /// Number of records between two positions; `None` if it exceeds the ring's length.
-    fn waiting(&self, head: u64, tail: u64) -> Option<usize> {
+    fn records_between(&self, head: u64, tail: u64) -> Option<usize> {
         let apart = head.wrapping_sub(tail);
         let most = u64::from(self.arena.geometry().ring_records);
         (apart <= most).then_some(apart as usize)
@@ -250,7 +250,7 @@ impl Consumer {
     ) -> Result<usize, Unreadable> {
         let slot = &self.arena.slots()[index as usize];
         let (head, tail) = (slot.head.load(Acquire), slot.tail.load(Relaxed));
-        let waiting = self.waiting(head, tail).ok_or(Unreadable)?;
+        let waiting = self.records_between(head, tail).ok_or(Unreadable)?;
         if waiting == 0 {
             return Ok(0);
         }
@@ -286,7 +286,7 @@ impl Consumer {
         true
     }
 
-    /// The runtimes that introduced themselves so far, in order.
+    /// The runtimes registered so far, in order.
     pub fn runtimes(&self) -> impl Iterator<Item = RuntimeView> + '_ {
         self.arena.header().runtimes.iter().filter_map(|entry| {
             let kind = RuntimeKind::from_word(entry.kind.load(Acquire))?;
@@ -319,39 +319,39 @@ fn take(
 ) -> Result<usize, Unreadable> {
     let part = u64::from(arena.geometry().part_records());
     let parts = u64::from(arena.geometry().parts());
-    let mut arriving: Option<Arriving> = None;
+    let mut partial: Option<PartialContext> = None;
     let mut done = 0;
-    while done < waiting && (done < limit || arriving.is_some()) {
+    while done < waiting && (done < limit || partial.is_some()) {
         let at = tail.wrapping_add(done as u64);
         if done == 0 || at.is_multiple_of(part) {
             let number = slot.parts.get(((at / part) & (parts - 1)) as usize);
             ring.open(number.map_or(0, |number| number.load(Relaxed)));
         }
-        let [head, payload] = ring.place(at);
+        let [head, payload] = ring.record(at);
         let record = Record {
             head: head.load(Relaxed),
             payload: payload.load(Relaxed),
         };
         done += 1;
-        if let Some(context) = &mut arriving {
-            let site = context.payload().site;
+        if let Some(context) = &mut partial {
+            let id = context.payload().context;
             if let Some(whole) = context.add([record.head, record.payload]) {
-                arriving = None;
-                each(Item::Context(site, Box::new(whole)));
+                partial = None;
+                each(Item::Context(id, Box::new(whole)));
             }
             continue;
         }
         match record.kind() {
             Some(Kind::Context) => {
                 let payload = ContextPayload::unpack(record.payload);
-                arriving = Some(Arriving::new(payload).ok_or(Unreadable)?);
+                partial = Some(PartialContext::new(payload).ok_or(Unreadable)?);
             }
             Some(_) => each(Item::Record(record)),
             None => return Err(Unreadable),
         }
     }
     // The producer publishes a context as a whole, so an incomplete one is invalid.
-    if arriving.is_some() {
+    if partial.is_some() {
         return Err(Unreadable);
     }
     Ok(done)

@@ -113,22 +113,22 @@ impl Context {
 
 /// A partly read context.
 #[derive(Debug)]
-pub(crate) struct Arriving {
+pub(crate) struct PartialContext {
     payload: ContextPayload,
     pairs: Vec<[u64; 2]>,
 }
 
-impl Arriving {
+impl PartialContext {
     /// Begins a context with this payload; `None` if no producer writes such a payload.
-    pub(crate) fn new(payload: ContextPayload) -> Option<Arriving> {
-        let sane = payload.words as usize <= MAX_WORDS && payload.site.0 != 0;
-        sane.then(|| Arriving {
+    pub(crate) fn new(payload: ContextPayload) -> Option<PartialContext> {
+        let is_valid = payload.words as usize <= MAX_WORDS && payload.context.0 != 0;
+        is_valid.then(|| PartialContext {
             payload,
             pairs: Vec::with_capacity(pairs(payload.words as usize)),
         })
     }
 
-    /// Its name.
+    /// The payload of its first record.
     pub(crate) fn payload(&self) -> ContextPayload {
         self.payload
     }
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_keeps_its_place_and_value() {
+    fn a_word_keeps_its_address_and_value() {
         let sp = 0x7ffd_1234_5000;
         let word = Word::new(MAX_BYTES - 8, 0x7fff_ffff_ffff);
         assert_eq!(word.unpack(sp), (sp + MAX_BYTES - 8, 0x7fff_ffff_ffff));
@@ -195,13 +195,13 @@ mod tests {
 
     #[test]
     fn a_context_that_no_producer_writes_is_none() {
-        let payload = |site, words| ContextPayload {
-            site: crate::record::SiteId(site),
+        let payload = |id, words| ContextPayload {
+            context: crate::record::CallingContextId(id),
             words,
             in_task: false,
         };
-        assert!(Arriving::new(payload(1, MAX_WORDS as u16)).is_some());
-        assert!(Arriving::new(payload(1, MAX_WORDS as u16 + 1)).is_none());
-        assert!(Arriving::new(payload(0, 1)).is_none());
+        assert!(PartialContext::new(payload(1, MAX_WORDS as u16)).is_some());
+        assert!(PartialContext::new(payload(1, MAX_WORDS as u16 + 1)).is_none());
+        assert!(PartialContext::new(payload(0, 1)).is_none());
     }
 }

@@ -88,7 +88,7 @@ pub(crate) struct Header {
     pub(crate) runtimes: [RuntimeEntry; MAX_RUNTIMES],
 }
 
-/// An OpenMP runtime in a process, as it introduced itself.
+/// An OpenMP runtime in a process, registered by the library there.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct RuntimeEntry {
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_two_sides_write_lies_on_different_lines() {
+    fn fields_of_different_writers_lie_on_different_cache_lines() {
         assert_eq!(std::mem::offset_of!(SlotHeader, head), 128);
         // The producer writes both fields: one at each record, the other at each part. They share a
         // line.
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn senseless_sizes_are_refused() {
+    fn invalid_sizes_are_refused() {
         assert!(Geometry::new(0, 256).is_none());
         assert!(Geometry::new(MAX_SLOTS + 1, 256).is_none());
         assert!(Geometry::new(1, 100).is_none());

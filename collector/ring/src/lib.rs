@@ -5,7 +5,7 @@
 //! *slot*: a ring of sixteen-byte [`record::Record`]s with one producer (the thread) and one
 //! consumer (`collect`). Each calling context is sent through the ring once, as the part of the
 //! thread's stack from which it can be unwound. The arena also holds the *runtimes* table, with one
-//! entry for each OpenMP runtime that introduced itself.
+//! entry for each OpenMP runtime of the program.
 //!
 //! The producer never blocks, allocates or makes a system call. If the ring is full, it drops and
 //! counts the record, and pushes [`record::Kind::Lost`] once there is room.

@@ -8,7 +8,9 @@ use crate::arena::Arena;
 use crate::clock::ClockSource;
 use crate::context::{Head, MAX_WORDS, Word, pairs};
 use crate::layout::{Control, MAX_RUNTIMES, RuntimeKind, SlotHeader, SlotState, VERSION_BYTES};
-use crate::record::{COUNT_BITS, ContextPayload, InstanceId, Kind, Record, SITE_BITS, SiteId};
+use crate::record::{
+    CONTEXT_BITS, COUNT_BITS, CallingContextId, ContextPayload, InstanceId, Kind, Record,
+};
 use crate::shm::{self, Ring};
 
 /// How far ahead of the records cache lines are prefetched, in bytes. The consumer has read these
@@ -150,9 +152,9 @@ impl<'a> Producer<'a> {
 
     #[inline]
     fn write(&mut self, record: Record) {
-        let place = self.ring.place(self.head);
-        shm::prefetch_to_write(place, AHEAD);
-        let [head, payload] = place;
+        let words = self.ring.record(self.head);
+        shm::prefetch_to_write(words, AHEAD);
+        let [head, payload] = words;
         head.store(record.head, Relaxed);
         payload.store(record.payload, Relaxed);
         self.head += 1;
@@ -225,19 +227,18 @@ impl<'a> Producer<'a> {
         let part = u64::from(geometry.part_records());
         let number = self.head / part;
         let parts = u64::from(geometry.parts());
-        let place = |number: u64| self.slot.parts.get((number & (parts - 1)) as usize);
-        let known = |number: u64| place(number).map_or(0, |part| part.load(Relaxed));
+        let entry = |number: u64| self.slot.parts.get((number & (parts - 1)) as usize);
+        let part_at = |number: u64| entry(number).map_or(0, |part| part.load(Relaxed));
         if self.head.is_multiple_of(part) {
-            let oldest = self.slot.tail.load(Acquire) / part;
-            let oldest = oldest.max(number.saturating_sub(parts));
-            let waiting = (oldest..number).fold(0u32, |set, at| set | 1 << (known(at) & 31));
+            let unread = self.slot.tail.load(Acquire) / part;
+            let oldest = unread.max(number.saturating_sub(parts));
+            let waiting = (oldest..number).fold(0u32, |set, at| set | 1 << (part_at(at) & 31));
             let first = waiting.trailing_ones() as u8;
-            if let Some(place) = place(number) {
-                place.store(first, Relaxed);
+            if let Some(entry) = entry(number) {
+                entry.store(first, Relaxed);
             }
         }
-        let known = known(number);
-        self.ring.open(known);
+        self.ring.open(part_at(number));
         self.limit = (number + 1) * part;
     }
 
@@ -258,20 +259,20 @@ impl<'a> Producer<'a> {
     }
 
     /// Pushes a calling context: its head, and the `words` of the stack from its stack pointer up,
-    /// in that order. Returns [`SiteId::NONE`] if there is no room for all of it, or the thread has
-    /// used all names; the records that follow then have no context.
+    /// in that order. Returns [`CallingContextId::NONE`] if there is no room for all of it, or the thread has
+    /// used all ids; the records that follow then have no context.
     #[cold]
     #[inline(never)]
-    pub fn context(&mut self, head: &Head, words: &[Word]) -> SiteId {
+    pub fn context(&mut self, head: &Head, words: &[Word]) -> CallingContextId {
         let records = 1 + pairs(words.len()) as u64;
         let is_recording = self.control.load(Relaxed) == Control::Recording as u32;
-        let has_name = self.contexts + 1 < 1 << SITE_BITS && words.len() <= MAX_WORDS;
-        if self.gap || !is_recording || !has_name || self.room() < records {
-            return SiteId::NONE;
+        let has_id = self.contexts + 1 < 1 << CONTEXT_BITS && words.len() <= MAX_WORDS;
+        if self.gap || !is_recording || !has_id || self.room() < records {
+            return CallingContextId::NONE;
         }
         self.contexts += 1;
         let payload = ContextPayload {
-            site: SiteId(self.contexts),
+            context: CallingContextId(self.contexts),
             words: words.len() as u16,
             in_task: head.in_task,
         };
@@ -288,7 +289,7 @@ impl<'a> Producer<'a> {
         }
         // Publishes the context as a whole.
         self.slot.head.store(self.head, Release);
-        payload.site
+        payload.context
     }
 
     /// Writes at the next position, for which there must be room, and opens the next part if
@@ -350,7 +351,7 @@ mod tests {
 
     #[test]
     fn what_a_record_takes_is_in_the_first_cache_line() {
-        assert!(offset_of!(Producer<'_>, ring) + Ring::PLACE_BYTES <= 64);
+        assert!(offset_of!(Producer<'_>, ring) + Ring::ACCESS_BYTES <= 64);
         assert!(offset_of!(Producer<'_>, clock) < 64);
     }
 }

@@ -75,7 +75,7 @@ kinds! {
     TeamsBegin = 2,
     /// Prefix: the return address into the program of the record that follows, if the payload has
     /// no room for it or no calling context could be taken; payload: the address. Before a
-    /// [`Kind::MutexAcquire`] it defines what [`MutexPayload::place`] stands for from there on.
+    /// [`Kind::MutexAcquire`] it defines the meaning of [`MutexPayload::call`] from there on.
     Code = 3,
     /// The runtime announces the thread; payload: `ompt_thread_t` (1 initial, 2 worker, 3 other).
     ThreadBegin = 4,
@@ -102,9 +102,9 @@ kinds! {
     SyncWaitEnd = 12,
     /// A wait for a mutex begins; payload: [`MutexPayload`].
     MutexAcquire = 13,
-    /// The mutex is acquired; payload: [`MutexPayload`], place 0.
+    /// The mutex is acquired; payload: [`MutexPayload`], call 0.
     MutexAcquired = 14,
-    /// The mutex is released; payload: [`MutexPayload`], place 0.
+    /// The mutex is released; payload: [`MutexPayload`], call 0.
     MutexReleased = 15,
     /// A nestable lock is re-acquired or partly released; payload: 1 begin, 2 end.
     NestLock = 16,
@@ -123,7 +123,7 @@ kinds! {
     OverheadBegin = 21,
     /// That call ends; no payload.
     OverheadEnd = 22,
-    /// A calling context, to which later records of this ring refer by name; payload:
+    /// A calling context, to which later records of this ring refer by its id; payload:
     /// [`ContextPayload`]. The rest of it fills the positions that follow, which hold no records
     /// (see [`crate::context`]).
     Context = 23,
@@ -193,9 +193,9 @@ pub struct OriginPayload {
     pub instance: InstanceId,
     /// Depends on the record kind; saturated at 4095.
     pub info: u16,
-    /// The calling context. [`SiteId::NONE`] if none could be taken: then a prefix [`Kind::Code`]
+    /// The calling context. [`CallingContextId::NONE`] if none could be taken: then a prefix [`Kind::Code`]
     /// has the return address alone, if it is known.
-    pub site: SiteId,
+    pub context: CallingContextId,
 }
 
 impl OriginPayload {
@@ -204,7 +204,7 @@ impl OriginPayload {
     pub const fn pack(self) -> u64 {
         self.instance.0 & COUNT_MASK
             | sat12(self.info) << COUNT_BITS
-            | (self.site.0 as u64) << (64 - SITE_BITS)
+            | (self.context.0 as u64) << (64 - CONTEXT_BITS)
     }
 
     /// Unpacks from 64 bits in the ring of `slot`.
@@ -213,7 +213,7 @@ impl OriginPayload {
         OriginPayload {
             instance: InstanceId::new(slot, (payload & COUNT_MASK) as u32),
             info: (payload >> COUNT_BITS & 0xfff) as u16,
-            site: SiteId((payload >> (64 - SITE_BITS)) as u32),
+            context: CallingContextId((payload >> (64 - CONTEXT_BITS)) as u32),
         }
     }
 }
@@ -276,9 +276,9 @@ pub struct MutexPayload {
     /// Distinguishes the mutex from others of its kind in the process; usually its address. 48
     /// bits. 0 if its holder is unknown.
     pub lock: u64,
-    /// The return address into the program, as the number that the thread has given it in a prefix
-    /// [`Kind::Code`]. A number without such a prefix stands for no address.
-    pub place: u8,
+    /// The call that waits. A thread numbers the return addresses of such calls by prefixes
+    /// [`Kind::Code`]; a number without such a prefix stands for no address.
+    pub call: u8,
     /// `ompt_mutex_t` (1 lock, 2 test lock, 3 nest lock, 4 test nest lock, 5 critical, 6 atomic,
     /// 7 ordered).
     pub kind: u8,
@@ -288,7 +288,7 @@ impl MutexPayload {
     /// Packs into 64 bits.
     #[inline]
     pub const fn pack(self) -> u64 {
-        self.lock & ((1 << 48) - 1) | (self.place as u64) << 48 | (self.kind as u64) << 56
+        self.lock & ((1 << 48) - 1) | (self.call as u64) << 48 | (self.kind as u64) << 56
     }
 
     /// Unpacks from 64 bits.
@@ -296,7 +296,7 @@ impl MutexPayload {
     pub const fn unpack(payload: u64) -> Self {
         MutexPayload {
             lock: payload & ((1 << 48) - 1),
-            place: (payload >> 48) as u8,
+            call: (payload >> 48) as u8,
             kind: (payload >> 56) as u8,
         }
     }
@@ -334,23 +334,23 @@ impl TaskPayload {
 /// frames of the runtime between them.
 pub const TASK_UNDEFERRED: u16 = 1;
 
-/// [`SiteId`]'s width in bits.
-pub const SITE_BITS: u32 = 24;
+/// [`CallingContextId`]'s width in bits.
+pub const CONTEXT_BITS: u32 = 24;
 
-/// Name of a calling context among those of one thread, counted from 1; 0 means "none".
+/// Identifies a calling context among those of one thread, counted from 1; 0 means "none".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SiteId(pub u32);
+pub struct CallingContextId(pub u32);
 
-impl SiteId {
+impl CallingContextId {
     /// No context: the ring was full, or the stack could not be read.
-    pub const NONE: SiteId = SiteId(0);
+    pub const NONE: CallingContextId = CallingContextId(0);
 }
 
-/// Payload: a calling context's name, and the number of stack words that follow.
+/// Payload: a calling context's id, and the number of stack words that follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextPayload {
-    /// Its name.
-    pub site: SiteId,
+    /// Its id.
+    pub context: CallingContextId,
     /// Number of stack words that follow.
     pub words: u16,
     /// The thread is in an explicit task: frames of the thread that executes it do not belong to
@@ -362,14 +362,14 @@ impl ContextPayload {
     /// Packs into 64 bits.
     #[inline]
     pub const fn pack(self) -> u64 {
-        self.site.0 as u64 | (self.words as u64) << 32 | (self.in_task as u64) << 48
+        self.context.0 as u64 | (self.words as u64) << 32 | (self.in_task as u64) << 48
     }
 
     /// Unpacks from 64 bits.
     #[inline]
     pub const fn unpack(payload: u64) -> Self {
         ContextPayload {
-            site: SiteId(payload as u32),
+            context: CallingContextId(payload as u32),
             words: (payload >> 32) as u16,
             in_task: payload >> 48 & 1 != 0,
         }
@@ -398,7 +398,7 @@ mod tests {
         assert_eq!(CodePayload::unpack(c.pack()), c);
         let m = MutexPayload {
             lock: 0x7fff_dead_beef,
-            place: 255,
+            call: 255,
             kind: 7,
         };
         assert_eq!(MutexPayload::unpack(m.pack()), m);
@@ -410,11 +410,11 @@ mod tests {
         let o = OriginPayload {
             instance: region,
             info: 4095,
-            site: SiteId((1 << SITE_BITS) - 1),
+            context: CallingContextId((1 << CONTEXT_BITS) - 1),
         };
         assert_eq!(OriginPayload::unpack(o.pack(), 4095), o);
         let c = ContextPayload {
-            site: SiteId((1 << SITE_BITS) - 1),
+            context: CallingContextId((1 << CONTEXT_BITS) - 1),
             words: u16::MAX,
             in_task: true,
         };

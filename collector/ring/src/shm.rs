@@ -95,7 +95,7 @@ impl Headers {
 }
 
 /// A record in a ring as two words.
-pub(crate) type Slot = [AtomicU64; 2];
+pub(crate) type RecordWords = [AtomicU64; 2];
 
 /// The mapped ring of one slot, with one of its parts open.
 ///
@@ -104,7 +104,7 @@ pub(crate) type Slot = [AtomicU64; 2];
 #[repr(C)]
 pub(crate) struct Ring {
     /// The open part's first record, within the mapping.
-    part: NonNull<Slot>,
+    part: NonNull<RecordWords>,
     /// Records of a part minus one; a part has a power of two of them.
     mask: usize,
     /// Records of the ring minus one.
@@ -118,7 +118,7 @@ unsafe impl Send for Ring {}
 impl Ring {
     /// Bytes from the start of the struct to the end of the fields used to find a record.
     #[cfg(test)]
-    pub(crate) const PLACE_BYTES: usize = std::mem::offset_of!(Ring, last);
+    pub(crate) const ACCESS_BYTES: usize = std::mem::offset_of!(Ring, last);
 
     /// Maps `records` records from byte `at` of `file`, in parts of `part` records; both are powers
     /// of two, and a ring has at least one part.
@@ -126,7 +126,7 @@ impl Ring {
         if !records.is_power_of_two() || !part.is_power_of_two() || part > records {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        let mapping = Mapping::new(file, at, records as usize * size_of::<Slot>())?;
+        let mapping = Mapping::new(file, at, records as usize * size_of::<RecordWords>())?;
         Ok(Ring {
             part: mapping.base.cast(),
             mask: part as usize - 1,
@@ -140,12 +140,12 @@ impl Ring {
     pub(crate) fn open(&mut self, number: u8) {
         let first = (usize::from(number) * (self.mask + 1)) & self.last;
         // SAFETY: the mapping has `last + 1` records, a multiple of a part's; `first` begins a part.
-        self.part = unsafe { self.mapping.base.cast::<Slot>().add(first) };
+        self.part = unsafe { self.mapping.base.cast::<RecordWords>().add(first) };
     }
 
     /// The record at position `at` of the open part; positions run on across parts.
     #[inline(always)]
-    pub(crate) fn place(&self, at: u64) -> &Slot {
+    pub(crate) fn record(&self, at: u64) -> &RecordWords {
         // SAFETY: the open part lies in the mapping and has `mask + 1` records. Atomics: every
         // content is valid, and concurrent writes are no races.
         unsafe { self.part.add(at as usize & self.mask).as_ref() }
@@ -246,18 +246,18 @@ pub(crate) fn tsc() -> u64 {
     0
 }
 
-/// Prefetches for writing the cache line `bytes` beyond `place`. The address need not be mapped.
+/// Prefetches for writing the cache line `bytes` beyond `record`. The address need not be mapped.
 #[inline(always)]
-pub(crate) fn prefetch_to_write(place: &Slot, bytes: usize) {
+pub(crate) fn prefetch_to_write(record: &RecordWords, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a hint, without effect on memory, that faults at no address. The only exception that
     // manuals list for it is that of a LOCK prefix.
     unsafe {
-        let ahead = place.as_ptr().wrapping_byte_add(bytes);
+        let ahead = record.as_ptr().wrapping_byte_add(bytes);
         core::arch::asm!("prefetchw [{}]", in(reg) ahead, options(nostack, preserves_flags));
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (place, bytes);
+    let _ = (record, bytes);
 }
 
 /// `CLOCK_MONOTONIC_RAW` in nanoseconds.

@@ -12,7 +12,7 @@ use omp_ring::consumer::{ArenaOptions, Consumer, Item, Unreadable};
 use omp_ring::context::{Context, Head, MAX_BYTES, MAX_WORDS, Registers, Word};
 use omp_ring::layout::{Control, RuntimeKind};
 use omp_ring::producer::Producer;
-use omp_ring::record::{InstanceId, Kind, Record, SiteId};
+use omp_ring::record::{CallingContextId, InstanceId, Kind, Record};
 use omp_ring::{Arena, ArenaError, ClockSource};
 
 fn options() -> ArenaOptions {
@@ -145,7 +145,7 @@ fn a_thread_whose_records_are_read_goes_round_a_little_of_its_ring() {
     check(&mut next);
     // Two parts of 32 KiB; all of the ring is 1 MiB.
     assert_eq!((next, touched() - before), (500_000, 64 << 10));
-    // The rest is there where the reader is late.
+    // A late reader gets the rest, too.
     for payload in 500_000..560_000 {
         producer.push(Kind::MutexAcquire, payload);
     }
@@ -258,11 +258,11 @@ fn stack(words: usize) -> (Head, Vec<Word>) {
     (head, (0..words as u64).map(word).collect())
 }
 
-fn contexts(consumer: &mut Consumer) -> Vec<(SiteId, Context)> {
+fn contexts(consumer: &mut Consumer) -> Vec<(CallingContextId, Context)> {
     let mut found = Vec::new();
     let drained = consumer.drain(0, usize::MAX, |item| {
-        if let Item::Context(site, context) = item {
-            found.push((site, *context));
+        if let Item::Context(id, context) = item {
+            found.push((id, *context));
         }
     });
     drained.unwrap();
@@ -276,12 +276,12 @@ fn a_context_comes_whole_also_over_the_ends_of_parts() {
     for number in 1..40 {
         let (head, words) = stack(1 + number as usize % 30);
         producer.push(Kind::ThreadBegin, 1);
-        assert_eq!(producer.context(&head, &words), SiteId(number));
+        assert_eq!(producer.context(&head, &words), CallingContextId(number));
         let found = contexts(&mut consumer);
-        let [(site, context)] = found.as_slice() else {
+        let [(id, context)] = found.as_slice() else {
             panic!("{found:?}")
         };
-        assert_eq!((*site, context.head), (SiteId(number), head));
+        assert_eq!((*id, context.head), (CallingContextId(number), head));
         let sent: Vec<u64> = context.words.iter().map(|(_, value)| *value).collect();
         assert_eq!(sent, (1..=words.len() as u64).collect::<Vec<_>>());
         let sp = head.registers.sp;
@@ -299,14 +299,14 @@ fn a_context_without_room_leaves_the_ring_as_it_was() {
     for payload in 0..20 {
         producer.push(Kind::SyncWaitEnd, payload);
     }
-    // 54 places of the 44 that are left.
-    assert_eq!(producer.context(&head, &words), SiteId::NONE);
+    // It needs 54 positions, and 44 are left.
+    assert_eq!(producer.context(&head, &words), CallingContextId::NONE);
     producer.push(Kind::SyncWaitEnd, 20);
     let all = drained(&mut consumer);
     assert!(all.iter().map(|(_, payload)| *payload).eq(0..=20));
-    assert_eq!(producer.context(&head, &words), SiteId(1));
+    assert_eq!(producer.context(&head, &words), CallingContextId(1));
     let (_, too_many) = stack(MAX_WORDS + 1);
-    assert_eq!(producer.context(&head, &too_many), SiteId::NONE);
+    assert_eq!(producer.context(&head, &too_many), CallingContextId::NONE);
     assert_eq!(contexts(&mut consumer).len(), 1);
 }
 
@@ -414,7 +414,7 @@ fn no_content_of_the_arena_makes_the_consumer_panic() {
 }
 
 #[test]
-fn a_runtime_introduces_itself() {
+fn a_registered_runtime_is_read_back() {
     let (consumer, arena) = pair(&options());
     arena.register_runtime(
         RuntimeKind::Ompt,
@@ -457,7 +457,7 @@ fn what_is_no_arena_is_refused() {
     );
 }
 
-/// Not a test by itself: the process that the next test kills.
+/// Not a test by itself: the next test runs it as a process, and kills it.
 #[test]
 fn child_that_records_until_killed() {
     let Ok(path) = std::env::var("RING_TEST_ARENA") else {

@@ -1,37 +1,40 @@
-//! Where code is loaded: what tells a return address from other words of a stack.
+//! Where code is loaded. Distinguishes return addresses from other words of a stack.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
 
 use crate::forks;
 
-/// Executable segments that are told apart; those of further ones are one with what lies between.
+/// Most executable segments that are kept apart. Further ones are merged with the last, together with
+/// the gaps between them.
 const SEGMENTS: usize = 1024;
 
 /// The executable segments of all loaded objects. Valid when zeroed: none.
 ///
-/// Code that a program has made itself is not among them. No return address there is told, and no
-/// stack is followed beyond it.
+/// Code that a program generates is not among them. Return addresses there are not recognised, and
+/// stacks are not followed beyond them.
 #[repr(C)]
 pub(crate) struct Code {
-    /// The loader's counts of objects that came and went when the segments were read.
+    /// The loader's counts of loaded and unloaded objects when the segments were read.
     changes: [u64; 2],
-    /// The program's own code, where it can be read.
+    /// The program's own code, if it can be read.
     program: [u64; 2],
     count: usize,
-    /// Sorted, without overlap: first address, and the one after the last.
+    /// Sorted, without overlap: first address, and the one after the last address.
     segments: [[u64; 2]; SEGMENTS],
 }
 
 impl Code {
-    /// Reads the segments anew if objects came or went. `false` where that is not possible now.
+    /// Reads the segments again if objects were loaded or unloaded. Returns `false` if the loader may
+    /// not be called now.
     pub(crate) fn refresh(&mut self) -> bool {
         forks::with_loader(|| {
             let mut walk = Walk {
                 code: self,
                 changed: false,
             };
-            // SAFETY: the callback gets the pointer to `walk`, which outlives the call.
+            // SAFETY: the loader passes the pointer to the callback and keeps no copy, and `walk`
+            // outlives the call. The callback casts it back to the type of `walk`.
             unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut walk).cast()) };
             if walk.changed {
                 self.sort();
@@ -54,8 +57,8 @@ impl Code {
         segment.is_some_and(|[_, end]| word < *end)
     }
 
-    /// Whether an address of code can be a return address: in the program itself, whether a call stands
-    /// before it. Libraries are not looked into: another thread may unload them at any time.
+    /// Whether an address of code can be a return address. In the program itself, a call must precede
+    /// it. Libraries are not read: another thread may unload them at any time.
     #[inline]
     pub(crate) fn may_be_returned_to(&self, address: u64) -> bool {
         let [start, end] = self.program;
@@ -63,7 +66,8 @@ impl Code {
             return true;
         }
         let before = (address - BEFORE as u64) as *const [u8; BEFORE];
-        // SAFETY: lies in the program's code, which can be read and stays as long as the program.
+        // SAFETY: the bytes lie in the program's code, by the check above. Its segment is readable
+        // (PF_R), and the loader never unmaps the program itself.
         ends_with_call(&unsafe { before.read_volatile() })
     }
 
@@ -75,8 +79,8 @@ impl Code {
 
     fn add(&mut self, start: u64, end: u64) {
         match self.segments.get_mut(self.count) {
-            Some(place) => {
-                *place = [start, end];
+            Some(segment) => {
+                *segment = [start, end];
                 self.count += 1;
             }
             None => {
@@ -88,17 +92,18 @@ impl Code {
     }
 }
 
-/// Bytes in front of an address that tell whether a call ends there.
+/// Bytes before an address that tell whether a call ends there: more than any call has.
 const BEFORE: usize = 8;
 
-/// Whether the last of the bytes is that of a call.
+/// Whether the bytes end with a call.
 #[cfg(target_arch = "x86_64")]
 fn ends_with_call(bytes: &[u8; BEFORE]) -> bool {
     /// `call rel32`.
     const NEAR: u8 = 0xe8;
-    /// `call r/m64` is this with 2 in the middle of the byte behind it.
+    /// The opcode of `call r/m64`, if the reg field of the ModRM byte that follows is 2.
     const INDIRECT: u8 = 0xff;
-    // By length: a register or address alone, with 8 bits more, with an index too, with 32 bits more.
+    // By length: register or address alone; with 8-bit displacement or SIB byte; with both; with
+    // 32-bit displacement; with that and SIB byte.
     bytes[BEFORE - 5] == NEAR
         || [2, 3, 4, 6, 7].iter().any(|length| {
             bytes[BEFORE - length] == INDIRECT && bytes[BEFORE - length + 1] >> 3 & 7 == 2
@@ -110,10 +115,10 @@ fn ends_with_call(_bytes: &[u8; BEFORE]) -> bool {
     true
 }
 
-/// A walk over the loaded objects.
+/// A visit of all loaded objects.
 struct Walk<'a> {
     code: &'a mut Code,
-    /// They are others than those that `code` knows.
+    /// Objects were loaded or unloaded since `code` was read.
     changed: bool,
 }
 
@@ -122,7 +127,8 @@ unsafe extern "C" fn visit(
     _size: usize,
     walk: *mut c_void,
 ) -> c_int {
-    // SAFETY: the loader passes a valid description, and `refresh` its own local.
+    // SAFETY: the loader passes a description that is valid during the callback. `refresh` passed a
+    // pointer to its own local, of this type, to which it holds no reference meanwhile.
     let (info, walk) = unsafe { (&*info, &mut *walk.cast::<Walk<'_>>()) };
     let changes = [info.dlpi_adds, info.dlpi_subs];
     if !walk.changed {
@@ -133,9 +139,10 @@ unsafe extern "C" fn visit(
         (walk.code.changes, walk.code.count) = (changes, 0);
         walk.code.program = [0; 2];
     }
-    // The program is the first.
+    // The loader lists the program first.
     let is_program = walk.code.count == 0;
-    // SAFETY: the loader describes that many program headers.
+    // SAFETY: the pointer and the count describe the program headers of a loaded object, which stay
+    // mapped while the loader calls back.
     let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize) };
     headers
         .iter()
@@ -165,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn code_is_told_from_data_and_heap() {
+    fn code_is_distinguished_from_data_and_heap() {
         static DATA: u64 = 7;
         let mut code = empty();
         assert!(code.refresh());
@@ -184,7 +191,7 @@ mod tests {
 
     #[test]
     #[cfg(target_arch = "x86_64")]
-    fn calls_are_told_by_their_bytes() {
+    fn calls_are_recognised_by_their_bytes() {
         // call 0x10; call rax; call [rax]; call [rbp-8]; call [rax+rcx*8-8]; call [rip+16];
         // call [rax+rcx*8+16]
         let calls: [&[u8]; 7] = [
@@ -217,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn in_the_program_only_what_stands_behind_a_call_is_returned_to() {
+    fn in_the_program_only_an_address_after_a_call_is_a_return_address() {
         // Data serves as well: nobody looks here whether it is code.
         let bytes: [u8; 24] = *b"........\x90\x90\x90\xe8\x01\x02\x03\x04.......\xc3";
         let range = bytes.as_ptr_range();
@@ -238,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn more_segments_than_there_is_room_for_are_taken_together() {
+    fn segments_beyond_the_limit_are_merged() {
         let mut code = empty();
         for at in 1..=SEGMENTS as u64 + 10 {
             code.add(at << 20, (at << 20) + 16);

@@ -1,42 +1,42 @@
 //! Calling contexts, cached.
 //!
-//! To send the stack at each fork would cost microseconds. A context is sent once, as the words of the
-//! stack that an unwinder can need; what is kept is each word that may be a return
-//! address, together with its place. The next time that the same call site is reached
-//! at the same depth of the stack, the places are compared: if all hold the same words, it is the same
-//! context, and its name is known. That costs half a nanosecond a word. Words that are
-//! none, as earlier calls left them, can make two of one context, and never one of two.
+//! Sending the stack at each fork would cost microseconds. So a context is sent once, as the stack
+//! words that an unwinder can need. The thread keeps each word that may be a return address, with
+//! its address. When the same call site is reached again at the same depth of the stack, it compares
+//! the words at these addresses. If all are the same, the context is the same, and its id is known.
+//! That costs half a nanosecond a word. Stale words of earlier calls can give one context two ids,
+//! but never two contexts one id.
 //!
-//! The depth must be known exactly. In a recursion the places of the outer instances are all
-//! still in order, and would pass for a context that is one call too short. The runtime gives
-//! the address of its frame below the call, but not always: at a task with `if(0)` LLVM's gives
-//! the frame pointer of its caller, which may belong to any function further out. There the
-//! depth of the callback itself serves, a fixed distance below.
+//! The depth must be exact. In a recursion the words of the outer calls are all unchanged, and would
+//! match a context that is one call too short. The runtime tells the address of its frame below the
+//! call, but not always: at a task with `if(0)` LLVM's tells the frame pointer of its caller, which
+//! may belong to any outer function. There the address of a local of the callback serves, which lies
+//! at a fixed distance below the call.
 //!
 //! All tables have a fixed size and live in the thread's own mapping.
 
 use omp_ring::context::{Head, MAX_BYTES, MAX_WORDS, Word};
 use omp_ring::producer::Producer;
-use omp_ring::record::SiteId;
+use omp_ring::record::CallingContextId;
 
 use crate::code::Code;
 use crate::stack::{self, Copied, Frame, OwnStack, Part};
 
-/// The call into the runtime that creates a context. It is handed on by reference: to copy it, the
-/// compiler reads by wider pieces what has just been written by narrower ones, and the processor
-/// waits until those have left its store buffer, which takes as long as all of a record.
+/// The call into the runtime whose context is wanted. Passed by reference: for a copy the compiler
+/// reads wider pieces than were just written, and the processor waits until the writes have left its
+/// store buffer, which takes as long as a whole record.
 #[derive(Debug)]
 pub(crate) struct Call {
     /// The return address into the program, or 0.
     pub(crate) code: u64,
-    /// What the runtime says is the address of its frame that was called; 0: nothing.
+    /// The address of the frame of the runtime that was called, as the runtime tells it; 0: unknown.
     pub(crate) frame: u64,
-    /// The function that the runtime is given to run; 0: the runtime does not say.
+    /// The outlined function that is passed to the runtime; 0: unknown.
     pub(crate) body: u64,
-    /// The encountering task is an explicit one: the frames of the thread that runs it are no part of
-    /// its context.
+    /// The encountering task is explicit: the frames of the thread that executes it are no part of its
+    /// context.
     pub(crate) in_task: bool,
-    /// From here on the stack belongs to the code that runs that task; 0 if unknown.
+    /// Stack frames from this address on belong to the thread that executes that task; 0 if unknown.
     pub(crate) task_end: u64,
 }
 
@@ -51,16 +51,16 @@ pub(crate) struct Contexts {
 }
 
 impl Contexts {
-    /// To be called once, by the thread that they are of.
+    /// Called once, on the thread whose contexts these are.
     pub(crate) fn begin(&mut self, is_initial: bool) {
         self.own_stack = OwnStack::of_thread(is_initial);
     }
 
-    /// The name of the context of `call`, which the thread is making now. [`SiteId::NONE`] where the
+    /// The id of the context of `call`, which the thread is in now. [`CallingContextId::NONE`] if the
     /// ring has no room for a new one.
     #[inline]
-    pub(crate) fn site(&mut self, call: &Call, producer: &mut Producer<'_>) -> SiteId {
-        // As the stack's words are.
+    pub(crate) fn id_of(&mut self, call: &Call, producer: &mut Producer<'_>) -> CallingContextId {
+        // Aligned as the words of the stack are.
         let here = 0u64;
         let here = (&raw const here) as u64;
         let key = key_of(call);
@@ -68,24 +68,24 @@ impl Contexts {
             let is_same = |words: &[Word]| stack::is_same(words, depth, &self.own_stack);
             self.cache.find(key, depth, is_same)
         };
-        let site = find(call.frame).or_else(|| find(here));
-        match site {
-            Some(site) => site,
+        let id = find(call.frame).or_else(|| find(here));
+        match id {
+            Some(id) => id,
             None => self.miss(call, here, producer),
         }
     }
 
-    /// Sends the part of the stack that identifies the context, and keeps what recognises it.
+    /// Sends a new context, and keeps the words that identify it.
     #[cold]
     #[inline(never)]
-    fn miss(&mut self, call: &Call, here: u64, producer: &mut Producer<'_>) -> SiteId {
+    fn miss(&mut self, call: &Call, here: u64, producer: &mut Producer<'_>) -> CallingContextId {
         // Unwinding begins in this function.
         let registers = stack::registers();
         if !self.code.refresh() {
-            return SiteId::NONE;
+            return CallingContextId::NONE;
         }
-        let ends = (registers.sp, call.task_end);
-        let part = Part::of(&mut self.own_stack, &mut self.copied, ends, MAX_BYTES);
+        let bounds = (registers.sp, call.task_end);
+        let part = Part::of(&mut self.own_stack, &mut self.copied, bounds, MAX_BYTES);
         let end = self.found.fill(&part, &self.code);
         let frames = of_program(self.found.frames(), call);
         let leaf = frames.first().map_or(0, |frame| frame.slot);
@@ -94,13 +94,13 @@ impl Contexts {
             _ => here,
         };
         let key = key_of(call);
-        // What lies on another stack than the thread's own was not compared in place.
+        // On another stack than the thread's own, `id_of` could not compare the words in place.
         if matches!(part, Part::Other(..))
-            && let Some(site) = self
+            && let Some(id) = self
                 .cache
                 .find(key, depth, |known| is_equal(known, depth, frames))
         {
-            return site;
+            return id;
         }
         let head = Head {
             code: call.code,
@@ -109,48 +109,48 @@ impl Contexts {
             end,
             in_task: call.in_task,
         };
-        let site = producer.context(&head, self.found.words());
-        if site != SiteId::NONE && leaf > depth {
-            self.cache.remember((key, depth), site, frames);
+        let id = producer.context(&head, self.found.words());
+        if id != CallingContextId::NONE && leaf > depth {
+            self.cache.remember((key, depth), id, frames);
         }
-        site
+        id
     }
 }
 
-/// What was found in a part of the stack. Valid when zeroed.
+/// The words found in a part of the stack. Valid when zeroed.
 #[repr(C)]
 struct Found {
     word_count: usize,
     frame_count: usize,
-    /// All that an unwinder can need.
+    /// All words that an unwinder can need.
     words: [Word; MAX_WORDS],
-    /// Of those, what may be a return address.
+    /// Those of them that may be return addresses.
     frames: [Frame; MAX_WORDS],
 }
 
 impl Found {
-    /// Looks at all words of a part, or as many as there is room for; returns where it ended.
+    /// Examines the words of a part, as many as there is room for. Returns the address where it ended.
     fn fill(&mut self, part: &Part<'_>, code: &Code) -> u64 {
         let range = part.range();
         let mut end = range.end;
         (self.word_count, self.frame_count) = (0, 0);
         part.each(|at, word| {
             let is_code = code.holds(word);
-            // Else it may be a frame pointer that was saved.
+            // Otherwise it may be a saved frame pointer.
             if !is_code && !range.contains(&word) {
                 return true;
             }
-            let Some(place) = self.words.get_mut(self.word_count) else {
+            let Some(entry) = self.words.get_mut(self.word_count) else {
                 end = at;
                 return false;
             };
-            *place = Word::new(at - range.start, word);
+            *entry = Word::new(at - range.start, word);
             self.word_count += 1;
             if is_code
                 && code.may_be_returned_to(word)
-                && let Some(place) = self.frames.get_mut(self.frame_count)
+                && let Some(entry) = self.frames.get_mut(self.frame_count)
             {
-                *place = Frame { slot: at, ip: word };
+                *entry = Frame { slot: at, ip: word };
                 self.frame_count += 1;
             }
             true
@@ -167,8 +167,8 @@ impl Found {
     }
 }
 
-/// Those from the call into the runtime on, which the program has made; all where that cannot be
-/// told. What lies before it is the runtime's own, and this library's.
+/// The frames from the call into the runtime outward, which are the program's; all frames if that
+/// call is not among them. The frames inside of it are the runtime's and this library's.
 fn of_program<'a>(frames: &'a [Frame], call: &Call) -> &'a [Frame] {
     // The runtime may keep copies of the address.
     let exact = |frame: &Frame| frame.ip == call.code && frame.slot == call.frame.wrapping_add(8);
@@ -179,20 +179,20 @@ fn of_program<'a>(frames: &'a [Frame], call: &Call) -> &'a [Frame] {
     frames.get(first.unwrap_or(0)..).unwrap_or_default()
 }
 
-/// Entries that share a hash; contexts that differ only further out share one.
+/// Entries with the same hash. Contexts that differ only in their outer frames share a hash.
 const WAYS: usize = 4;
 const BUCKETS: usize = 1024;
 /// Words of all cached contexts together: 512 KiB, touched as it fills.
 const POOL: usize = 1 << 16;
 
-/// Contexts that were sent, by what recognises them. Valid when zeroed.
+/// Contexts that were sent, with the words that identify them. Valid when zeroed.
 #[repr(C)]
 struct Cache {
-    /// The pool's contents in use; entries of earlier ones are void.
+    /// Counts how often the pool was emptied; entries of earlier generations are invalid.
     generation: u32,
     /// Words of the pool in use.
     used: u32,
-    /// Which way of a full bucket goes next.
+    /// Chooses the entry of a full bucket that is replaced next.
     victim: u32,
     buckets: [[Entry; WAYS]; BUCKETS],
     pool: [Word; POOL],
@@ -206,32 +206,37 @@ struct Entry {
     depth: u64,
     start: u32,
     count: u32,
-    site: u32,
+    id: u32,
     generation: u32,
 }
 
 impl Cache {
-    /// The context with this key and depth of which `is_same` says so, given its words, of
-    /// which each is so far above the depth.
+    /// The context with this key and depth whose words satisfy `is_same`. A word is stored with its
+    /// distance above the depth.
     #[inline]
-    fn find(&self, key: u64, depth: u64, is_same: impl Fn(&[Word]) -> bool) -> Option<SiteId> {
+    fn find(
+        &self,
+        key: u64,
+        depth: u64,
+        is_same: impl Fn(&[Word]) -> bool,
+    ) -> Option<CallingContextId> {
         let bucket = self.buckets.get(bucket_of(key, depth))?;
         for entry in bucket {
-            let alike = entry.key == key && entry.depth == depth;
-            if alike && entry.generation == self.generation {
+            let is_candidate = entry.key == key && entry.depth == depth;
+            if is_candidate && entry.generation == self.generation {
                 let start = entry.start as usize;
                 if is_same(self.pool.get(start..start + entry.count as usize)?) {
-                    return Some(SiteId(entry.site));
+                    return Some(CallingContextId(entry.id));
                 }
             }
         }
         None
     }
 
-    fn remember(&mut self, (key, depth): (u64, u64), site: SiteId, frames: &[Frame]) {
+    fn remember(&mut self, (key, depth): (u64, u64), id: CallingContextId, frames: &[Frame]) {
         let count = frames.len().next_multiple_of(stack::GROUP);
         if self.generation == 0 || self.used as usize + count > POOL {
-            // Wrapping past 0 would take four thousand million refills.
+            // Generation 0 is that of empty entries. Wrapping would take four thousand million refills.
             self.generation = self.generation.wrapping_add(1).max(1);
             self.used = 0;
         }
@@ -249,10 +254,10 @@ impl Cache {
             return;
         };
         let generation = self.generation;
-        let void = bucket
+        let invalid = bucket
             .iter()
             .position(|entry| entry.generation != generation);
-        let way = void.unwrap_or_else(|| {
+        let way = invalid.unwrap_or_else(|| {
             self.victim = self.victim.wrapping_add(1);
             self.victim as usize % WAYS
         });
@@ -262,20 +267,20 @@ impl Cache {
                 depth,
                 start: start as u32,
                 count: count as u32,
-                site: site.0,
+                id: id.0,
                 generation,
             };
         }
     }
 }
 
-/// A frame as it is kept of a context at a depth.
+/// A frame as the cache stores it.
 #[inline]
 fn word_of(frame: &Frame, depth: u64) -> Word {
     Word::new(frame.slot.wrapping_sub(depth), frame.ip)
 }
 
-/// Whether what is kept of a context at a depth are these frames.
+/// Whether the stored words of a context at a depth are these frames.
 fn is_equal(known: &[Word], depth: u64, frames: &[Frame]) -> bool {
     known.len() == frames.len().next_multiple_of(stack::GROUP)
         && known
@@ -284,9 +289,9 @@ fn is_equal(known: &[Word], depth: u64, frames: &[Frame]) -> bool {
             .all(|(known, frame)| *known == word_of(frame, depth))
 }
 
-/// Tells calls apart by their place and by what they give the runtime to run: where a call was made
-/// a jump, the place is that of the caller's call, and several jumps share it. The place is on the
-/// stack and compared there, so that with equal keys the bodies are equal, too.
+/// The key of a call: its return address, mixed with the outlined function that it passes. Tail calls
+/// have the return address of their caller's call, which several of them share. The return address is
+/// on the stack and compared there, so that equal keys mean equal outlined functions, too.
 #[inline]
 const fn key_of(call: &Call) -> u64 {
     call.code ^ call.body.rotate_left(20)

@@ -1,28 +1,28 @@
 //! `libcollector.so`: the library inside the program under test.
 //!
-//! It turns what an OpenMP runtime tells a tool (OMPT) into the records of [`omp_ring`]. Each
-//! thread has a ring of its own in shared memory; an event costs a clock read and two stores.
-//! A record of a fork or of a task creation names its calling context. A context is sent once, as
-//! the words of the stack from which `collect` unwinds it, and recognised afterwards.
+//! It turns the events of OpenMP runtimes, by OMPT or by interposition, into the records of
+//! [`omp_ring`]. Each thread has a ring of its own in shared memory; an event costs a clock read and
+//! two stores. A record of a fork or of a task creation refers to its calling context. A context is
+//! sent once, as the stack words from which `collect` unwinds it, and recognised afterwards.
 //!
 //! Rules for code that runs inside another program:
 //!
-//! - A callback never blocks, allocates, opens a file or prints. A thread's memory is mapped
-//!   when its first event comes.
-//! - It never panics: no indexing, no unwrap in what callbacks reach.
-//! - One pointer of static TLS, because a library that is loaded late gets no more for sure.
-//! - Where there is nothing to record into, the tool declines and the program runs as without it.
+//! - A callback never blocks, allocates, opens a file or prints. A thread's memory is mapped at its
+//!   first event.
+//! - A callback never panics: what it reaches has no indexing and no unwrap.
+//! - The library uses one pointer of static TLS: a library that is loaded late may get no more.
+//! - Without an arena the tool declines, and the program runs as without the library.
 //!
 //! | module | what |
 //! |---|---|
 //! | `ompt` | front-end: the OMPT tool, its types and callbacks |
 //! | `gomp` | front-end: the interposer of GCC's libgomp |
-//! | `thread` | what front-ends call: constructs in, records out |
+//! | `thread` | what both front-ends call: OpenMP events in, records out |
 //! | `context` | calling contexts, cached |
-//! | `stack`, `code` | reading the thread's own stack; what of it points into code |
-//! | `process`, `forks` | the arena, the runtimes, fork |
-//! | `loader`, `symbols` | what is loaded, and what it defines |
-//! | `tls`, `pointer`, `memory` | the thread's state, where it is and its memory |
+//! | `stack`, `code` | reads the thread's own stack, and finds the words that point into code |
+//! | `process`, `forks` | the arena, the runtimes, and both across fork |
+//! | `loader`, `symbols` | loaded objects and their symbols |
+//! | `tls`, `pointer`, `memory` | the thread's state, the pointer to it, and its memory |
 
 mod code;
 mod context;

@@ -1,4 +1,4 @@
-//! Which object an address lies in, and what a name means there.
+//! The loaded objects: which one holds an address, and which symbols it defines.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -17,20 +17,23 @@ pub(crate) struct Module {
 }
 
 impl Module {
-    /// The object that holds `address`. Takes no lock that a constructor could be waited for in.
+    /// The object that holds `address`. Does not take the lock that the loader holds while it runs a
+    /// constructor.
     pub(crate) fn at(address: u64) -> Option<Module> {
         let mut search = (address, None);
-        // SAFETY: the callback gets the pointer to `search`, which outlives the call.
+        // SAFETY: the loader passes the pointer to the callback and keeps no copy, and `search`
+        // outlives the call. The callback casts it back to the type of `search`.
         unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
         search.1
     }
 
-    /// The names that this object and its dependencies define; `None` for one that is not to be
-    /// had by its name.
-    pub(crate) fn open(&self) -> Option<Names> {
-        // SAFETY: the loader's own string of an object that is loaded; nothing gets loaded.
+    /// The symbols of this object and its dependencies; `None` if the loader does not find the
+    /// object by its name.
+    pub(crate) fn open(&self) -> Option<Scope> {
+        // SAFETY: `name` is the loader's own string, valid while the object is loaded, and with
+        // RTLD_NOLOAD the call loads nothing and so runs no constructor.
         let handle = unsafe { libc::dlopen(self.name, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
-        (!handle.is_null()).then(|| Names(handle))
+        (!handle.is_null()).then(|| Scope(handle))
     }
 
     /// Whether it is this library.
@@ -39,10 +42,10 @@ impl Module {
         self.range.contains(&(own as usize as u64))
     }
 
-    /// Keeps the object loaded for ever, if it is not so already: what was loaded with the program
-    /// is, and the loader would note the request in the program's heap.
+    /// Keeps the object loaded until the process ends. An object that was loaded with the program
+    /// stays anyway, and for it the loader would allocate a note in the program's heap.
     pub(crate) fn pin(&self) {
-        if self.is_of_the_start() {
+        if self.is_loaded_at_start() {
             return;
         }
         let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
@@ -50,10 +53,10 @@ impl Module {
         unsafe { libc::dlopen(self.name, flags) };
     }
 
-    /// Whether it was loaded with the program, as far as that can be told: it stands before the
-    /// loader itself, behind which the loader lists what it opens later.
-    fn is_of_the_start(&self) -> bool {
-        // SAFETY: takes a number and returns one.
+    /// Whether it was loaded with the program: it precedes the loader in the loader's list. Objects
+    /// that are opened later follow it.
+    fn is_loaded_at_start(&self) -> bool {
+        // SAFETY: the call takes a number, returns a number and touches no memory of ours.
         let loader = unsafe { libc::getauxval(libc::AT_BASE) };
         let mut before = false;
         any_module(|module| {
@@ -64,7 +67,7 @@ impl Module {
     }
 }
 
-/// The objects in the order in which they were loaded, each visited by `f` until it says true.
+/// Calls `f` with each object, in the order of loading, until it returns true.
 pub(crate) fn any_module(mut f: impl FnMut(&Module) -> bool) {
     let mut index = 0;
     while let Some(module) = nth(index) {
@@ -77,7 +80,8 @@ pub(crate) fn any_module(mut f: impl FnMut(&Module) -> bool) {
 
 fn nth(index: usize) -> Option<Module> {
     let mut search = (index, None);
-    // SAFETY: the callback gets the pointer to `search`, which outlives the call.
+    // SAFETY: the loader passes the pointer to the callback and keeps no copy, and `search`
+    // outlives the call. The callback casts it back to the type of `search`.
     unsafe { libc::dl_iterate_phdr(Some(visit_nth), (&raw mut search).cast()) };
     search.1
 }
@@ -87,7 +91,8 @@ unsafe extern "C" fn visit_nth(
     _size: usize,
     search: *mut c_void,
 ) -> c_int {
-    // SAFETY: the loader passes a valid description, and `nth` passed its own local.
+    // SAFETY: the loader passes a description that is valid during the callback. `nth` passed a
+    // pointer to its own local, of this type, to which it holds no reference meanwhile.
     let (info, search) = unsafe { (&*info, &mut *search.cast::<(usize, Option<Module>)>()) };
     if search.0 > 0 {
         search.0 -= 1;
@@ -105,7 +110,8 @@ unsafe extern "C" fn visit(
     _size: usize,
     search: *mut c_void,
 ) -> c_int {
-    // SAFETY: the loader passes a valid description, and `at` passed its own local.
+    // SAFETY: the loader passes a description that is valid during the callback. `at` passed a
+    // pointer to its own local, of this type, to which it holds no reference meanwhile.
     let (info, search) = unsafe { (&*info, &mut *search.cast::<(u64, Option<Module>)>()) };
     let range = range_of(info);
     if !range.contains(&search.0) {
@@ -118,31 +124,32 @@ unsafe extern "C" fn visit(
     1
 }
 
-/// Where names are looked up.
-pub(crate) struct Names(*mut c_void);
+/// A scope of the loader, in which symbols are looked up.
+pub(crate) struct Scope(*mut c_void);
 
-impl Names {
-    /// What the loader would have found had this library not been preloaded: the global scope
-    /// behind it.
-    pub(crate) fn next() -> Names {
-        Names(libc::RTLD_NEXT)
+impl Scope {
+    /// The global scope behind this library: what the loader would find if this library were not
+    /// preloaded.
+    pub(crate) fn next() -> Scope {
+        Scope(libc::RTLD_NEXT)
     }
 
     /// The global scope.
-    pub(crate) fn all() -> Names {
-        Names(libc::RTLD_DEFAULT)
+    pub(crate) fn all() -> Scope {
+        Scope(libc::RTLD_DEFAULT)
     }
 
-    /// The address of `name`, in its version `version` if it has that; 0 where there is none.
+    /// The address of `name`; 0 if it is not defined. Takes version `version` if there is one.
+    /// Without a version, the loader's look-up behind a library takes the oldest.
     ///
-    /// The loader's look-up behind a library takes a symbol's oldest version where none is
-    /// asked for. It is not asked for what no object defines: it would put its refusal into the
-    /// program's heap, and so move what the program, and its runtime, allocate after it.
+    /// A name that no object defines is not asked for: the loader would allocate its error message
+    /// in the program's heap, and so move what the program and its runtime allocate later.
     pub(crate) fn find(&self, name: &CStr, version: Option<&CStr>) -> usize {
         if !symbols::is_defined(name) {
             return 0;
         }
-        // SAFETY: the handle is open, or stands for a scope; the names are C strings.
+        // SAFETY: the handle came from `dlopen` and is closed only on drop, or is one of the
+        // constants that dlsym(3) defines; both names are C strings.
         unsafe {
             let found = version.map_or(ptr::null_mut(), |version| {
                 libc::dlvsym(self.0, name.as_ptr(), version.as_ptr())
@@ -156,10 +163,10 @@ impl Names {
     }
 }
 
-impl Drop for Names {
+impl Drop for Scope {
     fn drop(&mut self) {
         if self.0 != libc::RTLD_NEXT && self.0 != libc::RTLD_DEFAULT {
-            // SAFETY: `open` took this reference.
+            // SAFETY: not a constant, so `open` got the handle from `dlopen`. It is closed once.
             unsafe { libc::dlclose(self.0) };
         }
     }

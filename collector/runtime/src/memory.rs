@@ -1,18 +1,18 @@
-//! A thread's memory: mapped, never from the program's allocator, which the program under test
-//! may have replaced, and which may be the very thing that it is measured for.
+//! Memory for thread states. It is mapped and does not come from the program's allocator, which the
+//! program may have replaced, and whose cost may be what is measured.
 #![allow(unsafe_code)]
 
 /// Types for which all-zero bytes are a value.
 ///
 /// # Safety
-/// Zero bytes must be valid for every field, `MaybeUninit` ones included.
+/// All-zero bytes must be a valid value of every field.
 pub(crate) unsafe trait Zeroed {}
 
-/// A zeroed value of its own mapping; pages cost memory once touched. `None` where the kernel
-/// gives none.
+/// A zeroed value in a mapping of its own, whose pages cost memory once touched. `None` if the
+/// kernel refuses.
 pub(crate) fn map<T: Zeroed>() -> Option<*mut T> {
     const { assert!(align_of::<T>() <= 4096, "mappings are page aligned") };
-    // SAFETY: a fresh anonymous mapping touches no other memory.
+    // SAFETY: the kernel chooses an unused address, so no memory in use changes.
     let base = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
@@ -26,11 +26,12 @@ pub(crate) fn map<T: Zeroed>() -> Option<*mut T> {
     (base != libc::MAP_FAILED).then_some(base.cast())
 }
 
-/// Gives the mapping back.
+/// Unmaps the value.
 ///
 /// # Safety
 /// `value` came from [`map`], and nothing refers to it any more.
 pub(crate) unsafe fn unmap<T: Zeroed>(value: *mut T) {
-    // SAFETY: the caller's promise; the size is that of the mapping.
+    // SAFETY: `map` mapped this many bytes at this address, and by the caller's promise nothing
+    // refers to them.
     unsafe { libc::munmap(value.cast(), size_of::<T>()) };
 }

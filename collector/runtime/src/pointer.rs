@@ -1,10 +1,10 @@
-//! The pointer to the current thread's state: all that is in thread-local storage.
+//! The pointer to the current thread's state, the only thread-local variable of the library.
 //!
-//! On x86-64 the pointer is addressed by the initial-exec model, one load through the thread
-//! register. Rust's own `thread_local!` in a shared library calls `__tls_get_addr`, which costs
-//! as much as the rest of an event and may allocate on a thread's first access. The price is
-//! static TLS, of which the loader keeps only a little for libraries that come late
-//! (`OMP_TOOL_LIBRARIES` is a `dlopen`); hence one pointer and no more.
+//! On x86-64 it uses the initial-exec model: one load through the thread register. Rust's
+//! `thread_local!` in a shared library calls `__tls_get_addr`, which costs as much as the rest of an
+//! event, and may allocate on a thread's first access. Initial-exec needs static TLS, of which the
+//! loader reserves only a little for libraries that are opened later (as by `OMP_TOOL_LIBRARIES`).
+//! So there is one pointer and no more.
 #![allow(unsafe_code)]
 
 pub(crate) use arch::{get, set};
@@ -25,8 +25,9 @@ mod arch {
     #[inline(always)]
     pub(crate) fn get() -> usize {
         let value: usize;
-        // SAFETY: loads the symbol's offset from the thread register and then the word there,
-        // which exists in every thread because the symbol lies in this library's TLS segment.
+        // SAFETY: loads the symbol's offset from the global offset table, and then the word at that
+        // offset from the thread register. The loader fills the slot of the table, and the word
+        // exists in every thread, because the symbol lies in this library's TLS segment.
         unsafe {
             core::arch::asm!(
                 "mov {value}, qword ptr [rip + parallax_thread@GOTTPOFF]",
@@ -40,7 +41,8 @@ mod arch {
 
     #[inline]
     pub(crate) fn set(value: usize) {
-        // SAFETY: as in `get`; the word is this thread's and no reference to it exists.
+        // SAFETY: as in `get`. Only this thread accesses the word, and only by `get` and `set`, so no
+        // reference to it exists.
         unsafe {
             core::arch::asm!(
                 "mov {at}, qword ptr [rip + parallax_thread@GOTTPOFF]",
@@ -68,8 +70,8 @@ mod arch {
     }
 }
 
-/// Forgets the calling thread's state without ending it: in the child of a fork it is a copy of
-/// the parent's, whose ring the parent goes on using.
+/// Forgets the calling thread's state without dropping it. In the child of a fork it is a copy of
+/// the parent's, and the parent continues to use the ring.
 pub(crate) fn forget() {
     set(0);
 }

@@ -1,9 +1,9 @@
-//! State of the process: the arena, the runtimes that called, and both across fork.
+//! State of the process: the arena, its OpenMP runtimes, and both across fork.
 //!
-//! Set up when a runtime asks for a tool, or at a process's first call of a libgomp, neither of
-//! which is a callback: here files may be opened and memory mapped. Callbacks only read. Nothing
-//! is put into the program's heap: where its runtime's own data then come to lie in their cache
-//! lines decides whether a region of two threads takes 100 ns more.
+//! It is set up when a runtime asks for a tool, or at the process's first call of a libgomp.
+//! Neither is a callback, so files may be opened and memory mapped. Callbacks only read. Nothing is
+//! allocated in the program's heap: that would move the runtime's own data within its cache lines,
+//! which made a region of two threads up to 100 ns slower.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_long};
@@ -14,32 +14,33 @@ use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use omp_ring::Arena;
 use omp_ring::layout::{RuntimeKind, VERSION_BYTES};
 
+use crate::symbols::range_of;
 use crate::{forks, pointer};
 
-/// Runtimes in one process that are told apart; a second one is rare, a fifth is a mistake.
+/// Most runtimes that are kept. A second one in a process is rare.
 const MAX_RUNTIMES: usize = 4;
 
 static ARENA: OnceLock<Option<Arena>> = OnceLock::new();
 static RUNTIMES: [OnceLock<Runtime>; MAX_RUNTIMES] = [const { OnceLock::new() }; MAX_RUNTIMES];
-/// This process, by its own number; another one in a child after fork.
+/// This process's id as `getpid` returns it; updated in the child of a fork.
 static PID: AtomicI32 = AtomicI32::new(0);
-/// The process for which the runtimes were entered into the arena, likewise.
+/// The process, by the same id, that has registered its runtimes in the arena.
 static REGISTERED: AtomicI32 = AtomicI32::new(0);
 
-/// A runtime that is listened to.
+/// A runtime whose events are recorded, or that serves another tool.
 pub(crate) struct Runtime {
     kind: RuntimeKind,
     address: u64,
     refused: u64,
     version: [u8; VERSION_BYTES],
-    /// The addresses of its image; empty where it is linked into the executable, whose other
-    /// code is the program's.
+    /// The addresses of its image. Empty if it is linked into the executable: then the image holds
+    /// the program's code, too.
     image: Range<u64>,
 }
 
 impl Runtime {
-    /// A runtime with `address` in its image that `refused` callbacks (bit n: number n), and calls
-    /// itself by `version`, which ends at a zero.
+    /// A runtime with `address` in its image that `refused` callbacks (bit n: number n). Its version
+    /// string ends at the first zero.
     pub(crate) fn new(
         kind: RuntimeKind,
         address: u64,
@@ -55,7 +56,7 @@ impl Runtime {
         }
     }
 
-    fn enter(&self, arena: &Arena) {
+    fn register_in(&self, arena: &Arena) {
         let (pid, _) = numbers();
         let end = self
             .version
@@ -67,14 +68,14 @@ impl Runtime {
     }
 }
 
-/// The arena, attached on the first call; `None` where the environment names none that fits.
+/// The arena, attached on the first call; `None` if the environment names none of this version.
 pub(crate) fn arena() -> Option<&'static Arena> {
     ARENA
         .get_or_init(|| {
             let arena = attach()?;
             PID.store(current_pid(), Relaxed);
-            // SAFETY: registers functions that live as long as the library, which the runtime
-            // never unloads while it has callbacks into it.
+            // SAFETY: the functions have the required type, and stay valid: the library is linked
+            // with `-z nodelete`, so it is never unloaded.
             unsafe {
                 libc::pthread_atfork(
                     Some(forks::before),
@@ -89,8 +90,9 @@ pub(crate) fn arena() -> Option<&'static Arena> {
 
 /// The arena that the environment names.
 fn attach() -> Option<Arena> {
-    // SAFETY: a C string. What `getenv` returns is the environment's own text, which is read here
-    // and not kept; a copy, as the standard library makes, would be put into the program's heap.
+    // SAFETY: a C string goes in. What comes out is a C string in the environment, which nobody
+    // changes while a runtime starts, or NULL; the copy in the arena is all that is kept of it. The
+    // standard library's function would allocate its copy in the program's heap.
     let path = unsafe {
         let path = libc::getenv(omp_ring::ARENA_VARIABLE_C.as_ptr());
         (!path.is_null()).then(|| CStr::from_ptr(path))
@@ -98,30 +100,30 @@ fn attach() -> Option<Arena> {
     Arena::attach(path).ok()
 }
 
-/// The arena if it was attached before; for callbacks.
+/// The arena, if it is attached; for callbacks.
 pub(crate) fn attached() -> Option<&'static Arena> {
     ARENA.get()?.as_ref()
 }
 
-/// Enters `runtime` into the arena's table, and keeps it for children of this process.
-pub(crate) fn introduce(runtime: Runtime) {
+/// Adds `runtime` to the arena's table, and keeps it for children of this process.
+pub(crate) fn register(runtime: Runtime) {
     let Some(arena) = attached() else {
         return;
     };
-    runtime.enter(arena);
+    runtime.register_in(arena);
     REGISTERED.store(PID.load(Relaxed), Relaxed);
-    let mut runtime = runtime;
-    for place in &RUNTIMES {
-        match place.set(runtime) {
+    let mut unstored = runtime;
+    for entry in &RUNTIMES {
+        match entry.set(unstored) {
             Ok(()) => return,
-            Err(back) => runtime = back,
+            Err(returned) => unstored = returned,
         }
     }
 }
 
-/// Enters the runtimes into the arena's table if this process has not done so, because it is
-/// the child of a fork.
-pub(crate) fn introduce_again() {
+/// Adds the runtimes to the arena's table if this process has not done so, being the child of a
+/// fork.
+pub(crate) fn register_again() {
     let Some(arena) = attached() else {
         return;
     };
@@ -130,11 +132,11 @@ pub(crate) fn introduce_again() {
         RUNTIMES
             .iter()
             .filter_map(OnceLock::get)
-            .for_each(|runtime| runtime.enter(arena));
+            .for_each(|runtime| runtime.register_in(arena));
     }
 }
 
-/// Whether `address` lies in the image of a runtime that called our OMPT tool.
+/// Whether `address` lies in the image of a runtime that has called our OMPT tool.
 pub(crate) fn has_tool(address: u64) -> bool {
     RUNTIMES
         .iter()
@@ -149,15 +151,16 @@ extern "C" fn after_fork_in_child() {
 }
 
 fn current_pid() -> i32 {
-    // SAFETY: takes nothing and cannot fail.
+    // SAFETY: the call takes no argument and touches no memory.
     unsafe { libc::getpid() }
 }
 
-/// The numbers of the process and the calling thread in the `/proc` through which the arena was found:
-/// those that `collect` knows them by, though a container may have others.
+/// The ids of the process and the calling thread in the PID namespace of `/proc`. The arena was
+/// opened through `/proc`, so `collect` uses the same ids, even if the process is in a PID namespace
+/// of its own.
 pub(crate) fn numbers() -> (i32, i32) {
     let mut text = [0u8; 64];
-    // SAFETY: writes no more than the buffer's length into it.
+    // SAFETY: the path is a C string, and the kernel writes at most `text.len()` bytes to `text`.
     let length = unsafe {
         libc::syscall(
             libc::SYS_readlinkat,
@@ -170,10 +173,10 @@ pub(crate) fn numbers() -> (i32, i32) {
     usize::try_from(length)
         .ok()
         .and_then(|length| parse_numbers(text.get(..length)?))
-        // SAFETY: takes nothing and cannot fail.
         .unwrap_or_else(|| {
-            (current_pid(), unsafe { libc::syscall(libc::SYS_gettid) }
-                as i32)
+            // SAFETY: the call takes no argument and touches no memory.
+            let tid = unsafe { libc::syscall(libc::SYS_gettid) };
+            (current_pid(), tid as i32)
         })
 }
 
@@ -187,7 +190,8 @@ fn parse_numbers(text: &[u8]) -> Option<(i32, i32)> {
 /// The addresses of the shared library that holds `address`.
 fn image_of(address: u64) -> Range<u64> {
     let mut search = (address, 0..0);
-    // SAFETY: the callback gets the pointer to `search`, which outlives the call.
+    // SAFETY: the loader passes the pointer to the callback and keeps no copy, and `search` outlives
+    // the call. The callback casts it back to the type of `search`.
     unsafe { libc::dl_iterate_phdr(Some(visit_image), (&raw mut search).cast()) };
     search.1
 }
@@ -197,29 +201,17 @@ unsafe extern "C" fn visit_image(
     _size: usize,
     search: *mut libc::c_void,
 ) -> libc::c_int {
-    // SAFETY: the loader passes a valid description, and `image_of` passed its own local.
+    // SAFETY: the loader passes a description that is valid during the callback. `image_of` passed a
+    // pointer to its own local, of this type, to which it holds no reference meanwhile.
     let (info, search) = unsafe { (&*info, &mut *search.cast::<(u64, Range<u64>)>()) };
-    // SAFETY: the loader's name of an object is a C string, empty for the executable.
+    // SAFETY: the loader's name of an object is NULL or a C string, so its first byte can be read.
     let is_executable = info.dlpi_name.is_null() || unsafe { *info.dlpi_name } == 0;
-    // SAFETY: the loader describes that many program headers.
-    let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize) };
-    let loaded = headers
-        .iter()
-        .filter(|header| header.p_type == libc::PT_LOAD);
-    let start = loaded
-        .clone()
-        .map(|h| info.dlpi_addr + h.p_vaddr)
-        .min()
-        .unwrap_or(0);
-    let end = loaded
-        .map(|h| info.dlpi_addr + h.p_vaddr + h.p_memsz)
-        .max()
-        .unwrap_or(0);
-    if !(start..end).contains(&search.0) {
+    let range = range_of(info);
+    if !range.contains(&search.0) {
         return 0;
     }
     if !is_executable {
-        search.1 = start..end;
+        search.1 = range;
     }
     1
 }
@@ -229,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_has_the_numbers_that_proc_gives_it() {
+    fn a_thread_s_ids_are_those_in_proc() {
         let own = std::fs::read_link("/proc/thread-self").expect("the kernel has it");
         let own = own.to_str().expect("digits");
         assert_eq!(Some(numbers()), parse_numbers(own.as_bytes()));

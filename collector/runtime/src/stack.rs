@@ -1,8 +1,8 @@
-//! Reading the calling thread's own stack, within bounds that are known to be mapped.
+//! Reads the calling thread's own stack, within bounds that are known to be mapped.
 //!
-//! No unwind information is used: where it is wrong, as in some hand-written assembly, an unwinder
-//! that believes it reads anywhere, and the program dies. What is found here are the words that an
-//! unwinder elsewhere can need.
+//! It uses no unwind information. Where that is wrong, as in some hand-written assembly, an unwinder
+//! reads from any address, and the program may die. This module finds the words that an unwinder in
+//! another process can need.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -12,11 +12,11 @@ use omp_ring::context::{Registers, Word};
 
 const PAGE: u64 = 4096;
 
-/// A return address, or another word that points into code, and where on the stack it lies.
+/// A return address, or another stack word that points into code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub(crate) struct Frame {
-    /// The place of the word.
+    /// The address of the word.
     pub(crate) slot: u64,
     /// The word.
     pub(crate) ip: u64,
@@ -25,12 +25,13 @@ pub(crate) struct Frame {
 /// How many words [`is_same`] compares at a time.
 pub(crate) const GROUP: usize = 4;
 
-/// Whether the words are where they were: so far above `base` each, on the stack that `own` is of.
-/// There are a multiple of [`GROUP`], ascending but for repetitions of the first one at the end.
+/// Whether each word still has its value, at its distance above `base` on the stack `own`. Their
+/// number is a multiple of [`GROUP`]; they ascend, but for repetitions of the first one at the end.
+/// They must have been read from the same addresses of this thread's stacks before.
 ///
-/// How many words there are is not foreseen by a processor that has just waited in a loop, as it
-/// has where a region is forked: one branch a word and a wrong guess at the last one would cost
-/// as much as all the rest.
+/// A processor that has just waited in a loop, as at a fork, does not predict the number of words. So
+/// there is one branch for each group: with one for each word, the misprediction at the last one
+/// would cost as much as all the rest.
 #[inline]
 pub(crate) fn is_same(words: &[Word], base: u64, own: &OwnStack) -> bool {
     let here = 0u8;
@@ -42,8 +43,11 @@ pub(crate) fn is_same(words: &[Word], base: u64, own: &OwnStack) -> bool {
     }
     let differs = |word: &Word| {
         let (slot, value) = word.unpack(base);
-        // SAFETY: the places lie on this thread's stack between its live end and its upper end, all
-        // of which can be read.
+        // SAFETY: the word was read from this address before, when it lay on the stack that `base`
+        // is on: the same `base` and distance give the same address. `base` is on the thread's own
+        // stack, whose upper end does not move, so the address is still below that end. It is above
+        // the live end: the first word is above `here`, and no other word is below the first one.
+        // All of the stack between the two ends is mapped and readable (`OwnStack`).
         unsafe { (slot as *const u64).read_volatile() ^ value }
     };
     let (groups, rest) = words.as_chunks::<GROUP>();
@@ -53,26 +57,27 @@ pub(crate) fn is_same(words: &[Word], base: u64, own: &OwnStack) -> bool {
             .all(|[a, b, c, d]| differs(a) | differs(b) | differs(c) | differs(d) == 0)
 }
 
-/// What is known of the stack that a thread was started with. Valid when zeroed: nothing.
+/// The stack that a thread was started with, as far as it is known. Valid when zeroed: nothing is
+/// known.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct OwnStack {
-    /// All of it from `start` up to the stack's upper end can be read, at any time: what is in use
-    /// there is mapped, and neither end moves.
+    /// From an address up to the stack's upper end. The part that is in use can be read at any time:
+    /// it is mapped, and the upper end does not move.
     known: Range<u64>,
 }
 
 impl OwnStack {
     /// The calling thread's.
     pub(crate) fn of_thread(is_initial: bool) -> OwnStack {
-        /// The kernel maps nothing else that near below the initial thread's stack (`mmap_base`),
-        /// and extends it when it is written to.
+        /// The kernel maps nothing else within this distance below the initial thread's stack
+        /// (`mmap_base`), and extends the stack when it is written to.
         const GAP: u64 = 128 << 20;
-        /// `PTHREAD_STACK_MIN` less the control block: no stack that a thread is given is smaller.
+        /// `PTHREAD_STACK_MIN` without the control block: no thread has a smaller stack.
         const LEAST: u64 = 12 << 10;
-        // The C library puts the thread's control block, to which the thread register points, at the
-        // upper end of a thread's stack. That of the initial thread is elsewhere, and anything may
-        // lie below it: its stack has the loader's mark instead.
+        // The thread register points to the control block, which the C library puts at the upper
+        // end of a thread's stack. The initial thread's control block is elsewhere; the loader
+        // tells the end of that stack.
         let (top, size) = if is_initial {
             (INITIAL_TOP.load(Relaxed), GAP)
         } else {
@@ -83,15 +88,15 @@ impl OwnStack {
         }
     }
 
-    /// The upper end of the stack if `here` lies on it. Stacks of the program's own making
-    /// (coroutines) are others: of them nobody says where they end.
+    /// The upper end of the stack if `here` lies on it. `None` on another stack, such as a
+    /// coroutine's, whose end is unknown.
     fn end_above(&mut self, here: u64) -> Option<u64> {
-        /// Deeper stacks are taken for others: each page is a system call, once.
+        /// A greater depth counts as another stack: each page costs a system call, once.
         const DEEPEST: u64 = 64 << 20;
         if here >= self.known.end || self.known.end - here > DEEPEST.max(self.known_bytes()) {
             return None;
         }
-        // Below a stack lies a guard page, which cannot be read.
+        // A guard page, which cannot be read, lies below each stack.
         let mut page = self.known.start / PAGE * PAGE;
         while page > here {
             page -= PAGE;
@@ -108,39 +113,40 @@ impl OwnStack {
     }
 }
 
-/// Whether the 8 bytes at `address` can be read: asked of the kernel, by a call that every sandbox
-/// permits. It copies the set of signals from there before it finds that it is to do nothing of what
-/// it knows (`rt_sigprocmask`, kernel/signal.c).
+/// Whether the 8 bytes at `address` can be read. Asks the kernel by a system call that every sandbox
+/// permits: `rt_sigprocmask` copies a signal set from there before it rejects an unknown operation
+/// (kernel/signal.c).
 fn is_readable(address: u64) -> bool {
-    const NOTHING: libc::c_long = !0;
+    const UNKNOWN_OPERATION: libc::c_long = !0;
     const SET_BYTES: libc::c_long = 8;
-    // SAFETY: the kernel reads from the address or refuses; it writes nowhere.
+    // SAFETY: the kernel checks the address before it reads from it, and writes nothing, since the
+    // operation is unknown and the pointer for the result is NULL. `errno` is this thread's own.
     let result = unsafe {
         let saved = *libc::__errno_location();
-        let nowhere = std::ptr::null::<u64>();
+        let no_result = std::ptr::null::<u64>();
         let number = libc::SYS_rt_sigprocmask;
-        libc::syscall(number, NOTHING, address, nowhere, SET_BYTES);
+        libc::syscall(number, UNKNOWN_OPERATION, address, no_result, SET_BYTES);
         std::mem::replace(&mut *libc::__errno_location(), saved)
     };
     result != libc::EFAULT
 }
 
-/// Bytes that are looked at of a stack whose end is not known.
+/// Most bytes examined of a stack whose end is unknown.
 const OTHER_BYTES: usize = 64 << 10;
 
-/// A copy of a part of such a stack. Valid when zeroed.
+/// Room for the copy of a part of such a stack. Valid when zeroed.
 pub(crate) type Copied = [u64; OTHER_BYTES / 8];
 
 /// A part of the calling thread's stack.
 pub(crate) enum Part<'a> {
-    /// Of its own one: it can be read in place.
+    /// Of the stack that it was started with, which can be read in place.
     Own(Range<u64>),
-    /// Of another, copied: the address of the first word, and the words.
+    /// Of another stack, copied: the address of the first word, and the words.
     Other(u64, &'a [u64]),
 }
 
 impl<'a> Part<'a> {
-    /// From `sp` up to `end`, if it is not 0, or to the stack's end; no more than `most` bytes.
+    /// The part from `sp` up to `end`, or to the stack's end if `end` is 0; at most `most` bytes.
     pub(crate) fn of(
         own: &mut OwnStack,
         copied: &'a mut Copied,
@@ -170,13 +176,16 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Calls `f` with each word and its address, from the stack pointer up, until it says false.
+    /// Calls `f` with the address and value of each word, from the stack pointer up, until it returns
+    /// false.
     #[inline]
     pub(crate) fn each(&self, mut f: impl FnMut(u64, u64) -> bool) {
         match self {
             Part::Own(range) => {
                 let mut at = range.start;
-                // SAFETY: `OwnStack` knows that all of it can be read.
+                // SAFETY: `OwnStack::end_above` has found that the stack can be read from the page of
+                // the stack pointer up to its end, between which the range lies. The frames there
+                // are those of this call's callers, so that part stays in use meanwhile.
                 while at < range.end && f(at, unsafe { (at as *const u64).read_volatile() }) {
                     at += 8;
                 }
@@ -194,11 +203,13 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Copies what can be read from `address` on into `words`, as many as there are in one piece.
+/// Copies the words from `address` on to `words`, up to the first page that cannot be read. Returns
+/// those copied.
 ///
-/// By the kernel, since another thread may unmap what lies beyond this stack's end at any time.
+/// The kernel copies them, since another thread may unmap the memory beyond this stack's end at any
+/// time.
 fn copy_of(address: u64, words: &mut [u64]) -> &[u64] {
-    /// The first page may be a part of one.
+    /// One more than the number of pages: the first piece may be a part of a page.
     const PIECES: usize = OTHER_BYTES / PAGE as usize + 1;
     let bytes = 8 * words.len();
     let to_page_end = (PAGE - address % PAGE) as usize;
@@ -219,14 +230,16 @@ fn copy_of(address: u64, words: &mut [u64]) -> &[u64] {
         left -= piece.iov_len;
         size = PAGE as usize;
     }
-    // SAFETY: `local` is `words`.
+    // SAFETY: `local` describes `words`, which is borrowed exclusively.
     let count = match unsafe { read(&local, &remote) } / 8 {
         count @ 1.. => count,
-        // Forbidden: what is left of the page that the stack pointer is in is in use.
+        // The kernel refuses to copy, as in a sandbox. The rest of the page that holds the stack
+        // pointer can be read all the same.
         0 => {
             let count = to_page_end.min(bytes) / 8;
             for (at, word) in words.iter_mut().take(count).enumerate() {
-                // SAFETY: a page is mapped as a whole, and the stack pointer is in this one.
+                // SAFETY: `address` is the stack pointer, so its page is in use and mapped as a whole.
+                // The word ends before the end of that page.
                 *word = unsafe { (address as *const u64).add(at).read_volatile() };
             }
             count
@@ -235,13 +248,14 @@ fn copy_of(address: u64, words: &mut [u64]) -> &[u64] {
     words.get(..count).unwrap_or_default()
 }
 
-/// Reads memory of this process by the kernel, which refuses what is not mapped: as many bytes of the
-/// pieces, one after the other, as can be read before the first piece that cannot.
+/// Copies memory of this process by the kernel, which refuses unmapped addresses. Copies the pieces
+/// one after the other, up to the first that cannot be read. Returns the number of bytes.
 ///
 /// # Safety
-/// `local` must be memory that nothing else uses.
+/// `local` must describe writable memory that nothing else uses.
 unsafe fn read(local: &libc::iovec, pieces: &[libc::iovec]) -> usize {
-    // SAFETY: the kernel writes to `local` alone; what it reads it checks.
+    // SAFETY: the kernel writes only to `local`, which the caller vouches for, and checks the addresses
+    // that it reads from. `errno` is this thread's own.
     let read = unsafe {
         let saved = *libc::__errno_location();
         let count = pieces.len() as libc::c_ulong;
@@ -252,13 +266,13 @@ unsafe fn read(local: &libc::iovec, pieces: &[libc::iovec]) -> usize {
     usize::try_from(read).unwrap_or(0)
 }
 
-/// The registers of the function that this is inlined into, from which it can be unwound as long as
-/// it has not returned.
+/// The registers of the function into which this is inlined. The stack can be unwound from them until
+/// that function returns.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) fn registers() -> Registers {
     let (ip, sp, bp);
-    // SAFETY: reads three registers.
+    // SAFETY: the instructions only read registers into the three outputs.
     unsafe {
         core::arch::asm!(
             "lea {ip}, [rip]",
@@ -281,7 +295,8 @@ pub(crate) fn registers() -> Registers {
 #[cfg(target_arch = "x86_64")]
 fn thread_register() -> u64 {
     let value: u64;
-    // SAFETY: the x86-64 ABI keeps a pointer to the control block in its first word.
+    // SAFETY: fs points to the thread's control block, whose first word is a pointer to itself (ELF
+    // Handling For Thread-Local Storage, x86-64).
     unsafe {
         core::arch::asm!(
             "mov {value}, qword ptr fs:[0]",
@@ -297,15 +312,15 @@ fn thread_register() -> u64 {
     0
 }
 
-/// The upper end of the initial thread's stack; 0 where the loader does not tell.
+/// The upper end of the initial thread's stack; 0 if the loader does not tell.
 static INITIAL_TOP: AtomicU64 = AtomicU64::new(0);
 
 /// Finds the initial thread's stack. Called before the first callback.
 pub(crate) fn prepare() {
-    // SAFETY: looks for a variable of glibc's loader by its name.
+    // SAFETY: the name is a C string; the call looks up a variable of glibc's loader.
     let end = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__libc_stack_end".as_ptr()) };
     if !end.is_null() {
-        // SAFETY: the variable is a pointer, constant since the process started.
+        // SAFETY: glibc defines the variable as a pointer in the loader's data, which stays mapped.
         INITIAL_TOP.store(unsafe { *end.cast::<u64>() }, Relaxed);
     }
 }
@@ -315,7 +330,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernel_says_what_can_be_read() {
+    fn an_address_that_cannot_be_read_is_found_by_the_kernel() {
         let here = 0u64;
         assert!(is_readable((&raw const here) as u64));
         assert!(!is_readable(8));

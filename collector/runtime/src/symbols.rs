@@ -1,21 +1,22 @@
-//! What loaded objects define, read from their own tables.
+//! The symbols that loaded objects define, read from the objects' own tables.
 //!
-//! The loader can be asked as well, but it answers "no" by an exception, made of text in the
-//! program's heap.
+//! The loader could look them up as well. But for a missing symbol it allocates an error message in
+//! the program's heap.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ops::Range;
 use std::ptr;
 
-/// Whether any object that is loaded, this library aside, defines `name`.
+/// Whether any loaded object other than this library defines `name`.
 pub(crate) fn is_defined(name: &CStr) -> bool {
     let mut search = Search {
         name,
         hash: gnu_hash(name.to_bytes()),
         found: false,
     };
-    // SAFETY: the callback gets the pointer to `search`, which outlives the call.
+    // SAFETY: the loader passes the pointer to the callback and keeps no copy, and `search` outlives
+    // the call. The callback casts it back to the type of `search`.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
     search.found
 }
@@ -31,9 +32,11 @@ unsafe extern "C" fn visit(
     _size: usize,
     search: *mut c_void,
 ) -> c_int {
-    // SAFETY: the loader passes a valid description, and `is_defined` its own local.
+    // SAFETY: the loader passes a description that is valid during the callback. `is_defined` passed a
+    // pointer to its own local, of this type, to which it holds no reference meanwhile.
     let (info, search) = unsafe { (&*info, &mut *search.cast::<Search<'_>>()) };
-    // SAFETY: the loader describes that many program headers.
+    // SAFETY: the pointer and the count describe the program headers of a loaded object, which stay
+    // mapped while the loader calls back.
     let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize) };
     let own: fn(&[u8]) -> u32 = gnu_hash;
     let is_own = range_of(info).contains(&(own as usize as u64));
@@ -42,11 +45,12 @@ unsafe extern "C" fn visit(
         && !is_own
     {
         let dynamic = (info.dlpi_addr + dynamic.p_vaddr) as *const Dynamic;
-        // SAFETY: the section of an object that the loader holds while it calls back.
+        // SAFETY: PT_DYNAMIC gives the address of the object's dynamic section, which is mapped
+        // while the loader calls back.
         search.found = match unsafe { Tables::of(dynamic, info.dlpi_addr) } {
-            // SAFETY: the tables of that object.
+            // SAFETY: the tables come from the dynamic section of one loaded object.
             Some(tables) => unsafe { tables.define(search.name, search.hash) },
-            // An object with tables of another kind may define anything: the loader is asked.
+            // Without a GNU hash table the object may define any name: the loader will tell.
             None => true,
         };
     }
@@ -55,7 +59,8 @@ unsafe extern "C" fn visit(
 
 /// The addresses of an object.
 pub(crate) fn range_of(info: &libc::dl_phdr_info) -> Range<u64> {
-    // SAFETY: the loader describes that many program headers.
+    // SAFETY: the pointer and the count describe the program headers of a loaded object, which stay
+    // mapped while the loader calls back.
     let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize) };
     let loaded = headers
         .iter()
@@ -88,15 +93,16 @@ struct Tables {
 }
 
 impl Tables {
-    /// `None` where one is missing.
+    /// `None` if one of them is missing.
     ///
     /// # Safety
-    /// `entry` is the dynamic section of an object that is loaded at `base`.
+    /// `entry` must be the dynamic section of an object that is loaded at `base`.
     unsafe fn of(mut entry: *const Dynamic, base: u64) -> Option<Tables> {
         let (mut hash, mut symbols, mut strings) = (0, 0, 0);
-        // The loader has made the values addresses, but not those of the kernel's own object.
+        // The loader has relocated the values to addresses, except those of the vDSO.
         let address = |value: u64| if value < base { base + value } else { value };
-        // SAFETY: a dynamic section ends with an entry of this tag.
+        // SAFETY: the caller's promise; a dynamic section ends with an entry of tag DT_NULL, at which
+        // the loop stops.
         unsafe {
             while (*entry).tag != DT_NULL {
                 match (*entry).tag {
@@ -118,11 +124,12 @@ impl Tables {
     /// Whether `name`, whose hash is `hash`, is among the defined symbols.
     ///
     /// # Safety
-    /// The tables are those of one loaded object.
+    /// The tables must be those of one loaded object.
     unsafe fn define(&self, name: &CStr, hash: u32) -> bool {
-        // SAFETY: four words of counts, so many words of a filter, a bucket for each remainder,
-        // and behind them a word for each symbol from the first hashed one on; a chain ends at a
-        // word whose lowest bit is set.
+        // SAFETY: by the caller's promise the table has the layout that linkers write: four words of
+        // counts, a Bloom filter of 64-bit words, the buckets, and a word for each symbol from the
+        // first hashed one on. A bucket holds the number of a hashed symbol or 0, and the chain from
+        // there ends at a word whose lowest bit is set. So all reads lie within the table.
         unsafe {
             let (buckets, first) = (*self.hash, *self.hash.add(1));
             let filter_words = *self.hash.add(2);
@@ -151,9 +158,10 @@ impl Tables {
     /// Whether symbol number `index` is defined and has this name.
     ///
     /// # Safety
-    /// The table has that many symbols.
+    /// The symbol table must have a symbol of that number.
     unsafe fn is(&self, index: u32, name: &CStr) -> bool {
-        // SAFETY: the caller's promise; names are C strings.
+        // SAFETY: the caller promises that the symbol exists; its name is an offset in the string
+        // table, whose strings are terminated.
         unsafe {
             let symbol = &*self.symbols.add(index as usize);
             symbol.st_shndx != 0

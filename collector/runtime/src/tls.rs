@@ -8,27 +8,29 @@ use crate::memory::{self, Zeroed};
 use crate::pointer;
 use crate::thread::Thread;
 
-/// The pointer of a thread for which there is no slot: not asked for again.
+/// The pointer of a thread that got no slot. It does not try again.
 const REFUSED: usize = 1;
 
-/// Calls `f` with the calling thread's state, made now if this is the thread's first event.
-/// The default of `R` where the thread could get none.
+/// Calls `f` with the calling thread's state, which is created at the thread's first event. Returns
+/// the default of `R` if the thread has none.
 #[inline(always)]
 pub(crate) fn with<R: Default>(f: impl FnOnce(&mut Thread) -> R) -> R {
-    // SAFETY: no event arises within an event of the same thread (`f` calls nothing of the
-    // runtime), so this is the only reference.
+    // SAFETY: the state is reached only through `with`, `current` and `end` on this thread. `f`
+    // calls neither the program nor the runtime, so none of them is entered again while it runs. A
+    // signal handler does not enter either: OpenMP's constructs and routines are not
+    // async-signal-safe.
     match unsafe { current() } {
         Some(thread) => f(thread),
         None => R::default(),
     }
 }
 
-/// The calling thread's state, as [`with`] gives it: for what is called so often that a closure
-/// which the compiler makes a function of its own is felt.
+/// The calling thread's state, as for [`with`]. For callers that are called so often that it matters
+/// whether the compiler inlines a closure.
 ///
 /// # Safety
-/// There is no other reference to it on this thread as long as this one is used: neither
-/// the program nor the runtime may be called meanwhile.
+/// No other reference to the state may exist on this thread while this one is in use. So neither the
+/// program nor the runtime may be called meanwhile.
 #[inline(always)]
 pub(crate) unsafe fn current<'a>() -> Option<&'a mut Thread> {
     let mut pointer = pointer::get();
@@ -41,19 +43,19 @@ pub(crate) unsafe fn current<'a>() -> Option<&'a mut Thread> {
             return None;
         }
     }
-    // SAFETY: the pointer came from `attach` on this thread and is withdrawn before its
-    // memory is. The caller promises that it is the only reference.
+    // SAFETY: `attach` set the pointer on this thread to an initialised state, and `end` resets it
+    // before it unmaps the state. The caller promises that this is the only reference.
     Some(unsafe { &mut *(pointer as *mut Thread) })
 }
 
-/// All of a thread's memory. The state is first, so that a pointer to it is one to the block.
+/// All of a thread's memory. The state is first: a pointer to it is also one to the block.
 #[repr(C)]
 struct Block {
     thread: MaybeUninit<Thread>,
     contexts: Contexts,
 }
 
-// SAFETY: `Contexts` is made of integers, and `MaybeUninit` takes anything.
+// SAFETY: `Contexts` consists of integers, and `MaybeUninit` permits any bytes.
 unsafe impl Zeroed for Block {}
 
 #[cold]
@@ -66,8 +68,9 @@ fn attach() -> usize {
 
 fn new_thread() -> Option<*mut Thread> {
     let block = memory::map::<Block>()?;
-    // SAFETY: the mapping is zeroed, which is a valid `Contexts`. The reference lives in the
-    // state beside it, and both are given up together: here or in `end`.
+    // SAFETY: the mapping is new, so nothing else refers to it, and zeroed, which is a valid
+    // `Contexts`. Only the state in the same block holds the reference to it, and `end` drops that
+    // state before it unmaps the block. Without a state the block is unmapped here.
     unsafe {
         let Some(thread) = Thread::new(&mut (*block).contexts) else {
             memory::unmap(block);
@@ -77,15 +80,16 @@ fn new_thread() -> Option<*mut Thread> {
     }
 }
 
-/// Ends the calling thread's state, if it has any: `last` sees it for the last time. An event
-/// that comes later nevertheless starts anew.
+/// Drops the calling thread's state, if it has one, after a call of `last` with it. A later event
+/// creates a new state.
 pub(crate) fn end(last: impl FnOnce(&mut Thread)) {
     let pointer = pointer::get();
     pointer::set(0);
     if pointer > REFUSED {
         let thread = pointer as *mut Thread;
-        // SAFETY: as in `with`; the state was withdrawn above, so it is dropped once and nothing
-        // refers to its memory afterwards. `Block` is `repr(C)` with the state first.
+        // SAFETY: as in `with`, no other reference exists. The pointer was reset above, so the
+        // state is dropped once and nothing finds its memory afterwards. `Block` is `repr(C)` with
+        // the state first, so the pointer is that which `map` returned.
         unsafe {
             last(&mut *thread);
             thread.drop_in_place();

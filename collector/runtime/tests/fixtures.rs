@@ -1,4 +1,4 @@
-//! Programs that measure themselves run with libgomp interposed as they do alone.
+//! Programs that measure themselves have the same results with libgomp interposed as alone.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -11,7 +11,7 @@ use fixtures::{CATALOGUE, Compiler, Opt, Program, Run, Truth, WaitPolicy, build,
 use omp_ring::consumer::{ArenaOptions, Consumer, Item};
 use omp_ring::record::Kind;
 
-/// Calls `f` while `consumer` is drained; the records' kinds.
+/// Calls `f` while `consumer` is drained. Returns the kinds of the records.
 fn draining<R>(consumer: &mut Consumer, f: impl FnOnce() -> R) -> (R, Vec<Kind>) {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {

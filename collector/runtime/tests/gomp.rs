@@ -1,4 +1,4 @@
-//! GCC's libgomp, interposed: what arrives is what programs did, and they do the same as alone.
+//! GCC's libgomp, interposed: the records are what programs did, and programs do the same as alone.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -12,8 +12,8 @@ use support::{Recording, compile_gnu, record_preloaded};
 const THREAD_INITIAL: u64 = 1;
 const THREAD_WORKER: u64 = 2;
 
-/// Properties of every recording: nothing lost, each thread of one kind, regions nest, each
-/// thread's part of a team of two and more ends in its join barrier, tasks are of this process.
+/// Properties of every recording: nothing is lost, each thread has one kind, regions nest, each
+/// implicit task of a team of two or more ends in its join barrier, tasks belong to this process.
 fn check(recording: &Recording) {
     assert!(
         recording.status.success(),
@@ -30,7 +30,7 @@ fn check(recording: &Recording) {
             regions.insert(event.origin().instance),
             "a region's id is used twice"
         );
-        assert!(event.site.is_some(), "a region without a context");
+        assert!(event.context.is_some(), "a region without a context");
     }
     for thread in &recording.threads {
         assert_eq!(thread.view.dropped, 0);
@@ -91,7 +91,7 @@ fn mutexes(recording: &Recording, kind: Kind) -> BTreeMap<u8, usize> {
     counts
 }
 
-/// The mutexes of a kind, by what tells them apart.
+/// The ids of the mutexes of a kind.
 fn locks(recording: &Recording, kind: Kind, mutex: u8) -> BTreeSet<u64> {
     let payloads = recording.all(kind).map(|e| MutexPayload::unpack(e.payload));
     let of_kind = payloads.filter(|payload| payload.kind == mutex);
@@ -106,15 +106,15 @@ fn plain(recording: &Recording, kind: Kind) -> BTreeMap<u64, usize> {
     counts
 }
 
-/// Each thread says what the number of a place stands for, and no more often than it changes.
-fn check_places(recording: &Recording) {
+/// Each thread sends the return address of a mutex's call once for its number, until that changes.
+fn check_mutex_calls(recording: &Recording) {
     for thread in &recording.threads {
         let mut named = BTreeMap::new();
         for event in thread.of(Kind::MutexAcquire) {
-            let place = MutexPayload::unpack(event.payload).place;
+            let call = MutexPayload::unpack(event.payload).call;
             match event.code {
-                Some(code) => assert_ne!(named.insert(place, code), Some(code), "{event:?}"),
-                None => assert!(named.contains_key(&place), "{event:?}"),
+                Some(code) => assert_ne!(named.insert(call, code), Some(code), "{event:?}"),
+                None => assert!(named.contains_key(&call), "{event:?}"),
             }
         }
     }
@@ -146,20 +146,20 @@ fn check_constructs(flags: &[&str], policy: &str) {
     );
     assert_eq!(at(&released, 7), 4);
     assert_eq!(acquire[&7], at(&acquired, 7));
-    // What is got and given back is what was asked for.
+    // Each mutex acquired and released was asked for.
     for kind in [1, 3, 5, 7] {
         let asked = locks(&recording, Kind::MutexAcquire, kind);
         assert!(!asked.is_empty() && !asked.contains(&0), "{kind}");
         assert_eq!(locks(&recording, Kind::MutexReleased, kind), asked);
     }
-    check_places(&recording);
+    check_mutex_calls(&recording);
     let sizes: Vec<u16> = recording
         .initial()
         .of(Kind::ParallelBegin)
         .map(|event| event.origin().info)
         .collect();
     assert_eq!(sizes, [2, 2, 2, 2, 2, 2, 2, 1]);
-    // Each of the seven regions of two had a part on both threads.
+    // Each of the seven regions of two threads had an implicit task on both.
     let parts = recording.all(Kind::ImplicitBegin).count();
     assert_eq!(parts, 15);
 }
@@ -186,7 +186,7 @@ fn check_tasks(recording: &Recording) {
         let mut stack = vec![InstanceId::NONE];
         for event in thread.of(Kind::TaskSchedule) {
             let task = event.task().task;
-            // Either a task runs on top of what ran, or what ran below it goes on.
+            // Either a task begins on top of the current one, or the one below it resumes.
             if stack.len() > 1 && stack[stack.len() - 2] == task {
                 stack.pop();
             } else {
@@ -273,7 +273,7 @@ fn each_chunk_of_an_ordered_loop_waits_for_its_turn_once() {
     let acquire = mutexes(&recording, Kind::MutexAcquire);
     assert_eq!((acquire.len(), acquire[&7]), (1, chunks));
     assert_eq!(mutexes(&recording, Kind::MutexAcquired)[&7], chunks);
-    // Handing the turn on is no wait: it begins when all waiting is done, after each chunk.
+    // Passing the turn on is no wait: it follows all waits of a chunk.
     for thread in &recording.threads {
         let mut turns = vec![false];
         for event in &thread.events {
@@ -364,7 +364,7 @@ fn a_forked_child_records_into_a_slot_of_its_own() {
         (regions(printed["parent"]), regions(printed["child"])),
         (3, 1)
     );
-    // The region in which it was forked ends once, in the process that began it.
+    // The region in which the process forked ends once, in the process that began it.
     assert_eq!(recording.all(Kind::ParallelEnd).count(), 4);
     let pids: BTreeSet<u64> = recording
         .consumer
@@ -374,8 +374,8 @@ fn a_forked_child_records_into_a_slot_of_its_own() {
     assert_eq!(pids, BTreeSet::from([printed["parent"], printed["child"]]));
 }
 
-/// What the loader or the standard library would allocate for us lies in the program's heap, and
-/// moves the runtime's own data there in their cache lines.
+/// Allocations of the loader or the standard library for us would lie in the program's heap, and move
+/// the runtime's own data there within their cache lines.
 #[test]
 fn the_program_s_heap_is_left_alone() {
     let program = compile_gnu("heap.c", &[]);

@@ -1,4 +1,4 @@
-//! Which runtime a call is for: private copies, several at once, one that speaks OMPT.
+//! The runtime of a call: private copies, several at once, one with OMPT.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -35,8 +35,8 @@ fn run(command: &mut Command) {
     assert!(output.status.success(), "{command:?}: {message}");
 }
 
-/// A copy of libgomp under another name, inside as well as outside, and an extension linked to
-/// nothing else: how wheels are repaired.
+/// A copy of libgomp under another file name and soname, and an extension linked to it alone, as in
+/// repaired Python wheels.
 fn extension(folder: &Path, letter: char) -> PathBuf {
     let name = b"libgomp.so.1\0";
     let renamed = format!("libgomp{letter}.so1");
@@ -108,7 +108,7 @@ fn private_copies_are_each_their_own_runtime() {
 }
 
 #[test]
-fn llvm_s_runtime_in_place_of_libgomp_is_heard_by_its_own_interface() {
+fn llvm_s_runtime_in_place_of_libgomp_is_recorded_by_ompt() {
     let Some(libomp) = (14..=24)
         .rev()
         .map(|version| format!("/usr/lib/llvm-{version}/lib/libomp.so.5"))
@@ -129,7 +129,7 @@ fn llvm_s_runtime_in_place_of_libgomp_is_heard_by_its_own_interface() {
     let criticals = recording
         .all(Kind::MutexAcquire)
         .filter(|event| CodePayload::unpack(event.payload).kind == 5);
-    // Not once more by the interposer.
+    // The interposer does not record them again.
     assert_eq!(criticals.count(), 12);
     std::fs::remove_dir_all(folder).unwrap();
 }

@@ -1,4 +1,4 @@
-//! `libcollector.so` in real programs: what arrives is what they did.
+//! `libcollector.so` in real programs: the records are what they did.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -12,8 +12,8 @@ use support::{
     JOIN_BARRIER, Recording, command, compile, compile_gnu, record, record_child, record_preloaded,
 };
 
-/// Properties of every recording: nothing lost, regions begin and end once, on one thread, and
-/// every implicit task belongs to one of them.
+/// Properties of every recording: nothing is lost, each region begins and ends once, on one thread,
+/// and each implicit task belongs to a region.
 fn check(recording: &Recording) {
     assert!(recording.status.success(), "{}", recording.stderr);
     assert_eq!(recording.stderr, "");
@@ -40,8 +40,8 @@ fn check(recording: &Recording) {
             }
         }
         assert_eq!(open, []);
-        // The implicit tasks nest, too; a worker's last one may still be open at its death, and
-        // the one that it left by a join barrier is over at the next begin.
+        // The implicit tasks nest, too. A worker's last one may still be open at its end, and one
+        // that it left by a join barrier ends at the next begin.
         let (mut depth, mut joining) = (0, false);
         for event in &thread.events {
             match event.kind {
@@ -94,7 +94,7 @@ fn a_fork_says_from_where_it_came() {
 
 #[test]
 fn a_stack_without_a_table_entry_is_guessed() {
-    // No table says how the program's frames are unwound; glibc's own have theirs.
+    // The program has no call frame information; glibc has.
     let program = compile(
         "regions.c",
         &["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"],
@@ -165,7 +165,7 @@ fn check_constructs(policy: &str) {
     );
     assert_eq!((plain(Kind::NestLock, 1), plain(Kind::NestLock, 2)), (2, 2));
     assert_eq!(count(Kind::MutexReleased, 5), 6);
-    // What is got and given back is what was asked for.
+    // Each mutex acquired and released was asked for.
     let locks = |kind| -> std::collections::BTreeSet<(u8, u64)> {
         let payloads = recording.all(kind).map(|e| MutexPayload::unpack(e.payload));
         payloads.map(|mutex| (mutex.kind, mutex.lock)).collect()
@@ -197,8 +197,8 @@ fn check_constructs(policy: &str) {
         .map(|event| event.origin().info)
         .collect();
     assert_eq!(sizes, [2, 1, 2, 2]);
-    // Each implicit task of a team of two arrives at its region's join barrier, and says whose.
-    // Older runtimes report every implicit barrier so.
+    // Each implicit task of a team of two arrives at the join barrier of its region, which the record
+    // names. Older runtimes report every implicit barrier like this.
     let mut arrivals = BTreeMap::<InstanceId, u32>::new();
     for event in recording.all(Kind::JoinWaitBegin) {
         let join = JoinPayload::unpack(event.payload);
@@ -210,7 +210,7 @@ fn check_constructs(policy: &str) {
         let arrived = arrivals.get(&origin.instance).copied().unwrap_or(0);
         assert!(arrived >= size, "{arrived} of {size} arrived in {origin:?}");
     }
-    // A worker's end of the wait may be missing at its death, never its begin.
+    // The end of a worker's last wait may be missing, but never its begin.
     for thread in &recording.threads {
         let begins = thread.waits();
         let ends = thread.of(Kind::SyncWaitEnd).count();
@@ -241,7 +241,7 @@ fn check_tasks(threads: &str) {
             created.insert(event.origin().instance),
             "a task's id is used twice"
         );
-        sites.insert(event.site.unwrap().0);
+        sites.insert(event.context.unwrap().0);
         assert_eq!(recording.site(event).frames[0], recording.site(event).code);
     }
     assert_eq!(created.len(), 3192);
@@ -271,7 +271,7 @@ fn recursive_tasks_in_place_share_few_contexts() {
 }
 
 #[test]
-fn the_runtime_introduces_itself() {
+fn the_runtime_is_registered() {
     let recording = record(&compile("regions.c", &[]), &[]);
     let runtimes: Vec<_> = recording.consumer.runtimes().collect();
     assert_eq!(runtimes.len(), 1);
@@ -335,7 +335,7 @@ fn a_context_without_room_leaves_the_code_address() {
     let recording = record_child(consumer, child.unwrap());
     assert!(recording.status.success(), "{}", recording.stderr);
     let begin = recording.initial().of(Kind::ParallelBegin).next().unwrap();
-    assert_eq!(begin.site, None);
+    assert_eq!(begin.context, None);
     assert_ne!(begin.code, None);
 }
 

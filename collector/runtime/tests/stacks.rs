@@ -1,4 +1,4 @@
-//! Contexts: the right one, from whatever stack.
+//! Calling contexts from stacks of every kind.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -89,7 +89,7 @@ fn odd_constructs_leave_balanced_records() {
         // The region inside `teams` is one without a context: the runtime's own.
         let (with, without): (Vec<_>, Vec<_>) = recording
             .all(Kind::ParallelBegin)
-            .partition(|event| event.site.is_some());
+            .partition(|event| event.context.is_some());
         assert!(
             with.len() >= 3,
             "{} with a context, {} without",

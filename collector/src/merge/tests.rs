@@ -12,7 +12,7 @@ use std::ffi::CString;
 use super::*;
 use crate::clock::{Line, Pair};
 use crate::perf::parse::Side;
-use crate::processes::Libraries;
+use crate::processes::LoadObjects;
 
 fn merge() -> Merge {
     let options = ArenaOptions {
@@ -26,7 +26,7 @@ fn merge() -> Merge {
         raw_ns: 0,
     });
     Merge::new(
-        Processes::new(Libraries::new(None), false),
+        Processes::new(LoadObjects::new(None), false),
         OpenMp::new(Some(arena), line),
         0,
     )
@@ -84,7 +84,7 @@ fn samples_of_two_rings_come_out_by_time_and_only_up_to_the_cutoff() {
 }
 
 #[test]
-fn a_stack_at_switch_out_waits_for_the_reason() {
+fn a_switch_out_sample_waits_for_its_switch_record() {
     let mut merge = merge();
     side(
         &mut merge,
@@ -108,7 +108,7 @@ fn a_stack_at_switch_out_waits_for_the_reason() {
 }
 
 #[test]
-fn lifetimes_are_booked_by_where_the_kernel_had_the_thread() {
+fn lifetimes_are_accounted_by_scheduling_state() {
     let mut merge = merge();
     side(
         &mut merge,
@@ -127,23 +127,23 @@ fn lifetimes_are_booked_by_where_the_kernel_had_the_thread() {
     merge.merge(u64::MAX);
     merge.close(Nanos(1000));
     let rows = merge.take_rows(Some(Nanos(1000)));
-    let booked = |thread, scheduling| -> u64 {
+    let accounted = |thread, scheduling| -> u64 {
         rows.sums
             .iter()
             .filter(|sum| sum.thread == ThreadId(thread) && sum.scheduling == scheduling)
             .map(|sum| sum.time.0)
             .sum()
     };
-    assert_eq!(booked(0, Scheduling::Running), 900);
-    assert_eq!(booked(1, Scheduling::Preempted), 50);
-    assert_eq!(booked(1, Scheduling::Running), 150);
-    assert_eq!(booked(1, Scheduling::Blocked), 400);
+    assert_eq!(accounted(0, Scheduling::Running), 900);
+    assert_eq!(accounted(1, Scheduling::Preempted), 50);
+    assert_eq!(accounted(1, Scheduling::Running), 150);
+    assert_eq!(accounted(1, Scheduling::Blocked), 400);
     assert_eq!(merge.tables.threads[1].death, Some(Nanos(800)));
     assert_eq!(merge.on_cpu(), (900 + 150, 0));
 }
 
 #[test]
-fn a_sample_is_tagged_by_the_openmp_records_before_it() {
+fn a_sample_has_the_state_of_the_openmp_records_before_it() {
     let mut merge = merge();
     side(&mut merge, 1, 11, Side::Fork { parent: 10 });
     let path =

@@ -207,28 +207,16 @@ fn options(plan: &Plan, content: Content, exponent: u8) -> Opts {
         timer: Some(Clock::MonotonicRaw),
         ..Opts::default()
     };
-    let stacks = SampleFormat {
-        code_addr: true,
-        call_chain: Some(CallChain {
-            exclude_user: true,
-            exclude_kernel: !plan.kernel,
-            defer_user: false,
-            max_stack_frames: 0,
-        }),
-        user_regs: Some(RegsMask(USER_REGS)),
-        user_stack: Some(Size(plan.stack_bytes)),
-        ..SampleFormat::default()
-    };
     match content {
         Content::Samples => {
-            options.sample_format = stacks;
+            options.sample_format = stack_format(plan);
             options.sample_on = match plan.event {
                 Some(SampleEvent::Cycles) => SampleOn::Freq((1e6 / plan.period_us).ceil() as u64),
                 _ => SampleOn::Count((plan.period_us * 1000.0) as u64),
             };
         }
         Content::SwitchStacks => {
-            options.sample_format = stacks;
+            options.sample_format = stack_format(plan);
             options.sample_on = SampleOn::Freq(SWITCH_STACKS_HZ);
         }
         Content::SideBand => {
@@ -246,6 +234,22 @@ fn options(plan: &Plan, content: Content, exponent: u8) -> Opts {
         }
     }
     options
+}
+
+/// What a sample with a stack holds.
+fn stack_format(plan: &Plan) -> SampleFormat {
+    SampleFormat {
+        code_addr: true,
+        call_chain: Some(CallChain {
+            exclude_user: true,
+            exclude_kernel: !plan.kernel,
+            defer_user: false,
+            max_stack_frames: 0,
+        }),
+        user_regs: Some(RegsMask(USER_REGS)),
+        user_stack: Some(Size(plan.stack_bytes)),
+        ..SampleFormat::default()
+    }
 }
 
 const PAGE: u32 = 4096;

@@ -58,8 +58,8 @@ const CONTEXT_MARKS: u64 = -4095_i64 as u64;
 /// PERF_SAMPLE_REGS_ABI_64.
 const ABI_64: u64 = 2;
 
-/// Reads a record front to back. Reads past its end return zero. The kernel writes no such record,
-/// and one wrong sample is better than a collector that panics.
+/// Reads a record front to back. Reads past its end return zero: the kernel writes no such record,
+/// and a wrong sample is better than a panic.
 #[derive(Clone, Copy)]
 struct Fields<'a> {
     bytes: &'a [u8],
@@ -110,7 +110,7 @@ fn header(record: &[u8]) -> (u32, u16, Fields<'_>) {
 }
 
 /// A sample. Its call chain and stack still lie in the ring.
-pub struct Sample<'a> {
+pub struct PerfSample<'a> {
     /// CLOCK_MONOTONIC_RAW, in nanoseconds.
     pub time: u64,
     /// The process.
@@ -136,7 +136,7 @@ pub struct UserHalf<'a> {
     pub stack: &'a [u8],
 }
 
-impl Sample<'_> {
+impl PerfSample<'_> {
     /// Kernel addresses, leaf first: the interrupted one, then return addresses.
     pub fn kernel_chain(&self) -> impl DoubleEndedIterator<Item = u64> + '_ {
         self.chain
@@ -151,7 +151,7 @@ impl Sample<'_> {
 /// A parsed record of a ring of samples.
 pub enum FromSamples<'a> {
     /// A sample.
-    Sample(Sample<'a>),
+    Sample(PerfSample<'a>),
     /// The number of records for which the ring had no room.
     Lost(u64),
     /// The kernel throttled sampling for a while.
@@ -186,7 +186,7 @@ pub fn from_samples(record: &[u8]) -> FromSamples<'_> {
 }
 
 /// PERF_SAMPLE_IP | TID | TIME | CPU | CALLCHAIN | REGS_USER | STACK_USER.
-fn sample(misc: u16, mut fields: Fields<'_>) -> Sample<'_> {
+fn sample(misc: u16, mut fields: Fields<'_>) -> PerfSample<'_> {
     let _ip = fields.u64();
     let pid = fields.i32();
     let tid = fields.i32();
@@ -196,7 +196,7 @@ fn sample(misc: u16, mut fields: Fields<'_>) -> Sample<'_> {
     let links = fields.u64() as usize;
     let chain = fields.slice(links.saturating_mul(8));
     let user = user_half(&mut fields);
-    Sample {
+    PerfSample {
         time,
         pid,
         tid,

@@ -158,20 +158,8 @@ pub type Less = (Plan, Option<String>);
 /// [`Impossible`] when no feature is left to drop.
 pub fn step_down(plan: &Plan, refusal: Refusal, situation: Situation) -> Result<Less, Impossible> {
     let forbidden = matches!(refusal.errno, libc::EACCES | libc::EPERM);
-    match refusal.errno {
-        libc::EMFILE | libc::ENFILE => {
-            return Err(Impossible(
-                "too few open files are allowed for three events on each CPU: raise the limit \
-                 with `ulimit -n`"
-                    .into(),
-            ));
-        }
-        libc::ENOSYS => {
-            return Err(Impossible(
-                "this kernel was built without perf events".into(),
-            ));
-        }
-        _ => {}
+    if let Some(impossible) = without_remedy(refusal.errno) {
+        return Err(impossible);
     }
     match refusal.stage {
         Stage::Ring => smaller_rings(plan, refusal.errno),
@@ -218,6 +206,19 @@ pub fn step_down(plan: &Plan, refusal: Refusal, situation: Situation) -> Result<
             )))
         }
     }
+}
+
+/// Errors that no smaller plan avoids.
+fn without_remedy(errno: i32) -> Option<Impossible> {
+    let reason = match errno {
+        libc::EMFILE | libc::ENFILE => {
+            "too few open files are allowed for three events on each CPU: raise the limit with \
+             `ulimit -n`"
+        }
+        libc::ENOSYS => "this kernel was built without perf events",
+        _ => return None,
+    };
+    Some(Impossible(reason.into()))
 }
 
 impl fmt::Display for Stage {

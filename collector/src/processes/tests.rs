@@ -10,14 +10,14 @@ struct Setup {
 
 fn setup() -> Setup {
     Setup {
-        processes: Processes::new(Libraries::new(None), false),
+        processes: Processes::new(LoadObjects::new(None), false),
         tables: Tables::default(),
         events: Vec::new(),
     }
 }
 
 impl Setup {
-    fn says(&mut self, time: u64, (pid, tid): (i32, i32), what: Side) {
+    fn apply(&mut self, time: u64, (pid, tid): (i32, i32), what: Side) {
         let record = SideRecord {
             time,
             pid,
@@ -31,7 +31,7 @@ impl Setup {
     }
 
     fn exec(&mut self, time: u64, (pid, tid): (i32, i32), name: &str) {
-        self.says(
+        self.apply(
             time,
             (pid, tid),
             Side::Comm {
@@ -49,7 +49,7 @@ impl Setup {
             path: path.as_bytes().into(),
             build_id: [].into(),
         };
-        self.says(time, (pid, pid), Side::Map(Box::new(mapping)));
+        self.apply(time, (pid, pid), Side::Map(Box::new(mapping)));
     }
 
     fn file_at(&mut self, pid: i32, time: u64, address: u64) -> Option<String> {
@@ -80,7 +80,7 @@ fn a_child_has_its_parent_s_mappings_until_it_execs_and_the_past_stays_known() {
     let mut setup = setup();
     setup.exec(5, (10, 10), "sh");
     setup.map(6, 10, 0x1000, "/nowhere/sh");
-    setup.says(10, (20, 20), Side::Fork { parent: 10 });
+    setup.apply(10, (20, 20), Side::Fork { parent: 10 });
     assert_eq!(
         setup.file_at(20, 11, 0x1000).as_deref(),
         Some("/nowhere/sh")
@@ -110,13 +110,13 @@ fn a_child_has_its_parent_s_mappings_until_it_execs_and_the_past_stays_known() {
 }
 
 #[test]
-fn a_kernel_number_that_comes_back_is_another_thread() {
+fn a_thread_id_that_is_used_again_is_another_thread() {
     let mut setup = setup();
     setup.exec(5, (10, 10), "app");
-    setup.says(10, (10, 11), Side::Fork { parent: 10 });
-    setup.says(20, (10, 11), Side::Exit);
-    setup.says(30, (10, 11), Side::Fork { parent: 10 });
-    setup.says(35, (10, 11), Side::SwitchIn);
+    setup.apply(10, (10, 11), Side::Fork { parent: 10 });
+    setup.apply(20, (10, 11), Side::Exit);
+    setup.apply(30, (10, 11), Side::Fork { parent: 10 });
+    setup.apply(35, (10, 11), Side::SwitchIn);
     assert_eq!(setup.processes.thread_at(11, 15), Some(ThreadId(1)));
     assert_eq!(setup.processes.thread_at(11, 25), Some(ThreadId(1)));
     assert_eq!(setup.processes.thread_at(11, 30), Some(ThreadId(2)));
@@ -125,17 +125,17 @@ fn a_kernel_number_that_comes_back_is_another_thread() {
 }
 
 #[test]
-fn exec_by_another_thread_ends_all_and_begins_one_with_the_process_s_number() {
+fn exec_by_another_thread_ends_all_and_begins_one_with_the_process_s_id() {
     let mut setup = setup();
     setup.exec(5, (10, 10), "app");
-    setup.says(10, (10, 11), Side::Fork { parent: 10 });
-    setup.says(12, (10, 12), Side::Fork { parent: 10 });
+    setup.apply(10, (10, 11), Side::Fork { parent: 10 });
+    setup.apply(12, (10, 12), Side::Fork { parent: 10 });
     // Thread 12 execs: the first thread and 11 end, 12 continues as 10.
-    setup.says(20, (10, 10), Side::Exit);
+    setup.apply(20, (10, 10), Side::Exit);
     setup.exec(21, (10, 10), "new");
-    let said = &setup.events[3..];
+    let events = &setup.events[3..];
     assert_eq!(
-        said,
+        events,
         [
             (20, 0, What::Exit),
             (21, 1, What::Exit),
@@ -147,22 +147,22 @@ fn exec_by_another_thread_ends_all_and_begins_one_with_the_process_s_number() {
 }
 
 #[test]
-fn with_the_first_process_only_others_leave_no_trace() {
+fn with_the_first_process_only_others_are_not_recorded() {
     let mut setup = setup();
-    setup.processes = Processes::new(Libraries::new(None), true);
+    setup.processes = Processes::new(LoadObjects::new(None), true);
     setup.exec(5, (10, 10), "sh");
-    setup.says(10, (20, 20), Side::Fork { parent: 10 });
-    setup.says(11, (20, 20), Side::SwitchIn);
-    setup.says(12, (10, 11), Side::Fork { parent: 10 });
+    setup.apply(10, (20, 20), Side::Fork { parent: 10 });
+    setup.apply(11, (20, 20), Side::SwitchIn);
+    setup.apply(12, (10, 11), Side::Fork { parent: 10 });
     assert_eq!(setup.tables.processes.len(), 1);
     assert_eq!(setup.tables.threads.len(), 2);
     assert!(setup.processes.is_recorded(10) && !setup.processes.is_recorded(20));
 }
 
 #[test]
-fn a_thread_that_nothing_announced_is_taken_in_when_it_is_seen() {
+fn a_thread_without_a_fork_record_begins_at_its_first_record() {
     let mut setup = setup();
-    setup.says(40, (10, 15), Side::SwitchOut { preempted: false });
+    setup.apply(40, (10, 15), Side::SwitchOut { preempted: false });
     assert_eq!(
         setup.events,
         [

@@ -1,17 +1,18 @@
-//! Which calls of a runtime's barrier a program's author wrote.
+//! Distinguishes explicit from implicit barriers by the lines of their calls.
 //!
-//! gcc makes one call, `GOMP_barrier`, of the `barrier` directive and of the end of a worksharing
-//! construct, and its events do not tell which ([`State::Barrier`](experiment::state::State::Barrier)). The line of the call does:
-//! an explicit barrier stands on the line of its directive, an implicit one on that of a
-//! worksharing directive or of the last statement before. Where the source cannot be read, or a
-//! macro hides the directive, the line table tells: a directive's line holds nothing but the call.
+//! gcc generates the same call, `GOMP_barrier`, for the `barrier` directive and for the end of a
+//! worksharing construct, and the events do not tell which it is
+//! ([`State::Barrier`](experiment::state::State::Barrier)). The line of the call does: an explicit
+//! barrier has the line of its directive, an implicit one that of a worksharing directive or of the
+//! last statement before. If the source cannot be read, or a macro hides the directive, the line
+//! table decides: the line of a directive has no code but the call.
 
 use experiment::barriers::Barrier;
 
 use crate::directives::{Directive, directive_at};
 use crate::symbols::Symbols;
 
-/// Decides what the barrier is whose call, by its last byte, stands at `address`. `source` gives
+/// Decides whether the barrier is explicit whose call has its last byte at `address`. `source` returns
 /// the text of a source file.
 pub(crate) fn decide(
     symbols: &Symbols,
@@ -24,8 +25,8 @@ pub(crate) fn decide(
     let directive = source(&file).and_then(|text| directive_at(&text, line));
     let first = || is_first(symbols, address, (&file, line));
     match directive {
-        // gcc gives the end of a `single` the line of the statement before it: of this barrier,
-        // if that is what is there.
+        // gcc gives the end of a `single` the line of the statement before it, which may be an
+        // explicit barrier. Then this call is not the first of its line.
         Some(Directive::Barrier) if first() => Barrier::Explicit,
         Some(_) => Barrier::Implicit,
         None if first() && stands_alone(symbols, address, (&file, line)) => Barrier::Explicit,
@@ -36,11 +37,11 @@ pub(crate) fn decide(
 /// Bytes of a call, by offset or through the global offset table.
 const CALL: u64 = 6;
 
-/// Bytes of a statement that does something: a call with one argument. What is shorter can be a
-/// jump and its register, which gcc gives to the line before them.
+/// Least bytes of a statement: a call with one argument. Less can be a jump with its register, to which
+/// gcc gives the line before.
 const STATEMENT: u64 = 10;
 
-/// What a function may have in bytes to be searched whole.
+/// Most bytes of a function that are searched.
 const LARGEST: u64 = 1 << 20;
 
 fn line_of(symbols: &Symbols, address: u64) -> Option<(String, u32)> {
@@ -52,7 +53,7 @@ fn is_on(symbols: &Symbols, address: u64, (file, line): (&str, u32)) -> bool {
     line_of(symbols, address).is_some_and(|(f, l)| l == line && f == file)
 }
 
-/// Whether the call that ends at `address` is the first thing that its line does there.
+/// Whether the call that ends at `address` is the first code of its line there.
 fn is_first(symbols: &Symbols, address: u64, line: (&str, u32)) -> bool {
     !is_on(symbols, address.saturating_sub(CALL), line)
 }

@@ -1,21 +1,21 @@
-//! The symbol table while it is made.
+//! Builds the symbol table.
 
 use experiment::symbols::{FileId, Function, FunctionId, SourceLine, SymbolTable};
 use rustc_hash::FxHashMap;
 
 use crate::names;
 
-/// A symbol table, and what finds the rows that it has already.
+/// A symbol table, with indices of its rows.
 #[derive(Default)]
 pub(crate) struct TableBuilder {
     pub(crate) table: SymbolTable,
     files: FxHashMap<String, FileId>,
-    /// By linkage name: those of inlined functions come again and again.
+    /// By linkage name. Inlined functions have the same names many times.
     demangled: FxHashMap<String, String>,
 }
 
 impl TableBuilder {
-    /// A table with the source files of another one, which keep their numbers.
+    /// A table with the source files of another one, under the same ids.
     pub(crate) fn with_files(files: &[String]) -> TableBuilder {
         TableBuilder {
             table: SymbolTable {

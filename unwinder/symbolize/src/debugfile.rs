@@ -77,11 +77,11 @@ pub enum SymbolsMiss {
 /// Where debug files are installed.
 pub(crate) const DEBUG_ROOT: &str = "/usr/lib/debug";
 
-/// An ELF file, and what it says about its debug file.
+/// An ELF file, and its references to its debug file.
 #[derive(Clone, Debug)]
 pub(crate) struct ObjectFile {
     pub(crate) path: PathBuf,
-    /// Its bytes, if it is none of the file system's.
+    /// Its bytes, if it is not in the file system.
     bytes: Option<Arc<[u8]>>,
     pub(crate) build_id: Option<BuildId>,
     /// `.gnu_debuglink`: a file name and the CRC-32 of the file.
@@ -114,7 +114,7 @@ impl ObjectFile {
         }
     }
 
-    /// Finds the debug file of a stripped file. What was found but did not fit is added to
+    /// Finds the debug file of a stripped file. Adds files of other builds, and a failure, to
     /// `misses`.
     pub(crate) fn find_debug_file(
         &self,

@@ -1,4 +1,4 @@
-//! Debug information: source lines, inlined functions, and what the entry of a function says.
+//! Debug information: source lines, inlined functions, and attributes of functions.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::names::MAIN_PROGRAM;
 type Reader = EndianArcSlice<LittleEndian>;
 type Die = DebuggingInformationEntry<Reader>;
 
-/// A code location that an instruction stands for.
+/// A code location of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
     /// The linkage name of the function that the code was written in.
@@ -213,7 +213,7 @@ fn has_debug_info(elf: &Elf<'_>) -> bool {
 }
 
 fn section(elf: &Elf<'_>, id: SectionId) -> Result<Reader, gimli::Error> {
-    // Where variables live is not asked, and is a quarter of what would have to be inflated.
+    // Locations of variables are not needed, and are a quarter of the bytes to decompress.
     let needless = matches!(
         id,
         SectionId::DebugLoc
@@ -240,13 +240,14 @@ fn holds(unit: &UnitRef<'_, Reader>, entry: &Die, svma: u64) -> bool {
     false
 }
 
-/// What `look` finds in an entry, or in the entries that it completes (DWARF 5, section 2.13.2).
+/// What `look` finds in an entry, or in the entries to which it refers (DWARF 5, section 2.13.2).
 fn followed<T>(
     unit: &UnitRef<'_, Reader>,
     entry: &Die,
     look: impl Fn(&Die) -> Option<T>,
 ) -> Option<T> {
-    /// A declaration behind a definition behind an inlined copy; longer chains are circles.
+    /// An inlined copy refers to a definition, which refers to a declaration. Longer chains are
+    /// circles.
     const MOST: usize = 4;
     let mut here = entry.clone();
     for _ in 0..MOST {

@@ -1,14 +1,14 @@
-//! What sources tell of OpenMP's directives: which one a line has, and where a Fortran one begins.
+//! OpenMP directives in source files: the directive of a line, and the first line of a Fortran one.
 //!
-//! gfortran gives a construct the last line of a directive that is continued, and one whose clause
-//! is computed the line of its first statement. The source tells where the directive stands.
+//! gfortran gives a construct the last line of a continued directive or, if a clause is computed, the
+//! line of its first statement. The source has the line of the directive.
 
-/// What a line of source has of OpenMP.
+/// A directive in a line of source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Directive {
     /// `barrier`.
     Barrier,
-    /// Another one.
+    /// Any other directive.
     Other,
 }
 
@@ -53,9 +53,8 @@ fn directive(line: &str) -> Option<Directive> {
     found
 }
 
-/// The line of the directive that a construct said to begin at `line`, from 1, has in its Fortran
-/// source: the first of the lines that it is continued over. `line` itself where no directive for a
-/// construct stands there, or right above it.
+/// The first line of the directive of a construct that debug information puts at `line` (from 1) of a
+/// Fortran source. `line` itself if no directive of a construct is there or right above.
 pub(crate) fn first_line(text: &str, line: u32) -> u32 {
     let lines: Vec<&str> = text.lines().collect();
     found(&lines, line).unwrap_or(line)
@@ -64,13 +63,15 @@ pub(crate) fn first_line(text: &str, line: u32) -> u32 {
 fn found(lines: &[&str], line: u32) -> Option<u32> {
     let mut at = (line as usize).checked_sub(1)?;
     if !is_directive(lines.get(at)?) {
-        at = (0..at).rev().find(|&before| !is_remark(lines[before]))?;
+        at = (0..at)
+            .rev()
+            .find(|&before| !is_blank_or_comment(lines[before]))?;
     }
     let last = at;
     while at > 0 && is_directive(lines[at]) && continues(lines[at - 1], lines[at]) {
         at -= 1;
     }
-    let makes = lines[at..=last].iter().any(|line| makes_a_body(line));
+    let makes = lines[at..=last].iter().any(|line| is_outlining(line));
     makes.then_some(at as u32 + 1)
 }
 
@@ -88,13 +89,13 @@ fn is_directive(line: &str) -> bool {
         .any(|sentinel| start.eq_ignore_ascii_case(sentinel))
 }
 
-fn is_remark(line: &str) -> bool {
+fn is_blank_or_comment(line: &str) -> bool {
     let line = line.trim_start();
     line.is_empty() || line.starts_with('!') && !is_directive(line)
 }
 
-/// Whether a directive's line goes on with that below: by an ampersand at its end, or in fixed form
-/// by a mark in the sixth column of the line below.
+/// Whether a directive's line is continued by the next: by an ampersand at its end, or in fixed form by
+/// a character in the sixth column of the next line.
 fn continues(above: &str, below: &str) -> bool {
     let marked = !below.starts_with([' ', '\t'])
         && below
@@ -104,8 +105,8 @@ fn continues(above: &str, below: &str) -> bool {
     is_directive(above) && (marked || above.trim_end().ends_with('&'))
 }
 
-/// Whether a line has a word of a directive whose body is a function of its own.
-fn makes_a_body(line: &str) -> bool {
+/// Whether a line has a word of a directive whose body is outlined.
+fn is_outlining(line: &str) -> bool {
     let line = line.to_ascii_lowercase();
     let mut words = words(&line);
     words.retain(|word| !is_sentinel(word));
@@ -123,7 +124,7 @@ fn words(line: &str) -> Vec<&str> {
     words.filter(|word| !word.is_empty()).collect()
 }
 
-/// Whether a word of lower case is what stands before Fortran's directives.
+/// Whether a lower-case word is a sentinel of Fortran's directives.
 fn is_sentinel(word: &str) -> bool {
     matches!(word, "$omp" | "c$omp")
 }

@@ -1,9 +1,9 @@
-//! A function's instructions as text, and the source lines that each came from.
+//! The instructions of a function as text, each with its source lines.
 
 use std::fmt;
 use std::path::Path;
 
-use experiment::symbols::{Function, FunctionId, Instruction, SymbolTable};
+use experiment::symbols::{Function, FunctionId, InlinedLine, Instruction, SymbolTable};
 use experiment::tables::Tables;
 use iced_x86::{Formatter, GasFormatter, OpKind};
 use unwinder::BuildId;
@@ -15,8 +15,7 @@ use crate::debugfile::SymbolsMiss;
 use crate::object::ObjectResolver;
 use crate::symbols::{ElfFunction, Symbols};
 
-/// A function's instructions, read from its load object's file: the same whatever time is looked
-/// at.
+/// The instructions of a function, read from the file of its load object.
 #[derive(Clone, Debug, Default)]
 pub struct Code {
     /// In the order of addresses.
@@ -37,7 +36,7 @@ pub enum Missing {
 }
 
 impl fmt::Display for Missing {
-    /// What the sentence that begins with the load object's path goes on with.
+    /// The rest of a sentence that begins with the load object's path.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Missing::File(why) => write!(f, "cannot be read: {why}"),
@@ -65,7 +64,8 @@ impl From<SymbolsMiss> for Missing {
 }
 
 impl Code {
-    /// Of a function, from `file`: its load object on this machine, if there is one.
+    /// Reads the instructions of a function from `file`, the file of its load object on this machine,
+    /// if there is one.
     pub fn read(
         tables: &Tables,
         symbols: &SymbolTable,
@@ -103,7 +103,7 @@ fn read(
         start: function.address,
         size: function.size,
     };
-    // A stored size of 0 is one that the symbol does not tell.
+    // A stored size of 0 means that the symbol has none.
     let code = match function.size {
         0 => symbols.code(function.address).unwrap_or(code),
         _ => code,
@@ -116,9 +116,9 @@ fn read(
     });
     for instruction in &mut instructions {
         let holder = symbols.code(instruction.address);
-        let mut places = object.places(instruction.address, holder.as_ref());
-        places.retain(|at| (at.source.file.0 as usize) < known.files.len());
-        instruction.lines = places;
+        instruction.lines = object.lines(instruction.address, holder.as_ref());
+        let is_known = |line: &InlinedLine| (line.source.file.0 as usize) < known.files.len();
+        instruction.lines.retain(is_known);
     }
     if instructions.is_empty() {
         return Err(Missing::Code);
@@ -135,7 +135,7 @@ fn target_name(symbols: &Symbols, address: u64) -> Option<String> {
     })
 }
 
-/// `target` names the code that a branch leads to.
+/// `target` returns the name of a branch's target.
 fn decode(bytes: &[u8], address: u64, target: impl Fn(u64) -> Option<String>) -> Vec<Instruction> {
     let mut formatter = GasFormatter::new();
     let options = formatter.options_mut();

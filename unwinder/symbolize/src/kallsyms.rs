@@ -1,7 +1,7 @@
 //! The kernel's functions, from `/proc/kallsyms`.
 //!
-//! The kernel writes the listing anew for each reader: 120 000 lines in 50 ms. It is read once for
-//! an experiment, and nothing of it is kept but the functions that are asked for.
+//! The kernel formats the listing for each reader: 120,000 lines in 50 ms. It is read once for an
+//! experiment, and only the requested functions are kept.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -11,9 +11,9 @@ use std::io::{BufRead, BufReader};
 pub struct KernelFunction {
     /// Its first address.
     pub start: u64,
-    /// The start of the function behind it; its own if it is the last.
+    /// The start of the next function; its own start if it is the last.
     pub end: u64,
-    /// Of several names for one address the first in the alphabet, so that it is always the same.
+    /// Of several names for one address the alphabetically first, so that it is always the same.
     pub name: String,
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn find_in(
     addresses: &[u64],
 ) -> Result<Vec<Option<KernelFunction>>, String> {
     let mut kernel = Nearest::new(addresses);
-    // Of modules, and of code that the kernel made. They lie apart, and end nothing of the kernel.
+    // Functions of modules, and generated code. They lie elsewhere, and end no function of the kernel.
     let mut others = Nearest::new(addresses);
     let (mut any, mut hidden) = (false, true);
     let mut line = Vec::new();
@@ -42,12 +42,12 @@ pub(crate) fn find_in(
         .map_err(|error| format!("/proc/kallsyms cannot be read: {error}"))?
         > 0
     {
-        if let Some((start, name, list)) = function(line.trim_ascii_end()) {
+        if let Some((start, name, owner)) = function(line.trim_ascii_end()) {
             any = true;
             hidden &= start == 0;
-            match list {
-                List::Kernel => kernel.offer(start, name),
-                List::Others => others.offer(start, name),
+            match owner {
+                Owner::Kernel => kernel.offer(start, name),
+                Owner::Other => others.offer(start, name),
             }
         }
         line.clear();
@@ -72,14 +72,15 @@ pub(crate) fn find_in(
     Ok(found.map(nearer).collect())
 }
 
-/// Whose functions a line is among.
-enum List {
+/// What a function belongs to.
+enum Owner {
     Kernel,
-    Others,
+    /// A module, or code that the kernel generated.
+    Other,
 }
 
-/// Start, name and list of the function in a line, if it is one.
-fn function(line: &[u8]) -> Option<(u64, &[u8], List)> {
+/// Start, name and owner of the function in a line, if there is one.
+fn function(line: &[u8]) -> Option<(u64, &[u8], Owner)> {
     let digits = line
         .iter()
         .position(|byte| !byte.is_ascii_hexdigit())
@@ -90,18 +91,18 @@ fn function(line: &[u8]) -> Option<(u64, &[u8], List)> {
         return None;
     };
     Some(match name.iter().position(|byte| *byte == b'\t') {
-        None => (start, name, List::Kernel),
-        Some(end) => (start, &name[..end], List::Others),
+        None => (start, name, Owner::Kernel),
+        Some(end) => (start, &name[..end], Owner::Other),
     })
 }
 
-/// For each of some sorted addresses, the function with the greatest start that does not lie behind
-/// it, and the start of the next one.
+/// For each of some sorted addresses, the function with the greatest start that is not above the
+/// address, and the start of the next function.
 struct Nearest<'a> {
     addresses: &'a [u64],
-    /// By address, of the functions after the address before.
+    /// By address: that function, if it starts above the previous address.
     last: Vec<Option<(u64, Vec<u8>)>>,
-    /// By address, of the functions before the address behind.
+    /// By address: the start of the next function, if it is not above the next address.
     next: Vec<Option<u64>>,
 }
 

@@ -1,4 +1,4 @@
-//! Names for addresses: which function, source line and OpenMP construct a code address is of.
+//! Names code addresses: finds the function, source lines and OpenMP construct of each.
 //!
 //! Reads ELF files, their debug information, the kernel's list of functions, source files and
 //! machine code. What it finds is a [`SymbolTable`](experiment::symbols::SymbolTable), which is
@@ -7,12 +7,11 @@
 //! - [`resolve`] names all frames of an experiment; files come from a [`SymbolSource`], as a rule
 //!   from [`Files`].
 //! - [`Symbols`] are those of one file. They come from its own tables, from `.gnu_debugdata`, or
-//!   from a separate debug file; each thing that was looked for and not found is a
-//!   [`SymbolsMiss`]. Code without a symbol is told apart by function all the same
-//!   ([`Symbols::code`]).
+//!   from a separate debug file. What was searched for and not found is a [`SymbolsMiss`]. Code
+//!   without a symbol is divided into functions all the same ([`Symbols::code`]).
 //! - [`names`] makes linkage names readable.
-//! - [`Linked`] tells the code of a static library from the program that it was linked into.
-//! - [`disassembly`] has a function's instructions as text.
+//! - [`Linked`] finds the code of a static library in the program that it was linked into.
+//! - [`disassembly`] shows a function's instructions as text.
 //! - [`search`] finds the files that an experiment names.
 //!
 //! As in `unwinder`, an svma is an address as the file states it, before it was loaded somewhere.

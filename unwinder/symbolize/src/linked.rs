@@ -1,4 +1,4 @@
-//! Code of one project in a file of another: a static library that was linked in.
+//! Finds the code of a static library in the file that it was linked into.
 
 use std::ops::Range;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use unwinder::elf::{Elf, ElfError, ElfFile};
 use unwinder::symtab::ElfSymbols;
 
-/// What a file has of the functions that a caller knows by their names.
+/// The functions of a file, judged by their names: which ones belong to the library.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Linked {
     /// Functions that the file offers to others, in its dynamic symbol table.
@@ -74,7 +74,7 @@ struct Named {
 
 fn code(mut functions: Vec<Named>) -> Vec<Range<u64>> {
     functions.sort_unstable_by_key(|function| function.start);
-    // Several names of one function: any that is known tells, any that is global binds.
+    // Of several names of one function, one known name or one global name is enough.
     functions.dedup_by(|next, first| {
         let same = next.start == first.start;
         if same {

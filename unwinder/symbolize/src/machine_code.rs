@@ -1,5 +1,5 @@
-//! What machine code tells that symbols do not: where a call leads, and who takes the address of a
-//! function. Both survive stripping.
+//! Facts that machine code tells and symbols do not: the targets of calls, and the instructions that
+//! take the address of a function. Stripping does not remove them.
 
 use std::collections::HashSet;
 
@@ -42,8 +42,8 @@ impl Symbols {
     /// of the byte after the instruction), by svma. By `lea target(%rip), register` or, in code
     /// at fixed addresses, `mov $target, register` (Intel SDM volume 2).
     ///
-    /// The bytes are searched, not decoded: that others happen to hold an address of the list is
-    /// possible, for each of them once in some billion bytes.
+    /// The bytes are searched, not decoded. A false match is possible: for each target about once in
+    /// some billion bytes.
     #[must_use]
     pub fn takers(&self, targets: &HashSet<u64>) -> Vec<(u64, u64)> {
         let mut found = Vec::new();

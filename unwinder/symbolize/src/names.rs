@@ -1,4 +1,4 @@
-//! Linkage names in the language of the source.
+//! Demangling: linkage names as names of the source language.
 //!
 //! C++ and Rust are left to their crates. Fortran has no crate: the rules are those of gfortran
 //! (`gfc_sym_mangled_function_id`) and flang (its document "Bijective Internal Name Uniquing").
@@ -6,10 +6,10 @@
 use cpp_demangle::DemangleOptions;
 use experiment::linkage::STUB;
 
-/// What a Fortran main program is called, whose own name no compiler keeps.
+/// The name for a Fortran main program, whose own name no compiler keeps.
 pub(crate) const MAIN_PROGRAM: &str = "main program";
 
-/// A name as the source has it, with parameters in C++. A name that no rule fits stays as it is.
+/// A name as in the source, with parameters in C++. A name that fits no rule is returned unchanged.
 ///
 /// What a compiler appended to a mangled name for a part of the function (`.cold`, `._omp_fn.0`)
 /// follows in brackets, as binutils writes it.

@@ -1,4 +1,4 @@
-//! The frames of one load object.
+//! Resolves the frames of one load object.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -46,7 +46,7 @@ impl<'a> ObjectResolver<'a> {
         }
     }
 
-    /// Resolves frames at their addresses; what the symbols lack, if a frame suffers from it.
+    /// Resolves frames at their addresses. Returns what the symbols lack if a frame has no name.
     pub(crate) fn resolve(&mut self, wanted: &[(FrameId, u64)]) -> Option<String> {
         let mut nameless = false;
         for &(id, address) in wanted {
@@ -54,7 +54,7 @@ impl<'a> ObjectResolver<'a> {
             nameless |= function.as_ref().is_none_or(|found| found.name.is_empty());
             self.builder.table.frames[id.index()] = FrameSymbol {
                 function: function.as_ref().map(|function| self.function(function)),
-                lines: self.places(address, function.as_ref()),
+                lines: self.lines(address, function.as_ref()),
             };
         }
         let miss = self.symbols.misses().first().filter(|_| nameless)?;
@@ -62,7 +62,7 @@ impl<'a> ObjectResolver<'a> {
     }
 
     /// The lines of the instruction at `address` of a function, innermost inlined function first.
-    pub(crate) fn places(
+    pub(crate) fn lines(
         &mut self,
         address: u64,
         function: Option<&ElfFunction>,
@@ -71,18 +71,18 @@ impl<'a> ObjectResolver<'a> {
         if let Some(holder) = function.filter(|function| is_outlined(&function.name)) {
             join_outlined(&mut locations, &holder.name);
         }
-        let place = |location: Location| {
+        let line = |location: Location| {
             Some(InlinedLine {
                 source: self.builder.line(location.file?, location.line?),
                 function: location.function.map(|name| self.builder.demangle(&name)),
             })
         };
-        locations.into_iter().filter_map(place).collect()
+        locations.into_iter().filter_map(line).collect()
     }
 
-    /// The code locations of an instruction. None in the C library: its sources are on hardly a
-    /// machine, and where its debug information is, reading it would take most of the time that
-    /// a recording's end takes.
+    /// The code locations of an instruction. None in the C library: hardly a machine has its sources,
+    /// and where its debug information is installed, reading that would take most of the time at the
+    /// end of a recording.
     fn locations(&self, address: u64) -> Vec<Location> {
         if is_c_library(self.name) {
             return Vec::new();
@@ -95,10 +95,10 @@ impl<'a> ObjectResolver<'a> {
             return known;
         }
         let first = self.locations(function.start).pop();
-        let place = first.and_then(|first| Some(self.builder.line(first.file?, first.line?)));
+        let source = first.and_then(|first| Some(self.builder.line(first.file?, first.line?)));
         let (mut outlined, parent) = self.outlined(function);
         let mut name = self.name_of(function);
-        if let Some(internal) = self.internal(function, place) {
+        if let Some(internal) = self.internal(function, source) {
             match &mut outlined {
                 Some(outlined) => outlined.parent = Some(internal),
                 None => name = internal,
@@ -110,12 +110,12 @@ impl<'a> ObjectResolver<'a> {
             size: function.size,
             linkage: function.name.clone(),
             name,
-            source: place,
+            source,
             outlined,
         });
         self.functions.insert(function.start, id);
-        // A tail call may have taken the parent off every stack: its symbol is kept so that the
-        // rewriting can put it back.
+        // A tail call may have removed the parent from every stack. Its symbol is kept, so that the
+        // rewriting can add it.
         if let Some(parent) = parent {
             self.function(&parent);
         }
@@ -129,10 +129,10 @@ impl<'a> ObjectResolver<'a> {
         }
     }
 
-    /// What a Fortran procedure within another one is called, or that of whose construct the
-    /// function was made: with those around it.
-    fn internal(&self, function: &ElfFunction, place: Option<SourceLine>) -> Option<String> {
-        let path = self.builder.path(place?.file);
+    /// The name of a Fortran internal procedure with its scopes, or of the one that holds the
+    /// construct of an outlined function.
+    fn internal(&self, function: &ElfFunction, source: Option<SourceLine>) -> Option<String> {
+        let path = self.builder.path(source?.file);
         if !names::is_internal(&function.name) || !is_fortran(path) {
             return None;
         }
@@ -142,7 +142,7 @@ impl<'a> ObjectResolver<'a> {
         (!scopes.is_empty()).then(|| scopes.join("::"))
     }
 
-    /// What construct a function was made of, and the function that holds it.
+    /// The construct that a function was outlined from, and the function that holds the construct.
     fn outlined(&mut self, function: &ElfFunction) -> (Option<Outlined>, Option<ElfFunction>) {
         if let Some(body) = self.bodies.get(&function.start).cloned() {
             let outlined = Outlined {
@@ -170,7 +170,7 @@ impl<'a> ObjectResolver<'a> {
         )
     }
 
-    /// Reads in the machine code what it tells of frames.
+    /// Finds out from the machine code what it tells of frames.
     pub(crate) fn read_code(&mut self, user: &UserFrames, wanted: &[(FrameId, u64)]) {
         let symbols = self.symbols;
         let frames = wanted.iter().copied();
@@ -200,9 +200,9 @@ impl<'a> ObjectResolver<'a> {
     }
 }
 
-/// clang wraps the body of a construct into up to two more functions (`X.omp_outlined` around
-/// `X.omp_outlined_debug__`, `.omp_task_entry.` around `.omp_outlined.`). Inlined into each other
-/// they are one function to a user: that of the symbol, at the body's line.
+/// clang wraps the body of a construct in up to two more functions (`X.omp_outlined` around
+/// `X.omp_outlined_debug__`, `.omp_task_entry.` around `.omp_outlined.`). If they are inlined into
+/// each other, they count as one function: that of the symbol, at the body's line.
 fn join_outlined(locations: &mut Vec<Location>, holder: &str) {
     while let [.., inner, _] = locations.as_slice()
         && inner.function.as_deref().is_some_and(is_outlined)
@@ -214,7 +214,7 @@ fn join_outlined(locations: &mut Vec<Location>, holder: &str) {
     }
 }
 
-/// Whether a load object is one of those that the C library is made of (of glibc or musl).
+/// Whether a load object is a part of the C library (glibc or musl).
 fn is_c_library(object: &str) -> bool {
     let names = [
         "libc.",

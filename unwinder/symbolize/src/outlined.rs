@@ -1,7 +1,8 @@
-//! Where the constructs stand that compilers made outlined functions of.
+//! The source positions of constructs that compilers outlined into functions.
 //!
-//! Each compiler hides function and line in another place. The rules here were found by compiling
-//! with gcc and gfortran 12, clang 14 and 22, and flang 22, at -O0 and -O2; the tests hold them.
+//! Each compiler records the parent function and the line differently. The rules here were found by
+//! compiling with gcc and gfortran 12, clang 14 and 22, and flang 22, at -O0 and -O2. The tests check
+//! them.
 
 use experiment::linkage::{Compiler, outlining_compiler, parent_of};
 
@@ -9,7 +10,7 @@ use crate::debuginfo::{DebugInfo, Row};
 use crate::directives::is_fortran;
 use crate::symbols::{ElfFunction, Symbols};
 
-/// Where the construct of an outlined function stands.
+/// The source position of the construct of an outlined function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The linkage name of the function that holds the directive.
@@ -22,8 +23,8 @@ pub struct Origin {
 }
 
 impl Symbols {
-    /// Where the construct of the outlined function that holds `svma` stands; `None` for other
-    /// functions.
+    /// The source position of the construct of the outlined function that holds `svma`; `None` for
+    /// other functions.
     ///
     /// Without debug information only the parent is known, and with clang before 19, or in a
     /// clang task, not even that.
@@ -66,7 +67,7 @@ impl Symbols {
     }
 }
 
-/// The file that the instruction at `svma` of a function was written in, but for what was inlined.
+/// The source file of the function that holds `svma`, whatever is inlined there.
 fn own_file(debug: &DebugInfo, svma: u64) -> Option<String> {
     debug.locations(svma).pop()?.file
 }
@@ -75,11 +76,11 @@ fn end(function: &ElfFunction) -> u64 {
     function.start.saturating_add(function.size)
 }
 
-/// gcc gives the line of the directive to the function's first row. More rows may follow at the
-/// same address, and before it may stand the last one of the function in front, which ends there:
-/// that begins no statement. But gfortran, where a clause of `parallel` is computed (`if(n > 9)`,
-/// `num_threads(n)`), has the line of the body's last statement there, and in the call: then the
-/// directive is taken to stand right above the first statement.
+/// gcc gives the line of the directive to the function's first row. More rows may follow at the same
+/// address. The last row of the previous function, which ends there, may come before; it begins no
+/// statement. If a clause of `parallel` is computed (`if(n > 9)`, `num_threads(n)`), gfortran has the
+/// line of the body's last statement there and in the call. Then the directive is assumed to be right
+/// above the first statement.
 fn of_gcc(debug: &DebugInfo, function: &ElfFunction, declared: Option<u32>) -> Option<u32> {
     let rows = debug.rows(function.start, end(function));
     let begins = rows.iter().find(|row| row.statement);
@@ -88,8 +89,8 @@ fn of_gcc(debug: &DebugInfo, function: &ElfFunction, declared: Option<u32>) -> O
     let Some(declared) = declared.filter(|_| home.as_deref().is_some_and(is_fortran)) else {
         return Some(first);
     };
-    // What was inlined or included is written elsewhere; not all rows of the former say that they
-    // are, but another procedure stands above this one or below.
+    // Rows of inlined and included code do not count. Not all rows of inlined code are marked, but
+    // another procedure is above or below this one.
     let own =
         |row: &&Row| debug.locations(row.svma).len() == 1 && own_file(debug, row.svma) == home;
     let above = rows
@@ -99,8 +100,8 @@ fn of_gcc(debug: &DebugInfo, function: &ElfFunction, declared: Option<u32>) -> O
     Some(least.map_or(first, |least| least - 1))
 }
 
-/// clang declares the outlined function on the line of the directive, and at -O0 the one with
-/// the body, which it calls, one line below.
+/// clang declares the outlined function on the line of the directive. At -O0 that function calls one
+/// with the body, which is declared one line below.
 fn of_clang(debug: &DebugInfo, function: &ElfFunction) -> Option<u32> {
     let line = debug.decl_line(function.start)?;
     let unnumbered = function
@@ -112,9 +113,9 @@ fn of_clang(debug: &DebugInfo, function: &ElfFunction) -> Option<u32> {
         .filter(|&line| line > 0)
 }
 
-/// flang says nothing of the directive. The first row that belongs to the function itself, and
-/// not to something inlined, is the first statement's; but before it may stand what the function
-/// does with the arguments of its parent, at the line where that is declared.
+/// flang does not record the directive. The first row of the function itself, not of inlined code, is
+/// the first statement's. Rows for the parent's arguments may precede it, at the line where the parent
+/// is declared.
 fn of_flang(debug: &DebugInfo, function: &ElfFunction, declared: Option<u32>) -> Option<u32> {
     let rows = debug.rows(function.start, end(function));
     let mut own = rows

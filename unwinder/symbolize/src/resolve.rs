@@ -1,8 +1,7 @@
 //! Names and source lines for all frames of an experiment, resolved once at its end.
 //!
-//! Only what is in the tables is looked up, load object by load object and in the order of
-//! addresses, so that a large program costs what its samples touched. Files are opened by the
-//! [`SymbolSource`] alone.
+//! Only frames in the tables are looked up, by load object and in the order of addresses, so that the
+//! cost of a large program depends on what its samples touched. Only the [`SymbolSource`] opens files.
 
 use std::collections::BTreeMap;
 
@@ -52,8 +51,8 @@ pub fn resolve(tables: &Tables, source: &mut impl SymbolSource) -> SymbolTable {
             (_, Some(row)) if row.path.is_empty() => None,
             (_, Some(row)) => match source.symbols(row) {
                 Ok(symbols) => {
-                    // Where the program left by a jump, the call is one of our own library or of
-                    // the runtime, whose lines tell nothing of the program's.
+                    // After a tail call of the program, the call is one of our own library or of
+                    // the runtime, whose lines tell nothing of the program's directive.
                     if row.runtime == RuntimeKind::None {
                         for (id, address) in &wanted {
                             if let Some(barrier) = barriers.get_mut(id) {
@@ -86,18 +85,18 @@ fn find_directives(table: &mut SymbolTable, source: &mut impl SymbolSource) {
     let mut texts: FxHashMap<FileId, Option<String>> = FxHashMap::default();
     for function in &mut table.functions {
         let outlined = function.outlined.as_mut();
-        let Some((line, place)) = outlined
+        let Some((line, source_line)) = outlined
             .and_then(|it| it.line.as_mut())
             .zip(function.source.as_ref())
         else {
             continue;
         };
-        let path = &table.files[place.file.0 as usize];
+        let path = &table.files[source_line.file.0 as usize];
         if !is_fortran(path) {
             continue;
         }
         let text = texts
-            .entry(place.file)
+            .entry(source_line.file)
             .or_insert_with(|| source.source(path));
         if let Some(text) = text {
             *line = directives::first_line(text, *line);
@@ -105,7 +104,7 @@ fn find_directives(table: &mut SymbolTable, source: &mut impl SymbolSource) {
     }
 }
 
-/// The calls of barriers of either kind, nothing being known of them.
+/// The calls of barriers whose kind the events do not tell, as unknown.
 fn barrier_calls(tables: &Tables) -> BTreeMap<FrameId, Barrier> {
     let thread_states = tables.thread_states.rows().iter();
     let undecided = thread_states.filter(|thread_state| {

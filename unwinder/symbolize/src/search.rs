@@ -1,11 +1,11 @@
-//! Where the files that a recording names are on this machine.
+//! Finds the files that an experiment names on this machine.
 
 use std::path::{Path, PathBuf};
 
 /// The folder of an experiment that holds archived files.
 pub const ARCHIVE: &str = "archives";
 
-/// How sources and load objects are looked for.
+/// Where sources and load objects are searched for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchPath {
     /// Folders, in order; `$expts` is the experiment and `.` the current folder.
@@ -24,13 +24,13 @@ impl Default for SearchPath {
 }
 
 impl SearchPath {
-    /// Looks in these folders, with colons between them, and in no others.
+    /// Searches these folders, separated by colons, and no others.
     pub fn set(&mut self, list: &str) {
         self.folders.clear();
         self.add(list);
     }
 
-    /// Looks in these folders, too.
+    /// Searches these folders, too.
     pub fn add(&mut self, list: &str) {
         let folders = list.split(':').filter(|folder| !folder.is_empty());
         self.folders.extend(folders.map(str::to_owned));
@@ -43,8 +43,9 @@ impl SearchPath {
         self.map.push((old.to_owned(), new.to_owned()));
     }
 
-    /// The file that a recording calls `recorded`: the first that there is of the archived one,
-    /// its mapped forms, the recorded path, and the folders with ever shorter ends of it.
+    /// The file with path `recorded` in the experiments. Takes the first that exists of: the archived
+    /// file, the mapped paths, the path itself, and the path in each folder, with ever more of its
+    /// beginning left out.
     pub fn find(&self, recorded: &str, experiments: &[String]) -> Option<PathBuf> {
         self.candidates(recorded, experiments)
             .into_iter()
@@ -87,11 +88,11 @@ mod tests {
 
     #[test]
     fn a_file_is_looked_for_in_the_archive_then_by_rules_then_where_it_was() {
-        let mut places = SearchPath::default();
-        places.set("/src:$expts");
-        places.map("/build", "/elsewhere");
-        places.map("/build", "/home/ann");
-        let all = places.candidates("/build/app/foo.c", &["a.er".to_owned()]);
+        let mut path = SearchPath::default();
+        path.set("/src:$expts");
+        path.map("/build", "/elsewhere");
+        path.map("/build", "/home/ann");
+        let all = path.candidates("/build/app/foo.c", &["a.er".to_owned()]);
         let all: Vec<&str> = all.iter().filter_map(|path| path.to_str()).collect();
         assert_eq!(
             all,

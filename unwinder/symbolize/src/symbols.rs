@@ -1,4 +1,4 @@
-//! The names of functions: which one an svma is in.
+//! The functions of a file: which one holds an svma, and its name.
 
 use std::cell::OnceCell;
 use std::io::Read;
@@ -175,12 +175,12 @@ impl Symbols {
         Some(self.as_function(entry))
     }
 
-    /// The function that holds `svma`, as [`Symbols::function`] has it, or what else tells the
-    /// functions of a stripped file apart:
+    /// The function that holds `svma`: that of [`Symbols::function`], or in a stripped file one found
+    /// otherwise:
     ///
-    /// - a stub of the procedure linkage table is `foo@plt`, after what it leads to;
-    /// - a function without a symbol has the bounds of its call frame information, and no name.
-    ///   What the compiler split off from a function (`.cold`) is one by itself.
+    /// - a stub of the procedure linkage table is `foo@plt`, after its target;
+    /// - a function without a symbol has the bounds of its FDE, and no name. A part that the compiler
+    ///   split off (`.cold`) is a function by itself.
     #[must_use]
     pub fn code(&self, svma: u64) -> Option<ElfFunction> {
         if let Some(named) = self.function(svma) {
@@ -201,7 +201,7 @@ impl Symbols {
         let end = self.entries.get(after).map_or(u64::MAX, |next| next.start);
         let end = end.min(bounds.end);
         match after.checked_sub(1).map(|before| &self.entries[before]) {
-            // Its symbol is there, with too small a size.
+            // It has a symbol with too small a size.
             Some(before) if before.start == bounds.start => {
                 let name = self.as_function(before).name;
                 Some(of(Some(name), bounds.start..end))
@@ -284,7 +284,8 @@ impl Symbols {
     }
 }
 
-/// The symbol table that distributions leave in stripped files: an xz-packed ELF file.
+/// The symbol table in `.gnu_debugdata`, an ELF file compressed by xz that distributions leave in
+/// stripped files.
 fn packed_table(
     elf: &Elf<'_>,
     object: &ObjectFile,

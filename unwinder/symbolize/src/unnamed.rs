@@ -1,5 +1,5 @@
-//! Code that no symbol covers: functions by their call frame information, stubs of the procedure
-//! linkage table (PLT) by the relocation of the slot that they jump through.
+//! Code that no symbol covers. Functions are found by their call frame information, and stubs of the
+//! procedure linkage table (PLT) are named by the relocation of the slot that they jump through.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,12 +15,12 @@ const R_X86_64_GLOB_DAT: u32 = 6;
 const R_X86_64_JUMP_SLOT: u32 = 7;
 const R_X86_64_IRELATIVE: u32 = 37;
 
-/// Where a stub of the PLT leads.
+/// The target of a PLT stub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// To the function of this linkage name, wherever the loader finds it.
+    /// The function of this linkage name, wherever the loader finds it.
     Symbol(String),
-    /// To what the function at this svma chooses: an indirect function of the file itself.
+    /// The function that the resolver at this svma chooses: an indirect function of the file itself.
     Resolver(u64),
 }
 
@@ -31,7 +31,7 @@ struct Stubs {
     code: Vec<u8>,
 }
 
-/// What is known of a file's code beside its symbols.
+/// What a file tells of its code beside symbols.
 #[derive(Default)]
 pub(crate) struct Unnamed {
     /// The file's own call frame information, and that of its debug file.
@@ -45,7 +45,7 @@ pub(crate) struct Unnamed {
 }
 
 impl Unnamed {
-    /// What is known of the code of a file; nothing where it cannot be read (any more).
+    /// Reads it from a file; empty if the file cannot be read.
     pub(crate) fn open(object: &ObjectFile) -> Self {
         let file = object.open();
         let elf = file.as_ref().ok().and_then(|file| file.parse().ok());
@@ -53,8 +53,8 @@ impl Unnamed {
     }
 
     fn of(elf: &Elf<'_>, object: &ObjectFile) -> Self {
-        // Objects compiled without `.eh_frame` stand beside the start files, which have one: both
-        // sections count, and stripping moves the second into the debug file.
+        // A program of objects without `.eh_frame` still has the start files' `.eh_frame`, so both
+        // sections count. Stripping moves `.debug_frame` to the debug file.
         let debug_frame = Cfi::of_debug_frame(elf).or_else(|| {
             let (_, file) = object.find_debug_file(&mut Vec::new())?;
             Cfi::of_debug_frame(&file.parse().ok()?)
@@ -102,13 +102,13 @@ impl Unnamed {
         self.frames.iter().find_map(|cfi| cfi.bounds(svma))
     }
 
-    /// What the loader puts into the slot at `svma`.
+    /// The function whose address the loader writes to the slot at `svma`.
     pub(crate) fn slot(&self, svma: u64) -> Option<&Target> {
         self.targets.get(&svma)
     }
 
-    /// The bounds of the PLT stub that holds `svma`, and where it leads, if that is known. The
-    /// table's first stub leads into the loader.
+    /// The bounds of the PLT stub that holds `svma`, and its target, if that is known. The table's
+    /// first stub jumps into the loader.
     pub(crate) fn stub(&self, svma: u64) -> Option<(Range<u64>, Option<&Target>)> {
         self.stubs.iter().find_map(|stubs| {
             let within = svma.checked_sub(stubs.svma)?;
@@ -122,8 +122,8 @@ impl Unnamed {
         })
     }
 
-    /// Where the stub with this code at `svma` leads: it jumps through its slot, or where that is
-    /// left to a second table (`.plt.sec`) pushes its slot's number.
+    /// The target of the stub with this code at `svma`. The stub jumps through its slot, or pushes its
+    /// slot's number if a second table (`.plt.sec`) has the jump.
     fn target(&self, svma: u64, code: &[u8]) -> Option<&Target> {
         const JUMP: [u8; 2] = [0xff, 0x25];
         const PUSH: u8 = 0x68;

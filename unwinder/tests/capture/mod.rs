@@ -1,4 +1,4 @@
-//! Runs the programs under `tests/programs`, and reads what they recorded.
+//! Runs the programs under `tests/programs`, and reads their recordings.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part")]
 
 use std::fs;
@@ -33,7 +33,7 @@ const DWARF_ORDER: [Register; 17] = [
     Register::Rip,
 ];
 
-/// One recorded moment.
+/// One recorded sample.
 pub struct Sample {
     /// 1 before the shape runs, 2 within it.
     pub tag: u64,

@@ -22,7 +22,7 @@ pub(super) unsafe extern "C-unwind" fn doacross_wait(saved: *mut Saved, what: Wh
     // SAFETY: the function of that name, which is of this type.
     let real = unsafe { std::mem::transmute::<usize, Wait>(address) };
     let records = tls::with(|thread| {
-        let records = thread.is_known();
+        let records = thread.is_announced();
         if records {
             thread.mutex_acquire(what.kind(), NOBODYS, code);
         }

@@ -120,7 +120,7 @@ fn with<R: Default>(f: impl FnOnce(&mut Thread) -> R) -> R {
 #[inline(always)]
 fn with_kind<R: Default>(kind: u32, f: impl FnOnce(&mut Thread) -> R) -> R {
     tls::with(|thread| {
-        if !thread.is_known() {
+        if !thread.is_announced() {
             first(thread, kind);
         }
         f(thread)
@@ -135,7 +135,7 @@ fn with_kind<R: Default>(kind: u32, f: impl FnOnce(&mut Thread) -> R) -> R {
 unsafe fn current<'a>() -> Option<&'a mut Thread> {
     // SAFETY: the caller's promise.
     let thread = unsafe { tls::current() }?;
-    if !thread.is_known() {
+    if !thread.is_announced() {
         first(thread, THREAD_INITIAL);
     }
     Some(thread)

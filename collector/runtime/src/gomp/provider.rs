@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize};
 
 use omp_ring::layout::{RuntimeKind, VERSION_BYTES};
 
-use crate::loader::{Module, Names, any_module};
+use crate::loader::{Module, Scope, any_module};
 use crate::memory::{self, Zeroed};
 use crate::process::{self, Runtime};
 
@@ -141,13 +141,13 @@ impl Provider {
         unsafe { self.real::<unsafe extern "C" fn() -> u32>(function as usize)() }
     }
 
-    /// The provider of the functions in `names`, added to the list if it is new. `None` if none has
+    /// The provider of the functions in `scope`, added to the list if it is new. `None` if none has
     /// them.
-    fn among(names: &Names, function: usize) -> Option<&'static Provider> {
+    fn among(scope: &Scope, function: usize) -> Option<&'static Provider> {
         let find = |index: usize| {
             let name = NAMES.get(index)?;
             let version = is_lock(name).then_some(LOCKS);
-            Some(names.find(name, version)).filter(|address| *address != 0)
+            Some(scope.find(name, version)).filter(|address| *address != 0)
         };
         let start = find(Function::GOMP_parallel as usize).or_else(|| find(function))?;
         let module = Module::at(start as u64)?;
@@ -165,7 +165,7 @@ impl Provider {
         for (index, address) in provider.functions.iter_mut().enumerate() {
             *address = find(index).unwrap_or(0);
         }
-        let speaks = names.find(LLVM, None) as u64;
+        let speaks = scope.find(LLVM, None) as u64;
         let own_tool = module.range.contains(&speaks) || process::has_tool(start as u64);
         let records = !own_tool
             && find(Function::GOMP_parallel as usize).is_some()
@@ -173,7 +173,7 @@ impl Provider {
         let published = publish(place);
         if std::ptr::eq(published, place) && records {
             super::prepare();
-            process::introduce(Runtime::new(
+            process::register(Runtime::new(
                 RuntimeKind::Gomp,
                 start as u64,
                 0,
@@ -298,7 +298,7 @@ fn slow(function: usize, hint: u64) -> &'static Provider {
 /// The provider for the module at `hint`: `None` if the loader cannot tell, `Some(None)` if the
 /// module has none.
 fn ask_loader(function: usize, hint: u64) -> Option<Option<&'static Provider>> {
-    let global = Provider::among(&Names::next(), function);
+    let global = Provider::among(&Scope::next(), function);
     if let Some(provider) = global
         && all().count() == 1
     {
@@ -317,7 +317,7 @@ fn anybody(function: usize) -> Option<&'static Provider> {
     any_module(|module| {
         found = module
             .open()
-            .and_then(|names| Provider::among(&names, function));
+            .and_then(|scope| Provider::among(&scope, function));
         found.is_some()
     });
     found

@@ -6,7 +6,7 @@
 use super::entry::{At, What};
 use super::provider::{self, Function, Provider};
 use super::with;
-use crate::thread::Passing;
+use crate::thread::ForwardedCall;
 use crate::tls;
 
 type Real = unsafe extern "C-unwind" fn(usize, usize) -> usize;
@@ -118,12 +118,12 @@ pub(super) unsafe extern "C-unwind" fn test(a: usize, b: usize, at: At, what: Wh
 /// caller.
 fn passed(at: At, what: What, real: impl FnOnce() -> usize) -> usize {
     tls::with(|thread| {
-        thread.passes = Passing {
+        thread.forwarded = ForwardedCall {
             code: at.code(),
             kind: what.kind(),
         };
     });
     let result = real();
-    tls::with(|thread| thread.passes = Passing::default());
+    tls::with(|thread| thread.forwarded = ForwardedCall::default());
     result
 }

@@ -52,10 +52,10 @@ pub(crate) unsafe extern "C" fn ompt_start_tool(
         version.fill(0);
         if !runtime_version.is_null() {
             // SAFETY: the specification promises a C string.
-            let told = unsafe { CStr::from_ptr(runtime_version) }.to_bytes();
+            let text = unsafe { CStr::from_ptr(runtime_version) }.to_bytes();
             version
                 .iter_mut()
-                .zip(told)
+                .zip(text)
                 .for_each(|(to, from)| *to = *from);
         }
     }
@@ -86,7 +86,7 @@ unsafe extern "C" fn initialize(
         .lock()
         .map_or([0; VERSION_BYTES], |version| *version);
     let address = lookup as usize as u64;
-    process::introduce(Runtime::new(RuntimeKind::Ompt, address, refused, version));
+    process::register(Runtime::new(RuntimeKind::Ompt, address, refused, version));
     #[cfg(target_arch = "x86_64")]
     crate::gomp::stand_back(address);
     1

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use omp_ring::layout::{RuntimeKind, VERSION_BYTES};
 
 use super::types::StartToolResult;
-use crate::loader::{Module, Names};
+use crate::loader::{Module, Scope};
 use crate::process::{self, Runtime};
 
 /// `ompt_start_tool`.
@@ -39,7 +39,7 @@ pub(super) unsafe fn start(
         (!theirs.is_null()).then_some(theirs)
     };
     // A tool that is also preloaded, or linked to the program.
-    let next = Names::next().find(START, None);
+    let next = Scope::next().find(START, None);
     if next != 0
         && let Some(theirs) = ask(next)
     {
@@ -60,7 +60,7 @@ pub(super) unsafe fn start(
     }
     // ThreadSanitizer learns of OpenMP from Archer, which the runtime asks last of all. Without
     // Archer it reports false races.
-    let sanitizer = Names::all().find(SANITIZER, None);
+    let sanitizer = Scope::all().find(SANITIZER, None);
     if sanitizer != 0 {
         step_back(sanitizer, b"ThreadSanitizer's Archer");
         return Some(ptr::null_mut());
@@ -81,7 +81,7 @@ fn step_back(address: usize, name: &[u8]) {
         .zip(name)
         .for_each(|(to, from)| *to = *from);
     let kind = RuntimeKind::OtherTool;
-    process::introduce(Runtime::new(kind, address as u64, 0, version));
+    process::register(Runtime::new(kind, address as u64, 0, version));
 }
 
 /// A path in the list, zero-terminated.

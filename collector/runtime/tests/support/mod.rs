@@ -1,4 +1,4 @@
-//! Builds small OpenMP programs, runs them under `libcollector.so` and collects what they send.
+//! Builds small OpenMP programs, runs them under `libcollector.so` and reads their records.
 #![allow(dead_code, clippy::unwrap_used)]
 
 use std::cell::RefCell;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use omp_ring::consumer::{ArenaOptions, Consumer, Item, SlotView};
 use omp_ring::context::Context;
 use omp_ring::record::{
-    JoinPayload, Kind, OriginPayload, Record, RegionPayload, SiteId, TaskPayload,
+    CallingContextId, JoinPayload, Kind, OriginPayload, Record, RegionPayload, TaskPayload,
 };
 use unwinder::{AddressSpace, Ending, ImageCache, Regs, StackBytes, StackMemory, UnwindCache};
 
@@ -24,9 +24,9 @@ pub(crate) struct Event {
     pub(crate) time: u64,
     pub(crate) kind: Kind,
     pub(crate) payload: u64,
-    /// The ring that it lay in.
+    /// The slot of its ring.
     pub(crate) slot: u32,
-    pub(crate) site: Option<SiteId>,
+    pub(crate) context: Option<CallingContextId>,
     pub(crate) code: Option<u64>,
 }
 
@@ -35,7 +35,7 @@ impl Event {
         RegionPayload::unpack(self.payload)
     }
 
-    /// Of a record that makes an instance.
+    /// The calling context, if the record creates an instance with one.
     pub(crate) fn origin(&self) -> OriginPayload {
         OriginPayload::unpack(self.payload, self.slot)
     }
@@ -45,12 +45,12 @@ impl Event {
     }
 }
 
-/// What one thread sent.
+/// The records of one thread.
 #[derive(Clone, Debug)]
 pub(crate) struct ThreadLog {
     pub(crate) view: SlotView,
     pub(crate) events: Vec<Event>,
-    /// The calling contexts that it sent, by name.
+    /// The calling contexts that it sent, by id.
     pub(crate) contexts: BTreeMap<u32, Context>,
 }
 
@@ -61,12 +61,12 @@ pub(crate) struct Site {
     pub(crate) pid: i32,
     /// The return address of the call into the runtime.
     pub(crate) code: u64,
-    /// The function that the call gave the runtime to run; 0: not known.
+    /// The outlined function that the call passed to the runtime; 0: unknown.
     pub(crate) body: u64,
-    /// Return addresses from the call on, leaf first; a task's end at the first one that is not the
-    /// program's.
+    /// Return addresses from the call outward, leaf first. Those of a task end at the first one that is
+    /// not the program's.
     pub(crate) frames: Vec<u64>,
-    /// The frames end where they should.
+    /// The stack is complete.
     pub(crate) complete: bool,
 }
 
@@ -75,7 +75,7 @@ impl ThreadLog {
         self.events.iter().map(|event| event.kind).collect()
     }
 
-    /// Waits whose end is recorded, too: those of join barriers are not.
+    /// Waits whose end is recorded, which excludes join barriers.
     pub(crate) fn waits(&self) -> usize {
         let ends = |event: &&Event| JoinPayload::unpack(event.payload).kind != JOIN_BARRIER;
         self.of(Kind::JoinWaitBegin).filter(ends).count() + self.of(Kind::SyncWaitBegin).count()
@@ -85,13 +85,13 @@ impl ThreadLog {
         self.events.iter().filter(move |event| event.kind == kind)
     }
 
-    /// The program's first thread, by its number.
+    /// The program's initial thread, by its id.
     pub(crate) fn is_initial(&self) -> bool {
         self.view.pid == self.view.tid
     }
 }
 
-/// What a program sent and said.
+/// The records and the output of a program.
 pub(crate) struct Recording {
     pub(crate) consumer: Consumer,
     pub(crate) threads: Vec<ThreadLog>,
@@ -115,25 +115,25 @@ impl Recording {
 
     pub(crate) fn site(&self, event: &Event) -> Site {
         let name = event
-            .site
-            .unwrap_or_else(|| panic!("no site with {event:?}"));
+            .context
+            .unwrap_or_else(|| panic!("no context with {event:?}"));
         let has = |thread: &&ThreadLog| thread.events.iter().any(|it| std::ptr::eq(it, event));
         let thread = self.threads.iter().find(has).expect("an event of ours");
         let context = &thread.contexts[&name.0];
         let pid = thread.view.pid;
-        // A child of a fork that has ended already has loaded what its parent has.
+        // The mappings of a fork's child that has ended already are those of its parent.
         let own = self.programs.get(&pid).filter(|own| !own.maps.is_empty());
         let program = own.or_else(|| self.programs.values().next());
         program.expect("it was looked at").unwind(pid, context)
     }
 
-    /// How many contexts events name, and how many of them are different stacks. What points into
-    /// code and is no return address makes two of one now and then.
+    /// Number of contexts to which events refer, and number of different stacks among them. A word
+    /// that points into code and is no return address can give one stack two contexts.
     pub(crate) fn contexts<'a>(&self, events: impl Iterator<Item = &'a Event>) -> (usize, usize) {
         let events: Vec<&Event> = events.collect();
         let names: BTreeSet<_> = events
             .iter()
-            .map(|it| (it.slot, it.site.unwrap().0))
+            .map(|it| (it.slot, it.context.unwrap().0))
             .collect();
         let stacks: BTreeSet<_> = events.iter().map(|it| self.site(it).frames).collect();
         (names.len(), stacks.len())
@@ -242,7 +242,7 @@ pub(crate) fn record_preloaded(program: &Path, env: &[(&str, &str)]) -> Recordin
     record_child(consumer, child)
 }
 
-/// Runs `program` with the variables `env` until it ends, draining all the while.
+/// Runs `program` with the variables `env` until it ends, and drains its rings meanwhile.
 pub(crate) fn record(program: &Path, env: &[(&str, &str)]) -> Recording {
     let consumer = Consumer::create(&ArenaOptions::default()).unwrap();
     let mut command = command(program, &consumer);
@@ -257,14 +257,14 @@ pub(crate) fn record_child(consumer: Consumer, mut child: Child) -> Recording {
     let mut logs = Logs::default();
     let start = Instant::now();
     let mut input = child.stdin.take();
-    // It may take its time to start.
+    // The start may take long.
     let mut idle_from = start + START;
     while child.try_wait().unwrap().is_none() {
         if drain(&mut consumer, &mut logs) > 0 {
             idle_from = Instant::now() + IDLE;
         }
         if Instant::now() > idle_from {
-            // It has come to its end, and what it has loaded is known.
+            // It is about to end, and its mappings are known.
             drop(input.take());
         }
         if start.elapsed() > Duration::from_secs(60) {
@@ -311,7 +311,7 @@ const IDLE: Duration = Duration::from_millis(50);
 /// How long before its first record.
 const START: Duration = Duration::from_secs(1);
 
-/// Returns how much there was.
+/// Returns the number of records.
 fn drain(consumer: &mut Consumer, logs: &mut Logs) -> usize {
     let mut all = 0;
     for view in consumer.slots().collect::<Vec<_>>() {
@@ -334,7 +334,7 @@ fn drain(consumer: &mut Consumer, logs: &mut Logs) -> usize {
             let program = logs.programs.entry(view.pid).or_default();
             program.look(view.pid);
         }
-        // `view` was taken before the drain: closed then means that all of it is here.
+        // `view` was read before the drain. If it was closed then, all records are here.
         if view.closed {
             consumer.recycle(view.index);
         }
@@ -342,12 +342,12 @@ fn drain(consumer: &mut Consumer, logs: &mut Logs) -> usize {
     all
 }
 
-/// What a process has loaded.
+/// The load objects of a process.
 #[derive(Default)]
 struct Program {
     maps: String,
     space: AddressSpace,
-    /// Where the objects are that are not the program's own: the runtime and our library.
+    /// The addresses of objects that are not the program's own: the runtime and our library.
     inner: Vec<std::ops::Range<u64>>,
     cache: RefCell<UnwindCache>,
 }
@@ -361,10 +361,10 @@ impl StackMemory for Sent<'_> {
 }
 
 impl Program {
-    /// Reads what is mapped, if the process lives and that has changed.
+    /// Reads the mappings, if the process lives and they have changed.
     fn look(&mut self, pid: i32) {
         let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-        // Of a process that ends while it is read the list may be cut.
+        // If the process ends meanwhile, the list may be incomplete.
         if !maps.contains("[stack]") || maps == self.maps {
             return;
         }
@@ -448,7 +448,7 @@ fn events(slot: u32, records: &[Record]) -> Vec<Event> {
                 kind,
                 payload: record.payload,
                 slot,
-                site: site_of(kind, record.payload),
+                context: context_of(kind, record.payload),
                 code: code.take(),
             }),
         }
@@ -456,11 +456,11 @@ fn events(slot: u32, records: &[Record]) -> Vec<Event> {
     events
 }
 
-fn site_of(kind: Kind, payload: u64) -> Option<SiteId> {
+fn context_of(kind: Kind, payload: u64) -> Option<CallingContextId> {
     let makes = matches!(
         kind,
         Kind::ParallelBegin | Kind::TeamsBegin | Kind::TaskCreate
     );
-    let site = OriginPayload::unpack(payload, 0).site;
-    (makes && site != SiteId::NONE).then_some(site)
+    let context = OriginPayload::unpack(payload, 0).context;
+    (makes && context != CallingContextId::NONE).then_some(context)
 }

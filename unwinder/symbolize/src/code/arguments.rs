@@ -1,5 +1,5 @@
-//! Bodies of constructs that no stack showed: where a body ends by jumping into another function,
-//! no sample ever lies in it. The call that forked has its address in a register.
+//! Bodies of constructs that are on no stack. If a body ends in a jump to another function, no sample
+//! lies in it. Its address is in a register at the call into the runtime.
 
 use std::collections::HashSet;
 
@@ -11,86 +11,86 @@ use super::bodies::{Body, GIVEN};
 use super::instructions::{LARGEST, decode, is_call, reached};
 use crate::symbols::{ElfFunction, Symbols};
 
-/// The bodies that calls of one load object hand over.
+/// Finds the bodies that calls of one load object pass to the runtime.
 pub(crate) struct BodyArguments<'a> {
     symbols: &'a Symbols,
-    /// The function that was looked at last: calls come in the order of their addresses.
-    holder: Option<Holder>,
+    /// The function of the last call: calls come in the order of their addresses.
+    caller: Option<Caller>,
 }
 
-/// A function whose calls are looked at.
-struct Holder {
+/// A function that calls the runtime.
+struct Caller {
     function: ElfFunction,
     code: Vec<Instruction>,
-    /// What its own branches lead to.
-    joins: HashSet<u64>,
+    /// The targets of its branches.
+    targets: HashSet<u64>,
 }
 
 impl<'a> BodyArguments<'a> {
     pub(crate) fn new(symbols: &'a Symbols) -> Self {
         BodyArguments {
             symbols,
-            holder: None,
+            caller: None,
         }
     }
 
-    /// The function that the call instruction whose last byte is at `last` gives the runtime to
-    /// run, and what it is the body of. Only what must be so ([`Holder::value`]).
+    /// The body that the call instruction whose last byte is at `last` passes to the runtime, and its
+    /// construct. Only if it is certain ([`Caller::value`]).
     pub(crate) fn at(&mut self, last: u64) -> Option<(ElfFunction, Body)> {
         let symbols = self.symbols;
-        let holder = self.holder(last)?;
-        let call = holder
+        let caller = self.caller(last)?;
+        let call = caller
             .code
             .binary_search_by_key(&(last + 1), Instruction::next_ip)
             .ok()?;
-        let entry = reached(symbols, &holder.code[call])?;
-        // A task's body was given to the runtime when its memory was asked for.
+        let entry = reached(symbols, &caller.code[call])?;
+        // The body of a task is passed by the call before, which allocates the task.
         let call = match entry.as_str() {
             "__kmpc_omp_task" | "__kmpc_omp_task_with_deps" | "__kmpc_taskloop" => {
-                holder.call_before(call)?
+                caller.call_before(call)?
             }
             _ => call,
         };
-        let entry = reached(symbols, &holder.code[call])?;
+        let entry = reached(symbols, &caller.code[call])?;
         let &(_, construct, register) =
             GIVEN.iter().find(|(start, ..)| entry.starts_with(start))?;
-        let target = holder.value(call, register)?;
+        let target = caller.value(call, register)?;
         let body = symbols.code(target)?;
-        let parent = holder.function.clone();
+        let parent = caller.function.clone();
         (body.start == target).then_some((body, Body { construct, parent }))
     }
 
-    fn holder(&mut self, last: u64) -> Option<&Holder> {
+    fn caller(&mut self, last: u64) -> Option<&Caller> {
         let within = |function: &ElfFunction| {
             (function.start..function.start + function.size).contains(&last)
         };
-        if !self.holder.as_ref().is_some_and(|it| within(&it.function)) {
+        if !self.caller.as_ref().is_some_and(|it| within(&it.function)) {
             let function = self.symbols.code(last).filter(|it| it.size <= LARGEST)?;
             let code = decode(self.symbols.bytes(&function), function.start);
-            self.holder = Some(Holder::new(function, code));
+            self.caller = Some(Caller::new(function, code));
         }
-        self.holder.as_ref()
+        self.caller.as_ref()
     }
 }
 
-impl Holder {
-    fn new(function: ElfFunction, code: Vec<Instruction>) -> Holder {
+impl Caller {
+    fn new(function: ElfFunction, code: Vec<Instruction>) -> Caller {
         let branches = code
             .iter()
             .filter(|it| it.is_jcc_short_or_near() || it.is_jmp_short_or_near());
-        let joins = branches.map(Instruction::near_branch_target).collect();
-        Holder {
+        let targets = branches.map(Instruction::near_branch_target).collect();
+        Caller {
             function,
             code,
-            joins,
+            targets,
         }
     }
 
-    /// The instructions before one that are always run before it, the nearest first.
-    fn straight(&self, at: usize) -> impl Iterator<Item = (usize, &Instruction)> {
-        let joins = |at: usize| self.joins.contains(&self.code[at].ip());
-        let joined = (0..=at).rev().take_while(move |&at| !joins(at)).count();
-        let before = (at.saturating_sub(joined)..at).rev();
+    /// The instructions that always run before one, the nearest first.
+    fn run_before(&self, at: usize) -> impl Iterator<Item = (usize, &Instruction)> {
+        let is_target = |at: usize| self.targets.contains(&self.code[at].ip());
+        let count = (0..=at).rev().take_while(move |&at| !is_target(at)).count();
+        let before = (at.saturating_sub(count)..at).rev();
         before
             .map(|at| (at, &self.code[at]))
             .take_while(|(_, it)| !ends(it.flow_control()))
@@ -98,16 +98,16 @@ impl Holder {
 
     /// The call before a call.
     fn call_before(&self, at: usize) -> Option<usize> {
-        let mut before = self.straight(at);
+        let mut before = self.run_before(at);
         before.find(|(_, it)| is_call(it)).map(|(at, _)| at)
     }
 
-    /// The address in a register when a call is made: set on the straight way to it, or kept for
-    /// the whole function in a register that calls leave alone.
+    /// The address in a register at a call: set by an instruction that always runs before the call, or
+    /// set once in the function, in a callee-saved register.
     fn value(&self, call: usize, register: Register) -> Option<u64> {
         let mut holder = register;
-        for (_, instruction) in self.straight(call) {
-            if is_call(instruction) && !KEPT.contains(&holder) {
+        for (_, instruction) in self.run_before(call) {
+            if is_call(instruction) && !CALLEE_SAVED.contains(&holder) {
                 return None;
             }
             if !writes(instruction, holder) {
@@ -119,7 +119,7 @@ impl Holder {
             }
             holder = instruction.op1_register().full_register();
         }
-        if !KEPT.contains(&holder) {
+        if !CALLEE_SAVED.contains(&holder) {
             return None;
         }
         let mut written = self.code.iter().filter(|it| writes(it, holder));
@@ -130,8 +130,8 @@ impl Holder {
     }
 }
 
-/// Registers that a function leaves as they were.
-const KEPT: [Register; 6] = [
+/// Callee-saved registers (System V ABI for AMD64, 3.2.1).
+const CALLEE_SAVED: [Register; 6] = [
     Register::RBX,
     Register::RBP,
     Register::R12,
@@ -140,7 +140,7 @@ const KEPT: [Register; 6] = [
     Register::R15,
 ];
 
-/// Whether an instruction gives a register a value, other than the one that it had for the caller.
+/// Whether an instruction writes a register, other than restoring it for the caller.
 fn writes(instruction: &Instruction, register: Register) -> bool {
     if instruction.mnemonic() == Mnemonic::Pop {
         return false;
@@ -169,7 +169,7 @@ fn address(instruction: &Instruction) -> Option<u64> {
     }
 }
 
-/// Whether what stands behind such an instruction is reached from elsewhere.
+/// Whether the next instruction is reached only from elsewhere.
 const fn ends(flow: FlowControl) -> bool {
     matches!(
         flow,
@@ -200,13 +200,13 @@ mod tests {
             start: ENTRY,
             size: bytes.len() as u64,
         };
-        let holder = Holder::new(function, decode(&bytes, ENTRY));
-        let call = holder.code.iter().rposition(is_call)?;
-        holder.value(call, Register::RDI)
+        let caller = Caller::new(function, decode(&bytes, ENTRY));
+        let call = caller.code.iter().rposition(is_call)?;
+        caller.value(call, Register::RDI)
     }
 
     #[test]
-    fn a_body_is_told_where_it_must_be_that_one() {
+    fn a_certain_body_is_found() {
         let body = Some(0x3000);
         assert_eq!(argument(&[&SET_RDI, &CALL]), body);
         // lea 0x1000(%rip),%rdi
@@ -221,12 +221,12 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_may_be_another_one_is_not_told() {
-        // What a call leaves in a register is its own.
+    fn an_uncertain_body_is_not_found() {
+        // A call may change the register.
         assert_eq!(argument(&[&SET_RDI, &CALL, &CALL]), None);
         // je over the setting: at the call it may be what it was.
         assert_eq!(argument(&[&[0x74, 0x05], &SET_RDI, &CALL]), None);
-        // Set in two places, of which neither is on the straight way.
+        // Set twice, and neither instruction always runs before the call.
         let over = [0x74, 0x05];
         let twice: [&[u8]; 5] = [&SET_RBP, &over, &SET_RBP, &MOVE, &CALL];
         assert_eq!(argument(&twice), None);

@@ -1,5 +1,5 @@
-//! Bodies of constructs in stripped programs: the function that holds the directive takes the
-//! body's address and gives it to the runtime's entry point, which says what construct it is.
+//! Bodies of constructs in stripped programs. The function that holds the directive takes the body's
+//! address and passes it to an entry point of the runtime, which tells the construct.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -16,9 +16,9 @@ pub(crate) struct Body {
     pub(crate) parent: ElfFunction,
 }
 
-/// Entry points that are given the address of a body (or combiner): how their names begin, what
-/// construct it is of, and the register that passes it (`kmp.h` of LLVM, `libgomp_g.h` of GCC).
-/// The first that fits holds.
+/// Entry points that take the address of a body (or combiner): the prefix of their names, the
+/// construct, and the register of the argument (`kmp.h` of LLVM, `libgomp_g.h` of GCC). The first
+/// match counts.
 pub(super) const GIVEN: [(&str, Construct, Register); 9] = [
     ("__kmpc_fork_call", Construct::Parallel, Register::RDX),
     ("__kmpc_fork_teams", Construct::Teams, Register::RDX),
@@ -51,8 +51,8 @@ pub(crate) fn bodies(symbols: &Symbols, nameless: &HashSet<u64>) -> BTreeMap<u64
         .collect()
 }
 
-/// What becomes of an address that is taken by the instruction before `end`: the next call is the
-/// entry point that gets it, in the register for a body.
+/// The body whose address the instruction that ends at `end` takes. The next call must be an entry
+/// point, with the address in the register for a body.
 fn given_at(symbols: &Symbols, end: u64) -> Option<Body> {
     let parent = symbols.code(end - 1).filter(|f| f.size <= LARGEST)?;
     let bytes = symbols.bytes(&parent);

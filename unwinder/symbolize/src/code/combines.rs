@@ -1,17 +1,17 @@
-//! Critical sections that a compiler made of a reduction. Clang asks the runtime how the threads
-//! of a team shall combine (`__kmpc_reduce*`); where the answer is 2, each thread for itself, what
-//! no atomic instruction can do is done in a critical section of the compiler's own. Its author
-//! knows of none. That section's lock serves nothing else in the function.
+//! Critical sections that a compiler generated for a reduction. Clang's code asks the runtime how the
+//! threads of a team combine their results (`__kmpc_reduce*`). If the result is 2, each thread
+//! combines for itself; where no atomic instruction can do that, the compiler generates a critical
+//! section, which the source does not have. Its lock serves nothing else in the function.
 
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 use super::instructions::{LARGEST, decode, is_call, reached};
 use crate::symbols::Symbols;
 
-/// The answer of `__kmpc_reduce*` upon which each thread combines for itself (`kmp_csupport.cpp`).
+/// The result of `__kmpc_reduce*` after which each thread combines for itself (`kmp_csupport.cpp`).
 const EACH_FOR_ITSELF: u64 = 2;
 
-/// Instructions between that call and the comparison of its answer.
+/// Most instructions between that call and the comparison of its result.
 const NEAR: usize = 12;
 
 /// Whether the call of `callee` whose last byte is at `last` enters a reduction's section.
@@ -27,7 +27,7 @@ pub(super) fn combines(symbols: &Symbols, last: u64, callee: Option<&str>) -> bo
     at_call(&code, last + 1, &mut names)
 }
 
-/// `after` is the address behind the call.
+/// Whether the call that ends at `after` enters a reduction's section.
 fn at_call(
     code: &[Instruction],
     after: u64,
@@ -50,7 +50,7 @@ fn at_call(
     })
 }
 
-/// Where the code for that answer to the call at `asked` begins.
+/// The index of the first instruction for that result of the call at `asked`.
 fn each_for_itself(code: &[Instruction], asked: usize) -> Option<usize> {
     let compares = |it: &Instruction| {
         matches!(it.mnemonic(), Mnemonic::Cmp | Mnemonic::Sub)
@@ -72,8 +72,8 @@ fn each_for_itself(code: &[Instruction], asked: usize) -> Option<usize> {
     }
 }
 
-/// The first call of `__kmpc_critical` from an instruction on, before other paths join it: what
-/// follows there is the program's own.
+/// The first call of `__kmpc_critical` from an instruction on, before other paths join: the code
+/// after that is the program's.
 fn first_section(
     code: &[Instruction],
     from: usize,
@@ -168,11 +168,11 @@ mod tests {
     const CRITICAL: u64 = 0x2010;
     const OTHER: u64 = 0x2020;
 
-    /// Code that is put together at `ENTRY`.
+    /// Builds code at `ENTRY`.
     #[derive(Default)]
-    struct Code(Vec<u8>);
+    struct Assembler(Vec<u8>);
 
-    impl Code {
+    impl Assembler {
         fn here(&self) -> u64 {
             ENTRY + self.0.len() as u64
         }
@@ -206,8 +206,8 @@ mod tests {
         }
     }
 
-    /// What is said of each call of `__kmpc_critical`.
-    fn told(code: &Code) -> Vec<bool> {
+    /// The result for each call of `__kmpc_critical`.
+    fn results(code: &Assembler) -> Vec<bool> {
         let code = decode(&code.0, ENTRY);
         let mut names = |call: &Instruction| {
             let name = match call.near_branch_target() {
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn the_section_of_the_answer_two_combines_and_the_program_s_own_does_not() {
-        let code = Code::default()
+        let code = Assembler::default()
             .call(REDUCE)
             // cmp $2,%eax; jne over two sections
             .bytes(&[0x83, 0xf8, 0x02, 0x75, 29])
@@ -241,24 +241,24 @@ mod tests {
             .lock(0x3040)
             .call(CRITICAL)
             .bytes(&[0xc3]);
-        assert_eq!(told(&code), [true, true, false]);
+        assert_eq!(results(&code), [true, true, false]);
     }
 
     #[test]
     fn a_lock_is_followed_through_a_register() {
-        let code = Code::default()
+        let code = Assembler::default()
             .call(REDUCE)
             // cmp $2,%eax; je +1; ret; mov $0x3000,%r15d; mov %r15,%rdx
             .bytes(&[0x83, 0xf8, 0x02, 0x74, 1, 0xc3])
             .bytes(&[0x41, 0xbf, 0x00, 0x30, 0x00, 0x00, 0x4c, 0x89, 0xfa])
             .call(CRITICAL)
             .bytes(&[0xc3]);
-        assert_eq!(told(&code), [true]);
+        assert_eq!(results(&code), [true]);
     }
 
     #[test]
     fn a_section_behind_a_reduction_by_atomic_instructions_is_the_program_s() {
-        let code = Code::default()
+        let code = Assembler::default()
             .call(REDUCE)
             // cmp $1,%eax; je +8; cmp $2,%eax; jne +4; lock incl (%rdi); nop
             .bytes(&[0x83, 0xf8, 0x01, 0x74, 9])
@@ -266,8 +266,11 @@ mod tests {
             .lock(0x3040)
             .call(CRITICAL)
             .bytes(&[0xc3]);
-        assert_eq!(told(&code), [false]);
-        let none = Code::default().lock(0x3040).call(CRITICAL).bytes(&[0xc3]);
-        assert_eq!(told(&none), [false]);
+        assert_eq!(results(&code), [false]);
+        let none = Assembler::default()
+            .lock(0x3040)
+            .call(CRITICAL)
+            .bytes(&[0xc3]);
+        assert_eq!(results(&none), [false]);
     }
 }

@@ -6,19 +6,19 @@ use experiment::ids::{FrameId, ModuleId};
 use experiment::state::State;
 use experiment::tables::{Module, RuntimeKind, StackEntry, Tables};
 
-/// The frames of user code that the stacks have, by what they did.
+/// The frames of user code on the stacks, by their relation to the runtime.
 #[derive(Debug, Default)]
 pub(crate) struct UserFrames {
     /// Frames that called the runtime, and the calls of locks and critical sections.
     calls: BTreeSet<FrameId>,
     /// Frames that the runtime called.
     called: BTreeSet<FrameId>,
-    /// Frames that made a construct.
+    /// Frames that created a region or task.
     forks: BTreeSet<FrameId>,
 }
 
 impl UserFrames {
-    /// Nothing for an experiment in which no OpenMP runtime is on any stack.
+    /// The frames of an experiment; none if no OpenMP runtime is on any stack.
     pub(crate) fn of(tables: &Tables) -> UserFrames {
         let runtime = |frame: FrameId| -> Option<bool> {
             let module = tables.frames.get(frame.0)?.module;
@@ -64,8 +64,8 @@ impl UserFrames {
         user
     }
 
-    /// Whether a load object's code is to be looked at: it called a runtime or was called by one,
-    /// or is a program beside one. `frames` are all of its frames.
+    /// Whether the code of a load object is to be read: it called a runtime or was called by one, or
+    /// it is a program of an experiment with one. `frames` are all of its frames.
     pub(crate) fn concerns(&self, tables: &Tables, module: &Module, frames: &[FrameId]) -> bool {
         let none = self.calls.is_empty() && self.called.is_empty() && self.forks.is_empty();
         if none || module.runtime != RuntimeKind::None {
@@ -87,7 +87,7 @@ impl UserFrames {
         self.calls.contains(&frame)
     }
 
-    /// Whether a frame made a construct.
+    /// Whether a frame created a region or task.
     pub(crate) fn is_fork(&self, frame: FrameId) -> bool {
         self.forks.contains(&frame)
     }

@@ -1,10 +1,10 @@
-//! The instructions of a function, and what its calls lead to.
+//! The instructions of a function, and the targets of its calls.
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
 
 use crate::symbols::Symbols;
 
-/// Functions that are longer are not looked through: 64 KiB.
+/// Longer functions are not examined: 64 KiB.
 pub(super) const LARGEST: u64 = 1 << 16;
 
 /// The function that the call instruction whose last byte is at `last` leads to.
@@ -41,7 +41,7 @@ fn target(symbols: &Symbols, instruction: &Instruction) -> Option<String> {
     slot.then(|| symbols.through_slot(instruction.ip_rel_memory_address()))?
 }
 
-/// Whether an instruction calls: what it leaves in registers that calls may use is its own.
+/// Whether an instruction is a call, after which caller-saved registers may have changed.
 pub(super) fn is_call(instruction: &Instruction) -> bool {
     matches!(
         instruction.flow_control(),

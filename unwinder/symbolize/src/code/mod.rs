@@ -1,6 +1,6 @@
-//! What the machine code of a program tells that neither its events nor its symbols do: which
-//! entry point of the runtime a call leads to, which loops do nothing but wait, which critical
-//! sections are of a reduction, and which function holds the directive of a nameless body.
+//! Facts that the machine code of a program tells, and neither its events nor its symbols: the entry
+//! point of the runtime that a call reaches, loops that only wait, critical sections of reductions,
+//! and the function that holds the directive of a nameless body.
 
 mod arguments;
 mod bodies;

@@ -1,11 +1,10 @@
 //! Loops that wait for another thread: user code that spins on a flag.
 //!
-//! A loop without an effect can end only by what another thread does. It has none if it writes no
-//! memory, and if no register has a value in one iteration that the next one reads: then each
-//! iteration does the same, but for what it loads. That is what the compilers make of a loop around
-//! an atomic read, `flush`, or a fence. A loop with `pause` (or a call of `sched_yield`) says itself
-//! that it waits; such a loop may also count its iterations, and try to take the flag by an atomic
-//! operation.
+//! A loop without an effect ends only if another thread does something. A loop has no effect if it
+//! writes no memory, and if no iteration reads a register that the previous one wrote: then all
+//! iterations do the same, except for the values that they load. Compilers generate such loops around
+//! an atomic read, `flush`, or a fence. A loop with `pause` (or a call of `sched_yield`) is meant to
+//! wait; such a loop may also count its iterations, and try to set the flag by an atomic operation.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,10 +14,10 @@ use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAcc
 use super::instructions::{LARGEST, decode, reached};
 use crate::symbols::Symbols;
 
-/// Instructions in the longest loop that is looked at.
+/// Most instructions of a loop that is examined.
 const LONGEST: usize = 48;
 
-/// The loops of the functions of one load object that were looked through.
+/// The waiting loops of one load object, by function.
 #[derive(Default)]
 pub(super) struct SpinLoops {
     /// By the function's first address.
@@ -36,13 +35,13 @@ impl SpinLoops {
         }
         let loops = self.loops.entry(function.start).or_insert_with(|| {
             let code = decode(symbols.bytes(&function), function.start);
-            waiting_loops(&code, &mut |call| gives_way(reached(symbols, call)))
+            waiting_loops(&code, &mut |call| effect_of(reached(symbols, call)))
         });
         loops.iter().any(|range| range.contains(&address))
     }
 }
 
-/// What a call in a loop does to it.
+/// The effect of a call in a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
     /// It orders memory.
@@ -53,7 +52,7 @@ enum Call {
     Other,
 }
 
-fn gives_way(callee: Option<String>) -> Call {
+fn effect_of(callee: Option<String>) -> Call {
     match callee.as_deref() {
         Some("__kmpc_flush") => Call::Fence,
         Some("sched_yield" | "__sched_yield" | "pthread_yield" | "thrd_yield") => Call::Yield,
@@ -113,7 +112,7 @@ impl Iteration {
         self.loads && !self.takes && !self.carries
     }
 
-    /// `None` if it does what no waiting needs: writes, calls, returns, has paths of its own.
+    /// `None` if it does what a waiting loop does not: writes, calls, returns, branches within.
     fn of(
         body: &[Instruction],
         factory: &mut InstructionInfoFactory,
@@ -133,7 +132,7 @@ impl Iteration {
                     if !inside.contains(&instruction.near_branch_target()) => {}
                 FlowControl::Call | FlowControl::IndirectCall => {
                     match judge(instruction) {
-                        // What it orders are loads.
+                        // It orders loads, so the loop has some.
                         Call::Fence => iteration.loads = true,
                         Call::Yield => iteration.yields = true,
                         Call::Other => return None,
@@ -144,7 +143,7 @@ impl Iteration {
                 _ => return None,
             }
             iteration.yields |= instruction.mnemonic() == Mnemonic::Pause;
-            values.pass(instruction, factory);
+            values.apply(instruction, factory);
             iteration.access(instruction, factory)?;
         }
         iteration.carries = values.carried();
@@ -201,7 +200,7 @@ const CALLER_SAVED: [Register; 9] = [
 ];
 
 impl Values {
-    fn pass(&mut self, instruction: &Instruction, factory: &mut InstructionInfoFactory) {
+    fn apply(&mut self, instruction: &Instruction, factory: &mut InstructionInfoFactory) {
         self.flags_read |= instruction.rflags_read() & !self.flags_written;
         let mut wrote = Vec::new();
         for used in factory.info(instruction).used_registers() {
@@ -216,7 +215,7 @@ impl Values {
                 self.read.push(whole);
             }
             if writes {
-                // A write of a part leaves the rest as it was, but for those of 32 bits.
+                // A write of a part keeps the rest of the register, unless the part has 32 bits.
                 let part = used.register().size() < 4 && !self.written.contains(&whole);
                 if part {
                     self.read.push(whole);
@@ -235,7 +234,7 @@ impl Values {
 
     fn carried(&self) -> bool {
         let register = self.read.iter().any(|register| {
-            // The stack pointer goes where it came from.
+            // The stack pointer returns to its value in each iteration.
             *register != Register::RSP && self.written.contains(register)
         });
         register || self.flags_read & self.flags_written != 0

@@ -1,4 +1,4 @@
-//! OpenMP runtimes, and tools in our library's place, as they introduced themselves in the arena.
+//! OpenMP runtimes, and tools in our library's place, that the library has registered in the arena.
 
 use experiment::header::Runtime;
 use omp_ring::consumer::{Consumer, RuntimeView};
@@ -11,22 +11,22 @@ use crate::processes::Processes;
 pub struct OtherTool {
     /// The process.
     pub pid: i32,
-    /// What it is called: its file, or a name.
+    /// Its file, or a name.
     pub name: String,
 }
 
 /// The entries of the arena's table so far.
 #[derive(Debug, Default)]
-pub struct Introduced {
-    /// Runtimes that are listened to.
+pub struct Registered {
+    /// Runtimes whose events are recorded.
     pub runtimes: Vec<Runtime>,
-    /// OMPT tools of the programs' own.
+    /// OMPT tools of the programs.
     pub other_tools: Vec<OtherTool>,
-    /// The number of entries read.
+    /// Number of entries read.
     entries: usize,
 }
 
-impl Introduced {
+impl Registered {
     /// Reads the new entries of the arena's table. `time` is that of the processes' mappings, in
     /// nanoseconds since the start.
     pub fn take(&mut self, arena: &Consumer, processes: &mut Processes, time: u64) {
@@ -49,8 +49,7 @@ impl Introduced {
     }
 }
 
-/// A runtime that introduced itself, with its file; `None` of a process that is none of those
-/// recorded.
+/// A registered runtime with its file; `None` if its process is not recorded.
 fn runtime(view: &RuntimeView, processes: &mut Processes, time: u64) -> Option<Runtime> {
     let (program, _) = processes.program_at(view.pid, time)?;
     let (path, build_id) = program.module_at(view.address)?;

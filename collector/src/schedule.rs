@@ -1,38 +1,42 @@
-//! When rounds come, and when what they took is written.
+//! The times between rounds, and between writes to the experiment.
 
 use std::time::Duration;
 
-/// The longest time between rounds. Rarer rounds cost less: each finds its code and tables cold in
-/// the caches.
-const ROUND: Duration = Duration::from_millis(50);
-/// The shortest time between rounds, in a young program.
-pub(crate) const HASTE: Duration = Duration::from_millis(5);
-/// So many OpenMP records may wait in a ring, three eighths of what it holds.
+/// The longest time between rounds. Rarer rounds cost less, since each finds its code and tables cold
+/// in the caches.
+const LONGEST_ROUND: Duration = Duration::from_millis(50);
+/// The shortest time between rounds, at the program's start.
+pub(crate) const SHORTEST_ROUND: Duration = Duration::from_millis(5);
+/// The number of OpenMP records that may wait in a ring: three eighths of its size.
 const WAITING: u32 = 3 << 13;
 
-/// The longest time between rounds where stacks are truncated: their outer frames are read from the
+/// The longest time between rounds while stacks are truncated: their outer frames are read from the
 /// thread's memory, which soon changes.
-const TRUNCATED: Duration = Duration::from_millis(10);
+const LONGEST_TRUNCATED: Duration = Duration::from_millis(10);
 
-/// A round that is over.
+/// A round that has ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Round {
-    /// How many OpenMP records waited in the fullest ring.
+    /// Number of OpenMP records that waited in the fullest ring.
     pub(crate) records: usize,
-    /// The time in which they came: since the round before.
+    /// The time in which they came: since the previous round.
     pub(crate) since: Duration,
-    /// How long it took; more records came meanwhile.
+    /// How long the round took. More records came meanwhile.
     pub(crate) took: Duration,
     /// Whether there were truncated stacks.
     pub(crate) truncated: bool,
 }
 
-/// The time between a round and the next one: short enough that no more than [`WAITING`] records
-/// come at the present rate; shorter where stacks were truncated, and in a young program, which may
-/// end soon.
+/// The time between a round and the next one. At most [`WAITING`] records come in that time at the
+/// present rate. It is shorter if stacks were truncated, and at the program's start, since the program
+/// may end soon.
 pub(crate) fn wait_after(round: Round, age: Duration) -> Duration {
-    let longest = if round.truncated { TRUNCATED } else { ROUND };
-    let usual = longest.min((age / 4).max(HASTE));
+    let longest = if round.truncated {
+        LONGEST_TRUNCATED
+    } else {
+        LONGEST_ROUND
+    };
+    let usual = longest.min((age / 4).max(SHORTEST_ROUND));
     match round.records {
         0 => usual,
         records => {
@@ -42,20 +46,20 @@ pub(crate) fn wait_after(round: Round, age: Duration) -> Duration {
     }
 }
 
-/// How often what was recorded goes to the experiment, at the beginning and at the most: what is
-/// lost if collect is killed.
-const FLUSH: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(2)];
+/// The shortest and longest time between writes to the experiment. Rows of that time are lost if
+/// collect is killed.
+const SHORTEST_FLUSH: Duration = Duration::from_millis(500);
+const LONGEST_FLUSH: Duration = Duration::from_secs(2);
 
-/// With so many samples a frame of the experiment is compressed as well as with more.
+/// From this number of samples on, a frame of the experiment is compressed as well as with more.
 const FULL: usize = 1 << 14;
 
-/// The time until what was recorded is written: rows that are written together take fewer bytes,
-/// and a killed recording loses at most a twentieth.
+/// The time until the recorded rows are written. Rows that are written together take fewer bytes, and
+/// a killed recording loses at most a twentieth.
 pub(crate) fn flush_after(samples: usize, age: Duration) -> Duration {
-    let [first, longest] = FLUSH;
     match samples {
-        FULL.. => first,
-        _ => (age / 20).clamp(first, longest),
+        FULL.. => SHORTEST_FLUSH,
+        _ => (age / 20).clamp(SHORTEST_FLUSH, LONGEST_FLUSH),
     }
 }
 
@@ -65,7 +69,7 @@ mod tests {
 
     const IDLE: Round = Round {
         records: 0,
-        since: ROUND,
+        since: LONGEST_ROUND,
         took: Duration::ZERO,
         truncated: false,
     };
@@ -84,7 +88,7 @@ mod tests {
         let waiting = WAITING as usize;
         assert_eq!((wait(0, 50), wait(waiting, 50)), (50_000, 50_000));
         assert_eq!(wait(2 * waiting, 50), 25_000);
-        // It goes on so at the same rate, and sooner while the ring is full.
+        // Steady at the same rate, and sooner while the ring is full.
         assert_eq!(wait(waiting, 25), 25_000);
         assert_eq!(wait(4 * waiting, 4), 1_000);
         let round = Round {

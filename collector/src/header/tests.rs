@@ -1,10 +1,10 @@
-//! What is said of runtimes.
+//! Notes on runtimes.
 
 use std::sync::Arc;
 
 use super::*;
+use crate::no_events::ProcessState;
 use crate::runtimes;
-use crate::silence::Surroundings;
 
 fn mapped(pid: i32, program: u64, path: &str, traced: bool) -> Mapped {
     let mut runtime = runtimes::Runtime::default();
@@ -16,12 +16,12 @@ fn mapped(pid: i32, program: u64, path: &str, traced: bool) -> Mapped {
         build_id: String::new(),
         linked: false,
         runtime: Arc::new(runtime),
-        seen: Surroundings::default(),
+        state: ProcessState::default(),
     }
 }
 
 #[test]
-fn two_runtimes_of_one_program_are_told_with_their_paths() {
+fn two_runtimes_of_one_program_are_noted_with_their_paths() {
     let all = [
         mapped(10, 0, "/lib/libgomp.so.1", false),
         mapped(11, 0, "/lib/libgomp.so.1", false),
@@ -38,7 +38,7 @@ fn two_runtimes_of_one_program_are_told_with_their_paths() {
 }
 
 #[test]
-fn a_traced_build_is_told_once() {
+fn a_traced_build_is_noted_once() {
     let all = [
         mapped(10, 0, "/lib/libomp.so.5", true),
         mapped(11, 0, "/lib/libomp.so.5", true),
@@ -57,9 +57,9 @@ fn a_runtime_without_events_says_why_and_what_it_means() {
     };
     let linked = note("app", None);
     assert!(linked.contains("linked into app") && linked.contains("from their stacks"));
-    let shared = note("libomp.so.5", Some(Cause::ToldNoTool));
+    let shared = note("libomp.so.5", Some(Cause::ToolsDisabled));
     assert!(shared.contains("OMP_TOOL=disabled") && shared.contains("from their stacks"));
     let reason = "libcollector.so is nowhere";
-    let unheard = note("libomp.so.5", Some(Cause::NotListening(reason.to_owned())));
+    let unheard = note("libomp.so.5", Some(Cause::NoLibrary(reason.to_owned())));
     assert!(unheard.ends_with(reason));
 }

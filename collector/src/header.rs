@@ -1,4 +1,4 @@
-//! What the header says of the machine, the command and the runtimes.
+//! The header of the experiment: the machine, the command, the counts and the runtimes.
 
 use experiment::header::{FORMAT_VERSION, Header, Runtime, Sampling};
 use experiment::tables::{self, Cut, RuntimeKind, Tables};
@@ -6,16 +6,16 @@ use std::ffi::OsString;
 
 use crate::cli::Request;
 use crate::merge::{Counts, Merge};
+use crate::no_events::Cause;
 use crate::perf::plan::Plan;
 use crate::processes::Mapped;
-use crate::silence::Cause;
 use crate::{stacks, sys};
 
-/// Prefixes of the environment variables that steer OpenMP runtimes.
+/// Prefixes of the environment variables that OpenMP runtimes read.
 const OPENMP_VARIABLES: [&str; 5] = ["OMP_", "KMP_", "GOMP_", "OMPT_", "LIBOMP"];
 
-/// The header at the start.
-pub fn header(request: &Request, environment: &[(OsString, OsString)], start: u64) -> Header {
+/// The header at the start of the recording.
+pub fn initial(request: &Request, environment: &[(OsString, OsString)], start: u64) -> Header {
     let (host, system) = sys::host_and_system();
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let text = |word: &OsString| word.to_string_lossy().into_owned();
@@ -56,7 +56,8 @@ fn cpu_model() -> String {
         .unwrap_or_default()
 }
 
-/// What sampling came to; of all threads on CPUs, and stolen of that: nanoseconds.
+/// The plan and the counts of sampling. `on_cpu` and `stolen` are the time of all threads on CPUs
+/// and what a hypervisor took of it, in nanoseconds.
 pub fn sampling(plan: &Plan, counts: &Counts, (on_cpu, stolen): (u64, u64)) -> Sampling {
     Sampling {
         event: plan
@@ -96,14 +97,14 @@ pub fn update(header: &mut Header, plan: &Plan, merge: &Merge) {
         .iter()
         .map(|reason| {
             (
-                stacks::words(*reason).to_owned(),
+                stacks::description(*reason).to_owned(),
                 merge.counts.endings.cut[*reason as usize],
             )
         })
         .filter(|(_, count)| *count > 0)
         .collect();
-    losses.sites_lost = merge.openmp.sites_lost();
-    header.runtimes.clone_from(&merge.introduced.runtimes);
+    losses.sites_lost = merge.openmp.contexts_lost();
+    header.runtimes.clone_from(&merge.registered.runtimes);
 }
 
 /// A runtime in which samples were taken and that sent no events, and why.
@@ -115,26 +116,26 @@ pub struct Silent {
     pub cause: Option<Cause>,
 }
 
-/// Completes the header's runtimes when the recording has ended: runtimes without events are added to
-/// the list, and what is wrong with any becomes a note.
+/// Completes the header's runtimes at the end of the recording: adds the runtimes without events, and
+/// notes on what is wrong with any.
 pub fn close_runtimes(
     header: &mut Header,
     merge: &Merge,
-    listening: Result<(), &str>,
+    library: Result<(), &str>,
 ) -> Vec<Silent> {
     let mapped = &merge.processes.mapped;
     let silent: Vec<Silent> = silent_runtimes(&merge.tables, header, mapped)
         .into_iter()
-        .map(|module| silent_runtime(merge, &module.path, listening))
+        .map(|module| silent_runtime(merge, &module.path, library))
         .collect();
     header.notes.extend(silent.iter().map(silent_note));
-    for it in mapped {
-        let known = |row: &Runtime| row.pid == it.pid && row.path == it.path;
+    for runtime in mapped {
+        let known = |row: &Runtime| row.pid == runtime.pid && row.path == runtime.path;
         if !header.runtimes.iter().any(known) {
             header.runtimes.push(Runtime {
-                pid: it.pid,
-                path: it.path.clone(),
-                build_id: it.build_id.clone(),
+                pid: runtime.pid,
+                path: runtime.path.clone(),
+                build_id: runtime.build_id.clone(),
                 version: String::new(),
                 interface: SILENT.to_owned(),
             });
@@ -158,21 +159,21 @@ fn silent_runtimes<'a>(
     header: &Header,
     mapped: &[Mapped],
 ) -> Vec<&'a tables::Module> {
-    let spoke = |path: &str| header.runtimes.iter().any(|row| row.path == path);
+    let has_events = |path: &str| header.runtimes.iter().any(|row| row.path == path);
     // A process that another one forked has the mappings of its parent.
     let known = |path: &str| mapped.iter().any(|it| it.path == path);
     let modules = tables.modules.rows().iter();
     modules
         .filter(|row| matches!(row.runtime, RuntimeKind::Kmp | RuntimeKind::Gomp))
-        .filter(|row| known(&row.path) && !spoke(&row.path))
+        .filter(|row| known(&row.path) && !has_events(&row.path))
         .collect()
 }
 
-fn silent_runtime(merge: &Merge, path: &str, listening: Result<(), &str>) -> Silent {
+fn silent_runtime(merge: &Merge, path: &str, library: Result<(), &str>) -> Silent {
     let mut mapped = merge.processes.mapped.iter().filter(|it| it.path == path);
     let is_linked = mapped.clone().any(|it| it.linked);
-    let cause = match (listening, mapped.next()) {
-        (Err(reason), _) => Some(Cause::NotListening(reason.to_owned())),
+    let cause = match (library, mapped.next()) {
+        (Err(reason), _) => Some(Cause::NoLibrary(reason.to_owned())),
         (Ok(()), Some(first)) if !is_linked => Some(cause_in(merge, first)),
         (Ok(()), _) => None,
     };
@@ -184,14 +185,14 @@ fn silent_runtime(merge: &Merge, path: &str, listening: Result<(), &str>) -> Sil
 
 /// Why a runtime of this process sent no events.
 fn cause_in(merge: &Merge, mapped: &Mapped) -> Cause {
-    let mut others = merge.introduced.other_tools.iter();
+    let mut others = merge.registered.other_tools.iter();
     let other = others.find(|tool| tool.pid == mapped.pid);
     match other {
         _ if merge.openmp.given_up > 0 => Cause::GivenUp,
         Some(other) => Cause::OtherTool(other.name.clone()),
         None => {
-            let is_loaded = merge.processes.is_listening(mapped.pid, mapped.program);
-            Cause::of(&mapped.seen, is_loaded)
+            let is_loaded = merge.processes.has_library(mapped.pid, mapped.program);
+            Cause::of(&mapped.state, is_loaded)
         }
     }
 }
@@ -199,7 +200,7 @@ fn cause_in(merge: &Merge, mapped: &Mapped) -> Cause {
 fn silent_note(silent: &Silent) -> String {
     let name = &silent.name;
     match &silent.cause {
-        Some(cause @ Cause::NotListening(_)) => format!("no OpenMP states from {name}: {cause}"),
+        Some(cause @ Cause::NoLibrary(_)) => format!("no OpenMP states from {name}: {cause}"),
         Some(cause) => format!(
             "no OpenMP events from {name}: {cause}; what its threads did is read from their stacks"
         ),
@@ -210,7 +211,8 @@ fn silent_note(silent: &Silent) -> String {
     }
 }
 
-/// Programs with more than one runtime: each has threads of its own, and none knows of the others.
+/// Notes on programs with more than one runtime: each has threads of its own, and none knows of the
+/// others.
 fn several_runtimes(mapped: &[Mapped]) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     for (at, first) in mapped.iter().enumerate() {
@@ -241,7 +243,7 @@ fn several_runtimes(mapped: &[Mapped]) -> Vec<String> {
     notes
 }
 
-/// Runtimes that were built to trace what they do.
+/// Notes on runtimes that were built with debug tracing.
 fn traced_runtimes(mapped: &[Mapped]) -> Vec<String> {
     let mut paths: Vec<&str> = Vec::new();
     for it in mapped.iter().filter(|it| it.runtime.traced) {

@@ -1,4 +1,4 @@
-//! Finds out why an OpenMP runtime sent no events, from what `/proc` shows of its process.
+//! Why an OpenMP runtime sent no events, judged by what `/proc` shows of its process.
 
 use std::fmt;
 use std::fs;
@@ -11,13 +11,13 @@ use omp_ring::ARENA_VARIABLE;
 
 use crate::library::{PRELOAD_VARIABLE, TOOLS_VARIABLE};
 
-/// The state of a process that has mapped a runtime.
+/// The state of a process that has mapped a runtime, as far as events depend on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Surroundings {
+pub struct ProcessState {
     /// Whether its initial environment names the library; `None` if that may not be read.
-    pub is_led_to_library: Option<bool>,
+    pub names_library: Option<bool>,
     /// Its initial environment disables OMPT tools.
-    pub is_told_no_tool: bool,
+    pub disables_tools: bool,
     /// Its user id, if it is not ours.
     pub other_user: Option<u32>,
     /// It is in a PID or user namespace of its own.
@@ -25,12 +25,12 @@ pub struct Surroundings {
     /// It lacks capabilities that we have.
     pub lacks_capabilities: bool,
     /// It ended before it was read: the other fields are unknown.
-    pub is_over: bool,
+    pub has_ended: bool,
 }
 
-impl Surroundings {
+impl ProcessState {
     /// Reads the state of a process. Fields that may not be read stay unknown.
-    pub fn of(pid: i32, library: Option<&Path>) -> Surroundings {
+    pub fn of(pid: i32, library: Option<&Path>) -> ProcessState {
         let environment = fs::read(format!("/proc/{pid}/environ")).ok();
         let environment = environment.filter(|bytes| !bytes.is_empty());
         let user = |path: String| fs::metadata(path).ok().map(|file| file.uid());
@@ -41,26 +41,26 @@ impl Surroundings {
             let theirs = namespace(&pid.to_string(), kind);
             theirs.is_some() && theirs != namespace("self", kind)
         };
-        let seen = Surroundings {
-            is_led_to_library: environment
+        let state = ProcessState {
+            names_library: environment
                 .as_deref()
                 .zip(library)
-                .map(|(variables, library)| leads_to(variables, library)),
-            is_told_no_tool: environment.is_some_and(|variables| {
+                .map(|(variables, library)| name_library(variables, library)),
+            disables_tools: environment.is_some_and(|variables| {
                 value(&variables, "OMP_TOOL").is_some_and(|value| value == b"disabled")
             }),
             other_user: user(format!("/proc/{pid}")).filter(|uid| Some(*uid) != own_user),
             has_own_namespace: ["pid", "user"].iter().any(is_apart),
             lacks_capabilities: permitted("self") & !permitted(&pid.to_string()) != 0,
-            is_over: false,
+            has_ended: false,
         };
         // The link is gone once the program has ended, even while the process waits for its parent.
         match fs::read_link(format!("/proc/{pid}/exe")) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Surroundings {
-                is_over: true,
-                ..Surroundings::default()
+            Err(error) if error.kind() == io::ErrorKind::NotFound => ProcessState {
+                has_ended: true,
+                ..ProcessState::default()
             },
-            _ => seen,
+            _ => state,
         }
     }
 }
@@ -79,8 +79,8 @@ fn value<'a>(variables: &'a [u8], name: &str) -> Option<&'a [u8]> {
     entries.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
 }
 
-/// Whether these variables lead a runtime to the library, and the library to the arena.
-fn leads_to(variables: &[u8], library: &Path) -> bool {
+/// Whether these variables name the library to a runtime or the loader, and the arena to the library.
+fn name_library(variables: &[u8], library: &Path) -> bool {
     let library = library.as_os_str().as_bytes();
     let names = |list: &str| {
         let list = value(variables, list).unwrap_or_default();
@@ -93,8 +93,8 @@ fn leads_to(variables: &[u8], library: &Path) -> bool {
 /// Why a runtime sent no events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// No library was to be loaded.
-    NotListening(String),
+    /// There was no library to load, or no arena: why.
+    NoLibrary(String),
     /// Its records were invalid.
     GivenUp,
     /// The program has an OMPT tool of its own.
@@ -110,31 +110,31 @@ pub enum Cause {
     /// The process has fewer capabilities and may not open the arena.
     FewerCapabilities,
     /// `OMP_TOOL=disabled`.
-    ToldNoTool,
+    ToolsDisabled,
     /// The process ended before it was read. It is known whether it had loaded the library.
-    Over(bool),
+    Ended(bool),
     /// Unknown.
     NotCalled,
 }
 
 impl Cause {
     /// The cause in a process that has loaded the library, or has not (`is_loaded`).
-    pub fn of(seen: &Surroundings, is_loaded: bool) -> Cause {
-        if seen.is_over {
-            return Cause::Over(is_loaded);
+    pub fn of(state: &ProcessState, is_loaded: bool) -> Cause {
+        if state.has_ended {
+            return Cause::Ended(is_loaded);
         }
-        if seen.is_led_to_library == Some(false) {
+        if state.names_library == Some(false) {
             return Cause::Cleared;
         }
-        match seen.other_user {
+        match state.other_user {
             Some(uid) => return Cause::OtherUser(uid),
-            None if seen.has_own_namespace => return Cause::OwnNamespace,
+            None if state.has_own_namespace => return Cause::OwnNamespace,
             None => {}
         }
-        match (is_loaded, seen.is_told_no_tool) {
-            (_, true) => Cause::ToldNoTool,
+        match (is_loaded, state.disables_tools) {
+            (_, true) => Cause::ToolsDisabled,
             (false, _) => Cause::NotLoaded,
-            (true, false) if seen.lacks_capabilities => Cause::FewerCapabilities,
+            (true, false) if state.lacks_capabilities => Cause::FewerCapabilities,
             (true, false) => Cause::NotCalled,
         }
     }
@@ -143,7 +143,7 @@ impl Cause {
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Cause::NotListening(reason) => f.write_str(reason),
+            Cause::NoLibrary(reason) => f.write_str(reason),
             Cause::GivenUp => f.write_str("they made no sense"),
             Cause::OtherTool(path) => write!(
                 f,
@@ -171,12 +171,12 @@ impl fmt::Display for Cause {
                 "it has fewer capabilities than collect, and may not open collect's memory; drop \
                  them before collect",
             ),
-            Cause::ToldNoTool => f.write_str("OMP_TOOL=disabled"),
-            Cause::Over(false) => f.write_str(
+            Cause::ToolsDisabled => f.write_str("OMP_TOOL=disabled"),
+            Cause::Ended(false) => f.write_str(
                 "libcollector.so was not loaded into it, and it was over before collect could see \
                  why; its environment may have been cleared on the way to it (env -i, sudo)",
             ),
-            Cause::Over(true) => f.write_str(
+            Cause::Ended(true) => f.write_str(
                 "it was over before collect could see why; it may have run as another user, with \
                  fewer capabilities or in a namespace of its own",
             ),
@@ -196,85 +196,85 @@ mod tests {
 
     #[test]
     fn an_environment_leads_to_the_library_by_either_list() {
-        let leads = |variables: &str| leads_to(variables.as_bytes(), Path::new(LIBRARY));
+        let names = |variables: &str| name_library(variables.as_bytes(), Path::new(LIBRARY));
         let arena = "PARALLAX_ARENA=/proc/1/fd/5\0";
-        assert!(leads(&format!("A=1\0LD_PRELOAD=/x.so:{LIBRARY}\0{arena}")));
-        assert!(leads(&format!("{arena}OMP_TOOL_LIBRARIES={LIBRARY}\0")));
-        assert!(!leads(&format!("LD_PRELOAD={LIBRARY}\0")));
-        assert!(!leads(&format!("{arena}LD_PRELOAD=/x.so\0")));
-        assert!(!leads(""));
+        assert!(names(&format!("A=1\0LD_PRELOAD=/x.so:{LIBRARY}\0{arena}")));
+        assert!(names(&format!("{arena}OMP_TOOL_LIBRARIES={LIBRARY}\0")));
+        assert!(!names(&format!("LD_PRELOAD={LIBRARY}\0")));
+        assert!(!names(&format!("{arena}LD_PRELOAD=/x.so\0")));
+        assert!(!names(""));
     }
 
     #[test]
     fn our_own_process_is_no_stranger() {
-        let own = Surroundings::of(std::process::id() as i32, Some(Path::new(LIBRARY)));
+        let own = ProcessState::of(std::process::id() as i32, Some(Path::new(LIBRARY)));
         assert_eq!((own.other_user, own.has_own_namespace), (None, false));
         assert!(!own.lacks_capabilities);
-        assert_eq!(own.is_led_to_library, Some(false));
+        assert_eq!(own.names_library, Some(false));
     }
 
     #[test]
-    fn the_cause_is_the_one_that_is_seen() {
-        let usual = Surroundings {
-            is_led_to_library: Some(true),
-            ..Surroundings::default()
+    fn the_cause_is_what_the_process_shows() {
+        let usual = ProcessState {
+            names_library: Some(true),
+            ..ProcessState::default()
         };
         assert_eq!(Cause::of(&usual, true), Cause::NotCalled);
         assert_eq!(Cause::of(&usual, false), Cause::NotLoaded);
         let cases = [
             (
-                Surroundings {
-                    is_led_to_library: Some(false),
+                ProcessState {
+                    names_library: Some(false),
                     other_user: Some(7),
                     ..usual.clone()
                 },
                 Cause::Cleared,
             ),
             (
-                Surroundings {
+                ProcessState {
                     other_user: Some(7),
                     ..usual.clone()
                 },
                 Cause::OtherUser(7),
             ),
             (
-                Surroundings {
+                ProcessState {
                     has_own_namespace: true,
                     ..usual.clone()
                 },
                 Cause::OwnNamespace,
             ),
             (
-                Surroundings {
+                ProcessState {
                     lacks_capabilities: true,
                     ..usual.clone()
                 },
                 Cause::FewerCapabilities,
             ),
             (
-                Surroundings {
-                    is_told_no_tool: true,
+                ProcessState {
+                    disables_tools: true,
                     ..usual
                 },
-                Cause::ToldNoTool,
+                Cause::ToolsDisabled,
             ),
         ];
-        for (seen, cause) in cases {
-            assert_eq!(Cause::of(&seen, true), cause);
+        for (state, cause) in cases {
+            assert_eq!(Cause::of(&state, true), cause);
         }
     }
 
     #[test]
-    fn of_a_process_that_is_over_no_cause_is_claimed() {
+    fn a_process_that_has_ended_has_no_known_cause() {
         let mut child = std::process::Command::new("true")
             .spawn()
             .expect("true runs");
         std::thread::sleep(std::time::Duration::from_millis(200));
         // The child waits for this process.
-        let seen = Surroundings::of(child.id() as i32, Some(Path::new(LIBRARY)));
+        let state = ProcessState::of(child.id() as i32, Some(Path::new(LIBRARY)));
         child.wait().expect("true ends");
-        assert!(seen.is_over);
-        assert_eq!(Cause::of(&seen, true), Cause::Over(true));
-        assert_eq!(Cause::of(&seen, false), Cause::Over(false));
+        assert!(state.has_ended);
+        assert_eq!(Cause::of(&state, true), Cause::Ended(true));
+        assert_eq!(Cause::of(&state, false), Cause::Ended(false));
     }
 }

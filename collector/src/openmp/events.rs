@@ -1,0 +1,331 @@
+//! Turns the OpenMP records of a thread into events.
+
+use experiment::ids::FrameId;
+use experiment::tables::{Tables, ThreadKind};
+use omp_model::stream::{Instance, Lock, Mutex, Site, Sync, What};
+use omp_ring::context::Context;
+use omp_ring::record::{
+    CallingContextId, CodePayload, InstanceId, JoinPayload, Kind, MutexPayload, OriginPayload,
+    Record, RegionPayload, TaskPayload,
+};
+use rustc_hash::FxHashMap;
+
+use crate::contexts::ContextUnwinder;
+use crate::processes::Processes;
+use crate::stacks;
+
+/// `ompt_task_complete`, `ompt_task_cancel` and `ompt_task_detach` of `ompt_task_status_t` (OpenMP
+/// 5.2, section 19.4.4.20): the prior task does not resume.
+const TASK_DONE: [u32; 3] = [1, 3, 4];
+
+/// `test_lock` and `test_nest_lock` of `ompt_mutex_t`: the caller does not wait for the lock. If
+/// another thread owns it, no event marks the end of the attempt.
+const MUTEX_TESTS: [u8; 2] = [2, 4];
+
+/// Entries in a thread's cache of frames.
+const FRAMES: usize = 1 << FRAMES_BITS;
+const FRAMES_BITS: u32 = 6;
+
+/// What the records of a thread refer to: earlier records, and return addresses.
+pub(super) struct References {
+    /// The payload of the prefix that precedes the next record.
+    prefix: Option<u64>,
+    /// Return addresses by [`MutexPayload::call`].
+    mutex_calls: Box<[u64; 1 << u8::BITS]>,
+    /// The calling contexts that the thread has sent.
+    contexts: FxHashMap<CallingContextId, CallingContext>,
+    /// Cache of frames by return address: a thread has few different calls into the runtime.
+    frames: [(u64, FrameId); FRAMES],
+    /// [`Processes::changes`] at which the cache was valid.
+    frames_at: u64,
+}
+
+/// A calling context of a thread.
+enum CallingContext {
+    /// As sent by the thread. It can be unwound once the side band is known up to its first use.
+    Sent(Box<Context>),
+    /// The unwound call path.
+    Unwound(Site),
+}
+
+impl References {
+    /// Of a thread without records.
+    pub(super) fn new() -> References {
+        References {
+            prefix: None,
+            mutex_calls: Box::new([0; _]),
+            contexts: FxHashMap::default(),
+            frames: [(0, FrameId::NONE); FRAMES],
+            frames_at: 0,
+        }
+    }
+
+    /// Resets for the records of another thread.
+    pub(super) fn reset(&mut self) {
+        self.mutex_calls.fill(0);
+        self.contexts.clear();
+    }
+
+    /// Adds a calling context to which later records refer.
+    pub(super) fn add_context(&mut self, id: CallingContextId, context: Box<Context>) {
+        self.contexts.insert(id, CallingContext::Sent(context));
+    }
+}
+
+/// What the conversion of all threads' records shares.
+#[derive(Default)]
+pub(super) struct Shared {
+    unwinder: ContextUnwinder,
+    /// Records that the program could not push, as counted so far.
+    pub(super) records_lost: u64,
+    /// Calling contexts that were lost or could not be unwound.
+    pub(super) contexts_lost: u64,
+}
+
+/// Converts a record to an event.
+pub(super) struct Conversion<'a> {
+    pub(super) references: &'a mut References,
+    pub(super) shared: &'a mut Shared,
+    pub(super) tables: &'a mut Tables,
+    pub(super) processes: &'a mut Processes,
+    /// The index of the thread's slot.
+    pub(super) slot: u32,
+    /// The thread's process.
+    pub(super) pid: i32,
+    /// The time of the event, in nanoseconds since the start.
+    pub(super) time: u64,
+}
+
+impl Conversion<'_> {
+    /// The event of a record. A prefix has none: it is kept for the record that follows.
+    #[inline(always)]
+    pub(super) fn event(&mut self, record: Record) -> Option<What> {
+        let kind = record.kind()?;
+        if kind == Kind::Code {
+            self.references.prefix = Some(record.payload);
+            return None;
+        }
+        let event = self.event_of(kind, record.payload);
+        self.references.prefix = None;
+        event
+    }
+
+    #[inline(always)]
+    fn event_of(&mut self, kind: Kind, payload: u64) -> Option<What> {
+        Some(match kind {
+            Kind::Lost => {
+                self.shared.records_lost += payload;
+                What::Lost
+            }
+            Kind::ThreadBegin => What::ThreadBegin(thread_kind(payload)),
+            Kind::ThreadEnd => What::ThreadEnd,
+            Kind::ParallelBegin => self.parallel_begin(payload, false),
+            Kind::TeamsBegin => self.parallel_begin(payload, true),
+            Kind::ParallelEnd => What::ParallelEnd {
+                region: region_of(payload),
+            },
+            Kind::ImplicitBegin => {
+                let part = RegionPayload::unpack(payload);
+                What::ImplicitBegin {
+                    region: instance(part.region),
+                    size: part.size,
+                    index: part.index,
+                }
+            }
+            Kind::ImplicitEnd => What::ImplicitEnd {
+                region: region_of(payload),
+            },
+            Kind::JoinWaitBegin => self.join_wait_begin(payload)?,
+            Kind::SyncWaitBegin => self.sync_wait_begin(payload)?,
+            Kind::SyncWaitEnd => What::SyncEnd {
+                kind: sync(payload as u8)?,
+            },
+            Kind::MutexAcquire => self.mutex_acquire(payload)?,
+            Kind::MutexAcquired => {
+                let (kind, lock) = mutex_of(payload)?;
+                What::MutexAcquired { kind, lock }
+            }
+            Kind::MutexReleased => {
+                let (kind, lock) = mutex_of(payload)?;
+                What::MutexReleased { kind, lock }
+            }
+            Kind::NestLock => What::MutexAsked,
+            Kind::TaskCreate => self.task_create(payload),
+            Kind::TaskSchedule => task_schedule(payload),
+            Kind::ReductionBegin => What::ReductionBegin {
+                call: self.call_of(payload),
+            },
+            Kind::ReductionEnd => What::ReductionEnd,
+            Kind::OverheadBegin => What::OverheadBegin {
+                call: self.call_of(payload),
+            },
+            Kind::OverheadEnd => What::OverheadEnd,
+            _ => return None,
+        })
+    }
+
+    #[inline(always)]
+    fn parallel_begin(&mut self, payload: u64, teams: bool) -> What {
+        let origin = OriginPayload::unpack(payload, self.slot);
+        What::ParallelBegin {
+            region: instance(origin.instance),
+            site: self.site(origin.context),
+            teams,
+        }
+    }
+
+    #[inline(always)]
+    fn join_wait_begin(&mut self, payload: u64) -> Option<What> {
+        let join = JoinPayload::unpack(payload);
+        Some(What::SyncBegin {
+            kind: sync(join.kind)?,
+            region: instance(join.region),
+            call: self.call(self.references.prefix.unwrap_or(0)),
+        })
+    }
+
+    #[inline(always)]
+    fn sync_wait_begin(&mut self, payload: u64) -> Option<What> {
+        Some(What::SyncBegin {
+            kind: sync(CodePayload::unpack(payload).kind)?,
+            region: Instance::NONE,
+            call: self.call_of(payload),
+        })
+    }
+
+    #[inline(always)]
+    fn mutex_acquire(&mut self, payload: u64) -> Option<What> {
+        let asked = MutexPayload::unpack(payload);
+        let known = &mut self.references.mutex_calls[usize::from(asked.call)];
+        let code = self.references.prefix.unwrap_or(*known);
+        *known = code;
+        let kind = mutex(asked.kind)?;
+        if MUTEX_TESTS.contains(&asked.kind) {
+            return Some(What::MutexAsked);
+        }
+        Some(What::MutexAcquire {
+            kind,
+            lock: Lock(asked.lock),
+            call: self.call(code),
+        })
+    }
+
+    #[inline(always)]
+    fn task_create(&mut self, payload: u64) -> What {
+        let origin = OriginPayload::unpack(payload, self.slot);
+        What::TaskCreate {
+            task: instance(origin.instance),
+            site: self.site(origin.context),
+        }
+    }
+
+    /// The call path of a calling context. If the thread sent none, the prefix's return address as a
+    /// stack of one frame.
+    fn site(&mut self, id: CallingContextId) -> Site {
+        let code = match self.references.contexts.get(&id) {
+            Some(CallingContext::Unwound(site)) => return *site,
+            Some(CallingContext::Sent(context)) => {
+                let unwinder = &mut self.shared.unwinder;
+                let when = (self.pid, self.time);
+                if let Some(site) = unwinder.site(self.tables, self.processes, context, when) {
+                    let unwound = CallingContext::Unwound(site);
+                    self.references.contexts.insert(id, unwound);
+                    return site;
+                }
+                context.head.code
+            }
+            None => self.references.prefix.unwrap_or(0),
+        };
+        self.shared.contexts_lost += 1;
+        stacks::of_code(self.tables, self.processes, self.pid, (code, self.time)).into()
+    }
+
+    /// The frame of the call in a [`CodePayload`].
+    #[inline]
+    fn call_of(&mut self, payload: u64) -> FrameId {
+        self.call(CodePayload::unpack(payload).code)
+    }
+
+    /// The frame of a call into the runtime, from its return address.
+    #[inline]
+    fn call(&mut self, code: u64) -> FrameId {
+        if code == 0 {
+            return FrameId::NONE;
+        }
+        let references = &mut *self.references;
+        if references.frames_at != self.processes.changes() {
+            references.frames_at = self.processes.changes();
+            references.frames = [(0, FrameId::NONE); FRAMES];
+        }
+        let at = (code.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - FRAMES_BITS)) as usize;
+        if references.frames[at].0 != code {
+            let frame =
+                stacks::frame_of_call(self.tables, self.processes, self.pid, (code, self.time));
+            references.frames[at] = (code, frame);
+        }
+        references.frames[at].1
+    }
+}
+
+/// `ompt_thread_t` (OpenMP 5.2, section 19.4.4.10).
+const fn thread_kind(payload: u64) -> ThreadKind {
+    match payload {
+        1 => ThreadKind::Initial,
+        2 => ThreadKind::Worker,
+        _ => ThreadKind::Other,
+    }
+}
+
+const fn instance(id: InstanceId) -> Instance {
+    Instance(id.0)
+}
+
+/// The region of a [`RegionPayload`].
+#[inline]
+const fn region_of(payload: u64) -> Instance {
+    instance(RegionPayload::unpack(payload).region)
+}
+
+/// The mutex of a [`MutexPayload`].
+#[inline]
+fn mutex_of(payload: u64) -> Option<(Mutex, Lock)> {
+    let payload = MutexPayload::unpack(payload);
+    Some((mutex(payload.kind)?, Lock(payload.lock)))
+}
+
+#[inline]
+fn task_schedule(payload: u64) -> What {
+    let payload = TaskPayload::unpack(payload);
+    What::TaskSchedule {
+        next: instance(payload.task),
+        prior_done: TASK_DONE.contains(&payload.status),
+    }
+}
+
+/// `ompt_sync_region_t` (OpenMP 5.2, section 19.4.4.14).
+const fn sync(kind: u8) -> Option<Sync> {
+    Some(match kind {
+        1 => Sync::Barrier,
+        2 => Sync::BarrierImplicit,
+        3 => Sync::BarrierExplicit,
+        4 => Sync::BarrierImplementation,
+        5 => Sync::TaskWait,
+        6 => Sync::TaskGroup,
+        8 => Sync::BarrierWorkshare,
+        9 => Sync::BarrierParallel,
+        10 => Sync::BarrierTeams,
+        _ => return None,
+    })
+}
+
+/// `ompt_mutex_t` (OpenMP 5.2, section 19.4.4.17).
+const fn mutex(kind: u8) -> Option<Mutex> {
+    Some(match kind {
+        1 | 2 => Mutex::Lock,
+        3 | 4 => Mutex::NestLock,
+        5 => Mutex::Critical,
+        6 => Mutex::Atomic,
+        7 => Mutex::Ordered,
+        _ => return None,
+    })
+}
