@@ -5,11 +5,11 @@
 use std::fs;
 use std::path::Path;
 
-use experiment::barriers::Barrier;
 use experiment::header::{FORMAT_VERSION, Header};
 use experiment::ids::*;
 use experiment::rows::*;
 use experiment::state::{Scheduling, State};
+use experiment::symbols::Barrier;
 use experiment::symbols::*;
 use experiment::tables::*;
 use experiment::{Batch, Writer};

@@ -4,22 +4,9 @@
 //! `GOMP_barrier`, whose events do not tell which it is ([`State::Barrier`]).
 
 use crate::ids::{ContextId, FrameId};
-use crate::numbered::numbered;
 use crate::state::State;
-use crate::symbols::SymbolTable;
+use crate::symbols::{Barrier, SymbolTable};
 use crate::tables::ThreadState;
-
-numbered! {
-    /// What a call of the runtime's barrier is to the author.
-    pub enum Barrier {
-        /// Neither source nor line table tells. Shown as implicit, the more frequent kind.
-        Unknown = 0,
-        /// The end of a construct.
-        Implicit = 1,
-        /// A `barrier` directive.
-        Explicit = 2,
-    }
-}
 
 impl SymbolTable {
     /// The kind of barrier that the call at `call` enters.

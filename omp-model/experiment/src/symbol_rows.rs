@@ -1,9 +1,9 @@
 //! The symbol table as columns, in one frame.
 
-use crate::barriers::Barrier;
 use crate::column::{Corrupt, Decoder, Encoder, unzigzag, zigzag};
 use crate::ids::FrameId;
 use crate::stored::{Known, narrow, optional};
+use crate::symbols::Barrier;
 use crate::symbols::{
     CodeFact, Construct, FileId, FrameSymbol, Function, FunctionId, InlinedLine, Outlined,
     SourceLine, SymbolTable,

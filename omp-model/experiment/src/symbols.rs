@@ -1,7 +1,6 @@
 //! Names for addresses. They are resolved once, at the end of a recording or by a reader of one
 //! that was cut short, and stored with it, so that a report opens at once and on another machine.
 
-use crate::barriers::Barrier;
 use crate::ids::{FrameId, ModuleId};
 use crate::numbered::numbered;
 
@@ -142,6 +141,18 @@ numbered! {
         Teams = 2,
         /// A reduction's combiner.
         Reduction = 3,
+    }
+}
+
+numbered! {
+    /// What a call of the runtime's barrier is to the author.
+    pub enum Barrier {
+        /// Neither source nor line table tells. Shown as implicit, the more frequent kind.
+        Unknown = 0,
+        /// The end of a construct.
+        Implicit = 1,
+        /// A `barrier` directive.
+        Explicit = 2,
     }
 }
 

@@ -193,11 +193,19 @@ fn steps_of(names: &Names<'_>, frame: DisplayFrame) -> Vec<Step> {
     if steps.is_empty() {
         steps.push(Step {
             callee,
-            source: super::lines::directive(names, callee, frame.frame),
+            source: directive(names, callee, frame.frame),
             inlined: None,
         });
     }
     steps
+}
+
+/// The line of the directive, for a construct whose wait has no address.
+fn directive(names: &Names<'_>, callee: Callee, frame: FrameId) -> Option<SourceLine> {
+    let function = names.function_of(callee)?;
+    let line = function.outlined.as_ref()?.line?;
+    let file = function.source?.file;
+    (frame == FrameId::NONE).then_some(SourceLine { file, line })
 }
 
 /// The key that a list of instructions groups by.

@@ -1,6 +1,6 @@
 //! The list of source lines.
 
-use experiment::ids::{FrameId, ModuleId};
+use experiment::ids::ModuleId;
 use experiment::symbols::SourceLine;
 use experiment::tables::Interner;
 
@@ -75,14 +75,6 @@ pub(super) fn lines_by(
         let name = lines.get(line).map(|line| line.name.clone());
         (name.unwrap_or_default(), codes[line as usize])
     })
-}
-
-/// The line of the directive, for a construct whose wait has no address.
-pub(super) fn directive(names: &Names<'_>, callee: Callee, frame: FrameId) -> Option<SourceLine> {
-    let function = names.function_of(callee)?;
-    let line = function.outlined.as_ref()?.line?;
-    let file = function.source?.file;
-    (frame == FrameId::NONE).then_some(SourceLine { file, line })
 }
 
 fn line_name(

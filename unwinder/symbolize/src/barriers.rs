@@ -7,7 +7,7 @@
 //! last statement before. If the source cannot be read, or a macro hides the directive, the line
 //! table decides: the line of a directive has no code but the call.
 
-use experiment::barriers::Barrier;
+use experiment::symbols::Barrier;
 
 use crate::directives::{Directive, directive_at};
 use crate::symbols::Symbols;

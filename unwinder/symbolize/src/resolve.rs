@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use experiment::barriers::Barrier;
 use experiment::ids::{FrameId, ModuleId};
 use experiment::state::State;
+use experiment::symbols::Barrier;
 use experiment::symbols::{FileId, FrameSymbol, Function, FunctionId, SymbolTable};
 use experiment::tables::{RuntimeKind, Tables};
 use rustc_hash::FxHashMap;

@@ -4,9 +4,9 @@
 use std::fs;
 use std::process::Command;
 
-use experiment::barriers::Barrier;
 use experiment::ids::{ContextId, FrameId, ModuleId};
 use experiment::state::State;
+use experiment::symbols::Barrier;
 use experiment::tables::{Frame, Module, RuntimeKind, Tables, ThreadState};
 use symbolize::{Files, KernelFunction, SymbolSource, Symbols, resolve};
 

@@ -62,10 +62,6 @@ pub struct Loss {
     pub hint: String,
 }
 
-/// What to try when threads are ready to run but get no CPU.
-pub const CROWDED: &str = "use no more threads than there are CPUs free (OMP_NUM_THREADS), and \
-                           bind them (OMP_PROC_BIND=true)";
-
 /// The smallest share of a run that is reported.
 pub const LEAST: f64 = 0.01;
 

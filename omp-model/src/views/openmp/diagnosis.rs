@@ -2,11 +2,14 @@
 
 use experiment::ids::ThreadId;
 
-use super::advice::CROWDED;
 use super::gain::Cause;
 use super::regions::RegionRow;
 use crate::metrics::Metric;
 use crate::views::names::Names;
+
+/// What to try when threads are ready to run but get no CPU.
+pub(super) const CROWDED: &str = "use no more threads than there are CPUs free (OMP_NUM_THREADS), and \
+                           bind them (OMP_PROC_BIND=true)";
 
 /// Seconds below which an instance of a region costs about as much as its work: forking and joining
 /// a team takes a few microseconds, and waking a sleeping thread some tens of them.

@@ -2,8 +2,9 @@
 //! got CPUs.
 
 use super::Measured;
-use super::advice::{CROWDED as NO_CPU, LEAST, Loss, losses};
+use super::advice::{LEAST, Loss, losses};
 use super::budget::{Budget, ready};
+use super::diagnosis::CROWDED as NO_CPU;
 use super::efficiency::{Run, efficiency};
 use super::regions::RegionRow;
 use super::spins::Spins;
