@@ -113,7 +113,7 @@ fn all<T: Construct>(query: &Query<'_>) -> List<T> {
             .collect()
     };
     let joined = join_adding(
-        query.compared.iter().enumerate().map(named).collect(),
+        query.each.iter().enumerate().map(named).collect(),
         |(name, _)| name.clone(),
         |(_, row), (_, other)| row.absorb(other),
     );
@@ -193,7 +193,7 @@ pub(crate) fn table<T: Construct>(
         } else {
             Style::Sparse
         },
-        compare: query.settings.compare,
+        compare: query.compare,
         rows: rows.iter().map(row).collect(),
         columns: fields.into_iter().map(|field| field.column).collect(),
         ..Table::default()

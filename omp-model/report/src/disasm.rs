@@ -152,7 +152,7 @@ impl<'q, 'a> Annotated<'q, 'a> {
         if self.sides.is_empty() {
             Compare::Off
         } else {
-            self.query.settings.compare
+            self.query.compare
         }
     }
 
@@ -176,22 +176,12 @@ impl<'q, 'a> Annotated<'q, 'a> {
             rows: self.rows(),
             ..Table::default()
         };
-        let about = About {
-            mode: self.query.settings.mode,
-            experiments: experiment.names.clone(),
-            numbers: if table.has_sides() {
-                (1..=experiment.names.len().max(self.query.compared.len()))
-                    .map(|number| format!("({number})"))
-                    .collect()
-            } else {
-                Vec::new()
-            },
-            compare: self.compare(),
-        };
+        let mode = self.query.settings.mode;
+        let about = About::new(mode, experiment.names.clone(), self.compare());
         let mut head = self.head(&name);
         if table.has_sides() {
             head.push(Line::default());
-            head.extend(about.numbered().into_iter().map(Line::plain));
+            head.extend(about.numbered().map(Line::plain));
         }
         Document {
             view: "disasm".to_owned(),

@@ -477,12 +477,24 @@ impl Column {
 }
 
 impl About {
-    /// The experiments by their numbers, as a text has them.
-    pub fn numbered(&self) -> Vec<String> {
-        let lines = self.experiments.iter().zip(1..);
-        lines
-            .map(|(name, number)| format!("  ({number}) {name}"))
-            .collect()
+    /// Experiments, with numbers where they are compared.
+    pub fn new(mode: ViewMode, experiments: Vec<String>, compare: Compare) -> About {
+        let numbers = (1..=experiments.len()).map(|number| format!("({number})"));
+        About {
+            mode,
+            numbers: match compare {
+                Compare::Off => Vec::new(),
+                _ => numbers.collect(),
+            },
+            experiments,
+            compare,
+        }
+    }
+
+    /// The compared experiments, each a line of a text.
+    pub fn numbered(&self) -> impl Iterator<Item = String> {
+        let named = self.numbers.iter().zip(&self.experiments);
+        named.map(|(number, name)| format!("  {number} {name}"))
     }
 }
 

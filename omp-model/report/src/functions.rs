@@ -68,7 +68,7 @@ impl Kind {
 /// # Errors
 /// [`Error::Usage`] if it is asked how lines or instructions scale.
 pub fn list(query: &Query<'_>, kind: Kind) -> Result<Document, Error> {
-    if kind == Kind::Functions && query.settings.compare == Compare::Scaling {
+    if kind == Kind::Functions && query.compare == Compare::Scaling {
         return scaling::functions(query);
     }
     query.refuse_scaling(kind.view())?;
@@ -201,7 +201,7 @@ impl<'a> Query<'a> {
             } else {
                 Style::Metrics
             },
-            compare: self.compare(),
+            compare: self.compare,
             columns,
             rows,
             ..Table::default()

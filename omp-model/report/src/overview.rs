@@ -225,7 +225,7 @@ fn functions(overview: &Overview) -> Table {
 /// The facts of each experiment.
 fn comparison(query: &Query<'_>) -> Document {
     let count = query.limited(LARGEST);
-    let looks = query.compared.iter().map(|it| Look::at(it, count));
+    let looks = query.each.iter().map(|it| Look::at(it, count));
     let looks: Vec<Look> = looks.collect();
     let sides: Vec<Side<'_>> = looks
         .iter()
@@ -273,7 +273,7 @@ fn compared_table(query: &Query<'_>, caption: &str, rows: Vec<Row>) -> Table {
         Column::word("values", "Values"),
     ];
     Table {
-        compare: query.settings.compare,
+        compare: query.compare,
         ..shares::table(&[], caption.to_owned(), columns, rows)
     }
 }

@@ -161,8 +161,8 @@ pub struct Query<'a> {
     pub all: Source<'a>,
     /// Each experiment by itself.
     pub each: Vec<Source<'a>>,
-    /// The same where they are compared; else empty.
-    pub compared: Vec<Source<'a>>,
+    /// How they are compared; [`Compare::Off`]: added up.
+    pub compare: Compare,
     /// Columns of lists of functions and lines.
     pub columns: Vec<Column>,
     /// The metrics of the columns and of the order, and that order.
@@ -188,15 +188,13 @@ impl<'a> Query<'a> {
                 metrics.push(metric);
             }
         }
-        let is_compared = settings.compare != Compare::Off && each.len() > 1;
         Query {
             settings,
             all,
             each: each.to_vec(),
-            compared: if is_compared {
-                each.to_vec()
-            } else {
-                Vec::new()
+            compare: match each {
+                [_, _, ..] => settings.compare,
+                _ => Compare::Off,
             },
             columns,
             request: Request { metrics, sort },
@@ -226,33 +224,20 @@ impl<'a> Query<'a> {
     /// The same about all experiments added up, which are not compared.
     pub fn added_up(&self) -> Query<'a> {
         Query {
-            settings: self.settings,
-            all: self.all,
-            each: self.each.clone(),
-            compared: Vec::new(),
-            columns: self.columns.clone(),
-            request: self.request.clone(),
-        }
-    }
-
-    /// How experiments are compared, if they are.
-    pub fn compare(&self) -> Compare {
-        if self.is_comparison() {
-            self.settings.compare
-        } else {
-            Compare::Off
+            compare: Compare::Off,
+            ..self.clone()
         }
     }
 
     /// Whether experiments are compared.
     pub fn is_comparison(&self) -> bool {
-        !self.compared.is_empty()
+        self.compare != Compare::Off
     }
 
     /// What rows have values of: the experiments that are compared, or the one.
     pub fn sides(&self) -> &[Source<'a>] {
         if self.is_comparison() {
-            &self.compared
+            &self.each
         } else {
             std::slice::from_ref(&self.all)
         }
@@ -270,11 +255,8 @@ impl<'a> Query<'a> {
 
     /// A document without blocks: its head, and what must be said under it.
     pub fn document(&self, view: &str) -> Document {
-        let warnings = self.said(|side| side.analysis.warnings.clone());
-        let notices = self.said(|side| side.notices(&self.request.metrics));
         Document {
-            warnings,
-            notices,
+            notices: self.said(|side| side.notices(&self.request.metrics)),
             ..self.document_without_time(view)
         }
     }
@@ -282,23 +264,14 @@ impl<'a> Query<'a> {
     /// The same of a report that shows no time, under which nothing must be said of it.
     pub fn document_without_time(&self, view: &str) -> Document {
         let experiments = if self.is_comparison() {
-            self.compared
-                .iter()
-                .map(|side| side.analysis.name.clone())
-                .collect()
+            let names = self.each.iter().map(|side| side.analysis.name.clone());
+            names.collect()
         } else {
             self.all.analysis.names.clone()
         };
         Document {
             view: view.to_owned(),
-            about: Some(About {
-                mode: self.settings.mode,
-                experiments,
-                numbers: (1..=self.compared.len())
-                    .map(|it| format!("({it})"))
-                    .collect(),
-                compare: self.compare(),
-            }),
+            about: Some(About::new(self.settings.mode, experiments, self.compare)),
             warnings: self.said(|side| side.analysis.warnings.clone()),
             ..Document::default()
         }
@@ -309,7 +282,7 @@ impl<'a> Query<'a> {
         if !self.is_comparison() {
             return of(&self.all);
         }
-        let numbered = self.compared.iter().zip(1..);
+        let numbered = self.each.iter().zip(1..);
         numbered
             .flat_map(|(side, number)| {
                 let said = of(side).into_iter();
@@ -365,7 +338,7 @@ impl<'a> Query<'a> {
     /// # Errors
     /// [`Error::Usage`] where `compare scaling` is in force.
     pub fn refuse_scaling(&self, view: &str) -> Result<(), Error> {
-        if self.compare() == Compare::Scaling {
+        if self.compare == Compare::Scaling {
             return Err(Error::Usage(format!(
                 "compare scaling is for functions and OMP_preg: for {view} choose compare on, \
                  delta or ratio"

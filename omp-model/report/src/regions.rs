@@ -27,7 +27,7 @@ type RegionField<'a> = Field<'a, RegionRow>;
 /// # Errors
 /// [`Error::Usage`] if it is asked how they scale on one number of threads.
 pub fn regions(query: &Query<'_>) -> Result<Document, Error> {
-    if query.settings.compare == Compare::Scaling {
+    if query.compare == Compare::Scaling {
         return scaling::regions(query);
     }
     let (mut rows, by) = list::<RegionRow>(query);

@@ -61,7 +61,7 @@ impl<'a> Runs<'a> {
             let experiment = &source.analysis.experiment;
             scaling::threads(&experiment.region_sums, &experiment.tables)
         };
-        let sources = query.compared.iter();
+        let sources = query.each.iter();
         let mut by_threads: Vec<(u32, Source<'a>)> = sources
             .map(|source| (threads_of(source), *source))
             .collect();
@@ -106,7 +106,7 @@ impl<'a> Runs<'a> {
                     .iter()
                     .map(|&threads| format!("{}:", counted(threads)))
                     .collect(),
-                compare: query.settings.compare,
+                compare: query.compare,
             }),
             facts,
             blocks: vec![Block::Table(Table {

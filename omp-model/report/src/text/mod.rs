@@ -28,8 +28,8 @@ pub fn render(document: &Document, layout: Layout) -> String {
     if !document.title.is_empty() {
         page.text(&format!("{}\n", document.title));
         if let Some(about) = &document.about {
-            let named = about.numbers.iter().zip(&about.experiments);
-            named.for_each(|(number, name)| page.text(&format!("  {number} {name}\n")));
+            let numbered = about.numbered();
+            numbered.for_each(|line| page.text(&format!("{line}\n")));
         }
         page.text("\n");
     }
