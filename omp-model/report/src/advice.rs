@@ -9,6 +9,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::constructs::location_fields;
 use crate::document::{Cell, Column, Line, Row, Table, Target, Unit, Value};
+use crate::json::fields;
 use crate::shares::{self, number};
 use crate::text;
 
@@ -149,10 +150,8 @@ pub(crate) fn json(first: &First) -> Map<String, Json> {
     });
     let losses: Vec<Json> = first.losses.iter().map(|it| loss(first, it)).collect();
     let spins = first.spins.as_ref().map(|spins| {
-        let mut object = Map::new();
-        object.insert("seconds".to_owned(), json!(spins.seconds));
-        object.insert("of".to_owned(), json!(spins.all));
-        place(&mut object, &spins.location);
+        let mut object = fields([("seconds", json!(spins.seconds)), ("of", json!(spins.all))]);
+        object.extend(located(&spins.location));
         object
     });
     let serial = first.run.serial;
@@ -165,7 +164,7 @@ pub(crate) fn json(first: &First) -> Map<String, Json> {
         // JSON has no infinity: null.
         "amdahl_limit": serial.limit(),
     });
-    let fields = [
+    fields([
         (
             "ready_without_cpu",
             json!({"seconds": ready, "of": all, "cpus": first.cpus}),
@@ -175,31 +174,27 @@ pub(crate) fn json(first: &First) -> Map<String, Json> {
         ("losses", json!(losses)),
         ("efficiency", node(&first.run.efficiency)),
         ("serial", serial),
-    ];
-    let fields = fields.into_iter();
-    fields.map(|(key, value)| (key.to_owned(), value)).collect()
+    ])
 }
 
 fn loss(first: &First, loss: &Loss) -> Json {
-    let mut object = Map::new();
-    place(&mut object, &loss.location);
+    let mut object = located(&loss.location);
     let without = first.run.serial.without(loss.seconds);
-    let fields = [
+    object.extend(fields([
         ("reason", json!(loss.reason.id())),
         ("seconds", json!(loss.seconds)),
         ("share", json!(loss.share)),
         ("speedup_without", json!(without)),
         ("finding", json!(loss.finding)),
         ("hint", json!(loss.hint)),
-    ];
-    let fields = fields.into_iter();
-    object.extend(fields.map(|(key, value)| (key.to_owned(), value)));
+    ]));
     Json::Object(object)
 }
 
-fn place(object: &mut Map<String, Json>, location: &ConstructLocation) {
-    object.insert("place".to_owned(), json!(location.short()));
-    location_fields(object, location);
+fn located(location: &ConstructLocation) -> Map<String, Json> {
+    let mut object = fields([("place", json!(location.short()))]);
+    object.extend(location_fields(location));
+    object
 }
 
 fn node(efficiency: &Efficiency) -> Json {

@@ -10,6 +10,7 @@ use omp_model::views::openmp::locations::ConstructLocation;
 use serde_json::{Map, Value as Json, json};
 
 use crate::document::{self, Column, InJson, Row, Style, Table, Target, Unit, Value};
+use crate::json;
 use crate::query::{Query, Source};
 
 /// A row of a list of constructs.
@@ -252,10 +253,12 @@ pub(crate) fn location<'a, T: Construct>() -> [Field<'a, T>; 3] {
 }
 
 /// The same as fields of an object.
-pub(crate) fn location_fields(object: &mut Map<String, Json>, location: &ConstructLocation) {
-    object.insert("function".to_owned(), json!(location.function));
-    object.insert("file".to_owned(), json!(location.file));
-    object.insert("line".to_owned(), json!(location.line));
+pub(crate) fn location_fields(location: &ConstructLocation) -> Map<String, Json> {
+    json::fields([
+        ("function", json!(location.function)),
+        ("file", json!(location.file)),
+        ("line", json!(location.line)),
+    ])
 }
 
 /// How many contexts of a construct a text tells; JSON has all.

@@ -9,7 +9,7 @@ use omp_model::profile::Callee;
 use omp_model::views::annotated::LineTimes;
 use omp_model::views::instructions::{InstructionRow, Listing};
 use omp_model::views::names::base_name;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 use symbolize::disassembly::{Code, Missing};
 
 use crate::annotated::{Hot, mark, times, values, warning};
@@ -18,6 +18,7 @@ use crate::document::{
 };
 use crate::error::Error;
 use crate::find::{self, Named};
+use crate::json;
 use crate::query::{Query, Source};
 use crate::settings::Compare;
 use crate::sources::SourceFile;
@@ -158,13 +159,12 @@ impl<'q, 'a> Annotated<'q, 'a> {
 
     fn document(&self) -> Document {
         let name = self.source.names().name(Callee::Function(self.function));
-        let facts = [
+        let facts = json::fields([
             ("function", json!(name)),
             ("object", json!(self.object)),
             ("found", json!(self.found)),
             ("warning", json!(self.warning)),
-        ];
-        let facts = facts.map(|(key, value)| (key.to_owned(), value));
+        ]);
         let experiment = self.source.analysis;
         let whole = values(self.query, &self.columns, &self.listing.total);
         let whole = whole.iter().map(|value| value.number().unwrap_or(0.0));
@@ -186,7 +186,7 @@ impl<'q, 'a> Annotated<'q, 'a> {
         Document {
             view: "disasm".to_owned(),
             about: Some(about),
-            facts: facts.into_iter().collect(),
+            facts,
             blocks: vec![Block::Lines(head), Block::Table(table)],
             warnings: experiment.warnings.clone(),
             notices: self.source.notices(&self.query.request.metrics),
@@ -256,7 +256,7 @@ impl<'q, 'a> Annotated<'q, 'a> {
             (Some(_), _) => time,
             (None, "address") => Value::Count(*address),
             (None, "hot") => Value::Json(json!(is_hot)),
-            (None, "places") => Value::Json(locations.iter().map(place).collect()),
+            (None, "places") => Value::Json(locations.iter().map(location).collect()),
             (None, _) => Value::Text(text.clone()),
         };
         let line = lines.first().map(|at| at.source.line.to_string());
@@ -340,12 +340,6 @@ fn columns(query: &Query<'_>) -> Vec<Column> {
     before.chain([Column::fact("places")]).collect()
 }
 
-fn place(at: &CodeLocation) -> Json {
-    let fields = [
-        ("function", json!(at.function)),
-        ("file", json!(at.file)),
-        ("line", json!(at.line)),
-    ];
-    let fields = fields.map(|(key, value)| (key.to_owned(), value));
-    Json::Object(Map::from_iter(fields))
+fn location(at: &CodeLocation) -> Json {
+    json!({"function": at.function, "file": at.file, "line": at.line})
 }

@@ -4,10 +4,11 @@ use experiment::Experiment;
 use experiment::header::Header;
 use experiment::ids::Nanos;
 use omp_model::analysis::Analysis;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use crate::document::{Block, Document, Line, Mark};
 use crate::error::Error;
+use crate::json;
 use crate::query::{Query, Source};
 use crate::run::calendar;
 use crate::text::{percent, seconds};
@@ -21,10 +22,7 @@ pub fn header(query: &Query<'_>) -> Result<Document, Error> {
     let header = header.map_err(|error| Error::Data(error.to_string()))?;
     let sides = query.sides().iter();
     Ok(Document {
-        facts: Map::from_iter([
-            ("header".to_owned(), header),
-            ("derived".to_owned(), derived(&query.all)),
-        ]),
+        facts: json::fields([("header", header), ("derived", derived(&query.all))]),
         blocks: sides.map(|side| Block::Lines(lines(side))).collect(),
         is_bare: true,
         ..query.document("header")

@@ -11,21 +11,22 @@ use crate::text::address;
 
 /// The document on one line.
 pub fn render(document: &Document) -> String {
-    let mut tail = Map::new();
-    if document.about.is_some() {
-        tail.insert("warnings".to_owned(), json!(document.warnings));
-        tail.insert("notices".to_owned(), json!(document.notices));
-    }
-    object_of(document, tail) + "\n"
+    let said = [
+        ("warnings", json!(document.warnings)),
+        ("notices", json!(document.notices)),
+    ];
+    let tail = document.about.as_ref().map(|_| fields(said));
+    object_of(document, tail.unwrap_or_default()) + "\n"
 }
 
 /// The document as an object that ends with some fields.
 fn object_of(document: &Document, tail: Map<String, Json>) -> String {
-    let mut head = Map::new();
-    head.insert("view".to_owned(), json!(document.view));
+    let mut head = fields([("view", json!(document.view))]);
     if let Some(about) = &document.about {
-        head.insert("viewmode".to_owned(), json!(mode_name(about.mode)));
-        head.insert("experiments".to_owned(), json!(about.experiments));
+        head.extend(fields([
+            ("viewmode", json!(mode_name(about.mode))),
+            ("experiments", json!(about.experiments)),
+        ]));
         if about.compare != Compare::Off {
             head.insert("compare".to_owned(), json!(about.compare.word()));
         }
@@ -109,6 +110,11 @@ fn metrics(table: &Table) -> Json {
 /// A column as `metrics` lists it.
 pub(crate) fn metric(column: &Column) -> Json {
     json!({"id": column.id, "label": column.label, "unit": column.unit.word()})
+}
+
+/// An object of these fields.
+pub(crate) fn fields<const N: usize>(fields: [(&str, Json); N]) -> Map<String, Json> {
+    Map::from_iter(fields.map(|(key, value)| (key.to_owned(), value)))
 }
 
 /// The rows of all tables: nested in `children` if they are a tree's, in `callers` and `callees`

@@ -14,6 +14,7 @@ use crate::document::{Block, Cell, Column, Document, InJson, Line, Role, Row, Ta
 use crate::document::{Unit, Value};
 use crate::error::Error;
 use crate::header::duration;
+use crate::json::fields;
 use crate::query::{Query, Source};
 use crate::run::calendar;
 use crate::shares::{self, number};
@@ -92,14 +93,12 @@ fn head(source: &Source<'_>, look: &Look) -> Map<String, Json> {
         .map(|&(kind, count)| (kind_name(kind).to_owned(), json!(count)))
         .collect();
     let header = &source.analysis.experiment.header;
-    let fields = [
+    fields([
         ("command", json!(header.command)),
         ("duration", json!(look.duration)),
         ("processes", json!(look.overview.processes)),
         ("threads", Json::Object(threads)),
-    ];
-    let fields = fields.into_iter();
-    fields.map(|(key, value)| (key.to_owned(), value)).collect()
+    ])
 }
 
 /// What was run, where and when.

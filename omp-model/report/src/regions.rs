@@ -7,11 +7,12 @@ use omp_model::views::compare::scaling::region_name;
 use omp_model::views::openmp::gain::{Cause, Gain};
 use omp_model::views::openmp::locations::ConstructLocation;
 use omp_model::views::openmp::regions::{self as view, RegionRow};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use crate::constructs::{Construct, Field, List, contexts, list, location, table, times};
 use crate::document::{Block, Document, InJson, Table, TablePart, Value};
 use crate::error::Error;
+use crate::json;
 use crate::query::{Query, Source};
 use crate::scaling;
 use crate::settings::Compare;
@@ -267,10 +268,7 @@ const fn heading(cause: Cause) -> &'static str {
 }
 
 fn gain(gain: &Gain) -> Json {
-    let parts: Map<_, _> = Cause::ALL
-        .into_iter()
-        .map(|cause| (cause.id().to_owned(), json!(gain.part(cause))))
-        .collect();
+    let parts = json::fields(Cause::ALL.map(|cause| (cause.id(), json!(gain.part(cause)))));
     json!({"elapsed": gain.elapsed, "gain": gain.total(), "parts": parts})
 }
 

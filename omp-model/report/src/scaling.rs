@@ -4,10 +4,11 @@ use omp_model::metrics::{Flavour, Metric, Quantity};
 use omp_model::views::compare::Shared;
 use omp_model::views::compare::scaling::{self, CostPart, ScalingRow};
 use omp_model::views::openmp::regions;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use crate::document::{About, Block, Column, Document, InJson, Row, Style, Table, Unit, Value};
 use crate::error::Error;
+use crate::json;
 use crate::query::{Query, Source};
 
 /// Below this a loss differs from another only by the order of the terms of its costs.
@@ -92,10 +93,6 @@ impl<'a> Runs<'a> {
         let mut rows = make(&Shared::new(&sides));
         rows.truncate(query.limited(rows.len()));
         let metric = Column::time(Quantity::Time(flavour, Metric::Total));
-        let metric = json!({"id": metric.id, "label": metric.label, "unit": metric.unit.word()});
-        let mut facts = Map::new();
-        facts.insert("threads".to_owned(), json!(self.threads));
-        facts.insert("metrics".to_owned(), json!([metric]));
         let names = self.sources.iter();
         Document {
             about: Some(About {
@@ -108,7 +105,10 @@ impl<'a> Runs<'a> {
                     .collect(),
                 compare: query.compare,
             }),
-            facts,
+            facts: json::fields([
+                ("threads", json!(self.threads)),
+                ("metrics", json!([json::metric(&metric)])),
+            ]),
             blocks: vec![Block::Table(Table {
                 style: Style::Right,
                 columns: self.columns(),
@@ -144,12 +144,10 @@ impl<'a> Runs<'a> {
     fn row(&self, row: ScalingRow) -> Row {
         let losses: Vec<_> = (1..self.threads.len()).map(|run| row.loss(run)).collect();
         let object = |loss: &scaling::Cost| {
-            let mut fields = Map::new();
-            fields.insert("loss".to_owned(), json!(loss.iter().sum::<f64>()));
-            for part in CostPart::ALL {
-                fields.insert(part.id().to_owned(), json!(loss[part as usize]));
-            }
-            Json::Object(fields)
+            let mut object = json::fields([("loss", json!(loss.iter().sum::<f64>()))]);
+            let part = |part: CostPart| (part.id(), json!(loss[part as usize]));
+            object.extend(json::fields(CostPart::ALL.map(part)));
+            Json::Object(object)
         };
         let all: Json = losses.iter().map(object).collect();
         let numbers = losses.iter().flat_map(|loss| {

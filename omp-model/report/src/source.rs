@@ -13,6 +13,7 @@ use crate::document::{
 };
 use crate::error::Error;
 use crate::find::{self, Named};
+use crate::json;
 use crate::query::{Query, Source};
 use crate::sources::SourceFile;
 use crate::text::seconds;
@@ -88,16 +89,12 @@ fn head(text: &SourceFile, object: Option<&str>) -> Vec<Line> {
 }
 
 fn facts(text: &SourceFile) -> Map<String, Json> {
-    let facts = [
+    let found = text.path.as_ref().map(|path| path.display().to_string());
+    json::fields([
         ("file", json!(text.recorded)),
-        (
-            "found",
-            json!(text.path.as_ref().map(|path| path.display().to_string())),
-        ),
+        ("found", json!(found)),
         ("warning", json!(text.warning)),
-    ];
-    let facts = facts.map(|(key, value)| (key.to_owned(), value));
-    facts.into_iter().collect()
+    ])
 }
 
 /// The times, and what JSON tells of a line.

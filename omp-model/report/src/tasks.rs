@@ -5,13 +5,14 @@ use omp_model::metrics::Flavour;
 use omp_model::views::compare::Shared;
 use omp_model::views::openmp::locations::ConstructLocation;
 use omp_model::views::openmp::tasks::{self as view, Runs, TaskRow};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use crate::constructs::{
     Construct, Field, contexts, list, located, location, location_fields, table, times,
 };
 use crate::document::{Block, Document, InJson, Line, Table, TablePart, Value};
 use crate::error::Error;
+use crate::json;
 use crate::query::{Query, Source};
 use crate::text;
 
@@ -166,10 +167,11 @@ fn micros<'a>(id: &str, heading: &str, value: fn(&Runs) -> f64) -> TaskField<'a>
 }
 
 fn waited(waited: &view::Waited) -> Json {
-    let mut object = Map::new();
-    location_fields(&mut object, &waited.location);
-    object.insert("kind".to_owned(), json!(waited.kind));
-    object.insert("seconds".to_owned(), json!(waited.seconds));
+    let mut object = location_fields(&waited.location);
+    object.extend(json::fields([
+        ("kind", json!(waited.kind)),
+        ("seconds", json!(waited.seconds)),
+    ]));
     Json::Object(object)
 }
 
