@@ -9,8 +9,9 @@ use omp_model::views::openmp::gain::REGION_METRICS;
 use omp_model::views::openmp::locations::ConstructLocation;
 use serde_json::{Map, Value as Json, json};
 
-use crate::document::{self, Column, InJson, Row, Style, Table, Target, Unit, Value};
+use crate::document::{self, Column, InJson, Style, Table, Target, Value};
 use crate::json;
+use crate::list::{self, Field};
 use crate::query::{Query, Source};
 
 /// A row of a list of constructs.
@@ -43,52 +44,12 @@ pub(crate) trait Construct: Sized {
     fn absorb(&mut self, other: Self);
 }
 
-/// A column, and what a construct has in it.
-pub(crate) struct Field<'a, T> {
-    pub(crate) column: Column,
-    value: Box<dyn Fn(&T) -> Value + 'a>,
-}
-
-impl<'a, T> Field<'a, T> {
-    /// A fact that JSON has in the row and a text does not show.
-    pub(crate) fn new(id: &str, label: &str, value: impl Fn(&T) -> Value + 'a) -> Field<'a, T> {
-        Field {
-            column: Column::word(id, label),
-            value: Box::new(value),
-        }
-    }
-
-    /// The same with the lines of a heading.
-    pub(crate) fn heading(mut self, heading: [&str; 2]) -> Self {
-        self.column.heading = heading.map(str::to_owned).into();
-        self
-    }
-
-    /// The same, a number with so many decimals.
-    pub(crate) fn decimals(mut self, decimals: usize) -> Self {
-        self.column.decimals = decimals;
-        self
-    }
-
-    /// The same, a time.
-    pub(crate) fn seconds(mut self) -> Self {
-        self.column.unit = Unit::Seconds;
-        self.decimals(3)
-    }
-
-    /// The same with another place in JSON.
-    pub(crate) fn json(mut self, place: InJson) -> Self {
-        self.column.json = place;
-        self
-    }
-}
-
 /// Constructs under their names, by experiment where they are compared.
 pub(crate) type List<T> = Vec<Joined<T>>;
 
 /// All constructs of the query, and what they are sorted by; nothing for their own order, which a
 /// comparison always has.
-pub(crate) fn list<T: Construct>(query: &Query<'_>) -> (List<T>, Option<String>) {
+pub(crate) fn sorted<T: Construct>(query: &Query<'_>) -> (List<T>, Option<String>) {
     let mut rows = all(query);
     let by = if query.is_comparison() {
         None
@@ -101,11 +62,7 @@ pub(crate) fn list<T: Construct>(query: &Query<'_>) -> (List<T>, Option<String>)
 /// Every construct of the query.
 fn all<T: Construct>(query: &Query<'_>) -> List<T> {
     if !query.is_comparison() {
-        let alone = |row: T| Joined {
-            name: row.name().to_owned(),
-            rows: vec![Some(row)],
-        };
-        return T::all(&query.all).into_iter().map(alone).collect();
+        return list::by_name(query, vec![T::all(&query.all)], |row| row.name().to_owned());
     }
     let shared = query.shared();
     let named = |(side, source): (usize, &Source<'_>)| -> Vec<(String, T)> {
@@ -156,38 +113,23 @@ pub(crate) fn table<T: Construct>(
 ) -> Table {
     let is_comparison = query.is_comparison();
     if is_comparison {
-        let place = |field: &Field<'_, T>| compared.iter().position(|id| *id == field.column.id);
-        fields.retain(|field| place(field).is_some());
-        fields.sort_by_key(place);
+        let at = |field: &Field<'_, T>| compared.iter().position(|id| *id == field.column.id);
+        fields.retain(|field| at(field).is_some());
+        fields.sort_by_key(at);
         let columns = fields.iter_mut().map(|field| &mut field.column);
         columns.for_each(compare);
     }
-    fields.push(Field {
-        column: Column::name(),
-        value: Box::new(move |row| {
-            if is_comparison {
-                Value::Absent
-            } else {
-                Value::Text(located(row))
-            }
-        }),
+    fields.push(if is_comparison {
+        Field::of(Column::name(), |_| Value::Absent)
+    } else {
+        Field::of(Column::name(), |row| Value::Text(located(row)))
     });
-    let of = |row: &Option<T>| -> Vec<Value> {
-        let value = |field: &Field<'_, T>| match row {
-            Some(row) => (field.value)(row),
-            None => Value::Absent,
-        };
-        fields.iter().map(value).collect()
-    };
-    let row = |joined: &Joined<T>| Row {
-        name: joined.name.clone(),
-        values: joined.rows.iter().map(of).collect(),
-        target: joined.rows[0]
-            .as_ref()
-            .filter(|_| !is_comparison)
-            .map(target),
-        ..Row::default()
-    };
+    let mut shown = list::rows(rows, &fields);
+    if !is_comparison {
+        for (row, joined) in shown.iter_mut().zip(rows) {
+            row.target = joined.rows[0].as_ref().map(target);
+        }
+    }
     Table {
         style: if is_comparison {
             Style::Right
@@ -195,7 +137,7 @@ pub(crate) fn table<T: Construct>(
             Style::Sparse
         },
         compare: query.compare,
-        rows: rows.iter().map(row).collect(),
+        rows: shown,
         columns: fields.into_iter().map(|field| field.column).collect(),
         ..Table::default()
     }
@@ -294,13 +236,8 @@ pub(crate) fn times<'a, T: Construct>(
     metrics.flat_map(|(at, metric)| {
         flavours.iter().map(move |&flavour| {
             let column = Column::time(Quantity::Time(flavour, metric));
-            Field {
-                column,
-                value: Box::new(move |row: &T| {
-                    Value::known(row.seconds(flavour).map(|seconds| seconds[at]))
-                }),
-            }
-            .heading(heading(metric))
+            let seconds = move |row: &T| Value::known(row.seconds(flavour).map(|it| it[at]));
+            Field::of(column, seconds).heading(heading(metric))
         })
     })
 }

@@ -476,6 +476,16 @@ impl Column {
     }
 }
 
+impl TablePart {
+    /// Columns by their keys, under a line.
+    pub fn new(caption: &str, columns: impl IntoIterator<Item = &'static str>) -> TablePart {
+        TablePart {
+            caption: caption.to_owned(),
+            columns: columns.into_iter().collect(),
+        }
+    }
+}
+
 impl About {
     /// Experiments, with numbers where they are compared.
     pub fn new(mode: ViewMode, experiments: Vec<String>, compare: Compare) -> About {

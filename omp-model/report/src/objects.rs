@@ -6,7 +6,7 @@ use omp_model::views::compare::join::{Joined, join_adding};
 use omp_model::views::objects::{ObjectRow, objects as object_rows};
 use serde_json::json;
 
-use crate::document::{Column, Document, InJson, Table, TablePart, Value};
+use crate::document::{Document, InJson, Table, TablePart, Value};
 use crate::error::Error;
 use crate::list::{self, Field};
 use crate::query::{Query, Source};
@@ -59,35 +59,34 @@ pub fn object_list(query: &Query<'_>) -> Result<Document, Error> {
     let text = |text: &str| Value::Text(text.to_owned());
     let fields = vec![
         Field::hidden_name(),
-        Field::shown("object", "Load Object", |object: &Object| {
+        Field::fact("object", "Load Object", |object: &Object| {
             Value::Text(object.bracketed())
-        }),
+        })
+        .json(InJson::Nowhere),
         Field::fact("index", "Index", |object: &Object| {
             Value::Count(object.row.module.0.into())
         }),
-        Field::told("path", |object: &Object| text(&object.row.path)),
-        Field::told("build_id", |object: &Object| text(&object.row.build_id)),
+        Field::new("path", "", |object: &Object| text(&object.row.path)),
+        Field::new("build_id", "", |object: &Object| text(&object.row.build_id)),
         Field::fact("runtime", "OpenMP", |object: &Object| {
             runtime_name(object.row.runtime).map_or(Value::Absent, text)
         }),
         Field::fact("functions", "Functions", |object: &Object| {
             Value::Count(object.row.functions as u64)
         }),
-        Field::told("missing", |object: &Object| {
+        Field::new("missing", "", |object: &Object| {
             object.row.missing.as_deref().map_or(Value::Absent, text)
         }),
-        Field::shown("found", "Path", |object: &Object| {
+        Field::fact("found", "Path", |object: &Object| {
             Value::Text(object.found())
-        }),
+        })
+        .json(InJson::Nowhere),
     ];
     let joined = list::joined(query, objects_of, |object| object.name.clone());
-    let rows = list::rows(&joined, &fields);
+    let columns = ["object", "index", "functions", "runtime", "found"];
     let table = Table {
-        parts: vec![TablePart {
-            caption: String::new(),
-            columns: vec!["object", "index", "functions", "runtime", "found"],
-        }],
-        ..list::table(query, fields, rows)
+        parts: vec![TablePart::new("", columns)],
+        ..list::table(query, &joined, fields)
     };
     Ok(list::titled(query.document("object_list"), "", table))
 }
@@ -101,26 +100,17 @@ fn compared(query: &Query<'_>) -> Document {
     });
     joined.truncate(query.limited(joined.len()));
     let functions = |object: &Object| Value::Number(object.row.functions as f64);
-    let mut functions = Field::number("functions", "Functions", functions);
-    functions.column.decimals = 0;
-    let fields = vec![functions, Field::name("Name")];
-    let mut rows = list::rows(&joined, &fields);
-    for (row, joined) in rows.iter_mut().zip(&joined) {
+    let fields = vec![
+        Field::new("same_build", "", |_| Value::Absent),
+        Field::number("functions", "Functions", functions).decimals(0),
+        Field::name("Name"),
+    ];
+    let mut table = list::table(query, &joined, fields);
+    for (row, joined) in table.rows.iter_mut().zip(&joined) {
         let is_same = is_same_build(joined);
         row.is_starred = !is_same;
-        for values in &mut row.values {
-            values.insert(0, Value::Json(json!(is_same)));
-        }
+        row.values[0][0] = Value::Json(json!(is_same));
     }
-    let mut table = list::table(query, fields, rows);
-    table.columns.insert(
-        0,
-        Column {
-            id: "same_build".to_owned(),
-            json: InJson::Row,
-            ..Column::default()
-        },
-    );
     let title = "Load objects and their functions; * has other builds";
     list::titled(query.document("object_list"), title, table)
 }
@@ -170,17 +160,17 @@ pub fn objects(query: &Query<'_>) -> Result<Document, Error> {
     let query = query.added_up();
     let fields = vec![
         Field::hidden_name(),
-        Field::shown("object", "Load Object", |miss: &Miss| {
+        Field::fact("object", "Load Object", |miss: &Miss| {
             Value::Text(format!("<{}>", miss.name))
-        }),
+        })
+        .json(InJson::Nowhere),
         Field::fact("why", "What is missing", |miss: &Miss| {
             Value::Text(miss.why.clone())
         }),
         Field::fact("path", "Path", |miss: &Miss| Value::Text(miss.path.clone())),
     ];
     let joined = list::joined(&query, misses_of, |miss| miss.name.clone());
-    let rows = list::rows(&joined, &fields);
-    let table = list::table(&query, fields, rows);
+    let table = list::table(&query, &joined, fields);
     let base = query.document_without_time("objects");
     Ok(list::titled(base, "", table))
 }

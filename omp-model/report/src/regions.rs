@@ -9,10 +9,11 @@ use omp_model::views::openmp::locations::ConstructLocation;
 use omp_model::views::openmp::regions::{self as view, RegionRow};
 use serde_json::{Value as Json, json};
 
-use crate::constructs::{Construct, Field, List, contexts, list, location, table, times};
+use crate::constructs::{Construct, List, contexts, location, sorted, table, times};
 use crate::document::{Block, Document, InJson, Table, TablePart, Value};
 use crate::error::Error;
 use crate::json;
+use crate::list::Field;
 use crate::query::{Query, Source};
 use crate::scaling;
 use crate::settings::Compare;
@@ -31,7 +32,7 @@ pub fn regions(query: &Query<'_>) -> Result<Document, Error> {
     if query.compare == Compare::Scaling {
         return scaling::regions(query);
     }
-    let (mut rows, by) = list::<RegionRow>(query);
+    let (mut rows, by) = sorted::<RegionRow>(query);
     let parts = if query.is_comparison() {
         compared_parts(&rows)
     } else {
@@ -70,31 +71,29 @@ const COMPARED: [&str; 8] = [
 ];
 
 fn compared_parts(rows: &List<RegionRow>) -> Vec<TablePart> {
-    let part = |columns: &[&'static str]| TablePart {
-        caption: String::new(),
-        columns: columns.iter().copied().chain(["name"]).collect(),
-    };
     // The causes that no region has would only make the table wide.
     let is_shown = |cause: &Cause| {
         let mut rows = rows.iter().flat_map(|it| it.rows.iter().flatten());
         rows.any(|row| row.own.part(*cause) >= SHOWN)
     };
-    let causes: Vec<&str> = Cause::ALL
+    let causes: Vec<&'static str> = Cause::ALL
         .into_iter()
         .filter(is_shown)
         .map(Cause::id)
         .collect();
-    let all = [part(&COMPARED[1..]), part(&causes)];
-    all.into_iter()
-        .filter(|part| part.columns.len() > 1)
-        .collect()
+    let mut parts = vec![part("", &COMPARED[1..])];
+    if !causes.is_empty() {
+        parts.push(part("", &causes));
+    }
+    parts
+}
+
+/// Columns by their keys, and the name.
+fn part(caption: &str, columns: &[&'static str]) -> TablePart {
+    TablePart::new(caption, columns.iter().copied().chain(["name"]))
 }
 
 fn parts() -> Vec<TablePart> {
-    let part = |caption: &str, columns: &[&'static str]| TablePart {
-        caption: caption.to_owned(),
-        columns: columns.iter().copied().chain(["name"]).collect(),
-    };
     vec![
         part(
             "",

@@ -8,11 +8,12 @@ use omp_model::views::openmp::tasks::{self as view, Runs, TaskRow};
 use serde_json::{Value as Json, json};
 
 use crate::constructs::{
-    Construct, Field, contexts, list, located, location, location_fields, table, times,
+    Construct, contexts, located, location, location_fields, sorted, table, times,
 };
 use crate::document::{Block, Document, InJson, Line, Table, TablePart, Value};
 use crate::error::Error;
 use crate::json;
+use crate::list::Field;
 use crate::query::{Query, Source};
 use crate::text;
 
@@ -28,7 +29,7 @@ type TaskField<'a> = Field<'a, TaskRow>;
 /// [`Error::Usage`] if it is asked how they scale.
 pub fn tasks(query: &Query<'_>) -> Result<Document, Error> {
     query.refuse_scaling("OMP_task")?;
-    let (mut rows, by) = list::<TaskRow>(query);
+    let (mut rows, by) = sorted::<TaskRow>(query);
     rows.truncate(query.limited(rows.len()));
     let by = match by {
         Some(metric) => format!("metric: {metric}"),
@@ -41,10 +42,7 @@ pub fn tasks(query: &Query<'_>) -> Result<Document, Error> {
         &COLUMNS
     };
     let mut blocks = vec![Block::Table(Table {
-        parts: vec![TablePart {
-            caption: String::new(),
-            columns: columns.iter().copied().chain(["name"]).collect(),
-        }],
+        parts: vec![TablePart::new("", columns.iter().copied().chain(["name"]))],
         empty: "No explicit task".to_owned(),
         ..table
     })];

@@ -185,11 +185,11 @@ pub fn lwp_list(query: &Query<'_>) -> Result<Document, Error> {
 fn compared(query: &Query<'_>, view: &str, metrics: &[Metric]) -> Result<Document, Error> {
     query.refuse_scaling(view)?;
     let mut fields = vec![
-        Field::each("numbers", Thread::tid),
-        Field::each("pids", Thread::pid),
-        Field::each("threads", Thread::number),
-        Field::seconds("start", "Start", Thread::start),
-        Field::seconds("end", "End", Thread::end),
+        Field::new("numbers", "", Thread::tid).json(InJson::Each),
+        Field::new("pids", "", Thread::pid).json(InJson::Each),
+        Field::new("threads", "", Thread::number).json(InJson::Each),
+        Field::number("start", "Start", Thread::start).seconds(),
+        Field::number("end", "End", Thread::end).seconds(),
     ];
     fields.extend(metrics.iter().enumerate().map(|(at, &metric)| {
         let column = time(metric);
@@ -209,8 +209,7 @@ fn document(
     threads: &[Joined<Thread>],
     fields: Vec<Field<'_, Thread>>,
 ) -> Document {
-    let rows = list::rows(threads, &fields);
-    let table = list::table(query, fields, rows);
+    let table = list::table(query, threads, fields);
     list::titled(query.document(view), TITLE, table)
 }
 
