@@ -4,7 +4,6 @@ use omp_model::metrics::{Flavour, Quantity};
 use omp_model::views::annotated::LineTimes;
 
 use crate::document::{Column, Line, Mark, Value};
-use crate::functions::quantities;
 use crate::query::Query;
 
 /// The seconds of a line in a flavour of the metric that stands at `at` in the request.
@@ -27,10 +26,7 @@ pub(crate) fn times(columns: impl Iterator<Item = Column>) -> impl Iterator<Item
 
 /// The values of a line with times.
 pub(crate) fn values(query: &Query<'_>, columns: &[Column], times: &LineTimes) -> Vec<Value> {
-    quantities(columns, None, |flavour, metric| {
-        let at = query.request.index(metric);
-        Value::Number(at.map_or(0.0, |at| seconds(times, flavour, at)))
-    })
+    query.values(columns, None, &times.exclusive, &times.inclusive)
 }
 
 /// What makes a line hot: the largest value of each visible column.

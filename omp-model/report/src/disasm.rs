@@ -312,8 +312,8 @@ impl<'q, 'a> Annotated<'q, 'a> {
     }
 
     /// `bar, inlined at foo.c:12`.
-    fn inlined(&self, places: &[InlinedLine]) -> String {
-        let chain = places.windows(2).map(|pair| {
+    fn inlined(&self, lines: &[InlinedLine]) -> String {
+        let chain = lines.windows(2).map(|pair| {
             let name = pair[0].function.as_deref().unwrap_or("?");
             let at = self.location(&pair[1]);
             let file = at.file.as_deref().map_or("?", base_name);

@@ -533,6 +533,15 @@ impl Table {
 }
 
 impl Row {
+    /// A row about a function.
+    pub fn function(name: String) -> Row {
+        Row {
+            target: Some(Target::Function(name.clone())),
+            name,
+            ..Row::default()
+        }
+    }
+
     /// A row that stands in so far.
     pub fn at(depth: u32, name: impl Into<String>) -> Row {
         Row {

@@ -48,8 +48,8 @@ pub fn cpus(query: &Query<'_>) -> Result<Document, Error> {
         let facts = source.analysis.facts(&names);
         let filter = source.settings.filter.as_ref().map(|it| (it, &facts));
         let samples = source.analysis.experiment.samples.iter();
-        let places = filter::on_cpus(profile, filter, samples);
-        indexes::cpus(profile, &places, metrics)
+        let cpus = filter::on_cpus(profile, filter, samples);
+        indexes::cpus(profile, &cpus, metrics)
     })
 }
 
@@ -227,21 +227,14 @@ fn values(
     times: &[Column],
     object: Option<&Object>,
 ) -> Vec<Value> {
-    let time = |column: &Column| match column.quantity {
-        Some(Quantity::Time(_, metric)) => {
-            let at = query.request.index(metric);
-            let seconds = object.zip(at).map(|(object, at)| object.seconds[at]);
-            Value::Number(seconds.unwrap_or(0.0))
-        }
-        _ => Value::Absent,
-    };
     let mut values = match object {
         Some(object) if query.is_comparison() => vec![object.number.clone()],
         Some(object) => object.facts.clone(),
         None => Vec::new(),
     };
     values.resize(facts, Value::Absent);
-    values.extend(times.iter().map(time));
+    let seconds = object.map_or(&[][..], |object| &object.seconds);
+    values.extend(query.values(times, None, seconds, seconds));
     values
 }
 

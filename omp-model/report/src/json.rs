@@ -36,7 +36,7 @@ fn object_of(document: &Document, tail: Map<String, Json>) -> String {
         .blocks
         .iter()
         .filter_map(|block| match block {
-            Block::Table(table) if has_place(table) => Some(table),
+            Block::Table(table) if is_told(table) => Some(table),
             Block::Table(_) | Block::Lines(_) => None,
         })
         .collect();
@@ -65,7 +65,7 @@ fn object_of(document: &Document, tail: Map<String, Json>) -> String {
 }
 
 /// Whether JSON has anything of a table.
-fn has_place(table: &Table) -> bool {
+fn is_told(table: &Table) -> bool {
     let mut columns = table.columns.iter();
     columns.any(|column| column.json != InJson::Nowhere)
 }
@@ -174,7 +174,7 @@ fn neighbours(table: &Table) -> Map<String, Json> {
 /// A row.
 fn object(table: &Table, row: &Row) -> Map<String, Json> {
     let mut fields = Map::new();
-    // A name without a place of its own is the first.
+    // A name that no column tells is the first field.
     let is_first = |column: &Column| column.is_name() && column.json == InJson::Nowhere;
     if table.columns.iter().any(is_first) {
         fields.insert("name".to_owned(), json!(row.name));
@@ -187,7 +187,8 @@ fn object(table: &Table, row: &Row) -> Map<String, Json> {
             InJson::Row if column.is_name() => {
                 drop(fields.insert("name".to_owned(), json!(row.name)))
             }
-            InJson::Row | InJson::Under(_) if first.get(at) == Some(&Value::Omitted) => {}
+            InJson::Row | InJson::Each | InJson::Under(_)
+                if first.get(at) == Some(&Value::Omitted) => {}
             InJson::Row => drop(fields.insert(column.id.clone(), value())),
             InJson::Each => {
                 let sides = row.values.iter();

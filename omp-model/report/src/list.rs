@@ -1,6 +1,6 @@
 //! Lists of what experiments are made of: a row for each thread, load object or CPU.
 
-use omp_model::views::compare::join::{Joined, join};
+use omp_model::views::compare::join::{Joined, join, order};
 
 use crate::document::{Block, Column, Document, InJson, Row, Style, Table, Unit, Value};
 use crate::query::{Query, Source};
@@ -96,6 +96,14 @@ pub(crate) fn by_name<T>(
         rows: vec![Some(row)],
     };
     sides.into_iter().flatten().map(alone).collect()
+}
+
+/// Sorts rows of compared experiments: the one with the largest value in any of them first. Rows
+/// of one experiment are sorted already.
+pub(crate) fn sort<T>(query: &Query<'_>, rows: &mut [Joined<T>], value: impl Fn(&T) -> f64) {
+    if query.is_comparison() {
+        rows.sort_by(|left, right| order(query.request.sort, &value, left, right));
+    }
 }
 
 /// The rows of a list.

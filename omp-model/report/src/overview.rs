@@ -10,8 +10,10 @@ use omp_model::views::threads::kind_name;
 use serde_json::{Map, Value as Json, json};
 
 use crate::advice;
-use crate::document::{Block, Cell, Column, Document, InJson, Line, Role, Row, Table, Target};
-use crate::document::{Unit, Value};
+use crate::document::{
+    Block, Cell, Column, Document, InJson, Line, Role, Row, Style, Table, TablePart, Target, Unit,
+    Value,
+};
 use crate::error::Error;
 use crate::header::duration;
 use crate::json::fields;
@@ -198,11 +200,9 @@ fn functions(overview: &Overview) -> Table {
         shown.into_iter().chain(metrics).collect()
     };
     let row = |row: &ListRow, role| Row {
-        name: row.name.clone(),
         role,
         values: vec![values(row)],
-        target: Some(Target::Function(row.name.clone())),
-        ..Row::default()
+        ..Row::function(row.name.clone())
     };
     let all = std::iter::once(row(&overview.largest.total, Role::Total));
     let rows = overview.largest.rows.iter();
@@ -260,20 +260,24 @@ fn compared_table(query: &Query<'_>, caption: &str, rows: Vec<Row>) -> Table {
         Column::word("block", "Block"),
         Column::word("id", "Key"),
         Column {
-            // The number of the experiment is all its heading.
-            heading: vec![String::new()],
-            ..number("value", "Value", Unit::None, 3)
-        },
-        Column {
             json: InJson::Row,
             ..Column::name()
         },
         Column::word("unit", "Unit"),
-        Column::word("values", "Values"),
+        Column {
+            // The number of the experiment is all its heading.
+            heading: vec![String::new()],
+            json: InJson::Each,
+            ..number("values", "Value", Unit::None, 3)
+        },
     ];
     Table {
+        style: Style::Facts(&[]),
         compare: query.compare,
-        ..shares::table(&[], caption.to_owned(), columns, rows)
+        columns,
+        parts: vec![TablePart::new(caption, ["values", "name"])],
+        rows,
+        ..Table::default()
     }
 }
 
@@ -309,10 +313,9 @@ fn compared_values(
         vec![
             Value::Text(block.to_owned()),
             id.clone(),
-            Value::known(*value),
             Value::Absent,
             Value::Text(unit.word().to_owned()),
-            Value::Json(json!(values)),
+            Value::known(*value),
         ]
     };
     values.iter().map(of).collect()

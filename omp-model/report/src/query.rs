@@ -253,6 +253,21 @@ impl<'a> Query<'a> {
         Shared::new(&sides)
     }
 
+    /// What each side has: the one experiment under its own names, compared ones under those that
+    /// all share.
+    pub(crate) fn by_side<T>(
+        &self,
+        own: impl Fn(&Source<'a>) -> T,
+        shared: impl Fn(&Shared<'a>, usize) -> T,
+    ) -> Vec<T> {
+        if !self.is_comparison() {
+            return vec![own(&self.all)];
+        }
+        let names = self.shared();
+        let sides = 0..self.each.len();
+        sides.map(|side| shared(&names, side)).collect()
+    }
+
     /// A document without blocks: its head, and what must be said under it.
     pub fn document(&self, view: &str) -> Document {
         Document {
