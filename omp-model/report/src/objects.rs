@@ -1,9 +1,8 @@
 //! Load objects: all of them, and those without all their symbols.
 
 use experiment::ids::ModuleId;
-use experiment::tables::RuntimeKind;
+use experiment::tables::{Module, RuntimeKind};
 use omp_model::views::compare::join::{Joined, join_adding};
-use omp_model::views::objects::{ObjectRow, objects as object_rows};
 use serde_json::json;
 
 use crate::document::{Document, InJson, Table, TablePart, Value};
@@ -12,10 +11,20 @@ use crate::list::{self, Field};
 use crate::query::{Query, Source};
 use crate::settings::bare_object;
 
-/// A load object and its name.
+/// A load object.
 struct Object {
     name: String,
-    row: ObjectRow,
+    /// Addresses are shown as `number:offset`.
+    number: u32,
+    /// Empty for code outside of all load objects.
+    path: String,
+    /// The GNU build id in hexadecimal; empty if there is none.
+    build_id: String,
+    runtime: RuntimeKind,
+    /// How many of its functions the experiment knows.
+    functions: u64,
+    /// Why its symbols are missing, if they are.
+    missing: Option<String>,
 }
 
 impl Object {
@@ -26,11 +35,11 @@ impl Object {
 
     /// Its path, or its name where it has none, and what is missing.
     fn found(&self) -> String {
-        let path = match self.row.path.as_str() {
+        let path = match self.path.as_str() {
             "" => &self.name,
             path => path,
         };
-        match &self.row.missing {
+        match &self.missing {
             Some(why) => format!("{path} (no symbols: {why})"),
             None => path.to_owned(),
         }
@@ -39,12 +48,27 @@ impl Object {
 
 fn objects_of(source: &Source<'_>) -> Vec<Object> {
     let names = source.names();
-    let rows = object_rows(names.tables, names.symbols).into_iter();
-    rows.map(|row| Object {
-        name: names.object_name(row.module).to_owned(),
-        row,
-    })
-    .collect()
+    let mut functions = vec![0; names.tables.modules.len()];
+    for function in &names.symbols.functions {
+        if let Some(count) = functions.get_mut(function.module.index()) {
+            *count += 1;
+        }
+    }
+    let object = |(id, (module, functions)): (ModuleId, (&Module, u64))| {
+        let mut misses = names.symbols.misses.iter();
+        let missing = misses.find(|(missing, _)| *missing == id);
+        Object {
+            name: names.object_name(id).to_owned(),
+            number: id.0,
+            path: module.path.clone(),
+            build_id: module.build_id.clone(),
+            runtime: module.runtime,
+            functions,
+            missing: missing.map(|(_, why)| why.clone()),
+        }
+    };
+    let modules = names.tables.modules.rows().iter().zip(functions);
+    (0..).map(ModuleId).zip(modules).map(object).collect()
 }
 
 /// Every load object.
@@ -64,18 +88,18 @@ pub fn object_list(query: &Query<'_>) -> Result<Document, Error> {
         })
         .json(InJson::Nowhere),
         Field::fact("index", "Index", |object: &Object| {
-            Value::Count(object.row.module.0.into())
+            Value::Count(object.number.into())
         }),
-        Field::new("path", "", |object: &Object| text(&object.row.path)),
-        Field::new("build_id", "", |object: &Object| text(&object.row.build_id)),
+        Field::new("path", "", |object: &Object| text(&object.path)),
+        Field::new("build_id", "", |object: &Object| text(&object.build_id)),
         Field::fact("runtime", "OpenMP", |object: &Object| {
-            runtime_name(object.row.runtime).map_or(Value::Absent, text)
+            runtime_name(object.runtime).map_or(Value::Absent, text)
         }),
         Field::fact("functions", "Functions", |object: &Object| {
-            Value::Count(object.row.functions as u64)
+            Value::Count(object.functions)
         }),
         Field::new("missing", "", |object: &Object| {
-            object.row.missing.as_deref().map_or(Value::Absent, text)
+            object.missing.as_deref().map_or(Value::Absent, text)
         }),
         Field::fact("found", "Path", |object: &Object| {
             Value::Text(object.found())
@@ -96,10 +120,10 @@ pub fn object_list(query: &Query<'_>) -> Result<Document, Error> {
 fn compared(query: &Query<'_>) -> Document {
     let sides = query.sides().iter().map(objects_of).collect();
     let mut joined = join_adding(sides, Object::bracketed, |object, other| {
-        object.row.functions += other.row.functions;
+        object.functions += other.functions;
     });
     joined.truncate(query.limited(joined.len()));
-    let functions = |object: &Object| Value::Number(object.row.functions as f64);
+    let functions = |object: &Object| Value::Number(object.functions as f64);
     let fields = vec![
         Field::new("same_build", "", |_| Value::Absent),
         Field::number("functions", "Functions", functions).decimals(0),
@@ -117,7 +141,7 @@ fn compared(query: &Query<'_>) -> Document {
 
 /// Whether an object is the same file in all experiments that have it.
 fn is_same_build(joined: &Joined<Object>) -> bool {
-    let mut ids = joined.rows.iter().flatten().map(|it| &it.row.build_id);
+    let mut ids = joined.rows.iter().flatten().map(|it| &it.build_id);
     let first = ids.next();
     ids.all(|id| Some(id) == first)
 }
