@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::document::{Block, Column, Document, InJson, Line, Row, Style, Table, Value};
 use crate::error::Error;
 use crate::find::{self, Named};
-use crate::functions::{Kind, joined, values};
+use crate::functions::{Kind, joined, numbers, values};
 use crate::origin::{Facts, Origin};
 use crate::query::Query;
 
@@ -106,10 +106,8 @@ impl<'q, 'a> Details<'q, 'a> {
 
     /// Rows of a list, of which the first one is that of everything.
     fn table(&self, list: &[Joined<ListRow>], rows: Vec<Row>) -> Block {
-        let whole = |row: &Option<ListRow>| {
-            let times = values(self.query, &self.columns, row.as_ref());
-            times.iter().map(|it| it.number().unwrap_or(0.0)).collect()
-        };
+        let whole =
+            |row: &Option<ListRow>| numbers(&values(self.query, &self.columns, row.as_ref()));
         let total = list.first().map_or(&[][..], |total| &total.rows);
         Block::Table(Table {
             style: Style::Records,

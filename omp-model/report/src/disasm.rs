@@ -18,6 +18,7 @@ use crate::document::{
 };
 use crate::error::Error;
 use crate::find::{self, Named};
+use crate::functions::numbers;
 use crate::json;
 use crate::query::{Query, Source};
 use crate::settings::Compare;
@@ -167,11 +168,10 @@ impl<'q, 'a> Annotated<'q, 'a> {
         ]);
         let experiment = self.source.analysis;
         let whole = values(self.query, &self.columns, &self.listing.total);
-        let whole = whole.iter().map(|value| value.number().unwrap_or(0.0));
         let table = Table {
             style: Style::Annotated,
             compare: self.compare(),
-            whole: vec![whole.collect()],
+            whole: vec![numbers(&whole)],
             columns: self.columns.clone(),
             rows: self.rows(),
             ..Table::default()

@@ -155,11 +155,13 @@ pub(crate) fn quantities(
 /// The values of the first row, which is that of everything, by experiment.
 pub(crate) fn whole(rows: &[Row]) -> Vec<Vec<f64>> {
     let first = rows.first().map_or(&[][..], |row| &row.values);
-    let numbers = |values: &Vec<Value>| {
-        let numbers = values.iter().map(|value| value.number().unwrap_or(0.0));
-        numbers.collect()
-    };
-    first.iter().map(numbers).collect()
+    first.iter().map(|values| numbers(values)).collect()
+}
+
+/// Values as numbers; 0 for those that are none.
+pub(crate) fn numbers(values: &[Value]) -> Vec<f64> {
+    let numbers = values.iter().map(|value| value.number().unwrap_or(0.0));
+    numbers.collect()
 }
 
 impl<'a> Query<'a> {

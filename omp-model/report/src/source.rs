@@ -13,6 +13,7 @@ use crate::document::{
 };
 use crate::error::Error;
 use crate::find::{self, Named};
+use crate::functions::numbers;
 use crate::json;
 use crate::query::{Query, Source};
 use crate::sources::SourceFile;
@@ -217,9 +218,7 @@ impl Listing<'_, '_> {
             exclusive: only.total.clone(),
             inclusive: only.total.clone(),
         };
-        let values = values(self.query, &self.columns, &total);
-        let whole = values.iter().map(|value| value.number().unwrap_or(0.0));
-        vec![whole.collect()]
+        vec![numbers(&values(self.query, &self.columns, &total))]
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Map, Value as Json, json};
 use super::activity::Activity;
 use super::slots::Slot;
 use crate::document::{Block, Column, Document, InJson, Line, Row, Style, Table, Value};
+use crate::json::fields;
 use crate::query::Query;
 
 /// A thread's row.
@@ -33,41 +34,23 @@ pub fn document(query: &Query<'_>, range: &Range<u64>, rows: &[ThreadRow]) -> Do
     }
     let legend = Activity::ALL.map(|it| Line::plain(format!("  {} {}", it.letter(), it.words())));
     blocks.push(Block::Lines(legend.to_vec()));
-    let facts = [("from", json!(from)), ("to", json!(to))];
     Document {
         title: format!("Timeline from {from:.6} to {to:.6} s"),
-        facts: facts
-            .map(|(key, fact)| (key.to_owned(), fact))
-            .into_iter()
-            .collect(),
+        facts: fields([("from", json!(from)), ("to", json!(to))]),
         blocks,
         ..query.document("timeline")
     }
 }
 
 fn table(rows: &[ThreadRow]) -> Table {
-    let of_row = |id: &str, label: &str, json| Column {
-        id: id.to_owned(),
-        label: label.to_owned(),
-        heading: Some(label)
-            .filter(|label| !label.is_empty())
-            .into_iter()
-            .map(str::to_owned)
-            .collect(),
-        json,
-        ..Column::name()
-    };
     let name = Column {
         heading: vec!["Thread".to_owned()],
         ..Column::name()
     };
     let states = Column {
-        quantity: None,
-        ..of_row("states", "States", InJson::Nowhere)
-    };
-    let slots = Column {
-        quantity: None,
-        ..of_row("slots", "", InJson::Row)
+        heading: vec!["States".to_owned()],
+        json: InJson::Nowhere,
+        ..Column::word("states", "States")
     };
     let row = |row: &ThreadRow| {
         let letter = |slot: &Slot| slot.main().map_or(' ', Activity::letter);
@@ -85,7 +68,7 @@ fn table(rows: &[ThreadRow]) -> Table {
     };
     Table {
         style: Style::Ruled,
-        columns: vec![name, states, slots],
+        columns: vec![name, states, Column::fact("slots")],
         rows: rows.iter().map(row).collect(),
         ..Table::default()
     }
