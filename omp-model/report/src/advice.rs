@@ -1,5 +1,4 @@
-//! What `overview` begins with: what to do first, what became of the wall time, and how well the
-//! threads were used.
+//! The OpenMP part of `overview`: losses, wall time, and the efficiency of the threads.
 
 use omp_model::views::openmp::advice::Loss;
 use omp_model::views::openmp::efficiency::Efficiency;
@@ -16,7 +15,7 @@ use crate::text;
 /// How many losses an overview tells.
 const LARGEST: usize = 3;
 
-/// What to do first, each sentence a line.
+/// The largest losses, each a line.
 pub(crate) fn losses(first: &First) -> Vec<Line> {
     let mut lines = vec![Line::strong("What to do first")];
     lines.extend(
@@ -48,7 +47,7 @@ pub(crate) fn losses(first: &First) -> Vec<Line> {
     lines
 }
 
-/// What became of the wall time; nothing for several processes, which do not share it.
+/// The parts of the wall time; `None` for several processes, which do not share it.
 pub(crate) fn budget(first: &First) -> Option<Table> {
     const CELLS: [Cell; 3] = [
         Cell::left("  ", 28),
@@ -79,7 +78,7 @@ pub(crate) fn budget(first: &First) -> Option<Table> {
     Some(shares::table(&CELLS, caption, columns, rows.collect()))
 }
 
-/// How well the threads were used: the efficiency and the loss in percent, under it serial code.
+/// The efficiency of the threads and the loss in percent, and serial time under it.
 pub(crate) fn efficiency(first: &First) -> Table {
     const CELLS: [Cell; 3] = [
         Cell::left("  ", 50),
@@ -140,7 +139,7 @@ fn serial(first: &First) -> String {
     text
 }
 
-/// What JSON tells of it.
+/// Losses, wall time and efficiency as JSON.
 pub(crate) fn json(first: &First) -> Map<String, Json> {
     let (all, ready) = first.ready;
     let budget = first.budget.map(|budget| {

@@ -1,4 +1,4 @@
-//! What annotated source and annotated instructions have in common.
+//! The common part of annotated source and annotated instructions.
 
 use omp_model::metrics::{Flavour, Quantity};
 use omp_model::views::annotated::LineTimes;
@@ -14,12 +14,12 @@ fn seconds(times: &LineTimes, flavour: Flavour, at: usize) -> f64 {
     }
 }
 
-/// Why annotated code is not as it should be.
+/// A warning about the annotated code.
 pub(crate) fn warning(why: impl std::fmt::Display) -> Line {
     Line::warning(format!("Warning: {why}"))
 }
 
-/// The times of some columns.
+/// The columns of times.
 pub(crate) fn times(columns: impl Iterator<Item = Column>) -> impl Iterator<Item = Column> {
     columns.filter(|column| matches!(column.quantity, Some(Quantity::Time(..))))
 }

@@ -10,7 +10,7 @@ use crate::document::{Block, Column, Document, InJson, Line, Row, Style, Table, 
 use crate::error::Error;
 use crate::find::{self, Named};
 use crate::functions::{Kind, joined, numbers, values};
-use crate::origin::{Facts, Origin};
+use crate::origin::{Origin, Origins};
 use crate::query::Query;
 
 /// Every row of a list in detail.
@@ -37,8 +37,8 @@ pub fn summary(query: &Query<'_>, kind: Kind) -> Result<Document, Error> {
     })
 }
 
-/// The query for every metric, and its document without blocks. Under a comparison stands what must
-/// be said of the metrics in force alone.
+/// The query for every metric, and its document without blocks. A comparison has the notices of the
+/// metrics in force alone.
 fn with_all_metrics<'a>(query: &Query<'a>, view: &str) -> (Query<'a>, Document) {
     let all = query.clone().with_all_metrics();
     let document = if query.is_comparison() {
@@ -86,12 +86,12 @@ pub fn single(query: &Query<'_>, named: &Named) -> Result<Document, Error> {
     })
 }
 
-/// What rows in detail are made of.
+/// The data of rows in detail.
 struct Details<'q, 'a> {
     query: &'q Query<'a>,
     columns: Vec<Column>,
     /// By experiment.
-    facts: Vec<Facts<'a>>,
+    facts: Vec<Origins<'a>>,
 }
 
 impl<'q, 'a> Details<'q, 'a> {
@@ -100,11 +100,11 @@ impl<'q, 'a> Details<'q, 'a> {
         Details {
             query,
             columns: columns(query, kind),
-            facts: facts.map(|source| Facts::new(source, kind)).collect(),
+            facts: facts.map(|source| Origins::new(source, kind)).collect(),
         }
     }
 
-    /// Rows of a list, of which the first one is that of everything.
+    /// Some rows of a list; the first row of `list` is the total.
     fn table(&self, list: &[Joined<ListRow>], rows: Vec<Row>) -> Block {
         let whole =
             |row: &Option<ListRow>| numbers(&values(self.query, &self.columns, row.as_ref()));
@@ -117,7 +117,7 @@ impl<'q, 'a> Details<'q, 'a> {
     }
 
     fn row(&self, joined: &Joined<ListRow>) -> Row {
-        let values = |(row, facts): (&Option<ListRow>, &Facts<'_>)| {
+        let values = |(row, facts): (&Option<ListRow>, &Origins<'_>)| {
             let origin = row.as_ref().map(|row| facts.of(row));
             let fields = origin.as_ref().map(Origin::fields);
             let words = origin.as_ref().and_then(Origin::words);

@@ -85,7 +85,7 @@ fn in_each<'a>(query: &Query<'a>, named: &Named) -> Result<Vec<(Source<'a>, Func
     }
 }
 
-/// What tells the build of a function's load object.
+/// The build of a function's load object: its build id, or its path.
 fn build(source: &Source<'_>, function: FunctionId) -> Option<String> {
     let names = source.names();
     let function = &names.symbols.functions[function.0 as usize];
@@ -96,7 +96,7 @@ fn build(source: &Source<'_>, function: FunctionId) -> Option<String> {
     })
 }
 
-/// A function's instructions, and what is said of them.
+/// The data of a document about a function's instructions.
 struct Annotated<'q, 'a> {
     query: &'q Query<'a>,
     source: Source<'a>,
@@ -332,7 +332,7 @@ impl<'q, 'a> Annotated<'q, 'a> {
     }
 }
 
-/// The times, and what JSON tells of an instruction.
+/// The times, and the fields of JSON of an instruction.
 fn columns(query: &Query<'_>) -> Vec<Column> {
     let before = ["address", "text", "hot"].map(Column::fact).into_iter();
     let times = times(query.columns.iter().map(|column| Column::metric(*column)));

@@ -1,4 +1,4 @@
-//! Lists of what experiments are made of: a row for each thread, load object or CPU.
+//! Lists with a row for each thread, load object, CPU or construct.
 
 use omp_model::views::compare::join::{Joined, join, order};
 
@@ -69,7 +69,7 @@ impl<'f, T> Field<'f, T> {
     }
 }
 
-/// What each side has under one name, as many as the limit leaves.
+/// The rows of all sides joined by name, as many as the limit leaves.
 pub(crate) fn joined<T>(
     query: &Query<'_>,
     rows: impl Fn(&Source<'_>) -> Vec<T>,
@@ -143,7 +143,7 @@ pub(crate) fn table<T>(
     }
 }
 
-/// Adds a list to a document. A comparison has a title, which tells its experiments.
+/// Adds a list to a document. Only a comparison has a title.
 pub(crate) fn titled(base: Document, title: &str, table: Table) -> Document {
     Document {
         title: if table.has_sides() {

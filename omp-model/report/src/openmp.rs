@@ -1,4 +1,4 @@
-//! What the views of OpenMP are computed from, under the filter in force.
+//! The input of the views of OpenMP, under the filter in force.
 
 use omp_model::analysis::Analysis;
 use omp_model::profile::{Profile, ViewMode};

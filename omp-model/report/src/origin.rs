@@ -15,16 +15,16 @@ use crate::functions::Kind;
 use crate::query::Source;
 use crate::text::address;
 
-/// What is known of the rows of a list.
-pub(crate) struct Facts<'a> {
+/// Finds the origins of the rows of a list.
+pub(crate) struct Origins<'a> {
     names: Names<'a>,
     /// Of instructions: their lines.
     lines: Option<HashMap<(ModuleId, u64), SourceLine>>,
 }
 
-/// What is known of a row.
+/// The origin of a row.
 pub(crate) struct Origin {
-    /// In bytes; symbols of assembly tell none.
+    /// In bytes; symbols of assembly have none.
     size: Option<u64>,
     address: Option<String>,
     file: Option<String>,
@@ -33,8 +33,8 @@ pub(crate) struct Origin {
     mangled: Option<String>,
 }
 
-impl<'a> Facts<'a> {
-    pub(crate) fn new(source: &Source<'a>, kind: Kind) -> Facts<'a> {
+impl<'a> Origins<'a> {
+    pub(crate) fn new(source: &Source<'a>, kind: Kind) -> Origins<'a> {
         let names = source.names();
         let lines = || {
             let frames = (0..).map(FrameId).zip(names.tables.frames.rows());
@@ -44,13 +44,13 @@ impl<'a> Facts<'a> {
             };
             frames.filter_map(line).collect()
         };
-        Facts {
+        Origins {
             names,
             lines: (kind == Kind::Instructions).then(lines),
         }
     }
 
-    /// Where a row comes from.
+    /// The origin of a row.
     pub(crate) fn of(&self, row: &ListRow) -> Origin {
         let function = symbol(&self.names, row).map(|(_, function)| function);
         let code = row.code;

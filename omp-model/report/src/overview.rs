@@ -3,7 +3,7 @@
 use omp_model::metrics::{Flavour, Metric, Quantity};
 use omp_model::views::ListRow;
 use omp_model::views::compare::join::Joined;
-use omp_model::views::compare::overview::{self as compared, Fact, Side, Unit as FactUnit};
+use omp_model::views::compare::overview::{self as compared, Fact, FactUnit, Side};
 use omp_model::views::openmp::first::First;
 use omp_model::views::overview::{self as view, Overview};
 use omp_model::views::threads::kind_name;
@@ -38,7 +38,7 @@ pub fn overview(query: &Query<'_>) -> Result<Document, Error> {
     })
 }
 
-/// What is known of one experiment.
+/// The overview of one experiment.
 struct Look {
     duration: f64,
     overview: Overview,
@@ -88,7 +88,7 @@ fn alone(query: &Query<'_>) -> Document {
     }
 }
 
-/// What JSON tells before the functions.
+/// Fields of JSON before the functions.
 fn head(source: &Source<'_>, look: &Look) -> Map<String, Json> {
     let threads = look.overview.threads.iter();
     let threads: Map<_, _> = threads
@@ -103,7 +103,7 @@ fn head(source: &Source<'_>, look: &Look) -> Map<String, Json> {
     ])
 }
 
-/// What was run, where and when.
+/// The program, the machine and the time of the run.
 fn experiment(source: &Source<'_>, look: &Look) -> Table {
     const CELLS: [Cell; 2] = [
         Cell {
@@ -138,7 +138,7 @@ fn experiment(source: &Source<'_>, look: &Look) -> Table {
     shares::table(&CELLS, caption, columns, rows.into())
 }
 
-/// What became of the time of all threads.
+/// The time of all threads by metric.
 fn times(overview: &Overview) -> Table {
     const CELLS: [Cell; 3] = [
         Cell::left("  ", 26),
@@ -159,7 +159,7 @@ fn times(overview: &Overview) -> Table {
             Value::Number(text::percent(seconds, total)),
         ]],
         target: Some(Target::Metric(metric)),
-        ..Row::at(depth(metric), metric.words())
+        ..Row::at(view::depth(metric) as u32, metric.words())
     });
     let columns = vec![
         Column::name(),
@@ -168,15 +168,6 @@ fn times(overview: &Overview) -> Table {
     ];
     let caption = "Time of all threads".to_owned();
     shares::table(&CELLS, caption, columns, rows.collect())
-}
-
-/// A part stands under its whole.
-const fn depth(metric: Metric) -> u32 {
-    match metric {
-        Metric::Total => 0,
-        Metric::TotalCpu | Metric::OffCpu | Metric::OmpWork | Metric::OmpWait => 1,
-        _ => 2,
-    }
 }
 
 /// The functions with most thread time, under the row of all, which JSON has too.
@@ -302,7 +293,7 @@ fn compared_function(joined: Joined<ListRow>) -> Row {
     }
 }
 
-/// By experiment; what all share stands in each.
+/// Values by experiment; those that all share stand in each.
 fn compared_values(
     block: &str,
     id: Value,

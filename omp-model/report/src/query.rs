@@ -1,4 +1,4 @@
-//! What a document is asked about: experiments as the settings show them.
+//! A query: the experiments that a document is about, as the settings show them.
 
 use std::sync::OnceLock;
 
@@ -16,8 +16,8 @@ use crate::document::{About, Document};
 use crate::error::Error;
 use crate::settings::{Compare, Objects, Settings};
 
-/// What filters and hidden load objects leave of an experiment, each part made when it is first
-/// asked for. It belongs to one filter and one choice of objects: a new choice needs a new subset.
+/// The part of an experiment that filters and hidden load objects leave, made when it is first
+/// needed. It belongs to one filter and one choice of objects.
 #[derive(Debug, Default)]
 pub struct Subset {
     whole: [OnceLock<Filtered>; 2],
@@ -29,9 +29,9 @@ pub struct Subset {
 pub struct Source<'a> {
     /// The experiment.
     pub analysis: &'a Analysis,
-    /// What the settings leave of it.
+    /// The part of it that the settings leave.
     pub subset: &'a Subset,
-    /// What the user chose.
+    /// The user's choices.
     pub settings: &'a Settings,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Source<'a> {
         &filtered.profile
     }
 
-    /// What hidden objects leave of what a filter kept.
+    /// Hides load objects in the time that a filter kept.
     fn hide(&self, kept: Filtered) -> Filtered {
         let objects = &self.settings.objects;
         if objects.is_default() {
@@ -99,7 +99,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// What must be said under a document of its time.
+    /// The notices under a document of its time.
     pub fn notices(&self, metrics: &[Metric]) -> Vec<String> {
         let header = &self.analysis.experiment.header;
         let mut said: Vec<String> = notices(header, self.inferred())
@@ -120,7 +120,7 @@ impl<'a> Source<'a> {
         said
     }
 
-    /// What a filter leaves, in words.
+    /// The notice about a filter.
     fn kept(&self, filter: &Filter) -> String {
         let estimated = self.profile_in(self.settings.mode).1;
         let mut words = format!("only what the filter keeps ({})", filter.text());
@@ -134,7 +134,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// What hidden objects leave of a profile.
+/// A profile without hidden load objects.
 fn visible(experiment: &Analysis, profile: &Profile, objects: &Objects) -> Filtered {
     let names = experiment.names(NameStyle::default());
     let visible = |module| objects.visibility(names.object_name(module));
@@ -144,7 +144,7 @@ fn visible(experiment: &Analysis, profile: &Profile, objects: &Objects) -> Filte
     }
 }
 
-/// Where what is made for a mode is kept.
+/// The index of a mode in [`Subset`].
 const fn index(mode: ViewMode) -> usize {
     match mode {
         ViewMode::User | ViewMode::Expert => 0,
@@ -152,10 +152,10 @@ const fn index(mode: ViewMode) -> usize {
     }
 }
 
-/// What a document is asked about.
+/// The experiments, metrics and order that a document is about.
 #[derive(Clone)]
 pub struct Query<'a> {
-    /// What the user chose.
+    /// The user's choices.
     pub settings: &'a Settings,
     /// The experiment, or all of them added up.
     pub all: Source<'a>,
@@ -234,7 +234,7 @@ impl<'a> Query<'a> {
         self.compare != Compare::Off
     }
 
-    /// What rows have values of: the experiments that are compared, or the one.
+    /// The experiments that are compared, or the one: rows have values of each.
     pub fn sides(&self) -> &[Source<'a>] {
         if self.is_comparison() {
             &self.each
@@ -253,8 +253,7 @@ impl<'a> Query<'a> {
         Shared::new(&sides)
     }
 
-    /// What each side has: the one experiment under its own names, compared ones under those that
-    /// all share.
+    /// The data of each side: under the experiment's own names, or those that compared ones share.
     pub(crate) fn by_side<T>(
         &self,
         own: impl Fn(&Source<'a>) -> T,
@@ -268,7 +267,7 @@ impl<'a> Query<'a> {
         sides.map(|side| shared(&names, side)).collect()
     }
 
-    /// A document without blocks: its head, and what must be said under it.
+    /// A document without blocks, with its warnings and notices.
     pub fn document(&self, view: &str) -> Document {
         Document {
             notices: self.said(|side| side.notices(&self.request.metrics)),
@@ -276,7 +275,7 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// The same of a report that shows no time, under which nothing must be said of it.
+    /// The same of a report that shows no time: without notices.
     pub fn document_without_time(&self, view: &str) -> Document {
         let experiments = if self.is_comparison() {
             let names = self.each.iter().map(|side| side.analysis.name.clone());
@@ -292,7 +291,7 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// What must be said, with the number of its experiment where they are compared.
+    /// Sentences about each side, with its number if experiments are compared.
     fn said(&self, of: impl Fn(&Source<'a>) -> Vec<String>) -> Vec<String> {
         if !self.is_comparison() {
             return of(&self.all);

@@ -1,4 +1,4 @@
-//! `OMP_preg`: parallel regions, what they could save, and why.
+//! `OMP_preg`: parallel regions with their potential gain by cause.
 
 use experiment::ids::{ContextId, ThreadId};
 use omp_model::metrics::{Flavour, Metric};
@@ -9,7 +9,7 @@ use omp_model::views::openmp::locations::ConstructLocation;
 use omp_model::views::openmp::regions::{self as view, RegionRow};
 use serde_json::{Value as Json, json};
 
-use crate::constructs::{Construct, List, contexts, location, sorted, table, times};
+use crate::constructs::{ConstructRow, List, contexts, location, sorted, table, times};
 use crate::document::{Block, Document, InJson, Table, TablePart, Value};
 use crate::error::Error;
 use crate::json;
@@ -131,7 +131,7 @@ fn parts() -> Vec<TablePart> {
     ]
 }
 
-/// Everything that is told of a region, in the order of JSON.
+/// The columns of a region, in the order of JSON.
 fn fields<'a>(query: &Query<'a>, rows: &List<RegionRow>) -> Vec<RegionField<'a>> {
     let is_comparison = query.is_comparison();
     let is_filtered = query.settings.filter.is_some();
@@ -243,7 +243,6 @@ fn fields<'a>(query: &Query<'a>, rows: &List<RegionRow>) -> Vec<RegionField<'a>>
     fields
 }
 
-/// What kind of region it is.
 fn kind(row: &RegionRow) -> String {
     match (row.teams, row.nesting) {
         (true, _) => "teams".to_owned(),
@@ -271,7 +270,7 @@ fn gain(gain: &Gain) -> Json {
     json!({"elapsed": gain.elapsed, "gain": gain.total(), "parts": parts})
 }
 
-impl Construct for RegionRow {
+impl ConstructRow for RegionRow {
     const WORD: &'static str = "REGION";
 
     fn all(source: &Source<'_>) -> Vec<RegionRow> {
@@ -303,7 +302,7 @@ impl Construct for RegionRow {
         }
     }
 
-    /// What it could save, by cause.
+    /// Its potential gain by cause.
     fn detail(&self) -> String {
         let causes = Cause::ALL.into_iter();
         let causes = causes.filter(|&cause| self.own.part(cause) > SHOWN);

@@ -1,4 +1,4 @@
-//! `functions` and `OMP_preg` under `compare scaling`: what a program loses as its threads grow.
+//! `functions` and `OMP_preg` under `compare scaling`: the loss with a growing number of threads.
 
 use omp_model::metrics::{Flavour, Metric, Quantity};
 use omp_model::views::compare::Shared;
@@ -19,7 +19,7 @@ const NOTHING: f64 = 5e-7;
 /// # Errors
 /// [`Error::Usage`] if all runs have as many threads.
 pub(crate) fn functions(query: &Query<'_>) -> Result<Document, Error> {
-    let runs = Runs::of(query)?;
+    let runs = RunsByThreads::of(query)?;
     let mut document = runs.document(query, "functions", Flavour::Inclusive, |shared| {
         scaling::functions(shared, &runs.threads)
     });
@@ -35,7 +35,7 @@ pub(crate) fn functions(query: &Query<'_>) -> Result<Document, Error> {
 /// # Errors
 /// [`Error::Usage`] if all runs have as many threads.
 pub(crate) fn regions(query: &Query<'_>) -> Result<Document, Error> {
-    let runs = Runs::of(query)?;
+    let runs = RunsByThreads::of(query)?;
     let mut document = runs.document(query, "OMP_preg", Flavour::Exclusive, |shared| {
         let regions = runs.sources.iter().map(|source| {
             let (profile, measured) = source.measured();
@@ -51,13 +51,13 @@ pub(crate) fn regions(query: &Query<'_>) -> Result<Document, Error> {
 }
 
 /// The experiments in the order of their threads.
-struct Runs<'a> {
+struct RunsByThreads<'a> {
     threads: Vec<u32>,
     sources: Vec<Source<'a>>,
 }
 
-impl<'a> Runs<'a> {
-    fn of(query: &Query<'a>) -> Result<Runs<'a>, Error> {
+impl<'a> RunsByThreads<'a> {
+    fn of(query: &Query<'a>) -> Result<RunsByThreads<'a>, Error> {
         let threads_of = |source: &Source<'_>| {
             let experiment = &source.analysis.experiment;
             scaling::threads(&experiment.region_sums, &experiment.tables)
@@ -74,10 +74,10 @@ impl<'a> Runs<'a> {
                 threads[0]
             )));
         }
-        Ok(Runs { threads, sources })
+        Ok(RunsByThreads { threads, sources })
     }
 
-    /// The document of the rows that `make` finds, without a title.
+    /// The document of the rows of `make`, without a title.
     fn document(
         &self,
         query: &Query<'_>,

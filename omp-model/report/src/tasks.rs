@@ -8,7 +8,7 @@ use omp_model::views::openmp::tasks::{self as view, Runs, TaskRow};
 use serde_json::{Value as Json, json};
 
 use crate::constructs::{
-    Construct, contexts, located, location, location_fields, sorted, table, times,
+    ConstructRow, contexts, located, location, location_fields, sorted, table, times,
 };
 use crate::document::{Block, Document, InJson, Line, Table, TablePart, Value};
 use crate::error::Error;
@@ -17,7 +17,7 @@ use crate::list::Field;
 use crate::query::{Query, Source};
 use crate::text;
 
-/// How many creators and waits of a task a text tells; JSON has all.
+/// The number of creators and waits of a task in a text; JSON has all.
 const LONGEST: usize = 3;
 
 /// A column of tasks.
@@ -100,7 +100,7 @@ fn around(row: &TaskRow) -> Vec<Line> {
     name.chain(created).chain(waited).map(Line::plain).collect()
 }
 
-/// Everything that is told of a task, in the order of JSON.
+/// The columns of a task, in the order of JSON.
 fn fields<'a>() -> Vec<TaskField<'a>> {
     let mut fields: Vec<TaskField<'a>> = location().into();
     fields.extend(contexts("task"));
@@ -145,7 +145,7 @@ fn count<'a>(id: &str, label: &str, value: fn(&Runs) -> u64) -> TaskField<'a> {
     })
 }
 
-/// A time that is shorter than a text of seconds usually tells.
+/// A time in seconds with nine decimals, because tasks are short.
 fn time<'a>(id: &str, label: &str, heading: &str, value: fn(&Runs) -> f64) -> TaskField<'a> {
     let seconds = move |row: &TaskRow| Value::known(row.runs.as_ref().map(value));
     TaskField::new(id, label, seconds)
@@ -173,7 +173,7 @@ fn waited(waited: &view::Waited) -> Json {
     Json::Object(object)
 }
 
-impl Construct for TaskRow {
+impl ConstructRow for TaskRow {
     const WORD: &'static str = "TASK";
 
     fn all(source: &Source<'_>) -> Vec<TaskRow> {

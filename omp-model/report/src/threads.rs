@@ -1,4 +1,4 @@
-//! Threads: with their lifetimes, as the kernel knows them, and by the metrics in force.
+//! Threads: `thread_list`, `lwp_list`, and time by thread.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use omp_model::views::threads::{ThreadRow, kind_name, threads as thread_rows};
 
 use crate::document::{Column, Document, InJson, Target, Value};
 use crate::error::Error;
-use crate::index::{self, Head, Object};
+use crate::index::{self, Head, IndexObject};
 use crate::list::{self, Field};
 use crate::query::{Query, Source};
 
@@ -97,7 +97,7 @@ pub fn threads(query: &Query<'_>) -> Result<Document, Error> {
         title: TITLE,
         facts: &["thread", "pid", "tid", "kind", "start", "end"],
     };
-    let object = |thread: Thread| Object {
+    let object = |thread: Thread| IndexObject {
         name: if query.is_comparison() {
             thread.shared_name.clone()
         } else {
@@ -181,7 +181,7 @@ pub fn lwp_list(query: &Query<'_>) -> Result<Document, Error> {
     Ok(document(query, "lwp_list", &joined, fields))
 }
 
-/// From when to when each thread of compared experiments lived, and its time.
+/// The lifetime and the time of each thread of compared experiments.
 fn compared(query: &Query<'_>, view: &str, metrics: &[Metric]) -> Result<Document, Error> {
     query.refuse_scaling(view)?;
     let mut fields = vec![

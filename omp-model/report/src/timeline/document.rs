@@ -12,7 +12,7 @@ use crate::query::Query;
 
 /// A thread's row.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ThreadRow {
+pub struct TimelineRow {
     /// What the thread is called.
     pub name: String,
     /// What it has in common with others, if rows are grouped.
@@ -23,7 +23,7 @@ pub struct ThreadRow {
 
 /// Some threads in a range of time, in nanoseconds: a letter for the state that most of each slot
 /// went to, and in JSON the seconds of each state.
-pub fn document(query: &Query<'_>, range: &Range<u64>, rows: &[ThreadRow]) -> Document {
+pub fn document(query: &Query<'_>, range: &Range<u64>, rows: &[TimelineRow]) -> Document {
     let (from, to) = (range.start as f64 / 1e9, range.end as f64 / 1e9);
     let mut blocks = Vec::new();
     for group in rows.chunk_by(|left, right| left.group == right.group) {
@@ -42,7 +42,7 @@ pub fn document(query: &Query<'_>, range: &Range<u64>, rows: &[ThreadRow]) -> Do
     }
 }
 
-fn table(rows: &[ThreadRow]) -> Table {
+fn table(rows: &[TimelineRow]) -> Table {
     let name = Column {
         heading: vec!["Thread".to_owned()],
         ..Column::name()
@@ -52,7 +52,7 @@ fn table(rows: &[ThreadRow]) -> Table {
         json: InJson::Nowhere,
         ..Column::word("states", "States")
     };
-    let row = |row: &ThreadRow| {
+    let row = |row: &TimelineRow| {
         let letter = |slot: &Slot| slot.main().map_or(' ', Activity::letter);
         let letters: String = row.slots.iter().map(letter).collect();
         let slots: Json = row.slots.iter().map(slot).collect();
