@@ -1,5 +1,4 @@
-//! What `overview` begins with: what to do first, what became of the wall time, and how well the
-//! threads were used.
+//! The OpenMP part of `overview`: losses, wall time, and the efficiency of the threads.
 
 use omp_model::views::openmp::advice::Loss;
 use omp_model::views::openmp::efficiency::Efficiency;
@@ -9,13 +8,14 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::constructs::location_fields;
 use crate::document::{Cell, Column, Line, Row, Table, Target, Unit, Value};
+use crate::json::fields;
 use crate::shares::{self, number};
 use crate::text;
 
 /// How many losses an overview tells.
 const LARGEST: usize = 3;
 
-/// What to do first, each sentence a line.
+/// The largest losses, each a line.
 pub(crate) fn losses(first: &First) -> Vec<Line> {
     let mut lines = vec![Line::strong("What to do first")];
     lines.extend(
@@ -47,7 +47,7 @@ pub(crate) fn losses(first: &First) -> Vec<Line> {
     lines
 }
 
-/// What became of the wall time; nothing for several processes, which do not share it.
+/// The parts of the wall time; `None` for several processes, which do not share it.
 pub(crate) fn budget(first: &First) -> Option<Table> {
     const CELLS: [Cell; 3] = [
         Cell::left("  ", 28),
@@ -78,7 +78,7 @@ pub(crate) fn budget(first: &First) -> Option<Table> {
     Some(shares::table(&CELLS, caption, columns, rows.collect()))
 }
 
-/// How well the threads were used: the efficiency and the loss in percent, under it serial code.
+/// The efficiency of the threads and the loss in percent, and serial time under it.
 pub(crate) fn efficiency(first: &First) -> Table {
     const CELLS: [Cell; 3] = [
         Cell::left("  ", 50),
@@ -139,7 +139,7 @@ fn serial(first: &First) -> String {
     text
 }
 
-/// What JSON tells of it.
+/// Losses, wall time and efficiency as JSON.
 pub(crate) fn json(first: &First) -> Map<String, Json> {
     let (all, ready) = first.ready;
     let budget = first.budget.map(|budget| {
@@ -149,10 +149,8 @@ pub(crate) fn json(first: &First) -> Map<String, Json> {
     });
     let losses: Vec<Json> = first.losses.iter().map(|it| loss(first, it)).collect();
     let spins = first.spins.as_ref().map(|spins| {
-        let mut object = Map::new();
-        object.insert("seconds".to_owned(), json!(spins.seconds));
-        object.insert("of".to_owned(), json!(spins.all));
-        place(&mut object, &spins.location);
+        let mut object = fields([("seconds", json!(spins.seconds)), ("of", json!(spins.all))]);
+        object.extend(located(&spins.location));
         object
     });
     let serial = first.run.serial;
@@ -165,7 +163,7 @@ pub(crate) fn json(first: &First) -> Map<String, Json> {
         // JSON has no infinity: null.
         "amdahl_limit": serial.limit(),
     });
-    let fields = [
+    fields([
         (
             "ready_without_cpu",
             json!({"seconds": ready, "of": all, "cpus": first.cpus}),
@@ -175,31 +173,27 @@ pub(crate) fn json(first: &First) -> Map<String, Json> {
         ("losses", json!(losses)),
         ("efficiency", node(&first.run.efficiency)),
         ("serial", serial),
-    ];
-    let fields = fields.into_iter();
-    fields.map(|(key, value)| (key.to_owned(), value)).collect()
+    ])
 }
 
 fn loss(first: &First, loss: &Loss) -> Json {
-    let mut object = Map::new();
-    place(&mut object, &loss.location);
+    let mut object = located(&loss.location);
     let without = first.run.serial.without(loss.seconds);
-    let fields = [
+    object.extend(fields([
         ("reason", json!(loss.reason.id())),
         ("seconds", json!(loss.seconds)),
         ("share", json!(loss.share)),
         ("speedup_without", json!(without)),
         ("finding", json!(loss.finding)),
         ("hint", json!(loss.hint)),
-    ];
-    let fields = fields.into_iter();
-    object.extend(fields.map(|(key, value)| (key.to_owned(), value)));
+    ]));
     Json::Object(object)
 }
 
-fn place(object: &mut Map<String, Json>, location: &ConstructLocation) {
-    object.insert("place".to_owned(), json!(location.short()));
-    location_fields(object, location);
+fn located(location: &ConstructLocation) -> Map<String, Json> {
+    let mut object = fields([("place", json!(location.short()))]);
+    object.extend(location_fields(location));
+    object
 }
 
 fn node(efficiency: &Efficiency) -> Json {

@@ -1,10 +1,9 @@
-//! What annotated source and annotated instructions have in common.
+//! The common part of annotated source and annotated instructions.
 
 use omp_model::metrics::{Flavour, Quantity};
 use omp_model::views::annotated::LineTimes;
 
 use crate::document::{Column, Line, Mark, Value};
-use crate::functions::quantities;
 use crate::query::Query;
 
 /// The seconds of a line in a flavour of the metric that stands at `at` in the request.
@@ -15,22 +14,19 @@ fn seconds(times: &LineTimes, flavour: Flavour, at: usize) -> f64 {
     }
 }
 
-/// Why annotated code is not as it should be.
+/// A warning about the annotated code.
 pub(crate) fn warning(why: impl std::fmt::Display) -> Line {
     Line::warning(format!("Warning: {why}"))
 }
 
-/// The times of some columns.
+/// The columns of times.
 pub(crate) fn times(columns: impl Iterator<Item = Column>) -> impl Iterator<Item = Column> {
     columns.filter(|column| matches!(column.quantity, Some(Quantity::Time(..))))
 }
 
 /// The values of a line with times.
 pub(crate) fn values(query: &Query<'_>, columns: &[Column], times: &LineTimes) -> Vec<Value> {
-    quantities(columns, None, |flavour, metric| {
-        let at = query.request.index(metric);
-        Value::Number(at.map_or(0.0, |at| seconds(times, flavour, at)))
-    })
+    query.values(columns, None, &times.exclusive, &times.inclusive)
 }
 
 /// What makes a line hot: the largest value of each visible column.

@@ -3,13 +3,13 @@
 //! It is what a flame graph is drawn from, too: each row has its depth, its function and, by
 //! experiment, the attributed seconds of every metric asked for.
 
-use omp_model::metrics::{Flavour, Metric, Quantity};
+use omp_model::metrics::{Flavour, Quantity};
 use omp_model::views::calltree::{self, TreeRow};
 use omp_model::views::compare::join::{self, Branch, Joined};
 
-use crate::document::{Block, Column, Document, InJson, Node, Role, Row, Table, Target, Value};
+use crate::document::{Block, Column, Document, InJson, Node, Role, Row, Table};
 use crate::error::Error;
-use crate::functions::{quantities, whole};
+use crate::functions::whole;
 use crate::query::Query;
 
 /// The call tree.
@@ -82,19 +82,9 @@ fn columns(query: &Query<'_>) -> Vec<Column> {
 
 fn row(query: &Query<'_>, columns: &[Column], branch: Branch) -> Row {
     let Joined { name, rows } = branch.joined;
-    let seconds = |row: &TreeRow, flavour: Flavour, metric: Metric| {
-        let at = query.request.index(metric);
-        at.map_or(0.0, |at| match flavour {
-            Flavour::Exclusive => row.exclusive[at],
-            Flavour::Inclusive | Flavour::Attributed => row.attributed[at],
-        })
-    };
-    let values = |row: &Option<TreeRow>| {
-        let code = row.as_ref().and_then(|row| row.code);
-        quantities(columns, code, |flavour, metric| {
-            let row = row.as_ref();
-            Value::Number(row.map_or(0.0, |row| seconds(row, flavour, metric)))
-        })
+    let values = |row: &Option<TreeRow>| match row {
+        Some(row) => query.values(columns, row.code, &row.exclusive, &row.attributed),
+        None => query.values(columns, None, &[], &[]),
     };
     Row {
         values: rows.iter().map(values).collect(),
@@ -106,8 +96,6 @@ fn row(query: &Query<'_>, columns: &[Column], branch: Branch) -> Row {
             0 => Role::Total,
             _ => Role::Any,
         },
-        target: Some(Target::Function(name.clone())),
-        name,
-        ..Row::default()
+        ..Row::function(name)
     }
 }

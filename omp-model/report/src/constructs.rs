@@ -1,4 +1,4 @@
-//! What lists of regions and lists of tasks have in common. Columns of the same key mean the same
+//! The common part of lists of regions and lists of tasks. Columns of the same key mean the same
 //! in both, so that a program may show both in one list: `kind`, `instances`, the times.
 
 use experiment::ids::ContextId;
@@ -9,24 +9,26 @@ use omp_model::views::openmp::gain::REGION_METRICS;
 use omp_model::views::openmp::locations::ConstructLocation;
 use serde_json::{Map, Value as Json, json};
 
-use crate::document::{self, Column, InJson, Row, Style, Table, Target, Unit, Value};
+use crate::document::{Column, Construct, InJson, Style, Table, Target, Value};
+use crate::json;
+use crate::list::{self, Field};
 use crate::query::{Query, Source};
 
 /// A row of a list of constructs.
-pub(crate) trait Construct: Sized {
+pub(crate) trait ConstructRow: Sized {
     /// The word of filters that contexts are values of.
     const WORD: &'static str;
 
     /// Every one of an experiment, in the order of the list.
     fn all(source: &Source<'_>) -> Vec<Self>;
 
-    /// What it is called.
+    /// Its name.
     fn name(&self) -> &str;
 
     /// The name that compared experiments share.
     fn shared_name(&self, shared: &Shared<'_>, side: usize) -> String;
 
-    /// Where it stands in the source.
+    /// Its location in the source.
     fn location(&self) -> &ConstructLocation;
 
     /// One for each way that the program came to it.
@@ -35,59 +37,19 @@ pub(crate) trait Construct: Sized {
     /// Its seconds by [`REGION_METRICS`]; nothing for a flavour that such rows do not have.
     fn seconds(&self, flavour: Flavour) -> Option<&[f64]>;
 
-    /// What is known of it beyond the columns.
+    /// Data beyond the columns, in words.
     fn detail(&self) -> String;
 
     /// Adds another directive's row.
     fn absorb(&mut self, other: Self);
 }
 
-/// A column, and what a construct has in it.
-pub(crate) struct Field<'a, T> {
-    pub(crate) column: Column,
-    value: Box<dyn Fn(&T) -> Value + 'a>,
-}
-
-impl<'a, T> Field<'a, T> {
-    /// A fact that JSON has in the row and a text does not show.
-    pub(crate) fn new(id: &str, label: &str, value: impl Fn(&T) -> Value + 'a) -> Field<'a, T> {
-        Field {
-            column: Column::word(id, label),
-            value: Box::new(value),
-        }
-    }
-
-    /// The same with the lines of a heading.
-    pub(crate) fn heading(mut self, heading: [&str; 2]) -> Self {
-        self.column.heading = heading.map(str::to_owned).into();
-        self
-    }
-
-    /// The same, a number with so many decimals.
-    pub(crate) fn decimals(mut self, decimals: usize) -> Self {
-        self.column.decimals = decimals;
-        self
-    }
-
-    /// The same, a time.
-    pub(crate) fn seconds(mut self) -> Self {
-        self.column.unit = Unit::Seconds;
-        self.decimals(3)
-    }
-
-    /// The same with another place in JSON.
-    pub(crate) fn json(mut self, place: InJson) -> Self {
-        self.column.json = place;
-        self
-    }
-}
-
 /// Constructs under their names, by experiment where they are compared.
 pub(crate) type List<T> = Vec<Joined<T>>;
 
-/// All constructs of the query, and what they are sorted by; nothing for their own order, which a
-/// comparison always has.
-pub(crate) fn list<T: Construct>(query: &Query<'_>) -> (List<T>, Option<String>) {
+/// All constructs of the query, and the label of the quantity that they are sorted by; `None` for
+/// their own order, which a comparison always has.
+pub(crate) fn sorted<T: ConstructRow>(query: &Query<'_>) -> (List<T>, Option<String>) {
     let mut rows = all(query);
     let by = if query.is_comparison() {
         None
@@ -98,13 +60,9 @@ pub(crate) fn list<T: Construct>(query: &Query<'_>) -> (List<T>, Option<String>)
 }
 
 /// Every construct of the query.
-fn all<T: Construct>(query: &Query<'_>) -> List<T> {
+fn all<T: ConstructRow>(query: &Query<'_>) -> List<T> {
     if !query.is_comparison() {
-        let alone = |row: T| Joined {
-            name: row.name().to_owned(),
-            rows: vec![Some(row)],
-        };
-        return T::all(&query.all).into_iter().map(alone).collect();
+        return list::by_name(query, vec![T::all(&query.all)], |row| row.name().to_owned());
     }
     let shared = query.shared();
     let named = |(side, source): (usize, &Source<'_>)| -> Vec<(String, T)> {
@@ -113,7 +71,7 @@ fn all<T: Construct>(query: &Query<'_>) -> List<T> {
             .collect()
     };
     let joined = join_adding(
-        query.compared.iter().enumerate().map(named).collect(),
+        query.each.iter().enumerate().map(named).collect(),
         |(name, _)| name.clone(),
         |(_, row), (_, other)| row.absorb(other),
     );
@@ -125,9 +83,9 @@ fn all<T: Construct>(query: &Query<'_>) -> List<T> {
     joined.collect()
 }
 
-/// Puts rows in the order that was asked for, alike ones as they stood: largest first, names from
-/// A to Z. What it is by; nothing where rows have no such value, and keep their order.
-fn sort<T: Construct>(rows: &mut [Joined<T>], key: Option<SortKey>) -> Option<String> {
+/// Sorts rows stably by a key: largest first, names from A to Z. Returns the key's label; `None` if
+/// rows have no such value and keep their order.
+fn sort<T: ConstructRow>(rows: &mut [Joined<T>], key: Option<SortKey>) -> Option<String> {
     let key = key?;
     let turned = |order: std::cmp::Ordering| if key.reversed { order.reverse() } else { order };
     match key.quantity {
@@ -147,7 +105,7 @@ fn sort<T: Construct>(rows: &mut [Joined<T>], key: Option<SortKey>) -> Option<St
 }
 
 /// The table of constructs. A comparison has the columns of these keys alone.
-pub(crate) fn table<T: Construct>(
+pub(crate) fn table<T: ConstructRow>(
     query: &Query<'_>,
     mut fields: Vec<Field<'_, T>>,
     compared: &[&str],
@@ -155,46 +113,31 @@ pub(crate) fn table<T: Construct>(
 ) -> Table {
     let is_comparison = query.is_comparison();
     if is_comparison {
-        let place = |field: &Field<'_, T>| compared.iter().position(|id| *id == field.column.id);
-        fields.retain(|field| place(field).is_some());
-        fields.sort_by_key(place);
+        let at = |field: &Field<'_, T>| compared.iter().position(|id| *id == field.column.id);
+        fields.retain(|field| at(field).is_some());
+        fields.sort_by_key(at);
         let columns = fields.iter_mut().map(|field| &mut field.column);
         columns.for_each(compare);
     }
-    fields.push(Field {
-        column: Column::name(),
-        value: Box::new(move |row| {
-            if is_comparison {
-                Value::Absent
-            } else {
-                Value::Text(located(row))
-            }
-        }),
+    fields.push(if is_comparison {
+        Field::of(Column::name(), |_| Value::Absent)
+    } else {
+        Field::of(Column::name(), |row| Value::Text(located(row)))
     });
-    let of = |row: &Option<T>| -> Vec<Value> {
-        let value = |field: &Field<'_, T>| match row {
-            Some(row) => (field.value)(row),
-            None => Value::Absent,
-        };
-        fields.iter().map(value).collect()
-    };
-    let row = |joined: &Joined<T>| Row {
-        name: joined.name.clone(),
-        values: joined.rows.iter().map(of).collect(),
-        target: joined.rows[0]
-            .as_ref()
-            .filter(|_| !is_comparison)
-            .map(target),
-        ..Row::default()
-    };
+    let mut shown = list::rows(rows, &fields);
+    if !is_comparison {
+        for (row, joined) in shown.iter_mut().zip(rows) {
+            row.target = joined.rows[0].as_ref().map(target);
+        }
+    }
     Table {
         style: if is_comparison {
             Style::Right
         } else {
             Style::Sparse
         },
-        compare: query.settings.compare,
-        rows: rows.iter().map(row).collect(),
+        compare: query.compare,
+        rows: shown,
         columns: fields.into_iter().map(|field| field.column).collect(),
         ..Table::default()
     }
@@ -215,7 +158,7 @@ fn compare(column: &mut Column) {
 }
 
 /// `foo -- OMP parallel region from line 9 [foo.omp_outlined], foo.c:9`.
-pub(crate) fn located<T: Construct>(row: &T) -> String {
+pub(crate) fn located<T: ConstructRow>(row: &T) -> String {
     let location = row.location();
     match (&location.file, location.line) {
         (Some(_), Some(_)) => format!("{}, {}", row.name(), location.short()),
@@ -223,8 +166,8 @@ pub(crate) fn located<T: Construct>(row: &T) -> String {
     }
 }
 
-fn target<T: Construct>(row: &T) -> Target {
-    Target::Construct(document::Construct {
+fn target<T: ConstructRow>(row: &T) -> Target {
+    Target::Construct(Construct {
         word: T::WORD,
         contexts: row.contexts().to_vec(),
         location: row.location().clone(),
@@ -234,8 +177,8 @@ fn target<T: Construct>(row: &T) -> Target {
     })
 }
 
-/// Where a construct stands, as JSON has it.
-pub(crate) fn location<'a, T: Construct>() -> [Field<'a, T>; 3] {
+/// The location of a construct, for JSON.
+pub(crate) fn location<'a, T: ConstructRow>() -> [Field<'a, T>; 3] {
     [
         Field::new("function", "Function", |row: &T| {
             let function = row.location().function.clone();
@@ -252,18 +195,20 @@ pub(crate) fn location<'a, T: Construct>() -> [Field<'a, T>; 3] {
 }
 
 /// The same as fields of an object.
-pub(crate) fn location_fields(object: &mut Map<String, Json>, location: &ConstructLocation) {
-    object.insert("function".to_owned(), json!(location.function));
-    object.insert("file".to_owned(), json!(location.file));
-    object.insert("line".to_owned(), json!(location.line));
+pub(crate) fn location_fields(location: &ConstructLocation) -> Map<String, Json> {
+    json::fields([
+        ("function", json!(location.function)),
+        ("file", json!(location.file)),
+        ("line", json!(location.line)),
+    ])
 }
 
-/// How many contexts of a construct a text tells; JSON has all.
+/// The number of contexts of a construct in a text; JSON has all.
 const LONGEST: usize = 3;
 
 /// The numbers that a filter knows a construct's contexts by: all for JSON, the first few for a
 /// text.
-pub(crate) fn contexts<'a, T: Construct>(id: &str) -> [Field<'a, T>; 2] {
+pub(crate) fn contexts<'a, T: ConstructRow>(id: &str) -> [Field<'a, T>; 2] {
     let numbers = |row: &T| -> Vec<u32> { row.contexts().iter().map(|it| it.0).collect() };
     let text = move |row: &T| {
         let numbers = numbers(row);
@@ -284,20 +229,15 @@ pub(crate) fn contexts<'a, T: Construct>(id: &str) -> [Field<'a, T>; 2] {
 }
 
 /// The times of [`REGION_METRICS`] in these flavours.
-pub(crate) fn times<'a, T: Construct>(
+pub(crate) fn times<'a, T: ConstructRow>(
     flavours: &'static [Flavour],
 ) -> impl Iterator<Item = Field<'a, T>> {
     let metrics = REGION_METRICS.into_iter().enumerate();
     metrics.flat_map(|(at, metric)| {
         flavours.iter().map(move |&flavour| {
             let column = Column::time(Quantity::Time(flavour, metric));
-            Field {
-                column,
-                value: Box::new(move |row: &T| {
-                    Value::known(row.seconds(flavour).map(|seconds| seconds[at]))
-                }),
-            }
-            .heading(heading(metric))
+            let seconds = move |row: &T| Value::known(row.seconds(flavour).map(|it| it[at]));
+            Field::of(column, seconds).heading(heading(metric))
         })
     })
 }
@@ -329,7 +269,7 @@ mod tests {
         seconds: Vec<f64>,
     }
 
-    impl Construct for Waiting {
+    impl ConstructRow for Waiting {
         const WORD: &'static str = "";
 
         fn all(_: &Source<'_>) -> Vec<Self> {

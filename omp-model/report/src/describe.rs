@@ -1,9 +1,10 @@
 //! The words of filters.
 
 use omp_model::filter::{Filter, Word};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
-use crate::document::{Block, Document, Line};
+use crate::document::Document;
+use crate::json;
 use crate::settings::Settings;
 
 /// Words that are no numbers, and how they are used.
@@ -58,14 +59,8 @@ pub fn describe(settings: &Settings) -> Document {
         "Operators, as in C: ! ~ - * / % + - << >> < <= > >= == != & ^ | && || ( )".to_owned(),
     );
     Document {
-        view: "describe".to_owned(),
-        facts: Map::from_iter([
-            ("filter".to_owned(), json!(current)),
-            ("rows".to_owned(), json!(rows)),
-        ]),
-        blocks: vec![Block::Lines(lines.into_iter().map(Line::plain).collect())],
-        is_bare: true,
-        ..Document::default()
+        facts: json::fields([("filter", json!(current)), ("rows", json!(rows))]),
+        ..Document::of_lines("describe", lines)
     }
 }
 

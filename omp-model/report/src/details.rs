@@ -4,13 +4,13 @@
 use omp_model::metrics::{Flavour, Metric, Quantity};
 use omp_model::views::ListRow;
 use omp_model::views::compare::join::Joined;
-use serde_json::{Map, Value as Json, json};
+use serde_json::json;
 
-use crate::document::{Block, Column, Document, InJson, Line, Row, Style, Table, Target, Value};
+use crate::document::{Block, Column, Document, InJson, Line, Row, Style, Table, Value};
 use crate::error::Error;
 use crate::find::{self, Named};
-use crate::functions::{Kind, joined, quantities, seconds};
-use crate::origin::{Facts, Origin};
+use crate::functions::{Kind, joined, numbers, values};
+use crate::origin::{Origin, Origins};
 use crate::query::Query;
 
 /// Every row of a list in detail.
@@ -27,8 +27,8 @@ pub fn summary(query: &Query<'_>, kind: Kind) -> Result<Document, Error> {
     let (query, document) = with_all_metrics(query, view);
     let details = Details::new(&query, kind);
     let all = joined(&query, kind);
-    let shown = &all[..query.limited(all.len())];
-    let rows = shown.iter().map(|row| details.row(row)).collect();
+    let first = &all[..query.limited(all.len())];
+    let rows = first.iter().map(|row| details.row(row)).collect();
     let by = query.request.sort.quantity.label();
     Ok(Document {
         title: format!("{} sorted by metric: {by}", kind.title()),
@@ -37,8 +37,8 @@ pub fn summary(query: &Query<'_>, kind: Kind) -> Result<Document, Error> {
     })
 }
 
-/// The query for every metric, and its document without blocks. Under a comparison stands what must
-/// be said of the metrics in force alone.
+/// The query for every metric, and its document without blocks. A comparison has the notices of the
+/// metrics in force alone.
 fn with_all_metrics<'a>(query: &Query<'a>, view: &str) -> (Query<'a>, Document) {
     let all = query.clone().with_all_metrics();
     let document = if query.is_comparison() {
@@ -86,12 +86,12 @@ pub fn single(query: &Query<'_>, named: &Named) -> Result<Document, Error> {
     })
 }
 
-/// What rows in detail are made of.
+/// The data of rows in detail.
 struct Details<'q, 'a> {
     query: &'q Query<'a>,
     columns: Vec<Column>,
     /// By experiment.
-    facts: Vec<Facts<'a>>,
+    facts: Vec<Origins<'a>>,
 }
 
 impl<'q, 'a> Details<'q, 'a> {
@@ -100,16 +100,14 @@ impl<'q, 'a> Details<'q, 'a> {
         Details {
             query,
             columns: columns(query, kind),
-            facts: facts.map(|source| Facts::new(source, kind)).collect(),
+            facts: facts.map(|source| Origins::new(source, kind)).collect(),
         }
     }
 
-    /// Rows of a list, of which the first one is that of everything.
+    /// Some rows of a list; the first row of `list` is the total.
     fn table(&self, list: &[Joined<ListRow>], rows: Vec<Row>) -> Block {
-        let whole = |row: &Option<ListRow>| {
-            let times = self.times(row.as_ref());
-            times.iter().map(|it| it.number().unwrap_or(0.0)).collect()
-        };
+        let whole =
+            |row: &Option<ListRow>| numbers(&values(self.query, &self.columns, row.as_ref()));
         let total = list.first().map_or(&[][..], |total| &total.rows);
         Block::Table(Table {
             style: Style::Records,
@@ -119,46 +117,29 @@ impl<'q, 'a> Details<'q, 'a> {
     }
 
     fn row(&self, joined: &Joined<ListRow>) -> Row {
-        let sides = joined.rows.iter().zip(&self.facts);
-        let origins = sides.map(|(row, facts)| row.as_ref().map(|row| facts.of(row)));
-        let origins: Vec<Option<Origin>> = origins.collect();
-        let facts = if self.query.is_comparison() {
-            Map::from_iter([("places".to_owned(), places(&origins))])
-        } else {
-            fields(origins.first().and_then(Option::as_ref))
-        };
-        let values = |(row, origin): (&Option<ListRow>, &Option<Origin>)| {
+        let values = |(row, facts): (&Option<ListRow>, &Origins<'_>)| {
+            let origin = row.as_ref().map(|row| facts.of(row));
+            let fields = origin.as_ref().map(Origin::fields);
             let words = origin.as_ref().and_then(Origin::words);
+            let word = |column: &Column| {
+                let mut labels = Origin::LABELS.iter();
+                let at = labels.position(|label| *label == column.label)?;
+                Some(Value::Text(words.as_ref()?[at].clone()))
+            };
             let value = |(column, time): (&Column, Value)| match column.json {
                 InJson::Row if column.id == "name" => Value::Text(joined.name.clone()),
-                InJson::Row => Value::Json(facts[&column.id].clone()),
-                InJson::Nowhere => {
-                    let at = Origin::LABELS
-                        .iter()
-                        .position(|label| *label == column.label);
-                    let word = words.as_ref().zip(at).map(|(words, at)| words[at].clone());
-                    word.map_or(Value::Omitted, Value::Text)
-                }
-                _ => time,
+                InJson::Row => Value::Json(json!(fields.as_ref().map(|it| &it[&column.id]))),
+                InJson::Each => Value::Json(json!(fields)),
+                InJson::Nowhere => word(column).unwrap_or(Value::Omitted),
+                InJson::Values | InJson::Under(_) => time,
             };
-            let times = self.times(row.as_ref());
+            let times = values(self.query, &self.columns, row.as_ref());
             self.columns.iter().zip(times).map(value).collect()
         };
         Row {
-            name: joined.name.clone(),
-            target: Some(Target::Function(joined.name.clone())),
-            values: joined.rows.iter().zip(&origins).map(values).collect(),
-            ..Row::default()
+            values: joined.rows.iter().zip(&self.facts).map(values).collect(),
+            ..Row::function(joined.name.clone())
         }
-    }
-
-    /// What an experiment does not have took no time in it.
-    fn times(&self, row: Option<&ListRow>) -> Vec<Value> {
-        let request = &self.query.request;
-        quantities(&self.columns, None, |flavour, metric| {
-            let quantity = Quantity::Time(flavour, metric);
-            Value::Number(row.map_or(0.0, |row| seconds(request, row, quantity)))
-        })
     }
 }
 
@@ -182,23 +163,14 @@ fn columns(query: &Query<'_>, kind: Kind) -> Vec<Column> {
     // An instruction's size is no part of an experiment.
     let words = words.skip(usize::from(kind == Kind::Instructions));
     let (before, after) = if query.is_comparison() {
-        (vec![Column::fact("places")], Vec::new())
+        let places = Column {
+            json: InJson::Each,
+            ..Column::fact("places")
+        };
+        (vec![places], Vec::new())
     } else {
         (Vec::new(), Origin::KEYS.map(Column::fact).to_vec())
     };
     let all = name.into_iter().chain(before).chain(times);
     all.chain(after).chain(words).collect()
-}
-
-/// The facts of a row by their keys.
-fn fields(origin: Option<&Origin>) -> Map<String, Json> {
-    let values = origin.map_or_else(Default::default, Origin::json);
-    let pairs = Origin::KEYS.into_iter().zip(values);
-    pairs.map(|(key, value)| (key.to_owned(), value)).collect()
-}
-
-/// The same by experiment; null where the row is not.
-fn places(origins: &[Option<Origin>]) -> Json {
-    let place = |origin: &Option<Origin>| origin.as_ref().map(|origin| fields(Some(origin)));
-    json!(origins.iter().map(place).collect::<Vec<_>>())
 }

@@ -9,7 +9,7 @@ use omp_model::profile::Callee;
 use omp_model::views::annotated::LineTimes;
 use omp_model::views::instructions::{InstructionRow, Listing};
 use omp_model::views::names::base_name;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 use symbolize::disassembly::{Code, Missing};
 
 use crate::annotated::{Hot, mark, times, values, warning};
@@ -18,6 +18,8 @@ use crate::document::{
 };
 use crate::error::Error;
 use crate::find::{self, Named};
+use crate::functions::numbers;
+use crate::json;
 use crate::query::{Query, Source};
 use crate::settings::Compare;
 use crate::sources::SourceFile;
@@ -83,7 +85,7 @@ fn in_each<'a>(query: &Query<'a>, named: &Named) -> Result<Vec<(Source<'a>, Func
     }
 }
 
-/// What tells the build of a function's load object.
+/// The build of a function's load object: its build id, or its path.
 fn build(source: &Source<'_>, function: FunctionId) -> Option<String> {
     let names = source.names();
     let function = &names.symbols.functions[function.0 as usize];
@@ -94,7 +96,7 @@ fn build(source: &Source<'_>, function: FunctionId) -> Option<String> {
     })
 }
 
-/// A function's instructions, and what is said of them.
+/// The data of a document about a function's instructions.
 struct Annotated<'q, 'a> {
     query: &'q Query<'a>,
     source: Source<'a>,
@@ -152,51 +154,39 @@ impl<'q, 'a> Annotated<'q, 'a> {
         if self.sides.is_empty() {
             Compare::Off
         } else {
-            self.query.settings.compare
+            self.query.compare
         }
     }
 
     fn document(&self) -> Document {
         let name = self.source.names().name(Callee::Function(self.function));
-        let facts = [
+        let facts = json::fields([
             ("function", json!(name)),
             ("object", json!(self.object)),
             ("found", json!(self.found)),
             ("warning", json!(self.warning)),
-        ];
-        let facts = facts.map(|(key, value)| (key.to_owned(), value));
+        ]);
         let experiment = self.source.analysis;
         let whole = values(self.query, &self.columns, &self.listing.total);
-        let whole = whole.iter().map(|value| value.number().unwrap_or(0.0));
         let table = Table {
             style: Style::Annotated,
             compare: self.compare(),
-            whole: vec![whole.collect()],
+            whole: vec![numbers(&whole)],
             columns: self.columns.clone(),
             rows: self.rows(),
             ..Table::default()
         };
-        let about = About {
-            mode: self.query.settings.mode,
-            experiments: experiment.names.clone(),
-            numbers: if table.has_sides() {
-                (1..=experiment.names.len().max(self.query.compared.len()))
-                    .map(|number| format!("({number})"))
-                    .collect()
-            } else {
-                Vec::new()
-            },
-            compare: self.compare(),
-        };
+        let mode = self.query.settings.mode;
+        let about = About::new(mode, experiment.names.clone(), self.compare());
         let mut head = self.head(&name);
         if table.has_sides() {
             head.push(Line::default());
-            head.extend(about.numbered().into_iter().map(Line::plain));
+            head.extend(about.numbered().map(Line::plain));
         }
         Document {
             view: "disasm".to_owned(),
             about: Some(about),
-            facts: facts.into_iter().collect(),
+            facts,
             blocks: vec![Block::Lines(head), Block::Table(table)],
             warnings: experiment.warnings.clone(),
             notices: self.source.notices(&self.query.request.metrics),
@@ -266,7 +256,7 @@ impl<'q, 'a> Annotated<'q, 'a> {
             (Some(_), _) => time,
             (None, "address") => Value::Count(*address),
             (None, "hot") => Value::Json(json!(is_hot)),
-            (None, "places") => Value::Json(locations.iter().map(place).collect()),
+            (None, "places") => Value::Json(locations.iter().map(location).collect()),
             (None, _) => Value::Text(text.clone()),
         };
         let line = lines.first().map(|at| at.source.line.to_string());
@@ -322,8 +312,8 @@ impl<'q, 'a> Annotated<'q, 'a> {
     }
 
     /// `bar, inlined at foo.c:12`.
-    fn inlined(&self, places: &[InlinedLine]) -> String {
-        let chain = places.windows(2).map(|pair| {
+    fn inlined(&self, lines: &[InlinedLine]) -> String {
+        let chain = lines.windows(2).map(|pair| {
             let name = pair[0].function.as_deref().unwrap_or("?");
             let at = self.location(&pair[1]);
             let file = at.file.as_deref().map_or("?", base_name);
@@ -342,7 +332,7 @@ impl<'q, 'a> Annotated<'q, 'a> {
     }
 }
 
-/// The times, and what JSON tells of an instruction.
+/// The times, and the fields of JSON of an instruction.
 fn columns(query: &Query<'_>) -> Vec<Column> {
     let before = ["address", "text", "hot"].map(Column::fact).into_iter();
     let times = times(query.columns.iter().map(|column| Column::metric(*column)));
@@ -350,12 +340,6 @@ fn columns(query: &Query<'_>) -> Vec<Column> {
     before.chain([Column::fact("places")]).collect()
 }
 
-fn place(at: &CodeLocation) -> Json {
-    let fields = [
-        ("function", json!(at.function)),
-        ("file", json!(at.file)),
-        ("line", json!(at.line)),
-    ];
-    let fields = fields.map(|(key, value)| (key.to_owned(), value));
-    Json::Object(Map::from_iter(fields))
+fn location(at: &CodeLocation) -> Json {
+    json!({"function": at.function, "file": at.file, "line": at.line})
 }

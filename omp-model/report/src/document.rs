@@ -17,33 +17,33 @@ pub struct Document {
     pub view: String,
     /// The lines above the first block.
     pub title: String,
-    /// Of what it is; `None` for reports that need no experiment.
+    /// The experiments that it is about; `None` for reports that need none.
     pub about: Option<About>,
-    /// What JSON tells before the rows, beside [`Document::about`].
+    /// Fields of JSON before the rows, after those of [`Document::about`].
     pub facts: Map<String, Json>,
-    /// What it shows, in order.
+    /// Its tables and lines, in order.
     pub blocks: Vec<Block>,
-    /// What JSON tells after the rows.
+    /// Fields of JSON after the rows.
     pub more: Map<String, Json>,
-    /// What is not as it should be with the experiment's files.
+    /// Faults of the experiment's files.
     pub warnings: Vec<String>,
-    /// What a reader must know to trust the numbers.
+    /// Limits of the numbers that a reader must know.
     pub notices: Vec<String>,
     /// Whether a text shows the blocks alone: no empty line after each, no warnings and notices at
     /// the end.
     pub is_bare: bool,
-    /// The same of further experiments, where they cannot share a table.
+    /// Documents of further experiments, which cannot share a table with the first.
     pub others: Vec<Document>,
 }
 
-/// Of what a document is.
+/// The experiments that a document is about.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct About {
     /// The viewpoint.
     pub mode: ViewMode,
     /// The experiments' names.
     pub experiments: Vec<String>,
-    /// What a text calls each of them, `(1)`; empty where they are not compared.
+    /// The label of each in a text, `(1)`; empty if they are not compared.
     pub numbers: Vec<String>,
     /// How they are shown.
     pub compare: Compare,
@@ -65,7 +65,7 @@ pub struct Line {
     pub text: String,
     /// How much it matters.
     pub mark: Mark,
-    /// What a program that draws it can lead to.
+    /// The thing that it is about, for a program that opens it.
     pub target: Option<Target>,
 }
 
@@ -91,14 +91,14 @@ pub struct Table {
     pub compare: Compare,
     /// The columns, in the order of JSON.
     pub columns: Vec<Column>,
-    /// What a text shows, each part a table of its own with columns in this order; empty: one
-    /// table of all columns with a heading.
+    /// The tables that a text shows, each with its columns in this order; empty: one table of all
+    /// columns with a heading.
     pub parts: Vec<TablePart>,
-    /// The rows.
+    /// The rows, in order.
     pub rows: Vec<Row>,
     /// What is 100 % of each column, by experiment; shorter where none is shown as a percentage.
     pub whole: Vec<Vec<f64>>,
-    /// What a text says in place of the table if it has no row; nothing: the headings stand alone.
+    /// The text in place of a table without rows; empty: the headings alone.
     pub empty: String,
     /// Lines under the rows.
     pub foot: Vec<Line>,
@@ -130,11 +130,11 @@ pub enum Style {
 /// How a cell of facts is written; nothing where the row has no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// What stands before it.
+    /// The text before it.
     pub before: &'static str,
     /// Its least width.
     pub width: usize,
-    /// What stands behind it.
+    /// The text behind it.
     pub after: &'static str,
 }
 
@@ -178,7 +178,7 @@ pub struct Column {
     pub unit: Unit,
     /// The heading's lines; none: a text does not show it.
     pub heading: Vec<String>,
-    /// What it sorts by, if it is a quantity of the command language.
+    /// Its quantity in the command language, if it has one.
     pub quantity: Option<Quantity>,
     /// Whether its value is shown.
     pub value: bool,
@@ -232,11 +232,11 @@ impl Unit {
 /// A row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its depth in a tree; `None` in a list.
     pub node: Option<Node>,
-    /// What it is to the row that its table is about.
+    /// Its relation to the row that its table is about.
     pub role: Role,
     /// Whether its name has a star before it.
     pub is_starred: bool,
@@ -246,7 +246,7 @@ pub struct Row {
     pub values: Vec<Vec<Value>>,
     /// Decimals in a text where they are not the column's.
     pub decimals: Option<usize>,
-    /// What a program that draws it can lead to.
+    /// The thing that it is about, for a program that opens it.
     pub target: Option<Target>,
     /// Lines above it in a text.
     pub notes: Vec<Note>,
@@ -270,7 +270,7 @@ pub struct Node {
     pub last: bool,
 }
 
-/// What a row is to the one that its table is about.
+/// The relation of a row to the one that its table is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
     /// One of many.
@@ -288,7 +288,7 @@ pub enum Role {
     Callee,
 }
 
-/// What a row is about.
+/// The thing that a row is about.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Target {
     /// A function, by its name in the list of functions.
@@ -352,7 +352,7 @@ pub enum Value {
     Text(String),
     /// Where code begins; `None` for what has no code.
     Address(Option<Code>),
-    /// What JSON alone tells.
+    /// A value for JSON alone.
     Json(Json),
 }
 
@@ -421,22 +421,15 @@ impl Column {
         })
     }
 
-    /// A fact of a row, which a text does not show and JSON has in the row.
+    /// The same with a label.
     pub fn word(id: &str, label: &str) -> Column {
         Column {
-            id: id.to_owned(),
             label: label.to_owned(),
-            unit: Unit::None,
-            heading: Vec::new(),
-            quantity: None,
-            value: true,
-            percent: false,
-            decimals: 0,
-            json: InJson::Row,
+            ..Column::fact(id)
         }
     }
 
-    /// What rows are called.
+    /// The names of rows.
     pub fn name() -> Column {
         Column::time(Quantity::Name)
     }
@@ -446,7 +439,7 @@ impl Column {
         Column::name().without_heading()
     }
 
-    /// A field of a row that JSON alone tells.
+    /// A field of JSON in the row; a text does not show it.
     pub fn fact(id: &str) -> Column {
         Column {
             id: id.to_owned(),
@@ -476,13 +469,35 @@ impl Column {
     }
 }
 
+impl TablePart {
+    /// Columns by their keys, under a line.
+    pub fn new(caption: &str, columns: impl IntoIterator<Item = &'static str>) -> TablePart {
+        TablePart {
+            caption: caption.to_owned(),
+            columns: columns.into_iter().collect(),
+        }
+    }
+}
+
 impl About {
-    /// The experiments by their numbers, as a text has them.
-    pub fn numbered(&self) -> Vec<String> {
-        let lines = self.experiments.iter().zip(1..);
-        lines
-            .map(|(name, number)| format!("  ({number}) {name}"))
-            .collect()
+    /// Experiments, with numbers where they are compared.
+    pub fn new(mode: ViewMode, experiments: Vec<String>, compare: Compare) -> About {
+        let numbers = (1..=experiments.len()).map(|number| format!("({number})"));
+        About {
+            mode,
+            numbers: match compare {
+                Compare::Off => Vec::new(),
+                _ => numbers.collect(),
+            },
+            experiments,
+            compare,
+        }
+    }
+
+    /// The compared experiments, each a line of a text.
+    pub fn numbered(&self) -> impl Iterator<Item = String> {
+        let named = self.numbers.iter().zip(&self.experiments);
+        named.map(|(number, name)| format!("  {number} {name}"))
     }
 }
 
@@ -511,6 +526,15 @@ impl Table {
 }
 
 impl Row {
+    /// A row about a function.
+    pub fn function(name: String) -> Row {
+        Row {
+            target: Some(Target::Function(name.clone())),
+            name,
+            ..Row::default()
+        }
+    }
+
     /// A row that stands in so far.
     pub fn at(depth: u32, name: impl Into<String>) -> Row {
         Row {

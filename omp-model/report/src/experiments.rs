@@ -46,7 +46,7 @@ pub fn experiment_list(query: &Query<'_>) -> Result<Document, Error> {
         Field::fact("duration", "Seconds", Numbered::seconds),
         Field::name("Experiment"),
         Field::fact("command", "Command", Numbered::command),
-        Field::told("finished", Numbered::is_finished),
+        Field::new("finished", "", Numbered::is_finished),
     ];
     let numbered = (1..).zip(&query.each).map(|(number, source)| Numbered {
         number,
@@ -55,8 +55,7 @@ pub fn experiment_list(query: &Query<'_>) -> Result<Document, Error> {
     let numbered: Vec<Numbered<'_>> = numbered.collect();
     let name = |it: &Numbered<'_>| it.experiment.name.clone();
     let joined = list::joined(&query, |_| numbered.clone(), name);
-    let rows = list::rows(&joined, &fields);
-    let table = list::table(&query, fields, rows);
+    let table = list::table(&query, &joined, fields);
     let base = query.document_without_time("experiment_list");
     Ok(list::titled(base, "", table))
 }
@@ -75,8 +74,7 @@ pub fn sample_list(query: &Query<'_>) -> Result<Document, Error> {
     ];
     let end = |source: &Source<'_>| vec![source.analysis.experiment.duration().seconds()];
     let joined = list::joined(&query, end, |_| "whole run".to_owned());
-    let rows = list::rows(&joined, &fields);
-    let table = list::table(&query, fields, rows);
+    let table = list::table(&query, &joined, fields);
     let base = query.document_without_time("sample_list");
     Ok(list::titled(base, "", table))
 }

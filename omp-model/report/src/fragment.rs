@@ -1,14 +1,14 @@
 //! `csingle` and its like: a stack fragment, which is functions that call each other directly,
 //! between its callers and callees.
 
-use omp_model::metrics::{Metric, Quantity};
+use omp_model::metrics::Quantity;
 use omp_model::views::fragment::{NamedCode, Piece, piece};
 use serde_json::{Map, Value as Json, json};
 
-use crate::document::{Block, Column, Document, Role, Row, Table, Target, Value};
+use crate::document::{Block, Column, Document, InJson, Role, Row, Table, Value};
 use crate::error::Error;
 use crate::find::{self, Named};
-use crate::functions::{Kind, quantities};
+use crate::functions::Kind;
 use crate::neighbours::edges;
 use crate::query::Query;
 use crate::text::address;
@@ -34,18 +34,15 @@ pub fn fragment(query: &Query<'_>, view: &str, functions: &[Named]) -> Result<Do
             values: if is_last {
                 last(query, &columns, &functions, &pieces)
             } else {
-                let passed = quantities(&columns, function.1, |_, _| Value::Number(0.0));
-                vec![passed; pieces.len()]
+                vec![query.values(&columns, function.1, &[], &[]); pieces.len()]
             },
-            target: Some(Target::Function(function.0.clone())),
-            name: function.0.clone(),
-            ..Row::default()
+            ..Row::function(function.0.clone())
         });
     }
     rows.extend(edges(query, &columns, Role::Callee, callees));
     let whole = pieces.first().map(|piece| {
         let of = |column: &Column| match column.quantity {
-            Some(Quantity::Time(_, metric)) => spent(query, &piece.whole, metric),
+            Some(Quantity::Time(_, metric)) => query.seconds(&piece.whole, metric),
             _ => 0.0,
         };
         columns.iter().map(of).collect()
@@ -90,18 +87,16 @@ fn find(query: &Query<'_>, functions: &[Named]) -> Result<(Vec<NamedCode>, Vec<P
 fn columns(query: &Query<'_>) -> Vec<Column> {
     let attributed = query.attributed();
     let mut columns: Vec<Column> = query.shown(&attributed).collect();
-    let first = if query.is_comparison() {
-        columns.len()
+    let fragment = Column::fact("fragment");
+    let mut whole = Column::fact("whole");
+    if query.is_comparison() {
+        whole.json = InJson::Each;
+        columns.extend([fragment, whole]);
     } else {
-        0
-    };
-    columns.insert(first, Column::fact("fragment"));
-    columns.push(Column::fact("whole"));
+        columns.insert(0, fragment);
+        columns.push(whole);
+    }
     columns
-}
-
-fn spent(query: &Query<'_>, seconds: &[f64], metric: Metric) -> f64 {
-    query.request.index(metric).map_or(0.0, |at| seconds[at])
 }
 
 /// The values of the last function.
@@ -112,20 +107,12 @@ fn last(
     pieces: &[Piece],
 ) -> Vec<Vec<Value>> {
     let names: Json = functions.iter().map(|(name, _)| json!(name)).collect();
-    let wholes = pieces.iter().map(|piece| whole(query, columns, piece));
-    let whole: Json = if query.is_comparison() {
-        wholes.collect()
-    } else {
-        wholes.collect::<Vec<Json>>().pop().unwrap_or_default()
-    };
     let code = functions.last().and_then(|last| last.1);
     let values = |piece: &Piece| {
-        let own = quantities(columns, code, |_, metric| {
-            Value::Number(spent(query, &piece.own, metric))
-        });
+        let own = query.values(columns, code, &piece.own, &piece.own);
         let value = |(column, own): (&Column, Value)| match column.id.as_str() {
             "fragment" => Value::Json(names.clone()),
-            "whole" => Value::Json(whole.clone()),
+            "whole" => Value::Json(whole(query, columns, piece)),
             _ => own,
         };
         columns.iter().zip(own).map(value).collect()
@@ -136,7 +123,7 @@ fn last(
 /// The times of all stacks that hold the fragment, as JSON.
 fn whole(query: &Query<'_>, columns: &[Column], piece: &Piece) -> Json {
     let value = |column: &Column| match column.quantity? {
-        Quantity::Time(_, metric) => Some(json!(spent(query, &piece.whole, metric))),
+        Quantity::Time(_, metric) => Some(json!(query.seconds(&piece.whole, metric))),
         Quantity::Size => Some(json!(0)),
         Quantity::Address => Some(json!(address(None))),
         Quantity::Name => None,

@@ -2,13 +2,13 @@
 
 use omp_model::metrics::{Flavour, Metric, Quantity};
 use omp_model::views::compare::Shared;
-use omp_model::views::compare::join::{Joined, order};
+use omp_model::views::compare::join::Joined;
 use omp_model::views::functions::{self, List};
-use omp_model::views::{Code, ListRow, Request, annotated, lines};
+use omp_model::views::{Code, ListRow, Request, TOTAL, annotated, lines};
 
-use crate::document::{Block, Column, Document, Role, Row, Style, Table, Target, Value};
+use crate::document::{Block, Column, Document, Role, Row, Style, Table, Value};
 use crate::error::Error;
-use crate::list::by_name;
+use crate::list::{self, by_name};
 use crate::query::{Query, Source};
 use crate::scaling;
 use crate::settings::Compare;
@@ -68,27 +68,24 @@ impl Kind {
 /// # Errors
 /// [`Error::Usage`] if it is asked how lines or instructions scale.
 pub fn list(query: &Query<'_>, kind: Kind) -> Result<Document, Error> {
-    if kind == Kind::Functions && query.settings.compare == Compare::Scaling {
+    if kind == Kind::Functions && query.compare == Compare::Scaling {
         return scaling::functions(query);
     }
     query.refuse_scaling(kind.view())?;
     let mut rows = joined(query, kind);
     rows.truncate(query.limited(rows.len()));
     let columns: Vec<Column> = query.columns().collect();
-    let row = |joined: Joined<ListRow>| Row {
-        values: joined
-            .rows
-            .iter()
-            .map(|row| values(query, &columns, row.as_ref()))
-            .collect(),
-        role: if joined.name == omp_model::views::TOTAL {
-            Role::Total
-        } else {
-            Role::Any
-        },
-        target: Some(Target::Function(joined.name.clone())),
-        name: joined.name,
-        ..Row::default()
+    let row = |joined: Joined<ListRow>| {
+        let sides = joined.rows.iter();
+        let values = sides.map(|row| values(query, &columns, row.as_ref()));
+        Row {
+            values: values.collect(),
+            role: match joined.name.as_str() {
+                TOTAL => Role::Total,
+                _ => Role::Any,
+            },
+            ..Row::function(joined.name)
+        }
     };
     let rows: Vec<Row> = rows.into_iter().map(row).collect();
     let by = query.request.sort.quantity.label();
@@ -105,19 +102,17 @@ pub fn list(query: &Query<'_>, kind: Kind) -> Result<Document, Error> {
 /// The lists of all sides joined by name, `<Total>` first.
 pub(crate) fn joined(query: &Query<'_>, kind: Kind) -> Vec<Joined<ListRow>> {
     let request = &query.request;
-    let rows =
-        |list: List| -> Vec<ListRow> { std::iter::once(list.total).chain(list.rows).collect() };
-    let name = |row: &ListRow| row.name.clone();
-    if !query.is_comparison() {
-        return by_name(query, vec![rows(kind.list(&query.all, request))], name);
-    }
-    let shared = query.shared();
-    let sides = 0..query.sides().len();
-    let lists = sides.map(|side| rows(kind.shared(&shared, side, request)));
-    let mut all = by_name(query, lists.collect(), name);
-    let by = |row: &ListRow| seconds(request, row, request.sort.quantity);
+    let lists = query.by_side(
+        |source| kind.list(source, request),
+        |shared, side| kind.shared(shared, side, request),
+    );
+    let rows = |list: List| std::iter::once(list.total).chain(list.rows).collect();
+    let sides = lists.into_iter().map(rows).collect();
+    let mut all = by_name(query, sides, |row: &ListRow| row.name.clone());
     if let [_, rest @ ..] = all.as_mut_slice() {
-        rest.sort_by(|left, right| order(request.sort, by, left, right));
+        list::sort(query, rest, |row| {
+            seconds(request, row, request.sort.quantity)
+        });
     }
     all
 }
@@ -135,12 +130,11 @@ pub fn seconds(request: &Request, row: &ListRow, quantity: Quantity) -> f64 {
 }
 
 /// The values of a row; what an experiment does not have took no time in it.
-fn values(query: &Query<'_>, columns: &[Column], row: Option<&ListRow>) -> Vec<Value> {
-    let code = row.and_then(|row| row.code);
-    quantities(columns, code, |flavour, metric| {
-        let quantity = Quantity::Time(flavour, metric);
-        Value::Number(row.map_or(0.0, |row| seconds(&query.request, row, quantity)))
-    })
+pub(crate) fn values(query: &Query<'_>, columns: &[Column], row: Option<&ListRow>) -> Vec<Value> {
+    match row {
+        Some(row) => query.values(columns, row.code, &row.exclusive, &row.inclusive),
+        None => query.values(columns, None, &[], &[]),
+    }
 }
 
 /// The values of columns of quantities; `time` gives those of times. Other columns are left out.
@@ -161,11 +155,13 @@ pub(crate) fn quantities(
 /// The values of the first row, which is that of everything, by experiment.
 pub(crate) fn whole(rows: &[Row]) -> Vec<Vec<f64>> {
     let first = rows.first().map_or(&[][..], |row| &row.values);
-    let numbers = |values: &Vec<Value>| {
-        let numbers = values.iter().map(|value| value.number().unwrap_or(0.0));
-        numbers.collect()
-    };
-    first.iter().map(numbers).collect()
+    first.iter().map(|values| numbers(values)).collect()
+}
+
+/// Values as numbers; 0 for those that are none.
+pub(crate) fn numbers(values: &[Value]) -> Vec<f64> {
+    let numbers = values.iter().map(|value| value.number().unwrap_or(0.0));
+    numbers.collect()
 }
 
 impl<'a> Query<'a> {
@@ -193,6 +189,29 @@ impl<'a> Query<'a> {
             .chain(name)
     }
 
+    /// The values of a row by its seconds: those at the leaf, and those with callees.
+    pub(crate) fn values(
+        &self,
+        columns: &[Column],
+        code: Option<Code>,
+        exclusive: &[f64],
+        inclusive: &[f64],
+    ) -> Vec<Value> {
+        quantities(columns, code, |flavour, metric| {
+            let seconds = match flavour {
+                Flavour::Exclusive => exclusive,
+                Flavour::Inclusive | Flavour::Attributed => inclusive,
+            };
+            Value::Number(self.seconds(seconds, metric))
+        })
+    }
+
+    /// The seconds of a metric; 0 where they are not known.
+    pub(crate) fn seconds(&self, seconds: &[f64], metric: Metric) -> f64 {
+        let at = self.request.index(metric);
+        at.and_then(|at| seconds.get(at)).copied().unwrap_or(0.0)
+    }
+
     /// A table of metrics of all sides.
     pub(crate) fn table(&self, columns: Vec<Column>, rows: Vec<Row>) -> Table {
         Table {
@@ -201,7 +220,7 @@ impl<'a> Query<'a> {
             } else {
                 Style::Metrics
             },
-            compare: self.compare(),
+            compare: self.compare,
             columns,
             rows,
             ..Table::default()

@@ -1,18 +1,19 @@
-//! How an experiment was recorded, and what it is short of.
+//! `header`: how an experiment was recorded, and what it lacks.
 
 use experiment::Experiment;
 use experiment::header::Header;
 use experiment::ids::Nanos;
 use omp_model::analysis::Analysis;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use crate::document::{Block, Document, Line, Mark};
 use crate::error::Error;
+use crate::json;
 use crate::query::{Query, Source};
 use crate::run::calendar;
 use crate::text::{percent, seconds};
 
-/// What is known of each side: a block of lines, which a text shows as they are.
+/// The header of each side, a block of lines each.
 ///
 /// # Errors
 /// [`Error::Data`] if the header cannot be told as JSON.
@@ -21,17 +22,14 @@ pub fn header(query: &Query<'_>) -> Result<Document, Error> {
     let header = header.map_err(|error| Error::Data(error.to_string()))?;
     let sides = query.sides().iter();
     Ok(Document {
-        facts: Map::from_iter([
-            ("header".to_owned(), header),
-            ("derived".to_owned(), derived(&query.all)),
-        ]),
+        facts: json::fields([("header", header), ("derived", derived(&query.all))]),
         blocks: sides.map(|side| Block::Lines(lines(side))).collect(),
         is_bare: true,
         ..query.document("header")
     })
 }
 
-/// What is known of an experiment before its samples are read.
+/// The header of an experiment before its samples are read.
 pub fn early(experiment: &Analysis) -> Document {
     let rows = &experiment.experiment;
     let reading = Line::strong(format!("Reading {} samples …", rows.samples.len()));
@@ -50,9 +48,8 @@ pub fn early(experiment: &Analysis) -> Document {
     }
 }
 
-/// How long an experiment was recorded, in words. While it goes on its header does not know, nor
-/// ever if the recording program was killed: then it is up to `last`, the time of the last record,
-/// where that was read.
+/// The duration of an experiment in words. The header of an unfinished recording has none: then it
+/// is up to `last`, the time of the last record, if that was read.
 pub fn duration(header: &Header, last: Option<Nanos>) -> String {
     match (header.duration_ns, last) {
         (0, None) => "not known before it is read (it was not finished)".to_owned(),
@@ -81,7 +78,7 @@ impl Rates {
     }
 }
 
-/// What is no field of the header.
+/// JSON of values that are not fields of the header.
 fn derived(source: &Source<'_>) -> Json {
     let rates = Rates::of(&source.analysis.experiment.header);
     let (inferred, total) = source.inferred();
@@ -100,7 +97,7 @@ fn derived(source: &Source<'_>) -> Json {
     })
 }
 
-/// All that is known, an empty line after each part.
+/// All parts, an empty line after each.
 fn lines(source: &Source<'_>) -> Vec<Line> {
     let header = &source.analysis.experiment.header;
     let parts = [
@@ -116,7 +113,7 @@ fn lines(source: &Source<'_>) -> Vec<Line> {
         .collect()
 }
 
-/// What is not as it should be.
+/// The name, and warnings, notes and comments.
 fn state(source: &Source<'_>) -> Vec<Line> {
     let experiment = source.analysis;
     let mut lines = vec![Line::strong(format!("Experiment: {}", experiment.name))];
@@ -132,7 +129,7 @@ fn state(source: &Source<'_>) -> Vec<Line> {
     lines
 }
 
-/// The program, the machine, and how it went.
+/// The program, the machine, and the run.
 fn target(experiment: &Experiment) -> Vec<Line> {
     let header = &experiment.header;
     let mut lines = vec![Line::plain(format!(
@@ -244,7 +241,7 @@ fn clock(header: &Header, lines: &mut Vec<Line>) {
     )));
 }
 
-/// How many stacks are whole, how they became so, and why others are not.
+/// The numbers of complete stacks, by how they were completed, and of cut ones, by reason.
 fn stacks(header: &Header, lines: &mut Vec<Line>) {
     let losses = &header.losses;
     let cut: u64 = losses.stacks_cut.iter().map(|(_, count)| count).sum();

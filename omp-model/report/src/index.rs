@@ -15,23 +15,23 @@ use crate::functions::whole;
 use crate::list::by_name;
 use crate::query::{Query, Source};
 
-/// What a report on index objects is called.
+/// The head of a report on index objects.
 pub(crate) struct Head<'h> {
     pub(crate) view: &'h str,
     pub(crate) title: &'h str,
-    /// What JSON tells of an object, in the order of [`Object::facts`].
+    /// Fields of JSON of an object, in the order of [`IndexObject::facts`].
     pub(crate) facts: &'h [&'h str],
 }
 
 /// An index object and its time.
-pub(crate) struct Object {
+pub(crate) struct IndexObject {
     /// Its name: in a comparison the one that all experiments share.
     pub(crate) name: String,
-    /// What JSON tells of it in a report of one experiment.
+    /// Its fields of JSON in a report of one experiment.
     pub(crate) facts: Vec<Value>,
-    /// What JSON tells of it in a comparison.
+    /// Its number, in JSON of a comparison.
     pub(crate) number: Value,
-    /// What a program that draws a report of one experiment can lead to.
+    /// Its target in a report of one experiment.
     pub(crate) target: Option<Target>,
     /// Its time by the metrics of the request.
     pub(crate) seconds: Seconds,
@@ -48,8 +48,8 @@ pub fn cpus(query: &Query<'_>) -> Result<Document, Error> {
         let facts = source.analysis.facts(&names);
         let filter = source.settings.filter.as_ref().map(|it| (it, &facts));
         let samples = source.analysis.experiment.samples.iter();
-        let places = filter::on_cpus(profile, filter, samples);
-        indexes::cpus(profile, &places, metrics)
+        let cpus = filter::on_cpus(profile, filter, samples);
+        indexes::cpus(profile, &cpus, metrics)
     })
 }
 
@@ -133,7 +133,7 @@ fn keyed(
 ) -> Result<Document, Error> {
     let object = |(at, row): (usize, IndexRow)| {
         let number = Value::Json(json!(row.key.number()));
-        Object {
+        IndexObject {
             name: match row.key {
                 Key::Process(_) if query.is_comparison() => format!("Process {}", at + 1),
                 key => key.name(),
@@ -154,14 +154,14 @@ fn keyed(
 pub(crate) fn document(
     query: &Query<'_>,
     head: &Head<'_>,
-    objects: impl Fn(&Source<'_>, &[Metric]) -> Vec<Object>,
+    objects: impl Fn(&Source<'_>, &[Metric]) -> Vec<IndexObject>,
 ) -> Result<Document, Error> {
     query.refuse_scaling(head.view)?;
     let metrics = &query.request.metrics;
     let side = |source| {
         let objects = objects(source, metrics);
         let sum = |at| objects.iter().map(|object| object.seconds[at]).sum();
-        let total = Object {
+        let total = IndexObject {
             name: TOTAL.to_owned(),
             facts: Vec::new(),
             number: Value::Absent,
@@ -170,16 +170,20 @@ pub(crate) fn document(
         };
         std::iter::once(total).chain(objects).collect()
     };
-    let sides: Vec<Vec<Object>> = query.sides().iter().map(side).collect();
-    let mut joined = by_name(query, sides, |object: &Object| object.name.clone());
+    let sides: Vec<Vec<IndexObject>> = query.sides().iter().map(side).collect();
+    let mut joined = by_name(query, sides, |object: &IndexObject| object.name.clone());
     joined.truncate(query.limited(joined.len() - 1) + 1);
     let facts = if query.is_comparison() {
-        vec![told("numbers", InJson::Each)]
+        let numbers = Column::fact("numbers");
+        vec![Column {
+            json: InJson::Each,
+            ..numbers
+        }]
     } else {
-        head.facts.iter().map(|id| told(id, InJson::Row)).collect()
+        head.facts.iter().map(|id| Column::fact(id)).collect()
     };
     let times: Vec<Column> = query.shown(&query.exclusive()).collect();
-    let row = |(at, joined): (usize, Joined<Object>)| {
+    let row = |(at, joined): (usize, Joined<IndexObject>)| {
         let sides = joined.rows.iter();
         let values = sides.map(|object| values(query, facts.len(), &times, object.as_ref()));
         Row {
@@ -206,18 +210,9 @@ pub(crate) fn document(
 }
 
 /// What a row is about; one of several experiments is of several objects.
-fn target(query: &Query<'_>, joined: &Joined<Object>) -> Option<Target> {
+fn target(query: &Query<'_>, joined: &Joined<IndexObject>) -> Option<Target> {
     let object = joined.rows.first()?.as_ref()?;
     object.target.clone().filter(|_| !query.is_comparison())
-}
-
-/// A fact that JSON alone tells.
-fn told(id: &str, json: InJson) -> Column {
-    Column {
-        id: id.to_owned(),
-        json,
-        ..Column::default()
-    }
 }
 
 /// The facts and the times of an object; what an experiment does not have took no time in it.
@@ -225,23 +220,16 @@ fn values(
     query: &Query<'_>,
     facts: usize,
     times: &[Column],
-    object: Option<&Object>,
+    object: Option<&IndexObject>,
 ) -> Vec<Value> {
-    let time = |column: &Column| match column.quantity {
-        Some(Quantity::Time(_, metric)) => {
-            let at = query.request.index(metric);
-            let seconds = object.zip(at).map(|(object, at)| object.seconds[at]);
-            Value::Number(seconds.unwrap_or(0.0))
-        }
-        _ => Value::Absent,
-    };
     let mut values = match object {
         Some(object) if query.is_comparison() => vec![object.number.clone()],
         Some(object) => object.facts.clone(),
         None => Vec::new(),
     };
     values.resize(facts, Value::Absent);
-    values.extend(times.iter().map(time));
+    let seconds = object.map_or(&[][..], |object| &object.seconds);
+    values.extend(query.values(times, None, seconds, seconds));
     values
 }
 

@@ -11,21 +11,22 @@ use crate::text::address;
 
 /// The document on one line.
 pub fn render(document: &Document) -> String {
-    let mut tail = Map::new();
-    if document.about.is_some() {
-        tail.insert("warnings".to_owned(), json!(document.warnings));
-        tail.insert("notices".to_owned(), json!(document.notices));
-    }
-    object_of(document, tail) + "\n"
+    let said = [
+        ("warnings", json!(document.warnings)),
+        ("notices", json!(document.notices)),
+    ];
+    let tail = document.about.as_ref().map(|_| fields(said));
+    object_of(document, tail.unwrap_or_default()) + "\n"
 }
 
 /// The document as an object that ends with some fields.
 fn object_of(document: &Document, tail: Map<String, Json>) -> String {
-    let mut head = Map::new();
-    head.insert("view".to_owned(), json!(document.view));
+    let mut head = fields([("view", json!(document.view))]);
     if let Some(about) = &document.about {
-        head.insert("viewmode".to_owned(), json!(mode_name(about.mode)));
-        head.insert("experiments".to_owned(), json!(about.experiments));
+        head.extend(fields([
+            ("viewmode", json!(mode_name(about.mode))),
+            ("experiments", json!(about.experiments)),
+        ]));
         if about.compare != Compare::Off {
             head.insert("compare".to_owned(), json!(about.compare.word()));
         }
@@ -35,7 +36,7 @@ fn object_of(document: &Document, tail: Map<String, Json>) -> String {
         .blocks
         .iter()
         .filter_map(|block| match block {
-            Block::Table(table) if has_place(table) => Some(table),
+            Block::Table(table) if is_told(table) => Some(table),
             Block::Table(_) | Block::Lines(_) => None,
         })
         .collect();
@@ -64,7 +65,7 @@ fn object_of(document: &Document, tail: Map<String, Json>) -> String {
 }
 
 /// Whether JSON has anything of a table.
-fn has_place(table: &Table) -> bool {
+fn is_told(table: &Table) -> bool {
     let mut columns = table.columns.iter();
     columns.any(|column| column.json != InJson::Nowhere)
 }
@@ -109,6 +110,11 @@ fn metrics(table: &Table) -> Json {
 /// A column as `metrics` lists it.
 pub(crate) fn metric(column: &Column) -> Json {
     json!({"id": column.id, "label": column.label, "unit": column.unit.word()})
+}
+
+/// An object of these fields.
+pub(crate) fn fields<const N: usize>(fields: [(&str, Json); N]) -> Map<String, Json> {
+    Map::from_iter(fields.map(|(key, value)| (key.to_owned(), value)))
 }
 
 /// The rows of all tables: nested in `children` if they are a tree's, in `callers` and `callees`
@@ -168,7 +174,7 @@ fn neighbours(table: &Table) -> Map<String, Json> {
 /// A row.
 fn object(table: &Table, row: &Row) -> Map<String, Json> {
     let mut fields = Map::new();
-    // A name without a place of its own is the first.
+    // A name that no column tells is the first field.
     let is_first = |column: &Column| column.is_name() && column.json == InJson::Nowhere;
     if table.columns.iter().any(is_first) {
         fields.insert("name".to_owned(), json!(row.name));
@@ -181,7 +187,8 @@ fn object(table: &Table, row: &Row) -> Map<String, Json> {
             InJson::Row if column.is_name() => {
                 drop(fields.insert("name".to_owned(), json!(row.name)))
             }
-            InJson::Row | InJson::Under(_) if first.get(at) == Some(&Value::Omitted) => {}
+            InJson::Row | InJson::Each | InJson::Under(_)
+                if first.get(at) == Some(&Value::Omitted) => {}
             InJson::Row => drop(fields.insert(column.id.clone(), value())),
             InJson::Each => {
                 let sides = row.values.iter();

@@ -1,91 +1,75 @@
-//! Lists of what experiments are made of: a row for each thread, load object or CPU.
+//! Lists with a row for each thread, load object, CPU or construct.
 
-use omp_model::views::compare::join::{Joined, join};
+use omp_model::views::compare::join::{Joined, join, order};
 
 use crate::document::{Block, Column, Document, InJson, Row, Style, Table, Unit, Value};
 use crate::query::{Query, Source};
 
-/// What a list tells of each row.
+/// A column of a list, and the value of a row in it.
 pub(crate) struct Field<'f, T> {
     pub(crate) column: Column,
     value: Box<dyn Fn(&T) -> Value + 'f>,
 }
 
 impl<'f, T> Field<'f, T> {
-    /// What a text shows under a heading, and JSON in the row.
-    pub(crate) fn fact(id: &str, heading: &str, value: impl Fn(&T) -> Value + 'f) -> Self {
-        Field::of(
-            Column {
-                id: id.to_owned(),
-                heading: vec![heading.to_owned()],
-                value: true,
-                decimals: 3,
-                json: InJson::Row,
-                ..Column::default()
-            },
-            value,
-        )
-    }
-
-    /// The same in a text alone.
-    pub(crate) fn shown(id: &str, heading: &str, value: impl Fn(&T) -> Value + 'f) -> Self {
-        Field::fact(id, heading, value).at(InJson::Nowhere)
-    }
-
-    /// What JSON alone tells, in the row.
-    pub(crate) fn told(id: &str, value: impl Fn(&T) -> Value + 'f) -> Self {
-        let mut field = Field::fact(id, "", value);
-        field.column.heading.clear();
-        field
-    }
-
-    /// The same as a list of what compared experiments have.
-    pub(crate) fn each(id: &str, value: impl Fn(&T) -> Value + 'f) -> Self {
-        Field::told(id, value).at(InJson::Each)
-    }
-
-    /// A number of each compared experiment.
-    pub(crate) fn number(id: &str, heading: &str, value: impl Fn(&T) -> Value + 'f) -> Self {
-        let mut field = Field::fact(id, heading, value).at(InJson::Values);
-        heading.clone_into(&mut field.column.label);
-        field
-    }
-
-    /// A number of each compared experiment, in seconds.
-    pub(crate) fn seconds(id: &str, heading: &str, value: impl Fn(&T) -> Value + 'f) -> Self {
-        let mut field = Field::number(id, heading, value);
-        field.column.unit = Unit::Seconds;
-        field
-    }
-
     /// A value in a column.
     pub(crate) fn of(column: Column, value: impl Fn(&T) -> Value + 'f) -> Self {
         let value = Box::new(value);
         Field { column, value }
     }
 
-    /// What rows are called, under a heading.
-    pub(crate) fn name(heading: &str) -> Self {
-        let heading = vec![heading.to_owned()];
-        let column = Column {
-            heading,
-            ..Column::name()
-        };
-        Field::of(column, |_| Value::Absent)
+    /// A fact that JSON has in the row and a text does not show.
+    pub(crate) fn new(id: &str, label: &str, value: impl Fn(&T) -> Value + 'f) -> Self {
+        Field::of(Column::word(id, label), value)
     }
 
-    /// The same where JSON alone tells it.
+    /// A fact under a heading of a text.
+    pub(crate) fn fact(id: &str, heading: &str, value: impl Fn(&T) -> Value + 'f) -> Self {
+        Field::new(id, "", value).heading([heading]).decimals(3)
+    }
+
+    /// A number that compared experiments have under `values`.
+    pub(crate) fn number(id: &str, heading: &str, value: impl Fn(&T) -> Value + 'f) -> Self {
+        let field = Field::new(id, heading, value).json(InJson::Values);
+        field.heading([heading]).decimals(3)
+    }
+
+    /// The name of the row under a heading.
+    pub(crate) fn name(heading: &str) -> Self {
+        Field::hidden_name().heading([heading])
+    }
+
+    /// The name of the row for JSON alone.
     pub(crate) fn hidden_name() -> Self {
         Field::of(Column::hidden_name(), |_| Value::Absent)
     }
 
-    fn at(mut self, place: InJson) -> Self {
-        self.column.json = place;
+    /// Sets the lines of the heading.
+    pub(crate) fn heading<const N: usize>(mut self, heading: [&str; N]) -> Self {
+        self.column.heading = heading.map(str::to_owned).into();
+        self
+    }
+
+    /// Sets the number of decimals.
+    pub(crate) fn decimals(mut self, decimals: usize) -> Self {
+        self.column.decimals = decimals;
+        self
+    }
+
+    /// Makes it a time.
+    pub(crate) fn seconds(mut self) -> Self {
+        self.column.unit = Unit::Seconds;
+        self.decimals(3)
+    }
+
+    /// Sets where JSON has it.
+    pub(crate) fn json(mut self, at: InJson) -> Self {
+        self.column.json = at;
         self
     }
 }
 
-/// What each side has under one name, as many as the limit leaves.
+/// The rows of all sides joined by name, as many as the limit leaves.
 pub(crate) fn joined<T>(
     query: &Query<'_>,
     rows: impl Fn(&Source<'_>) -> Vec<T>,
@@ -114,6 +98,14 @@ pub(crate) fn by_name<T>(
     sides.into_iter().flatten().map(alone).collect()
 }
 
+/// Sorts rows of compared experiments: the one with the largest value in any of them first. Rows
+/// of one experiment are sorted already.
+pub(crate) fn sort<T>(query: &Query<'_>, rows: &mut [Joined<T>], value: impl Fn(&T) -> f64) {
+    if query.is_comparison() {
+        rows.sort_by(|left, right| order(query.request.sort, &value, left, right));
+    }
+}
+
 /// The rows of a list.
 pub(crate) fn rows<T>(joined: &[Joined<T>], fields: &[Field<'_, T>]) -> Vec<Row> {
     let values = |side: &Option<T>| {
@@ -132,7 +124,12 @@ pub(crate) fn rows<T>(joined: &[Joined<T>], fields: &[Field<'_, T>]) -> Vec<Row>
 }
 
 /// The table of a list.
-pub(crate) fn table<T>(query: &Query<'_>, fields: Vec<Field<'_, T>>, rows: Vec<Row>) -> Table {
+pub(crate) fn table<T>(
+    query: &Query<'_>,
+    joined: &[Joined<T>],
+    fields: Vec<Field<'_, T>>,
+) -> Table {
+    let rows = rows(joined, &fields);
     let columns = fields.into_iter().map(|field| field.column).collect();
     if query.is_comparison() {
         query.table(columns, rows)
@@ -146,7 +143,7 @@ pub(crate) fn table<T>(query: &Query<'_>, fields: Vec<Field<'_, T>>, rows: Vec<R
     }
 }
 
-/// Adds a list to a document. A comparison has a title, which tells its experiments.
+/// Adds a list to a document. Only a comparison has a title.
 pub(crate) fn titled(base: Document, title: &str, table: Table) -> Document {
     Document {
         title: if table.has_sides() {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::document::{Block, Column, Document, Line};
 use crate::error::Error;
-use crate::json::metric;
+use crate::json::{fields, metric};
 use crate::query::Query;
 
 /// The metrics of the experiment.
@@ -79,10 +79,10 @@ fn document(query: &Query<'_>, view: &str, lines: Vec<Line>, facts: Map<String, 
 /// What there is and what is in force, as JSON tells it.
 fn facts(all: &[Quantity], current: &[metrics::Column]) -> Map<String, Json> {
     let all = all.iter().map(|&quantity| metric(&Column::time(quantity)));
-    Map::from_iter([
-        ("metrics".to_owned(), all.collect()),
-        ("rows".to_owned(), json!([])),
-        ("current".to_owned(), json!(spec(current))),
+    fields([
+        ("metrics", all.collect()),
+        ("rows", json!([])),
+        ("current", json!(spec(current))),
     ])
 }
 

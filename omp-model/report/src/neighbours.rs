@@ -1,13 +1,13 @@
 //! `callers-callees`: each function between its callers and callees.
 
 use omp_model::metrics::{Flavour, Quantity};
-use omp_model::views::compare::join::{Joined, order};
+use omp_model::views::compare::join::Joined;
 use omp_model::views::neighbours::{self, Neighbour, Neighbours};
 
-use crate::document::{Block, Column, Document, InJson, Role, Row, Table, Target, Value};
+use crate::document::{Block, Column, Document, InJson, Role, Row, Table, Value};
 use crate::error::Error;
 use crate::functions::{quantities, seconds};
-use crate::list::by_name;
+use crate::list::{self, by_name};
 use crate::query::Query;
 
 /// Each function between its callers and callees.
@@ -39,20 +39,14 @@ pub fn callers_callees(query: &Query<'_>) -> Result<Document, Error> {
 /// The blocks of all sides joined by name, that of `<Total>` first.
 fn joined(query: &Query<'_>) -> Vec<Joined<Neighbours>> {
     let request = &query.request;
-    let sides = if query.is_comparison() {
-        let shared = query.shared();
-        let sides = 0..query.sides().len();
-        sides
-            .map(|side| shared.callers_callees(side, request))
-            .collect()
-    } else {
-        let (profile, names) = (query.all.profile(), query.all.names());
-        vec![neighbours::callers_callees(profile, &names, request)]
-    };
+    let sides = query.by_side(
+        |source| neighbours::callers_callees(source.profile(), &source.names(), request),
+        |shared, side| shared.callers_callees(side, request),
+    );
     let mut blocks = by_name(query, sides, |block: &Neighbours| block.row.name.clone());
-    let by = |block: &Neighbours| seconds(request, &block.row, request.sort.quantity);
-    if let ([_, rest @ ..], true) = (blocks.as_mut_slice(), query.is_comparison()) {
-        rest.sort_by(|left, right| order(request.sort, by, left, right));
+    if let [_, rest @ ..] = blocks.as_mut_slice() {
+        let by = |block: &Neighbours| seconds(request, &block.row, request.sort.quantity);
+        list::sort(query, rest, by);
     }
     blocks
 }
@@ -110,9 +104,7 @@ fn rows(query: &Query<'_>, columns: &[Column], block: Joined<Neighbours>) -> Vec
     let centre = Row {
         role: Role::Centre,
         values: block.rows.iter().map(own).collect(),
-        target: Some(Target::Function(block.name.clone())),
-        name: block.name,
-        ..Row::default()
+        ..Row::function(block.name)
     };
     let (callers, callees): (Vec<_>, Vec<_>) = block
         .rows
@@ -132,33 +124,25 @@ pub(crate) fn edges(
     role: Role,
     sides: Vec<Vec<Neighbour>>,
 ) -> Vec<Row> {
-    let request = &query.request;
-    let seconds = |edge: &Neighbour, metric| {
-        let at = request.index(metric);
-        at.map_or(0.0, |at| edge.attributed[at])
-    };
     let mut edges = by_name(query, sides, |edge: &Neighbour| edge.name.clone());
-    if query.is_comparison() {
-        let by = |edge: &Neighbour| match request.sort.quantity {
-            Quantity::Time(_, metric) => seconds(edge, metric),
+    list::sort(query, &mut edges, |edge| {
+        match query.request.sort.quantity {
+            Quantity::Time(_, metric) => query.seconds(&edge.attributed, metric),
             _ => 0.0,
-        };
-        edges.sort_by(|left, right| order(request.sort, by, left, right));
-    }
+        }
+    });
     let values = |edge: &Option<Neighbour>| {
-        let edge = edge.as_ref();
-        let code = edge.and_then(|edge| edge.code);
+        let code = edge.as_ref().and_then(|edge| edge.code);
+        let seconds = edge.as_ref().map_or(&[][..], |edge| &edge.attributed);
         quantities(columns, code, |flavour, metric| match flavour {
-            Flavour::Attributed => Value::Number(edge.map_or(0.0, |edge| seconds(edge, metric))),
+            Flavour::Attributed => Value::Number(query.seconds(seconds, metric)),
             Flavour::Exclusive | Flavour::Inclusive => Value::Omitted,
         })
     };
     let row = |edge: Joined<Neighbour>| Row {
         role,
         values: edge.rows.iter().map(values).collect(),
-        target: Some(Target::Function(edge.name.clone())),
-        name: edge.name,
-        ..Row::default()
+        ..Row::function(edge.name)
     };
     edges.into_iter().map(row).collect()
 }

@@ -1,21 +1,30 @@
 //! Load objects: all of them, and those without all their symbols.
 
 use experiment::ids::ModuleId;
-use experiment::tables::RuntimeKind;
+use experiment::tables::{Module, RuntimeKind};
 use omp_model::views::compare::join::{Joined, join_adding};
-use omp_model::views::objects::{ObjectRow, objects as object_rows};
 use serde_json::json;
 
-use crate::document::{Column, Document, InJson, Table, TablePart, Value};
+use crate::document::{Document, InJson, Table, TablePart, Value};
 use crate::error::Error;
 use crate::list::{self, Field};
 use crate::query::{Query, Source};
 use crate::settings::bare_object;
 
-/// A load object and its name.
+/// A load object.
 struct Object {
     name: String,
-    row: ObjectRow,
+    /// Addresses are shown as `number:offset`.
+    number: u32,
+    /// Empty for code outside of all load objects.
+    path: String,
+    /// The GNU build id in hexadecimal; empty if there is none.
+    build_id: String,
+    runtime: RuntimeKind,
+    /// How many of its functions the experiment knows.
+    functions: u64,
+    /// Why its symbols are missing, if they are.
+    missing: Option<String>,
 }
 
 impl Object {
@@ -26,11 +35,11 @@ impl Object {
 
     /// Its path, or its name where it has none, and what is missing.
     fn found(&self) -> String {
-        let path = match self.row.path.as_str() {
+        let path = match self.path.as_str() {
             "" => &self.name,
             path => path,
         };
-        match &self.row.missing {
+        match &self.missing {
             Some(why) => format!("{path} (no symbols: {why})"),
             None => path.to_owned(),
         }
@@ -39,12 +48,27 @@ impl Object {
 
 fn objects_of(source: &Source<'_>) -> Vec<Object> {
     let names = source.names();
-    let rows = object_rows(names.tables, names.symbols).into_iter();
-    rows.map(|row| Object {
-        name: names.object_name(row.module).to_owned(),
-        row,
-    })
-    .collect()
+    let mut functions = vec![0; names.tables.modules.len()];
+    for function in &names.symbols.functions {
+        if let Some(count) = functions.get_mut(function.module.index()) {
+            *count += 1;
+        }
+    }
+    let object = |(id, (module, functions)): (ModuleId, (&Module, u64))| {
+        let mut misses = names.symbols.misses.iter();
+        let missing = misses.find(|(missing, _)| *missing == id);
+        Object {
+            name: names.object_name(id).to_owned(),
+            number: id.0,
+            path: module.path.clone(),
+            build_id: module.build_id.clone(),
+            runtime: module.runtime,
+            functions,
+            missing: missing.map(|(_, why)| why.clone()),
+        }
+    };
+    let modules = names.tables.modules.rows().iter().zip(functions);
+    (0..).map(ModuleId).zip(modules).map(object).collect()
 }
 
 /// Every load object.
@@ -59,35 +83,34 @@ pub fn object_list(query: &Query<'_>) -> Result<Document, Error> {
     let text = |text: &str| Value::Text(text.to_owned());
     let fields = vec![
         Field::hidden_name(),
-        Field::shown("object", "Load Object", |object: &Object| {
+        Field::fact("object", "Load Object", |object: &Object| {
             Value::Text(object.bracketed())
-        }),
+        })
+        .json(InJson::Nowhere),
         Field::fact("index", "Index", |object: &Object| {
-            Value::Count(object.row.module.0.into())
+            Value::Count(object.number.into())
         }),
-        Field::told("path", |object: &Object| text(&object.row.path)),
-        Field::told("build_id", |object: &Object| text(&object.row.build_id)),
+        Field::new("path", "", |object: &Object| text(&object.path)),
+        Field::new("build_id", "", |object: &Object| text(&object.build_id)),
         Field::fact("runtime", "OpenMP", |object: &Object| {
-            runtime_name(object.row.runtime).map_or(Value::Absent, text)
+            runtime_name(object.runtime).map_or(Value::Absent, text)
         }),
         Field::fact("functions", "Functions", |object: &Object| {
-            Value::Count(object.row.functions as u64)
+            Value::Count(object.functions)
         }),
-        Field::told("missing", |object: &Object| {
-            object.row.missing.as_deref().map_or(Value::Absent, text)
+        Field::new("missing", "", |object: &Object| {
+            object.missing.as_deref().map_or(Value::Absent, text)
         }),
-        Field::shown("found", "Path", |object: &Object| {
+        Field::fact("found", "Path", |object: &Object| {
             Value::Text(object.found())
-        }),
+        })
+        .json(InJson::Nowhere),
     ];
     let joined = list::joined(query, objects_of, |object| object.name.clone());
-    let rows = list::rows(&joined, &fields);
+    let columns = ["object", "index", "functions", "runtime", "found"];
     let table = Table {
-        parts: vec![TablePart {
-            caption: String::new(),
-            columns: vec!["object", "index", "functions", "runtime", "found"],
-        }],
-        ..list::table(query, fields, rows)
+        parts: vec![TablePart::new("", columns)],
+        ..list::table(query, &joined, fields)
     };
     Ok(list::titled(query.document("object_list"), "", table))
 }
@@ -97,37 +120,28 @@ pub fn object_list(query: &Query<'_>) -> Result<Document, Error> {
 fn compared(query: &Query<'_>) -> Document {
     let sides = query.sides().iter().map(objects_of).collect();
     let mut joined = join_adding(sides, Object::bracketed, |object, other| {
-        object.row.functions += other.row.functions;
+        object.functions += other.functions;
     });
     joined.truncate(query.limited(joined.len()));
-    let functions = |object: &Object| Value::Number(object.row.functions as f64);
-    let mut functions = Field::number("functions", "Functions", functions);
-    functions.column.decimals = 0;
-    let fields = vec![functions, Field::name("Name")];
-    let mut rows = list::rows(&joined, &fields);
-    for (row, joined) in rows.iter_mut().zip(&joined) {
+    let functions = |object: &Object| Value::Number(object.functions as f64);
+    let fields = vec![
+        Field::new("same_build", "", |_| Value::Absent),
+        Field::number("functions", "Functions", functions).decimals(0),
+        Field::name("Name"),
+    ];
+    let mut table = list::table(query, &joined, fields);
+    for (row, joined) in table.rows.iter_mut().zip(&joined) {
         let is_same = is_same_build(joined);
         row.is_starred = !is_same;
-        for values in &mut row.values {
-            values.insert(0, Value::Json(json!(is_same)));
-        }
+        row.values[0][0] = Value::Json(json!(is_same));
     }
-    let mut table = list::table(query, fields, rows);
-    table.columns.insert(
-        0,
-        Column {
-            id: "same_build".to_owned(),
-            json: InJson::Row,
-            ..Column::default()
-        },
-    );
     let title = "Load objects and their functions; * has other builds";
     list::titled(query.document("object_list"), title, table)
 }
 
 /// Whether an object is the same file in all experiments that have it.
 fn is_same_build(joined: &Joined<Object>) -> bool {
-    let mut ids = joined.rows.iter().flatten().map(|it| &it.row.build_id);
+    let mut ids = joined.rows.iter().flatten().map(|it| &it.build_id);
     let first = ids.next();
     ids.all(|id| Some(id) == first)
 }
@@ -170,17 +184,17 @@ pub fn objects(query: &Query<'_>) -> Result<Document, Error> {
     let query = query.added_up();
     let fields = vec![
         Field::hidden_name(),
-        Field::shown("object", "Load Object", |miss: &Miss| {
+        Field::fact("object", "Load Object", |miss: &Miss| {
             Value::Text(format!("<{}>", miss.name))
-        }),
+        })
+        .json(InJson::Nowhere),
         Field::fact("why", "What is missing", |miss: &Miss| {
             Value::Text(miss.why.clone())
         }),
         Field::fact("path", "Path", |miss: &Miss| Value::Text(miss.path.clone())),
     ];
     let joined = list::joined(&query, misses_of, |miss| miss.name.clone());
-    let rows = list::rows(&joined, &fields);
-    let table = list::table(&query, fields, rows);
+    let table = list::table(&query, &joined, fields);
     let base = query.document_without_time("objects");
     Ok(list::titled(base, "", table))
 }

@@ -1,5 +1,6 @@
-//! What the views of OpenMP are computed from, under the filter in force.
+//! The input of the views of OpenMP, under the filter in force.
 
+use omp_model::analysis::Analysis;
 use omp_model::profile::{Profile, ViewMode};
 use omp_model::views::openmp::Measured;
 use omp_model::views::openmp::first::First;
@@ -7,21 +8,26 @@ use omp_model::views::openmp::regions::regions;
 
 use crate::query::Source;
 
+/// The instances of all of an experiment's constructs.
+pub(crate) fn measured(analysis: &Analysis) -> Measured<'_> {
+    let experiment = &analysis.experiment;
+    Measured {
+        duration: experiment.duration(),
+        sums: &experiment.sums,
+        region_sums: &experiment.region_sums,
+        region_works: &experiment.region_works,
+        task_sums: &experiment.task_sums,
+    }
+}
+
 impl<'a> Source<'a> {
     /// The time and the instances of constructs.
     ///
     /// They are about directives, which machine mode does not show: they are the same in all
     /// modes. A filter leaves time, but no instances, which are counted for whole seconds.
     pub fn measured(&self) -> (&'a Profile, Measured<'a>) {
-        let experiment = &self.analysis.experiment;
         let (profile, _) = self.profile_in(ViewMode::User);
-        let all = Measured {
-            duration: experiment.duration(),
-            sums: &experiment.sums,
-            region_sums: &experiment.region_sums,
-            region_works: &experiment.region_works,
-            task_sums: &experiment.task_sums,
-        };
+        let all = measured(self.analysis);
         let some = Measured {
             region_sums: &[],
             region_works: &[],

@@ -8,23 +8,23 @@ use experiment::tables::Frame;
 use omp_model::profile::Callee;
 use omp_model::views::ListRow;
 use omp_model::views::names::{NameForm, NameStyle, Names};
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
 use crate::find::symbol;
 use crate::functions::Kind;
 use crate::query::Source;
 use crate::text::address;
 
-/// What is known of the rows of a list.
-pub(crate) struct Facts<'a> {
+/// Finds the origins of the rows of a list.
+pub(crate) struct Origins<'a> {
     names: Names<'a>,
     /// Of instructions: their lines.
     lines: Option<HashMap<(ModuleId, u64), SourceLine>>,
 }
 
-/// What is known of a row.
+/// The origin of a row.
 pub(crate) struct Origin {
-    /// In bytes; symbols of assembly tell none.
+    /// In bytes; symbols of assembly have none.
     size: Option<u64>,
     address: Option<String>,
     file: Option<String>,
@@ -33,39 +33,39 @@ pub(crate) struct Origin {
     mangled: Option<String>,
 }
 
-impl<'a> Facts<'a> {
-    pub(crate) fn new(source: &Source<'a>, kind: Kind) -> Facts<'a> {
+impl<'a> Origins<'a> {
+    pub(crate) fn new(source: &Source<'a>, kind: Kind) -> Origins<'a> {
         let names = source.names();
         let lines = || {
             let frames = (0..).map(FrameId).zip(names.tables.frames.rows());
             let line = |(id, frame): (FrameId, &Frame)| {
-                let place = names.symbols.frame(id).lines.first()?.source;
-                Some(((frame.module, frame.address), place))
+                let line = names.symbols.frame(id).lines.first()?.source;
+                Some(((frame.module, frame.address), line))
             };
             frames.filter_map(line).collect()
         };
-        Facts {
+        Origins {
             names,
             lines: (kind == Kind::Instructions).then(lines),
         }
     }
 
-    /// Where a row comes from.
+    /// The origin of a row.
     pub(crate) fn of(&self, row: &ListRow) -> Origin {
         let function = symbol(&self.names, row).map(|(_, function)| function);
         let code = row.code;
-        let place = match &self.lines {
+        let line = match &self.lines {
             Some(lines) => code.and_then(|code| lines.get(&(code.module, code.address)).copied()),
             None => function.and_then(|function| function.source),
         };
-        let file = place.and_then(|place| self.names.symbols.files.get(place.file.0 as usize));
+        let file = line.and_then(|line| self.names.symbols.files.get(line.file.0 as usize));
         let object = code.and_then(|code| self.names.tables.modules.get(code.module.0));
         let mangled = function.filter(|function| function.has_symbol());
         Origin {
             size: code.map(|code| code.size).filter(|&size| size > 0),
             address: code.map(|code| address(Some(code))),
             file: file.cloned(),
-            line: place.map(|place| place.line),
+            line: line.map(|line| line.line),
             object: object.map(|object| object.path.clone()),
             mangled: mangled.map(|function| function.linkage.clone()),
         }
@@ -89,7 +89,7 @@ impl<'a> Facts<'a> {
 }
 
 impl Origin {
-    /// The keys of [`Origin::json`].
+    /// The keys of [`Origin::fields`].
     pub(crate) const KEYS: [&'static str; 6] =
         ["size", "address", "file", "line", "object", "mangled"];
 
@@ -102,16 +102,18 @@ impl Origin {
         "Mangled Name",
     ];
 
-    /// Values by [`Origin::KEYS`]; null for what is not known.
-    pub(crate) fn json(&self) -> [Json; 6] {
-        [
+    /// Fields of JSON; null for what is not known.
+    pub(crate) fn fields(&self) -> Map<String, Json> {
+        let values = [
             json!(self.size),
             json!(self.address),
             json!(self.file),
             json!(self.line),
             json!(self.object),
             json!(self.mangled),
-        ]
+        ];
+        let pairs = Origin::KEYS.into_iter().zip(values);
+        pairs.map(|(key, value)| (key.to_owned(), value)).collect()
     }
 
     /// Words by [`Origin::LABELS`]; nothing for what has no code.

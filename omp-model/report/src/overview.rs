@@ -3,17 +3,20 @@
 use omp_model::metrics::{Flavour, Metric, Quantity};
 use omp_model::views::ListRow;
 use omp_model::views::compare::join::Joined;
-use omp_model::views::compare::overview::{self as compared, Fact, Side, Unit as FactUnit};
+use omp_model::views::compare::overview::{self as compared, Fact, FactUnit, Side};
 use omp_model::views::openmp::first::First;
 use omp_model::views::overview::{self as view, Overview};
 use omp_model::views::threads::kind_name;
 use serde_json::{Map, Value as Json, json};
 
 use crate::advice;
-use crate::document::{Block, Cell, Column, Document, InJson, Line, Role, Row, Table, Target};
-use crate::document::{Unit, Value};
+use crate::document::{
+    Block, Cell, Column, Document, InJson, Line, Role, Row, Style, Table, TablePart, Target, Unit,
+    Value,
+};
 use crate::error::Error;
 use crate::header::duration;
+use crate::json::fields;
 use crate::query::{Query, Source};
 use crate::run::calendar;
 use crate::shares::{self, number};
@@ -35,7 +38,7 @@ pub fn overview(query: &Query<'_>) -> Result<Document, Error> {
     })
 }
 
-/// What is known of one experiment.
+/// The overview of one experiment.
 struct Look {
     duration: f64,
     overview: Overview,
@@ -85,24 +88,22 @@ fn alone(query: &Query<'_>) -> Document {
     }
 }
 
-/// What JSON tells before the functions.
+/// Fields of JSON before the functions.
 fn head(source: &Source<'_>, look: &Look) -> Map<String, Json> {
     let threads = look.overview.threads.iter();
     let threads: Map<_, _> = threads
         .map(|&(kind, count)| (kind_name(kind).to_owned(), json!(count)))
         .collect();
     let header = &source.analysis.experiment.header;
-    let fields = [
+    fields([
         ("command", json!(header.command)),
         ("duration", json!(look.duration)),
         ("processes", json!(look.overview.processes)),
         ("threads", Json::Object(threads)),
-    ];
-    let fields = fields.into_iter();
-    fields.map(|(key, value)| (key.to_owned(), value)).collect()
+    ])
 }
 
-/// What was run, where and when.
+/// The program, the machine and the time of the run.
 fn experiment(source: &Source<'_>, look: &Look) -> Table {
     const CELLS: [Cell; 2] = [
         Cell {
@@ -137,7 +138,7 @@ fn experiment(source: &Source<'_>, look: &Look) -> Table {
     shares::table(&CELLS, caption, columns, rows.into())
 }
 
-/// What became of the time of all threads.
+/// The time of all threads by metric.
 fn times(overview: &Overview) -> Table {
     const CELLS: [Cell; 3] = [
         Cell::left("  ", 26),
@@ -158,7 +159,7 @@ fn times(overview: &Overview) -> Table {
             Value::Number(text::percent(seconds, total)),
         ]],
         target: Some(Target::Metric(metric)),
-        ..Row::at(depth(metric), metric.words())
+        ..Row::at(view::depth(metric) as u32, metric.words())
     });
     let columns = vec![
         Column::name(),
@@ -167,15 +168,6 @@ fn times(overview: &Overview) -> Table {
     ];
     let caption = "Time of all threads".to_owned();
     shares::table(&CELLS, caption, columns, rows.collect())
-}
-
-/// A part stands under its whole.
-const fn depth(metric: Metric) -> u32 {
-    match metric {
-        Metric::Total => 0,
-        Metric::TotalCpu | Metric::OffCpu | Metric::OmpWork | Metric::OmpWait => 1,
-        _ => 2,
-    }
 }
 
 /// The functions with most thread time, under the row of all, which JSON has too.
@@ -199,11 +191,9 @@ fn functions(overview: &Overview) -> Table {
         shown.into_iter().chain(metrics).collect()
     };
     let row = |row: &ListRow, role| Row {
-        name: row.name.clone(),
         role,
         values: vec![values(row)],
-        target: Some(Target::Function(row.name.clone())),
-        ..Row::default()
+        ..Row::function(row.name.clone())
     };
     let all = std::iter::once(row(&overview.largest.total, Role::Total));
     let rows = overview.largest.rows.iter();
@@ -225,7 +215,7 @@ fn functions(overview: &Overview) -> Table {
 /// The facts of each experiment.
 fn comparison(query: &Query<'_>) -> Document {
     let count = query.limited(LARGEST);
-    let looks = query.compared.iter().map(|it| Look::at(it, count));
+    let looks = query.each.iter().map(|it| Look::at(it, count));
     let looks: Vec<Look> = looks.collect();
     let sides: Vec<Side<'_>> = looks
         .iter()
@@ -261,20 +251,24 @@ fn compared_table(query: &Query<'_>, caption: &str, rows: Vec<Row>) -> Table {
         Column::word("block", "Block"),
         Column::word("id", "Key"),
         Column {
-            // The number of the experiment is all its heading.
-            heading: vec![String::new()],
-            ..number("value", "Value", Unit::None, 3)
-        },
-        Column {
             json: InJson::Row,
             ..Column::name()
         },
         Column::word("unit", "Unit"),
-        Column::word("values", "Values"),
+        Column {
+            // The number of the experiment is all its heading.
+            heading: vec![String::new()],
+            json: InJson::Each,
+            ..number("values", "Value", Unit::None, 3)
+        },
     ];
     Table {
-        compare: query.settings.compare,
-        ..shares::table(&[], caption.to_owned(), columns, rows)
+        style: Style::Facts(&[]),
+        compare: query.compare,
+        columns,
+        parts: vec![TablePart::new(caption, ["values", "name"])],
+        rows,
+        ..Table::default()
     }
 }
 
@@ -299,7 +293,7 @@ fn compared_function(joined: Joined<ListRow>) -> Row {
     }
 }
 
-/// By experiment; what all share stands in each.
+/// Values by experiment; those that all share stand in each.
 fn compared_values(
     block: &str,
     id: Value,
@@ -310,10 +304,9 @@ fn compared_values(
         vec![
             Value::Text(block.to_owned()),
             id.clone(),
-            Value::known(*value),
             Value::Absent,
             Value::Text(unit.word().to_owned()),
-            Value::Json(json!(values)),
+            Value::known(*value),
         ]
     };
     values.iter().map(of).collect()

@@ -1,4 +1,4 @@
-//! What a document is asked about: experiments as the settings show them.
+//! A query: the experiments that a document is about, as the settings show them.
 
 use std::sync::OnceLock;
 
@@ -16,8 +16,8 @@ use crate::document::{About, Document};
 use crate::error::Error;
 use crate::settings::{Compare, Objects, Settings};
 
-/// What filters and hidden load objects leave of an experiment, each part made when it is first
-/// asked for. It belongs to one filter and one choice of objects: a new choice needs a new subset.
+/// The part of an experiment that filters and hidden load objects leave, made when it is first
+/// needed. It belongs to one filter and one choice of objects.
 #[derive(Debug, Default)]
 pub struct Subset {
     whole: [OnceLock<Filtered>; 2],
@@ -29,9 +29,9 @@ pub struct Subset {
 pub struct Source<'a> {
     /// The experiment.
     pub analysis: &'a Analysis,
-    /// What the settings leave of it.
+    /// The part of it that the settings leave.
     pub subset: &'a Subset,
-    /// What the user chose.
+    /// The user's choices.
     pub settings: &'a Settings,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Source<'a> {
         &filtered.profile
     }
 
-    /// What hidden objects leave of what a filter kept.
+    /// Hides load objects in the time that a filter kept.
     fn hide(&self, kept: Filtered) -> Filtered {
         let objects = &self.settings.objects;
         if objects.is_default() {
@@ -99,7 +99,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// What must be said under a document of its time.
+    /// The notices under a document of its time.
     pub fn notices(&self, metrics: &[Metric]) -> Vec<String> {
         let header = &self.analysis.experiment.header;
         let mut said: Vec<String> = notices(header, self.inferred())
@@ -120,7 +120,7 @@ impl<'a> Source<'a> {
         said
     }
 
-    /// What a filter leaves, in words.
+    /// The notice about a filter.
     fn kept(&self, filter: &Filter) -> String {
         let estimated = self.profile_in(self.settings.mode).1;
         let mut words = format!("only what the filter keeps ({})", filter.text());
@@ -134,7 +134,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// What hidden objects leave of a profile.
+/// A profile without hidden load objects.
 fn visible(experiment: &Analysis, profile: &Profile, objects: &Objects) -> Filtered {
     let names = experiment.names(NameStyle::default());
     let visible = |module| objects.visibility(names.object_name(module));
@@ -144,7 +144,7 @@ fn visible(experiment: &Analysis, profile: &Profile, objects: &Objects) -> Filte
     }
 }
 
-/// Where what is made for a mode is kept.
+/// The index of a mode in [`Subset`].
 const fn index(mode: ViewMode) -> usize {
     match mode {
         ViewMode::User | ViewMode::Expert => 0,
@@ -152,17 +152,17 @@ const fn index(mode: ViewMode) -> usize {
     }
 }
 
-/// What a document is asked about.
+/// The experiments, metrics and order that a document is about.
 #[derive(Clone)]
 pub struct Query<'a> {
-    /// What the user chose.
+    /// The user's choices.
     pub settings: &'a Settings,
     /// The experiment, or all of them added up.
     pub all: Source<'a>,
     /// Each experiment by itself.
     pub each: Vec<Source<'a>>,
-    /// The same where they are compared; else empty.
-    pub compared: Vec<Source<'a>>,
+    /// How they are compared; [`Compare::Off`]: added up.
+    pub compare: Compare,
     /// Columns of lists of functions and lines.
     pub columns: Vec<Column>,
     /// The metrics of the columns and of the order, and that order.
@@ -188,15 +188,13 @@ impl<'a> Query<'a> {
                 metrics.push(metric);
             }
         }
-        let is_compared = settings.compare != Compare::Off && each.len() > 1;
         Query {
             settings,
             all,
             each: each.to_vec(),
-            compared: if is_compared {
-                each.to_vec()
-            } else {
-                Vec::new()
+            compare: match each {
+                [_, _, ..] => settings.compare,
+                _ => Compare::Off,
             },
             columns,
             request: Request { metrics, sort },
@@ -226,33 +224,20 @@ impl<'a> Query<'a> {
     /// The same about all experiments added up, which are not compared.
     pub fn added_up(&self) -> Query<'a> {
         Query {
-            settings: self.settings,
-            all: self.all,
-            each: self.each.clone(),
-            compared: Vec::new(),
-            columns: self.columns.clone(),
-            request: self.request.clone(),
-        }
-    }
-
-    /// How experiments are compared, if they are.
-    pub fn compare(&self) -> Compare {
-        if self.is_comparison() {
-            self.settings.compare
-        } else {
-            Compare::Off
+            compare: Compare::Off,
+            ..self.clone()
         }
     }
 
     /// Whether experiments are compared.
     pub fn is_comparison(&self) -> bool {
-        !self.compared.is_empty()
+        self.compare != Compare::Off
     }
 
-    /// What rows have values of: the experiments that are compared, or the one.
+    /// The experiments that are compared, or the one: rows have values of each.
     pub fn sides(&self) -> &[Source<'a>] {
         if self.is_comparison() {
-            &self.compared
+            &self.each
         } else {
             std::slice::from_ref(&self.all)
         }
@@ -268,48 +253,50 @@ impl<'a> Query<'a> {
         Shared::new(&sides)
     }
 
-    /// A document without blocks: its head, and what must be said under it.
+    /// The data of each side: under the experiment's own names, or those that compared ones share.
+    pub(crate) fn by_side<T>(
+        &self,
+        own: impl Fn(&Source<'a>) -> T,
+        shared: impl Fn(&Shared<'a>, usize) -> T,
+    ) -> Vec<T> {
+        if !self.is_comparison() {
+            return vec![own(&self.all)];
+        }
+        let names = self.shared();
+        let sides = 0..self.each.len();
+        sides.map(|side| shared(&names, side)).collect()
+    }
+
+    /// A document without blocks, with its warnings and notices.
     pub fn document(&self, view: &str) -> Document {
-        let warnings = self.said(|side| side.analysis.warnings.clone());
-        let notices = self.said(|side| side.notices(&self.request.metrics));
         Document {
-            warnings,
-            notices,
+            notices: self.said(|side| side.notices(&self.request.metrics)),
             ..self.document_without_time(view)
         }
     }
 
-    /// The same of a report that shows no time, under which nothing must be said of it.
+    /// The same of a report that shows no time: without notices.
     pub fn document_without_time(&self, view: &str) -> Document {
         let experiments = if self.is_comparison() {
-            self.compared
-                .iter()
-                .map(|side| side.analysis.name.clone())
-                .collect()
+            let names = self.each.iter().map(|side| side.analysis.name.clone());
+            names.collect()
         } else {
             self.all.analysis.names.clone()
         };
         Document {
             view: view.to_owned(),
-            about: Some(About {
-                mode: self.settings.mode,
-                experiments,
-                numbers: (1..=self.compared.len())
-                    .map(|it| format!("({it})"))
-                    .collect(),
-                compare: self.compare(),
-            }),
+            about: Some(About::new(self.settings.mode, experiments, self.compare)),
             warnings: self.said(|side| side.analysis.warnings.clone()),
             ..Document::default()
         }
     }
 
-    /// What must be said, with the number of its experiment where they are compared.
+    /// Sentences about each side, with its number if experiments are compared.
     fn said(&self, of: impl Fn(&Source<'a>) -> Vec<String>) -> Vec<String> {
         if !self.is_comparison() {
             return of(&self.all);
         }
-        let numbered = self.compared.iter().zip(1..);
+        let numbered = self.each.iter().zip(1..);
         numbered
             .flat_map(|(side, number)| {
                 let said = of(side).into_iter();
@@ -365,7 +352,7 @@ impl<'a> Query<'a> {
     /// # Errors
     /// [`Error::Usage`] where `compare scaling` is in force.
     pub fn refuse_scaling(&self, view: &str) -> Result<(), Error> {
-        if self.compare() == Compare::Scaling {
+        if self.compare == Compare::Scaling {
             return Err(Error::Usage(format!(
                 "compare scaling is for functions and OMP_preg: for {view} choose compare on, \
                  delta or ratio"

@@ -1,4 +1,4 @@
-//! `OMP_preg`: parallel regions, what they could save, and why.
+//! `OMP_preg`: parallel regions with their potential gain by cause.
 
 use experiment::ids::{ContextId, ThreadId};
 use omp_model::metrics::{Flavour, Metric};
@@ -7,11 +7,13 @@ use omp_model::views::compare::scaling::region_name;
 use omp_model::views::openmp::gain::{Cause, Gain};
 use omp_model::views::openmp::locations::ConstructLocation;
 use omp_model::views::openmp::regions::{self as view, RegionRow};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
-use crate::constructs::{Construct, Field, List, contexts, list, location, table, times};
+use crate::constructs::{ConstructRow, List, contexts, location, sorted, table, times};
 use crate::document::{Block, Document, InJson, Table, TablePart, Value};
 use crate::error::Error;
+use crate::json;
+use crate::list::Field;
 use crate::query::{Query, Source};
 use crate::scaling;
 use crate::settings::Compare;
@@ -27,10 +29,10 @@ type RegionField<'a> = Field<'a, RegionRow>;
 /// # Errors
 /// [`Error::Usage`] if it is asked how they scale on one number of threads.
 pub fn regions(query: &Query<'_>) -> Result<Document, Error> {
-    if query.settings.compare == Compare::Scaling {
+    if query.compare == Compare::Scaling {
         return scaling::regions(query);
     }
-    let (mut rows, by) = list::<RegionRow>(query);
+    let (mut rows, by) = sorted::<RegionRow>(query);
     let parts = if query.is_comparison() {
         compared_parts(&rows)
     } else {
@@ -69,31 +71,29 @@ const COMPARED: [&str; 8] = [
 ];
 
 fn compared_parts(rows: &List<RegionRow>) -> Vec<TablePart> {
-    let part = |columns: &[&'static str]| TablePart {
-        caption: String::new(),
-        columns: columns.iter().copied().chain(["name"]).collect(),
-    };
     // The causes that no region has would only make the table wide.
     let is_shown = |cause: &Cause| {
         let mut rows = rows.iter().flat_map(|it| it.rows.iter().flatten());
         rows.any(|row| row.own.part(*cause) >= SHOWN)
     };
-    let causes: Vec<&str> = Cause::ALL
+    let causes: Vec<&'static str> = Cause::ALL
         .into_iter()
         .filter(is_shown)
         .map(Cause::id)
         .collect();
-    let all = [part(&COMPARED[1..]), part(&causes)];
-    all.into_iter()
-        .filter(|part| part.columns.len() > 1)
-        .collect()
+    let mut parts = vec![part("", &COMPARED[1..])];
+    if !causes.is_empty() {
+        parts.push(part("", &causes));
+    }
+    parts
+}
+
+/// Columns by their keys, and the name.
+fn part(caption: &str, columns: &[&'static str]) -> TablePart {
+    TablePart::new(caption, columns.iter().copied().chain(["name"]))
 }
 
 fn parts() -> Vec<TablePart> {
-    let part = |caption: &str, columns: &[&'static str]| TablePart {
-        caption: caption.to_owned(),
-        columns: columns.iter().copied().chain(["name"]).collect(),
-    };
     vec![
         part(
             "",
@@ -131,7 +131,7 @@ fn parts() -> Vec<TablePart> {
     ]
 }
 
-/// Everything that is told of a region, in the order of JSON.
+/// The columns of a region, in the order of JSON.
 fn fields<'a>(query: &Query<'a>, rows: &List<RegionRow>) -> Vec<RegionField<'a>> {
     let is_comparison = query.is_comparison();
     let is_filtered = query.settings.filter.is_some();
@@ -243,7 +243,6 @@ fn fields<'a>(query: &Query<'a>, rows: &List<RegionRow>) -> Vec<RegionField<'a>>
     fields
 }
 
-/// What kind of region it is.
 fn kind(row: &RegionRow) -> String {
     match (row.teams, row.nesting) {
         (true, _) => "teams".to_owned(),
@@ -267,14 +266,11 @@ const fn heading(cause: Cause) -> &'static str {
 }
 
 fn gain(gain: &Gain) -> Json {
-    let parts: Map<_, _> = Cause::ALL
-        .into_iter()
-        .map(|cause| (cause.id().to_owned(), json!(gain.part(cause))))
-        .collect();
+    let parts = json::fields(Cause::ALL.map(|cause| (cause.id(), json!(gain.part(cause)))));
     json!({"elapsed": gain.elapsed, "gain": gain.total(), "parts": parts})
 }
 
-impl Construct for RegionRow {
+impl ConstructRow for RegionRow {
     const WORD: &'static str = "REGION";
 
     fn all(source: &Source<'_>) -> Vec<RegionRow> {
@@ -306,7 +302,7 @@ impl Construct for RegionRow {
         }
     }
 
-    /// What it could save, by cause.
+    /// Its potential gain by cause.
     fn detail(&self) -> String {
         let causes = Cause::ALL.into_iter();
         let causes = causes.filter(|&cause| self.own.part(cause) > SHOWN);

@@ -4,7 +4,7 @@ use omp_model::cpu_samples::CpuSamples;
 use omp_model::metrics::Metric;
 use omp_model::views::threads::threads;
 
-use crate::document::{Document, Value};
+use crate::document::{Document, InJson, Value};
 use crate::error::Error;
 use crate::list::{self, Field};
 use crate::query::{Query, Source};
@@ -15,28 +15,25 @@ struct Resource {
     label: String,
     id: &'static str,
     value: f64,
-    decimals: usize,
 }
 
 impl Resource {
-    fn measured(label: String, id: &'static str, value: f64) -> Resource {
+    fn new(label: impl Into<String>, id: &'static str, value: f64) -> Resource {
         Resource {
-            label,
+            label: label.into(),
             id,
             value,
-            decimals: 3,
-        }
-    }
-
-    fn counted(label: &str, id: &'static str, count: u64) -> Resource {
-        Resource {
-            label: label.to_owned(),
-            id,
-            value: count as f64,
-            decimals: 0,
         }
     }
 }
+
+/// The resources that are counted.
+const COUNTED: [&str; 4] = [
+    "Threads",
+    "Clock samples",
+    "Context-switch samples",
+    "OpenMP records",
+];
 
 /// The metrics among the resources, of those that there are.
 const METRICS: [Metric; 5] = [
@@ -58,34 +55,28 @@ fn resources_of(source: &Source<'_>) -> Vec<Resource> {
     let rows = threads(source.profile(), &experiment.tables, &metrics);
     let sum = |at: usize| rows.iter().map(|row| row.seconds[at]).sum::<f64>();
     let elapsed = experiment.duration().seconds();
-    let mut all = vec![Resource::measured(
-        "Elapsed (sec.)".to_owned(),
-        "elapsed",
-        elapsed,
-    )];
+    let mut all = vec![Resource::new("Elapsed (sec.)", "elapsed", elapsed)];
     all.extend(metrics.iter().enumerate().map(|(at, metric)| {
         let label = format!("{} (sec.)", metric.label());
-        Resource::measured(label, metric.id(), sum(at))
+        Resource::new(label, metric.id(), sum(at))
     }));
     let cpu = metrics.iter().position(|it| *it == Metric::TotalCpu);
     if let Some(at) = cpu
         && elapsed > 0.0
     {
-        let label = "CPUs used on average".to_owned();
-        all.push(Resource::measured(label, "cpus_used", sum(at) / elapsed));
+        let used = sum(at) / elapsed;
+        all.push(Resource::new("CPUs used on average", "cpus_used", used));
     }
     let header = &experiment.header;
     let sampling = &header.sampling;
-    all.extend([
-        Resource::counted("Threads", "threads", rows.len() as u64),
-        Resource::counted("Clock samples", "samples", sampling.samples),
-        Resource::counted(
-            "Context-switch samples",
-            "switch_samples",
-            sampling.switch_samples,
-        ),
-        Resource::counted("OpenMP records", "omp_records", header.losses.omp_taken),
-    ]);
+    let counts = [
+        ("threads", rows.len() as u64),
+        ("samples", sampling.samples),
+        ("switch_samples", sampling.switch_samples),
+        ("omp_records", header.losses.omp_taken),
+    ];
+    let counted = COUNTED.iter().zip(counts);
+    all.extend(counted.map(|(label, (id, count))| Resource::new(*label, id, count as f64)));
     all
 }
 
@@ -113,19 +104,19 @@ fn resources(query: &Query<'_>, view: &str) -> Result<Document, Error> {
     } else {
         vec![
             Field::name("Resource"),
-            Field::told("id", |resource: &Resource| {
+            Field::new("id", "", |resource: &Resource| {
                 Value::Text(resource.id.to_owned())
             }),
             Field::fact("value", "Value", value),
         ]
     };
     let joined = list::joined(query, resources_of, |resource| resource.label.clone());
-    let mut rows = list::rows(&joined, &fields);
-    for (row, joined) in rows.iter_mut().zip(&joined) {
-        let known = joined.rows.iter().flatten().next();
-        row.decimals = known.map(|resource| resource.decimals);
+    let mut table = list::table(query, &joined, fields);
+    for row in &mut table.rows {
+        if COUNTED.contains(&row.name.as_str()) {
+            row.decimals = Some(0);
+        }
     }
-    let table = list::table(query, fields, rows);
     Ok(list::titled(query.document(view), "Resources", table))
 }
 
@@ -154,26 +145,23 @@ pub fn cpu_list(query: &Query<'_>) -> Result<Document, Error> {
         counts.into_iter().map(cpu).collect()
     };
     let (base, fields): (Document, Vec<Field<'_, Cpu>>) = if query.is_comparison() {
-        let mut samples = Field::number("samples", "Samples", |cpu: &Cpu| {
-            Value::Number(cpu.samples as f64)
-        });
-        samples.column.decimals = 0;
+        let samples = |cpu: &Cpu| Value::Number(cpu.samples as f64);
+        let samples = Field::number("samples", "Samples", samples).decimals(0);
         let fields = vec![samples, Field::name("Name")];
         (query.document("cpu_list"), fields)
     } else {
-        let share = |cpu: &Cpu| percent(cpu.samples as f64, cpu.all as f64);
-        let mut percent = Field::shown("percent", "%", move |cpu| Value::Number(share(cpu)));
-        percent.column.decimals = 2;
+        let share = |cpu: &Cpu| Value::Number(percent(cpu.samples as f64, cpu.all as f64));
         let fields = vec![
             Field::hidden_name(),
             Field::fact("cpu", "CPU", |cpu: &Cpu| Value::Count(cpu.number.into())),
             Field::fact("samples", "Samples", |cpu: &Cpu| Value::Count(cpu.samples)),
-            percent,
+            Field::fact("percent", "%", share)
+                .decimals(2)
+                .json(InJson::Nowhere),
         ];
         (query.document_without_time("cpu_list"), fields)
     };
     let joined = list::joined(query, cpus, |cpu| format!("CPU {}", cpu.number));
-    let rows = list::rows(&joined, &fields);
-    let table = list::table(query, fields, rows);
+    let table = list::table(query, &joined, fields);
     Ok(list::titled(base, "CPUs by their numbers", table))
 }

@@ -1,4 +1,4 @@
-//! What is known of a run beside its times.
+//! Remarks on a run, and its date.
 
 use omp_model::cpu_samples::CpuSamples;
 use omp_model::views::warnings::warnings;
@@ -6,7 +6,7 @@ use omp_model::views::warnings::warnings;
 use crate::query::Source;
 
 impl Source<'_> {
-    /// What the recorder noted, and what spinning cost: each sample is read for it.
+    /// The recorder's notes, and the cost of spinning, for which each sample is read.
     pub fn remarks(&self) -> Vec<String> {
         let experiment = &self.analysis.experiment;
         let on_cpus = CpuSamples::of(&experiment.samples);

@@ -1,13 +1,14 @@
-//! `functions` and `OMP_preg` under `compare scaling`: what a program loses as its threads grow.
+//! `functions` and `OMP_preg` under `compare scaling`: the loss with a growing number of threads.
 
 use omp_model::metrics::{Flavour, Metric, Quantity};
 use omp_model::views::compare::Shared;
 use omp_model::views::compare::scaling::{self, CostPart, ScalingRow};
 use omp_model::views::openmp::regions;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use crate::document::{About, Block, Column, Document, InJson, Row, Style, Table, Unit, Value};
 use crate::error::Error;
+use crate::json;
 use crate::query::{Query, Source};
 
 /// Below this a loss differs from another only by the order of the terms of its costs.
@@ -18,7 +19,7 @@ const NOTHING: f64 = 5e-7;
 /// # Errors
 /// [`Error::Usage`] if all runs have as many threads.
 pub(crate) fn functions(query: &Query<'_>) -> Result<Document, Error> {
-    let runs = Runs::of(query)?;
+    let runs = RunsByThreads::of(query)?;
     let mut document = runs.document(query, "functions", Flavour::Inclusive, |shared| {
         scaling::functions(shared, &runs.threads)
     });
@@ -34,7 +35,7 @@ pub(crate) fn functions(query: &Query<'_>) -> Result<Document, Error> {
 /// # Errors
 /// [`Error::Usage`] if all runs have as many threads.
 pub(crate) fn regions(query: &Query<'_>) -> Result<Document, Error> {
-    let runs = Runs::of(query)?;
+    let runs = RunsByThreads::of(query)?;
     let mut document = runs.document(query, "OMP_preg", Flavour::Exclusive, |shared| {
         let regions = runs.sources.iter().map(|source| {
             let (profile, measured) = source.measured();
@@ -50,18 +51,18 @@ pub(crate) fn regions(query: &Query<'_>) -> Result<Document, Error> {
 }
 
 /// The experiments in the order of their threads.
-struct Runs<'a> {
+struct RunsByThreads<'a> {
     threads: Vec<u32>,
     sources: Vec<Source<'a>>,
 }
 
-impl<'a> Runs<'a> {
-    fn of(query: &Query<'a>) -> Result<Runs<'a>, Error> {
+impl<'a> RunsByThreads<'a> {
+    fn of(query: &Query<'a>) -> Result<RunsByThreads<'a>, Error> {
         let threads_of = |source: &Source<'_>| {
             let experiment = &source.analysis.experiment;
             scaling::threads(&experiment.region_sums, &experiment.tables)
         };
-        let sources = query.compared.iter();
+        let sources = query.each.iter();
         let mut by_threads: Vec<(u32, Source<'a>)> = sources
             .map(|source| (threads_of(source), *source))
             .collect();
@@ -73,10 +74,10 @@ impl<'a> Runs<'a> {
                 threads[0]
             )));
         }
-        Ok(Runs { threads, sources })
+        Ok(RunsByThreads { threads, sources })
     }
 
-    /// The document of the rows that `make` finds, without a title.
+    /// The document of the rows of `make`, without a title.
     fn document(
         &self,
         query: &Query<'_>,
@@ -92,10 +93,6 @@ impl<'a> Runs<'a> {
         let mut rows = make(&Shared::new(&sides));
         rows.truncate(query.limited(rows.len()));
         let metric = Column::time(Quantity::Time(flavour, Metric::Total));
-        let metric = json!({"id": metric.id, "label": metric.label, "unit": metric.unit.word()});
-        let mut facts = Map::new();
-        facts.insert("threads".to_owned(), json!(self.threads));
-        facts.insert("metrics".to_owned(), json!([metric]));
         let names = self.sources.iter();
         Document {
             about: Some(About {
@@ -106,9 +103,12 @@ impl<'a> Runs<'a> {
                     .iter()
                     .map(|&threads| format!("{}:", counted(threads)))
                     .collect(),
-                compare: query.settings.compare,
+                compare: query.compare,
             }),
-            facts,
+            facts: json::fields([
+                ("threads", json!(self.threads)),
+                ("metrics", json!([json::metric(&metric)])),
+            ]),
             blocks: vec![Block::Table(Table {
                 style: Style::Right,
                 columns: self.columns(),
@@ -144,12 +144,10 @@ impl<'a> Runs<'a> {
     fn row(&self, row: ScalingRow) -> Row {
         let losses: Vec<_> = (1..self.threads.len()).map(|run| row.loss(run)).collect();
         let object = |loss: &scaling::Cost| {
-            let mut fields = Map::new();
-            fields.insert("loss".to_owned(), json!(loss.iter().sum::<f64>()));
-            for part in CostPart::ALL {
-                fields.insert(part.id().to_owned(), json!(loss[part as usize]));
-            }
-            Json::Object(fields)
+            let mut object = json::fields([("loss", json!(loss.iter().sum::<f64>()))]);
+            let part = |part: CostPart| (part.id(), json!(loss[part as usize]));
+            object.extend(json::fields(CostPart::ALL.map(part)));
+            Json::Object(object)
         };
         let all: Json = losses.iter().map(object).collect();
         let numbers = losses.iter().flat_map(|loss| {

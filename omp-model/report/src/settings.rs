@@ -1,4 +1,4 @@
-//! What a user chooses: which part of the time, by which metrics, in which order, how named.
+//! The user's choices: the part of the time, metrics, order, names.
 
 use omp_model::filter::Filter;
 use omp_model::metrics::{Column, SortKey};
@@ -7,7 +7,7 @@ use omp_model::views::names::NameStyle;
 use omp_model::views::visibility::Visibility;
 use symbolize::search::SearchPath;
 
-/// What every builder obeys.
+/// The user's choices, which every builder obeys.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     /// Columns; `None`: the experiment's default.
@@ -40,7 +40,7 @@ pub enum Compare {
     On,
     /// The first's values, and how far the others differ.
     Delta,
-    /// The first's values, and what the others are of them.
+    /// The first's values, and the ratio of the others to them.
     Ratio,
     /// By number of threads, with what is lost against ideal scaling.
     Scaling,

@@ -13,10 +13,7 @@ pub(crate) fn table(
     Table {
         style: Style::Facts(cells),
         columns,
-        parts: vec![TablePart {
-            caption,
-            columns: Vec::new(),
-        }],
+        parts: vec![TablePart::new(&caption, [])],
         rows,
         ..Table::default()
     }

@@ -13,6 +13,8 @@ use crate::document::{
 };
 use crate::error::Error;
 use crate::find::{self, Named};
+use crate::functions::numbers;
+use crate::json;
 use crate::query::{Query, Source};
 use crate::sources::SourceFile;
 use crate::text::seconds;
@@ -40,7 +42,7 @@ pub fn source(query: &Query<'_>, named: &Named) -> Result<Document, Error> {
         let (file, _) = found.as_ref().ok()?;
         Some(times_of(query, side, *file))
     });
-    let listing = Listing {
+    let listing = SourceListing {
         query,
         columns: columns(query),
         text: &text,
@@ -88,19 +90,15 @@ fn head(text: &SourceFile, object: Option<&str>) -> Vec<Line> {
 }
 
 fn facts(text: &SourceFile) -> Map<String, Json> {
-    let facts = [
+    let found = text.path.as_ref().map(|path| path.display().to_string());
+    json::fields([
         ("file", json!(text.recorded)),
-        (
-            "found",
-            json!(text.path.as_ref().map(|path| path.display().to_string())),
-        ),
+        ("found", json!(found)),
         ("warning", json!(text.warning)),
-    ];
-    let facts = facts.map(|(key, value)| (key.to_owned(), value));
-    facts.into_iter().collect()
+    ])
 }
 
-/// The times, and what JSON tells of a line.
+/// The times, and the fields of JSON of a line.
 fn columns(query: &Query<'_>) -> Vec<Column> {
     let (before, after): (&[&str], &[&str]) = if query.is_comparison() {
         (&["name", "line", "hot"], &[])
@@ -113,8 +111,8 @@ fn columns(query: &Query<'_>) -> Vec<Column> {
     before.chain(after.iter().map(fact)).collect()
 }
 
-/// What the rows are made of.
-struct Listing<'q, 'a> {
+/// The data of the rows.
+struct SourceListing<'q, 'a> {
     query: &'q Query<'a>,
     columns: Vec<Column>,
     text: &'q SourceFile,
@@ -122,7 +120,7 @@ struct Listing<'q, 'a> {
     times: Vec<Option<FileTimes>>,
 }
 
-impl Listing<'_, '_> {
+impl SourceListing<'_, '_> {
     fn rows(&self) -> Vec<Row> {
         let timed = self.times.iter().flatten();
         let timed = timed.flat_map(|times| times.lines.keys().copied());
@@ -203,7 +201,7 @@ impl Listing<'_, '_> {
         }
     }
 
-    /// What happened at a line. What happened in compared experiments is not joined.
+    /// The notes on a line. Those of compared experiments are not joined.
     fn notes(&self, line: u32) -> &[annotated::Note] {
         match self.times.as_slice() {
             [Some(only)] => only.notes.get(&line).map_or(&[], Vec::as_slice),
@@ -220,9 +218,7 @@ impl Listing<'_, '_> {
             exclusive: only.total.clone(),
             inclusive: only.total.clone(),
         };
-        let values = values(self.query, &self.columns, &total);
-        let whole = values.iter().map(|value| value.number().unwrap_or(0.0));
-        vec![whole.collect()]
+        vec![numbers(&values(self.query, &self.columns, &total))]
     }
 }
 

@@ -8,7 +8,7 @@ use symbolize::search::ARCHIVE;
 
 use crate::query::Source;
 
-/// A file as it is found now.
+/// A source file as it is on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFile {
     /// Its path as recorded.
@@ -17,7 +17,7 @@ pub struct SourceFile {
     pub path: Option<PathBuf>,
     /// Its lines, without tabs; none if it was not found.
     pub lines: Vec<String>,
-    /// What is not as it should be with it.
+    /// Why it was not read, or may have changed.
     pub warning: Option<String>,
 }
 

@@ -5,17 +5,19 @@ use omp_model::metrics::Flavour;
 use omp_model::views::compare::Shared;
 use omp_model::views::openmp::locations::ConstructLocation;
 use omp_model::views::openmp::tasks::{self as view, Runs, TaskRow};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use crate::constructs::{
-    Construct, Field, contexts, list, located, location, location_fields, table, times,
+    ConstructRow, contexts, located, location, location_fields, sorted, table, times,
 };
 use crate::document::{Block, Document, InJson, Line, Table, TablePart, Value};
 use crate::error::Error;
+use crate::json;
+use crate::list::Field;
 use crate::query::{Query, Source};
 use crate::text;
 
-/// How many creators and waits of a task a text tells; JSON has all.
+/// The number of creators and waits of a task in a text; JSON has all.
 const LONGEST: usize = 3;
 
 /// A column of tasks.
@@ -27,7 +29,7 @@ type TaskField<'a> = Field<'a, TaskRow>;
 /// [`Error::Usage`] if it is asked how they scale.
 pub fn tasks(query: &Query<'_>) -> Result<Document, Error> {
     query.refuse_scaling("OMP_task")?;
-    let (mut rows, by) = list::<TaskRow>(query);
+    let (mut rows, by) = sorted::<TaskRow>(query);
     rows.truncate(query.limited(rows.len()));
     let by = match by {
         Some(metric) => format!("metric: {metric}"),
@@ -40,10 +42,7 @@ pub fn tasks(query: &Query<'_>) -> Result<Document, Error> {
         &COLUMNS
     };
     let mut blocks = vec![Block::Table(Table {
-        parts: vec![TablePart {
-            caption: String::new(),
-            columns: columns.iter().copied().chain(["name"]).collect(),
-        }],
+        parts: vec![TablePart::new("", columns.iter().copied().chain(["name"]))],
         empty: "No explicit task".to_owned(),
         ..table
     })];
@@ -101,7 +100,7 @@ fn around(row: &TaskRow) -> Vec<Line> {
     name.chain(created).chain(waited).map(Line::plain).collect()
 }
 
-/// Everything that is told of a task, in the order of JSON.
+/// The columns of a task, in the order of JSON.
 fn fields<'a>() -> Vec<TaskField<'a>> {
     let mut fields: Vec<TaskField<'a>> = location().into();
     fields.extend(contexts("task"));
@@ -146,7 +145,7 @@ fn count<'a>(id: &str, label: &str, value: fn(&Runs) -> u64) -> TaskField<'a> {
     })
 }
 
-/// A time that is shorter than a text of seconds usually tells.
+/// A time in seconds with nine decimals, because tasks are short.
 fn time<'a>(id: &str, label: &str, heading: &str, value: fn(&Runs) -> f64) -> TaskField<'a> {
     let seconds = move |row: &TaskRow| Value::known(row.runs.as_ref().map(value));
     TaskField::new(id, label, seconds)
@@ -166,14 +165,15 @@ fn micros<'a>(id: &str, heading: &str, value: fn(&Runs) -> f64) -> TaskField<'a>
 }
 
 fn waited(waited: &view::Waited) -> Json {
-    let mut object = Map::new();
-    location_fields(&mut object, &waited.location);
-    object.insert("kind".to_owned(), json!(waited.kind));
-    object.insert("seconds".to_owned(), json!(waited.seconds));
+    let mut object = location_fields(&waited.location);
+    object.extend(json::fields([
+        ("kind", json!(waited.kind)),
+        ("seconds", json!(waited.seconds)),
+    ]));
     Json::Object(object)
 }
 
-impl Construct for TaskRow {
+impl ConstructRow for TaskRow {
     const WORD: &'static str = "TASK";
 
     fn all(source: &Source<'_>) -> Vec<TaskRow> {

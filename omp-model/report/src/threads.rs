@@ -1,4 +1,4 @@
-//! Threads: with their lifetimes, as the kernel knows them, and by the metrics in force.
+//! Threads: `thread_list`, `lwp_list`, and time by thread.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use omp_model::views::threads::{ThreadRow, kind_name, threads as thread_rows};
 
 use crate::document::{Column, Document, InJson, Target, Value};
 use crate::error::Error;
-use crate::index::{self, Head, Object};
+use crate::index::{self, Head, IndexObject};
 use crate::list::{self, Field};
 use crate::query::{Query, Source};
 
@@ -97,7 +97,7 @@ pub fn threads(query: &Query<'_>) -> Result<Document, Error> {
         title: TITLE,
         facts: &["thread", "pid", "tid", "kind", "start", "end"],
     };
-    let object = |thread: Thread| Object {
+    let object = |thread: Thread| IndexObject {
         name: if query.is_comparison() {
             thread.shared_name.clone()
         } else {
@@ -181,15 +181,15 @@ pub fn lwp_list(query: &Query<'_>) -> Result<Document, Error> {
     Ok(document(query, "lwp_list", &joined, fields))
 }
 
-/// From when to when each thread of compared experiments lived, and its time.
+/// The lifetime and the time of each thread of compared experiments.
 fn compared(query: &Query<'_>, view: &str, metrics: &[Metric]) -> Result<Document, Error> {
     query.refuse_scaling(view)?;
     let mut fields = vec![
-        Field::each("numbers", Thread::tid),
-        Field::each("pids", Thread::pid),
-        Field::each("threads", Thread::number),
-        Field::seconds("start", "Start", Thread::start),
-        Field::seconds("end", "End", Thread::end),
+        Field::new("numbers", "", Thread::tid).json(InJson::Each),
+        Field::new("pids", "", Thread::pid).json(InJson::Each),
+        Field::new("threads", "", Thread::number).json(InJson::Each),
+        Field::number("start", "Start", Thread::start).seconds(),
+        Field::number("end", "End", Thread::end).seconds(),
     ];
     fields.extend(metrics.iter().enumerate().map(|(at, &metric)| {
         let column = time(metric);
@@ -209,8 +209,7 @@ fn document(
     threads: &[Joined<Thread>],
     fields: Vec<Field<'_, Thread>>,
 ) -> Document {
-    let rows = list::rows(threads, &fields);
-    let table = list::table(query, fields, rows);
+    let table = list::table(query, threads, fields);
     list::titled(query.document(view), TITLE, table)
 }
 

@@ -71,97 +71,79 @@ pub struct IndexRow {
     pub seconds: Seconds,
 }
 
-/// Rows in the order of their keys.
-struct Rows<'a> {
-    metrics: &'a [Metric],
-    sums: BTreeMap<Key, Seconds>,
-}
-
-impl<'a> Rows<'a> {
-    fn new(metrics: &'a [Metric]) -> Self {
-        let sums = BTreeMap::new();
-        Rows { metrics, sums }
-    }
-
-    fn add(&mut self, key: Key, item: &Item, part: f64) {
-        let zero = || Seconds::from(vec![0.0; self.metrics.len()]);
-        let sums = self.sums.entry(key).or_insert_with(zero);
-        for (sum, metric) in sums.iter_mut().zip(self.metrics) {
+/// The sums of parts of items by key, in the order of the keys.
+fn sums<'a>(
+    parts: impl Iterator<Item = (Key, &'a Item, f64)>,
+    metrics: &[Metric],
+) -> Vec<IndexRow> {
+    let mut sums = BTreeMap::<Key, Seconds>::new();
+    for (key, item, part) in parts {
+        let zero = || Seconds::from(vec![0.0; metrics.len()]);
+        let sums = sums.entry(key).or_insert_with(zero);
+        for (sum, metric) in sums.iter_mut().zip(metrics) {
             *sum += metric.seconds(item) * part;
         }
     }
+    let rows = sums.into_iter();
+    rows.map(|(key, seconds)| IndexRow { key, seconds })
+        .collect()
+}
 
-    fn finish(self) -> Vec<IndexRow> {
-        let rows = self.sums.into_iter();
-        rows.map(|(key, seconds)| IndexRow { key, seconds })
-            .collect()
-    }
+/// Time by the key of each item.
+fn by_key(profile: &Profile, metrics: &[Metric], key: impl Fn(&Item) -> Key) -> Vec<IndexRow> {
+    let items = profile.items.iter();
+    sums(items.map(|item| (key(item), item, 1.0)), metrics)
 }
 
 /// Time by second of the experiment.
 pub fn seconds(profile: &Profile, metrics: &[Metric]) -> Vec<IndexRow> {
-    let mut rows = Rows::new(metrics);
-    for item in &profile.items {
-        rows.add(Key::Second(item.slice), item, 1.0);
-    }
-    rows.finish()
+    by_key(profile, metrics, |item| Key::Second(item.slice))
 }
 
 /// Time by sample point. None is recorded, so the whole run is the interval of the first, as for
 /// the filter word `SAMPLE`.
 pub fn samples(profile: &Profile, metrics: &[Metric]) -> Vec<IndexRow> {
-    let mut rows = Rows::new(metrics);
-    for item in &profile.items {
-        rows.add(Key::Sample(1), item, 1.0);
-    }
-    rows.finish()
+    by_key(profile, metrics, |_| Key::Sample(1))
 }
 
 /// Time by process.
 pub fn processes(profile: &Profile, tables: &Tables, metrics: &[Metric]) -> Vec<IndexRow> {
-    let mut rows = Rows::new(metrics);
-    for item in &profile.items {
+    by_key(profile, metrics, |item| {
         let thread = tables.threads.get(item.thread.index());
         let process = thread.and_then(|thread| tables.processes.get(thread.process.index()));
-        rows.add(Key::Process(process.map_or(0, |it| it.pid)), item, 1.0);
-    }
-    rows.finish()
+        Key::Process(process.map_or(0, |it| it.pid))
+    })
 }
 
 /// Time by experiment; `origins` is the number of each thread's experiment.
 pub fn experiments(profile: &Profile, origins: &[u32], metrics: &[Metric]) -> Vec<IndexRow> {
-    let mut rows = Rows::new(metrics);
-    for item in &profile.items {
-        let number = origins.get(item.thread.index()).copied().unwrap_or(1);
-        rows.add(Key::Experiment(number), item, 1.0);
-    }
-    rows.finish()
+    by_key(profile, metrics, |item| {
+        Key::Experiment(origins.get(item.thread.index()).copied().unwrap_or(1))
+    })
 }
 
 /// Time by the values of an expression; `values` are the parts of each item
 /// ([`crate::filter::values`]).
 pub fn defined(profile: &Profile, values: &[Parts], metrics: &[Metric]) -> Vec<IndexRow> {
-    let mut rows = Rows::new(metrics);
-    for (item, parts) in profile.items.iter().zip(values) {
-        for &(value, part) in parts {
-            rows.add(Key::Value(value), item, part);
-        }
-    }
-    rows.finish()
+    let items = profile.items.iter().zip(values);
+    let part = |(item, parts): (_, &Parts)| {
+        let parts = parts.clone().into_iter();
+        parts.map(move |(value, part)| (Key::Value(value), item, part))
+    };
+    sums(items.flat_map(part), metrics)
 }
 
 /// Time by CPU; `cpus` are the CPUs of each item ([`crate::filter::on_cpus`]).
 pub fn cpus(profile: &Profile, cpus: &[Vec<(ItemCpu, f64)>], metrics: &[Metric]) -> Vec<IndexRow> {
-    let mut rows = Rows::new(metrics);
-    for (item, cpus) in profile.items.iter().zip(cpus) {
-        for &(cpu, part) in cpus {
-            let key = match cpu {
-                ItemCpu::Cpu(cpu) => Key::Cpu(cpu),
-                ItemCpu::Unknown => Key::UnknownCpu,
-                ItemCpu::Off => Key::OffCpu,
-            };
-            rows.add(key, item, part);
-        }
-    }
-    rows.finish()
+    let key = |cpu: ItemCpu| match cpu {
+        ItemCpu::Cpu(cpu) => Key::Cpu(cpu),
+        ItemCpu::Unknown => Key::UnknownCpu,
+        ItemCpu::Off => Key::OffCpu,
+    };
+    let items = profile.items.iter().zip(cpus);
+    let parts = items.flat_map(|(item, cpus)| {
+        let cpus = cpus.iter();
+        cpus.map(move |&(cpu, part)| (key(cpu), item, part))
+    });
+    sums(parts, metrics)
 }

@@ -17,7 +17,6 @@ pub mod lines;
 pub mod names;
 pub mod neighbours;
 pub mod notices;
-pub mod objects;
 pub mod openmp;
 pub mod overview;
 pub mod threads;

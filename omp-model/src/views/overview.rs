@@ -20,6 +20,15 @@ pub fn uses_openmp<'a>(tables: &Tables, profile: impl FnOnce() -> &'a Profile) -
             .any(|item| item.state != RefinedState::Serial)
 }
 
+/// The depth of a metric among the times of all threads: a part is one level below its whole.
+pub const fn depth(metric: Metric) -> usize {
+    match metric {
+        Metric::Total => 0,
+        Metric::TotalCpu | Metric::OffCpu | Metric::OmpWork | Metric::OmpWait => 1,
+        _ => 2,
+    }
+}
+
 /// How the time of all threads was spent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Overview {

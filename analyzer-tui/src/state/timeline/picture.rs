@@ -5,7 +5,7 @@ use std::rc::Rc;
 use experiment::ids::{ContextId, ThreadId};
 use report::Document;
 use report::document::{Block, Line};
-use report::timeline::{Slot, ThreadRow, document};
+use report::timeline::{Slot, TimelineRow, document};
 
 use crate::state::app::App;
 
@@ -46,12 +46,12 @@ impl App {
             .threads
             .iter()
             .enumerate()
-            .map(|(row, &thread)| ThreadRow {
+            .map(|(row, &thread)| TimelineRow {
                 name: self.thread_label(thread),
                 group: order.group(row).map(|group| group.label.clone()),
                 slots: self.slots(thread).to_vec(),
             });
-        let rows: Vec<ThreadRow> = rows.collect();
+        let rows: Vec<TimelineRow> = rows.collect();
         let query = self.documents.query(&self.experiments);
         let mut document = document(&query, &self.timeline.range, &rows);
         if let Some(pointed) = self.pointed() {

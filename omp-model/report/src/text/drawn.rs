@@ -3,8 +3,8 @@
 use unicode_width::UnicodeWidthStr;
 
 use super::grid;
-use super::layout::{Layout, columns};
-use crate::document::{Column, Role, Row, Style, Table, TablePart};
+use super::layout::{Layout, columns, parts};
+use crate::document::{Column, Role, Row, Style, Table};
 
 /// A column of cells: a table's, or what one of several experiments has of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,8 +73,7 @@ pub fn facts(table: &Table) -> Vec<(usize, String)> {
     let Style::Facts(cells) = table.style else {
         return Vec::new();
     };
-    let part = table.parts.first().cloned().unwrap_or_default();
-    let text = grid::facts(table, &columns(table, &part), cells);
+    let text = grid::facts(table, &columns(table, &parts(table)[0]), cells);
     let rows = table.rows.iter().enumerate();
     let told = rows.filter(|(_, row)| row.role != Role::Total);
     let lines = text.lines().map(str::to_owned);
@@ -83,14 +82,8 @@ pub fn facts(table: &Table) -> Vec<(usize, String)> {
 
 /// The columns that a text shows, each once, in its order, without names.
 pub fn shown(table: &Table) -> Vec<usize> {
-    let whole = [TablePart::default()];
-    let parts = if table.parts.is_empty() {
-        &whole[..]
-    } else {
-        &table.parts
-    };
     let mut shown = Vec::new();
-    for at in parts.iter().flat_map(|part| columns(table, part)) {
+    for at in parts(table).iter().flat_map(|part| columns(table, part)) {
         if !shown.contains(&at) && !table.columns[at].is_name() {
             shown.push(at);
         }

@@ -16,6 +16,19 @@ pub enum Layout {
     Html,
 }
 
+/// The parts of a table; one of all columns if it has none.
+pub(super) fn parts(table: &Table) -> &[TablePart] {
+    const WHOLE: &[TablePart] = &[TablePart {
+        caption: String::new(),
+        columns: Vec::new(),
+    }];
+    if table.parts.is_empty() {
+        WHOLE
+    } else {
+        &table.parts
+    }
+}
+
 /// The columns of a part, by their position in the table.
 pub(super) fn columns(table: &Table, part: &TablePart) -> Vec<usize> {
     if part.columns.is_empty() {

@@ -14,9 +14,9 @@ mod grid;
 mod layout;
 mod records;
 
-use crate::document::{Block, Document, Line, Style, Table, TablePart};
+use crate::document::{Block, Document, Line, Style, Table};
 
-use layout::{columns, escape, style};
+use layout::{columns, escape, parts, style};
 
 pub use cells::{compared, number, percent, rounded, seconds};
 pub use drawn::{Drawn, drawn, facts, shown};
@@ -28,8 +28,8 @@ pub fn render(document: &Document, layout: Layout) -> String {
     if !document.title.is_empty() {
         page.text(&format!("{}\n", document.title));
         if let Some(about) = &document.about {
-            let named = about.numbers.iter().zip(&about.experiments);
-            named.for_each(|(number, name)| page.text(&format!("  {number} {name}\n")));
+            let numbered = about.numbered();
+            numbered.for_each(|line| page.text(&format!("{line}\n")));
         }
         page.text("\n");
     }
@@ -97,16 +97,7 @@ impl Page {
             self.text(&format!("{}\n\n", table.empty));
             return;
         }
-        let whole = TablePart {
-            caption: String::new(),
-            columns: Vec::new(),
-        };
-        let parts = if table.parts.is_empty() {
-            std::slice::from_ref(&whole)
-        } else {
-            table.parts.as_slice()
-        };
-        for part in parts {
+        for part in parts(table) {
             if !part.caption.is_empty() {
                 let gap = if table.is_facts() { "" } else { "\n" };
                 self.text(&format!("{}\n{gap}", part.caption));

@@ -175,59 +175,36 @@ impl Activity {
 
     /// Its letter on a timeline.
     pub const fn letter(self) -> char {
-        match self {
-            Activity::Serial => '=',
-            Activity::Work => '#',
-            Activity::FlushSpin => 'f',
-            Activity::Overhead => 'v',
-            Activity::Reduction => 'r',
-            Activity::ImplicitBarrier => 'b',
-            Activity::ExplicitBarrier => 'e',
-            Activity::Idle => '.',
-            Activity::OpenBlasIdle => ':',
-            Activity::Lock => 'l',
-            Activity::Critical => 'c',
-            Activity::Ordered => 'o',
-            Activity::Atomic => 'a',
-            Activity::Task => 't',
-            Activity::Unknown => '?',
-        }
+        self.legend().0
     }
 
     /// Its words in the legend.
     pub const fn words(self) -> &'static str {
-        match self {
-            Activity::Serial => "serial",
-            Activity::Work => "work",
-            Activity::FlushSpin => "flush spin",
-            Activity::Overhead => "overhead",
-            Activity::Reduction => "reduction",
-            Activity::ImplicitBarrier => "implicit barrier",
-            Activity::ExplicitBarrier => "explicit barrier",
-            Activity::Idle => "idle",
-            Activity::OpenBlasIdle => "OpenBLAS idle",
-            Activity::Lock => "lock",
-            Activity::Critical => "critical",
-            Activity::Ordered => "ordered",
-            Activity::Atomic => "atomic",
-            Activity::Task => "task wait",
-            Activity::Unknown => "unknown",
-        }
+        self.legend().1
     }
 
     /// Its colour's family.
     pub const fn family(self) -> Family {
+        self.legend().2
+    }
+
+    const fn legend(self) -> (char, &'static str, Family) {
         match self {
-            Activity::Serial => Family::Serial,
-            Activity::Work | Activity::FlushSpin => Family::Work,
-            Activity::Overhead | Activity::Reduction => Family::Runtime,
-            Activity::ImplicitBarrier | Activity::ExplicitBarrier => Family::Barrier,
-            Activity::Lock | Activity::Critical | Activity::Ordered | Activity::Atomic => {
-                Family::Exclusion
-            }
-            Activity::Task => Family::Task,
-            Activity::Idle | Activity::OpenBlasIdle => Family::Idle,
-            Activity::Unknown => Family::Unknown,
+            Activity::Serial => ('=', "serial", Family::Serial),
+            Activity::Work => ('#', "work", Family::Work),
+            Activity::FlushSpin => ('f', "flush spin", Family::Work),
+            Activity::Overhead => ('v', "overhead", Family::Runtime),
+            Activity::Reduction => ('r', "reduction", Family::Runtime),
+            Activity::ImplicitBarrier => ('b', "implicit barrier", Family::Barrier),
+            Activity::ExplicitBarrier => ('e', "explicit barrier", Family::Barrier),
+            Activity::Idle => ('.', "idle", Family::Idle),
+            Activity::OpenBlasIdle => (':', "OpenBLAS idle", Family::Idle),
+            Activity::Lock => ('l', "lock", Family::Exclusion),
+            Activity::Critical => ('c', "critical", Family::Exclusion),
+            Activity::Ordered => ('o', "ordered", Family::Exclusion),
+            Activity::Atomic => ('a', "atomic", Family::Exclusion),
+            Activity::Task => ('t', "task wait", Family::Task),
+            Activity::Unknown => ('?', "unknown", Family::Unknown),
         }
     }
 }

@@ -7,11 +7,12 @@ use serde_json::{Map, Value as Json, json};
 use super::activity::Activity;
 use super::slots::Slot;
 use crate::document::{Block, Column, Document, InJson, Line, Row, Style, Table, Value};
+use crate::json::fields;
 use crate::query::Query;
 
 /// A thread's row.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ThreadRow {
+pub struct TimelineRow {
     /// What the thread is called.
     pub name: String,
     /// What it has in common with others, if rows are grouped.
@@ -22,7 +23,7 @@ pub struct ThreadRow {
 
 /// Some threads in a range of time, in nanoseconds: a letter for the state that most of each slot
 /// went to, and in JSON the seconds of each state.
-pub fn document(query: &Query<'_>, range: &Range<u64>, rows: &[ThreadRow]) -> Document {
+pub fn document(query: &Query<'_>, range: &Range<u64>, rows: &[TimelineRow]) -> Document {
     let (from, to) = (range.start as f64 / 1e9, range.end as f64 / 1e9);
     let mut blocks = Vec::new();
     for group in rows.chunk_by(|left, right| left.group == right.group) {
@@ -33,43 +34,25 @@ pub fn document(query: &Query<'_>, range: &Range<u64>, rows: &[ThreadRow]) -> Do
     }
     let legend = Activity::ALL.map(|it| Line::plain(format!("  {} {}", it.letter(), it.words())));
     blocks.push(Block::Lines(legend.to_vec()));
-    let facts = [("from", json!(from)), ("to", json!(to))];
     Document {
         title: format!("Timeline from {from:.6} to {to:.6} s"),
-        facts: facts
-            .map(|(key, fact)| (key.to_owned(), fact))
-            .into_iter()
-            .collect(),
+        facts: fields([("from", json!(from)), ("to", json!(to))]),
         blocks,
         ..query.document("timeline")
     }
 }
 
-fn table(rows: &[ThreadRow]) -> Table {
-    let of_row = |id: &str, label: &str, json| Column {
-        id: id.to_owned(),
-        label: label.to_owned(),
-        heading: Some(label)
-            .filter(|label| !label.is_empty())
-            .into_iter()
-            .map(str::to_owned)
-            .collect(),
-        json,
-        ..Column::name()
-    };
+fn table(rows: &[TimelineRow]) -> Table {
     let name = Column {
         heading: vec!["Thread".to_owned()],
         ..Column::name()
     };
     let states = Column {
-        quantity: None,
-        ..of_row("states", "States", InJson::Nowhere)
+        heading: vec!["States".to_owned()],
+        json: InJson::Nowhere,
+        ..Column::word("states", "States")
     };
-    let slots = Column {
-        quantity: None,
-        ..of_row("slots", "", InJson::Row)
-    };
-    let row = |row: &ThreadRow| {
+    let row = |row: &TimelineRow| {
         let letter = |slot: &Slot| slot.main().map_or(' ', Activity::letter);
         let letters: String = row.slots.iter().map(letter).collect();
         let slots: Json = row.slots.iter().map(slot).collect();
@@ -85,7 +68,7 @@ fn table(rows: &[ThreadRow]) -> Table {
     };
     Table {
         style: Style::Ruled,
-        columns: vec![name, states, slots],
+        columns: vec![name, states, Column::fact("slots")],
         rows: rows.iter().map(row).collect(),
         ..Table::default()
     }

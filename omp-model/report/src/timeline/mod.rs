@@ -20,7 +20,7 @@ mod window;
 
 pub use activity::{Activity, Family};
 pub use bands::{Band, Bands};
-pub use document::{ThreadRow, document};
+pub use document::{TimelineRow, document};
 pub use names::construct_names;
 pub use rows::{MOST_REFINED, Timeline};
 pub use slots::{Precision, Slot, column};

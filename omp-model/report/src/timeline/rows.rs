@@ -178,8 +178,8 @@ impl Timeline {
             sample.thread_state,
             self.kind_of(sample.thread),
         );
-        seen.map_or(recorded, |(path, shown)| {
-            Activity::of_leaf(stacks.leaf(path), shown)
+        seen.map_or(recorded, |(path, state)| {
+            Activity::of_leaf(stacks.leaf(path), state)
         })
     }
 }

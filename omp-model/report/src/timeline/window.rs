@@ -81,8 +81,8 @@ impl Window {
         }
         for seen in window.by_thread.values_mut() {
             seen.samples.sort_by_key(|sample| sample.time);
-            let shown = seen.samples.iter();
-            seen.activities = shown
+            let samples = seen.samples.iter();
+            seen.activities = samples
                 .map(|sample| timeline.refined(stacks, sample))
                 .collect();
         }

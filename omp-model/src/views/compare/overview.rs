@@ -5,7 +5,7 @@ use super::join::{Joined, join, order};
 use crate::metrics::{Flavour, Metric, Quantity, SortKey};
 use crate::views::openmp::efficiency::Efficiency;
 use crate::views::openmp::first::First;
-use crate::views::overview::Overview;
+use crate::views::overview::{Overview, depth};
 use crate::views::{ListRow, Request};
 
 /// The number of losses shown.
@@ -13,7 +13,7 @@ const LOSSES: usize = 5;
 
 /// The unit of a fact's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum FactUnit {
     /// Seconds.
     Seconds,
     /// Percent.
@@ -22,21 +22,21 @@ pub enum Unit {
     Count,
 }
 
-impl Unit {
+impl FactUnit {
     /// The number of decimals in text.
     pub const fn decimals(self) -> usize {
         match self {
-            Unit::Seconds | Unit::Percent => 3,
-            Unit::Count => 0,
+            FactUnit::Seconds | FactUnit::Percent => 3,
+            FactUnit::Count => 0,
         }
     }
 
     /// The unit in JSON; a count has none.
     pub const fn word(self) -> &'static str {
         match self {
-            Unit::Seconds => "s",
-            Unit::Percent => "%",
-            Unit::Count => "",
+            FactUnit::Seconds => "s",
+            FactUnit::Percent => "%",
+            FactUnit::Count => "",
         }
     }
 }
@@ -51,14 +51,14 @@ pub struct Fact {
     /// Its indentation: a part of a fact above it is one level deeper.
     pub depth: usize,
     /// The unit of its values.
-    pub unit: Unit,
+    pub unit: FactUnit,
     /// By experiment; `None` if it does not have the fact.
     pub values: Vec<Option<f64>>,
 }
 
 /// A group of facts.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Block {
+pub struct FactBlock {
     /// The key in JSON.
     pub id: &'static str,
     /// The heading.
@@ -83,12 +83,12 @@ struct Entry {
     id: String,
     label: String,
     depth: usize,
-    unit: Unit,
+    unit: FactUnit,
     value: f64,
 }
 
 impl Entry {
-    fn new(id: impl Into<String>, label: impl Into<String>, unit: Unit, value: f64) -> Entry {
+    fn new(id: impl Into<String>, label: impl Into<String>, unit: FactUnit, value: f64) -> Entry {
         Entry {
             id: id.into(),
             label: label.into(),
@@ -100,7 +100,7 @@ impl Entry {
 }
 
 /// The facts of several experiments; blocks without facts are left out.
-pub fn blocks(sides: &[Side<'_>]) -> Vec<Block> {
+pub fn blocks(sides: &[Side<'_>]) -> Vec<FactBlock> {
     type Entries = fn(&Side<'_>) -> Vec<Entry>;
     let all: [(&str, &str, Entries); 5] = [
         ("run", "The runs", run),
@@ -135,7 +135,7 @@ pub fn blocks(sides: &[Side<'_>]) -> Vec<Block> {
             }),
             _ => {}
         }
-        (!facts.is_empty()).then_some(Block { id, title, facts })
+        (!facts.is_empty()).then_some(FactBlock { id, title, facts })
     };
     all.into_iter().filter_map(block).collect()
 }
@@ -160,24 +160,24 @@ fn run(side: &Side<'_>) -> Vec<Entry> {
         Entry::new(
             "duration",
             "Duration, seconds",
-            Unit::Seconds,
+            FactUnit::Seconds,
             side.duration,
         ),
-        Entry::new("threads", "Threads", Unit::Count, threads as f64),
+        Entry::new("threads", "Threads", FactUnit::Count, threads as f64),
         Entry::new(
             "processes",
             "Processes",
-            Unit::Count,
+            FactUnit::Count,
             side.overview.processes as f64,
         ),
     ];
     if let Some(first) = side.first {
         entries.extend([
-            Entry::new("cpus", "CPUs", Unit::Count, f64::from(first.cpus)),
+            Entry::new("cpus", "CPUs", FactUnit::Count, f64::from(first.cpus)),
             Entry::new(
                 "ready",
                 "Ready to run without a CPU, thread seconds",
-                Unit::Seconds,
+                FactUnit::Seconds,
                 first.ready.1,
             ),
         ]);
@@ -188,7 +188,7 @@ fn run(side: &Side<'_>) -> Vec<Entry> {
 fn wall(side: &Side<'_>) -> Vec<Entry> {
     let budget = side.first.and_then(|first| first.budget);
     let parts = budget.map_or_else(Vec::new, |budget| budget.parts());
-    let entry = |(words, id, seconds)| Entry::new(id, words, Unit::Seconds, seconds);
+    let entry = |(words, id, seconds)| Entry::new(id, words, FactUnit::Seconds, seconds);
     parts.into_iter().map(entry).collect()
 }
 
@@ -198,7 +198,7 @@ fn losses(side: &Side<'_>) -> Vec<Entry> {
         .iter()
         .map(|loss| {
             let label = format!("{} lost to {}", loss.location.short(), loss.reason.words());
-            Entry::new(label.clone(), label, Unit::Seconds, loss.seconds)
+            Entry::new(label.clone(), label, FactUnit::Seconds, loss.seconds)
         })
         .collect()
 }
@@ -209,15 +209,11 @@ fn times(side: &Side<'_>) -> Vec<Entry> {
         // Blame counts the time of other threads again.
         .filter(|(metric, _)| *metric != Metric::Blame)
         .map(|&(metric, seconds)| Entry {
-            depth: match metric {
-                Metric::Total => 0,
-                Metric::TotalCpu | Metric::OffCpu | Metric::OmpWork | Metric::OmpWait => 1,
-                _ => 2,
-            },
+            depth: depth(metric),
             ..Entry::new(
                 Quantity::Time(Flavour::Exclusive, metric).id(),
                 metric.words(),
-                Unit::Seconds,
+                FactUnit::Seconds,
                 seconds,
             )
         })
@@ -228,7 +224,7 @@ fn efficiencies(side: &Side<'_>) -> Vec<Entry> {
     fn walk(node: &Efficiency, depth: usize, entries: &mut Vec<Entry>) {
         entries.push(Entry {
             depth,
-            ..Entry::new(node.id, node.label, Unit::Percent, 100.0 * node.value())
+            ..Entry::new(node.id, node.label, FactUnit::Percent, 100.0 * node.value())
         });
         for child in &node.children {
             walk(child, depth + 1, entries);
