@@ -4,8 +4,8 @@
 use crate::input::bindings::bindings;
 use crate::input::keys::{Action, Binding};
 use crate::state::app::App;
+use crate::text_fit::width;
 use crate::view::View;
-use crate::words::width;
 
 /// The tabs as they fit a width: their words, and where each begins.
 pub fn tab_words(room: u16) -> Vec<(View, u16, String)> {

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use crate::state::overlay::{Choice, Overlay};
-use crate::words::width;
+use crate::text_fit::width;
 
 /// A box in the middle of the screen, for so many lines.
 pub fn place(area: Rect, lines: usize, widest: usize) -> Rect {

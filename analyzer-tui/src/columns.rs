@@ -4,7 +4,7 @@ use omp_model::metrics::{Flavour, Quantity};
 use report::document::{Column, Style, Table, Value};
 use report::text::{Drawn, drawn, shown};
 
-use crate::sheet::{Line, is_code};
+use crate::list::{Line, is_code};
 use crate::state::app::App;
 
 /// Cells that a name should have at least.
@@ -30,7 +30,7 @@ pub struct Fitted {
 impl Fitted {
     /// Fits a table into a width.
     pub fn new(table: &Table, rows: Vec<usize>, width: usize) -> Fitted {
-        let shown = told(table);
+        let shown = nonempty(table);
         let columns = |columns: &[Column]| -> Vec<(Drawn, usize)> {
             let some = rows.iter().filter_map(|&at| table.rows.get(at));
             let drawn = drawn(table, columns, &shown, some).into_iter();
@@ -73,7 +73,7 @@ impl Fitted {
 }
 
 /// The columns that tell something of any row.
-pub fn told(table: &Table) -> Vec<usize> {
+pub fn nonempty(table: &Table) -> Vec<usize> {
     let is_metrics = matches!(table.style, Style::Metrics | Style::Annotated);
     let tells = |at: &usize| {
         let values = table.rows.iter().flat_map(|row| &row.values);
@@ -133,7 +133,7 @@ pub struct Heading {
 /// The tables in sight, by their blocks.
 pub fn fitted(app: &App) -> Vec<(usize, Fitted)> {
     let parts = app.list_parts();
-    let lines = app.sheet.lines().iter();
+    let lines = app.list.lines().iter();
     let in_sight = lines
         .skip(app.cursor().top)
         .take(usize::from(parts.rows.height));
@@ -155,7 +155,7 @@ pub fn fitted(app: &App) -> Vec<(usize, Fitted)> {
     }
     let width = usize::from(parts.rows.width);
     let tables = blocks.into_iter().filter_map(|(block, rows)| {
-        let table = app.sheet.table(block)?;
+        let table = app.list.table(block)?;
         Some((block, Fitted::new(table, rows, width)))
     });
     tables.collect()
@@ -164,7 +164,7 @@ pub fn fitted(app: &App) -> Vec<(usize, Fitted)> {
 /// The heading at a column of the screen, of those that stand over the list.
 pub fn heading_at(app: &App, x: u16) -> Option<Heading> {
     let head = app.list_parts().head;
-    let block = app.sheet.head_of(app.cursor().top)?;
+    let block = app.list.head_of(app.cursor().top)?;
     let fitted = fitted(app);
     let (_, fitted) = fitted.iter().find(|(known, _)| *known == block)?;
     let at = usize::from(x.checked_sub(head.x)?);

@@ -162,7 +162,7 @@ impl Documents {
                 if let Some(known) = self.of_functions().get(&key) {
                     return Arc::clone(known);
                 }
-                // Made without the lock: who asks whether it is there is not to wait.
+                // JobResult without the lock: who asks whether it is there is not to wait.
                 let query = self.query(experiments);
                 let named = Named {
                     name: function.to_owned(),

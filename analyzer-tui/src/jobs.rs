@@ -27,14 +27,14 @@ pub struct Job {
 
 /// A view that was made.
 #[derive(Debug)]
-pub struct Made {
+pub struct JobResult {
     number: u64,
     documents: Arc<Documents>,
 }
 
 impl Job {
     /// Makes it; `None` if that took so long that something else is wanted by now.
-    pub fn make(self) -> Option<Made> {
+    pub fn run(self) -> Option<JobResult> {
         let documents = match &self.documents {
             Some(documents) => Arc::clone(documents),
             None => {
@@ -47,7 +47,7 @@ impl Job {
         if self.is_wanted() {
             documents.prepare(&self.experiments, self.view, &self.function);
         }
-        self.is_wanted().then_some(Made {
+        self.is_wanted().then_some(JobResult {
             number: self.number,
             documents,
         })
@@ -62,7 +62,7 @@ impl App {
     /// Shows the overview on a screen of a size.
     pub fn new(experiments: Arc<Experiments>, size: (u16, u16)) -> App {
         let mut app = App::opening(experiments, Settings::default(), size);
-        app.work();
+        app.finish_jobs();
         app
     }
 
@@ -110,7 +110,7 @@ impl App {
 
     /// Leaves what is in sight; what is being made is forgotten. An experiment that is being read
     /// goes on to be.
-    pub(crate) fn stay(&mut self) {
+    pub(crate) fn cancel(&mut self) {
         let is_reading = |wanted: &Wanted| wanted.progress.is_some();
         if !self.documents.is_blank() && !self.wanted.as_ref().is_none_or(is_reading) {
             self.wanted = None;
@@ -118,7 +118,7 @@ impl App {
         }
     }
 
-    /// What must be made now, to be handed back by [`App::take`].
+    /// What must be made now, to be handed back by [`App::take_result`].
     pub fn job(&mut self) -> Option<Job> {
         let mut wanted = self.wanted.take()?;
         let begun = std::mem::replace(&mut wanted.begun, true);
@@ -139,7 +139,7 @@ impl App {
     }
 
     /// Shows what was made, if it is still wanted.
-    pub fn take(&mut self, made: Made) {
+    pub fn take_result(&mut self, made: JobResult) {
         let Some(wanted) = self.wanted.take_if(|wanted| wanted.number == made.number) else {
             return;
         };
@@ -153,7 +153,7 @@ impl App {
         }
         if grown || !Arc::ptr_eq(&self.documents, &made.documents) {
             self.settings = wanted.settings;
-            self.look_anew(&before, made.documents, wanted.view);
+            self.replace_documents(&before, made.documents, wanted.view);
         } else if wanted.view != self.view {
             self.show(wanted.view);
         }
@@ -163,11 +163,11 @@ impl App {
     }
 
     /// Makes all that is wanted at once, for who has nothing else to do meanwhile.
-    pub fn work(&mut self) {
+    pub fn finish_jobs(&mut self) {
         loop {
             if let Some(job) = self.job() {
-                if let Some(made) = job.make() {
-                    self.take(made);
+                if let Some(made) = job.run() {
+                    self.take_result(made);
                 }
             } else if let Some(unpacking) = self.unpacking() {
                 if let Some(unpacked) = unpacking.unpack() {
@@ -208,7 +208,7 @@ impl App {
             }
             _ => {}
         }
-        self.came = self.selected();
+        self.on_arrival = self.selected();
     }
 
     /// What the cursor of the view in sight is on: lines that move under it do not count.
@@ -218,12 +218,17 @@ impl App {
             return Some(Selected::Moment(*thread, self.timeline.time));
         }
         let line = self.cursor().selected;
-        Some(Selected::Line(self.sheet.text(line).to_owned()))
+        Some(Selected::Line(self.list.text(line).to_owned()))
     }
 
     /// Takes over views that were made for other settings or more of an experiment, of which
     /// `before` was looked at; what is selected stays where it has a counterpart.
-    fn look_anew(&mut self, before: &Arc<Experiments>, documents: Arc<Documents>, view: View) {
+    fn replace_documents(
+        &mut self,
+        before: &Arc<Experiments>,
+        documents: Arc<Documents>,
+        view: View,
+    ) {
         let old = std::mem::replace(&mut self.documents, documents);
         if self.tree.moved.is_none() && !old.is_blank() {
             let tree = old.tree(before);
@@ -233,7 +238,7 @@ impl App {
         if view != self.view {
             return self.show(view);
         }
-        let row = self.sheet.row(self.cursor().selected);
+        let row = self.list.row(self.cursor().selected);
         let name = row.map(|row| row.name.clone());
         self.refresh();
         let by_name = match self.view {
@@ -250,16 +255,16 @@ impl App {
     /// The function that is selected is the one that views of one function are of.
     pub(crate) fn remember(&mut self) {
         let line = self.cursor().selected;
-        let has_moved = || self.selected() != self.came;
+        let has_moved = || self.selected() != self.on_arrival;
         let name = match self.view {
-            View::Functions | View::Overview => self.sheet.function(line).map(str::to_owned),
+            View::Functions | View::Overview => self.list.function(line).map(str::to_owned),
             View::Tree | View::Flame if !self.documents.is_blank() => {
                 let tree = self.documents.tree(&self.experiments);
                 Some(tree.name(self.tree.selected).to_owned())
             }
             // A look at these views alone, without moving in them, means nothing.
-            View::Regions if has_moved() => self.sheet.function(line).map(str::to_owned),
-            View::Timeline if has_moved() => self.pointed_function(),
+            View::Regions if has_moved() => self.list.function(line).map(str::to_owned),
+            View::Timeline if has_moved() => self.function_at_cursor(),
             _ => None,
         };
         if let Some(name) = name.filter(|name| *name != self.function) {
@@ -270,7 +275,7 @@ impl App {
     }
 
     /// The recording is being made, so far; `program`: this program has started it.
-    pub fn watch(&mut self, progress: Progress, program: bool) {
+    pub fn set_progress(&mut self, progress: Progress, program: bool) {
         let live = Live {
             until: progress.until,
             program,
@@ -289,7 +294,7 @@ impl App {
     }
 
     /// The experiment has grown, and is shown as soon as the view in sight is made of it.
-    pub fn renew(&mut self, experiments: Arc<Experiments>, progress: Progress) {
+    pub fn want_experiments(&mut self, experiments: Arc<Experiments>, progress: Progress) {
         self.want(|wanted| {
             wanted.experiments = experiments;
             wanted.progress = Some(progress);
@@ -302,7 +307,7 @@ impl App {
         self.experiments = experiments;
         if let Some(progress) = progress {
             let program = self.live.is_some_and(|live| live.program);
-            self.watch(progress, program);
+            self.set_progress(progress, program);
         }
         self.timeline.grow(&self.experiments);
     }

@@ -17,7 +17,7 @@ use experiment::{Growing, OpenError, Warning};
 use crate::experiments::Experiments;
 
 /// How often a recording is looked at: `collect` appends twice a second.
-const LOOK: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Reading takes at most one part of so many of the time.
 const SHARE: u32 = 4;
@@ -167,9 +167,9 @@ impl Follower {
     ///
     /// # Errors
     /// One sentence, if nothing can be read, which may change.
-    pub fn look(&mut self) -> Result<Option<(Experiments, Progress)>, String> {
+    pub fn poll(&mut self) -> Result<Option<(Experiments, Progress)>, String> {
         std::thread::sleep(self.wait);
-        self.wait = LOOK;
+        self.wait = POLL_INTERVAL;
         let start = Instant::now();
         let refused = |why: OpenError| why.to_string();
         let records = match &mut self.records {
@@ -200,7 +200,7 @@ impl Follower {
         let experiments = Experiments::of(experiment);
         // What else the view in sight needs is made when it is.
         experiments.available();
-        self.wait = LOOK.max(start.elapsed() * (SHARE - 1));
+        self.wait = POLL_INTERVAL.max(start.elapsed() * (SHARE - 1));
         Ok(Some((experiments, progress)))
     }
 

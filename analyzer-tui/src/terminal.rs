@@ -254,7 +254,7 @@ impl Show {
         };
         let mut app = App::opening(experiments, settings, screen.size()?);
         if let Some(progress) = progress {
-            app.watch(progress, self.recorder.is_some());
+            app.set_progress(progress, self.recorder.is_some());
         }
         self.make(&mut app);
         loop {
@@ -294,7 +294,7 @@ impl Show {
         let mut begun = false;
         loop {
             if let Some(job) = app.job() {
-                events::make(job, self.sender.clone());
+                events::run_job(job, self.sender.clone());
                 begun = true;
             }
             if let Some(samples) = app.unpacking() {
@@ -306,7 +306,7 @@ impl Show {
             }
             let left = until.saturating_duration_since(Instant::now());
             match self.receiver.recv_timeout(left) {
-                Ok(Event::Made(made)) => app.take(made),
+                Ok(Event::JobResult(made)) => app.take_result(made),
                 Ok(Event::Unpacked(unpacked)) => app.take_samples(unpacked),
                 Ok(other) => self.held.push_back(other),
                 Err(_) => return,
@@ -355,8 +355,8 @@ impl Show {
                 Effect::None
             }
             Event::Input(_) | Event::Opened(_) | Event::Ready => Effect::None,
-            Event::Made(made) => {
-                app.take(made);
+            Event::JobResult(made) => {
+                app.take_result(made);
                 Effect::None
             }
             Event::Unpacked(unpacked) => {
@@ -365,7 +365,7 @@ impl Show {
             }
             Event::End => return true,
             Event::Grown(experiments, progress) => {
-                app.renew(experiments, progress);
+                app.want_experiments(experiments, progress);
                 Effect::None
             }
         };

@@ -14,7 +14,7 @@ use super::theme::Theme;
 use crate::change::Change;
 use crate::flame::{change, flames, sentence};
 use crate::state::app::App;
-use crate::words::{fit_name, width};
+use crate::text_fit::{fit_name, width};
 
 /// Draws the boxes below the graph's root.
 pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
@@ -55,7 +55,7 @@ pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
             (None, None) => theme.flame(number(name)),
         };
         if !searched.is_empty() && name.to_lowercase().contains(&searched) {
-            style = style.patch(theme.found());
+            style = style.patch(theme.search_hit());
         }
         if flame.row == app.tree.selected {
             style = style.add_modifier(Modifier::REVERSED | Modifier::BOLD);

@@ -9,10 +9,10 @@ use report::timeline::Activity;
 use super::theme::Theme;
 use super::{from, put};
 use crate::columns::{Fitted, fitted};
-use crate::sheet::{Line, is_code};
+use crate::list::{Line, is_code};
 use crate::state::app::App;
+use crate::text_fit::{cut, fit, fit_name, width};
 use crate::view::View;
-use crate::words::{cut, fit, fit_name, width};
 
 /// Cells that a name should have at least beside its branches.
 const LEAST: usize = 28;
@@ -26,7 +26,7 @@ pub(super) fn draw(app: &App, theme: &Theme, cells: &mut Buffer) {
         let table = tables.iter().find(|(known, _)| *known == block);
         table.map(|(_, fitted)| fitted)
     };
-    if let Some(block) = app.sheet.head_of(cursor.top)
+    if let Some(block) = app.list.head_of(cursor.top)
         && let Some(fitted) = find(block)
     {
         for at in 0..parts.head.height {
@@ -34,7 +34,7 @@ pub(super) fn draw(app: &App, theme: &Theme, cells: &mut Buffer) {
             heading(app, theme, (block, fitted), usize::from(at), line, cells);
         }
     }
-    let lines = app.sheet.lines().iter().enumerate().skip(cursor.top);
+    let lines = app.list.lines().iter().enumerate().skip(cursor.top);
     for (y, (at, line)) in lines.take(usize::from(parts.rows.height)).enumerate() {
         let area = row_of(parts.rows, y as u16);
         match line {
@@ -44,13 +44,13 @@ pub(super) fn draw(app: &App, theme: &Theme, cells: &mut Buffer) {
                 }
             }
             Line::Row { block, row } => {
-                if let (Some(table), Some(fitted)) = (app.sheet.table(*block), find(*block)) {
+                if let (Some(table), Some(fitted)) = (app.list.table(*block), find(*block)) {
                     draw_row(app, theme, (table, fitted, *row), area, cells);
                 }
             }
             Line::Note { block, .. } => {
                 let start = find(*block).map_or(0, Fitted::name_at) as u16;
-                let text = app.sheet.text(at);
+                let text = app.list.text(at);
                 put(cells, from(area, start), text, theme.faint());
             }
             Line::Text(line) => {
@@ -58,9 +58,9 @@ pub(super) fn draw(app: &App, theme: &Theme, cells: &mut Buffer) {
                 put(cells, area, &line.text, style);
             }
             Line::Fact { text, .. } => {
-                let row = app.sheet.row(at);
+                let row = app.list.row(at);
                 let mark = row.map_or(Mark::Plain, |row| row.mark);
-                let style = style_of(app, theme, text, mark, app.sheet.target(at));
+                let style = style_of(app, theme, text, mark, app.list.target(at));
                 put(cells, area, text, style);
             }
         }
@@ -85,7 +85,7 @@ fn heading(
     area: Rect,
     cells: &mut Buffer,
 ) {
-    let Some(table) = app.sheet.table(block) else {
+    let Some(table) = app.list.table(block) else {
         return;
     };
     for (start, drawn) in fitted.columns() {
@@ -97,7 +97,7 @@ fn heading(
             None => column.quantity == Some(app.documents.sort.quantity) && drawn.side == 0,
         };
         let style = if is_sorted && at == 0 {
-            theme.strong().patch(theme.found())
+            theme.strong().patch(theme.search_hit())
         } else {
             theme.strong()
         };
@@ -198,11 +198,11 @@ fn style_of(app: &App, theme: &Theme, text: &str, mark: Mark, target: Option<&Ta
         _ => Activity::of_name(text),
     };
     if let Some(activity) = activity {
-        style = style.patch(theme.ink(activity.family()));
+        style = style.patch(theme.text_colour(activity.family()));
     }
     let searched = app.searched.to_lowercase();
     if !searched.is_empty() && text.to_lowercase().contains(&searched) {
-        style = style.patch(theme.found());
+        style = style.patch(theme.search_hit());
     }
     style
 }
@@ -210,13 +210,13 @@ fn style_of(app: &App, theme: &Theme, text: &str, mark: Mark, target: Option<&Ta
 /// What does not fit into the selected line: its number, its whole text, and what is known beyond.
 fn detail(app: &App) -> String {
     let at = app.cursor().selected;
-    let count = app.sheet.lines().len();
+    let count = app.list.lines().len();
     if count == 0 {
         return "nothing is left to show".to_owned();
     }
     let number = format!("{}/{count} ", at + 1);
-    let text = app.sheet.text(at);
-    let more = match (app.sheet.lines()[at].clone(), app.sheet.target(at)) {
+    let text = app.list.text(at);
+    let more = match (app.list.lines()[at].clone(), app.list.target(at)) {
         (Line::Text(_) | Line::Fact { .. }, _) => {
             let room = usize::from(app.size().0);
             return if width(text) > room {

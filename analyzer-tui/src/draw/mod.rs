@@ -2,7 +2,7 @@
 
 mod flame;
 mod list;
-mod over;
+mod overlay;
 pub mod theme;
 mod timeline;
 
@@ -14,8 +14,8 @@ use report::json::mode_name;
 
 use crate::bars::{hint_words, tab_words};
 use crate::state::app::App;
+use crate::text_fit::{fit, width};
 use crate::view::View;
-use crate::words::{fit, width};
 
 use theme::Theme;
 
@@ -24,7 +24,7 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame<'_>) {
     let area = frame.area();
     let cells = frame.buffer_mut();
     screen(app, theme, area, cells);
-    if let Some(at) = over::draw(app, theme, area, cells) {
+    if let Some(at) = overlay::draw(app, theme, area, cells) {
         frame.set_cursor_position(at);
     }
 }
@@ -68,7 +68,7 @@ fn tabs(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
 }
 
 fn title(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
-    let numbered = app.sheet.numbered();
+    let numbered = app.list.numbered();
     let what = match app.view {
         View::Flame => flame::title(app) + &numbered,
         View::Timeline => timeline::title(app),
@@ -79,7 +79,7 @@ fn title(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
         View::Source | View::Disassembly => {
             format!("{} of {}{numbered}", app.view.title(), app.function)
         }
-        _ => app.sheet.title(),
+        _ => app.list.title(),
     };
     let live = app.live.map_or_else(String::new, |live| {
         format!("recording: {:.1} s, ", live.until.seconds())

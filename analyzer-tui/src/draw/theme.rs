@@ -49,7 +49,7 @@ impl Theme {
     }
 
     /// A family's colour as that of text.
-    pub fn ink(&self, family: Family) -> Style {
+    pub fn text_colour(&self, family: Family) -> Style {
         let style = self.family(family);
         match (self.colours, family) {
             (Colours::None, _) => Style::new(),
@@ -112,7 +112,7 @@ impl Theme {
     }
 
     /// A name that holds what is searched for.
-    pub fn found(&self) -> Style {
+    pub fn search_hit(&self) -> Style {
         Style::new().add_modifier(Modifier::UNDERLINED)
     }
 
@@ -162,7 +162,7 @@ impl Theme {
 
     /// Where the kernel had a thread that was switched out while it wanted to run.
     pub fn preempted(&self) -> Style {
-        self.ink(Family::Barrier)
+        self.text_colour(Family::Barrier)
     }
 }
 

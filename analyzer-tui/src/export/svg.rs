@@ -10,7 +10,7 @@ use report::timeline::Activity;
 use crate::draw::theme::{web_change, web_colour};
 use crate::flame::{change, flames, sentence};
 use crate::state::app::App;
-use crate::words::fit_name;
+use crate::text_fit::fit_name;
 
 /// Width of a picture, in pixels of no particular size.
 const WIDTH: f64 = 1200.0;
@@ -134,7 +134,7 @@ pub(super) fn timeline(app: &App) -> String {
     let range = &app.timeline.range;
     let timeline = app.experiments.timeline();
     let mut inside = String::new();
-    let order = app.order();
+    let order = app.thread_order();
     // A line for the axis, then one a thread and a group.
     let lines = 1 + order.threads.len() + order.groups.len();
     axis(range, lines as f64 * LINE, &mut inside);

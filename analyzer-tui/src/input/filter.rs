@@ -45,8 +45,8 @@ impl App {
     fn expressions(&self) -> Vec<(&'static str, String)> {
         let inside = |name: &str| format!("{} IN STACK", quoted(name));
         let line = self.cursor().selected;
-        let target = self.sheet.target(line);
-        let function = self.sheet.function(line);
+        let target = self.list.target(line);
+        let function = self.list.function(line);
         let function = function.filter(|name| *name != omp_model::views::TOTAL);
         let under = |words, name: Option<&str>| name.map(|name| (words, inside(name)));
         let mut all = Vec::new();
@@ -98,10 +98,10 @@ impl App {
     fn expressions_on_timeline(&self) -> Vec<(&'static str, String)> {
         let time = |start: u64, end: u64| format!("TSTAMP>={start} && TSTAMP<{end}");
         let mut all = Vec::new();
-        if let Some(part) = self.selection() {
+        if let Some(part) = self.selected_box() {
             all.push(("the box", self.filter_of(&part)));
         }
-        if let Some(band) = self.picked() {
+        if let Some(band) = self.selected_instance() {
             let text = self.filter_of_instance(band);
             all.extend(text.map(|text| ("the selected instance", text)));
         }
@@ -111,14 +111,14 @@ impl App {
         if let Some(thread) = thread {
             all.push(("the selected thread", format!("THRID=={}", thread.0 + 1)));
         }
-        let Some(pointed) = self.pointed() else {
+        let Some(at_cursor) = self.at_cursor() else {
             return all;
         };
-        if let Some(row) = pointed.interval {
+        if let Some(row) = at_cursor.interval {
             let (start, end) = (row.start.0, row.start.0 + row.length.0);
             all.push(("the time of the interval at the cursor", time(start, end)));
         }
-        if let Some(band) = pointed.bands.last() {
+        if let Some(band) = at_cursor.bands.last() {
             let text = self.filter_of_instance(band);
             all.extend(text.map(|text| ("the instance at the cursor", text)));
             let name = self.experiments.construct_name(band.context);

@@ -20,8 +20,8 @@ impl App {
             }
             View::Timeline => (self.thread_names(), self.timeline.row),
             _ => {
-                let lines = 0..self.sheet.lines().len();
-                let texts = lines.map(|line| self.sheet.text(line).to_owned());
+                let lines = 0..self.list.lines().len();
+                let texts = lines.map(|line| self.list.text(line).to_owned());
                 (texts.collect(), self.cursor().selected)
             }
         };

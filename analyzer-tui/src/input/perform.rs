@@ -7,7 +7,7 @@ use report::settings::Compare;
 use super::bindings;
 use super::keys::Action;
 use crate::export;
-use crate::order::RowOrder;
+use crate::row_order::RowOrder;
 use crate::settings::next_compare;
 use crate::state::app::{App, Effect};
 use crate::state::overlay::{Answer, Overlay};
@@ -32,7 +32,7 @@ impl App {
         }
         match bindings::action(self.view, event) {
             Some(action) => return self.perform(action),
-            None if event.code == KeyCode::Esc => self.stay(),
+            None if event.code == KeyCode::Esc => self.cancel(),
             None => {
                 if let KeyCode::Char(key) = event.code {
                     let view = self.view.title();
@@ -163,7 +163,7 @@ impl App {
 
     /// Puts rows in another order; what is selected stays selected.
     pub(super) fn order_rows(&mut self, order: Option<RowOrder>) {
-        let row = self.sheet.row(self.cursor().selected);
+        let row = self.list.row(self.cursor().selected);
         let name = row.map(|row| row.name.clone());
         match order {
             Some(order) => self.row_orders.insert(self.view, order),

@@ -20,7 +20,7 @@ impl App {
         }
         let height = self.list_parts().rows.height;
         let page = usize::from(height).saturating_sub(1).max(1);
-        let last = self.sheet.lines().len().saturating_sub(1);
+        let last = self.list.lines().len().saturating_sub(1);
         let at = self.cursor().selected;
         self.select_row(match motion {
             Motion::Up | Motion::Left => at.saturating_sub(1),
@@ -35,7 +35,7 @@ impl App {
     pub(super) fn enter(&mut self) {
         match self.view {
             View::Overview | View::Functions | View::Callers | View::Regions => {
-                let function = self.sheet.function(self.cursor().selected);
+                let function = self.list.function(self.cursor().selected);
                 match function.map(str::to_owned) {
                     Some(name) => self.centre_on(name),
                     None => self.tell("this line leads to no function"),
@@ -65,7 +65,7 @@ impl App {
 
     /// Shows the selected thread's row of the timeline.
     fn show_thread(&mut self) {
-        let target = self.sheet.target(self.cursor().selected);
+        let target = self.list.target(self.cursor().selected);
         let Some(&Target::Thread(thread)) = target else {
             return self.tell("a row of a comparison is of several threads");
         };

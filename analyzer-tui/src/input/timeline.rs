@@ -91,7 +91,7 @@ impl App {
                 self.tell(words);
             }
             Action::Group => self.group(),
-            Action::Instance => self.pick(),
+            Action::Instance => self.select_next_instance(),
             Action::Box => {
                 let here = (self.timeline.row, self.timeline.time);
                 self.timeline.anchor = match self.timeline.anchor {
@@ -142,14 +142,14 @@ impl App {
     }
 
     pub(crate) fn zoom_to_interval(&mut self) {
-        if let Some(part) = self.selection() {
+        if let Some(part) = self.selected_box() {
             self.timeline
                 .show(part.time.start, part.time.end - part.time.start);
             self.timeline.anchor = None;
             self.settle_timeline();
             return;
         }
-        let Some(interval) = self.pointed().and_then(|pointed| pointed.interval) else {
+        let Some(interval) = self.at_cursor().and_then(|at_cursor| at_cursor.interval) else {
             self.tell("no interval is listed here: it is shorter than what is kept apart");
             return;
         };
@@ -228,7 +228,7 @@ impl App {
         let rows = parts.rows;
         if parts.bands.contains((column, line).into()) {
             return match self.time_at(column) {
-                Some(time) => self.pick_at(time, line - parts.bands.y),
+                Some(time) => self.select_instance_at(time, line - parts.bands.y),
                 None => self.turn_lanes(),
             };
         }
@@ -268,21 +268,21 @@ impl App {
 
     /// Selects the innermost instance at the cursor; again, the next one: the thread's own, then
     /// all others of that moment.
-    pub(crate) fn pick(&mut self) {
+    pub(crate) fn select_next_instance(&mut self) {
         let mut around = self
-            .pointed()
-            .map_or_else(Vec::new, |pointed| pointed.bands);
+            .at_cursor()
+            .map_or_else(Vec::new, |at_cursor| at_cursor.bands);
         around.reverse();
         for other in self.experiments.timeline().regions().at(self.timeline.time) {
             if !around.contains(other) {
                 around.push(*other);
             }
         }
-        let now = self.picked().copied();
+        let now = self.selected_instance().copied();
         let at = now.and_then(|now| around.iter().position(|band| *band == now));
-        self.timeline.picked = around.get(at.map_or(0, |at| at + 1)).copied();
-        self.show_picked();
-        match (self.timeline.picked, around.is_empty()) {
+        self.timeline.selected_instance = around.get(at.map_or(0, |at| at + 1)).copied();
+        self.show_selected_instance();
+        match (self.timeline.selected_instance, around.is_empty()) {
             (Some(band), _) => self.tell(format!("selected: {}", self.instance_of(&band))),
             (None, true) => self.tell("no instance here is long enough to be listed"),
             (None, false) => self.tell("no instance is selected"),
@@ -290,9 +290,9 @@ impl App {
     }
 
     /// Brings the lane of the selected region instance in sight.
-    fn show_picked(&mut self) {
+    fn show_selected_instance(&mut self) {
         let room = self.timeline_parts().bands.height;
-        let Some(band) = self.timeline.picked.filter(|band| !band.is_task) else {
+        let Some(band) = self.timeline.selected_instance.filter(|band| !band.is_task) else {
             return;
         };
         let first = (band.lane + 1).saturating_sub(room);
@@ -308,12 +308,12 @@ impl App {
     }
 
     /// Selects the region instance whose band is drawn there.
-    pub(crate) fn pick_at(&mut self, time: u64, line: u16) {
+    pub(crate) fn select_instance_at(&mut self, time: u64, line: u16) {
         let lane = self.timeline.lane + line;
         let bands = self.experiments.timeline().regions().at(time);
         let band = bands.into_iter().find(|band| band.lane == lane).copied();
         self.timeline.time = time;
-        self.timeline.picked = band;
+        self.timeline.selected_instance = band;
         if let Some(band) = band {
             self.tell(format!("selected: {}", self.instance_of(&band)));
         }

@@ -11,10 +11,10 @@ use super::timeline::state::TimelineState;
 use crate::documents::Documents;
 use crate::experiments::Experiments;
 use crate::layout::{self, ListParts, Parts};
+use crate::list::List;
 use crate::live::Progress;
-use crate::order::RowOrder;
+use crate::row_order::RowOrder;
 use crate::settings::Settings;
-use crate::sheet::Sheet;
 use crate::view::View;
 
 /// Where a list is.
@@ -130,7 +130,7 @@ pub struct App {
     /// The view in sight.
     pub view: View,
     /// Its lines, if it is a list.
-    pub sheet: Arc<Sheet>,
+    pub list: Arc<List>,
     /// The tree's state.
     pub tree: TreeState,
     /// The timeline's state.
@@ -153,7 +153,7 @@ pub struct App {
     /// The functions before [`App::function`].
     pub(crate) history: Vec<String>,
     /// What the cursor was on when the view in sight came.
-    pub(crate) came: Option<Selected>,
+    pub(crate) on_arrival: Option<Selected>,
     pub(crate) size: (u16, u16),
     pub(crate) wanted: Option<Wanted>,
     /// The number of the last [`Wanted`].
@@ -173,7 +173,7 @@ impl App {
             documents: Arc::new(Documents::blank(&settings)),
             settings,
             view: View::default(),
-            sheet: Arc::default(),
+            list: Arc::default(),
             tree: TreeState {
                 moved: Some(Default::default()),
                 ..TreeState::default()
@@ -187,7 +187,7 @@ impl App {
             line: None,
             cursors: [Cursor::default(); View::ALL.len()],
             history: Vec::new(),
-            came: None,
+            on_arrival: None,
             size,
             wanted: None,
             newest: Arc::default(),
@@ -201,7 +201,7 @@ impl App {
 
     /// The parts of the list in sight.
     pub fn list_parts(&self) -> ListParts {
-        layout::list(self.parts().body, self.sheet.head())
+        layout::list(self.parts().body, self.list.head())
     }
 
     /// Where the list in sight is.

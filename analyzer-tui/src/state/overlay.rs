@@ -6,7 +6,7 @@ use omp_model::filter::Filter;
 use omp_model::metrics::SortKey;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::order::RowOrder;
+use crate::row_order::RowOrder;
 use crate::view::{Form, View};
 
 /// What stands over a view.
@@ -229,7 +229,7 @@ impl Prompt {
     }
 
     /// What the line is, if it is a suggestion.
-    pub fn is(&self) -> Option<&'static str> {
+    pub fn suggestion_label(&self) -> Option<&'static str> {
         let (words, text) = self.suggestions.get(self.suggested)?;
         (*text == self.text).then_some(*words)
     }

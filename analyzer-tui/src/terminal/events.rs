@@ -11,7 +11,7 @@ use ratatui::crossterm::event;
 use report::header::duration;
 
 use crate::experiments::Experiments;
-use crate::jobs::{Job, Made};
+use crate::jobs::{Job, JobResult};
 use crate::live::{Follower, Progress};
 use crate::state::timeline::samples::{Unpacked, Unpacking};
 
@@ -27,7 +27,7 @@ pub(super) enum Event {
     /// All that its views start from is made.
     Ready,
     /// A view was made.
-    Made(Made),
+    JobResult(JobResult),
     /// Samples were unpacked.
     Unpacked(Unpacked),
     /// An experiment has grown.
@@ -67,32 +67,32 @@ pub(super) fn watch_signals(sender: Sender<Event>) -> io::Result<()> {
 const LESS_URGENT: i32 = 5;
 
 /// Works on a thread of its own, behind the loop that answers keys.
-fn beside(work: impl FnOnce() + Send + 'static) {
+fn in_background(work: impl FnOnce() + Send + 'static) {
     thread::spawn(move || {
-        give_way();
+        lower_priority();
         work();
     });
 }
 
 /// Lets the loop that answers keys go before this thread and those that it starts.
-fn give_way() {
+fn lower_priority() {
     // A system that does not permit it is only less prompt.
     let _ = rustix::process::nice(LESS_URGENT);
 }
 
 /// Makes a view.
-pub(super) fn make(job: Job, sender: Sender<Event>) {
-    beside(move || {
-        if let Some(made) = job.make() {
+pub(super) fn run_job(job: Job, sender: Sender<Event>) {
+    in_background(move || {
+        if let Some(made) = job.run() {
             // The receiver is gone if the program ends just now.
-            let _ = sender.send(Event::Made(made));
+            let _ = sender.send(Event::JobResult(made));
         }
     });
 }
 
 /// Unpacks samples.
 pub(super) fn unpack(samples: Unpacking, sender: Sender<Event>) {
-    beside(move || {
+    in_background(move || {
         if let Some(unpacked) = samples.unpack() {
             let _ = sender.send(Event::Unpacked(unpacked));
         }
@@ -108,7 +108,7 @@ pub(super) fn open(experiments: &[PathBuf], sender: Sender<Event>) {
             let opened = Event::Opened(Ok(Arc::clone(&experiments)));
             // The receiver is gone if the user did not wait.
             if sender.send(opened).is_ok() {
-                give_way();
+                lower_priority();
                 experiments.work_ahead();
                 let _ = sender.send(Event::Ready);
             }
@@ -122,10 +122,10 @@ pub(super) fn open(experiments: &[PathBuf], sender: Sender<Event>) {
 /// Reads an experiment again and again, up to its end.
 pub(super) fn follow(path: &Path, sender: Sender<Event>) {
     let mut follower = Follower::new(path);
-    beside(move || {
+    in_background(move || {
         loop {
             // What cannot be read yet may be whole at the next look.
-            let Ok(Some((experiments, progress))) = follower.look() else {
+            let Ok(Some((experiments, progress))) = follower.poll() else {
                 continue;
             };
             let grown = Event::Grown(Arc::new(experiments), progress);

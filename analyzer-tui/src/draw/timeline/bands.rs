@@ -12,7 +12,7 @@ use super::super::theme::Theme;
 use super::super::{from, put};
 use crate::layout::TimelineParts;
 use crate::state::app::App;
-use crate::words::fit_name;
+use crate::text_fit::fit_name;
 
 /// From this width on the beginning of a name tells something.
 const LEGIBLE: usize = 8;
@@ -26,9 +26,10 @@ pub(super) fn regions(app: &App, theme: &Theme, parts: &TimelineParts, cells: &m
     }
     let timeline = app.experiments.timeline();
     let lanes = timeline.regions().lanes();
-    let banded = app.banded();
+    let experiment_of_bands = app.experiment_of_bands();
     let first = app.timeline.lane;
-    let mut words = banded.map_or_else(|| "regions".to_owned(), |side| format!("regions ({side})"));
+    let mut words = experiment_of_bands
+        .map_or_else(|| "regions".to_owned(), |side| format!("regions ({side})"));
     if lanes > room {
         // What has no room is told of: the wheel, a click there and `i` bring it in sight.
         match room {
@@ -51,7 +52,7 @@ pub(super) fn regions(app: &App, theme: &Theme, parts: &TimelineParts, cells: &m
     let within = timeline.regions().within(app.timeline.range.clone());
     for (number, band) in within.enumerate() {
         let in_sight = (first..first.saturating_add(room)).contains(&band.lane);
-        if !in_sight || banded.is_some_and(|side| app.origin(band.thread) != side) {
+        if !in_sight || experiment_of_bands.is_some_and(|side| app.origin(band.thread) != side) {
             continue;
         }
         let line = Rect {
@@ -60,7 +61,7 @@ pub(super) fn regions(app: &App, theme: &Theme, parts: &TimelineParts, cells: &m
             ..place
         };
         let style = match number % 2 {
-            _ if app.picked() == Some(band) => theme.selected(),
+            _ if app.selected_instance() == Some(band) => theme.selected(),
             0 => Style::new(),
             _ => theme.faint(),
         };
@@ -140,7 +141,7 @@ pub(super) fn tasks(app: &App, theme: &Theme, thread: ThreadId, line: Rect, cell
                     ..from(line, at)
                 };
                 let style = match number % 2 {
-                    _ if app.picked() == Some(within[number]) => theme.selected(),
+                    _ if app.selected_instance() == Some(within[number]) => theme.selected(),
                     0 => Style::new(),
                     _ => theme.faint(),
                 };

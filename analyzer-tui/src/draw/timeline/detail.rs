@@ -8,11 +8,11 @@ use report::timeline::Activity;
 use super::super::theme::Theme;
 use super::super::{from, put};
 use crate::state::app::App;
-use crate::words::{fit, fit_name, wrap};
+use crate::text_fit::{fit, fit_name, wrap};
 
 /// Draws what is known of the moment under the cursor, and its callstack.
 pub(super) fn draw(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
-    let Some(pointed) = app.pointed() else {
+    let Some(at_cursor) = app.at_cursor() else {
         return;
     };
     let beside = area.x > 0;
@@ -34,14 +34,16 @@ pub(super) fn draw(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
         }
     };
     let mut lines = app
-        .facts(&pointed)
+        .cursor_lines(&at_cursor)
         .into_iter()
         .flat_map(wrapped)
         .map(|text| (text, theme.strong()))
         .collect::<Vec<_>>();
-    lines.extend(app.callstack(&pointed).into_iter().map(|name| {
+    lines.extend(app.callstack(&at_cursor).into_iter().map(|name| {
         let tint = Activity::of_name(&name);
-        let style = tint.map_or(Style::new(), |activity| theme.ink(activity.family()));
+        let style = tint.map_or(Style::new(), |activity| {
+            theme.text_colour(activity.family())
+        });
         (name, style)
     }));
     for (at, (text, style)) in lines.iter().take(usize::from(area.height)).enumerate() {

@@ -14,7 +14,7 @@ use super::{from, put};
 use crate::layout::TimelineParts;
 use crate::state::app::App;
 use crate::state::timeline::state::{Line, SecondLine};
-use crate::words::{duration, fit};
+use crate::text_fit::{duration, fit};
 
 /// The title's words: the range in sight.
 pub(super) fn title(app: &App) -> String {
@@ -60,7 +60,7 @@ pub(super) fn draw(app: &App, theme: &Theme, cells: &mut Buffer) {
             Line::Thread(row) => thread(app, theme, (row, area), &mut used, cells),
         }
     }
-    selection(app, &parts, cells);
+    selected_box(app, &parts, cells);
     cursor(app, &parts, cells);
     legend(app, theme, parts.legend, &used, cells);
     detail::draw(app, theme, parts.detail, cells);
@@ -104,7 +104,7 @@ fn thread(
     let words = match app.timeline.second {
         SecondLine::Hidden => return,
         SecondLine::Share => {
-            rows::machine(&slots, theme, place, cells);
+            rows::scheduling(&slots, theme, place, cells);
             "on CPU"
         }
         SecondLine::Cpu => {
@@ -145,8 +145,8 @@ fn axis(app: &App, theme: &Theme, parts: &TimelineParts, cells: &mut Buffer) {
 }
 
 /// Marks the box that is selected.
-fn selection(app: &App, parts: &TimelineParts, cells: &mut Buffer) {
-    let Some(part) = app.selection() else {
+fn selected_box(app: &App, parts: &TimelineParts, cells: &mut Buffer) {
+    let Some(part) = app.selected_box() else {
         return;
     };
     let inside =

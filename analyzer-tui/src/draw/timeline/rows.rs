@@ -36,7 +36,7 @@ pub(super) fn states(slots: &[Slot], theme: &Theme, place: Rect, cells: &mut Buf
 
 /// Where the kernel had the thread: the part of the time on a CPU as a bar, `!` where it wanted to
 /// run and had none.
-pub(super) fn machine(slots: &[Slot], theme: &Theme, place: Rect, cells: &mut Buffer) {
+pub(super) fn scheduling(slots: &[Slot], theme: &Theme, place: Rect, cells: &mut Buffer) {
     for (at, slot) in slots.iter().enumerate() {
         let Some(scheduling) = slot.main_scheduling() else {
             continue;

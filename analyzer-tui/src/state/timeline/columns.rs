@@ -45,7 +45,7 @@ impl App {
     }
 
     /// The range of the column that a moment is drawn in; of one out of sight, the moment.
-    pub(crate) fn whole_column(&self, time: u64) -> Range<u64> {
+    pub(crate) fn column_range(&self, time: u64) -> Range<u64> {
         let columns = self.timeline_parts().columns();
         match self.column_of(time) {
             Some(at) => column(&self.timeline.range, columns, at),

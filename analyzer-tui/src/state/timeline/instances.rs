@@ -10,9 +10,9 @@ use crate::state::app::App;
 
 impl App {
     /// The instance that is selected, while the cursor is in its time.
-    pub fn picked(&self) -> Option<&Band> {
-        let picked = self.timeline.picked.as_ref();
-        picked.filter(|band| (band.start..band.end).contains(&self.timeline.time))
+    pub fn selected_instance(&self) -> Option<&Band> {
+        let selected_instance = self.timeline.selected_instance.as_ref();
+        selected_instance.filter(|band| (band.start..band.end).contains(&self.timeline.time))
     }
 
     /// What an instance is called.
@@ -56,7 +56,7 @@ impl App {
     pub(crate) fn is_inside(&self, thread: ThreadId, row: &Interval, band: &Band) -> bool {
         let context = self.experiments.timeline().context(row.thread_state);
         if self.region_of(context) == Some(band.context) && row.within.region != 0 {
-            return self.is_one(thread, row.within, band);
+            return self.is_innermost_region(thread, row.within, band);
         }
         let contexts = &self.experiments.experiment.tables.contexts;
         let mut at = context;
@@ -72,7 +72,12 @@ impl App {
     }
 
     /// Whether a band is that of the innermost region that a thread is in.
-    pub(crate) fn is_one(&self, thread: ThreadId, within: Within, band: &Band) -> bool {
+    pub(crate) fn is_innermost_region(
+        &self,
+        thread: ThreadId,
+        within: Within,
+        band: &Band,
+    ) -> bool {
         !band.is_task
             && band.number() == within.region
             && self.process_of(thread) == self.process_of(band.thread)

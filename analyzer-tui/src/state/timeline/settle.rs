@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::samples::Unpacked;
-use super::state::Picture;
+use super::state::RowCache;
 use crate::state::app::App;
 use crate::view::View;
 
@@ -37,12 +37,12 @@ impl App {
         let Some(before) = before else {
             return;
         };
-        if self.order().threads != before.threads {
+        if self.thread_order().threads != before.threads {
             // A box is of rows that are others now.
             self.timeline.anchor = None;
         }
         if let Some(thread) = thread {
-            let mut rows = self.order().threads.iter();
+            let mut rows = self.thread_order().threads.iter();
             self.timeline.row = rows.position(|other| *other == thread).unwrap_or(0);
         }
     }
@@ -61,7 +61,7 @@ impl App {
         }
         state.window = unpacked.window;
         state.wanted.range = None;
-        *state.picture.get_mut() = Picture::default();
+        *state.cache.get_mut() = RowCache::default();
         // What stacks tell may have become known meanwhile.
         self.settle_timeline();
     }

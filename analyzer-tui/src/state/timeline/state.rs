@@ -37,14 +37,14 @@ pub struct TimelineState {
     /// Where the box that is selected began: a row and a moment. It ends at the cursor.
     pub anchor: Option<(usize, u64)>,
     /// The instance that was selected last.
-    pub(crate) picked: Option<Band>,
+    pub(crate) selected_instance: Option<Band>,
     /// The samples of the time in sight, or of what was in sight before while they are unpacked.
     pub window: Window,
     pub(crate) wanted: WantedSamples,
-    pub(crate) picture: RefCell<Picture>,
+    pub(crate) cache: RefCell<RowCache>,
     pub(crate) end: u64,
     pub(crate) drag: Option<Drag>,
-    pub(crate) order: OnceCell<Order>,
+    pub(crate) order: OnceCell<ThreadOrder>,
 }
 
 /// What a thread's second line shows.
@@ -78,7 +78,7 @@ pub(crate) struct Drag {
 
 /// What the cursor points at.
 #[derive(Clone, Debug)]
-pub struct Pointed {
+pub struct AtCursor {
     /// The thread.
     pub thread: ThreadId,
     /// The listed interval, if the moment lies in one.
@@ -110,10 +110,10 @@ impl TimelineState {
             second: SecondLine::Share,
             grouping: Grouping::default(),
             anchor: None,
-            picked: None,
+            selected_instance: None,
             window: Window::default(),
             wanted: WantedSamples::default(),
-            picture: RefCell::default(),
+            cache: RefCell::default(),
             end,
             drag: None,
             order: OnceCell::new(),
@@ -149,7 +149,7 @@ impl TimelineState {
     /// The samples are of another recording.
     pub(crate) fn forget_samples(&mut self) {
         self.window = Window::default();
-        *self.picture.get_mut() = Picture::default();
+        *self.cache.get_mut() = RowCache::default();
         self.no_longer_wanted();
     }
 
@@ -182,14 +182,14 @@ pub struct Group {
 
 /// The threads in the order of their rows.
 #[derive(Clone, Debug, Default)]
-pub struct Order {
+pub struct ThreadOrder {
     /// The threads, without those that a filter leaves no time of.
     pub threads: Vec<ThreadId>,
     /// Their groups; none if one group of processes holds them all.
     pub groups: Vec<Group>,
 }
 
-impl Order {
+impl ThreadOrder {
     /// The group that a row stands in.
     pub fn group(&self, row: usize) -> Option<&Group> {
         let after = self.groups.partition_point(|group| group.start <= row);
@@ -216,21 +216,21 @@ pub(crate) struct WantedSamples {
 
 /// Rows that were made of one range of time, cut into one number of columns.
 #[derive(Debug, Default)]
-pub(crate) struct Picture {
+pub(crate) struct RowCache {
     pub(crate) range: Range<u64>,
     pub(crate) columns: usize,
     pub(crate) slots: FxHashMap<ThreadId, Rc<[Slot]>>,
     pub(crate) contexts: FxHashMap<ThreadId, Rc<[Option<ContextId>]>>,
 }
 
-impl Picture {
+impl RowCache {
     /// Forgets what is of another range or width.
-    pub(crate) fn turn_to(&mut self, range: &Range<u64>, columns: usize) {
+    pub(crate) fn keep_for(&mut self, range: &Range<u64>, columns: usize) {
         if self.range != *range || self.columns != columns {
-            *self = Picture {
+            *self = RowCache {
                 range: range.clone(),
                 columns,
-                ..Picture::default()
+                ..RowCache::default()
             };
         }
     }
@@ -238,7 +238,7 @@ impl Picture {
 
 /// Threads and time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Selection {
+pub struct TimeBox {
     /// Rows of the timeline.
     pub rows: Range<usize>,
     /// In nanoseconds: from and to borders of columns.

@@ -13,21 +13,21 @@ impl App {
     /// A thread's row.
     pub fn slots(&self, thread: ThreadId) -> Rc<[Slot]> {
         let (state, columns) = (&self.timeline, self.timeline_parts().columns());
-        let mut picture = state.picture.borrow_mut();
-        picture.turn_to(&state.range, columns);
+        let mut cache = state.cache.borrow_mut();
+        cache.keep_for(&state.range, columns);
         let make = || {
             let timeline = self.experiments.timeline();
             let slots = timeline.slots(thread, &state.range, columns, &state.window);
             slots.into()
         };
-        Rc::clone(picture.slots.entry(thread).or_insert_with(make))
+        Rc::clone(cache.slots.entry(thread).or_insert_with(make))
     }
 
     /// The task or nested region that a thread was in for most of each column.
     pub fn contexts(&self, thread: ThreadId) -> Rc<[Option<ContextId>]> {
         let (state, columns) = (&self.timeline, self.timeline_parts().columns());
-        let mut picture = state.picture.borrow_mut();
-        picture.turn_to(&state.range, columns);
+        let mut cache = state.cache.borrow_mut();
+        cache.keep_for(&state.range, columns);
         let make = || {
             let timeline = self.experiments.timeline();
             let contexts = timeline.contexts(thread, &state.range, columns, &state.window);
@@ -36,12 +36,12 @@ impl App {
                 .map(|context| self.inner_construct(context?))
                 .collect()
         };
-        Rc::clone(picture.contexts.entry(thread).or_insert_with(make))
+        Rc::clone(cache.contexts.entry(thread).or_insert_with(make))
     }
 
     /// The rows of all threads, with what the cursor points at.
     pub(crate) fn timeline_document(&self) -> Document {
-        let order = self.order();
+        let order = self.thread_order();
         let rows = order
             .threads
             .iter()
@@ -54,11 +54,11 @@ impl App {
         let rows: Vec<ThreadRow> = rows.collect();
         let query = self.documents.query(&self.experiments);
         let mut document = document(&query, &self.timeline.range, &rows);
-        if let Some(pointed) = self.pointed() {
+        if let Some(at_cursor) = self.at_cursor() {
             let time = self.timeline.time as f64 / 1e9;
-            let label = self.thread_label(pointed.thread);
-            let told = self.facts(&pointed).into_iter();
-            let told = told.chain(self.callstack(&pointed));
+            let label = self.thread_label(at_cursor.thread);
+            let told = self.cursor_lines(&at_cursor).into_iter();
+            let told = told.chain(self.callstack(&at_cursor));
             let mut lines = vec![Line::plain(format!("{label} at {time:.6} s"))];
             lines.extend(told.map(|text| Line::plain(format!("  {text}"))));
             document.blocks.push(Block::Lines(lines));

@@ -5,14 +5,14 @@ use experiment::rows::Sample;
 use omp_model::profile::ViewMode;
 use report::timeline::{Activity, Band, column};
 
-use super::state::Pointed;
+use super::state::AtCursor;
 use crate::state::app::App;
 
 impl App {
     /// The function or construct that the thread at the cursor was in: the innermost one on the
     /// callstack, without what only tells how it waited.
-    pub(crate) fn pointed_function(&self) -> Option<String> {
-        let (path, _) = self.pointed()?.stack?;
+    pub(crate) fn function_at_cursor(&self) -> Option<String> {
+        let (path, _) = self.at_cursor()?.stack?;
         let stacks = self.experiments.known_stacks(self.settings.report.mode)?;
         let names = self.experiments.names();
         let mut frames = stacks.walk(path).map(|row| names.name(row.frame.callee));
@@ -20,7 +20,7 @@ impl App {
     }
 
     /// What the cursor points at.
-    pub fn pointed(&self) -> Option<Pointed> {
+    pub fn at_cursor(&self) -> Option<AtCursor> {
         let thread = *self.threads().get(self.timeline.row)?;
         let timeline = self.experiments.timeline();
         let (time, columns) = (self.timeline.time, self.timeline_parts().columns());
@@ -58,7 +58,7 @@ impl App {
         };
         let bands = regions.iter().filter(own).copied();
         let bands = bands.chain(tasks.into_iter().flatten()).copied().collect();
-        Some(Pointed {
+        Some(AtCursor {
             thread,
             interval,
             sample,

@@ -2,26 +2,26 @@
 
 use experiment::ids::ThreadId;
 
-use super::state::Selection;
+use super::state::TimeBox;
 use crate::state::app::App;
 
 impl App {
     /// The box between the anchor and the cursor.
-    pub fn selection(&self) -> Option<Selection> {
+    pub fn selected_box(&self) -> Option<TimeBox> {
         let (row, time) = self.timeline.anchor?;
         let (rows, times) = (
             [row, self.timeline.row],
-            [time, self.timeline.time].map(|time| self.whole_column(time)),
+            [time, self.timeline.time].map(|time| self.column_range(time)),
         );
         let [one, other] = times;
-        Some(Selection {
+        Some(TimeBox {
             rows: rows[0].min(rows[1])..rows[0].max(rows[1]) + 1,
             time: one.start.min(other.start)..one.end.max(other.end),
         })
     }
 
     /// A box as a filter's expression.
-    pub(crate) fn filter_of(&self, part: &Selection) -> String {
+    pub(crate) fn filter_of(&self, part: &TimeBox) -> String {
         let time = format!("TSTAMP>={} && TSTAMP<{}", part.time.start, part.time.end);
         let threads = self.threads();
         if part.rows.len() >= threads.len() {

@@ -6,11 +6,11 @@ use report::Document;
 use report::document::{self, Block, Mark, Row, Style, Table, Target};
 use report::text;
 
-use crate::words::wrap;
+use crate::text_fit::wrap;
 
 /// A document, and its lines in the order of a list.
 #[derive(Debug, Default)]
-pub struct Sheet {
+pub struct List {
     document: Arc<Document>,
     lines: Vec<Line>,
     /// Whether headings stand over the list.
@@ -56,10 +56,10 @@ pub enum Line {
     },
 }
 
-impl Sheet {
+impl List {
     /// All of a document, its text in lines of a width. With `has_head` the heading of the table
     /// in sight stands over the list, else among its lines.
-    pub fn new(document: Arc<Document>, width: usize, has_head: bool) -> Sheet {
+    pub fn new(document: Arc<Document>, width: usize, has_head: bool) -> List {
         let mut lines = Vec::new();
         let mut head_stands_over = has_head;
         for (at, block) in document.blocks.iter().enumerate() {
@@ -74,7 +74,7 @@ impl Sheet {
                 lines.push(Line::Text(document::Line::default()));
             }
         }
-        Sheet {
+        List {
             document,
             lines,
             has_head,
@@ -82,9 +82,9 @@ impl Sheet {
     }
 
     /// Some rows of a document's first table.
-    pub fn of_rows(document: Arc<Document>, rows: &[usize]) -> Sheet {
+    pub fn of_rows(document: Arc<Document>, rows: &[usize]) -> List {
         let row = |&row: &usize| Line::Row { block: 0, row };
-        Sheet {
+        List {
             lines: rows.iter().map(row).collect(),
             document,
             has_head: true,

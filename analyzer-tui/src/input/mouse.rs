@@ -8,7 +8,7 @@ use ratatui::crossterm::event::{
 use super::keys::{Action, Motion};
 use crate::flame::flames;
 use crate::layout::Parts;
-use crate::order::RowOrder;
+use crate::row_order::RowOrder;
 use crate::state::app::{App, Effect};
 use crate::state::overlay::Overlay;
 use crate::view::View;
@@ -113,7 +113,7 @@ impl App {
                 let rows = list.rows;
                 if rows.contains((column, line).into()) {
                     let row = usize::from(line - rows.y) + self.cursor().top;
-                    if row < self.sheet.lines().len() {
+                    if row < self.list.lines().len() {
                         let again = row == self.cursor().selected;
                         self.select_row(row);
                         if again {
@@ -132,7 +132,7 @@ impl App {
         };
         let column = place
             .column
-            .and_then(|at| self.sheet.table(place.block)?.columns.get(at));
+            .and_then(|at| self.list.table(place.block)?.columns.get(at));
         let quantity = match column {
             None => Some(Quantity::Name),
             Some(column) => column.quantity,

@@ -9,13 +9,13 @@ use omp_model::views::threads::kind_name;
 use report::timeline::{Activity, column};
 use rustc_hash::FxHashMap;
 
-use super::state::{Group, Grouping, Line, Order};
+use super::state::{Group, Grouping, Line, ThreadOrder};
 use crate::state::app::App;
 
 impl App {
     /// The threads in the order of their rows, without those that a filter leaves no time of.
     pub fn threads(&self) -> &[ThreadId] {
-        &self.order().threads
+        &self.thread_order().threads
     }
 
     /// A thread's label: its process's number where there are several, its own, its kind.
@@ -38,7 +38,7 @@ impl App {
 
     /// The experiment whose region instances are drawn, if not all are: of experiments beside each
     /// other those of the selected thread's.
-    pub fn banded(&self) -> Option<u32> {
+    pub fn experiment_of_bands(&self) -> Option<u32> {
         let thread = self.threads().get(self.timeline.row)?;
         self.is_compared().then(|| self.origin(*thread))
     }
@@ -60,7 +60,7 @@ impl App {
     /// is told even if it begins further up.
     pub fn lines_in_sight(&self) -> Vec<(u16, Line<'_>)> {
         let height = usize::from(self.timeline_parts().rows.height);
-        let (order, top) = (self.order(), self.timeline.top);
+        let (order, top) = (self.thread_order(), self.timeline.top);
         let mut lines = Vec::new();
         let mut y = 0;
         for row in top..order.threads.len() {
@@ -81,7 +81,7 @@ impl App {
 
     /// Lines that rows take if the first of them is the first in sight.
     pub(super) fn lines_of(&self, rows: Range<usize>) -> usize {
-        let order = self.order();
+        let order = self.thread_order();
         let groups = if order.groups.is_empty() {
             0
         } else {
@@ -91,7 +91,7 @@ impl App {
     }
 
     /// The rows of the timeline.
-    pub fn order(&self) -> &Order {
+    pub fn thread_order(&self) -> &ThreadOrder {
         self.timeline.order.get_or_init(|| {
             let kept = self.documents.kept_threads(&self.experiments);
             let all = self.experiments.timeline().threads.iter().copied();
@@ -112,7 +112,7 @@ impl App {
                 .collect();
             placed.sort_by_key(|&(group, _)| group);
             if self.timeline.grouping == Grouping::Process && self.is_compared() {
-                return self.paired(placed.into_iter().map(|(_, thread)| thread).collect());
+                return self.interleaved(placed.into_iter().map(|(_, thread)| thread).collect());
             }
             let shown = self.timeline.grouping != Grouping::Process || labels.len() > 1;
             let groups = labels.into_iter().enumerate().filter(|_| shown);
@@ -125,7 +125,7 @@ impl App {
                     label: format!("{label}, {count} {threads}"),
                 }
             });
-            Order {
+            ThreadOrder {
                 groups: groups.collect(),
                 threads: placed.into_iter().map(|(_, thread)| thread).collect(),
             }
@@ -134,7 +134,7 @@ impl App {
 
     /// Threads of one kind and place in the order of each experiment under each other, as
     /// [`crate::compare::of_threads`] matches them.
-    fn paired(&self, mut threads: Vec<ThreadId>) -> Order {
+    fn interleaved(&self, mut threads: Vec<ThreadId>) -> ThreadOrder {
         let tables = &self.experiments.experiment.tables;
         let mut counts = FxHashMap::<(u32, &str), u32>::default();
         let mut places = FxHashMap::default();
@@ -152,7 +152,7 @@ impl App {
             places.insert(thread, (at, *number, self.origin(thread)));
         }
         threads.sort_by_key(|thread| places.get(thread).copied());
-        Order {
+        ThreadOrder {
             threads,
             groups: Vec::new(),
         }
@@ -220,7 +220,9 @@ impl App {
         };
         let running = timeline.regions().at(time);
         let own = running.iter().find(|band| {
-            band.context == region && within.region != 0 && self.is_one(thread, within, band)
+            band.context == region
+                && within.region != 0
+                && self.is_innermost_region(thread, within, band)
         });
         match (own, within.region) {
             (Some(band), _) => format!(

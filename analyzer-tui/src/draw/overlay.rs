@@ -10,7 +10,7 @@ use crate::boxes::{first, inside, place, widest};
 use crate::input::bindings::bindings;
 use crate::state::app::App;
 use crate::state::overlay::{Choice, Overlay, Prompt};
-use crate::words::{width, wrap};
+use crate::text_fit::{width, wrap};
 
 /// Draws what stands over the view; the place of the terminal's cursor, if a line is edited.
 pub(super) fn draw(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) -> Option<Position> {
@@ -110,7 +110,7 @@ fn draw_prompt(prompt: &Prompt, theme: &Theme, area: Rect, cells: &mut Buffer) -
         return None;
     }
     put(cells, inside, prompt.title, theme.strong());
-    if let Some(words) = prompt.is() {
+    if let Some(words) = prompt.suggestion_label() {
         let at = width(prompt.title) as u16;
         put(
             cells,
