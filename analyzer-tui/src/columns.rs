@@ -1,4 +1,4 @@
-//! The columns of a list as they fit a screen: shared by what draws and what a mouse points at.
+//! The columns of a list as they fit a screen, for drawing and for clicks.
 
 use omp_model::metrics::{Flavour, Quantity};
 use report::document::{Column, Style, Table, Value};
@@ -7,23 +7,24 @@ use report::text::{Drawn, drawn, shown};
 use crate::list::{Line, is_code};
 use crate::state::app::App;
 
-/// Cells that a name should have at least.
+/// The width that a name should have, in cells.
 const NAME: usize = 40;
 
-/// Cells that a line of code should have at least, its number included.
+/// The width that a line of code should have, its number included.
 const CODE: usize = 64;
 
-/// Cells that a name has at least beside columns that other keys show, too.
+/// The width below which columns are dropped; other keys show them.
 const LEAST: usize = 28;
 
 /// Cells between columns.
 const GAP: usize = 2;
 
-/// The columns of a table that have room, with the cells of some of its rows.
+/// The columns of a table that fit, with the cells of the rows in sight.
 #[derive(Debug)]
 pub struct Fitted {
-    /// The rows that there are cells of.
+    /// The rows in sight.
     rows: Vec<usize>,
+    /// Each column with its width.
     columns: Vec<(Drawn, usize)>,
 }
 
@@ -39,7 +40,7 @@ impl Fitted {
         let least = if is_code(table) { CODE } else { NAME };
         let mut fitted = columns(&table.columns);
         if taken(&fitted) + least > width {
-            // Names matter more than percentages, of which the first column keeps its own.
+            // Names matter more than percentages. Only the first column keeps its percentage.
             fitted = columns(&without_percentages(table, &shown));
         }
         if taken(&fitted) + least > width {
@@ -51,7 +52,7 @@ impl Fitted {
         }
     }
 
-    /// The columns with their widths: from the left, each followed by a gap.
+    /// The columns with their first cells, from the left.
     pub fn columns(&self) -> impl Iterator<Item = (usize, &Drawn)> {
         let starts = self.columns.iter().scan(0, |at, (_, width)| {
             let start = *at;
@@ -61,18 +62,18 @@ impl Fitted {
         starts.zip(self.columns.iter().map(|(drawn, _)| drawn))
     }
 
-    /// Where names begin.
+    /// The first cell of names.
     pub fn name_at(&self) -> usize {
         taken(&self.columns)
     }
 
-    /// The place of a table's row among those that there are cells of.
+    /// The index of a table's row among the rows in sight.
     pub fn index(&self, row: usize) -> Option<usize> {
         self.rows.iter().position(|&known| known == row)
     }
 }
 
-/// The columns that tell something of any row.
+/// The visible columns that have a value in any row. Columns of metrics always count.
 pub fn nonempty(table: &Table) -> Vec<usize> {
     let is_metrics = matches!(table.style, Style::Metrics | Style::Annotated);
     let tells = |at: &usize| {
@@ -92,13 +93,13 @@ fn without_percentages(table: &Table, shown: &[usize]) -> Vec<Column> {
     columns
 }
 
-/// Cells before the names.
+/// The width of all columns with their gaps.
 fn taken(columns: &[(Drawn, usize)]) -> usize {
     columns.iter().map(|(_, width)| width + GAP).sum()
 }
 
-/// Leaves out columns until names have room: of a line of code and in comparisons inclusive times,
-/// then the last columns, which other keys show, too.
+/// Drops columns until names have room: first inclusive times, for code and in comparisons, then
+/// from the right.
 fn make_room(table: &Table, columns: &mut Vec<(Drawn, usize)>, width: usize) {
     let is_inclusive = |drawn: &Drawn| {
         let quantity = table.columns.get(drawn.column).and_then(|it| it.quantity);
@@ -130,7 +131,7 @@ pub struct Heading {
     pub side: usize,
 }
 
-/// The tables in sight, by their blocks.
+/// The tables in sight, with their blocks' numbers.
 pub fn fitted(app: &App) -> Vec<(usize, Fitted)> {
     let parts = app.list_parts();
     let lines = app.list.lines().iter();
@@ -161,7 +162,7 @@ pub fn fitted(app: &App) -> Vec<(usize, Fitted)> {
     tables.collect()
 }
 
-/// The heading at a column of the screen, of those that stand over the list.
+/// The heading at a column of the screen, among the headings above the list.
 pub fn heading_at(app: &App, x: u16) -> Option<Heading> {
     let head = app.list_parts().head;
     let block = app.list.head_of(app.cursor().top)?;

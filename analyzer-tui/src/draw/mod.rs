@@ -1,4 +1,4 @@
-//! The app's state as cells.
+//! Draws the app's state into the cells of a screen.
 
 mod flame;
 mod list;
@@ -12,7 +12,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use report::json::mode_name;
 
-use crate::bars::{hint_words, tab_words};
+use crate::bars;
 use crate::state::app::App;
 use crate::text_fit::{fit, width};
 use crate::view::View;
@@ -57,13 +57,13 @@ fn screen(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
 }
 
 fn tabs(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
-    for (view, at, word) in tab_words(area.width) {
-        let style = if view == app.view {
+    for tab in bars::tabs(area.width) {
+        let style = if tab.view == app.view {
             theme.tab()
         } else {
             theme.faint()
         };
-        put(cells, from(area, at), &word, style);
+        put(cells, from(area, tab.column), &tab.text, style);
     }
 }
 
@@ -114,20 +114,20 @@ fn hints(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
         put(cells, area, &message.text, style);
         return;
     }
-    for (at, label, binding) in hint_words(app, area.width) {
-        put(cells, from(area, at), label, theme.key());
-        let after = at + width(label) as u16 + 1;
-        put(cells, from(area, after), binding.hint, theme.faint());
+    for hint in bars::hints(app, area.width) {
+        put(cells, from(area, hint.column), hint.key, theme.key());
+        let after = hint.column + width(hint.key) as u16 + 1;
+        put(cells, from(area, after), hint.binding.hint, theme.faint());
     }
 }
 
-/// The rest of a line from a column on.
+/// The part of a line from a column to its end.
 fn from(area: Rect, column: u16) -> Rect {
     let column = column.min(area.width);
     Rect::new(area.x + column, area.y, area.width - column, area.height)
 }
 
-/// Writes a line of text where there is room for it.
+/// Writes a text on the first line of an area, cut to the area's width.
 fn put(cells: &mut Buffer, area: Rect, text: &str, style: Style) {
     if area.width > 0 && area.height > 0 {
         cells.set_stringn(area.x, area.y, text, usize::from(area.width), style);

@@ -50,7 +50,7 @@ impl App {
             return Effect::None;
         }
         match action {
-            Action::Quit if self.live.is_some_and(|live| live.program) => {
+            Action::Quit if self.live.is_some_and(|live| live.started_here) => {
                 self.overlay = Overlay::end();
             }
             Action::Quit => return Effect::Quit,
