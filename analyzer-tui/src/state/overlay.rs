@@ -97,7 +97,7 @@ impl Overlay {
         Overlay::Choice(Choice {
             title: "Write this view as",
             options: forms
-                .map(|form| (form.words().to_owned(), Answer::Export(*form)))
+                .map(|form| (form.label().to_owned(), Answer::Export(*form)))
                 .collect(),
             selected: 0,
         })
