@@ -1,4 +1,4 @@
-//! Lines and tables.
+//! Draws lists of lines and tables.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -14,10 +14,10 @@ use crate::state::app::App;
 use crate::text_fit::{cut, fit, fit_name, width};
 use crate::view::View;
 
-/// Cells that a name should have at least beside its branches.
+/// The width that a name should have beside its branches.
 const LEAST: usize = 28;
 
-/// Draws the list in sight.
+/// Draws the current list.
 pub(super) fn draw(app: &App, theme: &Theme, cells: &mut Buffer) {
     let parts = app.list_parts();
     let cursor = app.cursor();
@@ -31,7 +31,12 @@ pub(super) fn draw(app: &App, theme: &Theme, cells: &mut Buffer) {
     {
         for at in 0..parts.head.height {
             let line = row_of(parts.head, at);
-            heading(app, theme, (block, fitted), usize::from(at), line, cells);
+            let heading = Heading {
+                block,
+                fitted,
+                at: usize::from(at),
+            };
+            draw_heading(app, theme, heading, line, cells);
         }
     }
     let lines = app.list.lines().iter().enumerate().skip(cursor.top);
@@ -40,12 +45,22 @@ pub(super) fn draw(app: &App, theme: &Theme, cells: &mut Buffer) {
         match line {
             Line::Heading { block, at } => {
                 if let Some(fitted) = find(*block) {
-                    heading(app, theme, (*block, fitted), *at, area, cells);
+                    let heading = Heading {
+                        block: *block,
+                        fitted,
+                        at: *at,
+                    };
+                    draw_heading(app, theme, heading, area, cells);
                 }
             }
             Line::Row { block, row } => {
                 if let (Some(table), Some(fitted)) = (app.list.table(*block), find(*block)) {
-                    draw_row(app, theme, (table, fitted, *row), area, cells);
+                    let row = TableRow {
+                        table,
+                        fitted,
+                        at: *row,
+                    };
+                    draw_row(app, theme, row, area, cells);
                 }
             }
             Line::Note { block, .. } => {
@@ -77,14 +92,15 @@ fn row_of(area: Rect, line: u16) -> Rect {
 }
 
 /// A line of a table's heading.
-fn heading(
-    app: &App,
-    theme: &Theme,
-    (block, fitted): (usize, &Fitted),
+struct Heading<'a> {
+    block: usize,
+    fitted: &'a Fitted,
+    /// The line, from 0.
     at: usize,
-    area: Rect,
-    cells: &mut Buffer,
-) {
+}
+
+fn draw_heading(app: &App, theme: &Theme, heading: Heading<'_>, area: Rect, cells: &mut Buffer) {
+    let Heading { block, fitted, at } = heading;
     let Some(table) = app.list.table(block) else {
         return;
     };
@@ -110,13 +126,16 @@ fn heading(
     }
 }
 
-fn draw_row(
-    app: &App,
-    theme: &Theme,
-    (table, fitted, at): (&Table, &Fitted, usize),
-    area: Rect,
-    cells: &mut Buffer,
-) {
+/// A row of a table.
+struct TableRow<'a> {
+    table: &'a Table,
+    fitted: &'a Fitted,
+    /// The row's index in the table.
+    at: usize,
+}
+
+fn draw_row(app: &App, theme: &Theme, row: TableRow<'_>, area: Rect, cells: &mut Buffer) {
+    let TableRow { table, fitted, at } = row;
     let (Some(row), Some(index)) = (table.rows.get(at), fitted.index(at)) else {
         return;
     };
@@ -127,7 +146,7 @@ fn draw_row(
         put(cells, from(area, start as u16), text, style);
     }
     let area = from(area, fitted.name_at() as u16);
-    let lead = lead_of(app, table, row, at, usize::from(area.width));
+    let lead = prefix(app, table, row, at, usize::from(area.width));
     put(cells, area, &lead, theme.faint());
     let area = from(area, width(&lead) as u16);
     let mark = match row.role {
@@ -143,8 +162,8 @@ fn draw_row(
     put(cells, area, &text, style);
 }
 
-/// What stands before a row's name.
-fn lead_of(app: &App, table: &Table, row: &Row, at: usize, room: usize) -> String {
+/// The indentation, branches or mark before a row's name.
+fn prefix(app: &App, table: &Table, row: &Row, at: usize, room: usize) -> String {
     match app.view {
         View::Tree => {
             let tree = app.documents.tree(&app.experiments);
@@ -174,7 +193,7 @@ fn lead_of(app: &App, table: &Table, row: &Row, at: usize, room: usize) -> Strin
     }
 }
 
-/// The branches before a name, of which a deep tree's outer ones make room for the name.
+/// The branches before a name, without the outer ones if the name would have no room.
 fn cut_branches(branches: &str, room: usize) -> String {
     let (length, most) = (branches.chars().count(), room.saturating_sub(LEAST));
     if length <= most.max(room / 2) {
@@ -184,8 +203,8 @@ fn cut_branches(branches: &str, room: usize) -> String {
     format!("…{inner}")
 }
 
-/// How a text is drawn: by how much it matters, by the state that it names, and whether it holds
-/// what is searched for.
+/// The style of a text: by its mark, by the state that it names, and underlined if it matches the
+/// search.
 fn style_of(app: &App, theme: &Theme, text: &str, mark: Mark, target: Option<&Target>) -> Style {
     let mut style = match mark {
         Mark::Plain => Style::new(),
@@ -207,7 +226,7 @@ fn style_of(app: &App, theme: &Theme, text: &str, mark: Mark, target: Option<&Ta
     style
 }
 
-/// What does not fit into the selected line: its number, its whole text, and what is known beyond.
+/// Details of the selected line: its number, its full text, and a function's location.
 fn detail(app: &App) -> String {
     let at = app.cursor().selected;
     let count = app.list.lines().len();

@@ -1,4 +1,4 @@
-//! What the cursor points at.
+//! Draws details of the moment at the cursor.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -10,7 +10,7 @@ use super::super::{from, put};
 use crate::state::app::App;
 use crate::text_fit::{fit, fit_name, wrap};
 
-/// Draws what is known of the moment under the cursor, and its callstack.
+/// Draws the thread's state at the cursor, and its callstack.
 pub(super) fn draw(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
     let Some(at_cursor) = app.at_cursor() else {
         return;
@@ -25,7 +25,7 @@ pub(super) fn draw(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
         area
     };
     let width = usize::from(area.width);
-    // Beside the rows there is room for what is too long for a line; under them there is not.
+    // Beside the rows there is room to wrap lines; below them there is not.
     let wrapped = |text: String| {
         if beside {
             wrap(&text, width)
