@@ -1,4 +1,4 @@
-//! What keys and the mouse do to the state.
+//! Changes the state by keys and the mouse.
 
 pub mod bindings;
 mod filter;

@@ -1,4 +1,4 @@
-//! Keys, and what is answered to questions.
+//! Performs the actions of keys and the answers to questions.
 
 use omp_model::profile::ViewMode;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
@@ -51,7 +51,7 @@ impl App {
         }
         match action {
             Action::Quit if self.live.is_some_and(|live| live.started_here) => {
-                self.overlay = Overlay::end();
+                self.overlay = Overlay::quit();
             }
             Action::Quit => return Effect::Quit,
             Action::Help => self.overlay = Overlay::Help { top: 0 },
@@ -117,12 +117,12 @@ impl App {
     fn next_metrics(&mut self) {
         let sets = self.experiments.metric_sets();
         let set = (self.wanted_settings().set + 1) % sets.len();
-        let told = format!("metrics {}", sets[set]);
+        let message = format!("metrics {}", sets[set]);
         self.change(|settings| {
             settings.set = set;
             settings.report.sort = None;
         });
-        self.tell(told);
+        self.tell(message);
     }
 
     fn compare(&mut self) {
@@ -144,12 +144,12 @@ impl App {
         self.overlay = Overlay::None;
         match answer {
             Answer::Nothing | Answer::Copy(_) => {}
-            Answer::End { program: true } => return Effect::Stop,
-            Answer::End { program: false } => return Effect::Quit,
+            Answer::Stop => return Effect::Stop,
+            Answer::Quit => return Effect::Quit,
             Answer::Sort(key) => self.change(|settings| settings.report.sort = Some(key)),
             Answer::Order(order) => self.order_rows(order),
             Answer::Search(text) => {
-                // Nothing typed: the same again.
+                // An empty line repeats the last search.
                 if !text.is_empty() {
                     self.searched = text;
                 }
@@ -161,7 +161,7 @@ impl App {
         Effect::None
     }
 
-    /// Puts rows in another order; what is selected stays selected.
+    /// Sorts the rows; the selected row stays selected.
     pub(super) fn order_rows(&mut self, order: Option<RowOrder>) {
         let row = self.list.row(self.cursor().selected);
         let name = row.map(|row| row.name.clone());

@@ -1,4 +1,4 @@
-//! Questions that hang on the view in sight.
+//! The choice of an order.
 
 use omp_model::metrics::{Flavour, Metric, Quantity, SortKey};
 use report::settings::Compare;
@@ -12,7 +12,7 @@ use crate::view::View;
 const REVERSED: &str = "the same, the other way round";
 
 impl App {
-    /// Asks for the order of the view in sight: its columns, the name and the other way round.
+    /// Asks for the order of the current view: its columns, the name, or the reverse.
     pub(super) fn ask_order(&self) -> Overlay {
         match self.view {
             view if view.has_own_order() => self.ask_row_order(),
@@ -65,7 +65,7 @@ impl App {
         })
     }
 
-    /// Asks for the order of rows: their columns, the name, and the other way round.
+    /// Asks for the order of rows: their columns, the name, or the reverse.
     fn ask_row_order(&self) -> Overlay {
         let now = self.row_orders.get(&self.view);
         let as_made = match self.view {

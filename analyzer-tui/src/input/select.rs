@@ -1,4 +1,4 @@
-//! Moving the selection about in lists, the call tree and the flame graph.
+//! Moves the selection in lists, the call tree and the flame graph.
 
 use report::document::Target;
 
@@ -136,12 +136,14 @@ impl App {
         };
         let is_open = self.tree.open.contains(key);
         let has_more = tree.has_children(at);
-        match (fold, is_open) {
-            (true, true) => self.set_open(at, false),
-            (true, false) => self.tree.selected = tree.parents[at],
-            (false, false) if has_more => self.set_open(at, true),
-            (false, true) if has_more => self.tree.selected = at + 1,
-            (false, _) => {}
+        if fold && is_open {
+            self.set_open(at, false);
+        } else if fold {
+            self.tree.selected = tree.parents[at];
+        } else if has_more && is_open {
+            self.tree.selected = at + 1;
+        } else if has_more {
+            self.set_open(at, true);
         }
         self.refresh();
     }
@@ -175,10 +177,10 @@ impl App {
                     .filter(|flame| flame.depth == depth)
                     .map(|flame| flame.row)
                     .collect();
-                let place = row.iter().position(|&row| row == at);
-                place.and_then(|place| match motion {
-                    Motion::Left => row.get(place.checked_sub(1)?).copied(),
-                    _ => row.get(place + 1).copied(),
+                let own = row.iter().position(|&row| row == at);
+                own.and_then(|own| match motion {
+                    Motion::Left => row.get(own.checked_sub(1)?).copied(),
+                    _ => row.get(own + 1).copied(),
                 })
             }
             _ => None,
@@ -189,7 +191,7 @@ impl App {
         self.follow_flame();
     }
 
-    /// Selects the next line that is hot, after the last one the first.
+    /// Selects the next hot line; after the last one, the first.
     pub(super) fn select_hot_line(&mut self) {
         let hot = self.hot_lines();
         let here = self.cursor().selected;

@@ -1,4 +1,4 @@
-//! The lines of the view in sight, under the settings in force.
+//! The lines of the current view, and the selection among them.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::list::List;
 use crate::view::View;
 
 impl App {
-    /// Makes the lines of the view in sight.
+    /// Rebuilds the lines of the current view.
     pub(crate) fn refresh(&mut self) {
         self.list = Arc::new(self.make_list());
         self.settle();
@@ -42,7 +42,7 @@ impl App {
         }
     }
 
-    /// The document of the view in sight, its rows in the order that was chosen.
+    /// The document of the current view, with its rows in the chosen order.
     pub(crate) fn shown_document(&self) -> Arc<Document> {
         let document = self
             .documents
@@ -53,7 +53,7 @@ impl App {
         }
     }
 
-    /// The line of a name, or of what it is called among compared experiments.
+    /// The line of a name, with or without its symbol.
     pub(crate) fn position(&self, name: &str) -> Option<usize> {
         let same = self.list.position(|row| row.name == name);
         same.or_else(|| {
@@ -62,7 +62,7 @@ impl App {
         })
     }
 
-    /// Selects a line of the list in sight.
+    /// Selects a line of the current list.
     pub(crate) fn select_row(&mut self, line: usize) {
         let line = line.min(self.list.lines().len().saturating_sub(1));
         self.cursors[self.view as usize].selected = line;
@@ -74,20 +74,20 @@ impl App {
         self.settle();
     }
 
-    /// Selects a line; what is around it is of interest, too.
+    /// Selects a line and scrolls so that lines around it are in sight.
     pub(crate) fn select_with_room(&mut self, line: usize) {
         let height = usize::from(self.list_parts().rows.height);
         self.cursors[self.view as usize].top = line.saturating_sub(height / 4);
         self.select_row(line);
     }
 
-    /// Selects the function that callers and callees are shown of.
+    /// Selects the function between its callers and callees.
     pub(crate) fn select_centre(&mut self) {
         let own = self.list.position(|row| row.role == Role::Centre);
         self.select_row(own.unwrap_or(0));
     }
 
-    /// The source line that a line of code is of.
+    /// The source line of a line of code.
     pub(crate) fn line_of(&self, line: usize) -> Option<u32> {
         match self.list.target(line)? {
             Target::Line(location) => Some(location.line),
@@ -96,7 +96,7 @@ impl App {
         }
     }
 
-    /// Where the user is in the code, to be found again in the other view of it.
+    /// Remembers the selected source line for the other view of the code.
     pub(crate) fn remember_line(&mut self) {
         if matches!(self.view, View::Source | View::Disassembly)
             && let Some(line) = self.line_of(self.cursor().selected)
@@ -105,8 +105,7 @@ impl App {
         }
     }
 
-    /// Selects the line of code that the user was at, else the function's first one or the first
-    /// that is hot.
+    /// Selects the remembered source line, else the function's first, else the first hot line.
     pub(crate) fn select_code(&mut self) {
         let lines = 0..self.list.lines().len();
         let of_line = |wanted: u32| {
@@ -119,7 +118,7 @@ impl App {
         self.select_with_room(found.unwrap_or(0));
     }
 
-    /// The line that the function begins with, in its source.
+    /// The first source line of the function.
     fn first_line(&self) -> Option<u32> {
         if self.view != View::Source {
             return None;
@@ -149,7 +148,7 @@ impl App {
     }
 }
 
-/// A document with those of further experiments under it.
+/// Appends the documents of further experiments to a document.
 fn in_one(document: Arc<Document>) -> Arc<Document> {
     if document.others.is_empty() {
         return document;

@@ -1,4 +1,4 @@
-//! What is told of the moment under the cursor.
+//! The details at the cursor, as lines of text.
 
 use experiment::rows::SampleKind;
 use experiment::state::Scheduling;
@@ -9,7 +9,7 @@ use crate::state::app::App;
 use crate::text_fit::duration;
 
 impl App {
-    /// What is known of the moment under the cursor.
+    /// Describes the interval, instances and sample at the cursor.
     pub(crate) fn cursor_lines(&self, at_cursor: &AtCursor) -> Vec<String> {
         let timeline = self.experiments.timeline();
         let mut lines = Vec::new();
@@ -74,7 +74,7 @@ impl App {
         lines
     }
 
-    /// The callstack under the cursor, leaf first.
+    /// The callstack at the cursor, leaf first.
     pub(crate) fn callstack(&self, at_cursor: &AtCursor) -> Vec<String> {
         let Some(stacks) = self.experiments.known_stacks(self.settings.report.mode) else {
             return vec!["(callstacks follow when all samples are read)".to_owned()];
@@ -86,10 +86,10 @@ impl App {
         let frames = stacks.walk(path);
         frames
             .map(|row| {
-                let places = &self.experiments.symbols.frame(row.frame.frame).lines;
-                let line = places
+                let lines = &self.experiments.symbols.frame(row.frame.frame).lines;
+                let line = lines
                     .last()
-                    .map_or_else(String::new, |place| format!(":{}", place.source.line));
+                    .map_or_else(String::new, |location| format!(":{}", location.source.line));
                 format!("{}{line}", names.name(row.frame.callee))
             })
             .collect()

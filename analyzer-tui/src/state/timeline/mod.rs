@@ -1,4 +1,4 @@
-//! Where the user is on the timeline, and what stands there.
+//! The state of the timeline.
 
 mod columns;
 mod cursor;
