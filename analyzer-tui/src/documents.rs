@@ -155,7 +155,7 @@ impl Documents {
             View::Tree | View::Flame => Arc::clone(self.tree(experiments).document()),
             View::Callers => {
                 let query = self.query(experiments);
-                let make = || Arc::new(or_reason(&query, view, callers_callees(&query)));
+                let make = || Arc::new(or_reason(&query, view, build(&query, view)));
                 let all = self.views[view as usize].get_or_init(make);
                 Arc::new(centred_on(all, function))
             }
@@ -199,7 +199,7 @@ impl Documents {
             if !query.request.metrics.contains(&metric) {
                 query.request.metrics.push(metric);
             }
-            let document = or_reason(&query, View::Tree, calltree(&query));
+            let document = or_reason(&query, View::Tree, build(&query, View::Tree));
             Tree::new(Arc::new(document))
         })
     }
@@ -255,7 +255,7 @@ impl Documents {
     }
 }
 
-/// Builds the document of a view that is neither a tree nor about one function.
+/// Builds the document of a view that is not about one function.
 fn build(query: &Query<'_>, view: View) -> Result<Document, Error> {
     match view {
         View::Overview => report::overview::overview(query),
@@ -271,7 +271,12 @@ fn build(query: &Query<'_>, view: View) -> Result<Document, Error> {
             set_heading(&mut threads, "kind", "Kind");
             Ok(threads)
         }
-        _ => report::header::header(query),
+        View::Callers => callers_callees(query),
+        View::Tree | View::Flame => calltree(query),
+        // Views of one function and the timeline are built elsewhere.
+        View::Experiment | View::Source | View::Disassembly | View::Timeline => {
+            report::header::header(query)
+        }
     }
 }
 
