@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Arg, ArgAction, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 /// How many colours to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,24 +19,26 @@ pub enum Colours {
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Invocation {
-    /// Show an experiment.
+    /// Show experiments in the terminal.
     Show {
-        /// Its directory; several are added up.
-        experiments: Vec<PathBuf>,
-        /// Colours, if they were named.
-        colours: Option<Colours>,
-        /// Whether it is being recorded: it is read again and again until its end.
-        live: bool,
-    },
-    /// Record a program, and show the experiment from its beginning.
-    Record {
-        /// The words for `collect`: its options, then the program and its own.
-        words: Vec<OsString>,
-        /// Colours, if they were named.
+        /// The experiments.
+        source: Source,
+        /// The value of `--color`; `None` for `auto`.
         colours: Option<Colours>,
     },
-    /// Print this and end well.
+    /// Print this text and exit with success.
     Print(String),
+}
+
+/// Where the experiments come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Complete experiments, added up.
+    Experiments(Vec<PathBuf>),
+    /// An experiment that is being recorded.
+    Growing(PathBuf),
+    /// A program to record, as the arguments of `collect`.
+    Program(Vec<OsString>),
 }
 
 /// The options, from which parsing and `--help` are made.
@@ -82,7 +84,7 @@ fn flag(id: &'static str) -> Arg {
 /// One sentence that says what is wrong.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocation, String> {
     let mut words: Vec<OsString> = words.into_iter().collect();
-    let of_collect = after_live(&mut words);
+    let for_collect = after_live(&mut words);
     let all = std::iter::once(OsString::from("analyzer")).chain(words);
     let matches = match command().try_get_matches_from(all) {
         Ok(matches) => matches,
@@ -90,8 +92,8 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocation, St
         Err(error) => {
             let text = error.to_string();
             let first = text.lines().next().unwrap_or_default();
-            let first = first.strip_prefix("error: ").unwrap_or(first);
-            return Err(format!("{first}; `analyzer --help` lists the options"));
+            let reason = first.strip_prefix("error: ").unwrap_or(first);
+            return Err(format!("{reason}; `analyzer --help` lists the options"));
         }
     };
     if matches.get_flag("version") {
@@ -101,34 +103,40 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocation, St
     let colours = matches
         .get_one::<String>("color")
         .and_then(|word| colours_of(word));
-    if let Some(words) = of_collect {
-        return Ok(Invocation::Record { words, colours });
+    let source = match for_collect {
+        Some(words) => Source::Program(words),
+        None => recorded(&matches)?,
+    };
+    Ok(Invocation::Show { source, colours })
+}
+
+/// The experiments on the command line.
+fn recorded(matches: &ArgMatches) -> Result<Source, String> {
+    let paths = matches.get_many::<PathBuf>("experiments");
+    let paths: Vec<PathBuf> = paths.into_iter().flatten().cloned().collect();
+    if paths.is_empty() {
+        return Err("which experiment? name its directory: analyzer EXPERIMENT".to_owned());
     }
-    let live = matches.get_flag("live");
-    let experiments = matches.get_many::<PathBuf>("experiments");
-    let experiments: Vec<PathBuf> = experiments.into_iter().flatten().cloned().collect();
-    match (experiments.len(), live) {
-        (0, _) => Err("which experiment? name its directory: analyzer EXPERIMENT".to_owned()),
-        (1, _) | (_, false) => Ok(Invocation::Show {
-            experiments,
-            colours,
-            live,
-        }),
-        (_, true) => Err(
+    if !matches.get_flag("live") {
+        return Ok(Source::Experiments(paths));
+    }
+    match paths.as_slice() {
+        [path] => Ok(Source::Growing(path.clone())),
+        _ => Err(
             "--live follows one experiment; to record a program write analyzer --live -- PROGRAM"
                 .to_owned(),
         ),
     }
 }
 
-/// Takes the words after `--live` away if a program is among them: all of them are collect's.
+/// Splits off the words after `--live` if they contain `--` and a program: they are for `collect`.
 fn after_live(words: &mut Vec<OsString>) -> Option<Vec<OsString>> {
     let live = words.iter().position(|word| word == "--live")?;
     let has_program = words[live..].iter().any(|word| word == "--");
     has_program.then(|| words.split_off(live + 1))
 }
 
-/// What a word of `--color` means; `None`: by the terminal.
+/// The value of `--color`; `None` for `auto`.
 fn colours_of(word: &str) -> Option<Colours> {
     match word {
         "never" => Some(Colours::None),
@@ -138,8 +146,7 @@ fn colours_of(word: &str) -> Option<Colours> {
     }
 }
 
-/// The colours that a terminal has, by its environment: <https://no-color.org>, and what names in
-/// `TERM` promise.
+/// The colours of the terminal, by `NO_COLOR` (<https://no-color.org>), `TERM` and `COLORTERM`.
 pub fn colours_of_terminal(variable: impl Fn(&str) -> Option<String>) -> Colours {
     if variable("NO_COLOR").is_some_and(|value| !value.is_empty()) {
         return Colours::None;
@@ -167,16 +174,9 @@ mod tests {
     #[test]
     fn experiments_and_colours() {
         let shown = read(&["--color=16", "a.er", "b.er"]).unwrap();
-        let experiments = vec!["a.er".into(), "b.er".into()];
+        let source = Source::Experiments(vec!["a.er".into(), "b.er".into()]);
         let colours = Some(Colours::Sixteen);
-        assert_eq!(
-            shown,
-            Invocation::Show {
-                experiments,
-                colours,
-                live: false,
-            }
-        );
+        assert_eq!(shown, Invocation::Show { source, colours });
         assert!(read(&[]).unwrap_err().contains("which experiment"));
         assert!(read(&["--colour"]).unwrap_err().contains("--help"));
         assert!(
@@ -192,10 +192,13 @@ mod tests {
         let words = ["-p", "lo", "--", "./app", "--live"]
             .map(OsString::from)
             .to_vec();
+        let source = Source::Program(words);
         let colours = Some(Colours::Sixteen);
-        assert_eq!(recorded, Ok(Invocation::Record { words, colours }));
-        let followed = read(&["--live", "test.1.er"]).unwrap();
-        assert!(matches!(followed, Invocation::Show { live: true, .. }));
+        assert_eq!(recorded, Ok(Invocation::Show { source, colours }));
+        let followed = read(&["--live", "test.1.er"]);
+        let source = Source::Growing("test.1.er".into());
+        let colours = None;
+        assert_eq!(followed, Ok(Invocation::Show { source, colours }));
         assert!(
             read(&["--live", "a", "b"])
                 .unwrap_err()

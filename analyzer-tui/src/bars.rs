@@ -1,64 +1,101 @@
-//! The names of the views and the hints, as they fit a screen: shared by what draws and what a
-//! mouse points at.
+//! The tabs and the hints as they fit a screen, for drawing and for clicks.
 
 use crate::input::bindings::bindings;
 use crate::input::keys::{Action, Binding};
 use crate::state::app::App;
+use crate::text_fit::width;
 use crate::view::View;
-use crate::words::width;
 
-/// The tabs as they fit a width: their words, and where each begins.
-pub fn tab_words(room: u16) -> Vec<(View, u16, String)> {
-    let words = |short: bool, apart: u16| {
-        let mut at = 0;
-        let mut all = Vec::new();
-        for view in View::ALL {
-            let name = if short { view.short() } else { view.title() };
-            let word = format!("{} {name}", view.key());
-            let length = width(&word) as u16;
-            all.push((view, at, word));
-            at += length + apart;
-        }
-        (all, at)
+/// A view's tab on the screen.
+#[derive(Clone, Debug)]
+pub struct Tab {
+    /// The view.
+    pub view: View,
+    /// The tab's first column.
+    pub column: u16,
+    /// The key and the view's name.
+    pub text: String,
+}
+
+impl Tab {
+    /// The column after the tab.
+    fn end(&self) -> u16 {
+        self.column + width(&self.text) as u16
+    }
+}
+
+/// The tabs of all views: with long names if they fit, else with short names.
+pub fn tabs(room: u16) -> Vec<Tab> {
+    let long = tabs_named(View::title, 2);
+    if long.last().is_some_and(|last| last.end() + 12 <= room) {
+        return long;
+    }
+    let short = tabs_named(View::short, 2);
+    if short.last().is_some_and(|last| last.end() + 2 <= room) {
+        return short;
+    }
+    tabs_named(View::short, 1)
+}
+
+fn tabs_named(name: impl Fn(View) -> &'static str, gap: u16) -> Vec<Tab> {
+    let mut column = 0;
+    let tab = |view: View| {
+        let tab = Tab {
+            view,
+            column,
+            text: format!("{} {}", view.key(), name(view)),
+        };
+        column = tab.end() + gap;
+        tab
     };
-    let fits = |(_, length): &(Vec<_>, u16)| *length <= room;
-    let wide = Some(words(false, 2)).filter(|(_, length)| *length + 10 <= room);
-    let narrow = || Some(words(true, 2)).filter(fits);
-    wide.or_else(narrow).unwrap_or_else(|| words(true, 1)).0
+    View::ALL.into_iter().map(tab).collect()
 }
 
-/// The view whose tab is at a column.
+/// The view whose tab covers a column.
 pub fn tab_at(room: u16, column: u16) -> Option<View> {
-    let words = tab_words(room);
-    let hit = words
-        .iter()
-        .find(|(_, at, word)| (*at..*at + width(word) as u16).contains(&column));
-    hit.map(|(view, _, _)| *view)
+    let mut tabs = tabs(room).into_iter();
+    let hit = tabs.find(|tab| (tab.column..tab.end()).contains(&column));
+    hit.map(|tab| tab.view)
 }
 
-/// The hints that have room: where each begins, its key and what it is of.
-pub fn hint_words(app: &App, room: u16) -> Vec<(u16, &'static str, &'static Binding)> {
-    let mut at = 0;
-    let mut all = Vec::new();
+/// A key and its purpose on the last line of the screen.
+#[derive(Clone, Copy, Debug)]
+pub struct Hint {
+    /// The hint's first column.
+    pub column: u16,
+    /// The first of the binding's keys.
+    pub key: &'static str,
+    /// The binding.
+    pub binding: &'static Binding,
+}
+
+/// The hints of the current view that fit a width.
+pub fn hints(app: &App, room: u16) -> Vec<Hint> {
+    let mut column = 0;
+    let mut hints = Vec::new();
     for binding in bindings(app.view).filter(|binding| !binding.hint.is_empty()) {
-        let label = binding.label.split(' ').next().unwrap_or_default();
-        let length = (width(label) + width(binding.hint) + 3) as u16;
-        if at + length > room + 2 {
+        let key = binding.label.split(' ').next().unwrap_or_default();
+        let length = (width(key) + width(binding.hint) + 3) as u16;
+        if column + length > room + 2 {
             break;
         }
-        all.push((at, label, binding));
-        at += length;
+        hints.push(Hint {
+            column,
+            key,
+            binding,
+        });
+        column += length;
     }
-    all
+    hints
 }
 
-/// What the hint at a column stands for.
+/// The action of the hint at a column.
 pub fn hint_at(app: &App, column: u16) -> Option<Action> {
-    // An answer stands there instead.
+    // A message covers the hints.
     if app.message.is_some() {
         return None;
     }
-    let words = hint_words(app, app.parts().hints.width);
-    let hit = words.iter().rev().find(|(at, ..)| *at <= column);
-    hit.map(|(.., binding)| binding.action)
+    let hints = hints(app, app.parts().hints.width);
+    let hit = hints.iter().rev().find(|hint| hint.column <= column);
+    hit.map(|hint| hint.binding.action)
 }

@@ -1,38 +1,38 @@
-//! Differences between experiments as a few steps, which colours and letters tell.
+//! Classes of differences between experiments, for colours and letters.
 
-/// How much more or less than the first experiment the others have, as a colour tells it.
+/// The difference of the other experiments to the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Change {
     /// Less than a third of it.
     MuchLess,
     /// Less.
     Less,
-    /// The same but for a tenth.
+    /// Within a tenth of it.
     Same,
     /// More.
     More,
-    /// More than three times of it.
+    /// More than three times it.
     MuchMore,
 }
 
 impl Change {
-    /// Of what each experiment has, the first one's first; several others by their mean.
+    /// Classifies a value of each experiment. Several others count by their mean.
     pub fn of(sides: &[f64]) -> Change {
         let Some((&first, others)) = sides.split_first().filter(|(_, others)| !others.is_empty())
         else {
             return Change::Same;
         };
         let other = others.iter().sum::<f64>() / others.len() as f64;
-        match (first, other) {
-            _ if other < first / 3.0 => Change::MuchLess,
-            _ if other < first * 0.9 => Change::Less,
-            _ if other > first * 3.0 => Change::MuchMore,
-            _ if other > first * 1.1 => Change::More,
+        match other {
+            other if other < first / 3.0 => Change::MuchLess,
+            other if other < first * 0.9 => Change::Less,
+            other if other > first * 3.0 => Change::MuchMore,
+            other if other > first * 1.1 => Change::More,
             _ => Change::Same,
         }
     }
 
-    /// A letter for it.
+    /// Its letter.
     pub const fn mark(self) -> char {
         match self {
             Change::MuchLess => '≪',

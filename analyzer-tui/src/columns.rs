@@ -1,36 +1,37 @@
-//! The columns of a list as they fit a screen: shared by what draws and what a mouse points at.
+//! The columns of a list as they fit a screen, for drawing and for clicks.
 
 use omp_model::metrics::{Flavour, Quantity};
 use report::document::{Column, Style, Table, Value};
 use report::text::{Drawn, drawn, shown};
 
-use crate::sheet::{Line, is_code};
+use crate::list::{Line, is_code};
 use crate::state::app::App;
 
-/// Cells that a name should have at least.
+/// The width that a name should have, in cells.
 const NAME: usize = 40;
 
-/// Cells that a line of code should have at least, its number included.
+/// The width that a line of code should have, its number included.
 const CODE: usize = 64;
 
-/// Cells that a name has at least beside columns that other keys show, too.
+/// The width below which columns are dropped; other keys show them.
 const LEAST: usize = 28;
 
 /// Cells between columns.
 const GAP: usize = 2;
 
-/// The columns of a table that have room, with the cells of some of its rows.
+/// The columns of a table that fit, with the cells of the rows in sight.
 #[derive(Debug)]
 pub struct Fitted {
-    /// The rows that there are cells of.
+    /// The rows in sight.
     rows: Vec<usize>,
+    /// Each column with its width.
     columns: Vec<(Drawn, usize)>,
 }
 
 impl Fitted {
     /// Fits a table into a width.
     pub fn new(table: &Table, rows: Vec<usize>, width: usize) -> Fitted {
-        let shown = told(table);
+        let shown = nonempty(table);
         let columns = |columns: &[Column]| -> Vec<(Drawn, usize)> {
             let some = rows.iter().filter_map(|&at| table.rows.get(at));
             let drawn = drawn(table, columns, &shown, some).into_iter();
@@ -39,7 +40,7 @@ impl Fitted {
         let least = if is_code(table) { CODE } else { NAME };
         let mut fitted = columns(&table.columns);
         if taken(&fitted) + least > width {
-            // Names matter more than percentages, of which the first column keeps its own.
+            // Names matter more than percentages. Only the first column keeps its percentage.
             fitted = columns(&without_percentages(table, &shown));
         }
         if taken(&fitted) + least > width {
@@ -51,7 +52,7 @@ impl Fitted {
         }
     }
 
-    /// The columns with their widths: from the left, each followed by a gap.
+    /// The columns with their first cells, from the left.
     pub fn columns(&self) -> impl Iterator<Item = (usize, &Drawn)> {
         let starts = self.columns.iter().scan(0, |at, (_, width)| {
             let start = *at;
@@ -61,19 +62,19 @@ impl Fitted {
         starts.zip(self.columns.iter().map(|(drawn, _)| drawn))
     }
 
-    /// Where names begin.
+    /// The first cell of names.
     pub fn name_at(&self) -> usize {
         taken(&self.columns)
     }
 
-    /// The place of a table's row among those that there are cells of.
+    /// The index of a table's row among the rows in sight.
     pub fn index(&self, row: usize) -> Option<usize> {
         self.rows.iter().position(|&known| known == row)
     }
 }
 
-/// The columns that tell something of any row.
-pub fn told(table: &Table) -> Vec<usize> {
+/// The visible columns that have a value in any row. Columns of metrics always count.
+pub fn nonempty(table: &Table) -> Vec<usize> {
     let is_metrics = matches!(table.style, Style::Metrics | Style::Annotated);
     let tells = |at: &usize| {
         let values = table.rows.iter().flat_map(|row| &row.values);
@@ -92,13 +93,13 @@ fn without_percentages(table: &Table, shown: &[usize]) -> Vec<Column> {
     columns
 }
 
-/// Cells before the names.
+/// The width of all columns with their gaps.
 fn taken(columns: &[(Drawn, usize)]) -> usize {
     columns.iter().map(|(_, width)| width + GAP).sum()
 }
 
-/// Leaves out columns until names have room: of a line of code and in comparisons inclusive times,
-/// then the last columns, which other keys show, too.
+/// Drops columns until names have room: first inclusive times, for code and in comparisons, then
+/// from the right.
 fn make_room(table: &Table, columns: &mut Vec<(Drawn, usize)>, width: usize) {
     let is_inclusive = |drawn: &Drawn| {
         let quantity = table.columns.get(drawn.column).and_then(|it| it.quantity);
@@ -130,10 +131,10 @@ pub struct Heading {
     pub side: usize,
 }
 
-/// The tables in sight, by their blocks.
+/// The tables in sight, with their blocks' numbers.
 pub fn fitted(app: &App) -> Vec<(usize, Fitted)> {
     let parts = app.list_parts();
-    let lines = app.sheet.lines().iter();
+    let lines = app.list.lines().iter();
     let in_sight = lines
         .skip(app.cursor().top)
         .take(usize::from(parts.rows.height));
@@ -155,16 +156,16 @@ pub fn fitted(app: &App) -> Vec<(usize, Fitted)> {
     }
     let width = usize::from(parts.rows.width);
     let tables = blocks.into_iter().filter_map(|(block, rows)| {
-        let table = app.sheet.table(block)?;
+        let table = app.list.table(block)?;
         Some((block, Fitted::new(table, rows, width)))
     });
     tables.collect()
 }
 
-/// The heading at a column of the screen, of those that stand over the list.
+/// The heading at a column of the screen, among the headings above the list.
 pub fn heading_at(app: &App, x: u16) -> Option<Heading> {
     let head = app.list_parts().head;
-    let block = app.sheet.head_of(app.cursor().top)?;
+    let block = app.list.head_of(app.cursor().top)?;
     let fitted = fitted(app);
     let (_, fitted) = fitted.iter().find(|(known, _)| *known == block)?;
     let at = usize::from(x.checked_sub(head.x)?);

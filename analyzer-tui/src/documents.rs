@@ -1,5 +1,5 @@
-//! The documents under the settings in force, each made when it is first asked for: beside the
-//! loop that answers keys, where that may take long ([`Documents::prepare`]).
+//! The documents of all views under the current settings. Each is built on first use;
+//! [`Documents::prepare`] builds them on a background thread.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -23,28 +23,30 @@ use crate::settings::Settings;
 use crate::tree::Tree;
 use crate::view::View;
 
-/// The documents, each made at most once.
+/// The documents, each built at most once.
 #[derive(Debug)]
 pub struct Documents {
-    /// The settings that they are made for.
+    /// The settings that they are built for.
     pub settings: Settings,
     /// The columns of lists.
     pub columns: Vec<Column>,
     /// The order.
     pub sort: SortKey,
-    /// Whether they are of experiments that are still being read, and there are none.
+    /// Whether there are none, because the experiments are still being read.
     is_blank: bool,
+    /// The filtered samples of all experiments together.
     all: Subset,
+    /// The filtered samples of each experiment.
     each: Vec<Subset>,
     views: [OnceLock<Arc<Document>>; View::ALL.len()],
-    /// Of views of one function, by its name.
+    /// The documents about one function, by its name.
     of_functions: Mutex<FxHashMap<(View, String), Arc<Document>>>,
     tree: OnceLock<Tree>,
-    said: OnceLock<Vec<String>>,
+    notices: OnceLock<Vec<String>>,
 }
 
 impl Documents {
-    /// For settings.
+    /// No document is built yet.
     pub fn new(experiments: &Experiments, settings: &Settings) -> Documents {
         let mut settings = settings.clone();
         let columns = settings.columns(experiments.metric_sets(), experiments.available());
@@ -59,7 +61,7 @@ impl Documents {
         }
     }
 
-    /// None yet, of experiments that are still being read.
+    /// No documents, while the experiments are still being read.
     pub fn blank(settings: &Settings) -> Documents {
         Documents {
             settings: settings.clone(),
@@ -74,7 +76,7 @@ impl Documents {
             views: Default::default(),
             of_functions: Mutex::default(),
             tree: OnceLock::new(),
-            said: OnceLock::new(),
+            notices: OnceLock::new(),
         }
     }
 
@@ -83,7 +85,7 @@ impl Documents {
         self.is_blank
     }
 
-    /// What documents are asked about.
+    /// The query of all documents.
     pub fn query<'a>(&'a self, experiments: &'a Experiments) -> Query<'a> {
         let settings = &self.settings.report;
         let source = |experiment, subset| Source {
@@ -97,7 +99,7 @@ impl Documents {
         Query::new(settings, all, &each, self.columns.clone(), self.sort)
     }
 
-    /// The time that is looked at.
+    /// The profile that the filter leaves.
     pub fn profile<'a>(&'a self, experiments: &'a Experiments) -> &'a Profile {
         let source = Source {
             analysis: experiments.all(),
@@ -107,7 +109,7 @@ impl Documents {
         source.profile()
     }
 
-    /// Makes all that a view needs; `function` is the one that views of one function are of.
+    /// Builds everything that a view needs. `function` is the subject of views of one function.
     pub fn prepare(&self, experiments: &Experiments, view: View, function: &str) {
         if view == View::Timeline {
             experiments.timeline();
@@ -115,7 +117,7 @@ impl Documents {
         if self.is_blank {
             return;
         }
-        self.said(experiments);
+        self.notices(experiments);
         experiments.function(function);
         match view {
             View::Timeline => {
@@ -144,7 +146,7 @@ impl Documents {
             }
             view => self.views[view as usize].get().is_some(),
         };
-        has && self.said.get().is_some() && experiments.has_functions()
+        has && self.notices.get().is_some() && experiments.has_functions()
     }
 
     /// The document of a view.
@@ -153,16 +155,16 @@ impl Documents {
             View::Tree | View::Flame => Arc::clone(self.tree(experiments).document()),
             View::Callers => {
                 let query = self.query(experiments);
-                let make = || Arc::new(shown(&query, view, callers_callees(&query)));
+                let make = || Arc::new(or_reason(&query, view, build(&query, view)));
                 let all = self.views[view as usize].get_or_init(make);
-                Arc::new(around(all, function))
+                Arc::new(centred_on(all, function))
             }
             View::Source | View::Disassembly => {
                 let key = (view, function.to_owned());
                 if let Some(known) = self.of_functions().get(&key) {
                     return Arc::clone(known);
                 }
-                // Made without the lock: who asks whether it is there is not to wait.
+                // Built without the lock, so that `has` does not wait.
                 let query = self.query(experiments);
                 let named = Named {
                     name: function.to_owned(),
@@ -172,12 +174,12 @@ impl Documents {
                     View::Source => source(&query, &named),
                     _ => compared(&query, &named),
                 };
-                let made = Arc::new(shown(&query, view, made));
+                let made = Arc::new(or_reason(&query, view, made));
                 Arc::clone(self.of_functions().entry(key).or_insert(made))
             }
             view => {
                 let query = self.query(experiments);
-                let make = || Arc::new(shown(&query, view, list(&query, view)));
+                let make = || Arc::new(or_reason(&query, view, build(&query, view)));
                 Arc::clone(self.views[view as usize].get_or_init(make))
             }
         }
@@ -189,7 +191,7 @@ impl Documents {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The call tree. It has the time of [`Documents::flame_metric`], too.
+    /// The call tree, with a column for [`Documents::flame_metric`].
     pub fn tree(&self, experiments: &Experiments) -> &Tree {
         self.tree.get_or_init(|| {
             let mut query = self.query(experiments);
@@ -197,39 +199,40 @@ impl Documents {
             if !query.request.metrics.contains(&metric) {
                 query.request.metrics.push(metric);
             }
-            Tree::new(Arc::new(shown(&query, View::Tree, calltree(&query))))
+            let document = or_reason(&query, View::Tree, build(&query, View::Tree));
+            Tree::new(Arc::new(document))
         })
     }
 
-    /// What must be said under every view, once it is known.
+    /// The warnings and notices for every view, if they are computed already.
     pub fn known_notices(&self) -> &[String] {
-        self.said.get().map_or(&[], Vec::as_slice)
+        self.notices.get().map_or(&[], Vec::as_slice)
     }
 
-    fn said(&self, experiments: &Experiments) -> &[String] {
-        self.said.get_or_init(|| {
+    fn notices(&self, experiments: &Experiments) -> &[String] {
+        self.notices.get_or_init(|| {
             let head = self.query(experiments).document("");
-            let mut said = head.warnings;
-            said.extend(head.notices);
+            let mut notices = head.warnings;
+            notices.extend(head.notices);
             if experiments.experiment.samples.len() > MOST_REFINED {
-                said.push(
+                notices.push(
                     "the timeline's colours go by events alone, for so many samples: waits that \
                      only stacks tell (pools beside OpenMP, spins on a flag) look like work there"
                         .to_owned(),
                 );
             }
-            said
+            notices
         })
     }
 
-    /// The threads that a filter leaves any time of; `None` without a filter.
+    /// The threads with time that the filter keeps; `None` without a filter.
     pub fn kept_threads(&self, experiments: &Experiments) -> Option<FxHashSet<ThreadId>> {
         self.settings.report.filter.as_ref()?;
         let items = self.profile(experiments).items.iter();
         Some(items.map(|item| item.thread).collect())
     }
 
-    /// The metric that flames are as wide as: all thread time, unless an order was chosen.
+    /// The metric of the flame graph's widths: all thread time, unless the user chose another.
     pub fn flame_metric(&self) -> Metric {
         match self.settings.report.sort {
             Some(_) => self.metric(),
@@ -237,7 +240,7 @@ impl Documents {
         }
     }
 
-    /// The metric that the tree is in the order of.
+    /// The metric that the call tree is sorted by.
     pub fn metric(&self) -> Metric {
         let of_order = [self.sort.quantity];
         let columns = self.columns.iter().map(|column| column.quantity);
@@ -252,8 +255,8 @@ impl Documents {
     }
 }
 
-/// The document of a view that is a list.
-fn list(query: &Query<'_>, view: View) -> Result<Document, Error> {
+/// Builds the document of a view that is not about one function.
+fn build(query: &Query<'_>, view: View) -> Result<Document, Error> {
     match view {
         View::Overview => report::overview::overview(query),
         View::Functions => report::functions::list(query, Kind::Functions),
@@ -265,15 +268,20 @@ fn list(query: &Query<'_>, view: View) -> Result<Document, Error> {
         }
         View::Threads => {
             let mut threads = report::threads::threads(query)?;
-            head(&mut threads, "kind", "Kind");
+            set_heading(&mut threads, "kind", "Kind");
             Ok(threads)
         }
-        _ => report::header::header(query),
+        View::Callers => callers_callees(query),
+        View::Tree | View::Flame => calltree(query),
+        // Views of one function and the timeline are built elsewhere.
+        View::Experiment | View::Source | View::Disassembly | View::Timeline => {
+            report::header::header(query)
+        }
     }
 }
 
-/// Gives a heading to a column that a text leaves out.
-fn head(document: &mut Document, id: &str, heading: &str) {
+/// Shows a column that `er_print`'s text leaves out, under a heading.
+fn set_heading(document: &mut Document, id: &str, heading: &str) {
     for block in &mut document.blocks {
         if let Block::Table(table) = block {
             let mut columns = table.columns.iter_mut();
@@ -285,17 +293,16 @@ fn head(document: &mut Document, id: &str, heading: &str) {
     }
 }
 
-/// A document, or in its place the sentence that says why there is none.
-fn shown(query: &Query<'_>, view: View, made: Result<Document, Error>) -> Document {
+/// The document, or one with the reason why there is none.
+fn or_reason(query: &Query<'_>, view: View, made: Result<Document, Error>) -> Document {
     made.unwrap_or_else(|why| Document {
         blocks: vec![Block::Lines(vec![Line::warning(why.to_string())])],
         ..query.document(view.file_name())
     })
 }
 
-/// Of all functions between their callers and callees, the part that is about one; of all if it
-/// has none.
-fn around(all: &Document, function: &str) -> Document {
+/// The block of the callers and callees of one function; the first block if it has none.
+fn centred_on(all: &Document, function: &str) -> Document {
     let centre = |table: &Table| {
         let row = table.rows.iter().find(|row| row.role == Role::Centre);
         row.map(|row| row.name.clone())
@@ -308,7 +315,7 @@ fn around(all: &Document, function: &str) -> Document {
         })
     };
     let found = named(&|name| name == function);
-    // Compared experiments share names without symbols.
+    // A comparison shows names without symbols.
     let found = found.or_else(|| named(&|name| without_symbol(name) == without_symbol(function)));
     Document {
         view: all.view.clone(),
@@ -322,7 +329,7 @@ fn around(all: &Document, function: &str) -> Document {
     }
 }
 
-/// A construct's name without its symbol, by which experiments differ.
+/// A construct's name without its symbol, which differs between builds.
 pub(crate) fn without_symbol(name: &str) -> &str {
     name.split_once(" [").map_or(name, |(words, _)| words)
 }

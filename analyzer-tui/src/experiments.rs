@@ -1,4 +1,4 @@
-//! The experiments that are looked at, and what every view of them starts from.
+//! The open experiments, with data that several views need.
 
 use std::ops::Deref;
 use std::path::PathBuf;
@@ -14,12 +14,12 @@ use omp_model::views::names::{NameStyle, Names};
 use report::timeline::{MOST_REFINED, Stacks, Timeline};
 use rustc_hash::FxHashMap;
 
-/// An experiment, or several added up, and what is derived of them, each made when it is first
-/// asked for. Shared between the thread that draws and those that make views.
+/// An experiment, or several added up. Derived data is computed on first use. Shared between the
+/// thread that draws and the threads that compute views.
 #[derive(Debug)]
 pub struct Experiments {
     all: Analysis,
-    /// Each experiment by itself, if there are several.
+    /// The single experiments; empty if there is only one.
     parts: Vec<Analysis>,
     metric_sets: OnceLock<Vec<String>>,
     user_stacks: OnceLock<Stacks>,
@@ -53,7 +53,8 @@ impl From<Analysis> for Experiments {
 }
 
 impl Experiments {
-    /// Opens an experiment as far as it is whole; several are added up.
+    /// Opens an experiment, or several and adds them up. A damaged experiment is read up to the
+    /// damage.
     ///
     /// # Errors
     /// One sentence, if nothing of one of them can be read.
@@ -72,7 +73,7 @@ impl Experiments {
         })
     }
 
-    /// Takes over an experiment that was read.
+    /// Wraps an experiment that was read already.
     pub fn of(experiment: Experiment) -> Experiments {
         Analysis::of(experiment, 1).into()
     }
@@ -82,12 +83,12 @@ impl Experiments {
         &self.all
     }
 
-    /// The experiments by themselves, if there are several.
+    /// The single experiments; empty if there is only one.
     pub fn parts(&self) -> &[Analysis] {
         &self.parts
     }
 
-    /// The display stacks of single samples and intervals.
+    /// The display stacks of single samples and intervals. Computed on first use.
     pub fn stacks(&self, mode: ViewMode) -> &Stacks {
         let cell = match mode {
             ViewMode::User | ViewMode::Expert => &self.user_stacks,
@@ -96,7 +97,7 @@ impl Experiments {
         cell.get_or_init(|| Stacks::new(&self.all, mode))
     }
 
-    /// The display stacks of single samples and intervals, if they are made.
+    /// The display stacks of single samples and intervals, if they are computed already.
     pub fn known_stacks(&self, mode: ViewMode) -> Option<&Stacks> {
         match mode {
             ViewMode::User | ViewMode::Expert => self.user_stacks.get(),
@@ -104,22 +105,22 @@ impl Experiments {
         }
     }
 
-    /// Whether [`Experiments::stacks`] of a mode, and of user mode, are made.
+    /// Whether [`Experiments::stacks`] of this mode and of user mode are computed already.
     pub fn has_stacks(&self, mode: ViewMode) -> bool {
         self.known_stacks(ViewMode::User).is_some() && self.known_stacks(mode).is_some()
     }
 
-    /// What each thread did at what time.
+    /// The timeline of all threads. Computed on first use.
     pub fn timeline(&self) -> &Timeline {
         self.timeline.get_or_init(|| Timeline::new(&self.all))
     }
 
-    /// Whether [`Experiments::timeline`] is made.
+    /// Whether [`Experiments::timeline`] is computed already.
     pub fn has_timeline(&self) -> bool {
         self.timeline.get().is_some()
     }
 
-    /// The name of a region or task, as far as it is known by now.
+    /// The name of a region or task; `…` before [`Experiments::name_constructs`] has run.
     pub fn construct_name(&self, context: ContextId) -> &str {
         let known = self.constructs.get();
         known.map_or("…", |known| {
@@ -129,30 +130,29 @@ impl Experiments {
         })
     }
 
-    /// Makes [`Experiments::construct_name`] known.
+    /// Computes the names for [`Experiments::construct_name`].
     pub fn name_constructs(&self) {
         self.constructs
             .get_or_init(|| report::timeline::construct_names(&self.all));
     }
 
-    /// The lists of metrics that a key goes through, as they would be typed: the first is
-    /// `er_print`'s.
+    /// The lists of metrics that a key cycles through, in `er_print`'s notation. The first is
+    /// `er_print`'s default.
     pub fn metric_sets(&self) -> &[String] {
         self.metric_sets.get_or_init(|| metric_sets(&self.all))
     }
 
-    /// The function that views call so, or whose symbol it is; of several the first one whose
-    /// source is known.
+    /// The function with this display name or symbol, preferably one with a known source line.
     pub fn function(&self, name: &str) -> Option<FunctionId> {
         let functions = self.functions.get_or_init(|| {
             let names = self.names();
             let mut known: FxHashMap<String, FunctionId> = FxHashMap::default();
             let all = || (0..).map(FunctionId).zip(&self.symbols.functions);
-            for placed in [true, false] {
-                let some = all().filter(|(_, function)| function.source.is_some() == placed);
+            for has_source in [true, false] {
+                let some = all().filter(|(_, function)| function.source.is_some() == has_source);
                 for (id, function) in some {
                     let shown = names.name(Callee::Function(id));
-                    // Compared experiments share its name without the symbol.
+                    // A comparison shows the name without the symbol.
                     if let Some((words, _)) = shown.split_once(" [") {
                         known.entry(words.to_owned()).or_insert(id);
                     }
@@ -165,20 +165,21 @@ impl Experiments {
         functions.get(name).copied()
     }
 
-    /// Whether [`Experiments::function`] answers at once.
+    /// Whether the index of [`Experiments::function`] is computed already.
     pub fn has_functions(&self) -> bool {
         self.functions.get().is_some()
     }
 
-    /// Where a function is, as `file:line (load object)`, if that is known by now.
+    /// A function's location as `file:line (load object)`; `None` if it is unknown, or not
+    /// computed yet.
     pub fn location(&self, name: &str) -> Option<String> {
         let function = self.function(name).filter(|_| self.has_functions())?;
         let function = self.symbols.functions.get(function.0 as usize)?;
         let names = self.names();
         let object = names.object_name(function.module);
-        let source = function.source.and_then(|place| {
-            let file = self.symbols.files.get(place.file.0 as usize)?;
-            Some(format!("{file}:{}", place.line))
+        let source = function.source.and_then(|source| {
+            let file = self.symbols.files.get(source.file.0 as usize)?;
+            Some(format!("{file}:{}", source.line))
         });
         Some(match source {
             Some(source) => format!("{source} ({object})"),
@@ -186,15 +187,15 @@ impl Experiments {
         })
     }
 
-    /// What its functions are called.
+    /// The display names of its functions.
     pub fn names(&self) -> Names<'_> {
         self.all.names(NameStyle::default())
     }
 
-    /// Makes all that a view can ask for, what the first screens need first.
+    /// Computes everything that views share, the data of the first screens first.
     pub fn work_ahead(&self) {
         if self.experiment.samples.len() > MOST_REFINED {
-            // It needs no sample, and can be looked at while they are read.
+            // It needs no samples and can be shown while they are read.
             self.timeline();
         }
         self.metric_sets();
@@ -207,7 +208,7 @@ impl Experiments {
     }
 }
 
-/// The lists of metrics that a key goes through.
+/// The lists of metrics that a key cycles through.
 fn metric_sets(all: &Analysis) -> Vec<String> {
     let available = all.available();
     let mut sets = vec![available.default_spec()];

@@ -1,4 +1,4 @@
-//! A flame graph's boxes: rows of the call tree as wide as their time, callees under their callers.
+//! The boxes of a flame graph: rows of the call tree, as wide as their time.
 
 use crate::change::Change;
 use crate::tree::Tree;
@@ -8,15 +8,16 @@ use crate::tree::Tree;
 pub struct Flame {
     /// The row of the tree.
     pub row: usize,
-    /// How far below the graph's root.
+    /// Its depth below the graph's root.
     pub depth: usize,
-    /// Where it begins, 0 to 1 of the whole width.
+    /// Its left edge, from 0 to 1 of the whole width.
     pub start: f64,
-    /// Where it ends.
+    /// Its right edge.
     pub end: f64,
 }
 
-/// The boxes of everything below a row that is at least `least` of the width by a column, in preorder.
+/// The boxes of a subtree in preorder, by the time in a column; without those narrower than `least`
+/// of the whole width.
 pub fn flames(tree: &Tree, root: usize, column: usize, least: f64) -> Vec<Flame> {
     let time = |row: usize| tree.time(row, column);
     let whole = time(root);
@@ -51,12 +52,12 @@ pub fn flames(tree: &Tree, root: usize, column: usize, least: f64) -> Vec<Flame>
     flames
 }
 
-/// How the other experiments differ from the first one at a row.
+/// The difference between experiments at a row.
 pub fn change(tree: &Tree, row: usize, column: usize) -> Change {
     Change::of(&tree.sides(row, column))
 }
 
-/// What each experiment has of something, and the differences to the first one.
+/// A sentence with the seconds of each experiment and their differences to the first one.
 pub fn sentence(sides: &[f64], name: &str) -> String {
     let first = sides.first().copied().unwrap_or(0.0);
     let parts = sides.iter().zip(1..).map(|(seconds, number)| match number {
@@ -68,7 +69,7 @@ pub fn sentence(sides: &[f64], name: &str) -> String {
 }
 
 impl Flame {
-    /// The cells that it takes of a width; none if it is too narrow for one.
+    /// Its columns on a screen of this width; empty if it is too narrow.
     pub fn cells(&self, width: u16) -> std::ops::Range<u16> {
         let edge = |at: f64| (at * f64::from(width)).round() as u16;
         edge(self.start)..edge(self.end)

@@ -1,5 +1,5 @@
-//! What the user wants to see and what it takes to make it: views are made beside the loop that
-//! answers keys, and the old screen goes on answering them until the new one is there.
+//! Computes views on background threads. Until a view is ready, the current screen stays and
+//! answers keys.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,10 +8,10 @@ use crate::documents::Documents;
 use crate::experiments::Experiments;
 use crate::live::Progress;
 use crate::settings::Settings;
-use crate::state::app::{App, Live, Message, Selected, Wanted};
+use crate::state::app::{App, Live, Message, UnderCursor, Wanted};
 use crate::view::View;
 
-/// A view to be made, on any thread.
+/// A view to compute, on any thread.
 #[derive(Debug)]
 pub struct Job {
     number: u64,
@@ -19,26 +19,26 @@ pub struct Job {
     settings: Settings,
     view: View,
     function: String,
-    /// The documents under the same settings that are made already.
+    /// The documents under the same settings, if there are any.
     documents: Option<Arc<Documents>>,
-    /// The number of what is wanted by now.
+    /// The number of the latest request.
     newest: Arc<AtomicU64>,
 }
 
-/// A view that was made.
+/// A computed view.
 #[derive(Debug)]
-pub struct Made {
+pub struct JobResult {
     number: u64,
     documents: Arc<Documents>,
 }
 
 impl Job {
-    /// Makes it; `None` if that took so long that something else is wanted by now.
-    pub fn make(self) -> Option<Made> {
+    /// Computes it; `None` if the user has asked for something else meanwhile.
+    pub fn run(self) -> Option<JobResult> {
         let documents = match &self.documents {
             Some(documents) => Arc::clone(documents),
             None => {
-                // All of the samples may have to be read first.
+                // This may read all samples.
                 self.experiments.available();
                 self.is_wanted()
                     .then(|| Arc::new(Documents::new(&self.experiments, &self.settings)))?
@@ -47,7 +47,7 @@ impl Job {
         if self.is_wanted() {
             documents.prepare(&self.experiments, self.view, &self.function);
         }
-        self.is_wanted().then_some(Made {
+        self.is_wanted().then_some(JobResult {
             number: self.number,
             documents,
         })
@@ -59,14 +59,14 @@ impl Job {
 }
 
 impl App {
-    /// Shows the overview on a screen of a size.
+    /// Shows the overview, once it is computed, on a screen of this size.
     pub fn new(experiments: Arc<Experiments>, size: (u16, u16)) -> App {
         let mut app = App::opening(experiments, Settings::default(), size);
-        app.work();
+        app.finish_jobs();
         app
     }
 
-    /// Shows what is known of experiments while the views are being made.
+    /// Shows the experiments' headers, and asks for the overview.
     pub fn opening(experiments: Arc<Experiments>, settings: Settings, size: (u16, u16)) -> App {
         let mut app = App::start(experiments, settings, size);
         app.refresh();
@@ -74,7 +74,7 @@ impl App {
         app
     }
 
-    /// Changes what is wanted, from what is in sight or wanted already.
+    /// Changes the requested view and settings; those in sight if nothing was requested.
     pub(crate) fn want(&mut self, change: impl FnOnce(&mut Wanted)) {
         let mut wanted = self.wanted.take().unwrap_or_else(|| Wanted {
             number: 0,
@@ -87,30 +87,29 @@ impl App {
         change(&mut wanted);
         wanted.number = self.newest.fetch_add(1, Ordering::Relaxed) + 1;
         wanted.begun = false;
-        let is_here =
-            self.is_in_force(&wanted) && wanted.view == self.view && !self.documents.is_blank();
-        self.wanted = Some(wanted).filter(|_| !is_here);
+        let is_in_sight =
+            self.has_inputs_of(&wanted) && wanted.view == self.view && !self.documents.is_blank();
+        self.wanted = Some(wanted).filter(|_| !is_in_sight);
     }
 
-    /// Takes over new settings as soon as the view under them is made.
+    /// Requests other settings.
     pub(crate) fn change(&mut self, change: impl FnOnce(&mut Settings)) {
         self.want(|wanted| change(&mut wanted.settings));
     }
 
-    /// Whether what is wanted leaves experiments and settings as they are.
-    fn is_in_force(&self, wanted: &Wanted) -> bool {
+    /// Whether a request is for the current experiments and settings.
+    fn has_inputs_of(&self, wanted: &Wanted) -> bool {
         Arc::ptr_eq(&wanted.experiments, &self.experiments) && wanted.settings == self.settings
     }
 
-    /// The settings that are wanted.
+    /// The requested settings.
     pub(crate) fn wanted_settings(&self) -> &Settings {
         let wanted = self.wanted.as_ref();
         wanted.map_or(&self.settings, |wanted| &wanted.settings)
     }
 
-    /// Leaves what is in sight; what is being made is forgotten. An experiment that is being read
-    /// goes on to be.
-    pub(crate) fn stay(&mut self) {
+    /// Drops the requested view and stays in the current one. Does not stop reading an experiment.
+    pub(crate) fn cancel(&mut self) {
         let is_reading = |wanted: &Wanted| wanted.progress.is_some();
         if !self.documents.is_blank() && !self.wanted.as_ref().is_none_or(is_reading) {
             self.wanted = None;
@@ -118,13 +117,13 @@ impl App {
         }
     }
 
-    /// What must be made now, to be handed back by [`App::take`].
+    /// The job to start now, if there is one. Its result goes to [`App::take_result`].
     pub fn job(&mut self) -> Option<Job> {
         let mut wanted = self.wanted.take()?;
         let begun = std::mem::replace(&mut wanted.begun, true);
-        // Of experiments that are being read only the timeline can be there.
+        // Before the samples are read, there is a timeline and no documents.
         let early = wanted.view == View::Timeline && self.view != wanted.view;
-        let same = self.is_in_force(&wanted) && (early || !self.documents.is_blank());
+        let same = self.has_inputs_of(&wanted) && (early || !self.documents.is_blank());
         let job = (!begun).then(|| Job {
             number: wanted.number,
             experiments: Arc::clone(&wanted.experiments),
@@ -138,8 +137,8 @@ impl App {
         job
     }
 
-    /// Shows what was made, if it is still wanted.
-    pub fn take(&mut self, made: Made) {
+    /// Shows the result of a job, if it is still wanted.
+    pub fn take_result(&mut self, made: JobResult) {
         let Some(wanted) = self.wanted.take_if(|wanted| wanted.number == made.number) else {
             return;
         };
@@ -153,7 +152,7 @@ impl App {
         }
         if grown || !Arc::ptr_eq(&self.documents, &made.documents) {
             self.settings = wanted.settings;
-            self.look_anew(&before, made.documents, wanted.view);
+            self.replace_documents(&before, made.documents, wanted.view);
         } else if wanted.view != self.view {
             self.show(wanted.view);
         }
@@ -162,12 +161,12 @@ impl App {
         }
     }
 
-    /// Makes all that is wanted at once, for who has nothing else to do meanwhile.
-    pub fn work(&mut self) {
+    /// Runs all jobs on this thread. For tests.
+    pub fn finish_jobs(&mut self) {
         loop {
             if let Some(job) = self.job() {
-                if let Some(made) = job.make() {
-                    self.take(made);
+                if let Some(made) = job.run() {
+                    self.take_result(made);
                 }
             } else if let Some(unpacking) = self.unpacking() {
                 if let Some(unpacked) = unpacking.unpack() {
@@ -179,7 +178,7 @@ impl App {
         }
     }
 
-    /// Shows a view as soon as it is made.
+    /// Goes to a view, and remembers the function and line of the current one.
     pub(crate) fn go(&mut self, view: View) {
         self.remember();
         self.show_or_want(view);
@@ -200,7 +199,7 @@ impl App {
         match view {
             View::Source | View::Disassembly => self.select_code(),
             View::Callers => self.select_centre(),
-            // In Regions the selection stays where the function is no construct.
+            // In Regions, the selection stays if the function is not a construct.
             View::Functions | View::Regions => {
                 if let Some(at) = self.position(&self.function) {
                     self.select_row(at);
@@ -208,22 +207,27 @@ impl App {
             }
             _ => {}
         }
-        self.came = self.selected();
+        self.on_arrival = self.under_cursor();
     }
 
-    /// What the cursor of the view in sight is on: lines that move under it do not count.
-    fn selected(&self) -> Option<Selected> {
+    /// What the cursor of the current view is on, independent of the order of rows.
+    fn under_cursor(&self) -> Option<UnderCursor> {
         if self.view == View::Timeline {
             let thread = self.threads().get(self.timeline.row)?;
-            return Some(Selected::Moment(*thread, self.timeline.time));
+            return Some(UnderCursor::Moment(*thread, self.timeline.time));
         }
         let line = self.cursor().selected;
-        Some(Selected::Line(self.sheet.text(line).to_owned()))
+        Some(UnderCursor::Line(self.list.text(line).to_owned()))
     }
 
-    /// Takes over views that were made for other settings or more of an experiment, of which
-    /// `before` was looked at; what is selected stays where it has a counterpart.
-    fn look_anew(&mut self, before: &Arc<Experiments>, documents: Arc<Documents>, view: View) {
+    /// Shows documents of other settings, or of a grown experiment; `before` are the experiments
+    /// of the old documents. The selection moves to its counterpart.
+    fn replace_documents(
+        &mut self,
+        before: &Arc<Experiments>,
+        documents: Arc<Documents>,
+        view: View,
+    ) {
         let old = std::mem::replace(&mut self.documents, documents);
         if self.tree.moved.is_none() && !old.is_blank() {
             let tree = old.tree(before);
@@ -233,7 +237,7 @@ impl App {
         if view != self.view {
             return self.show(view);
         }
-        let row = self.sheet.row(self.cursor().selected);
+        let row = self.list.row(self.cursor().selected);
         let name = row.map(|row| row.name.clone());
         self.refresh();
         let by_name = match self.view {
@@ -247,19 +251,19 @@ impl App {
         self.settle();
     }
 
-    /// The function that is selected is the one that views of one function are of.
+    /// Makes the selected function the subject of views of one function.
     pub(crate) fn remember(&mut self) {
         let line = self.cursor().selected;
-        let has_moved = || self.selected() != self.came;
+        let has_moved = || self.under_cursor() != self.on_arrival;
         let name = match self.view {
-            View::Functions | View::Overview => self.sheet.function(line).map(str::to_owned),
+            View::Functions | View::Overview => self.list.function(line).map(str::to_owned),
             View::Tree | View::Flame if !self.documents.is_blank() => {
                 let tree = self.documents.tree(&self.experiments);
                 Some(tree.name(self.tree.selected).to_owned())
             }
-            // A look at these views alone, without moving in them, means nothing.
-            View::Regions if has_moved() => self.sheet.function(line).map(str::to_owned),
-            View::Timeline if has_moved() => self.pointed_function(),
+            // In these views a function counts as selected only after the cursor has moved.
+            View::Regions if has_moved() => self.list.function(line).map(str::to_owned),
+            View::Timeline if has_moved() => self.function_at_cursor(),
             _ => None,
         };
         if let Some(name) = name.filter(|name| *name != self.function) {
@@ -269,11 +273,11 @@ impl App {
         self.remember_line();
     }
 
-    /// The recording is being made, so far; `program`: this program has started it.
-    pub fn watch(&mut self, progress: Progress, program: bool) {
+    /// Sets the progress of a recording; `started_here` if analyzer has started it.
+    pub fn set_progress(&mut self, progress: Progress, started_here: bool) {
         let live = Live {
             until: progress.until,
-            program,
+            started_here,
         };
         self.live = Some(live).filter(|_| !progress.finished);
         if progress.finished {
@@ -288,33 +292,33 @@ impl App {
         }
     }
 
-    /// The experiment has grown, and is shown as soon as the view in sight is made of it.
-    pub fn renew(&mut self, experiments: Arc<Experiments>, progress: Progress) {
+    /// Requests the current view of an experiment that has grown.
+    pub fn want_experiments(&mut self, experiments: Arc<Experiments>, progress: Progress) {
         self.want(|wanted| {
             wanted.experiments = experiments;
             wanted.progress = Some(progress);
         });
     }
 
-    /// Looks at more of the experiment. A timeline that shows all time, or the latest, goes on to
-    /// do so.
+    /// Replaces the experiment by a longer one. A timeline that shows all time, or the latest,
+    /// continues to.
     fn grow(&mut self, experiments: Arc<Experiments>, progress: Option<Progress>) {
         self.experiments = experiments;
         if let Some(progress) = progress {
-            let program = self.live.is_some_and(|live| live.program);
-            self.watch(progress, program);
+            let started_here = self.live.is_some_and(|live| live.started_here);
+            self.set_progress(progress, started_here);
         }
         self.timeline.grow(&self.experiments);
     }
 
-    /// A file was written, or could not be: in words.
+    /// Shows the result of writing a file.
     pub fn wrote(&mut self, result: Result<String, String>) {
         let is_warning = result.is_err();
         let (Ok(text) | Err(text)) = result;
         self.message = Some(Message { text, is_warning });
     }
 
-    /// A text was put into the clipboard, or could not be.
+    /// Shows the result of copying to the clipboard.
     pub fn copied(&mut self, result: Result<(), String>) {
         self.wrote(
             result.map(|()| {

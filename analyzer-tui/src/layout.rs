@@ -1,4 +1,4 @@
-//! Where things stand on a screen: shared by what draws and what a mouse points at.
+//! The layout of the screen, for drawing and for clicks.
 
 use ratatui::layout::Rect;
 
@@ -7,17 +7,17 @@ use ratatui::layout::Rect;
 pub struct Parts {
     /// The names of the views.
     pub tabs: Rect,
-    /// What the view shows.
+    /// The view's title.
     pub title: Rect,
     /// The view.
     pub body: Rect,
-    /// A loss or warning, if there is one to tell.
+    /// A loss or warning, if there is one.
     pub notice: Rect,
-    /// Hints, or the answer to the last key.
+    /// Hints, or a message.
     pub hints: Rect,
 }
 
-/// Cuts a screen; `notice` says whether there is one. Too small a screen leaves parts empty.
+/// Divides a screen. Parts without room are empty.
 pub fn parts((width, height): (u16, u16), notice: bool) -> Parts {
     let line = |y: u16| Rect::new(0, y.min(height), width, u16::from(y < height));
     let notice_lines = u16::from(notice);
@@ -42,11 +42,11 @@ pub struct ListParts {
     pub head: Rect,
     /// The rows.
     pub rows: Rect,
-    /// More of the selected row.
+    /// Details of the selected row.
     pub detail: Rect,
 }
 
-/// Cuts the body of a list with a heading of so many lines.
+/// Divides the body of a list with a heading of this many lines.
 pub fn list(body: Rect, heading: usize) -> ListParts {
     let head = (heading as u16).min(body.height);
     let detail = u16::from(body.height > head + 2);
@@ -68,26 +68,26 @@ pub struct TimelineParts {
     pub bands: Rect,
     /// The threads' rows, with their labels.
     pub rows: Rect,
-    /// What letters and colours mean.
+    /// The legend of letters and colours.
     pub legend: Rect,
-    /// What the cursor points at: beside the rows where there is width, else below.
+    /// Details at the cursor: beside the rows on a wide screen, else below.
     pub detail: Rect,
-    /// Cells of a row that its label takes.
+    /// The width of the threads' labels.
     pub label: u16,
 }
 
-/// From this width on the callstack stands beside the rows.
+/// The width from which the callstack is beside the rows.
 const WIDE: u16 = 120;
 
-/// Cells of a thread's label.
+/// The width of a thread's label.
 const LABEL: u16 = 15;
 
-/// At most so many lanes of region instances are drawn.
+/// The number of lanes of region instances that are drawn at most.
 const MOST_LANES: u16 = 4;
 
-/// Cuts the body of the timeline, on which so many lanes of region instances want room, and on
-/// whose labels so many cells the number of an experiment.
-pub fn timeline(body: Rect, lanes: u16, number: u16) -> TimelineParts {
+/// Divides the body of the timeline. `lanes` are the lanes of region instances; `extra` is the
+/// width that labels need for an experiment's number.
+pub fn timeline(body: Rect, lanes: u16, extra: u16) -> TimelineParts {
     let wide = body.width >= WIDE;
     let side = if wide { (body.width / 3).min(60) } else { 0 };
     let below = if wide { 0 } else { body.height * 2 / 5 };
@@ -96,7 +96,7 @@ pub fn timeline(body: Rect, lanes: u16, number: u16) -> TimelineParts {
     let legend = u16::from(lines > 4) + u16::from(lines > 12 && width < 130);
     let bands = match lines {
         0..=5 => 0,
-        // The threads matter more.
+        // Leave most lines to the threads.
         lines => lanes.min(MOST_LANES).min((lines / 5).max(1)),
     };
     let axis = u16::from(lines > 2);
@@ -112,7 +112,7 @@ pub fn timeline(body: Rect, lanes: u16, number: u16) -> TimelineParts {
         } else {
             cut(lines, below)
         },
-        label: (LABEL + number).min(width / 2),
+        label: (LABEL + extra).min(width / 2),
     }
 }
 

@@ -1,9 +1,9 @@
 //! `analyzer`: an experiment in a terminal.
 //!
-//! Events go in and screens come out: [`state::app::App`] is a value that keys, clicks and sizes
-//! change ([`input`]) and that never does I/O; [`draw`] turns it into cells. What is shown are the
-//! documents of the crate `report`, as `er_print` prints them, made on threads of their own
-//! ([`jobs`], [`documents`]). [`terminal`] alone talks to the terminal.
+//! [`state::app::App`] holds the state and does no I/O. [`input`] changes it by keys, clicks and
+//! sizes; [`draw`] turns it into cells. Views show the documents of the crate `report`, which
+//! `er_print` prints, computed on background threads ([`jobs`], [`documents`]). Only [`terminal`]
+//! talks to the terminal.
 
 pub mod args;
 pub mod bars;
@@ -18,13 +18,13 @@ pub mod flame;
 pub mod input;
 pub mod jobs;
 pub mod layout;
+pub mod list;
 pub mod live;
-pub mod order;
 pub mod output;
+pub mod row_order;
 pub mod settings;
-pub mod sheet;
 pub mod state;
 pub mod terminal;
+pub mod text_fit;
 pub mod tree;
 pub mod view;
-pub mod words;

@@ -1,4 +1,4 @@
-//! An experiment while it is recorded: the program under `collect`, and the records as they come.
+//! An experiment while it is recorded: starts `collect`, and reads the experiment as it grows.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
@@ -16,35 +16,32 @@ use experiment::{Growing, OpenError, Warning};
 
 use crate::experiments::Experiments;
 
-/// How often a recording is looked at: `collect` appends twice a second.
-const LOOK: Duration = Duration::from_millis(250);
+/// The interval between reads. `collect` appends twice a second.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Reading takes at most one part of so many of the time.
-const SHARE: u32 = 4;
+/// Reading takes at most a quarter of the time.
+const READING_SHARE: u32 = 4;
 
-/// What `collect` says before the name of the experiment that it makes.
+/// The text that `collect` prints before the experiment's name.
 const CREATING: &str = "Creating experiment directory ";
-/// And after it.
+/// The text after the name.
 const AFTER: &[u8] = b" (Process ID:";
 
-/// `collect`, and under it the program.
+/// A running `collect`.
 #[derive(Debug)]
 pub struct Recorder {
     child: Child,
-    /// What both of them print, which would disturb the screen.
+    /// The output of `collect` and the program, which must not reach the screen.
     printed: File,
 }
 
 impl Recorder {
-    /// Starts `collect` with these words; what it prints is kept.
+    /// Starts `collect` with these arguments.
     ///
     /// # Errors
     /// One sentence, if it cannot be started.
     pub fn start(words: &[OsString]) -> Result<Recorder, String> {
-        let beside = std::env::current_exe().ok();
-        let beside = beside.map(|path| path.with_file_name("collect"));
-        let collect = beside.filter(|path| path.is_file());
-        let collect = collect.unwrap_or_else(|| PathBuf::from("collect"));
+        let collect = collect_program();
         let refused = |error: io::Error| {
             format!(
                 "cannot run {}: {error}; install collect beside analyzer",
@@ -58,14 +55,14 @@ impl Recorder {
             .stdin(Stdio::null())
             .stdout(copy().map_err(refused)?)
             .stderr(copy().map_err(refused)?)
-            // What ends the terminal's programs does not end the recording.
+            // Signals from the terminal must not end the recording.
             .process_group(0)
             .spawn()
             .map_err(refused)?;
         Ok(Recorder { child, printed })
     }
 
-    /// The experiment's directory, once `collect` has told it.
+    /// The experiment's directory, once `collect` has printed it.
     pub fn directory(&mut self) -> Option<PathBuf> {
         let printed = self.bytes().ok()?;
         let mut lines = printed.split(|byte| *byte == b'\n');
@@ -79,21 +76,20 @@ impl Recorder {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Ends the program as an interrupt from the keyboard would, and waits until the experiment
-    /// is complete.
+    /// Interrupts the program as Ctrl-C would, and waits until the experiment is complete.
     pub fn stop(&mut self) {
         let id = self.child.id().to_string();
-        // The shell's own: small systems have no such program.
-        let told = Command::new("sh")
+        // The shell's builtin, as small systems have no program `kill`.
+        let sent = Command::new("sh")
             .args(["-c", "kill -s INT $0", &id])
             .status();
-        if told.is_ok_and(|status| status.success()) {
-            // It cannot be waited for only if it was waited for before.
+        if sent.is_ok_and(|status| status.success()) {
+            // This fails only if the child was waited for before.
             let _ = self.child.wait();
         }
     }
 
-    /// What the program and `collect` have printed so far.
+    /// The output of the program and `collect` so far.
     pub fn printed(&mut self) -> String {
         match self.bytes() {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -109,7 +105,16 @@ impl Recorder {
     }
 }
 
-/// A file for both to write to, at whose end each write goes.
+/// `collect` beside this executable, else the one in `PATH`.
+fn collect_program() -> PathBuf {
+    let sibling = std::env::current_exe().map(|path| path.with_file_name("collect"));
+    match sibling {
+        Ok(path) if path.is_file() => path,
+        _ => PathBuf::from("collect"),
+    }
+}
+
+/// A deleted temporary file in append mode.
 fn unnamed_file() -> io::Result<File> {
     for number in 0.. {
         let name = format!("parallax-live-{}-{number}", std::process::id());
@@ -131,28 +136,28 @@ fn unnamed_file() -> io::Result<File> {
     Err(io::Error::from(io::ErrorKind::AlreadyExists))
 }
 
-/// How a recording stands.
+/// The progress of a recording.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
-    /// Up to where it is read.
+    /// The time up to which it is read.
     pub until: Nanos,
-    /// Whether it is at its end.
+    /// Whether it has ended.
     pub finished: bool,
 }
 
-/// Reads an experiment while it grows: at each look what was appended since the one before.
+/// Reads an experiment while it grows. Each poll reads what was appended since the last.
 #[derive(Debug)]
 pub struct Follower {
     path: PathBuf,
     records: Option<Growing>,
-    /// The names of the first frames, as many as there were when they were last resolved.
+    /// The names of the frames that were known when names were last resolved.
     symbols: SymbolTable,
     thread_states: usize,
     wait: Duration,
 }
 
 impl Follower {
-    /// Of an experiment that is there, or will be.
+    /// Follows an experiment that exists or will be created.
     pub fn new(path: &Path) -> Follower {
         Follower {
             path: path.to_owned(),
@@ -163,20 +168,20 @@ impl Follower {
         }
     }
 
-    /// Waits for more, and reads up to the last whole frame; `None` if nothing was added.
+    /// Waits for the interval, and reads up to the last whole frame; `None` if nothing was added.
     ///
     /// # Errors
-    /// One sentence, if nothing can be read, which may change.
-    pub fn look(&mut self) -> Result<Option<(Experiments, Progress)>, String> {
+    /// One sentence, if nothing can be read yet.
+    pub fn poll(&mut self) -> Result<Option<(Experiments, Progress)>, String> {
         std::thread::sleep(self.wait);
-        self.wait = LOOK;
+        self.wait = POLL_INTERVAL;
         let start = Instant::now();
         let refused = |why: OpenError| why.to_string();
         let records = match &mut self.records {
             Some(records) => records,
             none => match Growing::open(&self.path) {
                 Ok(records) => none.insert(records),
-                // It may be there at the next look.
+                // `collect` has not written it yet.
                 Err(OpenError::NoRecords(_) | OpenError::Empty(_)) => return Ok(None),
                 Err(why) => return Err(refused(why)),
             },
@@ -190,7 +195,7 @@ impl Follower {
             finished: experiment.finished,
         };
         if !experiment.finished {
-            // That it is not at its end is no damage.
+            // An incomplete end is normal here.
             let is_damage = |warning: &Warning| {
                 !matches!(warning, Warning::Unfinished { .. } | Warning::Cut { .. })
             };
@@ -198,14 +203,13 @@ impl Follower {
             experiment.symbols = Some(self.symbols(&experiment.tables));
         }
         let experiments = Experiments::of(experiment);
-        // What else the view in sight needs is made when it is.
         experiments.available();
-        self.wait = LOOK.max(start.elapsed() * (SHARE - 1));
+        self.wait = POLL_INTERVAL.max(start.elapsed() * (READING_SHARE - 1));
         Ok(Some((experiments, progress)))
     }
 
-    /// The names of what was seen, resolved again only if more of the program was: most programs
-    /// show all of themselves early.
+    /// The names of all frames, resolved again only if there are new ones: most programs reach
+    /// all of their code early.
     fn symbols(&mut self, tables: &Tables) -> SymbolTable {
         let (frames, thread_states) = (tables.frames.len(), tables.thread_states.len());
         if (self.symbols.frames.len(), self.thread_states) != (frames, thread_states) {

@@ -4,21 +4,11 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use analyzer::args::{self, Invocation};
-use analyzer::terminal::{self, Source};
+use analyzer::terminal;
 
 fn main() -> ExitCode {
     let (source, colours) = match args::parse(std::env::args_os().skip(1)) {
-        Ok(Invocation::Show {
-            experiments,
-            colours,
-            live: false,
-        }) => (Source::Experiments(experiments), colours),
-        Ok(Invocation::Show {
-            mut experiments,
-            colours,
-            live: true,
-        }) => (Source::Growing(experiments.remove(0)), colours),
-        Ok(Invocation::Record { words, colours }) => (Source::Program(words), colours),
+        Ok(Invocation::Show { source, colours }) => (source, colours),
         Ok(Invocation::Print(text)) => {
             print!("{text}");
             return ExitCode::SUCCESS;
@@ -33,7 +23,7 @@ fn main() -> ExitCode {
     match terminal::show(source, colours) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // The terminal may be what failed: that nobody can be told is no reason to panic.
+            // The terminal may be gone, and `eprintln` would panic.
             let _ = writeln!(io::stderr(), "analyzer: {failure}");
             ExitCode::from(1)
         }

@@ -1,4 +1,4 @@
-//! What is written to the terminal: each screen as a whole, in the words that it understands.
+//! The output to the terminal: one write per screen, with colours that the terminal understands.
 
 use std::cell::Cell;
 use std::io::{self, Write};
@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use crate::args::Colours;
 
-/// Collects a screen and writes it at once: line by line it would be cut into pieces of a
-/// kilobyte, which flicker and take longer.
+/// Buffers a screen and writes it at once. Standard output's buffer of a kilobyte would cut it into
+/// pieces, which flicker and take longer.
 #[derive(Debug)]
 pub struct Output<W> {
     inner: W,
@@ -17,8 +17,8 @@ pub struct Output<W> {
 }
 
 impl<W: Write> Output<W> {
-    /// To a terminal with so many colours. From when `ending` is set, one that is gone is no error:
-    /// what is told of it on standard error, which is gone with it, would be a panic.
+    /// Writes to a terminal with these colours. Once `ending` is set, write errors are ignored:
+    /// if the terminal is gone, reporting them on standard error would panic.
     pub fn new(inner: W, colours: Colours, ending: Rc<Cell<bool>>) -> Output<W> {
         Output {
             inner,
@@ -52,31 +52,31 @@ impl<W: Write> Write for Output<W> {
     }
 }
 
-/// A screen with the sixteen colours told as ECMA-48 and terminals of sixteen colours have them
-/// (`31`, `94`), where they stand as the first of 256 (`38;5;1`), which such a terminal may take
-/// for other things, as blinking.
+/// Rewrites colours from the form for 256 colours (`38;5;1`) to ECMA-48's for the first sixteen
+/// (`31`, `94`). A terminal of sixteen colours may take the former for blinking or others.
 fn in_sixteen(screen: &[u8]) -> Vec<u8> {
-    let mut told = Vec::with_capacity(screen.len());
+    let mut rewritten = Vec::with_capacity(screen.len());
     let mut rest = screen;
     while let Some(at) = rest.windows(2).position(|two| two == b"\x1b[") {
         let (before, after) = rest.split_at(at + 2);
-        told.extend_from_slice(before);
+        rewritten.extend_from_slice(before);
         let length = after
             .iter()
             .take_while(|byte| matches!(byte, b'0'..=b'9' | b';'));
         let (parameters, next) = after.split_at(length.count());
         match next.first() {
-            Some(b'm') => told.extend(named(parameters)),
-            _ => told.extend_from_slice(parameters),
+            Some(b'm') => rewritten.extend(with_short_colours(parameters)),
+            _ => rewritten.extend_from_slice(parameters),
         }
         rest = next;
     }
-    told.extend_from_slice(rest);
-    told
+    rewritten.extend_from_slice(rest);
+    rewritten
 }
 
-/// The parameters of a sequence that chooses colours, each of the first sixteen by its own number.
-fn named(parameters: &[u8]) -> Vec<u8> {
+/// The parameters of a "select graphic rendition" sequence, with the first sixteen colours in
+/// their short form.
+fn with_short_colours(parameters: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(parameters);
     let mut words: Vec<String> = Vec::new();
     let mut numbers = text.split(';');

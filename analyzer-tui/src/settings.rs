@@ -1,14 +1,14 @@
-//! What the user chose.
+//! The settings of the analyzer.
 
 use omp_model::metrics::{Available, Column, SortKey};
 use report::settings::Compare;
 
-/// What the user chose.
+/// The settings of the analyzer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
-    /// What documents obey. Its columns are those of [`Settings::set`].
+    /// The settings of documents. Its columns are those of [`Settings::set`].
     pub report: report::Settings,
-    /// Which list of metrics is shown.
+    /// The index of the list of metrics in force.
     pub set: usize,
 }
 
@@ -20,7 +20,7 @@ impl Settings {
             .expect("the lists are made of the metrics that the experiment has")
     }
 
-    /// The order, where columns have one of their own if none was chosen.
+    /// The chosen order, else that of the columns.
     pub(crate) fn sort(&self, columns: &[Column]) -> SortKey {
         self.report
             .sort
@@ -38,7 +38,7 @@ impl Settings {
     }
 }
 
-/// The way to compare that follows one, of those that every view has.
+/// The next way to compare, of those that every view supports.
 pub(crate) const fn next_compare(now: Compare) -> Compare {
     match now {
         Compare::Off => Compare::Delta,

@@ -1,4 +1,4 @@
-//! The terminal, and the loop that brings events to the state and draws it.
+//! The terminal, and the event loop.
 
 mod defaults;
 mod events;
@@ -6,7 +6,6 @@ mod files;
 
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::ffi::OsString;
 use std::io::{self, IsTerminal, Stdout, Write};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -24,7 +23,7 @@ use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 
-use crate::args::Colours;
+use crate::args::{Colours, Source};
 use crate::draw::draw;
 use crate::draw::theme::Theme;
 use crate::experiments::Experiments;
@@ -35,27 +34,16 @@ use crate::state::app::{App, Effect};
 
 use events::Event;
 
-/// How long an experiment may take to be opened before the screen says that it is read.
-const SOON: Duration = Duration::from_millis(40);
+/// The time to open an experiment before the screen says that it is being read.
+const OPENING: Duration = Duration::from_millis(40);
 
-/// How long a view may take to be made before the screen says that it is being made.
-const AT_ONCE: Duration = Duration::from_millis(12);
+/// The time to compute a view before the screen says that it is being made.
+const COMPUTING: Duration = Duration::from_millis(12);
 
-/// How often it is asked whether a program that is recorded has named its experiment.
-const NAMED: Duration = Duration::from_millis(50);
+/// The interval at which `collect`'s output is searched for the experiment's name.
+const NAME_POLL: Duration = Duration::from_millis(50);
 
-/// What is shown.
-#[derive(Clone, Debug)]
-pub enum Source {
-    /// Experiments, added up.
-    Experiments(Vec<PathBuf>),
-    /// An experiment that is being recorded.
-    Growing(PathBuf),
-    /// A program, which these words for `collect` record.
-    Program(Vec<OsString>),
-}
-
-/// Why the program ended without being asked to.
+/// Why the program failed.
 #[derive(Debug)]
 pub enum Failure {
     /// The experiment cannot be read.
@@ -84,7 +72,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// The terminal in raw mode on its other screen, given back when this is dropped.
+/// The terminal in raw mode on its alternate screen; restored on drop.
 struct Screen {
     terminal: Terminal<CrosstermBackend<Output<Stdout>>>,
     ending: Rc<Cell<bool>>,
@@ -95,7 +83,7 @@ impl Screen {
         restore_on_panic();
         enable_raw_mode()?;
         let ending = Rc::default();
-        // From here on an error must give the terminal back.
+        // From here on, an error must restore the terminal.
         let entered =
             execute!(io::stdout(), EnterAlternateScreen, EnableMouseCapture).and_then(|()| {
                 let output = Output::new(io::stdout(), colours, Rc::clone(&ending));
@@ -124,13 +112,13 @@ impl Drop for Screen {
 }
 
 fn restore() {
-    // Nothing can be done about a terminal that is gone.
+    // The terminal may be gone.
     let _ = disable_raw_mode();
     let _ = execute!(io::stdout(), DisableMouseCapture, LeaveAlternateScreen);
     let _ = execute!(io::stdout(), ratatui::crossterm::cursor::Show);
 }
 
-/// A panic's message must be readable, also where panics abort the program.
+/// Restores the terminal before a panic's message is printed, also if panics abort.
 fn restore_on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -142,12 +130,12 @@ fn restore_on_panic() {
     });
 }
 
-/// Shows an experiment until the user has seen enough.
+/// Shows experiments until the user quits.
 ///
 /// # Errors
 /// If it cannot be opened, or the terminal cannot be used.
 pub fn show(source: Source, colours: Colours) -> Result<(), Failure> {
-    // Before a program is started that nobody could watch.
+    // Checked before a program is started.
     usable(
         std::env::var("TERM").ok().as_deref(),
         io::stdout().is_terminal(),
@@ -165,27 +153,25 @@ pub fn show(source: Source, colours: Colours) -> Result<(), Failure> {
         }
         Source::Program(words) => {
             let mut started = Recorder::start(&words).map_err(Failure::Open)?;
-            let path = named(&mut started)?;
+            let path = wait_for_name(&mut started)?;
             events::follow(&path, sender.clone());
             recorder = Some(started);
             vec![path]
         }
     };
-    let shown = Show {
+    let ended = EventLoop {
         theme: Theme { colours },
         sender,
         receiver,
         recorder,
-        held: VecDeque::new(),
+        deferred: VecDeque::new(),
     }
     .run(&paths);
-    // What the program printed would have disturbed the screen.
-    shown.map(|recorder| {
-        if let Some(mut recorder) = recorder {
-            // The terminal may be gone.
-            let _ = write!(io::stdout(), "{}", recorder.printed());
-        }
-    })
+    if let Some(mut recorder) = ended? {
+        // The terminal may be gone.
+        let _ = write!(io::stdout(), "{}", recorder.printed());
+    }
+    Ok(())
 }
 
 /// Whether screens can be drawn at all.
@@ -199,8 +185,8 @@ fn usable(term: Option<&str>, is_terminal: bool) -> io::Result<()> {
     }
 }
 
-/// Waits until `collect` has named the experiment that it makes.
-fn named(recorder: &mut Recorder) -> Result<PathBuf, Failure> {
+/// Waits until `collect` has printed the experiment's name.
+fn wait_for_name(recorder: &mut Recorder) -> Result<PathBuf, Failure> {
     loop {
         if let Some(path) = recorder.directory() {
             return Ok(path);
@@ -212,30 +198,51 @@ fn named(recorder: &mut Recorder) -> Result<PathBuf, Failure> {
                 printed.trim_end()
             )));
         }
-        std::thread::sleep(NAMED);
+        std::thread::sleep(NAME_POLL);
     }
 }
 
-/// The first that is read of an experiment, and how it stands if it grows.
-type First = (Arc<Experiments>, Option<Progress>);
+/// The experiments as first read, with their progress if they are growing.
+struct Opened {
+    experiments: Arc<Experiments>,
+    progress: Option<Progress>,
+}
 
-/// What the loop needs.
-struct Show {
+impl Opened {
+    /// The experiments of an event; `None` for other events.
+    fn of(event: Event) -> Result<Option<Opened>, Failure> {
+        match event {
+            Event::Opened(opened) => Ok(Some(Opened {
+                experiments: opened.map_err(Failure::Open)?,
+                progress: None,
+            })),
+            Event::Grown(experiments, progress) => Ok(Some(Opened {
+                experiments,
+                progress: Some(progress),
+            })),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// The event loop.
+struct EventLoop {
     theme: Theme,
     sender: Sender<Event>,
     receiver: Receiver<Event>,
     recorder: Option<Recorder>,
-    /// What has happened while a view was waited for.
-    held: VecDeque<Event>,
+    /// Events that came while a view was waited for.
+    deferred: VecDeque<Event>,
 }
 
-impl Show {
+impl EventLoop {
+    /// Runs until the user quits. Returns the recorder, whose output is still to be printed.
     fn run(mut self, paths: &[PathBuf]) -> Result<Option<Recorder>, Failure> {
-        // What cannot be opened is told before the screen changes; small ones need no waiting.
-        let first = match self.receiver.recv_timeout(SOON) {
-            Ok(Event::Opened(opened)) => Some((opened.map_err(Failure::Open)?, None)),
-            Ok(Event::Grown(experiments, progress)) => Some((experiments, Some(progress))),
-            _ => None,
+        // Reports an experiment that cannot be opened before the screen changes, and opens a
+        // small one without an announcement.
+        let first = match self.receiver.recv_timeout(OPENING) {
+            Ok(event) => Opened::of(event)?,
+            Err(_) => None,
         };
         let mut screen = Screen::new(self.theme.colours)?;
         events::watch_signals(self.sender.clone())?;
@@ -244,7 +251,11 @@ impl Show {
             Some(first) => Some(first),
             None => self.wait(paths, &mut screen)?,
         };
-        let Some((experiments, progress)) = first else {
+        let Some(Opened {
+            experiments,
+            progress,
+        }) = first
+        else {
             self.stop();
             return Ok(self.recorder);
         };
@@ -254,47 +265,48 @@ impl Show {
         };
         let mut app = App::opening(experiments, settings, screen.size()?);
         if let Some(progress) = progress {
-            app.watch(progress, self.recorder.is_some());
+            app.set_progress(progress, self.recorder.is_some());
         }
-        self.make(&mut app);
+        self.start_jobs(&mut app);
         loop {
             screen.terminal.draw(|frame| {
-                // The terminal may have another size already, of which the event is still to come.
+                // The terminal's size may have changed before its event arrives.
                 let area = frame.area();
                 if app.size() != (area.width, area.height) {
                     app.resize(area.width, area.height);
                 }
                 draw(&app, &self.theme, frame);
             })?;
-            // All that has come by now is answered by one screen: a held key or a turning wheel
-            // does not queue up.
+            // All events that have come by now are drawn once, so that a held key or a turning
+            // wheel does not queue up.
             let mut next = self.next();
             while let Some(event) = next {
                 if self.take(&mut app, event) {
                     return Ok(self.recorder);
                 }
-                self.make(&mut app);
+                self.start_jobs(&mut app);
                 next = self
-                    .held
+                    .deferred
                     .pop_front()
                     .or_else(|| self.receiver.try_recv().ok());
             }
         }
     }
 
-    /// What happens next.
+    /// Waits for the next event.
     fn next(&mut self) -> Option<Event> {
-        self.held.pop_front().or_else(|| self.receiver.recv().ok())
+        let first = self.deferred.pop_front();
+        first.or_else(|| self.receiver.recv().ok())
     }
 
-    /// Begins to make what is wanted and not there. What is made soon is waited for: keys that
-    /// follow mean the screen that it makes, and one that says that it is being made would flicker.
-    fn make(&mut self, app: &mut App) {
-        let until = Instant::now() + AT_ONCE;
+    /// Starts the jobs that the app needs, and waits a moment for their results. Without the wait,
+    /// a message would flicker, and the next key would apply to the old screen.
+    fn start_jobs(&mut self, app: &mut App) {
+        let until = Instant::now() + COMPUTING;
         let mut begun = false;
         loop {
             if let Some(job) = app.job() {
-                events::make(job, self.sender.clone());
+                events::run_job(job, self.sender.clone());
                 begun = true;
             }
             if let Some(samples) = app.unpacking() {
@@ -306,29 +318,23 @@ impl Show {
             }
             let left = until.saturating_duration_since(Instant::now());
             match self.receiver.recv_timeout(left) {
-                Ok(Event::Made(made)) => app.take(made),
+                Ok(Event::JobResult(made)) => app.take_result(made),
                 Ok(Event::Unpacked(unpacked)) => app.take_samples(unpacked),
-                Ok(other) => self.held.push_back(other),
+                Ok(other) => self.deferred.push_back(other),
                 Err(_) => return,
             }
         }
     }
 
-    /// Waits for the experiment; `None` if the user does not want to.
-    fn wait(&self, paths: &[PathBuf], screen: &mut Screen) -> Result<Option<First>, Failure> {
+    /// Waits until the experiment is open; `None` if the user quits before.
+    fn wait(&self, paths: &[PathBuf], screen: &mut Screen) -> Result<Option<Opened>, Failure> {
         loop {
             let text = events::announce(paths, self.recorder.is_some());
             screen.terminal.draw(|frame| {
                 frame.render_widget(ratatui::text::Text::raw(text.as_str()), frame.area())
             })?;
-            match self.receiver.recv_timeout(10 * SOON) {
-                Ok(Event::Opened(opened)) => {
-                    let experiments = opened.map_err(Failure::Open)?;
-                    return Ok(Some((experiments, None)));
-                }
-                Ok(Event::Grown(experiments, progress)) => {
-                    return Ok(Some((experiments, Some(progress))));
-                }
+            match self.receiver.recv_timeout(10 * OPENING) {
+                Ok(event @ (Event::Opened(_) | Event::Grown(..))) => return Opened::of(event),
                 Ok(Event::End) => return Ok(None),
                 Ok(Event::Input(Input::Key(key))) => {
                     let control = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -345,7 +351,7 @@ impl Show {
         }
     }
 
-    /// Brings to the app what has happened; whether the program is to end.
+    /// Passes an event to the app. Returns whether the program is to quit.
     fn take(&mut self, app: &mut App, event: Event) -> bool {
         let effect = match event {
             Event::Input(Input::Key(key)) if key.kind != KeyEventKind::Release => app.key(key),
@@ -355,8 +361,8 @@ impl Show {
                 Effect::None
             }
             Event::Input(_) | Event::Opened(_) | Event::Ready => Effect::None,
-            Event::Made(made) => {
-                app.take(made);
+            Event::JobResult(made) => {
+                app.take_result(made);
                 Effect::None
             }
             Event::Unpacked(unpacked) => {
@@ -365,7 +371,7 @@ impl Show {
             }
             Event::End => return true,
             Event::Grown(experiments, progress) => {
-                app.renew(experiments, progress);
+                app.want_experiments(experiments, progress);
                 Effect::None
             }
         };

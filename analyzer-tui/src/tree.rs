@@ -1,4 +1,4 @@
-//! The call tree as rows, and the ways about in it.
+//! The call tree as rows, with parents and children.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -8,19 +8,19 @@ use report::Document;
 use report::document::{Block, Row, Table};
 use rustc_hash::{FxHashSet, FxHasher};
 
-/// A call tree in preorder, with what moving about in it needs.
+/// A call tree in preorder.
 #[derive(Debug, Default)]
 pub struct Tree {
     document: Arc<Document>,
-    /// Of each row, what it and its callers are called: the same in another mode or order.
+    /// A hash of each row's path of names: the same in another mode or order.
     pub keys: Vec<u64>,
-    /// The row above; of the root itself.
+    /// The caller of each row; the root is its own.
     pub parents: Vec<usize>,
-    /// The end of what is below each row.
+    /// The end of each row's subtree.
     pub ends: Vec<usize>,
 }
 
-/// At most so many branches are drawn before a deep row's name.
+/// The number of branches drawn before a deep row's name.
 const MOST_BRANCHES: usize = 48;
 
 impl Tree {
@@ -97,7 +97,7 @@ impl Tree {
         (self.time(row, column) - below).max(0.0)
     }
 
-    /// The rows right below one, in order.
+    /// The callees of a row, in order.
     pub fn children(&self, row: usize) -> impl Iterator<Item = usize> + '_ {
         let end = self.ends.get(row).copied().unwrap_or(0);
         let mut next = row + 1;
@@ -110,7 +110,7 @@ impl Tree {
         })
     }
 
-    /// The row right below one that has most time in a column, if any has.
+    /// The callee with the most time in a column, if any has some.
     pub fn largest_child(&self, row: usize, column: usize) -> Option<usize> {
         let time = |row: usize| self.time(row, column);
         let callees = self.children(row).filter(|&row| time(row) > 0.0);
@@ -127,7 +127,7 @@ impl Tree {
         self.keys.iter().position(|&known| known == key)
     }
 
-    /// The rows in sight: those whose callers are all open.
+    /// The rows whose callers are all unfolded.
     pub fn visible(&self, open: &FxHashSet<u64>) -> Vec<usize> {
         let mut shown = Vec::new();
         let mut at = 0;
@@ -157,9 +157,8 @@ impl Tree {
         names
     }
 
-    /// The row that stands for one of another tree, of which these are the names from the root
-    /// down: that of the same path, else the longest one of the same name by a column, else that
-    /// of its nearest caller.
+    /// The counterpart of a row of another tree, given by its path of names: the row of the same
+    /// path, else the row of the same name with the most time, else its nearest caller's counterpart.
     pub fn counterpart(&self, names: &[String], column: usize) -> usize {
         let key = names.iter().fold(0, |above, name| key(above, name));
         if let Some(same) = self.find(key) {
@@ -175,7 +174,7 @@ impl Tree {
         found.unwrap_or(0)
     }
 
-    /// What stands before a row: a line for each row above it that has more to come.
+    /// The branches before a row's name, as box-drawing characters.
     pub fn branches(&self, row: usize) -> String {
         let is_last = |at: usize| {
             let node = self.rows().get(at).and_then(|row| row.node);
@@ -210,7 +209,7 @@ fn depth(row: &Row) -> u32 {
     row.node.unwrap_or_default().depth
 }
 
-/// The key of a row by that of its caller.
+/// The key of a row, from its caller's key and its name.
 fn key(above: u64, name: &str) -> u64 {
     let mut hasher = FxHasher::default();
     above.hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! The views' names.
+//! The views: their order, keys and names.
 
 /// The views, in the order of their tabs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -50,7 +50,7 @@ impl View {
         View::ALL.into_iter().find(|view| view.key() == key)
     }
 
-    /// Its key: a digit, but for the one that ten digits are too few for.
+    /// Its key: a digit, except for one view, as there are eleven.
     pub const fn key(self) -> char {
         match self {
             View::Overview => '1',
@@ -101,7 +101,7 @@ impl View {
         }
     }
 
-    /// Its name in files, as the command of er_print that prints it.
+    /// Its name in files; that of `er_print`'s command where there is one.
     pub const fn file_name(self) -> &'static str {
         match self {
             View::Overview => "overview",
@@ -122,12 +122,12 @@ impl View {
         View::ALL[(self as usize + step) % View::ALL.len()]
     }
 
-    /// Whether its rows stand in an order of their own, whatever the metrics in force are.
+    /// Whether its rows have an order of their own, independent of the metrics.
     pub(crate) const fn has_own_order(self) -> bool {
         matches!(self, View::Regions | View::Threads)
     }
 
-    /// The forms that it can be written in.
+    /// The file formats that it can be written in.
     pub const fn forms(self) -> &'static [Form] {
         match self {
             View::Flame | View::Timeline => &[Form::Svg, Form::Text, Form::Json],
@@ -136,7 +136,7 @@ impl View {
     }
 }
 
-/// A file's form.
+/// A file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// For people.
@@ -148,8 +148,8 @@ pub enum Form {
 }
 
 impl Form {
-    /// In a choice.
-    pub const fn words(self) -> &'static str {
+    /// Its name in a choice.
+    pub const fn label(self) -> &'static str {
         match self {
             Form::Text => "text",
             Form::Json => "JSON",
@@ -157,7 +157,7 @@ impl Form {
         }
     }
 
-    /// Of the file's name.
+    /// The extension of its files.
     pub const fn ending(self) -> &'static str {
         match self {
             Form::Text => "txt",

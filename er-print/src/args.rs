@@ -4,11 +4,11 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::commands::{self, Command, experiments};
-use crate::failure::Stop;
 use crate::output::Output;
 use crate::rc;
 use crate::script;
 use crate::session::Session;
+use crate::stop::Stop;
 
 const USAGE: &str = "er_print -COMMAND [ARG] ... EXPERIMENT ...";
 
@@ -31,10 +31,10 @@ pub(crate) struct Invocation {
 }
 
 impl Invocation {
-    /// Sorts out the words. All commands are checked before any is run.
+    /// Parses the words. All commands are checked before any is run.
     pub(crate) fn parse(words: &[impl AsRef<OsStr>]) -> Result<Invocation, Stop> {
         let mut invocation = Invocation::default();
-        // Commands are text; the names of files may be anything.
+        // Paths may be other than UTF-8.
         let texts: Vec<String> = words
             .iter()
             .map(|word| word.as_ref().to_string_lossy().into_owned())
@@ -49,7 +49,7 @@ impl Invocation {
             };
             let name = name.strip_prefix('-').unwrap_or(name);
             let command = match commands::find(name) {
-                // A type of index object that a command before this one defines.
+                // An index type that an earlier command defines.
                 Err(_) if invocation.defines(name) => {
                     invocation.steps.push(Step {
                         command: commands::find("indxobj")?,
@@ -59,9 +59,9 @@ impl Invocation {
                 }
                 found => found?,
             };
-            let arguments = command.take(rest);
+            let arguments = command.arguments_in(rest);
             rest = &rest[arguments.len()..];
-            command.check(arguments)?;
+            command.action_for(arguments)?;
             invocation.steps.push(Step {
                 command,
                 arguments: arguments.to_vec(),
@@ -84,7 +84,7 @@ impl Invocation {
     }
 }
 
-/// Does what the command line asks for.
+/// Runs the commands of the command line.
 pub(crate) fn run(
     words: &[impl AsRef<OsStr>],
     home: Option<&Path>,
@@ -92,7 +92,7 @@ pub(crate) fn run(
 ) -> Result<(), Stop> {
     let invocation = Invocation::parse(words)?;
     if invocation.experiments.is_empty() && invocation.needs_experiment() {
-        return Err(Stop::Words(format!(
+        return Err(Stop::Usage(format!(
             "which experiment? name its directory last: {USAGE}; er_print -help lists the commands"
         )));
     }
@@ -103,7 +103,7 @@ pub(crate) fn run(
     let mut session = Session::new(experiments, output);
     rc::read(&mut session, home);
     match run_steps(&invocation, &mut session) {
-        Ok(()) | Err(Stop::Quit) if session.failed_checks > 0 => Err(Stop::Unmet),
+        Ok(()) | Err(Stop::Quit) if session.failed_checks > 0 => Err(Stop::CheckFailed),
         ended => ended,
     }
 }
@@ -113,8 +113,8 @@ fn run_steps(invocation: &Invocation, session: &mut Session<'_>) -> Result<(), S
         return script::run_stdin(session);
     }
     for step in &invocation.steps {
-        let action = step.command.check(&step.arguments)?;
-        action.take(session, &step.arguments)?;
+        let action = step.command.action_for(&step.arguments)?;
+        action.perform(session, &step.arguments)?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What can follow what was typed: for the prompt, and in part for shells.
+//! Completion of commands and arguments, for the prompt and for shells.
 
 use experiment::symbols::FunctionId;
 use omp_model::filter::Word;
@@ -9,7 +9,7 @@ use omp_model::views::names::{base_name, without_parameters};
 use crate::commands::{COMMANDS, Command, find};
 use crate::session::Session;
 
-/// The words that a command's first argument is one of, if it is one of few.
+/// The possible words of a command's first argument, if there are few.
 pub(crate) fn choices(command: &Command) -> &'static [&'static str] {
     match command.name {
         "viewmode" => &["user", "expert", "machine"],
@@ -22,9 +22,9 @@ pub(crate) fn choices(command: &Command) -> &'static [&'static str] {
     }
 }
 
-/// What a command's argument names.
+/// The kind of a command's argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ArgumentKind {
     Function,
     /// A function or a source file.
     Source,
@@ -36,7 +36,8 @@ enum Kind {
     Other,
 }
 
-fn kind(command: &Command) -> Kind {
+fn kind(command: &Command) -> ArgumentKind {
+    use ArgumentKind as Kind;
     match command.name {
         "fsingle" | "csingle" | "cprepend" | "cappend" | "disasm" => Kind::Function,
         "source" => Kind::Source,
@@ -50,7 +51,7 @@ fn kind(command: &Command) -> Kind {
     }
 }
 
-/// Names that the open experiments have.
+/// The names of the open experiments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Known {
     functions: Vec<String>,
@@ -60,14 +61,14 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Of a session. Nothing is computed for it: symbols are there once an experiment is open.
+    /// The names of a session's experiments and index types.
     pub(crate) fn of(session: &Session<'_>) -> Known {
         let mut known = Known::default();
-        for recording in session.experiments() {
-            let names = recording.names(Default::default());
+        for experiment in session.experiments() {
+            let names = experiment.names(Default::default());
             let functions = names.symbols.functions.iter().zip(0..);
             let functions = functions.map(|(function, id)| match function.outlined {
-                // What lists call it, not its symbol.
+                // The display name, not the symbol.
                 Some(_) => names.name(Callee::Function(FunctionId(id))),
                 None => without_parameters(&function.name).to_owned(),
             });
@@ -93,21 +94,12 @@ impl Known {
         known
     }
 
-    /// Where the word that is being typed begins, and what it can become; `None` for the name of a
-    /// file, which the file system knows.
+    /// The start of the word that is being typed, and its completions; `None` for the name of a
+    /// file.
     pub(crate) fn candidates(&self, typed: &str) -> Option<(usize, Vec<String>)> {
         let line = typed.trim_start();
         let Some((first, rest)) = line.split_once(char::is_whitespace) else {
-            let (dash, beginning) = match line.strip_prefix('-') {
-                Some(name) => ("-", name),
-                None => ("", line),
-            };
-            let name = |(name, takes): (&str, bool)| {
-                let space = if takes { " " } else { "" };
-                format!("{dash}{name}{space}")
-            };
-            let names = commands(beginning).map(name);
-            return Some((typed.len() - line.len(), names.collect()));
+            return Some((typed.len() - line.len(), command_names(line)));
         };
         let Ok(command) = find(first.strip_prefix('-').unwrap_or(first)) else {
             return Some((typed.len(), Vec::new()));
@@ -116,22 +108,14 @@ impl Known {
         if !fixed.is_empty() {
             return Some(beginning(typed, &[' ', ':'], fixed.iter().copied()));
         }
-        let names = |names: &[String]| {
-            let rest = rest.trim_start();
-            let from = typed.len() - rest.len();
-            let bare = rest.trim_start_matches(['"', '\'']);
-            let fits: Vec<&String> = names.iter().filter(|name| begins(name, bare)).collect();
-            // All in the same way, so that what they have in common can be typed for the user.
-            let quote =
-                bare.len() < rest.len() || fits.iter().any(|name| name.contains([' ', '#']));
-            let word = |name: &&String| if quote { quoted(name) } else { (*name).clone() };
-            Some((from, fits.iter().map(word).collect()))
-        };
+        let rest = rest.trim_start();
+        let start = typed.len() - rest.len();
+        use ArgumentKind as Kind;
         match kind(command) {
-            Kind::Function => names(&self.functions),
+            Kind::Function => Some((start, names(&self.functions, rest))),
             Kind::Source => {
                 let both = self.sources.iter().chain(&self.functions);
-                names(&both.cloned().collect::<Vec<_>>())
+                Some((start, names(both, rest)))
             }
             Kind::Object => {
                 let objects = self.objects.iter().map(String::as_str);
@@ -158,8 +142,31 @@ impl Known {
     }
 }
 
-/// The names of commands that begin so, in the order of their alphabet, and whether they take an
-/// argument.
+/// Completions of a command's name. A space follows the names of commands with arguments.
+fn command_names(typed: &str) -> Vec<String> {
+    let (dash, beginning) = match typed.strip_prefix('-') {
+        Some(name) => ("-", name),
+        None => ("", typed),
+    };
+    let name = |(name, takes_argument): (&str, bool)| {
+        let space = if takes_argument { " " } else { "" };
+        format!("{dash}{name}{space}")
+    };
+    commands(beginning).map(name).collect()
+}
+
+/// Completions of a name, which may be quoted.
+fn names<'n>(all: impl IntoIterator<Item = &'n String>, typed: &str) -> Vec<String> {
+    let bare = typed.trim_start_matches(['"', '\'']);
+    let fits = all.into_iter().filter(|name| begins(name, bare));
+    let fits: Vec<&String> = fits.collect();
+    // All or none are quoted, so that their common beginning can be completed.
+    let quote = bare.len() < typed.len() || fits.iter().any(|name| name.contains([' ', '#']));
+    let word = |name: &&String| if quote { quoted(name) } else { (*name).clone() };
+    fits.iter().map(word).collect()
+}
+
+/// The names of commands with this beginning, sorted, and whether they take an argument.
 fn commands(beginning: &str) -> impl Iterator<Item = (&'static str, bool)> {
     let supported = COMMANDS.iter().filter(|command| command.action.is_some());
     let names = supported.flat_map(|command| {
@@ -179,7 +186,7 @@ fn begins(name: &str, beginning: &str) -> bool {
         .all(|letter| letters.next() == Some(letter))
 }
 
-/// The last word of a line, words being parted by `marks`, and what it can become.
+/// The start of a line's last word, after any of `marks`, and its completions.
 fn beginning<'n>(
     typed: &str,
     marks: &[char],
@@ -190,12 +197,12 @@ fn beginning<'n>(
     (from, fits.map(str::to_owned).collect())
 }
 
-/// A metric behind the last colon: what stands before its name stays.
+/// Completions of a metric's name after the last colon; its flavour and visibility stay.
 fn metrics(typed: &str) -> (usize, Vec<String>) {
     let word = typed.rfind([' ', ':']).map_or(0, |at| at + 1);
     let signs = ['.', '%', '+', '!'];
     let name = typed[word..].rfind(signs).map_or(word, |at| word + at + 1);
-    // A minus turns an order round.
+    // A minus reverses an order.
     let name = match typed[name..].strip_prefix('-') {
         Some(_) => name + 1,
         None => name,
@@ -286,8 +293,8 @@ mod tests {
                 let mut output = crate::output::Output::to(std::io::sink());
                 let mut session = Session::new(Vec::new(), &mut output);
                 let arguments = [word.to_owned()];
-                let action = command.check(&arguments).unwrap();
-                let done = action.take(&mut session, &arguments);
+                let action = command.action_for(&arguments).unwrap();
+                let done = action.perform(&mut session, &arguments);
                 // Descendants are always in their ancestor's experiment: "off" says so.
                 assert!(
                     done.is_ok() || (command.name, word) == ("en_desc", "off"),

@@ -5,15 +5,15 @@ mod commands;
 mod complete;
 #[cfg(test)]
 mod completions;
-mod failure;
 #[cfg(test)]
 mod man;
-mod opened;
+mod open_experiment;
 mod output;
 mod prompt;
 mod rc;
 mod script;
 mod session;
+mod stop;
 
 #[cfg(test)]
 mod tests;
@@ -22,8 +22,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use failure::Stop;
 use output::Output;
+use stop::Stop;
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     let ended = ended.and(output.flush().map_err(Stop::from));
     match ended {
         Ok(()) | Err(Stop::Quit | Stop::PipeClosed) => ExitCode::SUCCESS,
-        Err(stop @ Stop::Unmet) => stop.code(),
+        Err(stop @ Stop::CheckFailed) => stop.code(),
         Err(stop) => {
             eprintln!("er_print: {stop}");
             stop.code()

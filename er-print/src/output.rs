@@ -1,11 +1,11 @@
-//! Where reports go: standard output, or the file that `outfile` names.
+//! The destination of reports: standard output, or the file of `outfile`.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 
-use crate::failure::Stop;
+use crate::stop::Stop;
 
-/// The current sink and the one that it can go back to.
+/// Standard output, and the file that replaces it.
 pub(crate) struct Output {
     sink: Box<dyn Write>,
     file: Option<BufWriter<File>>,
@@ -25,7 +25,7 @@ impl Output {
         }
     }
 
-    /// Sends what follows to a file, emptied first unless `append`; `-` is where it began.
+    /// Sends later output to a file, truncated unless `append`; `-` is standard output.
     pub(crate) fn redirect(&mut self, name: &str, append: bool) -> Result<(), Stop> {
         self.flush()?;
         self.file = match name {
@@ -57,7 +57,7 @@ impl Output {
         Ok(())
     }
 
-    /// Hands on what is buffered.
+    /// Flushes.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         if let Some(file) = &mut self.file {
             file.flush()?;

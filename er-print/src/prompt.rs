@@ -1,4 +1,4 @@
-//! The prompt: lines that a person edits, with a history and completion.
+//! The interactive prompt, with history and completion.
 
 use std::path::PathBuf;
 
@@ -11,13 +11,13 @@ use rustyline::validate::Validator;
 use rustyline::{Behavior, CompletionType, Config, Context, Editor, Helper};
 
 use crate::complete::Known;
-use crate::failure::Stop;
 use crate::script::run_line;
 use crate::session::Session;
+use crate::stop::Stop;
 
 const PROMPT: &str = "(er_print) ";
 
-/// Lines that the history keeps.
+/// The number of lines in the history.
 const KEPT: usize = 1000;
 
 /// Completes what is typed.
@@ -53,10 +53,10 @@ impl Highlighter for Completions {}
 impl Validator for Completions {}
 impl Helper for Completions {}
 
-/// Reads and runs commands until the end of input; a mistake is told, and the next one read.
+/// Reads and runs commands until the end of input. Prints mistakes and continues.
 pub(crate) fn run(session: &mut Session<'_>) -> Result<(), Stop> {
     let unusable = |error: ReadlineError| Stop::Data(format!("cannot read commands: {error}"));
-    // Reports go to standard output, and so that it can be a file, the prompt does not.
+    // The prompt goes to the terminal, so that standard output can be a file.
     let config = Config::builder()
         .behavior(Behavior::PreferTerm)
         .completion_type(CompletionType::List)
@@ -69,7 +69,7 @@ pub(crate) fn run(session: &mut Session<'_>) -> Result<(), Stop> {
         Editor::with_config(config).map_err(unusable)?;
     let history = history();
     if let Some(history) = &history {
-        // The first time there is none; and one that cannot be read is no reason not to work.
+        // The first time there is none.
         let _ = editor.load_history(history);
     }
     let ended = read(session, &mut editor);
@@ -105,7 +105,7 @@ fn read(
         }
         match run_line(session, &line) {
             Ok(()) => {}
-            Err(stop @ (Stop::Words(_) | Stop::Data(_))) => {
+            Err(stop @ (Stop::Usage(_) | Stop::Data(_))) => {
                 session.flush()?;
                 eprintln!("er_print: {stop}");
             }
@@ -114,7 +114,7 @@ fn read(
     }
 }
 
-/// Where the history is kept: the XDG base directory specification's folder for state.
+/// The path of the history, in the state folder of the XDG base directory specification.
 fn history() -> Option<PathBuf> {
     let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
     // By the specification a relative path counts as none.

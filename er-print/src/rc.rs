@@ -1,20 +1,21 @@
-//! Defaults from `/etc/parallax.rc`, `~/.parallax.rc` and `./.parallax.rc`, each over the last.
+//! Defaults from `/etc/parallax.rc`, `~/.parallax.rc` and `./.parallax.rc`; later files override
+//! earlier ones.
 //!
-//! A line is a command that chooses something and shows nothing. A mistake in such a file is told
-//! and passed over: it must not keep every report from being made.
+//! A line is a command that sets something and prints nothing. A mistake is a warning, so that it
+//! does not prevent every report.
 
 use std::path::Path;
 
 use omp_model::defaults;
 
 use crate::commands::{self, Group};
-use crate::failure::Stop;
 use crate::session::Session;
+use crate::stop::Stop;
 
-/// Words of the analyzer, which reads the same files.
+/// Commands of the analyzer, which reads the same files.
 const ANALYZERS: [&str; 3] = ["tabs", "tlmode", "tldata"];
 
-/// Reads the files that there are; `home` is the user's home folder.
+/// Reads the files that exist; `home` is the user's home folder.
 pub(crate) fn read(session: &mut Session<'_>, home: Option<&Path>) {
     for path in defaults::files(home) {
         // A file that is not there is the usual case.
@@ -36,7 +37,7 @@ fn lines(session: &mut Session<'_>, path: &Path, text: &str) {
 }
 
 fn one_line(session: &mut Session<'_>, line: &str) -> Result<(), Stop> {
-    let words = defaults::words(line).map_err(|why| Stop::Words(why.to_string()))?;
+    let words = defaults::words(line).map_err(|why| Stop::Usage(why.to_string()))?;
     let Some((name, arguments)) = words.split_first() else {
         return Ok(());
     };
@@ -44,17 +45,15 @@ fn one_line(session: &mut Session<'_>, line: &str) -> Result<(), Stop> {
     if ANALYZERS.contains(&command.name) {
         return Ok(());
     }
-    let chooses = matches!(
-        command.group,
-        Group::Defaults | Group::Places | Group::Output
-    ) && !command.needs_experiment
+    let is_default = matches!(command.group, Group::Defaults | Group::Code | Group::Output)
+        && !command.needs_experiment
         && !matches!(command.name, "outfile" | "appendfile");
-    if !chooses {
-        return Err(Stop::Words(format!(
+    if !is_default {
+        return Err(Stop::Usage(format!(
             "{} is no default: put it in a script",
             command.name
         )));
     }
-    let action = command.check(arguments)?;
-    action.take(session, arguments)
+    let action = command.action_for(arguments)?;
+    action.perform(session, arguments)
 }

@@ -5,14 +5,14 @@ use std::io::{self, BufRead, IsTerminal};
 use omp_model::defaults::words;
 
 use crate::commands;
-use crate::failure::Stop;
 use crate::prompt;
 use crate::session::Session;
+use crate::stop::Stop;
 
-/// How deep a script may call scripts: one that calls itself ends with a message.
+/// The largest depth of nested scripts, so that a script that calls itself ends with a message.
 const DEEPEST: usize = 16;
 
-/// An expression without the marks that a shell would have taken off.
+/// An expression without the quotation marks that a shell would remove.
 fn unquoted(text: &str) -> &str {
     let inner = |mark| {
         let inside: &str = text.strip_prefix(mark)?.strip_suffix(mark)?;
@@ -31,10 +31,10 @@ pub(crate) fn run_line(session: &mut Session<'_>, line: &str) -> Result<(), Stop
         && !rest.trim().is_empty()
     {
         let arguments = [unquoted(rest.trim()).to_owned()];
-        let action = command.check(&arguments)?;
-        return action.take(session, &arguments);
+        let action = command.action_for(&arguments)?;
+        return action.perform(session, &arguments);
     }
-    let words = words(line).map_err(|why| Stop::Words(why.to_string()))?;
+    let words = words(line).map_err(|why| Stop::Usage(why.to_string()))?;
     let Some((name, arguments)) = words.split_first() else {
         return Ok(());
     };
@@ -49,15 +49,15 @@ pub(crate) fn run_line(session: &mut Session<'_>, line: &str) -> Result<(), Stop
         }
         found => (found?, arguments.to_vec()),
     };
-    let action = command.check(&arguments)?;
-    action.take(session, &arguments)
+    let action = command.action_for(&arguments)?;
+    action.perform(session, &arguments)
 }
 
 /// Runs a file of commands, up to the first that fails; its message names the line.
 pub(crate) fn run_file(session: &mut Session<'_>, name: &str) -> Result<(), Stop> {
     if session.script_depth >= DEEPEST {
         let message = format!("{name}: scripts call each other more than {DEEPEST} deep");
-        return Err(Stop::Words(message));
+        return Err(Stop::Usage(message));
     }
     let text = std::fs::read(name).map_err(|error| {
         Stop::Data(format!(
@@ -77,7 +77,7 @@ pub(crate) fn run_file(session: &mut Session<'_>, name: &str) -> Result<(), Stop
 
 fn at_line(stop: Stop, name: &str, line: usize) -> Stop {
     match stop {
-        Stop::Words(message) => Stop::Words(format!("{name}, line {line}: {message}")),
+        Stop::Usage(message) => Stop::Usage(format!("{name}, line {line}: {message}")),
         other => other,
     }
 }

@@ -1,4 +1,4 @@
-//! What commands work on: the experiments, the settings, the output.
+//! The state of a run: experiments, settings, output.
 
 use std::cell::OnceCell;
 use std::ops::{Deref, DerefMut};
@@ -11,11 +11,11 @@ use report::settings::Objects;
 use report::text::Layout;
 use report::{Document, Query};
 
-use crate::failure::Stop;
-use crate::opened::Opened;
+use crate::open_experiment::OpenExperiment;
 use crate::output::Output;
+use crate::stop::Stop;
 
-/// How tables are printed.
+/// The output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum PrintMode {
     /// For people.
@@ -25,28 +25,28 @@ pub(crate) enum PrintMode {
     Json,
 }
 
-/// What commands set.
+/// The settings that commands change.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
-    /// What builders of reports obey. Its filter is [`Settings::written`] and
-    /// [`Settings::selected`] together.
+    /// The settings of the crate `report`. Its filter is the conjunction of [`Settings::written`]
+    /// and [`Settings::selected`].
     pub(crate) shown: report::Settings,
     /// Text or JSON.
     pub(crate) print: PrintMode,
-    /// How tables of a text stand.
+    /// The layout of tables in text.
     pub(crate) layout: Layout,
-    /// What `filters` has set.
+    /// The filter of `filters`.
     pub(crate) written: Option<Filter>,
-    /// The types of index object that `indxobj_define` has made: a name and its expression.
+    /// The types of `indxobj_define`: names and expressions.
     pub(crate) index_types: Vec<(String, Filter)>,
-    /// What `thread_select` and its like have set.
+    /// The filters of `thread_select` and its like.
     pub(crate) selected: Vec<(Word, Filter)>,
     /// The stack fragment of `cprepend` and its like: functions that call each other directly,
     /// callers first.
     pub(crate) fragment: Vec<Named>,
-    /// `dmetrics`: columns to start with.
+    /// The initial metrics, of `dmetrics`.
     pub(crate) default_metrics: Option<String>,
-    /// `dsort`: the order to start with.
+    /// The initial order, of `dsort`.
     pub(crate) default_sort: Option<String>,
 }
 
@@ -72,14 +72,14 @@ pub(crate) struct Session<'a> {
     pub(crate) script_depth: usize,
     /// Conditions of `check` that did not hold.
     pub(crate) failed_checks: u32,
-    experiments: Vec<Opened>,
-    united: OnceCell<Opened>,
+    experiments: Vec<OpenExperiment>,
+    united: OnceCell<OpenExperiment>,
     output: &'a mut Output,
 }
 
 impl<'a> Session<'a> {
     /// Starts with default settings.
-    pub(crate) fn new(experiments: Vec<Opened>, output: &'a mut Output) -> Session<'a> {
+    pub(crate) fn new(experiments: Vec<OpenExperiment>, output: &'a mut Output) -> Session<'a> {
         Session {
             settings: Settings::default(),
             script_depth: 0,
@@ -90,45 +90,45 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Hands on what is buffered.
+    /// Flushes the output.
     pub(crate) fn flush(&mut self) -> Result<(), Stop> {
         Ok(self.output.flush()?)
     }
 
-    /// Sends what follows to a file.
+    /// Sends later output to a file.
     pub(crate) fn redirect(&mut self, name: &str, append: bool) -> Result<(), Stop> {
         self.output.redirect(name, append)
     }
 
     /// The experiments, one by one.
-    pub(crate) fn experiments(&self) -> &[Opened] {
+    pub(crate) fn experiments(&self) -> &[OpenExperiment] {
         &self.experiments
     }
 
     /// Replaces the experiments.
-    pub(crate) fn set_experiments(&mut self, experiments: Vec<Opened>) {
+    pub(crate) fn set_experiments(&mut self, experiments: Vec<OpenExperiment>) {
         self.experiments = experiments;
         self.united = OnceCell::new();
     }
 
-    /// Takes the experiments out, to put others or more in.
-    pub(crate) fn take_experiments(&mut self) -> Vec<Opened> {
+    /// Removes and returns the experiments.
+    pub(crate) fn take_experiments(&mut self) -> Vec<OpenExperiment> {
         self.united = OnceCell::new();
         std::mem::take(&mut self.experiments)
     }
 
-    /// The recording: the experiment, or several as one.
-    pub(crate) fn all(&self) -> Result<&Opened, Stop> {
+    /// The experiment, or several added up.
+    pub(crate) fn all(&self) -> Result<&OpenExperiment, Stop> {
         match self.experiments.as_slice() {
-            [] => Err(Stop::words(
+            [] => Err(Stop::usage(
                 "this command needs an experiment: name its directory last",
             )),
             [only] => Ok(only),
-            several => Ok(self.united.get_or_init(|| Opened::unite(several))),
+            several => Ok(self.united.get_or_init(|| OpenExperiment::unite(several))),
         }
     }
 
-    /// Sets which part of the time reports are about.
+    /// Sets the filter.
     pub(crate) fn set_filter(&mut self, filter: Option<Filter>) {
         self.settings.filter = filter;
         self.forget();
@@ -142,7 +142,7 @@ impl<'a> Session<'a> {
 
     fn forget(&mut self) {
         let all = self.experiments.iter_mut().chain(self.united.get_mut());
-        all.for_each(Opened::forget);
+        all.for_each(OpenExperiment::forget);
     }
 
     /// The columns in force.
@@ -151,13 +151,13 @@ impl<'a> Session<'a> {
             return Ok(columns.clone());
         }
         let available = self.all()?.available();
-        // A default of another program's experiments may name what this one has not.
+        // The defaults may name metrics that this experiment lacks.
         let wanted = self.settings.default_metrics.as_deref();
         if let Some(columns) = wanted.and_then(|spec| Column::parse_list(spec, available).ok()) {
             return Ok(columns);
         }
         let parsed = Column::parse_list(&available.default_spec(), available);
-        parsed.map_err(|error| Stop::Words(error.to_string()))
+        parsed.map_err(|error| Stop::Usage(error.to_string()))
     }
 
     /// The order in force: the one asked for, else that of the columns.
@@ -174,14 +174,15 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// What a report that compares experiments is asked about.
+    /// The query of a report that compares experiments. An error if `compare` is on and there is
+    /// only one.
     pub(crate) fn comparison(&self) -> Result<Query<'_>, Stop> {
         let query = self.query()?;
         query.refuse_single()?;
         Ok(query)
     }
 
-    /// What a report is asked about.
+    /// The query of a report.
     pub(crate) fn query(&self) -> Result<Query<'_>, Stop> {
         let settings = &self.settings.shown;
         let each: Vec<Source<'_>> = self
@@ -194,7 +195,7 @@ impl<'a> Session<'a> {
         Ok(Query::new(settings, all, &each, columns, sort))
     }
 
-    /// Prints a document in the form in force.
+    /// Prints a document in the current format.
     pub(crate) fn show(&mut self, document: &Document) -> Result<(), Stop> {
         let report = match self.settings.print {
             PrintMode::Text => report::text::render(document, self.settings.layout),

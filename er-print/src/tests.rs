@@ -5,7 +5,7 @@ use omp_model::defaults;
 
 use crate::args::Invocation;
 use crate::commands::{self, COMMANDS};
-use crate::failure::Stop;
+use crate::stop::Stop;
 use crate::{completions, man};
 
 fn words(line: &str) -> Vec<String> {

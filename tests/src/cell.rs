@@ -32,7 +32,7 @@ pub struct Recorded {
     pub truths: Vec<Truth>,
 }
 
-/// A folder for what tests make.
+/// The folder for the tests' files.
 ///
 /// # Panics
 /// When it cannot be made.
@@ -78,7 +78,7 @@ pub fn compiler_of(family: Family, major: u32) -> Option<&'static Compiler> {
         .find(|c| (c.family, c.major) == (family, major))
 }
 
-/// Where a runtime that is not the machine's own lies.
+/// The folder of a runtime other than the machine's own.
 ///
 /// # Errors
 /// Why it cannot be had, in a clause.
@@ -87,13 +87,13 @@ pub fn library_folder(library: &Library) -> Result<PathBuf, String> {
 }
 
 impl Cell {
-    /// What it is called in tables and files.
+    /// Its name in tables and files.
     pub fn label(&self) -> String {
         let (program, policy) = (self.program.name, self.policy.value());
         format!("{program}-{}-{policy}-{}", self.column(), self.threads)
     }
 
-    /// What its compiler and runtime are called together.
+    /// The name of its compiler and runtime.
     pub fn column(&self) -> String {
         match self.library {
             Some(library) => format!("{}+{}", self.compiler.name, library.name),

@@ -1,4 +1,4 @@
-//! A profile against the truth of its run.
+//! Compares a profile with the truth of its run.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::{Cell, Recorded};
 /// wait by yielding, more of them than CPUs, do little else.
 const SWITCHING: f64 = 0.5;
 
-/// Holds a profile against its truth.
+/// Compares a profile with its truth.
 pub fn check(cell: &Cell, recorded: &Recorded) -> Verdict {
     let source = recorded.experiment.as_path();
     let user = Node::load(source, "user");
@@ -50,9 +50,9 @@ pub fn check(cell: &Cell, recorded: &Recorded) -> Verdict {
 /// alone: times are measured, but where a thread was while it had no CPU only samples tell.
 const BY_STACKS: f64 = 0.2;
 
-/// Holds a profile without events against its truth: the sums of what stacks tell, and all that
-/// does not depend on states. The end of a region is a wait on the thread that forked, and idle
-/// time on workers; an explicit barrier looks like an implicit one.
+/// Compares a profile without events with its truth: the sums known from stacks, and everything
+/// independent of states. The end of a region is a wait on the encountering thread and idle time on
+/// workers. An explicit barrier looks like an implicit one.
 pub fn check_by_stacks(recorded: &Recorded) -> Verdict {
     let source = recorded.experiment.as_path();
     let user = Node::load(source, "user");

@@ -1,4 +1,4 @@
-//! What stands where in a call tree.
+//! Checks of call trees.
 
 use fixtures::{Bounds, Region, Truth};
 

@@ -1,10 +1,10 @@
-//! Profiles held against the truth of the same run.
+//! Compares profiles with the truth of the same run.
 //!
-//! A program of [`fixtures`] measures itself while `collect` records it; what `er_print` then
-//! reports is compared with what the program measured, number by number. So neither a loaded
-//! machine nor a runtime's habits make a test fail, only a profile that is wrong.
+//! A program of [`fixtures`] measures itself while `collect` records it. Each number that `er_print`
+//! reports is compared with the program's own. So a loaded machine or a runtime's behaviour does
+//! not make a test fail, only a wrong profile.
 //!
-//! The tests run the tools as people do: as programs, from the folder of the build.
+//! The tests run the tools as programs, from the folder of the build.
 
 mod cell;
 mod check;

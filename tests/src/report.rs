@@ -1,4 +1,4 @@
-//! What `er_print` says, read from its JSON.
+//! Reads `er_print`'s JSON.
 
 use std::collections::BTreeMap;
 use std::path::Path;

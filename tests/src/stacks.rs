@@ -1,4 +1,4 @@
-//! Stacks of single moments: what each thread of a recording was seen at in a window of time.
+//! The stacks of each thread of an experiment in a window of time.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use omp_model::profile::PathId;
 use omp_model::rewrite::{Rewriter, SampledStack};
 use omp_model::views::names::{NameStyle, Names};
 
-/// A recording, by threads and windows of time.
+/// An experiment, read by thread and window of time.
 pub struct Stacks {
     experiment: Experiment,
     symbols: SymbolTable,

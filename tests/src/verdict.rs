@@ -1,4 +1,4 @@
-//! What a profile says beside what the program measured.
+//! The deviations of a profile from its truth.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use fixtures::{Bounds, Truth};
 
 use crate::report::Seconds;
 
-/// What a sum may be off: so many seconds, or this share of the truth, whichever is more.
+/// The allowed deviation of a sum: these seconds, or this share of the truth if that is more.
 pub(crate) const ALLOWED: f64 = 0.020;
 pub(crate) const SHARE: f64 = 0.03;
 
@@ -40,12 +40,12 @@ pub struct Deviation {
     pub excused: Option<&'static str>,
 }
 
-/// What came of a check.
+/// The result of a check.
 #[derive(Debug, Default)]
 pub struct Verdict {
     /// All sums that were compared.
     pub deviations: Vec<Deviation>,
-    /// What is wrong whatever the amounts.
+    /// Faults other than deviations of sums.
     pub faults: Vec<String>,
 }
 

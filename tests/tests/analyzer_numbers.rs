@@ -34,7 +34,7 @@ fn press(app: &mut App, keys: &str) -> Effect {
             letter => KeyCode::Char(letter),
         };
         effect = app.key(KeyEvent::new(code, KeyModifiers::NONE));
-        app.work();
+        app.finish_jobs();
     }
     effect
 }

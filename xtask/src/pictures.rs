@@ -4,7 +4,7 @@
 //! background, readable on light and on dark pages.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
@@ -60,20 +60,18 @@ pub(crate) fn pictures(experiment: Option<&str>) -> Outcome {
         return Err("pictures are made in tmux: install it".to_owned());
     }
     run(cargo().args(["build", "--release", "-p", "analyzer-tui"]))?;
-    let recorded = match experiment {
-        Some(_) => None,
-        None => Some(demo::Recorded::new()?),
-    };
-    let experiment = match (experiment, &recorded) {
-        (Some(path), _) => PathBuf::from(path),
-        (None, Some(recorded)) => recorded.experiment(),
-        (None, None) => return Err("there is nothing to make pictures of".to_owned()),
-    };
+    match experiment {
+        Some(path) => pictures_of(Path::new(path)),
+        None => pictures_of(&demo::Recorded::new()?.experiment()),
+    }
+}
+
+fn pictures_of(experiment: &Path) -> Outcome {
     let folder = root().join("docs/pictures");
     std::fs::create_dir_all(&folder)
         .map_err(|error| format!("{} cannot be made: {error}", folder.display()))?;
     for picture in PICTURES {
-        let screen = captured(&experiment, &picture)?;
+        let screen = captured(experiment, &picture)?;
         let path = folder.join(format!("{}.svg", picture.name));
         std::fs::write(&path, svg(&cells(&screen), SIZE.0))
             .map_err(|error| format!("{} cannot be written: {error}", path.display()))?;
@@ -132,29 +130,29 @@ fn captured(experiment: &Path, picture: &Picture) -> Outcome<String> {
     screen
 }
 
-/// How a cell looks.
+/// The style of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Look {
-    ink: Option<u8>,
-    ground: Option<u8>,
+struct CellStyle {
+    foreground: Option<u8>,
+    background: Option<u8>,
     bold: bool,
     dim: bool,
     underlined: bool,
     reversed: bool,
 }
 
-type Cell = (char, Look);
+type Cell = (char, CellStyle);
 
 /// The cells of a captured screen, line by line.
 fn cells(screen: &str) -> Vec<Vec<Cell>> {
-    let mut look = Look::default();
+    let mut style = CellStyle::default();
     let mut lines = Vec::new();
     for line in screen.lines() {
         let mut row = Vec::new();
         let mut letters = line.chars();
         while let Some(letter) = letters.next() {
             if letter != '\x1b' {
-                row.push((letter, look));
+                row.push((letter, style));
                 continue;
             }
             // `ESC [ numbers m`; other sequences do not change the look.
@@ -164,7 +162,7 @@ fn cells(screen: &str) -> Vec<Vec<Cell>> {
                 for letter in letters.by_ref() {
                     if letter.is_ascii_alphabetic() {
                         if letter == 'm' {
-                            change(&mut look, &numbers);
+                            change(&mut style, &numbers);
                         }
                         break;
                     }
@@ -178,26 +176,26 @@ fn cells(screen: &str) -> Vec<Vec<Cell>> {
 }
 
 /// Applies the numbers of a "select graphic rendition" sequence (ECMA-48).
-fn change(look: &mut Look, numbers: &str) {
+fn change(style: &mut CellStyle, numbers: &str) {
     let mut numbers = numbers
         .split([';', ':'])
         .map(|word| word.parse::<u8>().unwrap_or(0));
     while let Some(number) = numbers.next() {
         match number {
-            0 => *look = Look::default(),
-            1 => look.bold = true,
-            2 => look.dim = true,
-            4 => look.underlined = true,
-            7 => look.reversed = true,
-            22 => (look.bold, look.dim) = (false, false),
-            24 => look.underlined = false,
-            27 => look.reversed = false,
-            30..=37 => look.ink = Some(number - 30),
-            39 => look.ink = None,
-            40..=47 => look.ground = Some(number - 40),
-            49 => look.ground = None,
-            90..=97 => look.ink = Some(number - 90 + 8),
-            100..=107 => look.ground = Some(number - 100 + 8),
+            0 => *style = CellStyle::default(),
+            1 => style.bold = true,
+            2 => style.dim = true,
+            4 => style.underlined = true,
+            7 => style.reversed = true,
+            22 => (style.bold, style.dim) = (false, false),
+            24 => style.underlined = false,
+            27 => style.reversed = false,
+            30..=37 => style.foreground = Some(number - 30),
+            39 => style.foreground = None,
+            40..=47 => style.background = Some(number - 40),
+            49 => style.background = None,
+            90..=97 => style.foreground = Some(number - 90 + 8),
+            100..=107 => style.background = Some(number - 100 + 8),
             38 | 48 => {
                 // 38;5;N or 48;5;N: an entry of the table of 256 colours.
                 let entry = numbers
@@ -205,8 +203,8 @@ fn change(look: &mut Look, numbers: &str) {
                     .filter(|kind| *kind == 5)
                     .and_then(|_| numbers.next());
                 match number {
-                    38 => look.ink = entry,
-                    _ => look.ground = entry,
+                    38 => style.foreground = entry,
+                    _ => style.background = entry,
                 }
             }
             _ => {}
@@ -215,8 +213,8 @@ fn change(look: &mut Look, numbers: &str) {
 }
 
 /// The terminal's default background and foreground.
-const GROUND: &str = "#16181d";
-const INK: &str = "#d3d7de";
+const BACKGROUND: &str = "#16181d";
+const FOREGROUND: &str = "#d3d7de";
 
 /// An entry of xterm's table of 256 colours, as `#rrggbb`.
 fn colour(entry: u8) -> String {
@@ -239,17 +237,20 @@ fn colour(entry: u8) -> String {
     }
 }
 
-impl Look {
+impl CellStyle {
     fn colours(&self) -> (String, Option<String>) {
-        let ink = self.ink.map(colour);
-        let ground = self.ground.map(colour);
+        let foreground = self.foreground.map(colour);
+        let background = self.background.map(colour);
         if self.reversed {
             (
-                ground.unwrap_or_else(|| GROUND.to_owned()),
-                Some(ink.unwrap_or_else(|| INK.to_owned())),
+                background.unwrap_or_else(|| BACKGROUND.to_owned()),
+                Some(foreground.unwrap_or_else(|| FOREGROUND.to_owned())),
             )
         } else {
-            (ink.unwrap_or_else(|| INK.to_owned()), ground)
+            (
+                foreground.unwrap_or_else(|| FOREGROUND.to_owned()),
+                background,
+            )
         }
     }
 }
@@ -267,7 +268,7 @@ fn svg(lines: &[Vec<Cell>], columns: usize) -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" \
          font-family=\"ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace\" \
          font-size=\"14\">\n<rect width=\"{width:.0}\" height=\"{height:.0}\" rx=\"8\" \
-         fill=\"{GROUND}\"/>\n"
+         fill=\"{BACKGROUND}\"/>\n"
     );
     for (number, line) in lines.iter().enumerate() {
         let top = MARGIN + number as f64 * CELL.1;
@@ -284,15 +285,15 @@ fn svg(lines: &[Vec<Cell>], columns: usize) -> String {
 
 /// Draws adjacent cells of one look.
 fn run_of(cells: &[Cell], (x, top): (f64, f64), svg: &mut String) {
-    let look = cells[0].1;
-    let (ink, ground) = look.colours();
+    let style = cells[0].1;
+    let (foreground, background) = style.colours();
     let width = cells.len() as f64 * CELL.0;
-    if let Some(ground) = ground {
+    if let Some(background) = background {
         // Writing to a string cannot fail.
         let _ = writeln!(
             svg,
             "<rect x=\"{x:.1}\" y=\"{top:.0}\" width=\"{width:.1}\" height=\"{:.0}\" \
-             fill=\"{ground}\"/>",
+             fill=\"{background}\"/>",
             CELL.1
         );
     }
@@ -302,13 +303,13 @@ fn run_of(cells: &[Cell], (x, top): (f64, f64), svg: &mut String) {
     if text.is_empty() {
         return;
     }
-    let mut style = String::new();
+    let mut attributes = String::new();
     for (is, words) in [
-        (look.bold, " font-weight=\"bold\""),
-        (look.dim, " opacity=\"0.6\""),
-        (look.underlined, " text-decoration=\"underline\""),
+        (style.bold, " font-weight=\"bold\""),
+        (style.dim, " opacity=\"0.6\""),
+        (style.underlined, " text-decoration=\"underline\""),
     ] {
-        style.push_str(if is { words } else { "" });
+        attributes.push_str(if is { words } else { "" });
     }
     let escaped = text
         .replace('&', "&amp;")
@@ -316,7 +317,7 @@ fn run_of(cells: &[Cell], (x, top): (f64, f64), svg: &mut String) {
         .replace('>', "&gt;");
     let _ = writeln!(
         svg,
-        "<text x=\"{:.1}\" y=\"{:.0}\" fill=\"{ink}\"{style} textLength=\"{:.1}\" \
+        "<text x=\"{:.1}\" y=\"{:.0}\" fill=\"{foreground}\"{attributes} textLength=\"{:.1}\" \
          lengthAdjust=\"spacingAndGlyphs\" xml:space=\"preserve\">{escaped}</text>",
         x + start as f64 * CELL.0,
         top + 14.0,
@@ -331,18 +332,18 @@ mod tests {
     #[test]
     fn colours_and_marks_are_read_from_a_captured_screen() {
         let lines = cells("a\x1b[1;38;5;36mb\x1b[7mc\x1b[0m d\nnext");
-        let looks: Vec<Look> = lines[0].iter().map(|cell| cell.1).collect();
-        let plain = Look::default();
-        let green = Look {
-            ink: Some(36),
+        let styles: Vec<CellStyle> = lines[0].iter().map(|cell| cell.1).collect();
+        let plain = CellStyle::default();
+        let green = CellStyle {
+            foreground: Some(36),
             bold: true,
             ..plain
         };
-        let turned = Look {
+        let turned = CellStyle {
             reversed: true,
             ..green
         };
-        assert_eq!(looks, [plain, green, turned, plain, plain]);
+        assert_eq!(styles, [plain, green, turned, plain, plain]);
         assert_eq!(lines[1].len(), 4);
     }
 

@@ -1,4 +1,4 @@
-//! The flame graph: the root at the top, callees under their callers.
+//! Draws the flame graph: the root at the top, callees under their callers.
 
 use std::hash::{Hash, Hasher};
 
@@ -14,7 +14,7 @@ use super::theme::Theme;
 use crate::change::Change;
 use crate::flame::{change, flames, sentence};
 use crate::state::app::App;
-use crate::words::{fit_name, width};
+use crate::text_fit::{fit_name, width};
 
 /// Draws the boxes below the graph's root.
 pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
@@ -55,12 +55,12 @@ pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
             (None, None) => theme.flame(number(name)),
         };
         if !searched.is_empty() && name.to_lowercase().contains(&searched) {
-            style = style.patch(theme.found());
+            style = style.patch(theme.search_hit());
         }
         if flame.row == app.tree.selected {
             style = style.add_modifier(Modifier::REVERSED | Modifier::BOLD);
         }
-        // A mark at its beginning parts a box from its neighbour where there is no colour.
+        // A mark at the beginning separates boxes also without colours.
         let room = usize::from(area.width);
         let mark = change.map_or('▏', Change::mark);
         let text = format!("{mark}{}", fit_name(name, room.saturating_sub(1)));
@@ -70,14 +70,14 @@ pub(super) fn draw(app: &App, theme: &Theme, body: Rect, cells: &mut Buffer) {
     detail(app, theme, body, cells);
 }
 
-/// A number by which boxes of one name have one colour.
+/// A hash of a name, for its colour.
 fn number(name: &str) -> u64 {
     let mut hasher = FxHasher::default();
     name.hash(&mut hasher);
     hasher.finish() >> 32
 }
 
-/// What the graph shows.
+/// The title of the view.
 pub(super) fn title(app: &App) -> String {
     let tree = app.documents.tree(&app.experiments);
     let metric = app.documents.flame_metric().label();

@@ -1,4 +1,4 @@
-//! Lines and tables.
+//! Draws lists of lines and tables.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -9,15 +9,15 @@ use report::timeline::Activity;
 use super::theme::Theme;
 use super::{from, put};
 use crate::columns::{Fitted, fitted};
-use crate::sheet::{Line, is_code};
+use crate::list::{Line, is_code};
 use crate::state::app::App;
+use crate::text_fit::{cut, fit, fit_name, width};
 use crate::view::View;
-use crate::words::{cut, fit, fit_name, width};
 
-/// Cells that a name should have at least beside its branches.
+/// The width that a name should have beside its branches.
 const LEAST: usize = 28;
 
-/// Draws the list in sight.
+/// Draws the current list.
 pub(super) fn draw(app: &App, theme: &Theme, cells: &mut Buffer) {
     let parts = app.list_parts();
     let cursor = app.cursor();
@@ -26,31 +26,46 @@ pub(super) fn draw(app: &App, theme: &Theme, cells: &mut Buffer) {
         let table = tables.iter().find(|(known, _)| *known == block);
         table.map(|(_, fitted)| fitted)
     };
-    if let Some(block) = app.sheet.head_of(cursor.top)
+    if let Some(block) = app.list.head_of(cursor.top)
         && let Some(fitted) = find(block)
     {
         for at in 0..parts.head.height {
             let line = row_of(parts.head, at);
-            heading(app, theme, (block, fitted), usize::from(at), line, cells);
+            let heading = Heading {
+                block,
+                fitted,
+                at: usize::from(at),
+            };
+            draw_heading(app, theme, heading, line, cells);
         }
     }
-    let lines = app.sheet.lines().iter().enumerate().skip(cursor.top);
+    let lines = app.list.lines().iter().enumerate().skip(cursor.top);
     for (y, (at, line)) in lines.take(usize::from(parts.rows.height)).enumerate() {
         let area = row_of(parts.rows, y as u16);
         match line {
             Line::Heading { block, at } => {
                 if let Some(fitted) = find(*block) {
-                    heading(app, theme, (*block, fitted), *at, area, cells);
+                    let heading = Heading {
+                        block: *block,
+                        fitted,
+                        at: *at,
+                    };
+                    draw_heading(app, theme, heading, area, cells);
                 }
             }
             Line::Row { block, row } => {
-                if let (Some(table), Some(fitted)) = (app.sheet.table(*block), find(*block)) {
-                    draw_row(app, theme, (table, fitted, *row), area, cells);
+                if let (Some(table), Some(fitted)) = (app.list.table(*block), find(*block)) {
+                    let row = TableRow {
+                        table,
+                        fitted,
+                        at: *row,
+                    };
+                    draw_row(app, theme, row, area, cells);
                 }
             }
             Line::Note { block, .. } => {
                 let start = find(*block).map_or(0, Fitted::name_at) as u16;
-                let text = app.sheet.text(at);
+                let text = app.list.text(at);
                 put(cells, from(area, start), text, theme.faint());
             }
             Line::Text(line) => {
@@ -58,9 +73,9 @@ pub(super) fn draw(app: &App, theme: &Theme, cells: &mut Buffer) {
                 put(cells, area, &line.text, style);
             }
             Line::Fact { text, .. } => {
-                let row = app.sheet.row(at);
+                let row = app.list.row(at);
                 let mark = row.map_or(Mark::Plain, |row| row.mark);
-                let style = style_of(app, theme, text, mark, app.sheet.target(at));
+                let style = style_of(app, theme, text, mark, app.list.target(at));
                 put(cells, area, text, style);
             }
         }
@@ -77,15 +92,16 @@ fn row_of(area: Rect, line: u16) -> Rect {
 }
 
 /// A line of a table's heading.
-fn heading(
-    app: &App,
-    theme: &Theme,
-    (block, fitted): (usize, &Fitted),
+struct Heading<'a> {
+    block: usize,
+    fitted: &'a Fitted,
+    /// The line, from 0.
     at: usize,
-    area: Rect,
-    cells: &mut Buffer,
-) {
-    let Some(table) = app.sheet.table(block) else {
+}
+
+fn draw_heading(app: &App, theme: &Theme, heading: Heading<'_>, area: Rect, cells: &mut Buffer) {
+    let Heading { block, fitted, at } = heading;
+    let Some(table) = app.list.table(block) else {
         return;
     };
     for (start, drawn) in fitted.columns() {
@@ -97,7 +113,7 @@ fn heading(
             None => column.quantity == Some(app.documents.sort.quantity) && drawn.side == 0,
         };
         let style = if is_sorted && at == 0 {
-            theme.strong().patch(theme.found())
+            theme.strong().patch(theme.search_hit())
         } else {
             theme.strong()
         };
@@ -110,13 +126,16 @@ fn heading(
     }
 }
 
-fn draw_row(
-    app: &App,
-    theme: &Theme,
-    (table, fitted, at): (&Table, &Fitted, usize),
-    area: Rect,
-    cells: &mut Buffer,
-) {
+/// A row of a table.
+struct TableRow<'a> {
+    table: &'a Table,
+    fitted: &'a Fitted,
+    /// The row's index in the table.
+    at: usize,
+}
+
+fn draw_row(app: &App, theme: &Theme, row: TableRow<'_>, area: Rect, cells: &mut Buffer) {
+    let TableRow { table, fitted, at } = row;
     let (Some(row), Some(index)) = (table.rows.get(at), fitted.index(at)) else {
         return;
     };
@@ -127,7 +146,7 @@ fn draw_row(
         put(cells, from(area, start as u16), text, style);
     }
     let area = from(area, fitted.name_at() as u16);
-    let lead = lead_of(app, table, row, at, usize::from(area.width));
+    let lead = prefix(app, table, row, at, usize::from(area.width));
     put(cells, area, &lead, theme.faint());
     let area = from(area, width(&lead) as u16);
     let mark = match row.role {
@@ -143,8 +162,8 @@ fn draw_row(
     put(cells, area, &text, style);
 }
 
-/// What stands before a row's name.
-fn lead_of(app: &App, table: &Table, row: &Row, at: usize, room: usize) -> String {
+/// The indentation, branches or mark before a row's name.
+fn prefix(app: &App, table: &Table, row: &Row, at: usize, room: usize) -> String {
     match app.view {
         View::Tree => {
             let tree = app.documents.tree(&app.experiments);
@@ -174,7 +193,7 @@ fn lead_of(app: &App, table: &Table, row: &Row, at: usize, room: usize) -> Strin
     }
 }
 
-/// The branches before a name, of which a deep tree's outer ones make room for the name.
+/// The branches before a name, without the outer ones if the name would have no room.
 fn cut_branches(branches: &str, room: usize) -> String {
     let (length, most) = (branches.chars().count(), room.saturating_sub(LEAST));
     if length <= most.max(room / 2) {
@@ -184,8 +203,8 @@ fn cut_branches(branches: &str, room: usize) -> String {
     format!("…{inner}")
 }
 
-/// How a text is drawn: by how much it matters, by the state that it names, and whether it holds
-/// what is searched for.
+/// The style of a text: by its mark, by the state that it names, and underlined if it matches the
+/// search.
 fn style_of(app: &App, theme: &Theme, text: &str, mark: Mark, target: Option<&Target>) -> Style {
     let mut style = match mark {
         Mark::Plain => Style::new(),
@@ -198,25 +217,25 @@ fn style_of(app: &App, theme: &Theme, text: &str, mark: Mark, target: Option<&Ta
         _ => Activity::of_name(text),
     };
     if let Some(activity) = activity {
-        style = style.patch(theme.ink(activity.family()));
+        style = style.patch(theme.text_colour(activity.family()));
     }
     let searched = app.searched.to_lowercase();
     if !searched.is_empty() && text.to_lowercase().contains(&searched) {
-        style = style.patch(theme.found());
+        style = style.patch(theme.search_hit());
     }
     style
 }
 
-/// What does not fit into the selected line: its number, its whole text, and what is known beyond.
+/// Details of the selected line: its number, its full text, and a function's location.
 fn detail(app: &App) -> String {
     let at = app.cursor().selected;
-    let count = app.sheet.lines().len();
+    let count = app.list.lines().len();
     if count == 0 {
         return "nothing is left to show".to_owned();
     }
     let number = format!("{}/{count} ", at + 1);
-    let text = app.sheet.text(at);
-    let more = match (app.sheet.lines()[at].clone(), app.sheet.target(at)) {
+    let text = app.list.text(at);
+    let more = match (app.list.lines()[at].clone(), app.list.target(at)) {
         (Line::Text(_) | Line::Fact { .. }, _) => {
             let room = usize::from(app.size().0);
             return if width(text) > room {

@@ -1,8 +1,8 @@
-//! The app's state as cells.
+//! Draws the app's state into the cells of a screen.
 
 mod flame;
 mod list;
-mod over;
+mod overlay;
 pub mod theme;
 mod timeline;
 
@@ -12,10 +12,10 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use report::json::mode_name;
 
-use crate::bars::{hint_words, tab_words};
+use crate::bars;
 use crate::state::app::App;
+use crate::text_fit::{fit, width};
 use crate::view::View;
-use crate::words::{fit, width};
 
 use theme::Theme;
 
@@ -24,7 +24,7 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame<'_>) {
     let area = frame.area();
     let cells = frame.buffer_mut();
     screen(app, theme, area, cells);
-    if let Some(at) = over::draw(app, theme, area, cells) {
+    if let Some(at) = overlay::draw(app, theme, area, cells) {
         frame.set_cursor_position(at);
     }
 }
@@ -57,18 +57,18 @@ fn screen(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
 }
 
 fn tabs(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
-    for (view, at, word) in tab_words(area.width) {
-        let style = if view == app.view {
+    for tab in bars::tabs(area.width) {
+        let style = if tab.view == app.view {
             theme.tab()
         } else {
             theme.faint()
         };
-        put(cells, from(area, at), &word, style);
+        put(cells, from(area, tab.column), &tab.text, style);
     }
 }
 
 fn title(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
-    let numbered = app.sheet.numbered();
+    let numbered = app.list.numbered();
     let what = match app.view {
         View::Flame => flame::title(app) + &numbered,
         View::Timeline => timeline::title(app),
@@ -79,7 +79,7 @@ fn title(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
         View::Source | View::Disassembly => {
             format!("{} of {}{numbered}", app.view.title(), app.function)
         }
-        _ => app.sheet.title(),
+        _ => app.list.title(),
     };
     let live = app.live.map_or_else(String::new, |live| {
         format!("recording: {:.1} s, ", live.until.seconds())
@@ -114,20 +114,20 @@ fn hints(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
         put(cells, area, &message.text, style);
         return;
     }
-    for (at, label, binding) in hint_words(app, area.width) {
-        put(cells, from(area, at), label, theme.key());
-        let after = at + width(label) as u16 + 1;
-        put(cells, from(area, after), binding.hint, theme.faint());
+    for hint in bars::hints(app, area.width) {
+        put(cells, from(area, hint.column), hint.key, theme.key());
+        let after = hint.column + width(hint.key) as u16 + 1;
+        put(cells, from(area, after), hint.binding.hint, theme.faint());
     }
 }
 
-/// The rest of a line from a column on.
+/// The part of a line from a column to its end.
 fn from(area: Rect, column: u16) -> Rect {
     let column = column.min(area.width);
     Rect::new(area.x + column, area.y, area.width - column, area.height)
 }
 
-/// Writes a line of text where there is room for it.
+/// Writes a text on the first line of an area, cut to the area's width.
 fn put(cells: &mut Buffer, area: Rect, text: &str, style: Style) {
     if area.width > 0 && area.height > 0 {
         cells.set_stringn(area.x, area.y, text, usize::from(area.width), style);

@@ -1,9 +1,8 @@
-//! Colours and marks, for terminals of many, sixteen and no colours.
+//! Styles for terminals with 256, sixteen and no colours.
 //!
-//! A colour tells a state's family; a letter tells the states of a family apart, so nothing is
-//! told by colour alone. The many-colour palette is Okabe and Ito's, made for all kinds of colour
-//! vision (Color Universal Design, 2008), by its nearest entries in the fixed part of the
-//! 256-colour table, which themes do not change.
+//! A colour stands for a family of states and a letter for a state, so that no information is in
+//! colours alone. The 256-colour palette is Okabe and Ito's (Color Universal Design, 2008), made
+//! for all kinds of colour vision, by the nearest entries of the fixed part of the table.
 
 use ratatui::style::{Color, Modifier, Style};
 use report::timeline::{Activity, Family};
@@ -14,7 +13,7 @@ use crate::change::Change;
 /// The styles of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Theme {
-    /// What it can show.
+    /// Its colours.
     pub colours: Colours,
 }
 
@@ -48,8 +47,8 @@ impl Theme {
         }
     }
 
-    /// A family's colour as that of text.
-    pub fn ink(&self, family: Family) -> Style {
+    /// A family's colour as a foreground.
+    pub fn text_colour(&self, family: Family) -> Style {
         let style = self.family(family);
         match (self.colours, family) {
             (Colours::None, _) => Style::new(),
@@ -62,7 +61,7 @@ impl Theme {
         }
     }
 
-    /// What is selected.
+    /// The selected line.
     pub const fn selected(&self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
@@ -72,7 +71,7 @@ impl Theme {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    /// What matters less.
+    /// Less important text.
     pub fn faint(&self) -> Style {
         match self.colours {
             Colours::None => Style::new().add_modifier(Modifier::DIM),
@@ -90,12 +89,12 @@ impl Theme {
         }
     }
 
-    /// The place of a mistake.
+    /// The wrong part of an edited line.
     pub fn mistake(&self) -> Style {
         self.warning().add_modifier(Modifier::UNDERLINED)
     }
 
-    /// The name of the view in sight.
+    /// The tab of the current view.
     pub fn tab(&self) -> Style {
         self.selected().add_modifier(Modifier::BOLD)
     }
@@ -111,12 +110,12 @@ impl Theme {
         }
     }
 
-    /// A name that holds what is searched for.
-    pub fn found(&self) -> Style {
+    /// A name that matches the search.
+    pub fn search_hit(&self) -> Style {
         Style::new().add_modifier(Modifier::UNDERLINED)
     }
 
-    /// A box of the flame graph that is of no state: by a number, so that neighbours differ.
+    /// A box of the flame graph that is not a state: by the hash of its name.
     pub fn flame(&self, number: u64) -> Style {
         const MANY: [u8; 5] = [180, 179, 216, 223, 186];
         match self.colours {
@@ -140,8 +139,8 @@ impl Theme {
         }
     }
 
-    /// A box of the flame graph by what other experiments have more or less there: blue for less,
-    /// orange for more, which all kinds of colour vision can tell apart.
+    /// A box of the flame graph in a comparison: blue for less, orange for more, which all kinds of
+    /// colour vision distinguish.
     pub fn change(&self, change: Change) -> Style {
         let (many, sixteen) = match change {
             Change::MuchLess => (32, Color::Blue),
@@ -160,9 +159,9 @@ impl Theme {
         }
     }
 
-    /// Where the kernel had a thread that was switched out while it wanted to run.
+    /// A thread that was runnable without a CPU.
     pub fn preempted(&self) -> Style {
-        self.ink(Family::Barrier)
+        self.text_colour(Family::Barrier)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The view in sight as a file's contents.
+//! Writes the current view as text, JSON or SVG.
 
 mod svg;
 
@@ -10,7 +10,7 @@ use report::text::Layout;
 use crate::state::app::App;
 use crate::view::{Form, View};
 
-/// The view in sight in a form that it has.
+/// The current view in a format that it supports.
 pub fn contents(app: &App, form: Form) -> String {
     match (form, app.view) {
         (Form::Text, _) => report::text::render(&document(app), Layout::Aligned),
@@ -20,7 +20,7 @@ pub fn contents(app: &App, form: Form) -> String {
     }
 }
 
-/// The document of the view in sight.
+/// The document of the current view.
 fn document(app: &App) -> Arc<Document> {
     match app.view {
         View::Timeline => Arc::new(app.timeline_document()),

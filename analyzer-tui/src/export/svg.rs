@@ -5,12 +5,12 @@ use std::ops::Range;
 use experiment::state::Scheduling;
 
 use report::json::mode_name;
-use report::timeline::Activity;
+use report::timeline::{Activity, Slot};
 
 use crate::draw::theme::{web_change, web_colour};
 use crate::flame::{change, flames, sentence};
 use crate::state::app::App;
-use crate::words::fit_name;
+use crate::text_fit::fit_name;
 
 /// Width of a picture, in pixels of no particular size.
 const WIDTH: f64 = 1200.0;
@@ -48,7 +48,7 @@ fn rectangle((x, y): (f64, f64), (width, height): (f64, f64), colour: &str, titl
     )
 }
 
-/// The call tree as boxes below the graph's root, as wide as their time.
+/// A picture of the flame graph.
 pub(super) fn flame(app: &App) -> String {
     /// Boxes narrower than this cannot be seen.
     const LEAST: f64 = 0.2 / WIDTH;
@@ -99,12 +99,12 @@ pub(super) fn flame(app: &App) -> String {
     picture(height, &title, &inside)
 }
 
-/// Slots of the picture of a timeline: finer than a terminal's.
+/// The number of columns of time in a picture.
 const COLUMNS: usize = 1070;
 
-/// Times at round numbers, each with a line down to the last thread.
+/// Draws the axis: round times, each with a line down to the last thread.
 fn axis(range: &Range<u64>, height: f64, inside: &mut String) {
-    /// About so many times.
+    /// The largest number of steps.
     const TIMES: f64 = 8.0;
     let length = (range.end - range.start) as f64 / 1e9;
     let start = range.start as f64 / 1e9;
@@ -129,12 +129,12 @@ fn axis(range: &Range<u64>, height: f64, inside: &mut String) {
     }
 }
 
-/// The range in sight with all threads.
+/// A picture of the timeline: the range in sight, with all threads.
 pub(super) fn timeline(app: &App) -> String {
     let range = &app.timeline.range;
     let timeline = app.experiments.timeline();
     let mut inside = String::new();
-    let order = app.order();
+    let order = app.thread_order();
     // A line for the axis, then one a thread and a group.
     let lines = 1 + order.threads.len() + order.groups.len();
     axis(range, lines as f64 * LINE, &mut inside);
@@ -154,38 +154,50 @@ pub(super) fn timeline(app: &App) -> String {
             y + 12.0
         ));
         let slots = timeline.slots(thread, range, COLUMNS, &app.timeline.window);
-        // Equal neighbours make one rectangle.
-        let mut start = 0;
-        for at in 1..=slots.len() {
-            let same = at < slots.len() && slots[at].main() == slots[start].main();
-            if same {
-                continue;
-            }
-            if let Some(activity) = slots[start].main() {
-                let x = LABEL + start as f64;
-                let size = ((at - start) as f64, LINE - 6.0);
-                let colour = web_colour(activity.family());
-                inside.push_str(&rectangle((x, y), size, colour, activity.words()));
-            }
-            start = at;
-        }
-        for (at, slot) in slots.iter().enumerate() {
-            if slot.main_scheduling() == Some(Scheduling::Running) {
-                let place = (LABEL + at as f64, y + LINE - 6.0);
-                inside.push_str(&format!(
-                    "<rect x=\"{:.0}\" y=\"{:.2}\" width=\"1\" height=\"2\"/>\n",
-                    place.0, place.1
-                ));
-            }
-        }
+        draw_slots(&slots, y, &mut inside);
         y += LINE;
     }
-    y += 6.0;
-    let mut x = LABEL;
+    let bottom = legend(y + 6.0, &mut inside);
+    let title = format!(
+        "{}: {:.6} to {:.6} s; the black line is time on a CPU",
+        app.experiments.name,
+        range.start as f64 / 1e9,
+        range.end as f64 / 1e9
+    );
+    picture(bottom + LINE + 4.0, &title, &inside)
+}
+
+/// Draws a thread's states, and a black line where it was on a CPU.
+fn draw_slots(slots: &[Slot], y: f64, inside: &mut String) {
+    let mut start = 0;
+    // Adjacent columns of one state are one rectangle.
+    for same in slots.chunk_by(|left, right| left.main() == right.main()) {
+        if let Some(activity) = same[0].main() {
+            let x = LABEL + start as f64;
+            let size = (same.len() as f64, LINE - 6.0);
+            let colour = web_colour(activity.family());
+            inside.push_str(&rectangle((x, y), size, colour, activity.words()));
+        }
+        start += same.len();
+    }
+    for (at, slot) in slots.iter().enumerate() {
+        if slot.main_scheduling() == Some(Scheduling::Running) {
+            inside.push_str(&format!(
+                "<rect x=\"{:.0}\" y=\"{:.2}\" width=\"1\" height=\"2\"/>\n",
+                LABEL + at as f64,
+                y + LINE - 6.0
+            ));
+        }
+    }
+}
+
+/// Draws the legend. Returns the top of its last line.
+fn legend(top: f64, inside: &mut String) -> f64 {
+    let (mut x, mut y) = (LABEL, top);
     for activity in Activity::ALL {
         let colour = web_colour(activity.family());
-        inside.push_str(&rectangle((x, y), (10.0, 10.0), colour, activity.words()));
         let words = activity.words();
+        inside.push_str(&rectangle((x, y), (10.0, 10.0), colour, words));
         inside.push_str(&format!(
             "<text x=\"{:.0}\" y=\"{:.2}\">{words}</text>\n",
             x + 14.0,
@@ -197,11 +209,5 @@ pub(super) fn timeline(app: &App) -> String {
             y += LINE;
         }
     }
-    let title = format!(
-        "{}: {:.6} to {:.6} s; the black line is time on a CPU",
-        app.experiments.name,
-        range.start as f64 / 1e9,
-        range.end as f64 / 1e9
-    );
-    picture(y + LINE + 4.0, &title, &inside)
+    y
 }

@@ -1,5 +1,4 @@
-//! The keys: one table, from which dispatch, the hints and the help are made. A key that is not
-//! in it does nothing, and what is in it works.
+//! The table of keys, for dispatch, hints and help.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -28,7 +27,7 @@ const fn shifted(mut binding: Binding) -> Binding {
     binding
 }
 
-/// What the mouse does, for the help: no key does it.
+/// A row for the mouse, shown in the help only.
 const fn mouse(help: &'static str) -> Binding {
     key(&[], "mouse", help, "", Action::Help)
 }
@@ -55,7 +54,7 @@ pub fn bindings(view: View) -> impl Iterator<Item = &'static Binding> {
     own.iter().copied().chain([EVERYWHERE]).flatten()
 }
 
-/// What a key does in a view.
+/// The action of a key in a view.
 pub fn action(view: View, event: KeyEvent) -> Option<Action> {
     if event.modifiers.contains(KeyModifiers::CONTROL) {
         return (event.code == KeyCode::Char('c')).then_some(Action::Quit);
@@ -114,7 +113,7 @@ const INTO_TIMELINE: &[Binding] = &[
     key(&[Enter], "Enter", "its row of the timeline", "timeline", Action::Enter),
 ];
 
-/// Where the metrics are given and the order is not.
+/// In views with metrics of their own.
 #[rustfmt::skip]
 const ORDER: &[Binding] = &[
     key(&[Char('s'), F(6)], "s F6", "choose the order", "sort", Action::Sort),
@@ -201,13 +200,13 @@ const LINES: &[Binding] = &[
     key(&[Enter], "Enter", "the source line of this instruction", "source", Action::Enter),
 ];
 
-/// Where lines have time.
+/// In views of code.
 #[rustfmt::skip]
 const HOTTEST: &[Binding] = &[
     key(&[Char('x')], "x", "the next hot line", "hot line", Action::Hottest),
 ];
 
-/// Where the order of the rows is given.
+/// In views whose rows cannot be sorted.
 #[rustfmt::skip]
 const OTHER_TIMES: &[Binding] = &[
     key(&[Char('v')], "v", "other metrics", "metrics", Action::Metrics),

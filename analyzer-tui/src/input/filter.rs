@@ -1,4 +1,4 @@
-//! The filters that are offered to edit.
+//! Suggests filters from the selection.
 
 use experiment::ids::ContextId;
 
@@ -7,7 +7,7 @@ use report::document::Target;
 use crate::state::app::App;
 use crate::view::View;
 
-/// A name as a text of a filter.
+/// A name as a string of a filter's expression.
 fn quoted(name: &str) -> String {
     if name.contains('"') {
         format!("'{name}'")
@@ -17,8 +17,8 @@ fn quoted(name: &str) -> String {
 }
 
 impl App {
-    /// What is offered: the filter in force, then what the selection suggests, by itself, with
-    /// the filter in force, and its opposite.
+    /// The suggestions: the filter in force, then each expression for the selection, combined with
+    /// the filter in force and alone, then the opposite of the first one.
     pub(super) fn suggestions(&self) -> Vec<(&'static str, String)> {
         let mut all = Vec::new();
         let now = self.settings.filter();
@@ -41,12 +41,12 @@ impl App {
         all
     }
 
-    /// The expressions that stand for what is selected, the nearest first.
+    /// The expressions for the selection, the most specific first.
     fn expressions(&self) -> Vec<(&'static str, String)> {
         let inside = |name: &str| format!("{} IN STACK", quoted(name));
         let line = self.cursor().selected;
-        let target = self.sheet.target(line);
-        let function = self.sheet.function(line);
+        let target = self.list.target(line);
+        let function = self.list.function(line);
         let function = function.filter(|name| *name != omp_model::views::TOTAL);
         let under = |words, name: Option<&str>| name.map(|name| (words, inside(name)));
         let mut all = Vec::new();
@@ -70,7 +70,7 @@ impl App {
             View::Regions => {
                 all.extend(under("all under the selected construct", function));
                 if let Some(Target::Construct(construct)) = target {
-                    let text = numbers(construct.word, &construct.contexts);
+                    let text = one_of(construct.word, &construct.contexts);
                     all.push(match construct.word {
                         "TASK" => ("the selected task's own time", text),
                         _ => ("the selected region's own time", text),
@@ -98,10 +98,10 @@ impl App {
     fn expressions_on_timeline(&self) -> Vec<(&'static str, String)> {
         let time = |start: u64, end: u64| format!("TSTAMP>={start} && TSTAMP<{end}");
         let mut all = Vec::new();
-        if let Some(part) = self.selection() {
+        if let Some(part) = self.selected_box() {
             all.push(("the box", self.filter_of(&part)));
         }
-        if let Some(band) = self.picked() {
+        if let Some(band) = self.selected_instance() {
             let text = self.filter_of_instance(band);
             all.extend(text.map(|text| ("the selected instance", text)));
         }
@@ -111,14 +111,14 @@ impl App {
         if let Some(thread) = thread {
             all.push(("the selected thread", format!("THRID=={}", thread.0 + 1)));
         }
-        let Some(pointed) = self.pointed() else {
+        let Some(at_cursor) = self.at_cursor() else {
             return all;
         };
-        if let Some(row) = pointed.interval {
+        if let Some(row) = at_cursor.interval {
             let (start, end) = (row.start.0, row.start.0 + row.length.0);
             all.push(("the time of the interval at the cursor", time(start, end)));
         }
-        if let Some(band) = pointed.bands.last() {
+        if let Some(band) = at_cursor.bands.last() {
             let text = self.filter_of_instance(band);
             all.extend(text.map(|text| ("the instance at the cursor", text)));
             let name = self.experiments.construct_name(band.context);
@@ -134,15 +134,15 @@ impl App {
         all
     }
 
-    /// The expression that `y` copies: the filter in force, else the nearest to what is selected.
+    /// The expression that `y` copies: the filter in force, else the first for the selection.
     pub(super) fn expression(&self) -> Option<String> {
         let first = self.suggestions().into_iter().next();
         first.map(|(_, text)| text)
     }
 }
 
-/// Contexts as values of a word.
-fn numbers(word: &str, contexts: &[ContextId]) -> String {
+/// A condition that a filter's word is one of these contexts.
+fn one_of(word: &str, contexts: &[ContextId]) -> String {
     match contexts {
         [one] => format!("{word}=={}", one.0),
         several => {

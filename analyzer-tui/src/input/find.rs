@@ -1,12 +1,12 @@
-//! Finding names.
+//! Search for names.
 
 use crate::state::app::App;
 use crate::view::View;
 
 impl App {
-    /// Selects the next line that holds the wanted text, in any case of letters. `here`: the
-    /// selected one counts too.
-    pub(crate) fn find(&mut self, forward: bool, here: bool) {
+    /// Selects the next line that contains the searched text, whatever the case of its letters.
+    /// With `from_here`, the search begins with the selected line.
+    pub(crate) fn find(&mut self, forward: bool, from_here: bool) {
         if self.searched.is_empty() {
             self.tell("/ asks what to find");
             return;
@@ -20,13 +20,13 @@ impl App {
             }
             View::Timeline => (self.thread_names(), self.timeline.row),
             _ => {
-                let lines = 0..self.sheet.lines().len();
-                let texts = lines.map(|line| self.sheet.text(line).to_owned());
+                let lines = 0..self.list.lines().len();
+                let texts = lines.map(|line| self.list.text(line).to_owned());
                 (texts.collect(), self.cursor().selected)
             }
         };
         let count = names.len();
-        let from = usize::from(!here);
+        let from = usize::from(!from_here);
         let order = (from..count + from).map(|step| {
             if forward {
                 (at + step) % count
@@ -36,7 +36,7 @@ impl App {
         });
         let mut order = order.filter(|&row| names[row].to_lowercase().contains(&wanted));
         match order.next() {
-            Some(row) => self.found(row),
+            Some(row) => self.select_found(row),
             None => {
                 let text = format!("\"{}\" is in no name here", self.searched);
                 self.tell(text);
@@ -44,7 +44,7 @@ impl App {
         }
     }
 
-    fn found(&mut self, row: usize) {
+    fn select_found(&mut self, row: usize) {
         match self.view {
             View::Tree | View::Flame => {
                 self.tree.selected = row;

@@ -1,13 +1,13 @@
-//! What keys do.
+//! Actions, and their bindings to keys.
 
 use ratatui::crossterm::event::KeyCode;
 
 use crate::view::View;
 
-/// What a key does.
+/// The action of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Ends the program.
+    /// Quits.
     Quit,
     /// Shows the keys.
     Help,
@@ -35,11 +35,11 @@ pub enum Action {
     Filter,
     /// Copies the filter's expression.
     Copy,
-    /// Takes the filter off.
+    /// Removes the filter.
     Unfilter,
     /// Asks how to write the view to a file.
     Export,
-    /// Selects.
+    /// Moves the selection.
     Move(Motion),
     /// Goes into what is selected.
     Enter,
@@ -99,14 +99,14 @@ pub enum Motion {
 pub struct Binding {
     /// The keys.
     pub keys: &'static [KeyCode],
-    /// Whether Shift must be held (for keys that have no other form with it).
+    /// Whether Shift must be held; for keys that it does not change, such as arrows.
     pub shift: bool,
     /// Their names in the help.
     pub label: &'static str,
-    /// What they do, in half a line.
+    /// Their description in the help.
     pub help: &'static str,
-    /// A word for the line of hints; empty: not shown there.
+    /// A word for the line of hints; empty if not shown there.
     pub hint: &'static str,
-    /// What they do.
+    /// Their action.
     pub action: Action,
 }

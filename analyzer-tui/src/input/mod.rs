@@ -1,11 +1,11 @@
-//! What keys and the mouse do to the state.
+//! Changes the state by keys and the mouse.
 
 pub mod bindings;
 mod filter;
 mod find;
 pub mod keys;
+mod mouse;
 mod perform;
-mod pointer;
 mod questions;
 mod select;
 mod timeline;

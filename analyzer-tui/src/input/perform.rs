@@ -1,4 +1,4 @@
-//! Keys, and what is answered to questions.
+//! Performs the actions of keys and the answers to questions.
 
 use omp_model::profile::ViewMode;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
@@ -7,7 +7,7 @@ use report::settings::Compare;
 use super::bindings;
 use super::keys::Action;
 use crate::export;
-use crate::order::RowOrder;
+use crate::row_order::RowOrder;
 use crate::settings::next_compare;
 use crate::state::app::{App, Effect};
 use crate::state::overlay::{Answer, Overlay};
@@ -32,7 +32,7 @@ impl App {
         }
         match bindings::action(self.view, event) {
             Some(action) => return self.perform(action),
-            None if event.code == KeyCode::Esc => self.stay(),
+            None if event.code == KeyCode::Esc => self.cancel(),
             None => {
                 if let KeyCode::Char(key) = event.code {
                     let view = self.view.title();
@@ -50,8 +50,8 @@ impl App {
             return Effect::None;
         }
         match action {
-            Action::Quit if self.live.is_some_and(|live| live.program) => {
-                self.overlay = Overlay::end();
+            Action::Quit if self.live.is_some_and(|live| live.started_here) => {
+                self.overlay = Overlay::quit();
             }
             Action::Quit => return Effect::Quit,
             Action::Help => self.overlay = Overlay::Help { top: 0 },
@@ -117,12 +117,12 @@ impl App {
     fn next_metrics(&mut self) {
         let sets = self.experiments.metric_sets();
         let set = (self.wanted_settings().set + 1) % sets.len();
-        let told = format!("metrics {}", sets[set]);
+        let message = format!("metrics {}", sets[set]);
         self.change(|settings| {
             settings.set = set;
             settings.report.sort = None;
         });
-        self.tell(told);
+        self.tell(message);
     }
 
     fn compare(&mut self) {
@@ -144,12 +144,12 @@ impl App {
         self.overlay = Overlay::None;
         match answer {
             Answer::Nothing | Answer::Copy(_) => {}
-            Answer::End { program: true } => return Effect::Stop,
-            Answer::End { program: false } => return Effect::Quit,
+            Answer::Stop => return Effect::Stop,
+            Answer::Quit => return Effect::Quit,
             Answer::Sort(key) => self.change(|settings| settings.report.sort = Some(key)),
             Answer::Order(order) => self.order_rows(order),
             Answer::Search(text) => {
-                // Nothing typed: the same again.
+                // An empty line repeats the last search.
                 if !text.is_empty() {
                     self.searched = text;
                 }
@@ -161,9 +161,9 @@ impl App {
         Effect::None
     }
 
-    /// Puts rows in another order; what is selected stays selected.
+    /// Sorts the rows; the selected row stays selected.
     pub(super) fn order_rows(&mut self, order: Option<RowOrder>) {
-        let row = self.sheet.row(self.cursor().selected);
+        let row = self.list.row(self.cursor().selected);
         let name = row.map(|row| row.name.clone());
         match order {
             Some(order) => self.row_orders.insert(self.view, order),

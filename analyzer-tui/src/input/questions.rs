@@ -1,29 +1,29 @@
-//! Questions that hang on the view in sight.
+//! The choice of an order.
 
 use omp_model::metrics::{Flavour, Metric, Quantity, SortKey};
 use report::settings::Compare;
 
-use crate::columns::told;
-use crate::order::RowOrder;
+use crate::columns::nonempty;
+use crate::row_order::RowOrder;
 use crate::state::app::App;
 use crate::state::overlay::{Answer, Choice, Overlay};
 use crate::view::View;
 
-const TURNED: &str = "the same, the other way round";
+const REVERSED: &str = "the same, the other way round";
 
 impl App {
-    /// Asks for the order of the view in sight: its columns, the name and the other way round.
+    /// Asks for the order of the current view: its columns, the name, or the reverse.
     pub(super) fn ask_order(&self) -> Overlay {
         match self.view {
             view if view.has_own_order() => self.ask_row_order(),
             View::Flame => {
-                let quantities = self.timed().into_iter();
+                let quantities = self.metrics_with_time().into_iter();
                 let quantities =
                     quantities.map(|metric| Quantity::Time(Flavour::Attributed, metric));
                 self.ask_sort("As wide as", quantities.collect())
             }
             _ => {
-                let table = self.sheet.table(0);
+                let table = self.list.table(0);
                 let columns = table.map_or(&[][..], |table| &table.columns);
                 let shown = columns.iter().filter(|column| column.is_visible());
                 let mut quantities: Vec<Quantity> =
@@ -36,7 +36,7 @@ impl App {
     }
 
     /// The metrics that have any time.
-    fn timed(&self) -> Vec<Metric> {
+    fn metrics_with_time(&self) -> Vec<Metric> {
         let profile = self.documents.profile(&self.experiments);
         let available = self.experiments.available().metrics().iter().copied();
         let has_time =
@@ -55,7 +55,7 @@ impl App {
         if self.view != View::Flame {
             let reversed = !now.reversed;
             let turned = SortKey { reversed, ..now };
-            options.push((TURNED.to_owned(), Answer::Sort(turned)));
+            options.push((REVERSED.to_owned(), Answer::Sort(turned)));
         }
         let is_now = |(_, answer): &(String, Answer)| *answer == Answer::Sort(now);
         Overlay::Choice(Choice {
@@ -65,7 +65,7 @@ impl App {
         })
     }
 
-    /// Asks for the order of rows: their columns, the name, and the other way round.
+    /// Asks for the order of rows: their columns, the name, or the reverse.
     fn ask_row_order(&self) -> Overlay {
         let now = self.row_orders.get(&self.view);
         let as_made = match self.view {
@@ -73,10 +73,10 @@ impl App {
             _ => "The order of their appearance",
         };
         let mut options = vec![(as_made.to_owned(), Answer::Order(None))];
-        let table = self.sheet.table(0);
+        let table = self.list.table(0);
         let compare = table.map_or(Compare::Off, |table| table.compare);
         let columns = table.into_iter().flat_map(|table| {
-            let told = told(table).into_iter();
+            let told = nonempty(table).into_iter();
             told.map(|at| &table.columns[at])
         });
         let sides = match compare {
@@ -109,7 +109,7 @@ impl App {
                 reversed: !now.reversed,
                 ..now.clone()
             };
-            options.push((TURNED.to_owned(), Answer::Order(Some(turned))));
+            options.push((REVERSED.to_owned(), Answer::Order(Some(turned))));
         }
         Overlay::Choice(Choice {
             title: "Order by",

@@ -1,4 +1,4 @@
-//! Moving the selection about in lists, the call tree and the flame graph.
+//! Moves the selection in lists, the call tree and the flame graph.
 
 use report::document::Target;
 
@@ -20,7 +20,7 @@ impl App {
         }
         let height = self.list_parts().rows.height;
         let page = usize::from(height).saturating_sub(1).max(1);
-        let last = self.sheet.lines().len().saturating_sub(1);
+        let last = self.list.lines().len().saturating_sub(1);
         let at = self.cursor().selected;
         self.select_row(match motion {
             Motion::Up | Motion::Left => at.saturating_sub(1),
@@ -35,7 +35,7 @@ impl App {
     pub(super) fn enter(&mut self) {
         match self.view {
             View::Overview | View::Functions | View::Callers | View::Regions => {
-                let function = self.sheet.function(self.cursor().selected);
+                let function = self.list.function(self.cursor().selected);
                 match function.map(str::to_owned) {
                     Some(name) => self.centre_on(name),
                     None => self.tell("this line leads to no function"),
@@ -65,7 +65,7 @@ impl App {
 
     /// Shows the selected thread's row of the timeline.
     fn show_thread(&mut self) {
-        let target = self.sheet.target(self.cursor().selected);
+        let target = self.list.target(self.cursor().selected);
         let Some(&Target::Thread(thread)) = target else {
             return self.tell("a row of a comparison is of several threads");
         };
@@ -136,12 +136,14 @@ impl App {
         };
         let is_open = self.tree.open.contains(key);
         let has_more = tree.has_children(at);
-        match (fold, is_open) {
-            (true, true) => self.set_open(at, false),
-            (true, false) => self.tree.selected = tree.parents[at],
-            (false, false) if has_more => self.set_open(at, true),
-            (false, true) if has_more => self.tree.selected = at + 1,
-            (false, _) => {}
+        if fold && is_open {
+            self.set_open(at, false);
+        } else if fold {
+            self.tree.selected = tree.parents[at];
+        } else if has_more && is_open {
+            self.tree.selected = at + 1;
+        } else if has_more {
+            self.set_open(at, true);
         }
         self.refresh();
     }
@@ -175,10 +177,10 @@ impl App {
                     .filter(|flame| flame.depth == depth)
                     .map(|flame| flame.row)
                     .collect();
-                let place = row.iter().position(|&row| row == at);
-                place.and_then(|place| match motion {
-                    Motion::Left => row.get(place.checked_sub(1)?).copied(),
-                    _ => row.get(place + 1).copied(),
+                let own = row.iter().position(|&row| row == at);
+                own.and_then(|own| match motion {
+                    Motion::Left => row.get(own.checked_sub(1)?).copied(),
+                    _ => row.get(own + 1).copied(),
                 })
             }
             _ => None,
@@ -189,7 +191,7 @@ impl App {
         self.follow_flame();
     }
 
-    /// Selects the next line that is hot, after the last one the first.
+    /// Selects the next hot line; after the last one, the first.
     pub(super) fn select_hot_line(&mut self) {
         let hot = self.hot_lines();
         let here = self.cursor().selected;

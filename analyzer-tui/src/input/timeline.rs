@@ -1,4 +1,4 @@
-//! Moving about on the timeline.
+//! Moves the cursor, the range and the selection on the timeline.
 
 use experiment::ids::Nanos;
 use report::timeline::column;
@@ -42,7 +42,7 @@ impl App {
         }
     }
 
-    /// Moves the cursor, and the range if it would leave it.
+    /// Moves the cursor, and the range so that it contains the cursor.
     fn move_cursor(&mut self, time: u64) {
         let state = &mut self.timeline;
         state.time = time.min(state.end - 1);
@@ -91,7 +91,7 @@ impl App {
                 self.tell(words);
             }
             Action::Group => self.group(),
-            Action::Instance => self.pick(),
+            Action::Instance => self.select_next_instance(),
             Action::Box => {
                 let here = (self.timeline.row, self.timeline.time);
                 self.timeline.anchor = match self.timeline.anchor {
@@ -108,7 +108,7 @@ impl App {
         self.settle_timeline();
     }
 
-    /// Halves or doubles the range around a moment, which stays where it is on the screen.
+    /// Halves or doubles the range around a moment, which stays in its column.
     fn zoom(&mut self, around: u64, closer: bool) {
         let state = &mut self.timeline;
         let old = state.length();
@@ -125,7 +125,7 @@ impl App {
         self.settle_timeline();
     }
 
-    /// Goes to the next way to group the rows; the selected thread stays selected.
+    /// Changes the grouping of rows; the selected thread stays selected.
     fn group(&mut self) {
         let (grouping, words) = match self.timeline.grouping {
             Grouping::Process => {
@@ -142,14 +142,14 @@ impl App {
     }
 
     pub(crate) fn zoom_to_interval(&mut self) {
-        if let Some(part) = self.selection() {
+        if let Some(part) = self.selected_box() {
             self.timeline
                 .show(part.time.start, part.time.end - part.time.start);
             self.timeline.anchor = None;
             self.settle_timeline();
             return;
         }
-        let Some(interval) = self.pointed().and_then(|pointed| pointed.interval) else {
+        let Some(interval) = self.at_cursor().and_then(|at_cursor| at_cursor.interval) else {
             self.tell("no interval is listed here: it is shorter than what is kept apart");
             return;
         };
@@ -159,7 +159,7 @@ impl App {
         self.settle_timeline();
     }
 
-    /// To the nearest sample or border of an interval after (or before) the cursor.
+    /// Moves to the nearest sample or border of an interval after (or before) the cursor.
     fn step(&mut self, forward: bool) {
         let Some(&thread) = self.threads().get(self.timeline.row) else {
             return;
@@ -193,8 +193,8 @@ impl App {
         }
     }
 
-    /// The wheel: over bands of which not all have room it moves them, else it zooms around the
-    /// moment under the pointer.
+    /// The wheel scrolls the bands if the pointer is on them and some are hidden. Else it zooms
+    /// around the moment under the pointer.
     pub(crate) fn wheel_on_timeline(&mut self, (column, line): (u16, u16), closer: bool) {
         let bands = self.timeline_parts().bands;
         if bands.contains((column, line).into()) && self.last_lane() > 0 {
@@ -222,13 +222,13 @@ impl App {
         Some(part.start + (part.end - part.start) / 2)
     }
 
-    /// A click on the rows selects; a drag that begins there moves the range.
+    /// A click selects a moment, a thread or a region instance; a drag moves the range.
     pub(crate) fn press_on_timeline(&mut self, column: u16, line: u16) {
         let parts = self.timeline_parts();
         let rows = parts.rows;
         if parts.bands.contains((column, line).into()) {
             return match self.time_at(column) {
-                Some(time) => self.pick_at(time, line - parts.bands.y),
+                Some(time) => self.select_instance_at(time, line - parts.bands.y),
                 None => self.turn_lanes(),
             };
         }
@@ -266,40 +266,40 @@ impl App {
         self.settle_timeline();
     }
 
-    /// Selects the innermost instance at the cursor; again, the next one: the thread's own, then
-    /// all others of that moment.
-    pub(crate) fn pick(&mut self) {
+    /// Selects the instance after the selected one among those at the cursor's time: the thread's
+    /// own, innermost first, then all others.
+    pub(crate) fn select_next_instance(&mut self) {
         let mut around = self
-            .pointed()
-            .map_or_else(Vec::new, |pointed| pointed.bands);
+            .at_cursor()
+            .map_or_else(Vec::new, |at_cursor| at_cursor.bands);
         around.reverse();
         for other in self.experiments.timeline().regions().at(self.timeline.time) {
             if !around.contains(other) {
                 around.push(*other);
             }
         }
-        let now = self.picked().copied();
+        let now = self.selected_instance().copied();
         let at = now.and_then(|now| around.iter().position(|band| *band == now));
-        self.timeline.picked = around.get(at.map_or(0, |at| at + 1)).copied();
-        self.show_picked();
-        match (self.timeline.picked, around.is_empty()) {
-            (Some(band), _) => self.tell(format!("selected: {}", self.instance_of(&band))),
-            (None, true) => self.tell("no instance here is long enough to be listed"),
-            (None, false) => self.tell("no instance is selected"),
+        self.timeline.selected_instance = around.get(at.map_or(0, |at| at + 1)).copied();
+        self.show_selected_instance();
+        match self.timeline.selected_instance {
+            Some(band) => self.tell(format!("selected: {}", self.instance_of(&band))),
+            None if around.is_empty() => self.tell("no instance here is long enough to be listed"),
+            None => self.tell("no instance is selected"),
         }
     }
 
-    /// Brings the lane of the selected region instance in sight.
-    fn show_picked(&mut self) {
+    /// Scrolls to the lane of the selected region instance.
+    fn show_selected_instance(&mut self) {
         let room = self.timeline_parts().bands.height;
-        let Some(band) = self.timeline.picked.filter(|band| !band.is_task) else {
+        let Some(band) = self.timeline.selected_instance.filter(|band| !band.is_task) else {
             return;
         };
         let first = (band.lane + 1).saturating_sub(room);
         self.timeline.lane = self.timeline.lane.clamp(first, band.lane.max(first));
     }
 
-    /// Goes on to the lanes below those in sight, after the last ones to the first.
+    /// Scrolls to the lanes below those in sight; after the last ones, to the first.
     pub(crate) fn turn_lanes(&mut self) {
         let (lane, last) = (self.timeline.lane, self.last_lane());
         let room = self.timeline_parts().bands.height.max(1);
@@ -307,13 +307,13 @@ impl App {
         self.settle_timeline();
     }
 
-    /// Selects the region instance whose band is drawn there.
-    pub(crate) fn pick_at(&mut self, time: u64, line: u16) {
+    /// Selects the region instance at a time and a line of the bands.
+    pub(crate) fn select_instance_at(&mut self, time: u64, line: u16) {
         let lane = self.timeline.lane + line;
         let bands = self.experiments.timeline().regions().at(time);
         let band = bands.into_iter().find(|band| band.lane == lane).copied();
         self.timeline.time = time;
-        self.timeline.picked = band;
+        self.timeline.selected_instance = band;
         if let Some(band) = band {
             self.tell(format!("selected: {}", self.instance_of(&band)));
         }

@@ -1,4 +1,4 @@
-//! What the user has chosen and where he is.
+//! The state of the program: the chosen view and settings, cursors, and the pending request.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -11,13 +11,13 @@ use super::timeline::state::TimelineState;
 use crate::documents::Documents;
 use crate::experiments::Experiments;
 use crate::layout::{self, ListParts, Parts};
+use crate::list::List;
 use crate::live::Progress;
-use crate::order::RowOrder;
+use crate::row_order::RowOrder;
 use crate::settings::Settings;
-use crate::sheet::Sheet;
 use crate::view::View;
 
-/// Where a list is.
+/// The position in a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
     /// The selected line.
@@ -38,20 +38,20 @@ impl Cursor {
     }
 }
 
-/// What must be done after an event.
+/// What the caller must do after an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Draw again.
     None,
-    /// End.
+    /// Quit.
     Quit,
-    /// End the program that is recorded, then end.
+    /// Stop the recorded program, then quit.
     Stop,
-    /// Put a text into the clipboard, then tell [`App::copied`].
+    /// Copy a text to the clipboard, then call [`App::copied`].
     Copy(String),
-    /// Write a file, then tell [`App::wrote`].
+    /// Write a file, then call [`App::wrote`].
     Write {
-        /// Its name without the ending; a free one like it is to be taken.
+        /// Its name without the ending. If the name is taken, a number is added.
         stem: String,
         /// Its ending.
         ending: &'static str,
@@ -60,100 +60,100 @@ pub enum Effect {
     },
 }
 
-/// What was answered to the last event.
+/// The message on the last line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Message {
     /// One line.
     pub text: String,
-    /// Whether something did not go well.
+    /// Whether it reports a failure.
     pub is_warning: bool,
 }
 
-/// How a recording stands while it is being made.
+/// A recording in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Live {
-    /// Up to where it is read.
+    /// The time up to which it is read.
     pub until: Nanos,
-    /// Whether this program has started it, so that it can end it.
-    pub program: bool,
+    /// Whether analyzer has started it, and can stop it.
+    pub started_here: bool,
 }
 
 /// The state of the call tree and the flame graph.
 #[derive(Clone, Debug, Default)]
 pub struct TreeState {
-    /// Keys of rows that show what is below them.
+    /// The keys of unfolded rows.
     pub open: FxHashSet<u64>,
     /// The selected row of [`crate::tree::Tree`].
     pub selected: usize,
-    /// The row that the flame graph begins with.
+    /// The root row of the flame graph.
     pub zoom: usize,
     /// The first depth of the flame graph in sight.
     pub flame_top: usize,
-    /// The rows in sight of the call tree.
+    /// The rows of the call tree whose callers are all unfolded.
     pub shown: Vec<usize>,
-    /// The selected row and the flame graph's first one by their names, until they are looked up
-    /// in the tree of new settings: a tree is made when it is shown.
+    /// The paths of `selected` and `zoom` in the old tree, until they are looked up in the tree of
+    /// new settings, which is built when it is shown.
     pub(crate) moved: Option<[Vec<String>; 2]>,
 }
 
-/// What a cursor is on.
+/// What the cursor is on.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Selected {
+pub(crate) enum UnderCursor {
     /// The line of a text.
     Line(String),
     /// A moment of a thread.
     Moment(ThreadId, u64),
 }
 
-/// What the user wants to see, while it is being made.
+/// The request for a view that is not computed yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     pub(crate) number: u64,
     pub(crate) experiments: Arc<Experiments>,
-    /// How the experiment stands if it is still being recorded.
+    /// The progress of the recording, if the experiment is still growing.
     pub(crate) progress: Option<Progress>,
     pub(crate) settings: Settings,
     pub(crate) view: View,
-    /// Whether its making has begun.
+    /// Whether its job has started.
     pub(crate) begun: bool,
 }
 
 /// The program's state.
 #[derive(Debug)]
 pub struct App {
-    /// What is looked at.
+    /// The open experiments.
     pub experiments: Arc<Experiments>,
-    /// What was chosen.
+    /// The settings in force.
     pub settings: Settings,
     /// The documents under these settings.
     pub documents: Arc<Documents>,
-    /// The view in sight.
+    /// The current view.
     pub view: View,
-    /// Its lines, if it is a list.
-    pub sheet: Arc<Sheet>,
+    /// Its lines; empty for the timeline.
+    pub list: Arc<List>,
     /// The tree's state.
     pub tree: TreeState,
     /// The timeline's state.
     pub timeline: TimelineState,
-    /// The function that views of one function are of.
+    /// The subject of views of one function.
     pub function: String,
-    /// What stands over the view.
+    /// The box over the view.
     pub overlay: Overlay,
-    /// What was answered last.
+    /// The message on the last line.
     pub message: Option<Message>,
-    /// The text that is searched for.
+    /// The text of the last search.
     pub searched: String,
-    /// The orders of views whose rows are not made in an order that was chosen.
+    /// The chosen orders of views with an order of their own.
     pub row_orders: FxHashMap<View, RowOrder>,
-    /// How the recording stands while it is being made.
+    /// The recording, while it is in progress.
     pub live: Option<Live>,
-    /// The line of the function's source that the user was at.
+    /// The last selected line of the function's source.
     pub(crate) line: Option<u32>,
     pub(crate) cursors: [Cursor; View::ALL.len()],
-    /// The functions before [`App::function`].
+    /// The earlier values of [`App::function`], for the key that goes back.
     pub(crate) history: Vec<String>,
-    /// What the cursor was on when the view in sight came.
-    pub(crate) came: Option<Selected>,
+    /// What the cursor was on when the current view was entered.
+    pub(crate) on_arrival: Option<UnderCursor>,
     pub(crate) size: (u16, u16),
     pub(crate) wanted: Option<Wanted>,
     /// The number of the last [`Wanted`].
@@ -161,7 +161,7 @@ pub struct App {
 }
 
 impl App {
-    /// The state at the beginning, of a screen of a size. Nothing is shown yet.
+    /// The initial state, for a screen of this size.
     pub(crate) fn start(
         experiments: Arc<Experiments>,
         settings: Settings,
@@ -173,7 +173,7 @@ impl App {
             documents: Arc::new(Documents::blank(&settings)),
             settings,
             view: View::default(),
-            sheet: Arc::default(),
+            list: Arc::default(),
             tree: TreeState {
                 moved: Some(Default::default()),
                 ..TreeState::default()
@@ -187,7 +187,7 @@ impl App {
             line: None,
             cursors: [Cursor::default(); View::ALL.len()],
             history: Vec::new(),
-            came: None,
+            on_arrival: None,
             size,
             wanted: None,
             newest: Arc::default(),
@@ -199,12 +199,12 @@ impl App {
         layout::parts(self.size, self.notice().is_some())
     }
 
-    /// The parts of the list in sight.
+    /// The parts of the current list.
     pub fn list_parts(&self) -> ListParts {
-        layout::list(self.parts().body, self.sheet.head())
+        layout::list(self.parts().body, self.list.head())
     }
 
-    /// Where the list in sight is.
+    /// The position in the current list.
     pub fn cursor(&self) -> Cursor {
         self.cursors[self.view as usize]
     }
@@ -214,12 +214,12 @@ impl App {
         self.size
     }
 
-    /// What is being made, in words.
+    /// The title of the view that is being computed.
     pub fn making(&self) -> Option<&'static str> {
         self.wanted.as_ref().map(|wanted| wanted.view.title())
     }
 
-    /// The loss or warning that must be told under every view, and how many more there are.
+    /// The first notice that every view shows, and the number of further ones.
     pub fn notice(&self) -> Option<(&str, usize)> {
         let early = if self.documents.is_blank() {
             self.experiments.warnings.as_slice()

@@ -1,4 +1,4 @@
-//! What is shown: values that keys change and that drawing reads.
+//! The state that input changes and drawing reads.
 
 pub mod app;
 pub mod overlay;

@@ -1,4 +1,4 @@
-//! What stands over a view: help, choices, a line to edit.
+//! The box over a view: help, a choice, or a prompt.
 
 use std::ops::Range;
 
@@ -6,10 +6,10 @@ use omp_model::filter::Filter;
 use omp_model::metrics::SortKey;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::order::RowOrder;
+use crate::row_order::RowOrder;
 use crate::view::{Form, View};
 
-/// What stands over a view.
+/// The box over a view.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Overlay {
     /// Nothing.
@@ -29,9 +29,9 @@ pub enum Overlay {
 /// A choice among several.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
-    /// What is asked.
+    /// The question.
     pub title: &'static str,
-    /// What can be chosen, in words, and what it means.
+    /// The options, each with its answer.
     pub options: Vec<(String, Answer)>,
     /// The selected one.
     pub selected: usize,
@@ -40,51 +40,50 @@ pub struct Choice {
 /// A line to edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prompt {
-    /// What is asked.
+    /// The question.
     pub title: &'static str,
     /// The line.
     pub text: String,
     /// The cursor, in characters from the left.
     pub at: usize,
-    /// What is wrong with the line.
+    /// The mistake in the line, after Enter.
     pub error: Option<Mistake>,
-    /// Lines to choose from, each with what it is.
+    /// Suggested lines, each after its description.
     pub suggestions: Vec<(&'static str, String)>,
-    /// Which of them was taken last.
+    /// The index of the suggestion that was taken last.
     pub suggested: usize,
 }
 
-/// What is wrong with a line.
+/// A mistake in a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     /// In a sentence.
     pub text: String,
-    /// Where, in characters; one behind the end for something that is missing.
+    /// Its range, in characters; behind the end if something is missing.
     pub at: Range<usize>,
 }
 
-/// What was answered.
+/// The answer to a choice or a prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// Nothing: leave all as it was.
+    /// Changes nothing.
     Nothing,
     /// The order.
     Sort(SortKey),
-    /// The order of rows; `None`: the one that they are made in.
+    /// The order of rows; `None` for the document's.
     Order(Option<RowOrder>),
     /// A text to find.
     Search(String),
-    /// A filter; none: everything.
+    /// A filter; `None` removes it.
     Filter(Option<Filter>),
     /// A file's form.
     Export(Form),
-    /// Put this into the clipboard, and go on editing.
+    /// Copies this text, and keeps the prompt open.
     Copy(String),
-    /// End; the program that is recorded, too, or not.
-    End {
-        /// Whether the program is to end.
-        program: bool,
-    },
+    /// Stops the recorded program and quits.
+    Stop,
+    /// Quits; the recording goes on.
+    Quit,
 }
 
 const SEARCH: &str = "Find";
@@ -97,7 +96,7 @@ impl Overlay {
         Overlay::Choice(Choice {
             title: "Write this view as",
             options: forms
-                .map(|form| (form.words().to_owned(), Answer::Export(*form)))
+                .map(|form| (form.label().to_owned(), Answer::Export(*form)))
                 .collect(),
             selected: 0,
         })
@@ -108,7 +107,7 @@ impl Overlay {
         Overlay::prompt(SEARCH, String::new())
     }
 
-    /// Asks for a filter; the first suggestion is there to be edited.
+    /// Asks for a filter, with the first suggestion in the line.
     pub(crate) fn filter(suggestions: Vec<(&'static str, String)>) -> Overlay {
         let text = suggestions.first().map(|(_, text)| text.clone());
         let mut overlay = Overlay::prompt(FILTER, text.unwrap_or_default());
@@ -118,20 +117,16 @@ impl Overlay {
         overlay
     }
 
-    /// Asks what becomes of the program that is being recorded.
-    pub(crate) fn end() -> Overlay {
-        let options = [
-            ("stay", Answer::Nothing),
-            ("end the program, and leave", Answer::End { program: true }),
-            (
-                "leave; it runs on and is recorded",
-                Answer::End { program: false },
-            ),
-        ];
-        let options = options.map(|(words, asked)| (words.to_owned(), asked));
+    /// Asks whether to quit while a program is being recorded.
+    pub(crate) fn quit() -> Overlay {
+        let option = |words: &str, answer| (words.to_owned(), answer);
         Overlay::Choice(Choice {
             title: "The program is still running",
-            options: options.to_vec(),
+            options: vec![
+                option("stay", Answer::Nothing),
+                option("end the program, and leave", Answer::Stop),
+                option("leave; it runs on and is recorded", Answer::Quit),
+            ],
             selected: 0,
         })
     }
@@ -147,7 +142,7 @@ impl Overlay {
         })
     }
 
-    /// A key for what stands here; an answer if it closes it.
+    /// Handles a key. Returns the answer if there is one.
     pub(crate) fn key(&mut self, event: KeyEvent) -> Option<Answer> {
         if event.code == KeyCode::Esc {
             return Some(Answer::Nothing);
@@ -228,13 +223,13 @@ impl Prompt {
         None
     }
 
-    /// What the line is, if it is a suggestion.
-    pub fn is(&self) -> Option<&'static str> {
+    /// The description of the line, if it is a suggestion.
+    pub fn suggestion_label(&self) -> Option<&'static str> {
         let (words, text) = self.suggestions.get(self.suggested)?;
         (*text == self.text).then_some(*words)
     }
 
-    /// Takes the next suggestion, or another one from there.
+    /// Takes the suggestion `step` after the current one.
     fn suggest(&mut self, step: usize) {
         if self.suggestions.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! The lines of the view in sight, under the settings in force.
+//! The lines of the current view, and the selection among them.
 
 use std::sync::Arc;
 
@@ -7,21 +7,21 @@ use report::document::{Role, Target};
 
 use super::app::App;
 use crate::documents::without_symbol;
-use crate::sheet::Sheet;
+use crate::list::List;
 use crate::view::View;
 
 impl App {
-    /// Makes the lines of the view in sight.
+    /// Rebuilds the lines of the current view.
     pub(crate) fn refresh(&mut self) {
-        self.sheet = Arc::new(self.made_sheet());
+        self.list = Arc::new(self.make_list());
         self.settle();
     }
 
-    fn made_sheet(&mut self) -> Sheet {
+    fn make_list(&mut self) -> List {
         let (experiments, documents) = (Arc::clone(&self.experiments), Arc::clone(&self.documents));
         let width = usize::from(self.size.0);
         if documents.is_blank() {
-            return Sheet::new(Arc::new(report::header::early(&experiments)), width, false);
+            return List::new(Arc::new(report::header::early(&experiments)), width, false);
         }
         match self.view {
             View::Tree | View::Flame => {
@@ -31,18 +31,18 @@ impl App {
                 let at = self.tree.shown.binary_search(&self.tree.selected);
                 self.cursors[View::Tree as usize].selected =
                     at.unwrap_or_else(|before| before.saturating_sub(1));
-                Sheet::of_rows(Arc::clone(tree.document()), &self.tree.shown)
+                List::of_rows(Arc::clone(tree.document()), &self.tree.shown)
             }
-            View::Timeline => Sheet::default(),
+            View::Timeline => List::default(),
             view => {
                 let document = self.shown_document();
                 let has_head = !matches!(view, View::Overview | View::Experiment);
-                Sheet::new(in_one(document), width, has_head)
+                List::new(in_one(document), width, has_head)
             }
         }
     }
 
-    /// The document of the view in sight, its rows in the order that was chosen.
+    /// The document of the current view, with its rows in the chosen order.
     pub(crate) fn shown_document(&self) -> Arc<Document> {
         let document = self
             .documents
@@ -53,19 +53,18 @@ impl App {
         }
     }
 
-    /// The line of a name, or of what it is called among compared experiments.
+    /// The line of a name, with or without its symbol.
     pub(crate) fn position(&self, name: &str) -> Option<usize> {
-        let same = self.sheet.position(|row| row.name == name);
+        let same = self.list.position(|row| row.name == name);
         same.or_else(|| {
             let plain = without_symbol(name);
-            self.sheet
-                .position(|row| without_symbol(&row.name) == plain)
+            self.list.position(|row| without_symbol(&row.name) == plain)
         })
     }
 
-    /// Selects a line of the list in sight.
+    /// Selects a line of the current list.
     pub(crate) fn select_row(&mut self, line: usize) {
-        let line = line.min(self.sheet.lines().len().saturating_sub(1));
+        let line = line.min(self.list.lines().len().saturating_sub(1));
         self.cursors[self.view as usize].selected = line;
         if self.view == View::Tree
             && let Some(&at) = self.tree.shown.get(line)
@@ -75,29 +74,29 @@ impl App {
         self.settle();
     }
 
-    /// Selects a line; what is around it is of interest, too.
+    /// Selects a line and scrolls so that lines around it are in sight.
     pub(crate) fn select_with_room(&mut self, line: usize) {
         let height = usize::from(self.list_parts().rows.height);
         self.cursors[self.view as usize].top = line.saturating_sub(height / 4);
         self.select_row(line);
     }
 
-    /// Selects the function that callers and callees are shown of.
+    /// Selects the function between its callers and callees.
     pub(crate) fn select_centre(&mut self) {
-        let own = self.sheet.position(|row| row.role == Role::Centre);
+        let own = self.list.position(|row| row.role == Role::Centre);
         self.select_row(own.unwrap_or(0));
     }
 
-    /// The source line that a line of code is of.
+    /// The source line of a line of code.
     pub(crate) fn line_of(&self, line: usize) -> Option<u32> {
-        match self.sheet.target(line)? {
+        match self.list.target(line)? {
             Target::Line(location) => Some(location.line),
             Target::Instruction { locations, .. } => Some(locations.last()?.line),
             _ => None,
         }
     }
 
-    /// Where the user is in the code, to be found again in the other view of it.
+    /// Remembers the selected source line for the other view of the code.
     pub(crate) fn remember_line(&mut self) {
         if matches!(self.view, View::Source | View::Disassembly)
             && let Some(line) = self.line_of(self.cursor().selected)
@@ -106,13 +105,12 @@ impl App {
         }
     }
 
-    /// Selects the line of code that the user was at, else the function's first one or the first
-    /// that is hot.
+    /// Selects the remembered source line, else the function's first, else the first hot line.
     pub(crate) fn select_code(&mut self) {
-        let lines = 0..self.sheet.lines().len();
+        let lines = 0..self.list.lines().len();
         let of_line = |wanted: u32| {
             let mut lines = lines.clone();
-            lines.find(|&at| self.sheet.is_row(at) && self.line_of(at) == Some(wanted))
+            lines.find(|&at| self.list.is_row(at) && self.line_of(at) == Some(wanted))
         };
         let wanted = self.line.or_else(|| self.first_line());
         let found = wanted.and_then(of_line);
@@ -120,7 +118,7 @@ impl App {
         self.select_with_room(found.unwrap_or(0));
     }
 
-    /// The line that the function begins with, in its source.
+    /// The first source line of the function.
     fn first_line(&self) -> Option<u32> {
         if self.view != View::Source {
             return None;
@@ -136,21 +134,21 @@ impl App {
 
     /// The lines that have much of the time.
     pub(crate) fn hot_lines(&self) -> Vec<usize> {
-        let lines = 0..self.sheet.lines().len();
-        lines.filter(|&at| self.sheet.is_hot(at)).collect()
+        let lines = 0..self.list.lines().len();
+        lines.filter(|&at| self.list.is_hot(at)).collect()
     }
 
     /// Keeps selections in sight.
     pub(crate) fn settle(&mut self) {
         let height = usize::from(self.list_parts().rows.height);
-        let lines = self.sheet.lines().len();
+        let lines = self.list.lines().len();
         self.cursors[self.view as usize].settle(lines, height);
         self.settle_timeline();
         self.follow_flame();
     }
 }
 
-/// A document with those of further experiments under it.
+/// Appends the documents of further experiments to a document.
 fn in_one(document: Arc<Document>) -> Arc<Document> {
     if document.others.is_empty() {
         return document;

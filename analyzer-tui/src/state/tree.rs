@@ -1,10 +1,10 @@
-//! Where the user is in the call tree and the flame graph.
+//! The selection in the call tree and the flame graph.
 
 use super::app::App;
 use crate::view::View;
 
 impl App {
-    /// The column of the call tree that the view in sight goes by.
+    /// The column of the call tree for the current view's metric.
     pub(crate) fn tree_column(&self) -> usize {
         let metric = match self.view {
             View::Flame => self.documents.flame_metric(),
@@ -23,8 +23,8 @@ impl App {
         }
     }
 
-    /// Follows the largest callee from a row down until a row has more time of its own, unfolding
-    /// the way and selecting its end.
+    /// Follows the largest callees down until a row has more time of its own. Unfolds the rows on
+    /// the way and selects the last.
     pub(crate) fn unfold_hot_path(&mut self, from: usize) {
         let column = self.tree_column();
         let tree = self.documents.tree(&self.experiments);
@@ -40,8 +40,7 @@ impl App {
         self.follow_flame();
     }
 
-    /// Looks up what is selected in the tree of the settings in force. At first that is the root,
-    /// with the hot path unfolded.
+    /// Looks up the selection in a new tree. At first, selects the root and unfolds the hot path.
     pub(super) fn settle_tree(&mut self) {
         let Some([selected, zoom]) = self.tree.moved.take() else {
             return;

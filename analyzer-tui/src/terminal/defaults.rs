@@ -1,5 +1,4 @@
-//! The viewpoint to begin with, and where sources and load objects are looked for, by the files of
-//! defaults.
+//! The initial view mode and search path, from the files of defaults (`.parallax.rc`).
 
 use std::path::PathBuf;
 
@@ -7,7 +6,7 @@ use omp_model::defaults;
 use omp_model::profile::ViewMode;
 use report::Settings;
 
-/// What the files of defaults that there are say, as far as it concerns this program.
+/// Reads the files of defaults that exist.
 pub(crate) fn read() -> Settings {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let mut settings = Settings::default();
@@ -20,7 +19,7 @@ pub(crate) fn read() -> Settings {
     settings
 }
 
-/// Takes what a file says. The rest of it is `er_print`'s, which tells of mistakes.
+/// Applies the commands of a file that concern the analyzer. `er_print` reports mistakes.
 fn take(settings: &mut Settings, text: &str) {
     let search = &mut settings.annotation.search;
     for line in text.lines() {

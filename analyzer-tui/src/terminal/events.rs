@@ -1,4 +1,4 @@
-//! What happens outside of the loop that answers keys: input, signals, and work on threads.
+//! The events of the loop, and the threads that send them.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,23 +11,23 @@ use ratatui::crossterm::event;
 use report::header::duration;
 
 use crate::experiments::Experiments;
-use crate::jobs::{Job, Made};
+use crate::jobs::{Job, JobResult};
 use crate::live::{Follower, Progress};
 use crate::state::timeline::samples::{Unpacked, Unpacking};
 
-/// What has happened.
+/// An event.
 #[derive(Debug)]
 pub(super) enum Event {
-    /// A key, the mouse, another size.
+    /// A key, the mouse, a new size.
     Input(event::Event),
     /// The terminal is gone, or a signal asks the program to end.
     End,
-    /// An experiment was opened, or cannot be.
+    /// The experiments were opened, or could not be.
     Opened(Result<Arc<Experiments>, String>),
-    /// All that its views start from is made.
+    /// The data that views share is computed.
     Ready,
-    /// A view was made.
-    Made(Made),
+    /// A view was computed.
+    JobResult(JobResult),
     /// Samples were unpacked.
     Unpacked(Unpacked),
     /// An experiment has grown.
@@ -42,7 +42,7 @@ pub(super) fn watch_input(sender: Sender<Event>) {
                 return;
             }
         }
-        // Nobody is left to tell if the program ends just now.
+        // The receiver is gone if the program is ending.
         let _ = sender.send(Event::End);
     });
 }
@@ -61,54 +61,53 @@ pub(super) fn watch_signals(sender: Sender<Event>) -> io::Result<()> {
     Ok(())
 }
 
-/// By how much work beside the loop that answers keys is less urgent than that: the loop gets
-/// three quarters of a CPU that both want, work alone on a CPU all of it, and beside a program that
-/// keeps the machine busy views still come about.
-const LESS_URGENT: i32 = 5;
+/// The nice increment of background threads. The event loop gets three quarters of a CPU that both
+/// want, and views still progress beside a program that keeps the machine busy.
+const NICE: i32 = 5;
 
-/// Works on a thread of its own, behind the loop that answers keys.
-fn beside(work: impl FnOnce() + Send + 'static) {
+/// Runs work on a thread with a lower priority than the event loop's.
+fn in_background(work: impl FnOnce() + Send + 'static) {
     thread::spawn(move || {
-        give_way();
+        lower_priority();
         work();
     });
 }
 
-/// Lets the loop that answers keys go before this thread and those that it starts.
-fn give_way() {
-    // A system that does not permit it is only less prompt.
-    let _ = rustix::process::nice(LESS_URGENT);
+/// Lowers the priority of this thread and those that it starts.
+fn lower_priority() {
+    // If this is not permitted, keys are answered later.
+    let _ = rustix::process::nice(NICE);
 }
 
-/// Makes a view.
-pub(super) fn make(job: Job, sender: Sender<Event>) {
-    beside(move || {
-        if let Some(made) = job.make() {
-            // The receiver is gone if the program ends just now.
-            let _ = sender.send(Event::Made(made));
+/// Computes a view.
+pub(super) fn run_job(job: Job, sender: Sender<Event>) {
+    in_background(move || {
+        if let Some(made) = job.run() {
+            // The receiver is gone if the program is ending.
+            let _ = sender.send(Event::JobResult(made));
         }
     });
 }
 
 /// Unpacks samples.
 pub(super) fn unpack(samples: Unpacking, sender: Sender<Event>) {
-    beside(move || {
+    in_background(move || {
         if let Some(unpacked) = samples.unpack() {
             let _ = sender.send(Event::Unpacked(unpacked));
         }
     });
 }
 
-/// Opens an experiment, and goes on with what later keys may ask for.
+/// Opens experiments, then computes the data that views share.
 pub(super) fn open(experiments: &[PathBuf], sender: Sender<Event>) {
     let paths = experiments.to_owned();
     thread::spawn(move || match Experiments::open(&paths) {
         Ok(opened) => {
             let experiments = Arc::new(opened);
             let opened = Event::Opened(Ok(Arc::clone(&experiments)));
-            // The receiver is gone if the user did not wait.
+            // The receiver is gone if the user has quit.
             if sender.send(opened).is_ok() {
-                give_way();
+                lower_priority();
                 experiments.work_ahead();
                 let _ = sender.send(Event::Ready);
             }
@@ -119,13 +118,13 @@ pub(super) fn open(experiments: &[PathBuf], sender: Sender<Event>) {
     });
 }
 
-/// Reads an experiment again and again, up to its end.
+/// Reads a growing experiment up to its end.
 pub(super) fn follow(path: &Path, sender: Sender<Event>) {
     let mut follower = Follower::new(path);
-    beside(move || {
+    in_background(move || {
         loop {
-            // What cannot be read yet may be whole at the next look.
-            let Ok(Some((experiments, progress))) = follower.look() else {
+            // What cannot be read yet may be complete at the next poll.
+            let Ok(Some((experiments, progress))) = follower.poll() else {
                 continue;
             };
             let grown = Event::Grown(Arc::new(experiments), progress);
@@ -136,7 +135,7 @@ pub(super) fn follow(path: &Path, sender: Sender<Event>) {
     });
 }
 
-/// What is being read, by the small files beside the large ones.
+/// Describes the experiments that are being read, by their headers.
 pub(super) fn announce(experiments: &[PathBuf], recorded: bool) -> String {
     let mut text = String::new();
     for path in experiments {

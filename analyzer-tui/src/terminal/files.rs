@@ -1,10 +1,10 @@
-//! The clipboard, and files that the user asks for.
+//! The clipboard, and written files.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Puts a text into the terminal's clipboard, as far as it lets programs do that (OSC 52).
+/// Copies a text to the terminal's clipboard by OSC 52, which some terminals ignore.
 pub(crate) fn copy(text: &str) -> io::Result<()> {
     let mut out = io::stdout();
     write!(out, "\x1b]52;c;{}\x07", base64(text.as_bytes()))?;
@@ -30,8 +30,8 @@ fn base64(bytes: &[u8]) -> String {
     text
 }
 
-/// Writes a file of a name that is free, here, unless one of its names has the same contents
-/// already: a key that is held or pressed twice makes one file. What was done, in words.
+/// Writes a file in the current folder, with a number in its name if the name is taken. If such a
+/// file has the same contents already, writes none: a held key makes one file. Returns a sentence.
 pub(crate) fn write_file(stem: &str, ending: &str, contents: &str) -> Result<String, String> {
     write_into(Path::new(""), stem, ending, contents)
 }

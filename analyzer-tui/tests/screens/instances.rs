@@ -119,7 +119,12 @@ fn teams_are_groups_by_instance() {
         let label = format!("team of instance {number} of");
         assert!(screen.contains(&label), "{label}: {screen}");
     }
-    let starts: Vec<usize> = app.order().groups.iter().map(|group| group.start).collect();
+    let starts: Vec<usize> = app
+        .thread_order()
+        .groups
+        .iter()
+        .map(|group| group.start)
+        .collect();
     assert_eq!(starts, [0, 2], "{screen}");
 }
 

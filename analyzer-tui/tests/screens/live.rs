@@ -19,17 +19,17 @@ const SO_FAR: Progress = Progress {
 #[test]
 fn what_is_selected_and_zoomed_stays_when_the_recording_grows() {
     let mut app = app_of(handmade::recording(|_| {}), (100, 24));
-    app.watch(SO_FAR, false);
+    app.set_progress(SO_FAR, false);
     assert!(
         text(&app).contains("recording: 1.5 s, user mode"),
         "{}",
         text(&app)
     );
     press(&mut app, "2/critical⏎");
-    let name = |app: &App| app.sheet.text(app.cursor().selected).to_owned();
+    let name = |app: &App| app.list.text(app.cursor().selected).to_owned();
     let selected = name(&app);
-    app.renew(handmade::recording(|_| {}), SO_FAR);
-    app.work();
+    app.want_experiments(handmade::recording(|_| {}), SO_FAR);
+    app.finish_jobs();
     assert_eq!((app.view, name(&app)), (View::Functions, selected));
     press(&mut app, "9→→→→→→→→→→↓++");
     let (range, time, row) = (
@@ -37,8 +37,8 @@ fn what_is_selected_and_zoomed_stays_when_the_recording_grows() {
         app.timeline.time,
         app.timeline.row,
     );
-    app.renew(handmade::recording(|_| {}), SO_FAR);
-    app.work();
+    app.want_experiments(handmade::recording(|_| {}), SO_FAR);
+    app.finish_jobs();
     assert_eq!(
         (app.timeline.range.clone(), app.timeline.time),
         (range, time)
@@ -50,8 +50,8 @@ fn what_is_selected_and_zoomed_stays_when_the_recording_grows() {
         finished: true,
         ..SO_FAR
     };
-    app.renew(handmade::recording(|_| {}), done);
-    app.work();
+    app.want_experiments(handmade::recording(|_| {}), done);
+    app.finish_jobs();
     assert_eq!(app.overlay, prompt, "a line that is edited is left alone");
     assert_eq!(app.live, None);
     press(&mut app, "⎋");
@@ -64,8 +64,8 @@ fn a_timeline_that_shows_all_goes_on_to_show_all() {
     let mut app = app_of(handmade::recording(|_| {}), (100, 24));
     press(&mut app, "9");
     let end = app.timeline.range.end;
-    app.renew(Arc::clone(&two), SO_FAR);
-    app.work();
+    app.want_experiments(Arc::clone(&two), SO_FAR);
+    app.finish_jobs();
     assert_eq!(app.timeline.range, 0..end, "both are as long");
     assert_eq!(app.threads().len(), 4);
 }
@@ -73,7 +73,7 @@ fn a_timeline_that_shows_all_goes_on_to_show_all() {
 #[test]
 fn leaving_asks_what_becomes_of_the_program() {
     let mut app = app_of(handmade::recording(|_| {}), (100, 24));
-    app.watch(SO_FAR, true);
+    app.set_progress(SO_FAR, true);
     assert_eq!(press(&mut app, "q"), Effect::None);
     assert!(text(&app).contains("The program is still running"));
     assert_eq!(
@@ -95,9 +95,9 @@ fn a_follower_reads_up_to_the_last_whole_frame_and_ends_with_the_whole() {
     std::fs::create_dir(&path).unwrap();
     std::fs::copy(whole.join(HEADER), path.join(HEADER)).unwrap();
     let mut follower = Follower::new(&path);
-    assert!(follower.look().unwrap().is_none(), "there is nothing yet");
+    assert!(follower.poll().unwrap().is_none(), "there is nothing yet");
     std::fs::write(path.join(RECORDS), &records[..records.len() - 40]).unwrap();
-    let (recording, progress) = follower.look().unwrap().unwrap();
+    let (recording, progress) = follower.poll().unwrap().unwrap();
     assert!(!progress.finished);
     assert_eq!(
         recording.warnings,
@@ -105,9 +105,9 @@ fn a_follower_reads_up_to_the_last_whole_frame_and_ends_with_the_whole() {
         "to be unfinished is no damage"
     );
     assert_eq!(progress.until, Nanos(2_200_000_000));
-    assert!(follower.look().unwrap().is_none(), "nothing was added");
+    assert!(follower.poll().unwrap().is_none(), "nothing was added");
     std::fs::write(path.join(RECORDS), &records).unwrap();
-    let (recording, progress) = follower.look().unwrap().unwrap();
+    let (recording, progress) = follower.poll().unwrap().unwrap();
     assert!(progress.finished);
     assert_eq!(recording.experiment.tables.threads.len(), 2);
 }

@@ -37,7 +37,7 @@ fn app_of(experiments: Arc<Experiments>, size: (u16, u16)) -> App {
     let mut settings = Settings::default();
     settings.report.annotation.search.set("tests/sources");
     let mut app = App::opening(experiments, settings, size);
-    app.work();
+    app.finish_jobs();
     app
 }
 
@@ -58,7 +58,7 @@ fn press(app: &mut App, keys: &str) -> Effect {
             letter => KeyCode::Char(letter),
         };
         effect = app.key(KeyEvent::new(code, KeyModifiers::NONE));
-        app.work();
+        app.finish_jobs();
     }
     effect
 }

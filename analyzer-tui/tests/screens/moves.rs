@@ -10,7 +10,7 @@ use ratatui::crossterm::event::{
 use super::{app, app_of, handmade, press, text};
 
 pub(crate) fn selected(app: &App) -> String {
-    app.sheet.text(app.cursor().selected).to_owned()
+    app.list.text(app.cursor().selected).to_owned()
 }
 
 pub(crate) fn mouse(app: &mut App, kind: MouseEventKind, column: u16, row: u16) {
@@ -20,7 +20,7 @@ pub(crate) fn mouse(app: &mut App, kind: MouseEventKind, column: u16, row: u16) 
         row,
         modifiers: KeyModifiers::NONE,
     });
-    app.work();
+    app.finish_jobs();
 }
 
 const REGION: &str = "foo -- OMP parallel region from line 9 [foo.omp_outlined]";
@@ -52,10 +52,10 @@ fn a_mode_switch_keeps_the_selection_where_it_has_a_counterpart() {
 fn the_tree_folds_and_unfolds() {
     let mut app = app(80, 24);
     press(&mut app, "4-");
-    assert_eq!(app.sheet.lines().len(), 1);
+    assert_eq!(app.list.lines().len(), 1);
     press(&mut app, "→");
-    let shown: Vec<&str> = (0..app.sheet.lines().len())
-        .map(|at| app.sheet.text(at))
+    let shown: Vec<&str> = (0..app.list.lines().len())
+        .map(|at| app.list.text(at))
         .collect();
     assert_eq!(shown, ["<Total>", "_start", "<OMP idle>"]);
     press(&mut app, "x");
@@ -67,10 +67,10 @@ fn the_tree_folds_and_unfolds() {
     press(&mut app, "←");
     assert_eq!(selected(&app), REGION);
     press(&mut app, "←");
-    assert!((0..app.sheet.lines().len()).all(|at| app.sheet.text(at) != "bar"));
+    assert!((0..app.list.lines().len()).all(|at| app.list.text(at) != "bar"));
     press(&mut app, "+");
     assert_eq!(
-        app.sheet.lines().len(),
+        app.list.lines().len(),
         app.documents.tree(&app.experiments).rows().len()
     );
 }
@@ -91,13 +91,13 @@ fn an_order_is_chosen_and_turned_round() {
     let mut app = app(80, 24);
     press(&mut app, "2s↓↓⏎");
     assert_eq!(
-        app.sheet.title(),
+        app.list.title(),
         "Functions sorted by metric: Exclusive OMP Wait Time"
     );
-    assert_eq!(app.sheet.text(1), "<OMP implicit barrier>");
+    assert_eq!(app.list.text(1), "<OMP implicit barrier>");
     press(&mut app, "s↓↓⏎");
-    assert_eq!(app.sheet.title(), "Functions sorted by metric: Name");
-    assert_eq!(app.sheet.text(1), "<OMP critical section wait>");
+    assert_eq!(app.list.title(), "Functions sorted by metric: Name");
+    assert_eq!(app.list.text(1), "<OMP critical section wait>");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_filter_holds_in_every_view_until_it_is_taken_off() {
     let mut app = app(80, 24);
     press(&mut app, "8↓↓f⏎");
     assert_eq!(app.settings.filter().unwrap(), "LWPID==101");
-    assert_eq!(app.sheet.lines().len(), 3, "the sum and both threads");
+    assert_eq!(app.list.lines().len(), 3, "the sum and both threads");
     press(&mut app, "1");
     assert!((super::instances::seconds(&app) - 2.2).abs() < 1e-9);
     press(&mut app, "9");
@@ -135,9 +135,9 @@ fn steps_lead_to_single_samples_and_borders() {
     let mut app = app(80, 24);
     press(&mut app, "9.");
     assert_eq!(app.timeline.time, 50_000_000, "the first sample");
-    let pointed = app.pointed().unwrap();
-    assert_eq!(pointed.sample.unwrap().time.0, 50_000_000);
-    assert_eq!(pointed.sample.unwrap().cpu, 2);
+    let at_cursor = app.at_cursor().unwrap();
+    assert_eq!(at_cursor.sample.unwrap().time.0, 50_000_000);
+    assert_eq!(at_cursor.sample.unwrap().cpu, 2);
     press(&mut app, ".....");
     assert_eq!(
         app.timeline.time, 500_000_000,
@@ -375,7 +375,7 @@ fn a_box_becomes_a_filter() {
     let mut app = app(80, 24);
     press(&mut app, "9......b");
     press(&mut app, "→→→→→→→→→→");
-    let part = app.selection().unwrap();
+    let part = app.selected_box().unwrap();
     assert_eq!(
         (part.rows.clone(), part.time.start < 500_000_000),
         (0..1, true)
@@ -394,14 +394,14 @@ fn a_box_becomes_a_filter() {
 fn a_box_is_zoomed_to_and_dropped() {
     let mut app = app(80, 24);
     press(&mut app, "9......b→→→→→→→→→→");
-    let part = app.selection().unwrap();
+    let part = app.selected_box().unwrap();
     press(&mut app, "⏎");
     assert_eq!(app.timeline.range, part.time);
-    assert_eq!(app.selection(), None);
+    assert_eq!(app.selected_box(), None);
     press(&mut app, "b");
-    assert!(app.selection().is_some());
+    assert!(app.selected_box().is_some());
     press(&mut app, "b");
-    assert_eq!(app.selection(), None);
+    assert_eq!(app.selected_box(), None);
 }
 
 #[test]

@@ -34,9 +34,9 @@ fn click(app: &mut App, wanted: &str) {
 fn threads_are_ordered_by_what_the_user_chooses() {
     let mut app = app(100, 24);
     press(&mut app, "8↓");
-    let threads = |app: &App| [1, 2].map(|at| app.sheet.text(at).to_owned());
+    let threads = |app: &App| [1, 2].map(|at| app.list.text(at).to_owned());
     let before = threads(&app);
-    let first = app.sheet.target(1).cloned();
+    let first = app.list.target(1).cloned();
     // By their waits: what was first is still selected, further down.
     press(&mut app, "s");
     let Overlay::Choice(choice) = &app.overlay else {
@@ -47,7 +47,7 @@ fn threads_are_ordered_by_what_the_user_chooses() {
     press(&mut app, &"↓".repeat(by_wait.unwrap()));
     press(&mut app, "⏎");
     assert!(
-        app.sheet
+        app.list
             .title()
             .ends_with("sorted by Exclusive OMP Wait Time")
     );
@@ -55,7 +55,7 @@ fn threads_are_ordered_by_what_the_user_chooses() {
     assert_eq!(threads(&app), turned);
     assert_eq!(selected(&app), before[0]);
     // What is told of a row goes with it.
-    assert_eq!(app.sheet.target(2).cloned(), first);
+    assert_eq!(app.list.target(2).cloned(), first);
     // The order stays in other modes, is turned round, and goes with the first choice.
     press(&mut app, "mm");
     assert_eq!(threads(&app), turned);
@@ -93,7 +93,7 @@ fn a_region_file_in_another_order_names_the_places_of_its_own_rows() {
     click(&mut app, "Name");
     click(&mut app, "Name");
     assert_eq!(
-        app.sheet.title(),
+        app.list.title(),
         "Parallel regions sorted by name, the other way round"
     );
     assert_eq!(lines(&mut app), before);
@@ -106,18 +106,18 @@ fn a_click_on_a_heading_orders_by_it_and_a_second_one_turns_it_round() {
     let (_, heading) = place(&app, "Excl. OMP");
     mouse(&mut app, CLICK, 30, heading);
     assert_eq!(
-        app.sheet.title(),
+        app.list.title(),
         "Functions sorted by metric: Exclusive OMP Wait Time"
     );
-    assert_eq!(app.sheet.text(1), "<OMP implicit barrier>");
+    assert_eq!(app.list.text(1), "<OMP implicit barrier>");
     mouse(&mut app, CLICK, 30, heading + 1);
-    assert_ne!(app.sheet.text(1), "<OMP implicit barrier>");
+    assert_ne!(app.list.text(1), "<OMP implicit barrier>");
     click(&mut app, "Name");
-    assert_eq!(app.sheet.title(), "Functions sorted by metric: Name");
+    assert_eq!(app.list.title(), "Functions sorted by metric: Name");
     press(&mut app, "7");
     click(&mut app, "Work");
     assert_eq!(
-        app.sheet.title(),
+        app.list.title(),
         "Parallel regions sorted by Exclusive OMP Work Time"
     );
 }
@@ -140,7 +140,7 @@ fn a_click_takes_an_option_or_does_what_a_hint_says() {
     mouse(&mut app, CLICK, column, option.unwrap());
     assert_eq!(app.overlay, Overlay::None);
     assert_eq!(
-        app.sheet.title(),
+        app.list.title(),
         "Functions sorted by metric: Exclusive OMP Wait Time"
     );
     // Beside a choice a click leaves all as it was.
@@ -148,7 +148,7 @@ fn a_click_takes_an_option_or_does_what_a_hint_says() {
     mouse(&mut app, CLICK, 0, 12);
     assert_eq!(app.overlay, Overlay::None);
     assert_eq!(
-        app.sheet.title(),
+        app.list.title(),
         "Functions sorted by metric: Exclusive OMP Wait Time"
     );
     // Help goes up and down by the wheel.
@@ -223,10 +223,10 @@ fn bands_without_room_come_in_sight_by_wheel_click_and_key() {
     let mut lanes = Vec::new();
     for _ in 0..6 {
         press(&mut app, "i");
-        let picked = app.picked().map(|band| band.lane);
+        let selected_instance = app.selected_instance().map(|band| band.lane);
         let first = app.timeline.lane;
-        assert!(picked.is_none_or(|lane| (first..first + 2).contains(&lane)));
-        lanes.extend(picked);
+        assert!(selected_instance.is_none_or(|lane| (first..first + 2).contains(&lane)));
+        lanes.extend(selected_instance);
     }
     assert!(lanes.contains(&2) && lanes.contains(&0), "{lanes:?}");
 }

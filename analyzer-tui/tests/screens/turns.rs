@@ -28,7 +28,7 @@ fn the_old_view_answers_keys_while_another_is_made() {
     assert!(text(&app).contains("making Call Tree …, user mode"));
     key(&mut app, KeyCode::Down);
     assert_eq!(app.cursor().selected, 1, "the list goes on");
-    app.take(job.make().unwrap());
+    app.take_result(job.run().unwrap());
     assert_eq!(app.view, View::Tree);
     assert_eq!(app.making(), None);
     key(&mut app, KeyCode::Char('2'));
@@ -42,16 +42,16 @@ fn what_is_wanted_adds_up_and_what_is_no_longer_wanted_is_forgotten() {
     let first = app.job().unwrap();
     key(&mut app, KeyCode::Char('m'));
     key(&mut app, KeyCode::Char('4'));
-    assert!(first.make().is_none(), "expert mode was left behind");
+    assert!(first.run().is_none(), "expert mode was left behind");
     assert_eq!(app.settings.report.mode, ViewMode::User);
-    app.work();
+    app.finish_jobs();
     assert_eq!(
         (app.settings.report.mode, app.view),
         (ViewMode::Machine, View::Tree)
     );
     key(&mut app, KeyCode::Char('m'));
     key(&mut app, KeyCode::Esc);
-    app.work();
+    app.finish_jobs();
     assert_eq!(app.settings.report.mode, ViewMode::Machine);
     // Round to where it was: nothing is left to do.
     for _ in 0..3 {
@@ -70,7 +70,7 @@ fn while_samples_are_read_the_timeline_and_the_header_can_be_seen() {
     assert!(screen.contains("Target command: './app"), "{screen}");
     key(&mut app, KeyCode::Char('9'));
     let timeline = app.job().unwrap();
-    app.take(timeline.make().unwrap());
+    app.take_result(timeline.run().unwrap());
     assert_eq!(app.view, View::Timeline);
     let screen = text(&app);
     assert!(screen.contains("callstacks follow"), "{screen}");
@@ -83,8 +83,8 @@ fn while_samples_are_read_the_timeline_and_the_header_can_be_seen() {
         app.documents.is_blank(),
         "nothing of that needed what is not there"
     );
-    assert!(first.make().is_none(), "the overview is no longer wanted");
-    app.work();
+    assert!(first.run().is_none(), "the overview is no longer wanted");
+    app.finish_jobs();
     assert!(!app.documents.is_blank());
     assert_eq!(app.view, View::Timeline);
     assert!(!text(&app).contains("callstacks follow"));
@@ -95,7 +95,7 @@ fn the_timeline_answers_while_its_samples_are_unpacked() {
     let mut app = app(100, 24);
     key(&mut app, KeyCode::Char('9'));
     let job = app.job().unwrap();
-    app.take(job.make().unwrap());
+    app.take_result(job.run().unwrap());
     assert_eq!(app.view, View::Timeline);
     assert!(app.lacks_samples());
     let coarse = text(&app);
@@ -109,7 +109,7 @@ fn the_timeline_answers_while_its_samples_are_unpacked() {
     assert!(!app.lacks_samples());
     let fine = text(&app);
     key(&mut app, KeyCode::Char('-'));
-    app.work();
+    app.finish_jobs();
     key(&mut app, KeyCode::Char('+'));
     assert!(!app.lacks_samples(), "what is there is not unpacked again");
     assert_eq!(text(&app), fine);
@@ -124,10 +124,10 @@ fn a_recording_that_grows_does_not_undo_what_is_wanted() {
         finished: false,
     };
     key(&mut app, KeyCode::Char('m'));
-    app.renew(Arc::clone(&more), progress);
+    app.want_experiments(Arc::clone(&more), progress);
     key(&mut app, KeyCode::Esc);
     assert!(app.making().is_some(), "what has come is not sent back");
-    app.work();
+    app.finish_jobs();
     assert!(Arc::ptr_eq(&app.experiments, &more));
     assert_eq!(app.settings.report.mode, ViewMode::Expert);
 }

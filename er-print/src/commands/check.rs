@@ -11,18 +11,18 @@ use report::query::Source;
 use report::text;
 use serde_json::json;
 
-use crate::failure::Stop;
-use crate::opened::Opened;
+use crate::open_experiment::OpenExperiment;
 use crate::session::Session;
+use crate::stop::Stop;
 
-/// What a value is held against.
+/// The limit of a condition.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Limit {
     /// Seconds.
     Seconds(f64),
     /// Percent of all thread time.
     Percent(f64),
-    /// A multiple of the same in the base experiment.
+    /// A multiple of the base experiment's value.
     OfBase(f64),
 }
 
@@ -38,15 +38,15 @@ pub(crate) struct Check {
 const OPERATORS: [&str; 6] = ["<=", ">=", "==", "!=", "<", ">"];
 
 impl Check {
-    /// Understands a condition.
+    /// Parses a condition.
     pub(crate) fn parse(text: &str) -> Result<Check, Stop> {
         let wrong = |what: &str| {
-            Stop::Words(format!(
+            Stop::Usage(format!(
                 "check \"{text}\": {what}; write for example 'ompwait < 10%', 'e.total(main) < 2' \
                  or 'e.ompwork(kernel) < 1.05 * base'"
             ))
         };
-        // A function's name may hold operators of its own: they count behind its parenthesis.
+        // A function's name may contain operators. The condition's comes after its parenthesis.
         let open = text.find('(');
         let close = open.and_then(|open| closing(text, open));
         let from = match (open, close) {
@@ -135,12 +135,12 @@ fn limit(text: &str) -> Option<Limit> {
     number(text.strip_suffix('s').unwrap_or(text)).map(Limit::Seconds)
 }
 
-/// Prints a verdict; a condition that fails makes the exit status 1 at the end.
+/// Prints a verdict. If a condition fails, the exit status is 1.
 pub(crate) fn check(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let check = Check::parse(&arguments[0])?;
     let (passed, document) = {
         let [first, others @ ..] = session.experiments() else {
-            return Err(Stop::words(
+            return Err(Stop::usage(
                 "check needs an experiment: name its directory last",
             ));
         };
@@ -156,7 +156,7 @@ pub(crate) fn check(session: &mut Session<'_>, arguments: &[String]) -> Result<(
                 times * of_base
             }
             (Limit::OfBase(_), None) => {
-                return Err(Stop::words(
+                return Err(Stop::usage(
                     "check compares with base: name the base experiment after the one to check",
                 ));
             }
@@ -188,7 +188,7 @@ pub(crate) fn check(session: &mut Session<'_>, arguments: &[String]) -> Result<(
     session.show(&document)
 }
 
-/// What a condition asks of an experiment.
+/// The value of a condition in an experiment.
 struct Measure<'s> {
     source: Source<'s>,
     request: Request,
@@ -201,15 +201,15 @@ struct Measure<'s> {
 impl<'s> Measure<'s> {
     fn of(
         session: &'s Session<'_>,
-        recording: &'s Opened,
+        experiment: &'s OpenExperiment,
         check: &Check,
     ) -> Result<Measure<'s>, Stop> {
-        let source = recording.source(&session.settings);
-        let key = SortKey::parse(&check.metric, recording.available())
-            .map_err(|error| Stop::Words(error.to_string()))?;
+        let source = experiment.source(&session.settings);
+        let key = SortKey::parse(&check.metric, experiment.available())
+            .map_err(|error| Stop::Usage(error.to_string()))?;
         let quantity = key.quantity;
         let Quantity::Time(_, metric) = quantity else {
-            return Err(Stop::Words(format!(
+            return Err(Stop::Usage(format!(
                 "check holds times against limits: \"{}\" is none",
                 check.metric
             )));
@@ -249,8 +249,8 @@ impl<'s> Measure<'s> {
         seconds(&self.request, &self.total, all)
     }
 
-    /// The value here and in a base, under the name that both have, whichever compilers built
-    /// them. What the base never ran took no time there.
+    /// The values in both experiments, by the name that a function has in builds of any compiler;
+    /// 0 if the base never ran it.
     fn compared(&self, base: &Source<'_>) -> (f64, f64) {
         let sides = [&self.source, base].map(|source| (source.profile(), source.names()));
         let shared = Shared::new(&sides);

@@ -1,36 +1,36 @@
-//! Commands of rc files: what reports begin with.
+//! Defaults for files such as `.parallax.rc`.
 
 use super::choose;
-use crate::failure::Stop;
 use crate::session::Session;
+use crate::stop::Stop;
 
-/// Metrics to start with; those that a recording has not are told when it is opened without them.
+/// Sets the initial metrics. They have no effect on experiments that lack one of them.
 pub(crate) fn dmetrics(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     session.settings.default_metrics = Some(arguments[0].clone());
     Ok(())
 }
 
-/// The order to start with.
+/// Sets the initial order. It has no effect on experiments that lack its metric.
 pub(crate) fn dsort(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     session.settings.default_sort = Some(arguments[0].clone());
     Ok(())
 }
 
-/// Descendants are in their ancestor's experiment, so they are always read.
+/// Accepts only `on`: descendants are in their ancestor's experiment and are always read.
 pub(crate) fn en_desc(_: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     if arguments[0].starts_with('=')
         || !choose("en_desc", &arguments[0], &[("on", true), ("off", false)])?
     {
-        return Err(Stop::words(
+        return Err(Stop::usage(
             "descendants are in the same experiment: show one process by filters PID==N",
         ));
     }
     Ok(())
 }
 
-/// The analyzer's tabs and timeline: not er_print's to choose.
+/// Refuses commands of the analyzer.
 pub(crate) fn analyzers(_: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
-    Err(Stop::words(
+    Err(Stop::usage(
         "this is the analyzer's: put it in .parallax.rc, which er_print passes over",
     ))
 }

@@ -1,26 +1,26 @@
-//! Several experiments: which are open, and what is compared.
+//! Opens, adds and drops experiments, and chooses how they are compared.
 
 use std::path::Path;
 
 use report::settings::Compare;
 
-use crate::failure::Stop;
-use crate::opened::Opened;
+use crate::open_experiment::OpenExperiment;
 use crate::session::Session;
+use crate::stop::Stop;
 
 /// Opens an experiment instead of all others.
 pub(crate) fn open_exp(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
-    let recording = open(Path::new(&arguments[0]), 1)?;
-    session.set_experiments(vec![recording]);
+    let experiment = open(Path::new(&arguments[0]), 1)?;
+    session.set_experiments(vec![experiment]);
     Ok(())
 }
 
 /// Adds an experiment.
 pub(crate) fn add_exp(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let number = session.experiments().len() as u32 + 1;
-    let recording = open(Path::new(&arguments[0]), number)?;
+    let experiment = open(Path::new(&arguments[0]), number)?;
     let mut experiments = session.take_experiments();
-    experiments.push(recording);
+    experiments.push(experiment);
     session.set_experiments(experiments);
     Ok(())
 }
@@ -28,14 +28,14 @@ pub(crate) fn add_exp(session: &mut Session<'_>, arguments: &[String]) -> Result
 /// Drops an experiment; the others are numbered anew.
 pub(crate) fn drop_exp(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let name = arguments[0].trim_end_matches('/');
-    let is = |recording: &Opened| recording.name.trim_end_matches('/') == name;
+    let is = |experiment: &OpenExperiment| experiment.name.trim_end_matches('/') == name;
     if !session.experiments().iter().any(is) {
-        return Err(Stop::Words(format!(
+        return Err(Stop::Usage(format!(
             "{name} is not open: experiment_list shows what is"
         )));
     }
     if session.experiments().len() == 1 {
-        return Err(Stop::Words(format!(
+        return Err(Stop::Usage(format!(
             "{name} is the only experiment: open_exp opens another instead"
         )));
     }
@@ -43,23 +43,23 @@ pub(crate) fn drop_exp(session: &mut Session<'_>, arguments: &[String]) -> Resul
     if let Some(at) = experiments.iter().position(is) {
         experiments.remove(at);
     }
-    for (recording, number) in experiments.iter_mut().zip(1..) {
-        recording.renumber(number);
+    for (experiment, number) in experiments.iter_mut().zip(1..) {
+        experiment.renumber(number);
     }
     session.set_experiments(experiments);
     Ok(())
 }
 
-/// Opens an experiment and tells what is wrong with it.
-pub(crate) fn open(path: &Path, number: u32) -> Result<Opened, Stop> {
-    let recording = Opened::open(path, number)?;
-    for warning in &recording.warnings {
+/// Opens an experiment and prints its warnings.
+pub(crate) fn open(path: &Path, number: u32) -> Result<OpenExperiment, Stop> {
+    let experiment = OpenExperiment::open(path, number)?;
+    for warning in &experiment.warnings {
         eprintln!("er_print: warning: {warning}");
     }
-    Ok(recording)
+    Ok(experiment)
 }
 
-/// Chooses how experiments are shown beside each other.
+/// Chooses how experiments are compared.
 pub(crate) fn compare(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let modes = [
         ("off", Compare::Off),

@@ -1,18 +1,18 @@
-//! `filters` and what is short for it; which load objects are shown.
+//! `filters` and its short forms, and the choice of load objects.
 
 use omp_model::filter::{Filter, Word};
 use omp_model::spelling::nearest;
 use omp_model::views::visibility::Visibility;
 use report::settings::{bare_object as bare, object_names as names};
 
-use crate::failure::Stop;
 use crate::session::Session;
+use crate::stop::Stop;
 
-/// Keeps what an expression is true for.
+/// Keeps the time for which an expression is true.
 pub(crate) fn filters(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let text = arguments[0].trim();
-    let filter = Filter::parse(text).map_err(|error| Stop::Words(error.to_string()))?;
-    // Everything: no filter, and no note of one under each table.
+    let filter = Filter::parse(text).map_err(|error| Stop::Usage(error.to_string()))?;
+    // The expression 1 removes the filter, and the note of it under each table.
     session.settings.written = (text != "1").then_some(filter);
     combine(session)
 }
@@ -37,7 +37,7 @@ pub(crate) fn sample_select(session: &mut Session<'_>, arguments: &[String]) -> 
     select(session, "sample_select", Word::Sample, &arguments[0])
 }
 
-/// A list such as `1,3-5` or `all`, in the place of the same word's last.
+/// Replaces the selection by a word, by a list such as `1,3-5` or `all`.
 fn select(session: &mut Session<'_>, command: &str, word: Word, list: &str) -> Result<(), Stop> {
     let selected = &mut session.settings.selected;
     if list.eq_ignore_ascii_case("all") {
@@ -45,7 +45,7 @@ fn select(session: &mut Session<'_>, command: &str, word: Word, list: &str) -> R
         return combine(session);
     }
     let wrong = || {
-        Stop::Words(format!(
+        Stop::Usage(format!(
             "{command} takes numbers such as 1,3-5, or all, not \"{list}\""
         ))
     };
@@ -65,7 +65,7 @@ fn select(session: &mut Session<'_>, command: &str, word: Word, list: &str) -> R
     combine(session)
 }
 
-/// Puts the written filter and the selections into force together.
+/// Applies the conjunction of the filter and all selections.
 fn combine(session: &mut Session<'_>) -> Result<(), Stop> {
     let settings = &session.settings;
     let selected = settings.selected.iter().map(|(_, filter)| filter);
@@ -75,7 +75,7 @@ fn combine(session: &mut Session<'_>) -> Result<(), Stop> {
             None => filter.clone(),
             Some(sum) => sum
                 .and(filter)
-                .map_err(|error| Stop::Words(error.to_string()))?,
+                .map_err(|error| Stop::Usage(error.to_string()))?,
         });
     }
     session.set_filter(all);
@@ -88,7 +88,7 @@ pub(crate) fn describe(session: &mut Session<'_>, _: &[String]) -> Result<(), St
     session.show(&document)
 }
 
-/// Shows functions of some load objects only.
+/// Shows functions of these load objects only.
 pub(crate) fn object_select(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     check(session, &arguments[0])?;
     session.set_objects(|objects| objects.select(&arguments[0]));
@@ -122,16 +122,16 @@ fn set(session: &mut Session<'_>, list: &str, visibility: Visibility) -> Result<
     Ok(())
 }
 
-/// Whether the experiment has these load objects.
+/// Checks that the experiment has these load objects.
 fn check(session: &Session<'_>, list: &str) -> Result<(), Stop> {
     let wanted = names(list);
     if wanted.is_empty() {
-        return Err(Stop::words(
+        return Err(Stop::usage(
             "the list of load objects is empty: object_list shows their names",
         ));
     }
-    let recording = session.all()?;
-    let all = recording.names(Default::default());
+    let experiment = session.all()?;
+    let all = experiment.names(Default::default());
     let modules = (0..all.tables.modules.len() as u32).map(experiment::ids::ModuleId);
     let known: Vec<&str> = modules
         .map(|module| bare(all.object_name(module)))
@@ -142,7 +142,7 @@ fn check(session: &Session<'_>, list: &str) -> Result<(), Stop> {
                 Some(near) => format!("did you mean \"{near}\"?"),
                 None => "object_list shows their names".to_owned(),
             };
-            return Err(Stop::Words(format!(
+            return Err(Stop::Usage(format!(
                 "there is no load object \"{name}\": {hint}"
             )));
         }

@@ -1,11 +1,11 @@
-//! `csingle` and the commands that make its stack fragment longer and shorter.
+//! `csingle` and the commands that change its stack fragment.
 
 use report::find::Named;
 use report::fragment::fragment;
 
 use super::named;
-use crate::failure::Stop;
 use crate::session::Session;
+use crate::stop::Stop;
 
 /// Begins a fragment with one function.
 pub(crate) fn csingle(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
@@ -61,7 +61,7 @@ fn shorten(
 ) -> Result<(), Stop> {
     let mut functions = session.settings.fragment.clone();
     if functions.len() < 2 {
-        return Err(Stop::Words(format!(
+        return Err(Stop::Usage(format!(
             "{command} takes a function off the stack fragment, which has {}: csingle begins one",
             match functions.len() {
                 0 => "none",

@@ -1,4 +1,4 @@
-//! `indxobj` and the types of index objects that it lists.
+//! `indxobj` and its types of index objects.
 
 use omp_model::filter::Filter;
 use report::Document;
@@ -6,10 +6,10 @@ use report::document::{Block, Line};
 use report::index::defined;
 use serde_json::{Map, Value, json};
 
-use crate::failure::Stop;
 use crate::session::Session;
+use crate::stop::Stop;
 
-/// The types that are built in, each shown by the command of its name, and what their rows are.
+/// The built-in types, with a description of their rows. Each is shown by the command of its name.
 const TYPES: [(&str, &str); 8] = [
     ("Threads", "a row for each thread"),
     ("CPUs", "a row for each CPU"),
@@ -24,7 +24,7 @@ const TYPES: [(&str, &str); 8] = [
     ("OMP_task", "a row for each task construct"),
 ];
 
-/// The names of the types that are built in.
+/// The names of the built-in types.
 pub(crate) fn index_types() -> impl Iterator<Item = &'static str> {
     TYPES.iter().map(|(name, _)| *name)
 }
@@ -41,7 +41,7 @@ pub(crate) fn indxobj(session: &mut Session<'_>, arguments: &[String]) -> Result
     let name = match (exact, found.as_slice()) {
         (Some(only), _) | (None, &[only]) => only,
         _ => {
-            return Err(Stop::Words(format!(
+            return Err(Stop::Usage(format!(
                 "indxobj takes one of {}, not \"{}\"",
                 names.join(", "),
                 arguments[0]
@@ -49,17 +49,17 @@ pub(crate) fn indxobj(session: &mut Session<'_>, arguments: &[String]) -> Result
         }
     };
     match index_types().find(|known| known == name) {
-        Some(known) => super::find(known)?.check(&[])?.take(session, &[]),
+        Some(known) => super::find(known)?.action_for(&[])?.perform(session, &[]),
         None => defined_objects(session, name),
     }
 }
 
-/// Time by the values of a user's expression.
+/// Lists time by the values of a type's expression.
 fn defined_objects(session: &mut Session<'_>, name: &str) -> Result<(), Stop> {
     let types = &session.settings.index_types;
     let found = types.iter().find(|(known, _)| known == name);
     let Some((_, expression)) = found else {
-        return Err(Stop::Words(format!("indxobj has no type \"{name}\"")));
+        return Err(Stop::Usage(format!("indxobj has no type \"{name}\"")));
     };
     let document = defined(&session.comparison()?, name, expression)?;
     session.show(&document)
@@ -68,21 +68,21 @@ fn defined_objects(session: &mut Session<'_>, name: &str) -> Result<(), Stop> {
 /// Defines a type of index object.
 pub(crate) fn indxobj_define(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let [name, expression] = arguments else {
-        return Err(Stop::words("indxobj_define needs a TYPE and an EXPR"));
+        return Err(Stop::usage("indxobj_define needs a TYPE and an EXPR"));
     };
     let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     if !name.starts_with(|first: char| first.is_ascii_alphabetic()) || !name.chars().all(plain) {
-        return Err(Stop::Words(format!(
+        return Err(Stop::Usage(format!(
             "indxobj_define takes a name of letters, digits and _, not \"{name}\""
         )));
     }
     if index_types().any(|known| known.eq_ignore_ascii_case(name)) {
-        return Err(Stop::Words(format!(
+        return Err(Stop::Usage(format!(
             "indxobj_define cannot change {name}, which is built in: choose another name"
         )));
     }
     let expression = Filter::parse(expression)
-        .map_err(|error| Stop::Words(format!("indxobj_define {name}: {error}")))?;
+        .map_err(|error| Stop::Usage(format!("indxobj_define {name}: {error}")))?;
     let types = &mut session.settings.index_types;
     types.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
     types.push((name.clone(), expression));

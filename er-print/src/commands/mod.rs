@@ -1,12 +1,12 @@
 //! The commands: one table, from which parsing, help and the manual page are made.
 
+mod annotation;
 mod check;
 mod defaults;
 pub(crate) mod experiments;
 mod filters;
 mod fragment;
 mod index;
-mod places;
 mod program;
 mod settings;
 mod table;
@@ -16,13 +16,13 @@ use omp_model::spelling::nearest;
 use report::find::Named;
 use report::{Document, Error, Query};
 
-use crate::failure::Stop;
 use crate::session::Session;
+use crate::stop::Stop;
 
 pub(crate) use index::index_types;
 pub(crate) use table::COMMANDS;
 
-/// What a command does, given its checked arguments.
+/// The action of a command; its arguments are checked before.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Action {
     /// Shows a document that compares experiments; under `compare`, one alone is refused.
@@ -34,8 +34,12 @@ pub(crate) enum Action {
 }
 
 impl Action {
-    /// Does it.
-    pub(crate) fn take(self, session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
+    /// Performs it.
+    pub(crate) fn perform(
+        self,
+        session: &mut Session<'_>,
+        arguments: &[String],
+    ) -> Result<(), Stop> {
         match self {
             Action::Compare(make) => {
                 let document = make(&session.comparison()?, arguments)?;
@@ -59,13 +63,13 @@ pub(crate) struct Command {
     pub(crate) aliases: &'static [&'static str],
     /// Its arguments as help shows them, optional ones in brackets.
     pub(crate) arguments: &'static str,
-    /// What it does, in half a line.
+    /// Its description in the help.
     pub(crate) help: &'static str,
-    /// Where help lists it.
+    /// Its group in the help.
     pub(crate) group: Group,
     /// Whether it needs an experiment.
     pub(crate) needs_experiment: bool,
-    /// What it does; `None` for a known word that is not supported yet.
+    /// Its action; `None` if it is not supported.
     pub(crate) action: Option<Action>,
 }
 
@@ -76,8 +80,8 @@ pub(crate) enum Group {
     Functions,
     /// Callers and callees, the call tree.
     Tree,
-    /// Lines and instructions.
-    Places,
+    /// Source lines and instructions.
+    Code,
     /// Index objects.
     Index,
     /// Lists of what the experiment holds.
@@ -103,7 +107,7 @@ impl Group {
     pub(crate) const ALL: [Group; 12] = [
         Group::Functions,
         Group::Tree,
-        Group::Places,
+        Group::Code,
         Group::Index,
         Group::Lists,
         Group::Filters,
@@ -120,7 +124,7 @@ impl Group {
         match self {
             Group::Functions => "Function list",
             Group::Tree => "Callers, callees and the call tree",
-            Group::Places => "Source lines and instructions",
+            Group::Code => "Source lines and instructions",
             Group::Index => "Index objects",
             Group::Lists => "Lists",
             Group::Filters => "Filters",
@@ -134,7 +138,7 @@ impl Group {
     }
 }
 
-/// The command that a word means: its name or alias, or the beginning of just one.
+/// Finds a command by its name, an alias, or an unambiguous beginning of one.
 pub(crate) fn find(word: &str) -> Result<&'static Command, Stop> {
     let lower = word.to_lowercase();
     let words = |command: &'static Command| {
@@ -161,14 +165,14 @@ pub(crate) fn find(word: &str) -> Result<&'static Command, Stop> {
                 Some(name) => format!("did you mean \"{name}\"?"),
                 None => "er_print -help lists the commands".to_owned(),
             };
-            Err(Stop::Words(format!(
+            Err(Stop::Usage(format!(
                 "there is no command \"{word}\": {hint}"
             )))
         }
         several => {
             let names: Vec<&str> = several.iter().map(|command| command.name).collect();
             let names = names.join(", ");
-            Err(Stop::Words(format!(
+            Err(Stop::Usage(format!(
                 "\"{word}\" begins several commands ({names}): type more of it"
             )))
         }
@@ -176,7 +180,7 @@ pub(crate) fn find(word: &str) -> Result<&'static Command, Stop> {
 }
 
 impl Command {
-    /// How many arguments it must have, and may have.
+    /// The least and the largest number of its arguments.
     pub(crate) fn arity(&self) -> (usize, usize) {
         let all = self.arguments.split_whitespace().count();
         let optional = self
@@ -187,14 +191,14 @@ impl Command {
         (all - optional, all)
     }
 
-    /// Whether its one argument is an expression, which in a script is the rest of the line.
+    /// Whether its only argument is an expression. In a script, this is the rest of the line.
     pub(crate) fn takes_expression(&self) -> bool {
         self.arguments == "EXPR"
     }
 
-    /// Its arguments among the words that follow it on the command line. An optional one is a
-    /// number, and is not the last word, which names an experiment.
-    pub(crate) fn take<'a>(&self, rest: &'a [String]) -> &'a [String] {
+    /// Its arguments at the beginning of the following words of the command line. A word counts as
+    /// an optional argument if it is a number and not the last word, which names an experiment.
+    pub(crate) fn arguments_in<'a>(&self, rest: &'a [String]) -> &'a [String] {
         let (least, most) = self.arity();
         let mut count = least.min(rest.len());
         while count < most
@@ -206,17 +210,15 @@ impl Command {
         &rest[..count]
     }
 
-    /// What to do, if the command is supported and has the arguments that it takes.
-    pub(crate) fn check(&self, arguments: &[String]) -> Result<Action, Stop> {
+    /// The action, if the command is supported and the number of arguments is right.
+    pub(crate) fn action_for(&self, arguments: &[String]) -> Result<Action, Stop> {
         let Some(action) = self.action else {
-            let why = match (self.group, self.name) {
-                (_, "ifreq") => {
-                    "how often instructions ran is not recorded; pcs and disasm show time"
-                }
-                (Group::NotRecorded, _) => "its data is not recorded; leave it out",
+            let why = match self.name {
+                "ifreq" => "how often instructions ran is not recorded; pcs and disasm show time",
+                _ if self.group == Group::NotRecorded => "its data is not recorded; leave it out",
                 _ => "leave it out",
             };
-            return Err(Stop::Words(format!(
+            return Err(Stop::Usage(format!(
                 "{} is not supported yet: {why}",
                 self.name
             )));
@@ -225,16 +227,18 @@ impl Command {
         if (least..=most).contains(&arguments.len()) {
             return Ok(action);
         }
-        let usage = format!("{} {}", self.name, self.arguments);
-        Err(Stop::Words(match arguments.len() < least {
-            true => format!("{} needs an argument: write {usage}", self.name),
-            false if most == 0 => format!("{} takes no argument", self.name),
-            false => format!("{} has too many arguments: write {usage}", self.name),
+        let (name, usage) = (self.name, format!("{} {}", self.name, self.arguments));
+        Err(Stop::Usage(if arguments.len() < least {
+            format!("{name} needs an argument: write {usage}")
+        } else if most == 0 {
+            format!("{name} takes no argument")
+        } else {
+            format!("{name} has too many arguments: write {usage}")
         }))
     }
 }
 
-/// An argument that is a word of a list, or the beginning of one.
+/// Parses an argument that is one of a list of words, or an unambiguous beginning of one.
 fn choose<T: Copy>(command: &str, word: &str, choices: &[(&str, T)]) -> Result<T, Stop> {
     let lower = word.to_lowercase();
     let mut found = choices
@@ -245,14 +249,14 @@ fn choose<T: Copy>(command: &str, word: &str, choices: &[(&str, T)]) -> Result<T
         _ => {
             let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
             let names = names.join(", ");
-            Err(Stop::Words(format!(
+            Err(Stop::Usage(format!(
                 "{command} takes one of {names}, not \"{word}\""
             )))
         }
     }
 }
 
-/// A name and, if there is a second argument, which of that name.
+/// Parses the arguments `NAME [N]`.
 fn named(command: &str, arguments: &[String]) -> Result<Named, Error> {
     let number = arguments.get(1).map(|word| count(command, word));
     Ok(Named {
@@ -261,7 +265,7 @@ fn named(command: &str, arguments: &[String]) -> Result<Named, Error> {
     })
 }
 
-/// An argument that counts.
+/// Parses a whole number.
 fn count(command: &str, word: &str) -> Result<usize, Error> {
     word.parse().map_err(|_| {
         Error::Usage(format!(

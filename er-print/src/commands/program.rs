@@ -1,12 +1,12 @@
-//! What the program tells of itself: `version`, `help`, `procstats`.
+//! Commands about `er_print` itself: `version`, `help`, `procstats`.
 
 use report::Document;
 use report::document::{Block, Column, InJson, Line, Row, Style, Table, Value};
 use serde_json::{Map, Value as Json, json};
 
 use super::{COMMANDS, Command, Group};
-use crate::failure::Stop;
 use crate::session::Session;
+use crate::stop::Stop;
 
 /// Shows the version.
 pub(crate) fn version(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
@@ -44,8 +44,8 @@ pub(crate) fn help(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> 
     })
 }
 
-/// Commands that are not supported yet, on a line.
-const LATER: usize = 6;
+/// The number of unsupported commands on a line.
+const UNSUPPORTED_PER_LINE: usize = 6;
 
 fn help_lines() -> Vec<String> {
     let mut lines = vec![
@@ -60,7 +60,7 @@ fn help_lines() -> Vec<String> {
     let width = width.unwrap_or(0);
     for group in Group::ALL {
         let commands = COMMANDS.iter().filter(|command| command.group == group);
-        let (supported, later): (Vec<&Command>, Vec<&Command>) =
+        let (supported, unsupported): (Vec<&Command>, Vec<&Command>) =
             commands.partition(|command| command.action.is_some());
         lines.push(String::new());
         lines.push(group.title().to_owned());
@@ -68,13 +68,13 @@ fn help_lines() -> Vec<String> {
         lines.extend(
             supported.map(|command| format!("    {:<width$}  {}", usage(command), command.help)),
         );
-        let later: Vec<&str> = later.iter().map(|command| command.name).collect();
+        let unsupported: Vec<&str> = unsupported.iter().map(|command| command.name).collect();
         let leads = ["not supported yet:"]
             .into_iter()
             .chain(std::iter::repeat(""));
         lines.extend(
             leads
-                .zip(later.chunks(LATER))
+                .zip(unsupported.chunks(UNSUPPORTED_PER_LINE))
                 .map(|(lead, names)| format!("    {lead:<18} {}", names.join(", "))),
         );
     }
@@ -91,7 +91,7 @@ fn usage(command: &Command) -> String {
     usage.trim_end().to_owned()
 }
 
-/// What the kernel tells of a process, by the words of `/proc/self/status`.
+/// Fields of `/proc/self/status`, with their labels.
 const USED: [(&str, &str); 6] = [
     ("VmPeak", "Peak virtual memory"),
     ("VmHWM", "Peak resident memory"),
@@ -101,7 +101,7 @@ const USED: [(&str, &str); 6] = [
     ("nonvoluntary_ctxt_switches", "Involuntary context switches"),
 ];
 
-/// Shows what the program itself has used, by the kernel's word.
+/// Shows the resources that `er_print` has used.
 pub(crate) fn procstats(session: &mut Session<'_>, _: &[String]) -> Result<(), Stop> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let value = |key: &str| {

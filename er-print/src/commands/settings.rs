@@ -1,4 +1,4 @@
-//! Commands that choose what follows: metrics, order, names, mode, output, scripts.
+//! Commands that affect later reports: metrics, order, names, mode, output, scripts.
 
 use omp_model::metrics::{Column, SortKey};
 use omp_model::profile::ViewMode;
@@ -8,15 +8,15 @@ use report::metrics::{current_sort, spec};
 use report::text::Layout;
 
 use super::{choose, count};
-use crate::failure::Stop;
 use crate::script as scripts;
 use crate::session::{PrintMode, Session};
+use crate::stop::Stop;
 
 /// Chooses the columns. The order stays if its metric is still among them.
 pub(crate) fn metrics(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let available = session.all()?.available();
     let columns = Column::parse_list(&arguments[0], available)
-        .map_err(|error| Stop::Words(error.to_string()))?;
+        .map_err(|error| Stop::Usage(error.to_string()))?;
     let order = session.settings.sort;
     let still_there =
         order.is_some_and(|key| columns.iter().any(|column| column.quantity == key.quantity));
@@ -24,20 +24,20 @@ pub(crate) fn metrics(session: &mut Session<'_>, arguments: &[String]) -> Result
         session.settings.sort = None;
     }
     session.settings.columns = Some(columns);
-    tell(session, true)
+    print_current(session, true)
 }
 
 /// Chooses the order.
 pub(crate) fn sort(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let available = session.all()?.available();
     let key =
-        SortKey::parse(&arguments[0], available).map_err(|error| Stop::Words(error.to_string()))?;
+        SortKey::parse(&arguments[0], available).map_err(|error| Stop::Usage(error.to_string()))?;
     session.settings.sort = Some(key);
-    tell(session, false)
+    print_current(session, false)
 }
 
-/// Says what is in force now, as gprofng does, but never between JSON objects.
-fn tell(session: &mut Session<'_>, list: bool) -> Result<(), Stop> {
+/// Prints the metrics and the order in force, as gprofng does; nothing between JSON objects.
+fn print_current(session: &mut Session<'_>, list: bool) -> Result<(), Stop> {
     if session.settings.print == PrintMode::Json {
         return Ok(());
     }
@@ -55,7 +55,7 @@ pub(crate) fn limit(session: &mut Session<'_>, arguments: &[String]) -> Result<(
     Ok(())
 }
 
-/// Chooses how functions are called.
+/// Chooses the form of functions' names.
 pub(crate) fn name(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let (form, soname) = match arguments[0].split_once(':') {
         Some((form, soname)) => (form, Some(soname)),
@@ -80,7 +80,7 @@ pub(crate) fn name(session: &mut Session<'_>, arguments: &[String]) -> Result<()
     Ok(())
 }
 
-/// Chooses the viewpoint.
+/// Chooses the view mode.
 pub(crate) fn viewmode(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let modes = [
         ("user", ViewMode::User),
@@ -107,7 +107,7 @@ pub(crate) fn printmode(session: &mut Session<'_>, arguments: &[String]) -> Resu
             ];
             let chosen = choose("printmode", word, &modes);
             chosen.map_err(|_| {
-                Stop::Words(format!(
+                Stop::Usage(format!(
                     "printmode takes one of text, json, html, or a sign such as , to stand between \
                      cells, not \"{word}\""
                 ))

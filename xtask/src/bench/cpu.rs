@@ -6,7 +6,7 @@ use std::process::Command;
 use super::results::{Goal, Measure};
 use super::run::Bench;
 use super::tools::{self, BARE, COLLECT, FLOOR, PERF, Rate, Tool};
-use super::usage::measure;
+use super::usage::{Usage, measure};
 use crate::Outcome;
 
 /// How the threads wait, set by environment variables.
@@ -78,8 +78,6 @@ fn rounds(
         Rate::Kilohertz => bench.present(&tools::ALL),
         Rate::Hundred => vec![PERF, COLLECT],
     };
-    let name = |what: &str| format!("{what} over bare, {}, {}", waits.words(), rate.words());
-    let (cpu, wall) = (name("CPU time"), name("wall time"));
     // The minimal tool is made for the repository's programs.
     let floor = if bench.program.is_empty() {
         Some(bench.floor()?)
@@ -93,42 +91,67 @@ fn rounds(
             measure(&mut command, folder)
         };
         let bare = run(BARE, bench.folder())?;
+        let ratio = |tool, used: Usage| Ratio {
+            tool,
+            cpu: used.cpu / bare.cpu,
+            wall: used.wall / bare.wall,
+        };
         let mut ratios = Vec::new();
         if let Some(floor) = &floor {
             let mut command = BARE.command(rate, program, bench.folder());
             waits.pin(&mut command, 2);
             let used = measure(command.env("LD_PRELOAD", floor), bench.folder())?;
-            ratios.push((FLOOR, used.cpu / bare.cpu, used.wall / bare.wall));
+            ratios.push(ratio(FLOOR, used));
         }
         for &tool in &tools {
             let used = bench.of_tool(tool, |folder| run(tool, folder))?;
-            let ratio = used.map(|used| (tool.name, used.cpu / bare.cpu, used.wall / bare.wall));
-            ratios.extend(ratio);
+            ratios.extend(used.map(|used| ratio(tool.name, used)));
         }
-        let said: Vec<String> = ratios
+        let printed: Vec<String> = ratios
             .iter()
-            .map(|(tool, cpu, _)| format!("{tool} {cpu:.3}"))
+            .map(|ratio| format!("{} {:.3}", ratio.tool, ratio.cpu))
             .collect();
         bench.progress(&format!(
             "{}, {}, round {round}: {:.2} s of CPU time; {}",
             waits.words(),
             rate.words(),
             bare.cpu,
-            said.join(", ")
+            printed.join(", ")
         ));
-        for (tool, cpu_ratio, wall_ratio) in ratios {
-            let ratio = |name| Measure {
-                name,
-                unit: "ratio",
-                goal: None,
-            };
-            let what = Measure {
-                goal: goal.clone(),
-                ..ratio(&cpu)
-            };
-            bench.add(group, &what, tool, cpu_ratio)?;
-            bench.add(group, &ratio(&wall), tool, wall_ratio)?;
-        }
+        let conditions = format!("{}, {}", waits.words(), rate.words());
+        add(bench, group, &conditions, ratios, goal.as_ref())?;
+    }
+    Ok(())
+}
+
+/// A tool's cost over the bare run of the same round.
+struct Ratio {
+    tool: &'static str,
+    cpu: f64,
+    wall: f64,
+}
+
+/// Adds a round's ratios. The goal is for CPU time.
+fn add(
+    bench: &mut Bench,
+    group: &str,
+    conditions: &str,
+    ratios: Vec<Ratio>,
+    goal: Option<&Goal>,
+) -> Outcome {
+    let cpu = Measure {
+        name: &format!("CPU time over bare, {conditions}"),
+        unit: "ratio",
+        goal: goal.cloned(),
+    };
+    let wall = Measure {
+        name: &format!("wall time over bare, {conditions}"),
+        unit: "ratio",
+        goal: None,
+    };
+    for ratio in ratios {
+        bench.add(group, &cpu, ratio.tool, ratio.cpu)?;
+        bench.add(group, &wall, ratio.tool, ratio.wall)?;
     }
     Ok(())
 }

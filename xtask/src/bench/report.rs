@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::results::{Results, number};
-use super::tools::{ALL, COLLECT};
+use super::tools::ALL;
 use crate::command::stdout_of;
 use crate::{Outcome, root};
 
@@ -62,10 +62,7 @@ pub(super) fn facts() -> Vec<(String, String)> {
             continue;
         }
         named.push(program);
-        let version = match (tool == COLLECT, tool.version()) {
-            (_, Some(version)) => version,
-            (_, None) => "absent".to_owned(),
-        };
+        let version = tool.version().unwrap_or_else(|| "absent".to_owned());
         facts.push((program.to_owned(), version));
     }
     facts

@@ -1,4 +1,4 @@
-//! Instances of regions over the rows, and of tasks under each.
+//! Draws instances of regions above the rows, and of tasks below each row.
 
 use std::ops::Range;
 
@@ -12,13 +12,13 @@ use super::super::theme::Theme;
 use super::super::{from, put};
 use crate::layout::TimelineParts;
 use crate::state::app::App;
-use crate::words::fit_name;
+use crate::text_fit::fit_name;
 
-/// From this width on the beginning of a name tells something.
+/// The width from which the beginning of a name is useful.
 const LEGIBLE: usize = 8;
 
-/// Region instances, nested ones below those around them: a name where there is room, a line
-/// where not.
+/// Draws region instances, nested ones below their parents: a name where there is room, else a
+/// line.
 pub(super) fn regions(app: &App, theme: &Theme, parts: &TimelineParts, cells: &mut Buffer) {
     let room = parts.bands.height;
     if room == 0 {
@@ -26,41 +26,37 @@ pub(super) fn regions(app: &App, theme: &Theme, parts: &TimelineParts, cells: &m
     }
     let timeline = app.experiments.timeline();
     let lanes = timeline.regions().lanes();
-    let banded = app.banded();
+    let experiment_of_bands = app.experiment_of_bands();
     let first = app.timeline.lane;
-    let mut words = banded.map_or_else(|| "regions".to_owned(), |side| format!("regions ({side})"));
+    let mut words = experiment_of_bands
+        .map_or_else(|| "regions".to_owned(), |side| format!("regions ({side})"));
     if lanes > room {
-        // What has no room is told of: the wheel, a click there and `i` bring it in sight.
+        // The wheel, a click on the label and `i` scroll to hidden lanes.
         match room {
             1 => words = format!("{words} {}/{lanes}", first + 1),
             _ => {
                 let last = Rect::new(parts.bands.x, parts.bands.bottom() - 1, parts.label, 1);
-                let (above, below) = (first, lanes.saturating_sub(first + room));
-                let text = match (above, below) {
-                    (0, below) => format!("({below} more)"),
-                    (above, 0) => format!("({above} above)"),
-                    (above, below) => format!("({above} up {below} more)"),
-                };
+                let text = hidden_lanes(first, lanes.saturating_sub(first + room));
                 put(cells, last, &text, theme.faint());
             }
         }
     }
     let own = Rect::new(parts.bands.x, parts.bands.y, parts.label, 1);
     put(cells, own, &words, theme.faint());
-    let place = from(parts.bands, parts.label);
+    let bands = from(parts.bands, parts.label);
     let within = timeline.regions().within(app.timeline.range.clone());
     for (number, band) in within.enumerate() {
         let in_sight = (first..first.saturating_add(room)).contains(&band.lane);
-        if !in_sight || banded.is_some_and(|side| app.origin(band.thread) != side) {
+        if !in_sight || experiment_of_bands.is_some_and(|side| app.origin(band.thread) != side) {
             continue;
         }
         let line = Rect {
-            y: place.y + band.lane - first,
+            y: bands.y + band.lane - first,
             height: 1,
-            ..place
+            ..bands
         };
         let style = match number % 2 {
-            _ if app.picked() == Some(band) => theme.selected(),
+            _ if app.selected_instance() == Some(band) => theme.selected(),
             0 => Style::new(),
             _ => theme.faint(),
         };
@@ -70,6 +66,15 @@ pub(super) fn regions(app: &App, theme: &Theme, parts: &TimelineParts, cells: &m
             ..from(line, columns.start)
         };
         instance(app, band, room, style, cells);
+    }
+}
+
+/// The numbers of hidden lanes above and below, as a text.
+fn hidden_lanes(above: u16, below: u16) -> String {
+    match (above, below) {
+        (0, below) => format!("({below} more)"),
+        (above, 0) => format!("({above} above)"),
+        (above, below) => format!("({above} up {below} more)"),
     }
 }
 
@@ -102,8 +107,8 @@ fn instance(app: &App, band: &Band, line: Rect, style: Style, cells: &mut Buffer
     put(cells, line, &text, style);
 }
 
-/// The tasks and nested regions that a thread was in: pieces of tasks that are listed as they
-/// were, and where there are too many, what most of each column's time was spent in.
+/// Draws the tasks and nested regions of a thread: pieces of tasks where they are listed, else the
+/// construct of most of each column's time.
 pub(super) fn tasks(app: &App, theme: &Theme, thread: ThreadId, line: Rect, cells: &mut Buffer) {
     let timeline = app.experiments.timeline();
     let range = &app.timeline.range;
@@ -122,13 +127,14 @@ pub(super) fn tasks(app: &App, theme: &Theme, thread: ThreadId, line: Rect, cell
         at += run.len() as u16;
     }
     if let Some(pieces) = timeline.tasks(thread) {
-        // Of tasks that run on top of others the innermost is in sight.
+        // Innermost tasks are drawn over those that they interrupt.
         let mut within: Vec<&Band> = pieces.within(range.clone()).collect();
         within.sort_by_key(|band| band.lane);
         let mut owners: Vec<Option<usize>> = vec![None; usize::from(line.width)];
         for (number, band) in within.iter().enumerate() {
-            let place = columns(app, band, line.width);
-            if let Some(owned) = owners.get_mut(usize::from(place.start)..usize::from(place.end)) {
+            let columns = columns(app, band, line.width);
+            let columns = usize::from(columns.start)..usize::from(columns.end);
+            if let Some(owned) = owners.get_mut(columns) {
                 owned.fill(Some(number));
             }
         }
@@ -140,7 +146,7 @@ pub(super) fn tasks(app: &App, theme: &Theme, thread: ThreadId, line: Rect, cell
                     ..from(line, at)
                 };
                 let style = match number % 2 {
-                    _ if app.picked() == Some(within[number]) => theme.selected(),
+                    _ if app.selected_instance() == Some(within[number]) => theme.selected(),
                     0 => Style::new(),
                     _ => theme.faint(),
                 };

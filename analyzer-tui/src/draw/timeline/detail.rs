@@ -1,4 +1,4 @@
-//! What the cursor points at.
+//! Draws details of the moment at the cursor.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -8,11 +8,11 @@ use report::timeline::Activity;
 use super::super::theme::Theme;
 use super::super::{from, put};
 use crate::state::app::App;
-use crate::words::{fit, fit_name, wrap};
+use crate::text_fit::{fit, fit_name, wrap};
 
-/// Draws what is known of the moment under the cursor, and its callstack.
+/// Draws the thread's state at the cursor, and its callstack.
 pub(super) fn draw(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
-    let Some(pointed) = app.pointed() else {
+    let Some(at_cursor) = app.at_cursor() else {
         return;
     };
     let beside = area.x > 0;
@@ -25,7 +25,7 @@ pub(super) fn draw(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
         area
     };
     let width = usize::from(area.width);
-    // Beside the rows there is room for what is too long for a line; under them there is not.
+    // Beside the rows there is room to wrap lines; below them there is not.
     let wrapped = |text: String| {
         if beside {
             wrap(&text, width)
@@ -34,14 +34,16 @@ pub(super) fn draw(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) {
         }
     };
     let mut lines = app
-        .facts(&pointed)
+        .cursor_lines(&at_cursor)
         .into_iter()
         .flat_map(wrapped)
         .map(|text| (text, theme.strong()))
         .collect::<Vec<_>>();
-    lines.extend(app.callstack(&pointed).into_iter().map(|name| {
+    lines.extend(app.callstack(&at_cursor).into_iter().map(|name| {
         let tint = Activity::of_name(&name);
-        let style = tint.map_or(Style::new(), |activity| theme.ink(activity.family()));
+        let style = tint.map_or(Style::new(), |activity| {
+            theme.text_colour(activity.family())
+        });
         (name, style)
     }));
     for (at, (text, style)) in lines.iter().take(usize::from(area.height)).enumerate() {

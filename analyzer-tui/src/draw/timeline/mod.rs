@@ -1,4 +1,4 @@
-//! The timeline: a row a thread, a column a slice of time.
+//! Draws the timeline: a row for each thread, a column for each interval of time.
 
 mod bands;
 mod detail;
@@ -14,9 +14,9 @@ use super::{from, put};
 use crate::layout::TimelineParts;
 use crate::state::app::App;
 use crate::state::timeline::state::{Line, SecondLine};
-use crate::words::{duration, fit};
+use crate::text_fit::{duration, fit};
 
-/// The title's words: the range in sight.
+/// The title: the range in sight and the cursor's time.
 pub(super) fn title(app: &App) -> String {
     let range = &app.timeline.range;
     let columns = app.timeline_parts().columns().max(1) as u64;
@@ -30,7 +30,7 @@ pub(super) fn title(app: &App) -> String {
     )
 }
 
-/// Seconds with as many decimals as a step of so many nanoseconds needs.
+/// A time in seconds, with the decimals that steps of this many nanoseconds need.
 fn seconds(time: u64, step: u64) -> String {
     let decimals = match step {
         0..10_000 => 6,
@@ -57,20 +57,22 @@ pub(super) fn draw(app: &App, theme: &Theme, cells: &mut Buffer) {
                     theme.strong(),
                 );
             }
-            Line::Thread(row) => thread(app, theme, (row, area), &mut used, cells),
+            Line::Thread(row) => thread(app, theme, row, area, &mut used, cells),
         }
     }
-    selection(app, &parts, cells);
+    selected_box(app, &parts, cells);
     cursor(app, &parts, cells);
     legend(app, theme, parts.legend, &used, cells);
     detail::draw(app, theme, parts.detail, cells);
 }
 
-/// A thread's label, its states, and its second line if there is room.
+/// Draws a thread's label, its states, and its second line if there is room. Adds its states to
+/// `used`.
 fn thread(
     app: &App,
     theme: &Theme,
-    (row, line): (usize, Rect),
+    row: usize,
+    line: Rect,
     used: &mut [bool; Activity::COUNT],
     cells: &mut Buffer,
 ) {
@@ -100,19 +102,19 @@ fn thread(
     if below.y >= parts.rows.bottom() {
         return;
     }
-    let place = from(below, parts.label);
+    let time_columns = from(below, parts.label);
     let words = match app.timeline.second {
         SecondLine::Hidden => return,
         SecondLine::Share => {
-            rows::machine(&slots, theme, place, cells);
+            rows::scheduling(&slots, theme, time_columns, cells);
             "on CPU"
         }
         SecondLine::Cpu => {
-            rows::cpus(&slots, theme, place, cells);
+            rows::cpus(&slots, theme, time_columns, cells);
             "CPU number"
         }
         SecondLine::Tasks => {
-            bands::tasks(app, theme, thread, place, cells);
+            bands::tasks(app, theme, thread, time_columns, cells);
             "tasks"
         }
     };
@@ -134,19 +136,15 @@ fn axis(app: &App, theme: &Theme, parts: &TimelineParts, cells: &mut Buffer) {
             break;
         }
         let time = report::timeline::column(range, columns, at).start;
-        let place = from(parts.axis, parts.label + at as u16);
-        put(
-            cells,
-            place,
-            &format!("┆{}", seconds(time, step)),
-            theme.faint(),
-        );
+        let mark = from(parts.axis, parts.label + at as u16);
+        let text = format!("┆{}", seconds(time, step));
+        put(cells, mark, &text, theme.faint());
     }
 }
 
 /// Marks the box that is selected.
-fn selection(app: &App, parts: &TimelineParts, cells: &mut Buffer) {
-    let Some(part) = app.selection() else {
+fn selected_box(app: &App, parts: &TimelineParts, cells: &mut Buffer) {
+    let Some(part) = app.selected_box() else {
         return;
     };
     let inside =
@@ -178,8 +176,8 @@ fn cursor(app: &App, parts: &TimelineParts, cells: &mut Buffer) {
         let top = parts.rows.y + y;
         for y in top..(top + app.lines_per_thread() as u16).min(parts.rows.bottom()) {
             if x < parts.rows.right() {
-                let place = Rect::new(x, y, 1, 1);
-                cells.set_style(place, Style::new().add_modifier(Modifier::REVERSED));
+                let cell = Rect::new(x, y, 1, 1);
+                cells.set_style(cell, Style::new().add_modifier(Modifier::REVERSED));
                 if y == top {
                     cells[(x, y)].set_char('┃');
                 }
@@ -187,11 +185,11 @@ fn cursor(app: &App, parts: &TimelineParts, cells: &mut Buffer) {
         }
     }
     if parts.axis.height > 0 && x < parts.axis.right() {
-        let place = Rect::new(x, parts.axis.y, 1, 1);
-        // A time that stands there stays legible.
+        let cell = Rect::new(x, parts.axis.y, 1, 1);
+        // Digits of a time are not overwritten.
         match cells[(x, parts.axis.y)].symbol() {
-            " " | "┆" => put(cells, place, "▼", Style::new()),
-            _ => cells.set_style(place, Style::new().add_modifier(Modifier::REVERSED)),
+            " " | "┆" => put(cells, cell, "▼", Style::new()),
+            _ => cells.set_style(cell, Style::new().add_modifier(Modifier::REVERSED)),
         }
     }
 }

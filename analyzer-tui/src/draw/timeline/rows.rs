@@ -1,4 +1,4 @@
-//! The cells of a thread's row.
+//! Draws the cells of a thread's row.
 
 use experiment::state::Scheduling;
 use ratatui::buffer::Buffer;
@@ -13,14 +13,14 @@ use crate::args::Colours;
 /// Eighths of a cell, for the part of a column's time that a thread was on a CPU.
 const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// What the thread did.
-pub(super) fn states(slots: &[Slot], theme: &Theme, place: Rect, cells: &mut Buffer) {
+/// Draws the thread's states.
+pub(super) fn states(slots: &[Slot], theme: &Theme, area: Rect, cells: &mut Buffer) {
     for (at, slot) in slots.iter().enumerate() {
         let Some(activity) = slot.main() else {
             continue;
         };
         let mut style = theme.activity(activity);
-        // Where no event and no sample says when in its second a state was, only how long.
+        // Only the length of the state within its second is known.
         if slot.precision == Precision::Shared {
             style = style.add_modifier(Modifier::DIM);
         }
@@ -30,13 +30,13 @@ pub(super) fn states(slots: &[Slot], theme: &Theme, place: Rect, cells: &mut Buf
             _ if quiet => ' ',
             _ => activity.letter(),
         };
-        cell(cells, place, at, (letter, style));
+        cell(cells, area, at, (letter, style));
     }
 }
 
-/// Where the kernel had the thread: the part of the time on a CPU as a bar, `!` where it wanted to
-/// run and had none.
-pub(super) fn machine(slots: &[Slot], theme: &Theme, place: Rect, cells: &mut Buffer) {
+/// Draws the thread's scheduling: the share of time on a CPU as a bar, `!` where it was runnable
+/// without a CPU.
+pub(super) fn scheduling(slots: &[Slot], theme: &Theme, area: Rect, cells: &mut Buffer) {
     for (at, slot) in slots.iter().enumerate() {
         let Some(scheduling) = slot.main_scheduling() else {
             continue;
@@ -48,26 +48,26 @@ pub(super) fn machine(slots: &[Slot], theme: &Theme, place: Rect, cells: &mut Bu
                 (EIGHTHS[eighths.min(8)], theme.faint())
             }
         };
-        cell(cells, place, at, (letter, style));
+        cell(cells, area, at, (letter, style));
     }
 }
 
-/// The last digit of the CPU's number, in base 36, where a sample tells it.
-pub(super) fn cpus(slots: &[Slot], theme: &Theme, place: Rect, cells: &mut Buffer) {
+/// Draws the last digit of the CPU's number in base 36, where samples have it.
+pub(super) fn cpus(slots: &[Slot], theme: &Theme, area: Rect, cells: &mut Buffer) {
     for (at, slot) in slots.iter().enumerate() {
         let digit = slot
             .cpu
             .and_then(|cpu| char::from_digit(u32::from(cpu) % 36, 36));
         if let Some(digit) = digit {
-            cell(cells, place, at, (digit, theme.faint()));
+            cell(cells, area, at, (digit, theme.faint()));
         }
     }
 }
 
 /// Draws a column's cell.
-fn cell(cells: &mut Buffer, place: Rect, at: usize, (letter, style): (char, Style)) {
-    if at < usize::from(place.width) && place.height > 0 {
-        let cell = &mut cells[(place.x + at as u16, place.y)];
+fn cell(cells: &mut Buffer, area: Rect, at: usize, (letter, style): (char, Style)) {
+    if at < usize::from(area.width) && area.height > 0 {
+        let cell = &mut cells[(area.x + at as u16, area.y)];
         cell.set_char(letter).set_style(style);
     }
 }

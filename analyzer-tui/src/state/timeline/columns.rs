@@ -1,4 +1,4 @@
-//! Columns of time on the screen.
+//! Maps times to columns of the screen.
 
 use std::ops::Range;
 
@@ -22,12 +22,12 @@ impl App {
         layout::timeline(self.parts().body, bands, number)
     }
 
-    /// Lines that a thread takes.
+    /// The number of lines of a thread.
     pub fn lines_per_thread(&self) -> usize {
         1 + usize::from(self.timeline.second != SecondLine::Hidden)
     }
 
-    /// The column that a moment is drawn in.
+    /// The column of a moment; `None` if it is out of sight.
     pub fn column_of(&self, time: u64) -> Option<usize> {
         let (range, columns) = (&self.timeline.range, self.timeline_parts().columns());
         if !range.contains(&time) || columns == 0 {
@@ -44,8 +44,8 @@ impl App {
         })
     }
 
-    /// The range of the column that a moment is drawn in; of one out of sight, the moment.
-    pub(crate) fn whole_column(&self, time: u64) -> Range<u64> {
+    /// The time range of a moment's column; the moment itself if it is out of sight.
+    pub(crate) fn column_range(&self, time: u64) -> Range<u64> {
         let columns = self.timeline_parts().columns();
         match self.column_of(time) {
             Some(at) => column(&self.timeline.range, columns, at),
@@ -53,7 +53,7 @@ impl App {
         }
     }
 
-    /// Of which experiment a thread is, from 1.
+    /// The number of a thread's experiment, from 1.
     pub fn origin(&self, thread: ThreadId) -> u32 {
         let origin = self.experiments.origins.get(thread.index());
         origin.copied().unwrap_or(1)

@@ -1,4 +1,4 @@
-//! Instances of regions and tasks: which ones a thread is in, and the one that is selected.
+//! Instances of regions and tasks: those around a thread, and the selected one.
 
 use experiment::ids::{ContextId, ProcessId, ThreadId};
 use experiment::rows::{Interval, Within};
@@ -9,13 +9,13 @@ use report::timeline::Band;
 use crate::state::app::App;
 
 impl App {
-    /// The instance that is selected, while the cursor is in its time.
-    pub fn picked(&self) -> Option<&Band> {
-        let picked = self.timeline.picked.as_ref();
-        picked.filter(|band| (band.start..band.end).contains(&self.timeline.time))
+    /// The selected instance, while the cursor is in its time.
+    pub fn selected_instance(&self) -> Option<&Band> {
+        let selected_instance = self.timeline.selected_instance.as_ref();
+        selected_instance.filter(|band| (band.start..band.end).contains(&self.timeline.time))
     }
 
-    /// What an instance is called.
+    /// The display name of an instance.
     pub(crate) fn instance_of(&self, band: &Band) -> String {
         let name = self.experiments.construct_name(band.context);
         match band.number() {
@@ -24,7 +24,7 @@ impl App {
         }
     }
 
-    /// The expression of a filter that keeps an instance; `None` for one whose number is unknown.
+    /// The filter expression of an instance; `None` if its number is unknown.
     pub(crate) fn filter_of_instance(&self, band: &Band) -> Option<String> {
         let number = Some(band.number()).filter(|&number| number != 0)?;
         let word = if band.is_task { "TSKID" } else { "CPRID" };
@@ -50,13 +50,13 @@ impl App {
         row.map_or(ProcessId(0), |row| row.process)
     }
 
-    /// Whether a thread is in a region's instance while in a listed interval, as far as that is
-    /// recorded. An interval names the innermost instance. Of those around it the construct is
-    /// known, and the instance where one alone runs, or the thread forked it itself.
+    /// Whether an interval of a thread lies in a region's instance. The interval names the
+    /// innermost instance only. An outer instance is known if it is the only one of its construct
+    /// at that time, or if the thread has forked it.
     pub(crate) fn is_inside(&self, thread: ThreadId, row: &Interval, band: &Band) -> bool {
         let context = self.experiments.timeline().context(row.thread_state);
         if self.region_of(context) == Some(band.context) && row.within.region != 0 {
-            return self.is_one(thread, row.within, band);
+            return self.is_innermost_region(thread, row.within, band);
         }
         let contexts = &self.experiments.experiment.tables.contexts;
         let mut at = context;
@@ -71,14 +71,19 @@ impl App {
         band.thread == thread || alike.count() == 1
     }
 
-    /// Whether a band is that of the innermost region that a thread is in.
-    pub(crate) fn is_one(&self, thread: ThreadId, within: Within, band: &Band) -> bool {
+    /// Whether a band is the innermost region instance of a thread.
+    pub(crate) fn is_innermost_region(
+        &self,
+        thread: ThreadId,
+        within: Within,
+        band: &Band,
+    ) -> bool {
         !band.is_task
             && band.number() == within.region
             && self.process_of(thread) == self.process_of(band.thread)
     }
 
-    /// The innermost region around a context, itself included.
+    /// The innermost region that contains a context; the context itself if it is a region.
     pub(crate) fn region_of(&self, context: ContextId) -> Option<ContextId> {
         let contexts = &self.experiments.experiment.tables.contexts;
         let mut at = context;

@@ -1,12 +1,12 @@
-//! Where the user is on the timeline, and what stands there.
+//! The state of the timeline.
 
 mod columns;
+mod cursor;
+mod detail;
 mod instances;
-mod order;
-mod picture;
-mod pointed;
+mod row_cache;
 pub mod samples;
-mod selection;
 mod settle;
 pub mod state;
-mod told;
+mod thread_order;
+mod time_box;

@@ -1,5 +1,5 @@
-//! The samples of the time in sight: they are unpacked beside the loop that answers keys, and the
-//! rows are drawn from sums and intervals until they are there.
+//! The samples of the time in sight, unpacked on a background thread. Until they are there, rows
+//! are drawn from sums and intervals.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::experiments::Experiments;
 use crate::state::app::App;
 use crate::view::View;
 
-/// Samples to be unpacked, on any thread.
+/// A job that unpacks samples, on any thread.
 #[derive(Debug)]
 pub struct Unpacking {
     number: u64,
@@ -21,7 +21,7 @@ pub struct Unpacking {
     newest: Arc<AtomicU64>,
 }
 
-/// Samples that were unpacked.
+/// Unpacked samples.
 #[derive(Debug)]
 pub struct Unpacked {
     pub(super) number: u64,
@@ -29,7 +29,7 @@ pub struct Unpacked {
 }
 
 impl Unpacking {
-    /// Unpacks them; `None` if others are wanted by now.
+    /// Unpacks them; `None` if the range has changed meanwhile.
     pub fn unpack(self) -> Option<Unpacked> {
         let is_wanted = || self.newest.load(Ordering::Relaxed) == self.number;
         let timeline = self.experiments.timeline();
@@ -48,7 +48,7 @@ impl Unpacking {
 }
 
 impl App {
-    /// Wants the samples of the time in sight, if they are not there.
+    /// Requests the samples of the time in sight, if they are missing.
     pub(crate) fn want_samples(&mut self) {
         let has_stacks = self.experiments.known_stacks(ViewMode::User).is_some();
         let state = &mut self.timeline;
@@ -62,12 +62,12 @@ impl App {
         }
     }
 
-    /// Whether samples of the time in sight are still to come.
+    /// Whether samples of the time in sight are still missing.
     pub fn lacks_samples(&self) -> bool {
         self.view == View::Timeline && self.timeline.wanted.range.is_some()
     }
 
-    /// What must be unpacked now, to be handed back by [`App::take_samples`].
+    /// The job to start now, if there is one. Its result goes to [`App::take_samples`].
     pub fn unpacking(&mut self) -> Option<Unpacking> {
         let wanted = &mut self.timeline.wanted;
         let range = wanted.range.clone().filter(|_| !wanted.begun)?;

@@ -1,14 +1,14 @@
-//! Keeps the timeline's selection on something that is there.
+//! Keeps the timeline's cursor valid and in sight after a change.
 
 use std::sync::atomic::Ordering;
 
 use super::samples::Unpacked;
-use super::state::Picture;
+use super::state::RowCache;
 use crate::state::app::App;
 use crate::view::View;
 
 impl App {
-    /// Keeps the selection on a thread and in sight, and the samples of the range unpacked.
+    /// Keeps the cursor on a thread in sight, and requests missing samples.
     pub(crate) fn settle_timeline(&mut self) {
         if self.view != View::Timeline {
             return;
@@ -29,31 +29,29 @@ impl App {
         self.want_samples();
     }
 
-    /// Orders the rows anew; the selected thread stays selected.
+    /// Orders the rows again; the selected thread stays selected.
     pub(crate) fn reorder(&mut self) {
-        let before = self.timeline.order.get();
-        let thread = before.and_then(|order| order.threads.get(self.timeline.row).copied());
-        let before = self.timeline.order.take();
-        let Some(before) = before else {
+        let Some(before) = self.timeline.order.take() else {
             return;
         };
-        if self.order().threads != before.threads {
-            // A box is of rows that are others now.
+        let thread = before.threads.get(self.timeline.row).copied();
+        if self.thread_order().threads != before.threads {
+            // The rows of the box are other threads now.
             self.timeline.anchor = None;
         }
         if let Some(thread) = thread {
-            let mut rows = self.order().threads.iter();
+            let mut rows = self.thread_order().threads.iter();
             self.timeline.row = rows.position(|other| *other == thread).unwrap_or(0);
         }
     }
 
-    /// The last lane that the bands in sight can begin with.
+    /// The largest possible first lane in sight.
     pub(crate) fn last_lane(&self) -> u16 {
         let lanes = self.experiments.timeline().regions().lanes();
         lanes.saturating_sub(self.timeline_parts().bands.height)
     }
 
-    /// Shows the samples, if they are still wanted.
+    /// Shows unpacked samples, if they are still wanted.
     pub fn take_samples(&mut self, unpacked: Unpacked) {
         let state = &mut self.timeline;
         if unpacked.number != state.wanted.newest.load(Ordering::Relaxed) {
@@ -61,8 +59,8 @@ impl App {
         }
         state.window = unpacked.window;
         state.wanted.range = None;
-        *state.picture.get_mut() = Picture::default();
-        // What stacks tell may have become known meanwhile.
+        *state.cache.get_mut() = RowCache::default();
+        // Stacks may have been computed meanwhile, which refine the samples.
         self.settle_timeline();
     }
 }

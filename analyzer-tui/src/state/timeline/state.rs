@@ -1,4 +1,4 @@
-//! Where the user is on the timeline.
+//! The types of the timeline's state.
 
 use std::cell::{OnceCell, RefCell};
 use std::ops::Range;
@@ -17,14 +17,14 @@ use crate::experiments::Experiments;
 /// The shortest range that can be zoomed to: samples are kept to a microsecond.
 pub(crate) const SHORTEST: u64 = 20_000;
 
-/// Where the user is on the timeline.
+/// The state of the timeline.
 #[derive(Debug)]
 pub struct TimelineState {
     /// The time in sight, in nanoseconds.
     pub range: Range<u64>,
     /// The moment of the cursor.
     pub time: u64,
-    /// The selected thread, among the rows'.
+    /// The selected row.
     pub row: usize,
     /// The first thread in sight.
     pub top: usize,
@@ -32,63 +32,63 @@ pub struct TimelineState {
     pub lane: u16,
     /// What each thread's second line shows.
     pub second: SecondLine,
-    /// By what threads stand together.
+    /// How threads are grouped.
     pub grouping: Grouping,
-    /// Where the box that is selected began: a row and a moment. It ends at the cursor.
+    /// The row and moment of the selected box's first corner. The other one is the cursor.
     pub anchor: Option<(usize, u64)>,
     /// The instance that was selected last.
-    pub(crate) picked: Option<Band>,
-    /// The samples of the time in sight, or of what was in sight before while they are unpacked.
+    pub(crate) selected_instance: Option<Band>,
+    /// The samples of the time in sight; those of an earlier range until they are unpacked.
     pub window: Window,
     pub(crate) wanted: WantedSamples,
-    pub(crate) picture: RefCell<Picture>,
+    pub(crate) cache: RefCell<RowCache>,
     pub(crate) end: u64,
     pub(crate) drag: Option<Drag>,
-    pub(crate) order: OnceCell<Order>,
+    pub(crate) order: OnceCell<ThreadOrder>,
 }
 
 /// What a thread's second line shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SecondLine {
-    /// The part of a column's time on a CPU.
+    /// The share of a column's time on a CPU.
     Share,
-    /// The CPU's number, as samples tell it.
+    /// The CPU's number, from samples.
     Cpu,
-    /// The tasks and nested regions that it was in.
+    /// Tasks and nested regions.
     Tasks,
-    /// There is none.
+    /// There is no second line.
     Hidden,
 }
 
 /// A line of the rows in sight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line<'a> {
-    /// What the threads below have in common.
+    /// The heading of a group of threads.
     Group(&'a Group),
     /// A thread, by its row; its second line follows.
     Thread(usize),
 }
 
-/// A drag by the mouse: where it began, and the range then.
+/// A drag by the mouse: its first column, and the range at that time.
 #[derive(Clone, Debug)]
 pub(crate) struct Drag {
     pub(crate) column: u16,
     pub(crate) range: Range<u64>,
 }
 
-/// What the cursor points at.
+/// What the experiment has at the cursor.
 #[derive(Clone, Debug)]
-pub struct Pointed {
+pub struct AtCursor {
     /// The thread.
     pub thread: ThreadId,
     /// The listed interval, if the moment lies in one.
     pub interval: Option<Interval>,
     /// The sample nearest to the moment in the same column or interval.
     pub sample: Option<Sample>,
-    /// The display stack in the mode in force, and what the thread did.
+    /// The display stack in the current mode, and the thread's refined state.
     pub stack: Option<(PathId, RefinedState)>,
-    /// The listed region instances there, outermost first, then the pieces of tasks that the
-    /// thread was running, innermost last.
+    /// The listed region instances, outermost first, then the pieces of tasks that the thread was
+    /// running, innermost last.
     pub bands: Vec<Band>,
 }
 
@@ -110,17 +110,17 @@ impl TimelineState {
             second: SecondLine::Share,
             grouping: Grouping::default(),
             anchor: None,
-            picked: None,
+            selected_instance: None,
             window: Window::default(),
             wanted: WantedSamples::default(),
-            picture: RefCell::default(),
+            cache: RefCell::default(),
             end,
             drag: None,
             order: OnceCell::new(),
         }
     }
 
-    /// The experiment has grown.
+    /// Adapts to an experiment that has grown.
     pub(crate) fn grow(&mut self, experiments: &Experiments) {
         let old = self.end;
         let new = TimelineState::new(experiments);
@@ -146,10 +146,10 @@ impl TimelineState {
         self.range.end - self.range.start
     }
 
-    /// The samples are of another recording.
+    /// Drops the samples of the old experiment.
     pub(crate) fn forget_samples(&mut self) {
         self.window = Window::default();
-        *self.picture.get_mut() = Picture::default();
+        *self.cache.get_mut() = RowCache::default();
         self.no_longer_wanted();
     }
 
@@ -159,15 +159,15 @@ impl TimelineState {
     }
 }
 
-/// By what threads stand together.
+/// How threads are grouped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Grouping {
-    /// The process.
+    /// By process.
     #[default]
     Process,
-    /// The team that each is in at a moment, in nanoseconds.
+    /// By team at a moment, in nanoseconds.
     Team(u64),
-    /// The pool of threads: OpenMP's, OpenBLAS's, or none.
+    /// By pool of threads: OpenMP's, OpenBLAS's, or none.
     Pool,
 }
 
@@ -176,71 +176,71 @@ pub enum Grouping {
 pub struct Group {
     /// Its first row.
     pub start: usize,
-    /// What its threads have in common.
+    /// Its heading.
     pub label: String,
 }
 
 /// The threads in the order of their rows.
 #[derive(Clone, Debug, Default)]
-pub struct Order {
-    /// The threads, without those that a filter leaves no time of.
+pub struct ThreadOrder {
+    /// The threads, without those that the filter excludes.
     pub threads: Vec<ThreadId>,
-    /// Their groups; none if one group of processes holds them all.
+    /// Their groups; none for a single process.
     pub groups: Vec<Group>,
 }
 
-impl Order {
-    /// The group that a row stands in.
+impl ThreadOrder {
+    /// The group of a row.
     pub fn group(&self, row: usize) -> Option<&Group> {
         let after = self.groups.partition_point(|group| group.start <= row);
         self.groups.get(after.checked_sub(1)?)
     }
 
-    /// How many groups begin at rows of a range.
+    /// The number of groups that begin in a range of rows.
     pub fn beginnings(&self, rows: std::ops::Range<usize>) -> usize {
         let before = |row: usize| self.groups.partition_point(|group| group.start < row);
         before(rows.end).saturating_sub(before(rows.start))
     }
 }
 
-/// Which samples are wanted.
+/// The request for samples.
 #[derive(Debug, Default)]
 pub(crate) struct WantedSamples {
-    /// The time in sight, as long as its samples are not there.
+    /// The time in sight, until its samples are there.
     pub(crate) range: Option<Range<u64>>,
-    /// Whether their unpacking has begun.
+    /// Whether the job has started.
     pub(crate) begun: bool,
-    /// The number of the last wish.
+    /// The number of the latest request.
     pub(crate) newest: Arc<AtomicU64>,
 }
 
-/// Rows that were made of one range of time, cut into one number of columns.
+/// The cells of rows for one range and one number of columns.
 #[derive(Debug, Default)]
-pub(crate) struct Picture {
+pub(crate) struct RowCache {
     pub(crate) range: Range<u64>,
     pub(crate) columns: usize,
     pub(crate) slots: FxHashMap<ThreadId, Rc<[Slot]>>,
     pub(crate) contexts: FxHashMap<ThreadId, Rc<[Option<ContextId>]>>,
 }
 
-impl Picture {
-    /// Forgets what is of another range or width.
-    pub(crate) fn turn_to(&mut self, range: &Range<u64>, columns: usize) {
+impl RowCache {
+    /// Clears the cache if it is for another range or width.
+    pub(crate) fn keep_for(&mut self, range: &Range<u64>, columns: usize) {
         if self.range != *range || self.columns != columns {
-            *self = Picture {
+            *self = RowCache {
                 range: range.clone(),
                 columns,
-                ..Picture::default()
+                ..RowCache::default()
             };
         }
     }
 }
 
-/// Threads and time.
+/// A box of threads and time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Selection {
+pub struct TimeBox {
     /// Rows of the timeline.
     pub rows: Range<usize>,
-    /// In nanoseconds: from and to borders of columns.
+    /// In nanoseconds, at borders of columns.
     pub time: Range<u64>,
 }

@@ -1,16 +1,16 @@
-//! What is told of the moment under the cursor.
+//! The details at the cursor, as lines of text.
 
 use experiment::rows::SampleKind;
 use experiment::state::Scheduling;
 use report::timeline::Band;
 
-use super::state::Pointed;
+use super::state::AtCursor;
 use crate::state::app::App;
-use crate::words::duration;
+use crate::text_fit::duration;
 
 impl App {
-    /// What is known of the moment under the cursor.
-    pub(crate) fn facts(&self, pointed: &Pointed) -> Vec<String> {
+    /// Describes the interval, instances and sample at the cursor.
+    pub(crate) fn cursor_lines(&self, at_cursor: &AtCursor) -> Vec<String> {
         let timeline = self.experiments.timeline();
         let mut lines = Vec::new();
         let scheduling = |scheduling| match scheduling {
@@ -19,7 +19,7 @@ impl App {
             Scheduling::Blocked => "asleep",
             Scheduling::Stolen => "its CPU taken away by the hypervisor",
         };
-        match &pointed.interval {
+        match &at_cursor.interval {
             Some(row) => lines.push(format!(
                 "{} for {} from {:.6} s, {}",
                 timeline.activity(row.thread_state).words(),
@@ -27,7 +27,10 @@ impl App {
                 row.start.seconds(),
                 scheduling(row.scheduling)
             )),
-            None if timeline.life(pointed.thread).contains(&self.timeline.time) => {
+            None if timeline
+                .life(at_cursor.thread)
+                .contains(&self.timeline.time) =>
+            {
                 lines.push("intervals too short to be listed".to_owned());
             }
             None => lines.push("the thread does not live here".to_owned()),
@@ -36,16 +39,16 @@ impl App {
             let (length, start) = (duration(band.end - band.start), band.start as f64 / 1e9);
             format!("{}, {length} from {start:.6} s", self.instance_of(band))
         };
-        if let Some(band) = self.picked() {
+        if let Some(band) = self.selected_instance() {
             lines.insert(0, format!("selected: {}", life(band)));
         }
         lines.extend(
-            pointed
+            at_cursor
                 .bands
                 .iter()
                 .map(|band| format!("in {}", life(band))),
         );
-        match &pointed.sample {
+        match &at_cursor.sample {
             Some(sample) => {
                 let kind = match sample.kind {
                     SampleKind::User => "on",
@@ -63,7 +66,7 @@ impl App {
             None if self.timeline.window.skipped => {
                 lines.push("too many samples in sight to tell one: zoom in".to_owned());
             }
-            None if pointed.stack.is_some() => {
+            None if at_cursor.stack.is_some() => {
                 lines.push("no sample here: the place of the construct".to_owned());
             }
             None => lines.push("no sample in this column: . goes to the next".to_owned()),
@@ -71,22 +74,22 @@ impl App {
         lines
     }
 
-    /// The callstack under the cursor, leaf first.
-    pub(crate) fn callstack(&self, pointed: &Pointed) -> Vec<String> {
+    /// The callstack at the cursor, leaf first.
+    pub(crate) fn callstack(&self, at_cursor: &AtCursor) -> Vec<String> {
         let Some(stacks) = self.experiments.known_stacks(self.settings.report.mode) else {
             return vec!["(callstacks follow when all samples are read)".to_owned()];
         };
-        let Some((path, _)) = pointed.stack else {
+        let Some((path, _)) = at_cursor.stack else {
             return Vec::new();
         };
         let names = self.experiments.names();
         let frames = stacks.walk(path);
         frames
             .map(|row| {
-                let places = &self.experiments.symbols.frame(row.frame.frame).lines;
-                let line = places
+                let lines = &self.experiments.symbols.frame(row.frame.frame).lines;
+                let line = lines
                     .last()
-                    .map_or_else(String::new, |place| format!(":{}", place.source.line));
+                    .map_or_else(String::new, |location| format!(":{}", location.source.line));
                 format!("{}{line}", names.name(row.frame.callee))
             })
             .collect()

@@ -1,4 +1,4 @@
-//! An experiment, or several as one, and what the settings leave of it.
+//! An open experiment, or several added up, with its filtered part.
 
 use std::ops::Deref;
 use std::path::Path;
@@ -7,15 +7,15 @@ use omp_model::analysis::Analysis;
 use report::Settings;
 use report::query::{Source, Subset};
 
-use crate::failure::Stop;
+use crate::stop::Stop;
 
-/// Experiments added up, or one, as the settings in force show it.
-pub(crate) struct Opened {
+/// An experiment, or several added up.
+pub(crate) struct OpenExperiment {
     whole: Analysis,
     subset: Subset,
 }
 
-impl Deref for Opened {
+impl Deref for OpenExperiment {
     type Target = Analysis;
 
     fn deref(&self) -> &Analysis {
@@ -23,29 +23,29 @@ impl Deref for Opened {
     }
 }
 
-impl From<Analysis> for Opened {
-    fn from(whole: Analysis) -> Opened {
-        Opened {
+impl From<Analysis> for OpenExperiment {
+    fn from(whole: Analysis) -> OpenExperiment {
+        OpenExperiment {
             whole,
             subset: Subset::default(),
         }
     }
 }
 
-impl Opened {
+impl OpenExperiment {
     /// Opens an experiment, the `number`-th of the session, from 1.
-    pub(crate) fn open(path: &Path, number: u32) -> Result<Opened, Stop> {
+    pub(crate) fn open(path: &Path, number: u32) -> Result<OpenExperiment, Stop> {
         let opened = Analysis::open(path, number, symbolize::from_files);
         let opened = opened.map_err(|error| Stop::Data(error.to_string()))?;
         Ok(opened.into())
     }
 
-    /// Adds several up.
-    pub(crate) fn unite(parts: &[Opened]) -> Opened {
+    /// Adds experiments up.
+    pub(crate) fn unite(parts: &[OpenExperiment]) -> OpenExperiment {
         Analysis::unite(parts.iter().map(|part| &part.whole)).into()
     }
 
-    /// As the settings show it.
+    /// The experiment under these settings.
     pub(crate) fn source<'a>(&'a self, settings: &'a Settings) -> Source<'a> {
         Source {
             analysis: &self.whole,
@@ -60,7 +60,7 @@ impl Opened {
         self.forget();
     }
 
-    /// Forgets what filters left, because they have changed.
+    /// Drops the filtered part, after a change of filters.
     pub(crate) fn forget(&mut self) {
         self.subset = Subset::default();
     }

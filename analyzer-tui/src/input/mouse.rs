@@ -1,4 +1,4 @@
-//! The mouse.
+//! Mouse input.
 
 use omp_model::metrics::{Quantity, SortKey};
 use ratatui::crossterm::event::{
@@ -8,13 +8,13 @@ use ratatui::crossterm::event::{
 use super::keys::{Action, Motion};
 use crate::flame::flames;
 use crate::layout::Parts;
-use crate::order::RowOrder;
+use crate::row_order::RowOrder;
 use crate::state::app::{App, Effect};
 use crate::state::overlay::Overlay;
 use crate::view::View;
 use crate::{bars, boxes, columns};
 
-/// Rows that a turn of the wheel moves by.
+/// The number of rows that the wheel moves by.
 const WHEEL: usize = 3;
 
 impl App {
@@ -40,8 +40,8 @@ impl App {
         Effect::None
     }
 
-    /// Help and choices scroll by the wheel; a click on an option takes it, beside them it leaves
-    /// all as it was.
+    /// The wheel scrolls help and choices. A click on an option takes it; another click closes the
+    /// overlay.
     fn mouse_on_overlay(&mut self, event: MouseEvent) -> Effect {
         let key = match event.kind {
             MouseEventKind::ScrollUp => KeyCode::Up,
@@ -58,7 +58,7 @@ impl App {
             }
             _ => return Effect::None,
         };
-        // A line that is edited has nothing to scroll.
+        // A prompt has nothing to scroll.
         match self.overlay {
             Overlay::Prompt(_) => Effect::None,
             _ => self.key(KeyEvent::new(key, KeyModifiers::NONE)),
@@ -113,7 +113,7 @@ impl App {
                 let rows = list.rows;
                 if rows.contains((column, line).into()) {
                     let row = usize::from(line - rows.y) + self.cursor().top;
-                    if row < self.sheet.lines().len() {
+                    if row < self.list.lines().len() {
                         let again = row == self.cursor().selected;
                         self.select_row(row);
                         if again {
@@ -125,14 +125,14 @@ impl App {
         }
     }
 
-    /// Orders by a column; by the one in force the other way round.
+    /// Sorts by a column, or reverses the order if it is sorted by that column already.
     fn press_on_heading(&mut self, x: u16) {
-        let Some(place) = columns::heading_at(self, x) else {
+        let Some(heading) = columns::heading_at(self, x) else {
             return;
         };
-        let column = place
+        let column = heading
             .column
-            .and_then(|at| self.sheet.table(place.block)?.columns.get(at));
+            .and_then(|at| self.list.table(heading.block)?.columns.get(at));
         let quantity = match column {
             None => Some(Quantity::Name),
             Some(column) => column.quantity,
@@ -141,7 +141,7 @@ impl App {
             (view, _) if view.has_own_order() => {
                 let id = column.map_or(RowOrder::NAME, |column| column.id.as_str());
                 let by = RowOrder {
-                    side: place.side,
+                    side: heading.side,
                     ..RowOrder::by(id)
                 };
                 let now = self.row_orders.get(&view);

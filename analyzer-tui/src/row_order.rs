@@ -1,4 +1,4 @@
-//! Rows of a document in another order.
+//! Sorts the rows of a document.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -6,22 +6,22 @@ use std::sync::Arc;
 use report::Document;
 use report::document::{Block, Role, Row, Table};
 
-/// An order of rows by a column that is no quantity of the command language.
+/// An order of rows by any column, including those that `er_print`'s `sort` does not know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowOrder {
     /// The column's key, or [`RowOrder::NAME`].
     pub column: String,
-    /// Of which of several experiments that are compared, from 0.
+    /// The experiment in a comparison, from 0.
     pub side: usize,
-    /// Least first (names: last first).
+    /// Smallest first; for names, last first.
     pub reversed: bool,
 }
 
 impl RowOrder {
-    /// Stands for the names.
+    /// The key of the column of names.
     pub const NAME: &str = "name";
 
-    /// By a column of the first experiment, largest first.
+    /// The order by a column of the first experiment, largest first.
     pub fn by(column: &str) -> RowOrder {
         RowOrder {
             column: column.to_owned(),
@@ -62,8 +62,7 @@ impl RowOrder {
         Arc::new(document)
     }
 
-    /// Largest first; what is not known comes last either way, and a sum of all stays first. Rows
-    /// that are alike keep the order that they have.
+    /// Sorts stably. Rows without a value come last in both directions; sums stay first.
     fn sort(&self, table: &mut Table) {
         let turned = |way: Ordering| if self.reversed { way.reverse() } else { way };
         let column = table.columns.iter().position(|it| it.id == self.column);

@@ -6,14 +6,14 @@ use report::Document;
 use report::document::{self, Block, Mark, Row, Style, Table, Target};
 use report::text;
 
-use crate::words::wrap;
+use crate::text_fit::wrap;
 
 /// A document, and its lines in the order of a list.
 #[derive(Debug, Default)]
-pub struct Sheet {
+pub struct List {
     document: Arc<Document>,
     lines: Vec<Line>,
-    /// Whether headings stand over the list.
+    /// Whether the current table's heading stands above the list and does not scroll.
     has_head: bool,
 }
 
@@ -56,10 +56,10 @@ pub enum Line {
     },
 }
 
-impl Sheet {
-    /// All of a document, its text in lines of a width. With `has_head` the heading of the table
-    /// in sight stands over the list, else among its lines.
-    pub fn new(document: Arc<Document>, width: usize, has_head: bool) -> Sheet {
+impl List {
+    /// All lines of a document, its text wrapped to a width. With `has_head`, the heading of the
+    /// table in sight stands above the list and does not scroll.
+    pub fn new(document: Arc<Document>, width: usize, has_head: bool) -> List {
         let mut lines = Vec::new();
         let mut head_stands_over = has_head;
         for (at, block) in document.blocks.iter().enumerate() {
@@ -74,7 +74,7 @@ impl Sheet {
                 lines.push(Line::Text(document::Line::default()));
             }
         }
-        Sheet {
+        List {
             document,
             lines,
             has_head,
@@ -82,22 +82,22 @@ impl Sheet {
     }
 
     /// Some rows of a document's first table.
-    pub fn of_rows(document: Arc<Document>, rows: &[usize]) -> Sheet {
+    pub fn of_rows(document: Arc<Document>, rows: &[usize]) -> List {
         let row = |&row: &usize| Line::Row { block: 0, row };
-        Sheet {
+        List {
             lines: rows.iter().map(row).collect(),
             document,
             has_head: true,
         }
     }
 
-    /// What it shows, in one line.
+    /// The document's title, in one line.
     pub fn title(&self) -> String {
         let title = self.document.title.lines().last().unwrap_or_default();
         format!("{title}{}", self.numbered())
     }
 
-    /// How experiments are compared, and which, if they are.
+    /// The kind of comparison and the numbered experiments; empty without a comparison.
     pub fn numbered(&self) -> String {
         let Some(about) = self.document.about.as_ref() else {
             return String::new();
@@ -125,7 +125,7 @@ impl Sheet {
         matches!(self.lines.get(line), Some(Line::Row { .. }))
     }
 
-    /// The table that is a block.
+    /// The table with this block number.
     pub fn table(&self, block: usize) -> Option<&Table> {
         match self.document.blocks.get(block)? {
             Block::Table(table) => Some(table),
@@ -133,8 +133,8 @@ impl Sheet {
         }
     }
 
-    /// The table and row of a line, if it is of one.
-    fn place(&self, line: usize) -> Option<(usize, usize)> {
+    /// The block and row of a line.
+    fn block_and_row(&self, line: usize) -> Option<(usize, usize)> {
         match *self.lines.get(line)? {
             Line::Note { block, row, .. }
             | Line::Fact { block, row, .. }
@@ -143,13 +143,13 @@ impl Sheet {
         }
     }
 
-    /// The row of a line, if it is of one.
+    /// The row of a line.
     pub fn row(&self, line: usize) -> Option<&Row> {
-        let (block, row) = self.place(line)?;
+        let (block, row) = self.block_and_row(line)?;
         self.table(block)?.rows.get(row)
     }
 
-    /// What is written in a line, but for a row's values.
+    /// The text of a line, without a row's values.
     pub fn text(&self, line: usize) -> &str {
         match self.lines.get(line) {
             Some(Line::Text(line)) => &line.text,
@@ -171,7 +171,7 @@ impl Sheet {
         }
     }
 
-    /// The function that a line is about.
+    /// The function or construct that a line is about.
     pub fn function(&self, line: usize) -> Option<&str> {
         match self.target(line)? {
             Target::Function(name) => Some(name),
@@ -185,24 +185,24 @@ impl Sheet {
         self.is_row(line) && self.row(line).is_some_and(|row| row.mark == Mark::Strong)
     }
 
-    /// The line of a row that fits.
+    /// The first line whose row fits.
     pub fn position(&self, fits: impl Fn(&Row) -> bool) -> Option<usize> {
         let is_row = |at: &usize| matches!(self.lines[*at], Line::Row { .. } | Line::Fact { .. });
         let mut rows = (0..self.lines.len()).filter(is_row);
         rows.find(|&at| self.row(at).is_some_and(&fits))
     }
 
-    /// Lines that the heading over the list takes.
+    /// The height of the heading above the list.
     pub fn head(&self) -> usize {
         let tables = (0..self.document.blocks.len()).filter_map(|at| self.table(at));
         let heights = tables.filter(|_| self.has_head).map(heading_height);
         heights.max().unwrap_or(0)
     }
 
-    /// The table whose heading stands over the list from a line on.
+    /// The table whose heading stands above the list if `top` is the first line in sight.
     pub fn head_of(&self, top: usize) -> Option<usize> {
-        let before = (0..=top).rev().filter_map(|line| self.place(line));
-        let after = (top..self.lines.len()).filter_map(|line| self.place(line));
+        let before = (0..=top).rev().filter_map(|line| self.block_and_row(line));
+        let after = (top..self.lines.len()).filter_map(|line| self.block_and_row(line));
         before.chain(after).next().map(|(block, _)| block)
     }
 }
@@ -243,7 +243,7 @@ fn table_lines(table: &Table, block: usize, has_heading: bool, lines: &mut Vec<L
     lines.extend(table.foot.iter().cloned().map(Line::Text));
 }
 
-/// A line of text in as many as it takes.
+/// Wraps a line of text.
 fn wrapped(line: &document::Line, width: usize) -> Vec<Line> {
     let text = |text| {
         Line::Text(document::Line {

@@ -1,13 +1,13 @@
-//! Texts that must fit a width, counted in cells of the screen.
+//! Fits texts into a width, in cells of the screen.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// The cells that a text takes.
+/// The width of a text.
 pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// The beginning of a text that fits into so many cells.
+/// The longest beginning of a text that fits a width.
 pub fn cut(text: &str, width: usize) -> &str {
     let mut taken = 0;
     for (at, letter) in text.char_indices() {
@@ -28,8 +28,8 @@ pub fn fit(text: &str, width: usize) -> String {
     }
 }
 
-/// A function's or construct's name cut to a width. What tells it from others goes last: first
-/// its parameters and its symbol, then all words but the function and the line.
+/// A function's or construct's name cut to a width. Drops its parameters and symbol first, then all
+/// words except the function and the line, which distinguish it.
 pub fn fit_name(name: &str, width: usize) -> String {
     const LEAST: usize = 4;
     let fits = |text: &str| text.width() <= width;
@@ -90,8 +90,8 @@ fn without_parameters(name: &str) -> &str {
     name
 }
 
-/// A text in lines of at most so many cells, broken at spaces; a longer word is broken, too.
-/// Further lines stand in as the first one does, and by two more.
+/// Wraps a text at spaces; a word longer than a line is broken. Further lines are indented as the
+/// first, and by two more.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let words = text.trim_start();
     let indent = &text[..text.len() - words.len()];
@@ -106,7 +106,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines.map(std::borrow::Cow::into_owned).collect()
 }
 
-/// A duration in the unit that suits it.
+/// A duration in a suitable unit.
 pub fn duration(nanos: u64) -> String {
     match nanos {
         0..10_000 => format!("{:.1} us", nanos as f64 / 1e3),

@@ -1,33 +1,31 @@
-//! What the cursor points at.
+//! The sample, interval and instances at the cursor.
 
 use experiment::ids::Nanos;
 use experiment::rows::Sample;
 use omp_model::profile::ViewMode;
-use report::timeline::{Activity, Band, column};
+use report::timeline::{Activity, Band};
 
-use super::state::Pointed;
+use super::state::AtCursor;
 use crate::state::app::App;
 
 impl App {
-    /// The function or construct that the thread at the cursor was in: the innermost one on the
-    /// callstack, without what only tells how it waited.
-    pub(crate) fn pointed_function(&self) -> Option<String> {
-        let (path, _) = self.pointed()?.stack?;
+    /// The innermost function or construct of the callstack at the cursor, without leaves that
+    /// stand for a wait or overhead.
+    pub(crate) fn function_at_cursor(&self) -> Option<String> {
+        let (path, _) = self.at_cursor()?.stack?;
         let stacks = self.experiments.known_stacks(self.settings.report.mode)?;
         let names = self.experiments.names();
         let mut frames = stacks.walk(path).map(|row| names.name(row.frame.callee));
         frames.find(|name| Activity::of_name(name).is_none())
     }
 
-    /// What the cursor points at.
-    pub fn pointed(&self) -> Option<Pointed> {
+    /// What the experiment has at the cursor.
+    pub fn at_cursor(&self) -> Option<AtCursor> {
         let thread = *self.threads().get(self.timeline.row)?;
         let timeline = self.experiments.timeline();
-        let (time, columns) = (self.timeline.time, self.timeline_parts().columns());
+        let time = self.timeline.time;
         let interval = timeline.interval(thread, Nanos(time)).copied();
-        let column = self.column_of(time).map_or(time..time + 1, |at| {
-            column(&self.timeline.range, columns, at)
-        });
+        let column = self.column_range(time);
         let within = match &interval {
             Some(row) => row.start.0..row.start.0 + row.length.0,
             None => column,
@@ -58,7 +56,7 @@ impl App {
         };
         let bands = regions.iter().filter(own).copied();
         let bands = bands.chain(tasks.into_iter().flatten()).copied().collect();
-        Some(Pointed {
+        Some(AtCursor {
             thread,
             interval,
             sample,
@@ -67,7 +65,7 @@ impl App {
         })
     }
 
-    /// What a sample shows its thread to do: the same in every mode.
+    /// A sample's activity; the same in every mode.
     pub fn refined(&self, sample: &Sample) -> Activity {
         let stacks = self.experiments.known_stacks(ViewMode::User);
         self.experiments.timeline().refined(stacks, sample)

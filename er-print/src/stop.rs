@@ -1,4 +1,4 @@
-//! How a run of commands ends before its end.
+//! Reasons to stop running commands.
 
 use std::fmt;
 use std::io;
@@ -7,29 +7,29 @@ use std::process::ExitCode;
 /// Why no further command is run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// The words of a command are wrong, or not supported: exit status 2.
-    Words(String),
+    /// A usage error or an unsupported command: exit status 2.
+    Usage(String),
     /// Data cannot be read or written: exit status 1.
     Data(String),
-    /// A condition of `check` does not hold: exit status 1; the verdict was printed.
-    Unmet,
-    /// Who reads the output has left: exit status 0, no message.
+    /// A condition of `check` does not hold: exit status 1. The verdict is already printed.
+    CheckFailed,
+    /// The reader of the output is gone: exit status 0, no message.
     PipeClosed,
     /// `quit`.
     Quit,
 }
 
 impl Stop {
-    /// Wrong words.
-    pub(crate) fn words(message: impl Into<String>) -> Stop {
-        Stop::Words(message.into())
+    /// A usage error.
+    pub(crate) fn usage(message: impl Into<String>) -> Stop {
+        Stop::Usage(message.into())
     }
 
-    /// The exit status that tells a script.
+    /// The exit status.
     pub(crate) fn code(&self) -> ExitCode {
         match self {
-            Stop::Words(_) => ExitCode::from(2),
-            Stop::Data(_) | Stop::Unmet => ExitCode::from(1),
+            Stop::Usage(_) => ExitCode::from(2),
+            Stop::Data(_) | Stop::CheckFailed => ExitCode::from(1),
             Stop::PipeClosed | Stop::Quit => ExitCode::SUCCESS,
         }
     }
@@ -38,11 +38,11 @@ impl Stop {
 impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // One line, whatever a name in it holds.
-            Stop::Words(message) | Stop::Data(message) => {
+            // Names may contain line breaks; the message is one line.
+            Stop::Usage(message) | Stop::Data(message) => {
                 f.write_str(&message.replace(['\n', '\r'], " "))
             }
-            Stop::Unmet => f.write_str("a condition of check does not hold"),
+            Stop::CheckFailed => f.write_str("a condition of check does not hold"),
             Stop::PipeClosed => f.write_str("the output was closed"),
             Stop::Quit => f.write_str("quit"),
         }
@@ -52,7 +52,7 @@ impl fmt::Display for Stop {
 impl From<report::Error> for Stop {
     fn from(error: report::Error) -> Stop {
         match error {
-            report::Error::Usage(message) => Stop::Words(message),
+            report::Error::Usage(message) => Stop::Usage(message),
             report::Error::Data(message) => Stop::Data(message),
         }
     }

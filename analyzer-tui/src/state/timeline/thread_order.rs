@@ -9,16 +9,17 @@ use omp_model::views::threads::kind_name;
 use report::timeline::{Activity, column};
 use rustc_hash::FxHashMap;
 
-use super::state::{Group, Grouping, Line, Order};
+use super::state::{Group, Grouping, Line, ThreadOrder};
 use crate::state::app::App;
 
 impl App {
-    /// The threads in the order of their rows, without those that a filter leaves no time of.
+    /// The threads in the order of their rows, without those that the filter excludes.
     pub fn threads(&self) -> &[ThreadId] {
-        &self.order().threads
+        &self.thread_order().threads
     }
 
-    /// A thread's label: its process's number where there are several, its own, its kind.
+    /// A thread's label: its number and kind, after the process's or experiment's if there are
+    /// several.
     pub fn thread_label(&self, thread: ThreadId) -> String {
         let tables = &self.experiments.experiment.tables;
         let Some(row) = tables.threads.get(thread.index()) else {
@@ -36,9 +37,8 @@ impl App {
         }
     }
 
-    /// The experiment whose region instances are drawn, if not all are: of experiments beside each
-    /// other those of the selected thread's.
-    pub fn banded(&self) -> Option<u32> {
+    /// In a comparison, the experiment whose region instances are drawn: the selected thread's.
+    pub fn experiment_of_bands(&self) -> Option<u32> {
         let thread = self.threads().get(self.timeline.row)?;
         self.is_compared().then(|| self.origin(*thread))
     }
@@ -51,16 +51,16 @@ impl App {
             .collect()
     }
 
-    /// Threads that have room, if no group begins among them.
+    /// The number of threads that fit, without lines for groups.
     pub fn threads_in_sight(&self) -> usize {
         (usize::from(self.timeline_parts().rows.height) / self.lines_per_thread()).max(1)
     }
 
-    /// The lines in sight, each with its distance from the first one. The first thread's group
-    /// is told even if it begins further up.
+    /// The lines in sight, each with its offset. The first line is the first thread's group, even if
+    /// the group begins above.
     pub fn lines_in_sight(&self) -> Vec<(u16, Line<'_>)> {
         let height = usize::from(self.timeline_parts().rows.height);
-        let (order, top) = (self.order(), self.timeline.top);
+        let (order, top) = (self.thread_order(), self.timeline.top);
         let mut lines = Vec::new();
         let mut y = 0;
         for row in top..order.threads.len() {
@@ -79,9 +79,9 @@ impl App {
         lines
     }
 
-    /// Lines that rows take if the first of them is the first in sight.
+    /// The number of lines of rows, if the first of them is the first in sight.
     pub(super) fn lines_of(&self, rows: Range<usize>) -> usize {
-        let order = self.order();
+        let order = self.thread_order();
         let groups = if order.groups.is_empty() {
             0
         } else {
@@ -91,7 +91,7 @@ impl App {
     }
 
     /// The rows of the timeline.
-    pub fn order(&self) -> &Order {
+    pub fn thread_order(&self) -> &ThreadOrder {
         self.timeline.order.get_or_init(|| {
             let kept = self.documents.kept_threads(&self.experiments);
             let all = self.experiments.timeline().threads.iter().copied();
@@ -99,7 +99,7 @@ impl App {
                 |thread: &ThreadId| kept.as_ref().is_none_or(|kept| kept.contains(thread));
             let threads = all.filter(is_kept);
             let mut labels: Vec<String> = Vec::new();
-            let mut placed: Vec<(usize, ThreadId)> = threads
+            let mut grouped: Vec<(usize, ThreadId)> = threads
                 .map(|thread| {
                     let label = self.group_of(thread);
                     let known = labels.iter().position(|known| *known == label);
@@ -110,36 +110,35 @@ impl App {
                     (group, thread)
                 })
                 .collect();
-            placed.sort_by_key(|&(group, _)| group);
+            grouped.sort_by_key(|&(group, _)| group);
             if self.timeline.grouping == Grouping::Process && self.is_compared() {
-                return self.paired(placed.into_iter().map(|(_, thread)| thread).collect());
+                return self.interleaved(grouped.into_iter().map(|(_, thread)| thread).collect());
             }
             let shown = self.timeline.grouping != Grouping::Process || labels.len() > 1;
             let groups = labels.into_iter().enumerate().filter(|_| shown);
             let groups = groups.map(|(at, label)| {
-                let start = placed.partition_point(|&(group, _)| group < at);
-                let count = placed[start..].partition_point(|&(group, _)| group == at);
+                let start = grouped.partition_point(|&(group, _)| group < at);
+                let count = grouped[start..].partition_point(|&(group, _)| group == at);
                 let threads = if count == 1 { "thread" } else { "threads" };
                 Group {
                     start,
                     label: format!("{label}, {count} {threads}"),
                 }
             });
-            Order {
+            ThreadOrder {
                 groups: groups.collect(),
-                threads: placed.into_iter().map(|(_, thread)| thread).collect(),
+                threads: grouped.into_iter().map(|(_, thread)| thread).collect(),
             }
         })
     }
 
-    /// Threads of one kind and place in the order of each experiment under each other, as
-    /// [`crate::compare::of_threads`] matches them.
-    fn paired(&self, mut threads: Vec<ThreadId>) -> Order {
+    /// The order in a comparison: the n-th thread of a kind of each experiment, one below another.
+    fn interleaved(&self, mut threads: Vec<ThreadId>) -> ThreadOrder {
         let tables = &self.experiments.experiment.tables;
         let mut counts = FxHashMap::<(u32, &str), u32>::default();
-        let mut places = FxHashMap::default();
+        let mut sort_keys = FxHashMap::default();
         let mut kinds: Vec<&str> = Vec::new();
-        // Numbers are those of all threads, whatever a filter leaves.
+        // Numbers count all threads, also those that the filter excludes.
         for &thread in &self.experiments.timeline().threads {
             let row = tables.threads.get(thread.index());
             let kind = row.map_or("", |row| kind_name(row.kind));
@@ -149,10 +148,10 @@ impl App {
                 kinds.push(kind);
             }
             let at = kinds.iter().position(|known| *known == kind);
-            places.insert(thread, (at, *number, self.origin(thread)));
+            sort_keys.insert(thread, (at, *number, self.origin(thread)));
         }
-        threads.sort_by_key(|thread| places.get(thread).copied());
-        Order {
+        threads.sort_by_key(|thread| sort_keys.get(thread).copied());
+        ThreadOrder {
             threads,
             groups: Vec::new(),
         }
@@ -186,8 +185,8 @@ impl App {
         }
     }
 
-    /// The team that a thread is in at a moment: that of the region instance that its listed
-    /// interval names, or its nearest sample; else all that is known is the region.
+    /// The team of a thread at a moment, from the region instance of its interval or nearest
+    /// sample; only the region if the instance is unknown.
     fn team_of(&self, thread: ThreadId, time: u64) -> String {
         let timeline = self.experiments.timeline();
         let window = &self.timeline.window;
@@ -196,7 +195,7 @@ impl App {
         let context = match interval {
             Some(row) => Some(timeline.context(row.thread_state)),
             None => timeline.contexts(thread, &moment, 1, window)[0].or_else(|| {
-                // Between samples: what the column under the cursor holds most of.
+                // Between samples: the context of most of the cursor's column.
                 let columns = self.timeline_parts().columns().max(1);
                 let at = self.column_of(time)?;
                 let part = column(&self.timeline.range, columns, at);
@@ -220,20 +219,21 @@ impl App {
         };
         let running = timeline.regions().at(time);
         let own = running.iter().find(|band| {
-            band.context == region && within.region != 0 && self.is_one(thread, within, band)
+            band.context == region
+                && within.region != 0
+                && self.is_innermost_region(thread, within, band)
         });
-        match (own, within.region) {
-            (Some(band), _) => format!(
-                "team of {}, forked by {}",
-                self.instance_of(band),
-                self.tid(band.thread)
-            ),
-            (None, 0) => format!("team of {name}"),
-            (None, number) => format!("team of instance {number} of {name}"),
+        if let Some(band) = own {
+            let (instance, primary) = (self.instance_of(band), self.tid(band.thread));
+            return format!("team of {instance}, forked by {primary}");
+        }
+        match within.region {
+            0 => format!("team of {name}"),
+            number => format!("team of instance {number} of {name}"),
         }
     }
 
-    /// The instances that a thread's nearest sample in a region tells.
+    /// The instances of a thread's nearest sample in a region.
     fn sampled_within(&self, thread: ThreadId, time: u64, region: ContextId) -> Within {
         let timeline = self.experiments.timeline();
         let samples = self.timeline.window.of(thread).iter();
@@ -252,8 +252,8 @@ impl App {
         )
     }
 
-    /// The construct that stands on a thread's line of tasks: the innermost task or nested region
-    /// that a context is in; `None` for the outermost region's own code.
+    /// The construct for a thread's line of tasks: a task or a nested region; `None` for the code of
+    /// an outermost region.
     pub fn inner_construct(&self, context: ContextId) -> Option<ContextId> {
         let row = self.experiments.experiment.tables.contexts.get(context.0)?;
         let counts = match row.kind {

@@ -1,27 +1,25 @@
-//! A part of the timeline that is selected: a box of threads and time.
+//! The selected box of threads and time.
 
 use experiment::ids::ThreadId;
 
-use super::state::Selection;
+use super::state::TimeBox;
 use crate::state::app::App;
 
 impl App {
     /// The box between the anchor and the cursor.
-    pub fn selection(&self) -> Option<Selection> {
+    pub fn selected_box(&self) -> Option<TimeBox> {
         let (row, time) = self.timeline.anchor?;
-        let (rows, times) = (
-            [row, self.timeline.row],
-            [time, self.timeline.time].map(|time| self.whole_column(time)),
-        );
-        let [one, other] = times;
-        Some(Selection {
-            rows: rows[0].min(rows[1])..rows[0].max(rows[1]) + 1,
-            time: one.start.min(other.start)..one.end.max(other.end),
+        let anchor = self.column_range(time);
+        let cursor = self.column_range(self.timeline.time);
+        let other_row = self.timeline.row;
+        Some(TimeBox {
+            rows: row.min(other_row)..row.max(other_row) + 1,
+            time: anchor.start.min(cursor.start)..anchor.end.max(cursor.end),
         })
     }
 
     /// A box as a filter's expression.
-    pub(crate) fn filter_of(&self, part: &Selection) -> String {
+    pub(crate) fn filter_of(&self, part: &TimeBox) -> String {
         let time = format!("TSTAMP>={} && TSTAMP<{}", part.time.start, part.time.end);
         let threads = self.threads();
         if part.rows.len() >= threads.len() {
@@ -32,7 +30,7 @@ impl App {
     }
 }
 
-/// Threads' numbers from 1, as filters count them, neighbours as ranges.
+/// Threads' numbers, from 1 as in filters, with ranges.
 fn numbers(threads: &[ThreadId]) -> String {
     let mut numbers: Vec<u32> = threads.iter().map(|thread| thread.0 + 1).collect();
     numbers.sort_unstable();

@@ -1,4 +1,4 @@
-//! Help, choices and prompts over a view.
+//! Draws help, choices and prompts over a view.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -6,13 +6,13 @@ use ratatui::style::Style;
 
 use super::theme::Theme;
 use super::{from, put};
-use crate::boxes::{first, inside, place, widest};
+use crate::boxes::{centred, first_in_sight, interior, widest_line};
 use crate::input::bindings::bindings;
 use crate::state::app::App;
 use crate::state::overlay::{Choice, Overlay, Prompt};
-use crate::words::{width, wrap};
+use crate::text_fit::{width, wrap};
 
-/// Draws what stands over the view; the place of the terminal's cursor, if a line is edited.
+/// Draws the overlay. Returns the position of the terminal's cursor if a prompt is open.
 pub(super) fn draw(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) -> Option<Position> {
     match &app.overlay {
         Overlay::None => None,
@@ -28,22 +28,20 @@ pub(super) fn draw(app: &App, theme: &Theme, area: Rect, cells: &mut Buffer) -> 
     }
 }
 
-/// An empty box in the middle of the screen, for so many lines; its inside.
+/// Draws an empty centred box for this many lines. Returns its interior.
 fn frame(area: Rect, lines: usize, widest: usize, theme: &Theme, cells: &mut Buffer) -> Rect {
-    let whole = place(area, lines, widest);
-    let (left, top, width, height) = (whole.x, whole.y, whole.width, whole.height);
-    let inner = usize::from(width.saturating_sub(2));
-    for line in 0..height {
-        let text = match line {
+    let outer = centred(area, lines, widest);
+    let inner = usize::from(outer.width.saturating_sub(2));
+    for (number, line) in outer.rows().enumerate() {
+        let text = match number {
             0 => format!("┌{}┐", "─".repeat(inner)),
-            line if line + 1 == height => format!("└{}┘", "─".repeat(inner)),
+            _ if line.bottom() == outer.bottom() => format!("└{}┘", "─".repeat(inner)),
             _ => format!("│{}│", " ".repeat(inner)),
         };
-        let place = Rect::new(left, top + line, width, 1);
-        cells.set_style(place, Style::reset());
-        put(cells, place, &text, theme.faint());
+        cells.set_style(line, Style::reset());
+        put(cells, line, &text, theme.faint());
     }
-    inside(whole)
+    interior(outer)
 }
 
 fn help(app: &App, theme: &Theme, area: Rect, top: usize, cells: &mut Buffer) {
@@ -82,10 +80,11 @@ fn help(app: &App, theme: &Theme, area: Rect, top: usize, cells: &mut Buffer) {
 }
 
 fn draw_choice(choice: &Choice, theme: &Theme, area: Rect, cells: &mut Buffer) {
-    let inside = frame(area, choice.options.len() + 1, widest(choice), theme, cells);
+    let count = choice.options.len();
+    let inside = frame(area, count + 1, widest_line(choice), theme, cells);
     put(cells, inside, choice.title, theme.strong());
     let room = usize::from(inside.height.saturating_sub(1));
-    let top = first(choice, inside);
+    let top = first_in_sight(choice, inside);
     for (at, (words, _)) in choice.options.iter().enumerate().skip(top).take(room) {
         let line = Rect::new(inside.x, inside.y + 1 + (at - top) as u16, inside.width, 1);
         put(cells, line, words, Style::reset());
@@ -96,11 +95,10 @@ fn draw_choice(choice: &Choice, theme: &Theme, area: Rect, cells: &mut Buffer) {
 }
 
 fn draw_prompt(prompt: &Prompt, theme: &Theme, area: Rect, cells: &mut Buffer) -> Option<Position> {
-    let several = prompt.suggestions.len() > 1;
-    let hint = match (prompt.suggestions.is_empty(), several) {
-        (true, _) => "Enter takes it, Esc leaves it",
-        (false, false) => "Enter takes it, Esc leaves it, Ctrl-Y copies it",
-        (false, true) => "Enter takes it, Esc leaves it, Tab suggests another, Ctrl-Y copies it",
+    let hint = match prompt.suggestions.len() {
+        0 => "Enter takes it, Esc leaves it",
+        1 => "Enter takes it, Esc leaves it, Ctrl-Y copies it",
+        _ => "Enter takes it, Esc leaves it, Tab suggests another, Ctrl-Y copies it",
     };
     let below = prompt.error.as_ref().map_or(hint, |error| &error.text);
     let room = usize::from(area.width).saturating_sub(8);
@@ -110,7 +108,7 @@ fn draw_prompt(prompt: &Prompt, theme: &Theme, area: Rect, cells: &mut Buffer) -
         return None;
     }
     put(cells, inside, prompt.title, theme.strong());
-    if let Some(words) = prompt.is() {
+    if let Some(words) = prompt.suggestion_label() {
         let at = width(prompt.title) as u16;
         put(
             cells,
@@ -120,7 +118,7 @@ fn draw_prompt(prompt: &Prompt, theme: &Theme, area: Rect, cells: &mut Buffer) -
         );
     }
     let line = Rect::new(inside.x, inside.y + 1, inside.width, 1);
-    // A long line is shown from where the cursor still has room.
+    // A long line is scrolled so that the cursor is in sight.
     let count = prompt.text.chars().count();
     let before = |at: usize| {
         let text: String = prompt.text.chars().take(at).collect();
@@ -135,11 +133,11 @@ fn draw_prompt(prompt: &Prompt, theme: &Theme, area: Rect, cells: &mut Buffer) -
         Some(error) => {
             let shown = |at: usize| before(at).saturating_sub(before(skip)).min(room) as u16;
             let (start, end) = (shown(error.at.start), shown(error.at.end));
-            let place = Rect {
+            let wrong = Rect {
                 width: end - start,
                 ..from(line, start)
             };
-            cells.set_style(place, theme.mistake());
+            cells.set_style(wrong, theme.mistake());
             theme.warning()
         }
         None => theme.faint(),

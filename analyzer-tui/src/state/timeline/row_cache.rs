@@ -1,4 +1,4 @@
-//! The rows as they are drawn: a cursor that moves draws them again from what was made once.
+//! The cached cells of the rows, so that moving the cursor does not compute them again.
 
 use std::rc::Rc;
 
@@ -10,24 +10,24 @@ use report::timeline::{Slot, TimelineRow, document};
 use crate::state::app::App;
 
 impl App {
-    /// A thread's row.
+    /// The cells of a thread's row.
     pub fn slots(&self, thread: ThreadId) -> Rc<[Slot]> {
         let (state, columns) = (&self.timeline, self.timeline_parts().columns());
-        let mut picture = state.picture.borrow_mut();
-        picture.turn_to(&state.range, columns);
+        let mut cache = state.cache.borrow_mut();
+        cache.keep_for(&state.range, columns);
         let make = || {
             let timeline = self.experiments.timeline();
             let slots = timeline.slots(thread, &state.range, columns, &state.window);
             slots.into()
         };
-        Rc::clone(picture.slots.entry(thread).or_insert_with(make))
+        Rc::clone(cache.slots.entry(thread).or_insert_with(make))
     }
 
-    /// The task or nested region that a thread was in for most of each column.
+    /// The task or nested region of most of each column's time.
     pub fn contexts(&self, thread: ThreadId) -> Rc<[Option<ContextId>]> {
         let (state, columns) = (&self.timeline, self.timeline_parts().columns());
-        let mut picture = state.picture.borrow_mut();
-        picture.turn_to(&state.range, columns);
+        let mut cache = state.cache.borrow_mut();
+        cache.keep_for(&state.range, columns);
         let make = || {
             let timeline = self.experiments.timeline();
             let contexts = timeline.contexts(thread, &state.range, columns, &state.window);
@@ -36,12 +36,12 @@ impl App {
                 .map(|context| self.inner_construct(context?))
                 .collect()
         };
-        Rc::clone(picture.contexts.entry(thread).or_insert_with(make))
+        Rc::clone(cache.contexts.entry(thread).or_insert_with(make))
     }
 
-    /// The rows of all threads, with what the cursor points at.
+    /// The timeline as a document, with details at the cursor.
     pub(crate) fn timeline_document(&self) -> Document {
-        let order = self.order();
+        let order = self.thread_order();
         let rows = order
             .threads
             .iter()
@@ -54,13 +54,14 @@ impl App {
         let rows: Vec<TimelineRow> = rows.collect();
         let query = self.documents.query(&self.experiments);
         let mut document = document(&query, &self.timeline.range, &rows);
-        if let Some(pointed) = self.pointed() {
+        if let Some(at_cursor) = self.at_cursor() {
             let time = self.timeline.time as f64 / 1e9;
-            let label = self.thread_label(pointed.thread);
-            let told = self.facts(&pointed).into_iter();
-            let told = told.chain(self.callstack(&pointed));
+            let label = self.thread_label(at_cursor.thread);
+            let mut details = self.cursor_lines(&at_cursor);
+            details.extend(self.callstack(&at_cursor));
             let mut lines = vec![Line::plain(format!("{label} at {time:.6} s"))];
-            lines.extend(told.map(|text| Line::plain(format!("  {text}"))));
+            let indented = |text| Line::plain(format!("  {text}"));
+            lines.extend(details.into_iter().map(indented));
             document.blocks.push(Block::Lines(lines));
         }
         document

@@ -1,18 +1,18 @@
-//! Where sources are looked for, and how they are annotated.
+//! Settings of annotated source and instructions: thresholds, search path, comments.
 
 use report::settings::Comments;
 
 use super::choose;
-use crate::failure::Stop;
 use crate::session::Session;
+use crate::stop::Stop;
 
-/// Lines from this share on are hot.
+/// Sets the share of time from which lines are hot.
 pub(crate) fn sthresh(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     session.settings.annotation.source_hot = percent("sthresh", &arguments[0])?;
     Ok(())
 }
 
-/// Instructions from this share on are hot.
+/// Sets the share of time from which instructions are hot.
 pub(crate) fn dthresh(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     session.settings.annotation.instruction_hot = percent("dthresh", &arguments[0])?;
     Ok(())
@@ -22,7 +22,7 @@ fn percent(command: &str, word: &str) -> Result<f64, Stop> {
     let number = word.trim_end_matches('%').parse::<f64>();
     match number {
         Ok(number) if (0.0..=100.0).contains(&number) => Ok(number),
-        _ => Err(Stop::Words(format!(
+        _ => Err(Stop::Usage(format!(
             "{command} takes a percentage from 0 to 100, not \"{word}\""
         ))),
     }
@@ -43,7 +43,7 @@ pub(crate) fn addpath(session: &mut Session<'_>, arguments: &[String]) -> Result
 /// Replaces the beginning of recorded paths.
 pub(crate) fn pathmap(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     if arguments[0].is_empty() {
-        return Err(Stop::words(
+        return Err(Stop::usage(
             "pathmap takes the beginning of a path and what replaces it: the beginning is empty",
         ));
     }
@@ -52,19 +52,19 @@ pub(crate) fn pathmap(session: &mut Session<'_>, arguments: &[String]) -> Result
     Ok(())
 }
 
-/// Comments of sources.
+/// Chooses comments in sources.
 pub(crate) fn scc(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     session.settings.annotation.source_comments = comments("scc", &arguments[0])?;
     Ok(())
 }
 
-/// Comments of instructions.
+/// Chooses comments in instructions.
 pub(crate) fn dcc(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     session.settings.annotation.instruction_comments = comments("dcc", &arguments[0])?;
     Ok(())
 }
 
-/// Comments of both.
+/// Chooses comments in both.
 pub(crate) fn cc(session: &mut Session<'_>, arguments: &[String]) -> Result<(), Stop> {
     let comments = comments("cc", &arguments[0])?;
     session.settings.annotation.source_comments = comments;
@@ -72,7 +72,7 @@ pub(crate) fn cc(session: &mut Session<'_>, arguments: &[String]) -> Result<(), 
     Ok(())
 }
 
-/// The classes of comments; Sun's own compilers wrote more of them than any other does.
+/// Parses a list of classes of comments. Of Sun's classes, only these have comments here.
 fn comments(command: &str, list: &str) -> Result<Comments, Stop> {
     #[derive(Clone, Copy)]
     enum Class {
