@@ -1,10 +1,12 @@
 //! The command line: commands with their arguments, then the experiment.
 
 use std::ffi::OsStr;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use crate::commands::{self, Command, experiments};
 use crate::output::Output;
+use crate::prompt;
 use crate::rc;
 use crate::script;
 use crate::session::Session;
@@ -110,7 +112,11 @@ pub(crate) fn run(
 
 fn run_steps(invocation: &Invocation, session: &mut Session<'_>) -> Result<(), Stop> {
     if invocation.steps.is_empty() {
-        return script::run_stdin(session);
+        return if io::stdin().is_terminal() {
+            prompt::run(session)
+        } else {
+            script::run_stdin(session)
+        };
     }
     for step in &invocation.steps {
         let action = step.command.action_for(&step.arguments)?;

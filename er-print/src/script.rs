@@ -1,11 +1,10 @@
-//! Lines of commands: a script's, standard input's, and those typed at the prompt.
+//! Lines of commands: a script's, and those of standard input.
 
-use std::io::{self, BufRead, IsTerminal};
+use std::io::{self, BufRead};
 
 use omp_model::defaults::words;
 
 use crate::commands;
-use crate::prompt;
 use crate::session::Session;
 use crate::stop::Stop;
 
@@ -82,11 +81,8 @@ fn at_line(stop: Stop, name: &str, line: usize) -> Stop {
     }
 }
 
-/// Reads commands from standard input: at a prompt if a person types them; else like a script.
+/// Runs the commands on standard input, up to the first that fails.
 pub(crate) fn run_stdin(session: &mut Session<'_>) -> Result<(), Stop> {
-    if io::stdin().is_terminal() {
-        return prompt::run(session);
-    }
     let mut input = io::stdin().lock();
     let mut line = Vec::new();
     for number in 1.. {

@@ -256,7 +256,8 @@ const fn heading(metric: Metric) -> [&'static str; 2] {
         Metric::Ordered => ["Ordered", "sec."],
         Metric::Atomic => ["Atomic", "sec."],
         Metric::Task => ["Tasks", "sec."],
-        _ => ["Total", "sec."],
+        Metric::Total => ["Total", "sec."],
+        other => [other.words(), "sec."],
     }
 }
 

@@ -93,7 +93,7 @@ const fn openmp(
 /// Every metric, in the order of its number, which is that of lists. Not formatted, to be read as a
 /// table.
 #[rustfmt::skip]
-const DEFINITIONS: [Definition; 19] = [
+const DEFINITIONS: &[Definition] = &[
     any(Metric::Total, "total", "Total Thread", |_| true),
     any(Metric::TotalCpu, "totalcpu", "Total CPU", Item::is_on_cpu),
     any(Metric::User, "user", "User CPU", |item| item.is_on_cpu() && !item.kernel),
