@@ -26,15 +26,10 @@ impl Tab {
 
 /// The tabs of all views: with long names if they fit, else with short names.
 pub fn tabs(room: u16) -> Vec<Tab> {
-    let long = tabs_named(View::title, 2);
-    if long.last().is_some_and(|last| last.end() + 12 <= room) {
-        return long;
-    }
-    let short = tabs_named(View::short, 2);
-    if short.last().is_some_and(|last| last.end() + 2 <= room) {
-        return short;
-    }
-    tabs_named(View::short, 1)
+    let fits = |tabs: &Vec<Tab>| tabs.last().is_some_and(|last| last.end() <= room);
+    let spaced = [tabs_named(View::title, 2), tabs_named(View::short, 2)];
+    let fitting = spaced.into_iter().find(fits);
+    fitting.unwrap_or_else(|| tabs_named(View::short, 1))
 }
 
 fn tabs_named(name: impl Fn(View) -> &'static str, gap: u16) -> Vec<Tab> {

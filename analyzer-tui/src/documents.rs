@@ -13,6 +13,7 @@ use report::find::Named;
 use report::functions::Kind;
 use report::neighbours::callers_callees;
 use report::query::{Query, Source, Subset};
+use report::reports::{Build, Report};
 use report::source::source;
 use report::timeline::MOST_REFINED;
 use report::{Document, Error};
@@ -39,8 +40,8 @@ pub struct Documents {
     /// The filtered samples of each experiment.
     each: Vec<Subset>,
     views: [OnceLock<Arc<Document>>; View::ALL.len()],
-    /// The documents about one function, by its name.
-    of_functions: Mutex<FxHashMap<(View, String), Arc<Document>>>,
+    /// The documents of views with a subject, by its name: a function, or a report.
+    by_subject: Mutex<FxHashMap<(View, String), Arc<Document>>>,
     tree: OnceLock<Tree>,
     notices: OnceLock<Vec<String>>,
 }
@@ -74,7 +75,7 @@ impl Documents {
             all: Subset::default(),
             each: Vec::new(),
             views: Default::default(),
-            of_functions: Mutex::default(),
+            by_subject: Mutex::default(),
             tree: OnceLock::new(),
             notices: OnceLock::new(),
         }
@@ -94,8 +95,11 @@ impl Documents {
             settings,
         };
         let parts = experiments.parts().iter().zip(&self.each);
-        let each: Vec<_> = parts.map(|(part, subset)| source(part, subset)).collect();
+        let mut each: Vec<_> = parts.map(|(part, subset)| source(part, subset)).collect();
         let all = source(experiments.all(), &self.all);
+        if each.is_empty() {
+            each.push(all);
+        }
         Query::new(settings, all, &each, self.columns.clone(), self.sort)
     }
 
@@ -109,8 +113,8 @@ impl Documents {
         source.profile()
     }
 
-    /// Builds everything that a view needs. `function` is the subject of views of one function.
-    pub fn prepare(&self, experiments: &Experiments, view: View, function: &str) {
+    /// Builds everything that a view needs. `subject` is the function or the report that it is about.
+    pub fn prepare(&self, experiments: &Experiments, view: View, subject: &str) {
         if view == View::Timeline {
             experiments.timeline();
         }
@@ -118,7 +122,7 @@ impl Documents {
             return;
         }
         self.notices(experiments);
-        experiments.function(function);
+        experiments.function(subject);
         match view {
             View::Timeline => {
                 experiments.name_constructs();
@@ -126,12 +130,12 @@ impl Documents {
                 experiments.stacks(self.settings.report.mode);
             }
             View::Tree | View::Flame => drop(self.tree(experiments)),
-            view => drop(self.document(experiments, view, function)),
+            view => drop(self.document(experiments, view, subject)),
         }
     }
 
     /// Whether a view can be shown at once.
-    pub fn has(&self, experiments: &Experiments, view: View, function: &str) -> bool {
+    pub fn has(&self, experiments: &Experiments, view: View, subject: &str) -> bool {
         if self.is_blank {
             return view == View::Timeline && experiments.has_timeline();
         }
@@ -140,9 +144,9 @@ impl Documents {
             View::Timeline => {
                 experiments.has_timeline() && experiments.has_stacks(self.settings.report.mode)
             }
-            View::Source | View::Disassembly => {
-                let key = (view, function.to_owned());
-                self.of_functions().contains_key(&key)
+            View::Source | View::Disassembly | View::Report => {
+                let key = (view, subject.to_owned());
+                self.by_subject().contains_key(&key)
             }
             view => self.views[view as usize].get().is_some(),
         };
@@ -150,32 +154,24 @@ impl Documents {
     }
 
     /// The document of a view.
-    pub fn document(&self, experiments: &Experiments, view: View, function: &str) -> Arc<Document> {
+    pub fn document(&self, experiments: &Experiments, view: View, subject: &str) -> Arc<Document> {
         match view {
             View::Tree | View::Flame => Arc::clone(self.tree(experiments).document()),
             View::Callers => {
                 let query = self.query(experiments);
                 let make = || Arc::new(or_reason(&query, view, build(&query, view)));
                 let all = self.views[view as usize].get_or_init(make);
-                Arc::new(centred_on(all, function))
+                Arc::new(centred_on(all, subject))
             }
-            View::Source | View::Disassembly => {
-                let key = (view, function.to_owned());
-                if let Some(known) = self.of_functions().get(&key) {
+            View::Source | View::Disassembly | View::Report => {
+                let key = (view, subject.to_owned());
+                if let Some(known) = self.by_subject().get(&key) {
                     return Arc::clone(known);
                 }
                 // Built without the lock, so that `has` does not wait.
                 let query = self.query(experiments);
-                let named = Named {
-                    name: function.to_owned(),
-                    number: None,
-                };
-                let made = match view {
-                    View::Source => source(&query, &named),
-                    _ => compared(&query, &named),
-                };
-                let made = Arc::new(or_reason(&query, view, made));
-                Arc::clone(self.of_functions().entry(key).or_insert(made))
+                let made = Arc::new(about(&query, view, subject));
+                Arc::clone(self.by_subject().entry(key).or_insert(made))
             }
             view => {
                 let query = self.query(experiments);
@@ -185,8 +181,8 @@ impl Documents {
         }
     }
 
-    fn of_functions(&self) -> std::sync::MutexGuard<'_, FxHashMap<(View, String), Arc<Document>>> {
-        self.of_functions
+    fn by_subject(&self) -> std::sync::MutexGuard<'_, FxHashMap<(View, String), Arc<Document>>> {
+        self.by_subject
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
@@ -273,10 +269,33 @@ fn build(query: &Query<'_>, view: View) -> Result<Document, Error> {
         }
         View::Callers => callers_callees(query),
         View::Tree | View::Flame => calltree(query),
-        // Views of one function and the timeline are built elsewhere.
-        View::Experiment | View::Source | View::Disassembly | View::Timeline => {
+        // Views with a subject and the timeline are built elsewhere.
+        View::Experiment | View::Source | View::Disassembly | View::Timeline | View::Report => {
             report::header::header(query)
         }
+    }
+}
+
+/// Builds the document of a view about a function, or of a report.
+fn about(query: &Query<'_>, view: View, subject: &str) -> Document {
+    let named = Named {
+        name: subject.to_owned(),
+        number: None,
+    };
+    let made = match view {
+        View::Source => source(query, &named),
+        View::Report => whole(query, subject),
+        _ => compared(query, &named),
+    };
+    or_reason(query, view, made)
+}
+
+/// Builds the report of a name.
+fn whole(query: &Query<'_>, name: &str) -> Result<Document, Error> {
+    match Report::by_name(name).map(|report| report.build) {
+        Some(Build::Whole(build)) => build(query),
+        // The list of reports has no others.
+        Some(Build::Named(_)) | None => report::overview::overview(query),
     }
 }
 

@@ -4,11 +4,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use report::reports::Report;
+
 use crate::documents::Documents;
 use crate::experiments::Experiments;
 use crate::live::Progress;
 use crate::settings::Settings;
-use crate::state::app::{App, Live, Message, UnderCursor, Wanted};
+use crate::state::app::{App, Cursor, Live, Message, UnderCursor, Wanted};
 use crate::view::View;
 
 /// A view to compute, on any thread.
@@ -18,7 +20,7 @@ pub struct Job {
     experiments: Arc<Experiments>,
     settings: Settings,
     view: View,
-    function: String,
+    subject: String,
     /// The documents under the same settings, if there are any.
     documents: Option<Arc<Documents>>,
     /// The number of the latest request.
@@ -45,7 +47,7 @@ impl Job {
             }
         };
         if self.is_wanted() {
-            documents.prepare(&self.experiments, self.view, &self.function);
+            documents.prepare(&self.experiments, self.view, &self.subject);
         }
         self.is_wanted().then_some(JobResult {
             number: self.number,
@@ -87,8 +89,10 @@ impl App {
         change(&mut wanted);
         wanted.number = self.newest.fetch_add(1, Ordering::Relaxed) + 1;
         wanted.begun = false;
-        let is_in_sight =
-            self.has_inputs_of(&wanted) && wanted.view == self.view && !self.documents.is_blank();
+        let is_in_sight = self.has_inputs_of(&wanted)
+            && wanted.view == self.view
+            && !self.documents.is_blank()
+            && (self.view != View::Report || self.has(View::Report));
         self.wanted = Some(wanted).filter(|_| !is_in_sight);
     }
 
@@ -129,7 +133,7 @@ impl App {
             experiments: Arc::clone(&wanted.experiments),
             settings: wanted.settings.clone(),
             view: wanted.view,
-            function: self.function.clone(),
+            subject: self.subject(wanted.view).to_owned(),
             documents: same.then(|| Arc::clone(&self.documents)),
             newest: Arc::clone(&self.newest),
         });
@@ -153,7 +157,7 @@ impl App {
         if grown || !Arc::ptr_eq(&self.documents, &made.documents) {
             self.settings = wanted.settings;
             self.replace_documents(&before, made.documents, wanted.view);
-        } else if wanted.view != self.view {
+        } else if wanted.view != self.view || wanted.view == View::Report {
             self.show(wanted.view);
         }
         if self.documents.is_blank() {
@@ -185,12 +189,27 @@ impl App {
     }
 
     pub(crate) fn show_or_want(&mut self, view: View) {
-        let documents = &self.documents;
-        if self.wanted.is_none() && documents.has(&self.experiments, view, &self.function) {
+        if self.wanted.is_none() && self.has(view) {
             self.show(view);
         } else {
             self.want(|wanted| wanted.view = view);
         }
+    }
+
+    /// Whether a view can be shown at once.
+    fn has(&self, view: View) -> bool {
+        self.documents
+            .has(&self.experiments, view, self.subject(view))
+    }
+
+    /// Goes to the report of a name.
+    pub(crate) fn show_report(&mut self, name: &str) {
+        self.remember();
+        if let Some(report) = Report::by_name(name) {
+            self.report = report;
+        }
+        self.cursors[View::Report as usize] = Cursor::default();
+        self.show_or_want(View::Report);
     }
 
     fn show(&mut self, view: View) {

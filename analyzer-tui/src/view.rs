@@ -27,11 +27,13 @@ pub enum View {
     Timeline,
     /// How the recording was made, and what it is short of.
     Experiment,
+    /// Any report of `er_print`.
+    Report,
 }
 
 impl View {
     /// Every view, in the order of their tabs.
-    pub const ALL: [View; 11] = [
+    pub const ALL: [View; 12] = [
         View::Overview,
         View::Functions,
         View::Callers,
@@ -43,6 +45,7 @@ impl View {
         View::Threads,
         View::Timeline,
         View::Experiment,
+        View::Report,
     ];
 
     /// The view that a key goes to.
@@ -50,7 +53,7 @@ impl View {
         View::ALL.into_iter().find(|view| view.key() == key)
     }
 
-    /// Its key: a digit, except for one view, as there are eleven.
+    /// Its key: a digit; two views have letters, as there are twelve.
     pub const fn key(self) -> char {
         match self {
             View::Overview => '1',
@@ -64,6 +67,7 @@ impl View {
             View::Threads => '8',
             View::Timeline => '9',
             View::Experiment => '0',
+            View::Report => 'r',
         }
     }
 
@@ -81,6 +85,7 @@ impl View {
             View::Threads => "Threads",
             View::Timeline => "Timeline",
             View::Experiment => "Experiment",
+            View::Report => "Reports",
         }
     }
 
@@ -98,6 +103,7 @@ impl View {
             View::Threads => "Thr",
             View::Timeline => "Time",
             View::Experiment => "Exp",
+            View::Report => "Rep",
         }
     }
 
@@ -115,6 +121,7 @@ impl View {
             View::Threads => "threads",
             View::Timeline => "timeline",
             View::Experiment => "header",
+            View::Report => "report",
         }
     }
 

@@ -288,7 +288,7 @@ mod tests {
     /// Every word of a list that is offered is one that the command takes.
     #[test]
     fn the_choices_are_those_of_the_commands() {
-        for command in COMMANDS {
+        for command in COMMANDS.iter() {
             for &word in choices(command) {
                 let mut output = crate::output::Output::to(std::io::sink());
                 let mut session = Session::new(Vec::new(), &mut output);

@@ -45,7 +45,7 @@ fn one_line(session: &mut Session<'_>, line: &str) -> Result<(), Stop> {
     if ANALYZERS.contains(&command.name) {
         return Ok(());
     }
-    let is_default = matches!(command.group, Group::Defaults | Group::Code | Group::Output)
+    let is_default = matches!(command.group, Group::Defaults | Group::CODE | Group::Output)
         && !command.needs_experiment
         && !matches!(command.name, "outfile" | "appendfile");
     if !is_default {

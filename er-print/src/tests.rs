@@ -21,7 +21,7 @@ fn message<T>(result: Result<T, Stop>) -> String {
 
 #[test]
 fn every_command_is_found_by_its_names_in_any_case() {
-    for command in COMMANDS {
+    for command in COMMANDS.iter() {
         for name in std::iter::once(&command.name).chain(command.aliases) {
             assert_eq!(commands::find(name).unwrap().name, command.name);
             assert_eq!(

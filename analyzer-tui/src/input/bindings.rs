@@ -50,6 +50,7 @@ pub fn bindings(view: View) -> impl Iterator<Item = &'static Binding> {
         View::Threads => &[INTO_TIMELINE, TIMES, SEARCH, ROWS],
         View::Timeline => &[TIMELINE, FIND_THREAD],
         View::Experiment => &[SEARCH, ROWS],
+        View::Report => &[TIMES, SEARCH, ROWS],
     };
     own.iter().copied().chain([EVERYWHERE]).flatten()
 }
@@ -76,6 +77,7 @@ const EVERYWHERE: &[Binding] = &[
     key(&[Char('q'), F(10)], "q F10", "quit", "quit", Action::Quit),
     key(&[Tab], "Tab", "next view; 1 to 9, 0 and d go to one", "", Action::NextView),
     key(&[BackTab], "Shift-Tab", "previous view", "", Action::PreviousView),
+    key(&[Char('r')], "r", "any report of er_print", "", Action::Go(View::Report)),
     key(&[Char('m')], "m", "user, expert, machine mode", "mode", Action::Mode),
     key(&[Char('c')], "c", "compare experiments: delta, ratio, values, added up", "", Action::Compare),
     key(&[Char('f'), F(4)], "f F4", "filter: edit the expression", "filter", Action::Filter),

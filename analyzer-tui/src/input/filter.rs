@@ -90,7 +90,7 @@ impl App {
             View::Overview => {
                 all.extend(under("all under what this line is about", function));
             }
-            View::Experiment => {}
+            View::Experiment | View::Report => {}
         }
         all
     }

@@ -55,6 +55,7 @@ impl App {
             }
             Action::Quit => return Effect::Quit,
             Action::Help => self.overlay = Overlay::Help { top: 0 },
+            Action::Go(View::Report) => self.overlay = self.ask_report(),
             Action::Go(view) => self.go(view),
             Action::NextView => self.go(self.view.neighbour(1)),
             Action::PreviousView => self.go(self.view.neighbour(View::ALL.len() - 1)),
@@ -157,6 +158,7 @@ impl App {
             }
             Answer::Filter(filter) => self.change(|settings| settings.report.filter = filter),
             Answer::Export(form) => return self.export(form),
+            Answer::Report(report) => self.show_report(report),
         }
         Effect::None
     }
@@ -177,11 +179,7 @@ impl App {
 
     fn export(&self, form: Form) -> Effect {
         Effect::Write {
-            stem: format!(
-                "{}-{}",
-                self.experiments.experiment.name,
-                self.view.file_name()
-            ),
+            stem: format!("{}-{}", self.experiments.experiment.name, self.file_name()),
             ending: form.ending(),
             contents: export::contents(self, form),
         }

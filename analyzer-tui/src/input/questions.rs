@@ -1,6 +1,7 @@
-//! The choice of an order.
+//! The choices of an order and of a report.
 
 use omp_model::metrics::{Flavour, Metric, Quantity, SortKey};
+use report::reports::{Build, REPORTS, Report};
 use report::settings::Compare;
 
 use crate::columns::nonempty;
@@ -12,6 +13,26 @@ use crate::view::View;
 const REVERSED: &str = "the same, the other way round";
 
 impl App {
+    /// Asks for a report, other than those of one function.
+    pub(super) fn ask_report(&self) -> Overlay {
+        let whole = REPORTS
+            .iter()
+            .filter(|report| matches!(report.build, Build::Whole(_)));
+        let width = whole.clone().map(|report| report.name.len()).max();
+        let width = width.unwrap_or(0);
+        let option = |report: &'static Report| {
+            let words = format!("{:width$}  {}", report.name, report.help);
+            (words, Answer::Report(report.name))
+        };
+        let options: Vec<_> = whole.clone().map(option).collect();
+        let is_now = |report: &Report| self.view == View::Report && report.name == self.report.name;
+        Overlay::Choice(Choice {
+            title: "Show a report",
+            options,
+            selected: whole.clone().position(is_now).unwrap_or(0),
+        })
+    }
+
     /// Asks for the order of the current view: its columns, the name, or the reverse.
     pub(super) fn ask_order(&self) -> Overlay {
         match self.view {

@@ -59,7 +59,7 @@ impl App {
             View::Source => self.go(View::Disassembly),
             View::Disassembly => self.go(View::Source),
             View::Threads => self.show_thread(),
-            View::Experiment => {}
+            View::Experiment | View::Report => {}
         }
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use experiment::ids::{Nanos, ThreadId};
+use report::reports::{REPORTS, Report};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::overlay::Overlay;
@@ -137,6 +138,8 @@ pub struct App {
     pub timeline: TimelineState,
     /// The subject of views of one function.
     pub function: String,
+    /// The report of [`View::Report`].
+    pub report: &'static Report,
     /// The box over the view.
     pub overlay: Overlay,
     /// The message on the last line.
@@ -179,6 +182,7 @@ impl App {
                 ..TreeState::default()
             },
             function: omp_model::views::TOTAL.to_owned(),
+            report: &REPORTS[0],
             overlay: Overlay::None,
             message: None,
             searched: String::new(),
@@ -207,6 +211,22 @@ impl App {
     /// The position in the current list.
     pub fn cursor(&self) -> Cursor {
         self.cursors[self.view as usize]
+    }
+
+    /// The subject of a view: a report's name, else a function.
+    pub(crate) fn subject(&self, view: View) -> &str {
+        match view {
+            View::Report => self.report.name,
+            _ => &self.function,
+        }
+    }
+
+    /// The name of the current view in files.
+    pub(crate) fn file_name(&self) -> &'static str {
+        match self.view {
+            View::Report => self.report.name,
+            view => view.file_name(),
+        }
     }
 
     /// The screen's size.

@@ -78,6 +78,8 @@ pub enum Answer {
     Filter(Option<Filter>),
     /// A file's form.
     Export(Form),
+    /// The name of a report.
+    Report(&'static str),
     /// Copies this text, and keeps the prompt open.
     Copy(String),
     /// Stops the recorded program and quits.

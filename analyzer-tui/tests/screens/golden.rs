@@ -41,6 +41,15 @@ fn every_view_in_both_modes_at_80_by_24() {
 }
 
 #[test]
+fn any_report_of_er_print_can_be_chosen() {
+    let mut app = app(80, 24);
+    press(&mut app, "r");
+    is_golden("reports_choice.txt", &text(&app));
+    press(&mut app, "jjjjjjj⏎");
+    is_golden("reports_pcs.txt", &text(&app));
+}
+
+#[test]
 fn a_wide_screen_has_the_stack_beside_the_rows_and_names_whole() {
     let mut app = app(160, 40);
     press(&mut app, "9→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→→");

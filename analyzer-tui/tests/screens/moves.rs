@@ -7,6 +7,9 @@ use ratatui::crossterm::event::{
     KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
 
+use report::document::Block;
+use report::reports::{Build, REPORTS, Report};
+
 use super::{app, app_of, handmade, press, text};
 
 pub(crate) fn selected(app: &App) -> String {
@@ -201,6 +204,33 @@ fn the_slots_of_a_row_hold_its_whole_life() {
             );
         }
     }
+}
+
+/// Each report is built once, and shown again without a job.
+#[test]
+fn every_report_of_the_table_is_shown() {
+    let mut app = app(120, 40);
+    let whole = |report: &&Report| matches!(report.build, Build::Whole(_));
+    for (at, report) in REPORTS.iter().filter(whole).enumerate() {
+        let choose = format!("2r{}⏎", "j".repeat(at));
+        for _ in 0..2 {
+            press(&mut app, &choose);
+            assert_eq!((app.view, app.report.name), (View::Report, report.name));
+            let documents = &app.documents;
+            let document = documents.document(&app.experiments, View::Report, report.name);
+            let title = app.list.title();
+            let own = document.title.lines().last().unwrap_or_default();
+            assert!(title.starts_with(own), "{title}");
+            let is_empty = |block: &Block| match block {
+                Block::Table(table) => table.rows.is_empty(),
+                Block::Lines(lines) => lines.is_empty(),
+            };
+            let nothing = document.blocks.iter().all(is_empty);
+            assert_eq!(app.list.lines().is_empty(), nothing, "{}", report.name);
+        }
+    }
+    press(&mut app, "⇥");
+    assert_eq!(app.view, View::Overview);
 }
 
 #[test]

@@ -13,8 +13,9 @@ mod table;
 
 use omp_model::spelling::nearest;
 
+use report::Error;
 use report::find::Named;
-use report::{Document, Error, Query};
+use report::reports::{self, Build, Report};
 
 use crate::session::Session;
 use crate::stop::Stop;
@@ -25,10 +26,8 @@ pub(crate) use table::COMMANDS;
 /// The action of a command; its arguments are checked before.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Action {
-    /// Shows a document that compares experiments; under `compare`, one alone is refused.
-    Compare(fn(&Query<'_>, &[String]) -> Result<Document, Error>),
-    /// Shows a document that is the same under `compare`, or that names each experiment anyway.
-    Show(fn(&Query<'_>, &[String]) -> Result<Document, Error>),
+    /// Shows a report.
+    Show(&'static Report),
     /// Works on the session.
     Run(fn(&mut Session<'_>, &[String]) -> Result<(), Stop>),
 }
@@ -41,12 +40,16 @@ impl Action {
         arguments: &[String],
     ) -> Result<(), Stop> {
         match self {
-            Action::Compare(make) => {
-                let document = make(&session.comparison()?, arguments)?;
-                session.show(&document)
-            }
-            Action::Show(make) => {
-                let document = make(&session.query()?, arguments)?;
+            Action::Show(report) => {
+                let query = if report.is_compared {
+                    session.comparison()?
+                } else {
+                    session.query()?
+                };
+                let document = match report.build {
+                    Build::Whole(build) => build(&query)?,
+                    Build::Named(build) => build(&query, &named(report.name, arguments)?)?,
+                };
                 session.show(&document)
             }
             Action::Run(run) => run(session, arguments),
@@ -55,7 +58,7 @@ impl Action {
 }
 
 /// A row of the table.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Command {
     /// Its name; case does not matter.
     pub(crate) name: &'static str,
@@ -73,27 +76,15 @@ pub(crate) struct Command {
     pub(crate) action: Option<Action>,
 }
 
-/// The groups of help, in order.
+/// The groups of help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Group {
-    /// The function list.
-    Functions,
-    /// Callers and callees, the call tree.
-    Tree,
-    /// Source lines and instructions.
-    Code,
-    /// Index objects.
-    Index,
-    /// Lists of what the experiment holds.
-    Lists,
+    /// Reports of a kind, and what sets them.
+    Reports(reports::Group),
     /// Filters.
     Filters,
-    /// Metrics.
-    Metrics,
     /// Output.
     Output,
-    /// About the run.
-    About,
     /// Several experiments.
     Experiments,
     /// Defaults.
@@ -103,17 +94,20 @@ pub(crate) enum Group {
 }
 
 impl Group {
+    /// Source lines and instructions.
+    pub(crate) const CODE: Group = Group::Reports(reports::Group::Code);
+
     /// Every group, in the order of help.
     pub(crate) const ALL: [Group; 12] = [
-        Group::Functions,
-        Group::Tree,
-        Group::Code,
-        Group::Index,
-        Group::Lists,
+        Group::Reports(reports::Group::Functions),
+        Group::Reports(reports::Group::Tree),
+        Group::CODE,
+        Group::Reports(reports::Group::Index),
+        Group::Reports(reports::Group::Lists),
         Group::Filters,
-        Group::Metrics,
+        Group::Reports(reports::Group::Metrics),
         Group::Output,
-        Group::About,
+        Group::Reports(reports::Group::Run),
         Group::Experiments,
         Group::Defaults,
         Group::NotRecorded,
@@ -122,15 +116,15 @@ impl Group {
     /// Its heading.
     pub(crate) const fn title(self) -> &'static str {
         match self {
-            Group::Functions => "Function list",
-            Group::Tree => "Callers, callees and the call tree",
-            Group::Code => "Source lines and instructions",
-            Group::Index => "Index objects",
-            Group::Lists => "Lists",
+            Group::Reports(reports::Group::Functions) => "Function list",
+            Group::Reports(reports::Group::Tree) => "Callers, callees and the call tree",
+            Group::Reports(reports::Group::Code) => "Source lines and instructions",
+            Group::Reports(reports::Group::Index) => "Index objects",
+            Group::Reports(reports::Group::Lists) => "Lists",
             Group::Filters => "Filters",
-            Group::Metrics => "Metrics",
+            Group::Reports(reports::Group::Metrics) => "Metrics",
             Group::Output => "Output",
-            Group::About => "About the run, and others",
+            Group::Reports(reports::Group::Run) => "About the run, and others",
             Group::Experiments => "Several experiments",
             Group::Defaults => "Defaults",
             Group::NotRecorded => "Data that is not recorded",

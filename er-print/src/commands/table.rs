@@ -1,53 +1,15 @@
 //! The table of commands, in the order of help.
 
-use report::calltree::calltree;
-use report::disasm::disasm;
-use report::experiments::{experiment_list, sample_list};
-use report::functions::{Kind, list};
-use report::header::header;
-use report::metrics::{cmetric_list, indx_metric_list, metric_list};
-use report::neighbours::callers_callees;
-use report::objects::{object_list, objects as objects_without_symbols};
-use report::overview::overview;
-use report::regions::regions;
-use report::resources::{cpu_list, sample_detail, statistics};
-use report::source::source;
-use report::tasks::tasks;
-use report::threads::{lwp_list, thread_list, threads};
-use report::{Document, Error, Query, details};
+use std::sync::LazyLock;
+
+use report::reports::{self, Build, REPORTS, Report};
 
 use super::{
     Action, Command, Group, annotation, check, defaults, experiments, filters, fragment, index,
-    named, program, settings,
+    program, settings,
 };
 use crate::session::Session;
 use crate::stop::Stop;
-
-/// A command that shows a document. Under `compare`, the document compares experiments.
-const fn report(
-    group: Group,
-    name: &'static str,
-    arguments: &'static str,
-    help: &'static str,
-    make: fn(&Query<'_>, &[String]) -> Result<Document, Error>,
-) -> Command {
-    Command {
-        action: Some(Action::Compare(make)),
-        ..unsupported(group, name, arguments, help)
-    }
-    .of_experiments()
-}
-
-/// The same command, not affected by `compare`.
-const fn uncompared(command: Command) -> Command {
-    match command.action {
-        Some(Action::Compare(make)) => Command {
-            action: Some(Action::Show(make)),
-            ..command
-        },
-        _ => command,
-    }
-}
 
 /// A command that works on the session and needs experiments.
 const fn on_experiments(
@@ -111,56 +73,61 @@ const fn alias(names: &'static [&'static str], command: Command) -> Command {
     }
 }
 
-/// Every command of the language, a row for each.
+/// Every command of the language: in each group reports, then the others.
+pub(crate) static COMMANDS: LazyLock<Vec<Command>> = LazyLock::new(|| {
+    let of_group = |group: Group| {
+        let reports = REPORTS.iter().map(of_report);
+        let all = reports.chain(OTHERS.iter().copied());
+        all.filter(move |command| command.group == group)
+    };
+    Group::ALL.into_iter().flat_map(of_group).collect()
+});
+
+/// The command that shows a report.
+fn of_report(report: &'static Report) -> Command {
+    Command {
+        name: report.name,
+        aliases: report.aliases,
+        arguments: match report.build {
+            Build::Whole(_) => "",
+            Build::Named(_) => "NAME [N]",
+        },
+        help: report.help,
+        group: Group::Reports(report.group),
+        needs_experiment: true,
+        action: Some(Action::Show(report)),
+    }
+}
+
+const FUNCTIONS: Group = Group::Reports(reports::Group::Functions);
+const TREE: Group = Group::Reports(reports::Group::Tree);
+const INDEX: Group = Group::Reports(reports::Group::Index);
+const RUN: Group = Group::Reports(reports::Group::Run);
+
+/// The commands that are no reports.
 #[rustfmt::skip]
-pub(crate) const COMMANDS: &[Command] = &[
-    report(Group::Functions, "functions", "", "list functions by the current metrics", |query, _| list(query, Kind::Functions)),
-    on_experiments(Group::Functions, "metrics", "SPEC", "choose metrics: e.%ompwork:i.%ompwait:name, default, all", settings::metrics),
-    on_experiments(Group::Functions, "sort", "SPEC", "sort tables by a metric or by name; - before it turns the order round", settings::sort),
-    report(Group::Functions, "fsummary", "", "show every function in detail", |query, _| details::summary(query, Kind::Functions)),
-    report(Group::Functions, "fsingle", "NAME [N]", "show one function in detail, the N-th of that name", |query, words| details::single(query, &named("fsingle", words)?)),
+const OTHERS: &[Command] = &[
+    on_experiments(FUNCTIONS, "metrics", "SPEC", "choose metrics: e.%ompwork:i.%ompwait:name, default, all", settings::metrics),
+    on_experiments(FUNCTIONS, "sort", "SPEC", "sort tables by a metric or by name; - before it turns the order round", settings::sort),
 
-    alias(&["gprof"], report(Group::Tree, "callers-callees", "", "show each function between its callers and callees", |query, _| callers_callees(query))),
-    on_experiments(Group::Tree, "csingle", "NAME [N]", "show callers and callees of one function", fragment::csingle),
-    on_experiments(Group::Tree, "cprepend", "NAME [N]", "put a function before the stack fragment", fragment::cprepend),
-    on_experiments(Group::Tree, "cappend", "NAME [N]", "put a function behind the stack fragment", fragment::cappend),
-    on_experiments(Group::Tree, "crmfirst", "", "take the first function off the stack fragment", fragment::crmfirst),
-    on_experiments(Group::Tree, "crmlast", "", "take the last function off the stack fragment", fragment::crmlast),
-    alias(&["ctree"], report(Group::Tree, "calltree", "", "show the tree of calls", |query, _| calltree(query))),
+    on_experiments(TREE, "csingle", "NAME [N]", "show callers and callees of one function", fragment::csingle),
+    on_experiments(TREE, "cprepend", "NAME [N]", "put a function before the stack fragment", fragment::cprepend),
+    on_experiments(TREE, "cappend", "NAME [N]", "put a function behind the stack fragment", fragment::cappend),
+    on_experiments(TREE, "crmfirst", "", "take the first function off the stack fragment", fragment::crmfirst),
+    on_experiments(TREE, "crmlast", "", "take the last function off the stack fragment", fragment::crmlast),
 
-    report(Group::Code, "lines", "", "list source lines by the current metrics", |query, _| list(query, Kind::Lines)),
-    report(Group::Code, "lsummary", "", "show every line in detail", |query, _| details::summary(query, Kind::Lines)),
-    report(Group::Code, "pcs", "", "list instructions by the current metrics", |query, _| list(query, Kind::Instructions)),
-    report(Group::Code, "psummary", "", "show every instruction in detail", |query, _| details::summary(query, Kind::Instructions)),
-    report(Group::Code, "source", "NAME [N]", "show annotated source", |query, words| source(query, &named("source", words)?)),
-    uncompared(report(Group::Code, "disasm", "NAME [N]", "show annotated instructions", |query, words| disasm(query, &named("disasm", words)?))),
-    on_session(Group::Code, "sthresh", "PERCENT", "mark source lines from this share on", annotation::sthresh),
-    on_session(Group::Code, "dthresh", "PERCENT", "mark instructions from this share on", annotation::dthresh),
-    on_session(Group::Code, "setpath", "PATHS", "set where sources are looked for", annotation::setpath),
-    on_session(Group::Code, "addpath", "PATHS", "add to where sources are looked for", annotation::addpath),
-    on_session(Group::Code, "pathmap", "OLD NEW", "replace the beginning of source paths", annotation::pathmap),
-    on_session(Group::Code, "scc", "CLASSES", "choose comments in annotated source", annotation::scc),
-    on_session(Group::Code, "dcc", "CLASSES", "choose comments in annotated instructions", annotation::dcc),
-    on_session(Group::Code, "cc", "CLASSES", "choose comments in both", annotation::cc),
+    on_session(Group::CODE, "sthresh", "PERCENT", "mark source lines from this share on", annotation::sthresh),
+    on_session(Group::CODE, "dthresh", "PERCENT", "mark instructions from this share on", annotation::dthresh),
+    on_session(Group::CODE, "setpath", "PATHS", "set where sources are looked for", annotation::setpath),
+    on_session(Group::CODE, "addpath", "PATHS", "add to where sources are looked for", annotation::addpath),
+    on_session(Group::CODE, "pathmap", "OLD NEW", "replace the beginning of source paths", annotation::pathmap),
+    on_session(Group::CODE, "scc", "CLASSES", "choose comments in annotated source", annotation::scc),
+    on_session(Group::CODE, "dcc", "CLASSES", "choose comments in annotated instructions", annotation::dcc),
+    on_session(Group::CODE, "cc", "CLASSES", "choose comments in both", annotation::cc),
 
-    on_experiments(Group::Index, "indxobj", "TYPE", "list index objects of a type", index::indxobj),
-    on_session(Group::Index, "indxobj_list", "", "list the types of index objects", index::indxobj_list),
-    on_session(Group::Index, "indxobj_define", "TYPE EXPR", "define a type of index object by a filter's expression", index::indxobj_define),
-    report(Group::Index, "Threads", "", "list threads by the current metrics", |query, _| threads(query)),
-    report(Group::Index, "CPUs", "", "list CPUs by the current metrics", |query, _| report::index::cpus(query)),
-    report(Group::Index, "Samples", "", "list sample points by the current metrics", |query, _| report::index::samples(query)),
-    report(Group::Index, "Seconds", "", "list seconds by the current metrics", |query, _| report::index::seconds(query)),
-    report(Group::Index, "Processes", "", "list processes by the current metrics", |query, _| report::index::processes(query)),
-    uncompared(report(Group::Index, "Experiment_IDs", "", "list experiments by the current metrics", |query, _| report::index::experiments(query))),
-    report(Group::Index, "OMP_preg", "", "list parallel regions with what they could save, and why", |query, _| regions(query)),
-    report(Group::Index, "OMP_task", "", "list task constructs with their tasks' times", |query, _| tasks(query)),
-
-    alias(&["exp_list"], uncompared(report(Group::Lists, "experiment_list", "", "list the experiments", |query, _| experiment_list(query)))),
-    uncompared(report(Group::Lists, "sample_list", "", "list the sample points", |query, _| sample_list(query))),
-    report(Group::Lists, "thread_list", "", "list the threads and their lifetimes", |query, _| thread_list(query)),
-    report(Group::Lists, "lwp_list", "", "list the kernel threads", |query, _| lwp_list(query)),
-    report(Group::Lists, "cpu_list", "", "list the CPUs", |query, _| cpu_list(query)),
-    report(Group::Lists, "object_list", "", "list the load objects", |query, _| object_list(query)),
+    on_experiments(INDEX, "indxobj", "TYPE", "list index objects of a type", index::indxobj),
+    on_session(INDEX, "indxobj_list", "", "list the types of index objects", index::indxobj_list),
+    on_session(INDEX, "indxobj_define", "TYPE EXPR", "define a type of index object by a filter's expression", index::indxobj_define),
 
     on_experiments(Group::Filters, "filters", "EXPR", "keep only the data for which an expression is true", filters::filters),
     on_session(Group::Filters, "describe", "", "list the words of filters", filters::describe),
@@ -174,10 +141,6 @@ pub(crate) const COMMANDS: &[Command] = &[
     on_experiments(Group::Filters, "object_api", "LIST", "show only the entry points of load objects", filters::object_api),
     on_experiments(Group::Filters, "objects_default", "", "show load objects as at the start", filters::objects_default),
 
-    uncompared(report(Group::Metrics, "metric_list", "", "list the metrics of this experiment, and those in force", |query, _| metric_list(query))),
-    alias(&["gmetric_list"], uncompared(report(Group::Metrics, "cmetric_list", "", "list the metrics of callers and callees", |query, _| cmetric_list(query)))),
-    uncompared(report(Group::Metrics, "indx_metric_list", "", "list the metrics of index objects", |query, _| indx_metric_list(query))),
-
     on_session(Group::Output, "outfile", "FILE", "send what follows to a file, emptied first; - is standard output", settings::outfile),
     on_session(Group::Output, "appendfile", "FILE", "send what follows to the end of a file", settings::appendfile),
     on_session(Group::Output, "limit", "N", "show at most N rows; 0: all", settings::limit),
@@ -186,18 +149,13 @@ pub(crate) const COMMANDS: &[Command] = &[
     on_session(Group::Output, "compare", "MODE", "set experiments side by side: on, delta, ratio; scaling shows what threads lose", experiments::compare),
     on_session(Group::Output, "printmode", "MODE", "print text, json or html, or a sign such as , between cells", settings::printmode),
 
-    uncompared(report(Group::About, "header", "", "tell how the recording was made, and what it is short of", |query, _| header(&query.added_up()))),
-    report(Group::About, "overview", "", "tell where the time went", |query, _| overview(query)),
-    report(Group::About, "statistics", "", "show resource use", |query, _| statistics(query)),
-    uncompared(report(Group::About, "objects", "", "list load objects without all their symbols", |query, _| objects_without_symbols(query))),
-    on_experiments(Group::About, "check", "EXPR", "test a condition: ompwait < 10%, e.total(main) < 1.05 * base", check::check),
-    unsupported(Group::About, "ifreq", "", "show how often instructions ran"),
-    report(Group::About, "sample_detail", "", "show resource use by sample point", |query, _| sample_detail(query)),
-    on_session(Group::About, "procstats", "", "show what er_print itself has used", program::procstats),
-    on_session(Group::About, "script", "FILE", "read commands from a file", settings::script),
-    on_session(Group::About, "version", "", "print the version", program::version),
-    on_session(Group::About, "help", "", "list the commands", program::help),
-    alias(&["exit"], on_session(Group::About, "quit", "", "end", settings::quit)),
+    on_experiments(RUN, "check", "EXPR", "test a condition: ompwait < 10%, e.total(main) < 1.05 * base", check::check),
+    unsupported(RUN, "ifreq", "", "show how often instructions ran"),
+    on_session(RUN, "procstats", "", "show what er_print itself has used", program::procstats),
+    on_session(RUN, "script", "FILE", "read commands from a file", settings::script),
+    on_session(RUN, "version", "", "print the version", program::version),
+    on_session(RUN, "help", "", "list the commands", program::help),
+    alias(&["exit"], on_session(RUN, "quit", "", "end", settings::quit)),
 
     on_session(Group::Experiments, "open_exp", "EXPERIMENT", "open an experiment instead of all others", experiments::open_exp),
     on_session(Group::Experiments, "add_exp", "EXPERIMENT", "add an experiment", experiments::add_exp),

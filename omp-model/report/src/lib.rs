@@ -32,6 +32,7 @@ mod origin;
 pub mod overview;
 pub mod query;
 pub mod regions;
+pub mod reports;
 pub mod resources;
 pub mod run;
 mod scaling;

@@ -1,0 +1,141 @@
+//! The table of reports. `er_print` makes its commands of it, and `analyzer` its list of reports.
+
+use crate::calltree::calltree;
+use crate::disasm::disasm;
+use crate::experiments::{experiment_list, sample_list};
+use crate::find::Named;
+use crate::functions::{Kind, list};
+use crate::header::header;
+use crate::metrics::{cmetric_list, indx_metric_list, metric_list};
+use crate::neighbours::callers_callees;
+use crate::objects::{object_list, objects};
+use crate::overview::overview;
+use crate::regions::regions;
+use crate::resources::{cpu_list, sample_detail, statistics};
+use crate::source::source;
+use crate::tasks::tasks;
+use crate::threads::{lwp_list, thread_list, threads};
+use crate::{Document, Error, Query, details, index};
+
+/// A report.
+#[derive(Clone, Copy, Debug)]
+pub struct Report {
+    /// Its name in the command language.
+    pub name: &'static str,
+    /// Further names.
+    pub aliases: &'static [&'static str],
+    /// What it shows, in the imperative.
+    pub help: &'static str,
+    /// The group that help lists it in.
+    pub group: Group,
+    /// Whether `compare` applies to it; a single experiment is then refused.
+    pub is_compared: bool,
+    /// Makes its document.
+    pub build: Build,
+}
+
+/// How a document is made.
+#[derive(Clone, Copy, Debug)]
+pub enum Build {
+    /// Of the whole query.
+    Whole(fn(&Query<'_>) -> Result<Document, Error>),
+    /// Of the code with a name.
+    Named(fn(&Query<'_>, &Named) -> Result<Document, Error>),
+}
+
+/// What reports are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// The function list.
+    Functions,
+    /// Callers and callees, the call tree.
+    Tree,
+    /// Source lines and instructions.
+    Code,
+    /// Index objects.
+    Index,
+    /// Lists of what the experiment holds.
+    Lists,
+    /// Metrics.
+    Metrics,
+    /// The run.
+    Run,
+}
+
+impl Report {
+    /// The report of a name.
+    pub fn by_name(name: &str) -> Option<&'static Report> {
+        REPORTS.iter().find(|report| report.name == name)
+    }
+
+    const fn alias(self, aliases: &'static [&'static str]) -> Report {
+        Report { aliases, ..self }
+    }
+
+    /// The same report, to which `compare` does not apply.
+    const fn uncompared(self) -> Report {
+        Report {
+            is_compared: false,
+            ..self
+        }
+    }
+}
+
+const fn report(group: Group, name: &'static str, help: &'static str, build: Build) -> Report {
+    let (aliases, is_compared): (&[&str], _) = (&[], true);
+    Report {
+        name,
+        aliases,
+        help,
+        group,
+        is_compared,
+        build,
+    }
+}
+
+use Build::{Named as Of, Whole};
+use Group::{Code, Functions, Index, Lists, Metrics, Run, Tree};
+
+/// Every report, in the order of help.
+#[rustfmt::skip]
+pub static REPORTS: &[Report] = &[
+    report(Functions, "functions", "list functions by the current metrics", Whole(|query| list(query, Kind::Functions))),
+    report(Functions, "fsummary", "show every function in detail", Whole(|query| details::summary(query, Kind::Functions))),
+    report(Functions, "fsingle", "show one function in detail, the N-th of that name", Of(details::single)),
+
+    report(Tree, "callers-callees", "show each function between its callers and callees", Whole(callers_callees)).alias(&["gprof"]),
+    report(Tree, "calltree", "show the tree of calls", Whole(calltree)).alias(&["ctree"]),
+
+    report(Code, "lines", "list source lines by the current metrics", Whole(|query| list(query, Kind::Lines))),
+    report(Code, "lsummary", "show every line in detail", Whole(|query| details::summary(query, Kind::Lines))),
+    report(Code, "pcs", "list instructions by the current metrics", Whole(|query| list(query, Kind::Instructions))),
+    report(Code, "psummary", "show every instruction in detail", Whole(|query| details::summary(query, Kind::Instructions))),
+    report(Code, "source", "show annotated source", Of(source)),
+    report(Code, "disasm", "show annotated instructions", Of(disasm)).uncompared(),
+
+    report(Index, "Threads", "list threads by the current metrics", Whole(threads)),
+    report(Index, "CPUs", "list CPUs by the current metrics", Whole(index::cpus)),
+    report(Index, "Samples", "list sample points by the current metrics", Whole(index::samples)),
+    report(Index, "Seconds", "list seconds by the current metrics", Whole(index::seconds)),
+    report(Index, "Processes", "list processes by the current metrics", Whole(index::processes)),
+    report(Index, "Experiment_IDs", "list experiments by the current metrics", Whole(index::experiments)).uncompared(),
+    report(Index, "OMP_preg", "list parallel regions with what they could save, and why", Whole(regions)),
+    report(Index, "OMP_task", "list task constructs with their tasks' times", Whole(tasks)),
+
+    report(Lists, "experiment_list", "list the experiments", Whole(experiment_list)).uncompared().alias(&["exp_list"]),
+    report(Lists, "sample_list", "list the sample points", Whole(sample_list)).uncompared(),
+    report(Lists, "thread_list", "list the threads and their lifetimes", Whole(thread_list)),
+    report(Lists, "lwp_list", "list the kernel threads", Whole(lwp_list)),
+    report(Lists, "cpu_list", "list the CPUs", Whole(cpu_list)),
+    report(Lists, "object_list", "list the load objects", Whole(object_list)),
+
+    report(Metrics, "metric_list", "list the metrics of this experiment, and those in force", Whole(metric_list)).uncompared(),
+    report(Metrics, "cmetric_list", "list the metrics of callers and callees", Whole(cmetric_list)).uncompared().alias(&["gmetric_list"]),
+    report(Metrics, "indx_metric_list", "list the metrics of index objects", Whole(indx_metric_list)).uncompared(),
+
+    report(Run, "header", "tell how the recording was made, and what it is short of", Whole(|query| header(&query.added_up()))).uncompared(),
+    report(Run, "overview", "tell where the time went", Whole(overview)),
+    report(Run, "statistics", "show resource use", Whole(statistics)),
+    report(Run, "objects", "list load objects without all their symbols", Whole(objects)).uncompared(),
+    report(Run, "sample_detail", "show resource use by sample point", Whole(sample_detail)),
+];
