@@ -40,9 +40,7 @@ const PICTURES: [Picture; 5] = [
     },
     Picture {
         name: "disassembly",
-        keys: &[
-            "2", "/", "p", "a", "r", "a", "l", "l", "e", "l", "Enter", "d",
-        ],
+        keys: &["2", "/", "t", "a", "l", "l", "y", "Enter", "d", "x"],
     },
 ];
 
