@@ -32,7 +32,7 @@ const LONG: u32 = 3;
 
 /// A word on analyzer's first screen that appears once its numbers are computed; only programs with
 /// OpenMP have it.
-const SHOWN: &str = "Efficiency";
+const SHOWN: &str = " threads went";
 
 /// Reads experiments from a cold cache: a small one, and generated ones of many samples.
 pub(super) fn sizes(bench: &mut Bench) -> Outcome {

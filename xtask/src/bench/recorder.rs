@@ -98,7 +98,7 @@ impl Statistics {
             Some(Statistics {
                 samples: before(" samples,")?,
                 stacks: before(" samples,")? + before(" at switch-out")?,
-                records: before(" OpenMP records in")?,
+                records: before(" OpenMP records")?,
                 recording: before(" s of CPU time to record,")?,
                 resolving: before(" s to resolve symbols")?,
             })
@@ -174,7 +174,7 @@ mod tests {
     fn what_collect_says_of_itself_is_understood() {
         let used = Usage {
             stderr: "Creating experiment directory x.er (Process ID: 7) ...\n\
-                     collect: x.er: 3007 samples, 12 at switch-out, 1000123 OpenMP records in 1.5 s\n\
+                     collect: x.er: 3007 samples, 12 at switch-out, 1000123 OpenMP records of 21 calling contexts in 1.5 s\n\
                      collect: used 0.074 s of CPU time to record, 0.012 s to resolve symbols\n"
                 .to_owned(),
             ..Usage::default()
