@@ -294,8 +294,9 @@ fn about(query: &Query<'_>, view: View, subject: &str) -> Document {
 fn whole(query: &Query<'_>, name: &str) -> Result<Document, Error> {
     match Report::by_name(name).map(|report| report.build) {
         Some(Build::Whole(build)) => build(query),
-        // The list of reports has no others.
-        Some(Build::Named(_)) | None => report::overview::overview(query),
+        Some(Build::Named(_)) | None => Err(Error::Usage(format!(
+            "{name} is about one function: see the views of functions"
+        ))),
     }
 }
 

@@ -84,6 +84,7 @@ impl App {
             progress: None,
             settings: self.settings.clone(),
             view: self.view,
+            report: self.report,
             begun: false,
         });
         change(&mut wanted);
@@ -91,8 +92,8 @@ impl App {
         wanted.begun = false;
         let is_in_sight = self.has_inputs_of(&wanted)
             && wanted.view == self.view
-            && !self.documents.is_blank()
-            && (self.view != View::Report || self.has(View::Report));
+            && wanted.report.name == self.report.name
+            && !self.documents.is_blank();
         self.wanted = Some(wanted).filter(|_| !is_in_sight);
     }
 
@@ -133,7 +134,7 @@ impl App {
             experiments: Arc::clone(&wanted.experiments),
             settings: wanted.settings.clone(),
             view: wanted.view,
-            subject: self.subject(wanted.view).to_owned(),
+            subject: self.subject(wanted.view, wanted.report).to_owned(),
             documents: same.then(|| Arc::clone(&self.documents)),
             newest: Arc::clone(&self.newest),
         });
@@ -154,10 +155,12 @@ impl App {
         if grown {
             self.grow(wanted.experiments, wanted.progress);
         }
+        let is_other = wanted.view != self.view || wanted.report.name != self.report.name;
+        self.set_report(wanted.report);
         if grown || !Arc::ptr_eq(&self.documents, &made.documents) {
             self.settings = wanted.settings;
             self.replace_documents(&before, made.documents, wanted.view);
-        } else if wanted.view != self.view || wanted.view == View::Report {
+        } else if is_other {
             self.show(wanted.view);
         }
         if self.documents.is_blank() {
@@ -189,27 +192,29 @@ impl App {
     }
 
     pub(crate) fn show_or_want(&mut self, view: View) {
-        if self.wanted.is_none() && self.has(view) {
+        let subject = self.subject(view, self.report);
+        if self.wanted.is_none() && self.documents.has(&self.experiments, view, subject) {
             self.show(view);
         } else {
             self.want(|wanted| wanted.view = view);
         }
     }
 
-    /// Whether a view can be shown at once.
-    fn has(&self, view: View) -> bool {
-        self.documents
-            .has(&self.experiments, view, self.subject(view))
+    /// Goes to a report.
+    pub(crate) fn go_to_report(&mut self, report: &'static Report) {
+        self.remember();
+        self.want(|wanted| {
+            wanted.view = View::Report;
+            wanted.report = report;
+        });
     }
 
-    /// Goes to the report of a name.
-    pub(crate) fn show_report(&mut self, name: &str) {
-        self.remember();
-        if let Some(report) = Report::by_name(name) {
+    /// Makes a report that of [`View::Report`]; another one begins at its first line.
+    fn set_report(&mut self, report: &'static Report) {
+        if report.name != self.report.name {
             self.report = report;
+            self.cursors[View::Report as usize] = Cursor::default();
         }
-        self.cursors[View::Report as usize] = Cursor::default();
-        self.show_or_want(View::Report);
     }
 
     fn show(&mut self, view: View) {

@@ -45,7 +45,7 @@ const LO_US: f64 = 100_000.0;
 const SHORTEST_US: f64 = 50.0;
 const LONGEST_US: f64 = 1e7;
 
-/// Options of gprofng that are not implemented yet: the letter, and its meaning.
+/// Options of gprofng that are not supported: the letter, and its meaning.
 const LATER: [(char, &str); 13] = [
     ('h', "hardware counters"),
     ('t', "a limit of time"),

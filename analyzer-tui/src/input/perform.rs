@@ -2,6 +2,7 @@
 
 use omp_model::profile::ViewMode;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
+use report::reports::Report;
 use report::settings::Compare;
 
 use super::bindings;
@@ -158,7 +159,11 @@ impl App {
             }
             Answer::Filter(filter) => self.change(|settings| settings.report.filter = filter),
             Answer::Export(form) => return self.export(form),
-            Answer::Report(report) => self.show_report(report),
+            Answer::Report(name) => {
+                if let Some(report) = Report::by_name(name) {
+                    self.go_to_report(report);
+                }
+            }
         }
         Effect::None
     }

@@ -115,6 +115,8 @@ pub(crate) struct Wanted {
     pub(crate) progress: Option<Progress>,
     pub(crate) settings: Settings,
     pub(crate) view: View,
+    /// The report of [`View::Report`].
+    pub(crate) report: &'static Report,
     /// Whether its job has started.
     pub(crate) begun: bool,
 }
@@ -213,10 +215,10 @@ impl App {
         self.cursors[self.view as usize]
     }
 
-    /// The subject of a view: a report's name, else a function.
-    pub(crate) fn subject(&self, view: View) -> &str {
+    /// The subject of a view: the report's name, else the function.
+    pub(crate) fn subject(&self, view: View, report: &'static Report) -> &str {
         match view {
-            View::Report => self.report.name,
+            View::Report => report.name,
             _ => &self.function,
         }
     }

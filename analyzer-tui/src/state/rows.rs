@@ -44,9 +44,11 @@ impl App {
 
     /// The document of the current view, with its rows in the chosen order.
     pub(crate) fn shown_document(&self) -> Arc<Document> {
-        let document =
-            self.documents
-                .document(&self.experiments, self.view, self.subject(self.view));
+        let document = self.documents.document(
+            &self.experiments,
+            self.view,
+            self.subject(self.view, self.report),
+        );
         match self.row_orders.get(&self.view) {
             Some(order) => order.apply(&document),
             None => document,
