@@ -25,6 +25,12 @@ struct Terminal {
 impl Terminal {
     /// Starts `analyzer` with words, in a folder, on a screen of a size.
     fn start(name: &str, words: &[&Path], size: (u16, u16), place: &Path) -> Terminal {
+        let command = [&[tools().analyzer.as_path()], words].concat();
+        Terminal::run(name, &command, size, place)
+    }
+
+    /// Starts a program with words, in a folder, on a screen of a size.
+    fn run(name: &str, command: &[&Path], size: (u16, u16), place: &Path) -> Terminal {
         let settings = place.join(format!("{name}.conf"));
         // What a program says that ends when it should not stays to be read.
         let text = "set -g default-terminal tmux-256color\nset -g status off\n\
@@ -37,7 +43,7 @@ impl Terminal {
         let mut tmux = terminal.tmux();
         tmux.arg("-f").arg(&settings);
         tmux.args(["new-session", "-d", "-x", &width, "-y", &height, "-c"]);
-        tmux.arg(place).arg(&tools().analyzer).args(words);
+        tmux.arg(place).args(command);
         let started = tmux
             .output()
             .expect("this test needs tmux; `cargo xtask test` installs it");
@@ -448,22 +454,14 @@ fn what_cannot_be_drawn_on_is_told_before_anything_is_recorded() {
 #[test]
 fn what_is_no_experiment_is_told_where_the_shell_was() {
     let place = place("nowhere");
-    let terminal = Terminal::start("nowhere", &[Path::new("x.er")], (100, 30), &place);
-    // In the terminal that the shell had, not on a screen that is gone with the program. What tmux
-    // says of its end may have moved it off the screen.
-    let begin = Instant::now();
-    let said = loop {
-        let output = terminal.ask(&["capture-pane", "-p", "-S", "-"]);
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        if text.contains("x.er") || begin.elapsed() > PATIENCE {
-            break text;
-        }
-        std::thread::sleep(LOOK);
-    };
-    let pane = terminal.ask(&["list-panes", "-F", "#{pane_dead} #{pane_current_command}"]);
-    assert!(
-        said.starts_with("analyzer: there is no experiment x.er: "),
-        "{said}, in {}",
-        String::from_utf8_lossy(&pane.stdout)
-    );
+    // Run by a shell that stays: tmux loses the last words of a program that ends with its terminal.
+    let script = place.join("shell");
+    let text = format!("'{}' x.er; read -r line", tools().analyzer.display());
+    fs::write(&script, text).expect("the folder is writable");
+    let command = [Path::new("sh"), &script];
+    let terminal = Terminal::run("nowhere", &command, (100, 30), &place);
+    // In the terminal that the shell had, not on a screen that is gone with the program.
+    terminal.until("its sentence", |screen| {
+        screen.starts_with("analyzer: there is no experiment x.er: ")
+    });
 }
