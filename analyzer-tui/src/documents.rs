@@ -13,7 +13,7 @@ use report::find::Named;
 use report::functions::Kind;
 use report::neighbours::callers_callees;
 use report::query::{Query, Source, Subset};
-use report::reports::{Build, Report};
+use report::reports::Report;
 use report::source::source;
 use report::timeline::MOST_REFINED;
 use report::{Document, Error};
@@ -159,7 +159,7 @@ impl Documents {
             View::Tree | View::Flame => Arc::clone(self.tree(experiments).document()),
             View::Callers => {
                 let query = self.query(experiments);
-                let make = || Arc::new(or_reason(&query, view, build(&query, view)));
+                let make = || Arc::new(build(&query, view));
                 let all = self.views[view as usize].get_or_init(make);
                 Arc::new(centred_on(all, subject))
             }
@@ -175,7 +175,7 @@ impl Documents {
             }
             view => {
                 let query = self.query(experiments);
-                let make = || Arc::new(or_reason(&query, view, build(&query, view)));
+                let make = || Arc::new(build(&query, view));
                 Arc::clone(self.views[view as usize].get_or_init(make))
             }
         }
@@ -195,7 +195,7 @@ impl Documents {
             if !query.request.metrics.contains(&metric) {
                 query.request.metrics.push(metric);
             }
-            let document = or_reason(&query, View::Tree, build(&query, View::Tree));
+            let document = build(&query, View::Tree);
             Tree::new(Arc::new(document))
         })
     }
@@ -252,20 +252,20 @@ impl Documents {
 }
 
 /// Builds the document of a view that is not about one function.
-fn build(query: &Query<'_>, view: View) -> Result<Document, Error> {
+fn build(query: &Query<'_>, view: View) -> Document {
     match view {
         View::Overview => report::overview::overview(query),
         View::Functions => report::functions::list(query, Kind::Functions),
         View::Regions => {
-            let mut regions = report::regions::regions(query)?;
-            let tasks = report::tasks::tasks(query)?;
+            let mut regions = report::regions::regions(query);
+            let tasks = report::tasks::tasks(query);
             regions.blocks.extend(tasks.blocks);
-            Ok(regions)
+            regions
         }
         View::Threads => {
-            let mut threads = report::threads::threads(query)?;
+            let mut threads = report::threads::threads(query);
             set_heading(&mut threads, "kind", "Kind");
-            Ok(threads)
+            threads
         }
         View::Callers => callers_callees(query),
         View::Tree | View::Flame => calltree(query),
@@ -284,20 +284,17 @@ fn about(query: &Query<'_>, view: View, subject: &str) -> Document {
     };
     let made = match view {
         View::Source => source(query, &named),
-        View::Report => whole(query, subject),
+        View::Report => match Report::by_name(subject) {
+            Some(report) => report.document(query, None),
+            None => Err(Error(format!("there is no report {subject}"))),
+        },
         _ => compared(query, &named),
     };
-    or_reason(query, view, made)
-}
-
-/// Builds the report of a name.
-fn whole(query: &Query<'_>, name: &str) -> Result<Document, Error> {
-    match Report::by_name(name).map(|report| report.build) {
-        Some(Build::Whole(build)) => build(query),
-        Some(Build::Named(_)) | None => Err(Error::Usage(format!(
-            "{name} is about one function: see the views of functions"
-        ))),
-    }
+    // The document, or one with the reason why there is none.
+    made.unwrap_or_else(|why| Document {
+        blocks: vec![Block::Lines(vec![Line::warning(why.to_string())])],
+        ..query.document(view.file_name())
+    })
 }
 
 /// Shows a column that `er_print`'s text leaves out, under a heading.
@@ -311,14 +308,6 @@ fn set_heading(document: &mut Document, id: &str, heading: &str) {
             }
         }
     }
-}
-
-/// The document, or one with the reason why there is none.
-fn or_reason(query: &Query<'_>, view: View, made: Result<Document, Error>) -> Document {
-    made.unwrap_or_else(|why| Document {
-        blocks: vec![Block::Lines(vec![Line::warning(why.to_string())])],
-        ..query.document(view.file_name())
-    })
 }
 
 /// The block of the callers and callees of one function; the first block if it has none.

@@ -51,10 +51,7 @@ impl fmt::Display for Stop {
 
 impl From<report::Error> for Stop {
     fn from(error: report::Error) -> Stop {
-        match error {
-            report::Error::Usage(message) => Stop::Usage(message),
-            report::Error::Data(message) => Stop::Data(message),
-        }
+        Stop::Usage(error.0)
     }
 }
 

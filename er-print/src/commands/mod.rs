@@ -13,7 +13,6 @@ mod table;
 
 use omp_model::spelling::nearest;
 
-use report::Error;
 use report::find::Named;
 use report::reports::{self, Build, Report};
 
@@ -46,10 +45,11 @@ impl Action {
                 } else {
                     session.query()?
                 };
-                let document = match report.build {
-                    Build::Whole(build) => build(&query)?,
-                    Build::Named(build) => build(&query, &named(report.name, arguments)?)?,
+                let subject = match report.build {
+                    Build::Whole(_) => None,
+                    Build::Named(_) => Some(named(report.name, arguments)?),
                 };
+                let document = report.document(&query, subject.as_ref())?;
                 session.show(&document)
             }
             Action::Run(run) => run(session, arguments),
@@ -251,7 +251,7 @@ fn choose<T: Copy>(command: &str, word: &str, choices: &[(&str, T)]) -> Result<T
 }
 
 /// Parses the arguments `NAME [N]`.
-fn named(command: &str, arguments: &[String]) -> Result<Named, Error> {
+fn named(command: &str, arguments: &[String]) -> Result<Named, Stop> {
     let number = arguments.get(1).map(|word| count(command, word));
     Ok(Named {
         name: arguments[0].clone(),
@@ -260,9 +260,9 @@ fn named(command: &str, arguments: &[String]) -> Result<Named, Error> {
 }
 
 /// Parses a whole number.
-fn count(command: &str, word: &str) -> Result<usize, Error> {
+fn count(command: &str, word: &str) -> Result<usize, Stop> {
     word.parse().map_err(|_| {
-        Error::Usage(format!(
+        Stop::Usage(format!(
             "{command} takes a whole number from 0, not \"{word}\""
         ))
     })

@@ -3,16 +3,16 @@
 use experiment::ids::ContextId;
 use omp_model::analysis::Analysis;
 use omp_model::metrics::SortKey;
+use report::Settings;
 use report::document::{Block, Column, Document, Table, Target};
 use report::query::{Query, Source, Subset};
 use report::regions::regions;
 use report::tasks::tasks;
-use report::{Error, Settings};
 
 use crate::program::folder;
 
 /// The table of a document over the hand-made experiment with OpenMP.
-fn table(make: fn(&Query<'_>) -> Result<Document, Error>) -> Table {
+fn table(make: fn(&Query<'_>) -> Document) -> Table {
     let folder = folder();
     let path = folder.path().join("omp.er");
     let experiment = Analysis::open(&path, 1, symbolize::from_files).unwrap();
@@ -24,7 +24,7 @@ fn table(make: fn(&Query<'_>) -> Result<Document, Error>) -> Table {
     };
     let sort = SortKey::of_list(&[]);
     let query = Query::new(&settings, source, &[], Vec::new(), sort);
-    let document = make(&query).unwrap();
+    let document = make(&query);
     let mut tables = document.blocks.into_iter().filter_map(|block| match block {
         Block::Table(table) => Some(table),
         Block::Lines(_) => None,

@@ -88,7 +88,7 @@ ids! {
     FrameId in frames: "a frame",
     StackId in stacks: "a stack",
     ContextId in contexts: "a context",
-        ThreadStateId in thread_states: "a thread state",
+    ThreadStateId in thread_states: "a thread state",
 }
 
 macro_rules! enums {
@@ -109,7 +109,7 @@ macro_rules! enums {
 enums! {
     ContextKind: "an unknown context",
     Cut: "an unknown reason of a cut stack",
-        Scheduling: "an unknown scheduling state",
+    Scheduling: "an unknown scheduling state",
     SampleKind: "an unknown kind of sample",
     State: "an unknown state",
     ThreadKind: "an unknown kind of thread",

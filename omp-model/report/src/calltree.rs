@@ -8,16 +8,11 @@ use omp_model::views::calltree::{self, TreeRow};
 use omp_model::views::compare::join::{self, Branch, Joined};
 
 use crate::document::{Block, Column, Document, InJson, Node, Role, Row, Table};
-use crate::error::Error;
 use crate::functions::whole;
 use crate::query::Query;
 
 /// The call tree.
-///
-/// # Errors
-/// [`Error::Usage`] if it is asked how it scales.
-pub fn calltree(query: &Query<'_>) -> Result<Document, Error> {
-    query.refuse_scaling("calltree")?;
+pub fn calltree(query: &Query<'_>) -> Document {
     let mut branches = branches(query);
     branches.truncate(query.limited(branches.len()));
     let columns = columns(query);
@@ -26,14 +21,14 @@ pub fn calltree(query: &Query<'_>) -> Result<Document, Error> {
         .map(|branch| row(query, &columns, branch))
         .collect();
     let by = query.attributed_sort().quantity.label();
-    Ok(Document {
+    Document {
         title: format!("Functions Call Tree. Metric: {by}"),
         blocks: vec![Block::Table(Table {
             whole: whole(&rows),
             ..query.table(columns, rows)
         })],
         ..query.document("calltree")
-    })
+    }
 }
 
 /// The nodes in preorder, with what each experiment has there.

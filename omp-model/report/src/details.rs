@@ -14,27 +14,23 @@ use crate::origin::{Origin, Origins};
 use crate::query::Query;
 
 /// Every row of a list in detail.
-///
-/// # Errors
-/// [`Error::Usage`] if it is asked how they scale.
-pub fn summary(query: &Query<'_>, kind: Kind) -> Result<Document, Error> {
+pub fn summary(query: &Query<'_>, kind: Kind) -> Document {
     let view = match kind {
         Kind::Functions => "fsummary",
         Kind::Lines => "lsummary",
         Kind::Instructions => "psummary",
     };
-    query.refuse_scaling(view)?;
     let (query, document) = with_all_metrics(query, view);
     let details = Details::new(&query, kind);
     let all = joined(&query, kind);
     let first = &all[..query.limited(all.len())];
     let rows = first.iter().map(|row| details.row(row)).collect();
     let by = query.request.sort.quantity.label();
-    Ok(Document {
+    Document {
         title: format!("{} sorted by metric: {by}", kind.title()),
         blocks: vec![details.table(&all, rows)],
         ..document
-    })
+    }
 }
 
 /// The query for every metric, and its document without blocks. A comparison has the notices of the
@@ -52,7 +48,7 @@ fn with_all_metrics<'a>(query: &Query<'a>, view: &str) -> (Query<'a>, Document) 
 /// One function in detail.
 ///
 /// # Errors
-/// [`Error::Usage`] if it is not found, or it is asked how it scales.
+/// [`Error`] if it is not found, or it is asked how it scales.
 pub fn single(query: &Query<'_>, named: &Named) -> Result<Document, Error> {
     query.refuse_scaling("fsingle")?;
     let (query, document) = with_all_metrics(query, "fsingle");

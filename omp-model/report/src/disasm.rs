@@ -28,7 +28,7 @@ use sides::Instructions;
 /// The annotated instructions of a function.
 ///
 /// # Errors
-/// [`Error::Usage`] if it is not found.
+/// [`Error`] if it is not found.
 pub fn disasm(query: &Query<'_>, named: &Named) -> Result<Document, Error> {
     let each = in_each(query, named)?.into_iter();
     let mut documents =
@@ -44,7 +44,7 @@ pub fn disasm(query: &Query<'_>, named: &Named) -> Result<Document, Error> {
 /// build of its load object; else those of all together, and why.
 ///
 /// # Errors
-/// [`Error::Usage`] if it is not found.
+/// [`Error`] if it is not found.
 pub fn compared(query: &Query<'_>, named: &Named) -> Result<Document, Error> {
     let function = find::code(&query.all.names(), named)?;
     let mut annotated = Annotated::new(query, query.all, function);

@@ -3,7 +3,6 @@
 use omp_model::analysis::Analysis;
 
 use crate::document::{Document, Value};
-use crate::error::Error;
 use crate::list::{self, Field};
 use crate::query::{Query, Source};
 use crate::threads::kernel_number;
@@ -35,10 +34,7 @@ impl Numbered<'_> {
 }
 
 /// The experiments, one by one.
-///
-/// # Errors
-/// None.
-pub fn experiment_list(query: &Query<'_>) -> Result<Document, Error> {
+pub fn experiment_list(query: &Query<'_>) -> Document {
     let query = query.added_up();
     let fields = vec![
         Field::fact("number", "ID", |it: &Numbered<'_>| Value::Count(it.number)),
@@ -57,14 +53,11 @@ pub fn experiment_list(query: &Query<'_>) -> Result<Document, Error> {
     let joined = list::joined(&query, |_| numbered.clone(), name);
     let table = list::table(&query, &joined, fields);
     let base = query.document_without_time("experiment_list");
-    Ok(list::titled(base, "", table))
+    list::titled(base, "", table)
 }
 
 /// The sample points: none is recorded, so that all of a run is the interval of the first.
-///
-/// # Errors
-/// None.
-pub fn sample_list(query: &Query<'_>) -> Result<Document, Error> {
+pub fn sample_list(query: &Query<'_>) -> Document {
     let query = query.added_up();
     let fields = vec![
         Field::fact("sample", "Sample", |_: &f64| Value::Count(1)),
@@ -76,5 +69,5 @@ pub fn sample_list(query: &Query<'_>) -> Result<Document, Error> {
     let joined = list::joined(&query, end, |_| "whole run".to_owned());
     let table = list::table(&query, &joined, fields);
     let base = query.document_without_time("sample_list");
-    Ok(list::titled(base, "", table))
+    list::titled(base, "", table)
 }

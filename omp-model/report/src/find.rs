@@ -26,7 +26,7 @@ pub struct Named {
 /// [`Named::number`]-th of several, in the order of their addresses.
 ///
 /// # Errors
-/// [`Error::Usage`] if there is none, or several and it is not said which.
+/// [`Error`] if there is none, or several and it is not said which.
 pub fn function<'a>(
     names: &Names<'_>,
     list: &'a List,
@@ -38,7 +38,7 @@ pub fn function<'a>(
         ([], _) => {
             let all = std::iter::once(&list.total).chain(&list.rows);
             let known = all.map(|row| row.name.as_str());
-            Err(Error::Usage(format!(
+            Err(Error(format!(
                 "there is no function \"{name}\": {}",
                 hint(
                     name,
@@ -55,7 +55,7 @@ pub fn function<'a>(
                 .map(|(row, at)| format!("{at} ({})", origin(names, row)))
                 .collect();
             let choices = choices.join(", ");
-            Err(Error::Usage(format!(
+            Err(Error(format!(
                 "{} functions are called \"{name}\": write fsingle NAME N with N from {choices}",
                 several.len()
             )))
@@ -63,7 +63,7 @@ pub fn function<'a>(
         (several, Some(number)) => {
             let at = number.checked_sub(1);
             at.and_then(|at| several.get(at).copied()).ok_or_else(|| {
-                Error::Usage(format!(
+                Error(format!(
                     "functions called \"{name}\" are numbered 1 to {}: there is no {number}",
                     several.len()
                 ))
@@ -95,7 +95,7 @@ fn rows_called<'a>(names: &Names<'_>, list: &'a List, name: &str) -> Vec<&'a Lis
 /// The name that the experiments share of a function that at least one of them has.
 ///
 /// # Errors
-/// [`Error::Usage`] if none has it.
+/// [`Error`] if none has it.
 pub fn shared(query: &Query<'_>, shared: &Shared<'_>, named: &Named) -> Result<String, Error> {
     let mut why = None;
     for (side, source) in query.sides().iter().enumerate() {
@@ -107,7 +107,7 @@ pub fn shared(query: &Query<'_>, shared: &Shared<'_>, named: &Named) -> Result<S
             }
         }
     }
-    Err(why.unwrap_or_else(|| Error::usage("there is nothing to compare")))
+    Err(why.unwrap_or_else(|| Error::new("there is nothing to compare")))
 }
 
 /// Whether a function has this name in any form.
@@ -166,7 +166,7 @@ pub(crate) fn functions(names: &Names<'_>, name: &str) -> Vec<FunctionId> {
 /// The function with code of a name.
 ///
 /// # Errors
-/// [`Error::Usage`] if there is none, or several and it is not said which.
+/// [`Error`] if there is none, or several and it is not said which.
 pub(crate) fn code(names: &Names<'_>, named: &Named) -> Result<FunctionId, Error> {
     let symbols = names.symbols;
     let name = &named.name;
@@ -174,7 +174,7 @@ pub(crate) fn code(names: &Names<'_>, named: &Named) -> Result<FunctionId, Error
     if found.is_empty() {
         let known = symbols.functions.iter();
         let known = known.map(|function| without_parameters(&function.name));
-        return Err(Error::Usage(format!(
+        return Err(Error(format!(
             "there is no function \"{name}\" with code: {}",
             hint(
                 name,
@@ -197,7 +197,7 @@ pub(crate) fn code(names: &Names<'_>, named: &Named) -> Result<FunctionId, Error
 /// The file that a word means, and the load object if it names a function.
 ///
 /// # Errors
-/// [`Error::Usage`] if there is none, or several and it is not said which.
+/// [`Error`] if there is none, or several and it is not said which.
 pub(crate) fn file(names: &Names<'_>, named: &Named) -> Result<(FileId, Option<String>), Error> {
     let symbols = names.symbols;
     let word = named.name.as_str();
@@ -213,7 +213,7 @@ pub(crate) fn file(names: &Names<'_>, named: &Named) -> Result<(FileId, Option<S
     let mut files: Vec<_> = functions.iter().filter_map(file_of).collect();
     files.dedup();
     if files.is_empty() && !functions.is_empty() {
-        return Err(Error::Usage(format!(
+        return Err(Error(format!(
             "where \"{word}\" is written is not known: it was built without debug information (-g)"
         )));
     }
@@ -231,7 +231,7 @@ pub(crate) fn file(names: &Names<'_>, named: &Named) -> Result<(FileId, Option<S
         let functions = symbols.functions.iter();
         let functions = functions.map(|function| without_parameters(&function.name));
         let known = functions.chain(symbols.files.iter().map(|path| base_name(path)));
-        return Err(Error::Usage(format!(
+        return Err(Error(format!(
             "no function or source file is called \"{word}\": {}",
             hint(word, known, "functions and lines list the names")
         )));
@@ -271,7 +271,7 @@ fn one_of<T: Clone>(
             let choices: Vec<String> = choices
                 .map(|(one, at)| format!("{at} ({})", shown(one)))
                 .collect();
-            Err(Error::Usage(format!(
+            Err(Error(format!(
                 "{} are called \"{name}\": write {command} NAME N with N from {}",
                 several.len(),
                 choices.join(", ")
@@ -280,7 +280,7 @@ fn one_of<T: Clone>(
         (several, Some(number)) => {
             let at = number.checked_sub(1).and_then(|at| several.get(at));
             at.cloned().ok_or_else(|| {
-                Error::Usage(format!(
+                Error(format!(
                     "what is called \"{name}\" is numbered 1 to {}: there is no {number}",
                     several.len()
                 ))

@@ -16,7 +16,7 @@ use crate::text::address;
 /// A stack fragment, callers first, as a command shows it.
 ///
 /// # Errors
-/// [`Error::Usage`] if a function is not found, or it is asked how they scale.
+/// [`Error`] if a function is not found, or it is asked how they scale.
 pub fn fragment(query: &Query<'_>, view: &str, functions: &[Named]) -> Result<Document, Error> {
     query.refuse_scaling(view)?;
     let (functions, pieces) = find(query, functions)?;

@@ -7,11 +7,8 @@ use omp_model::views::functions::{self, List};
 use omp_model::views::{Code, ListRow, Request, TOTAL, annotated, lines};
 
 use crate::document::{Block, Column, Document, Role, Row, Style, Table, Value};
-use crate::error::Error;
 use crate::list::{self, by_name};
 use crate::query::{Query, Source};
-use crate::scaling;
-use crate::settings::Compare;
 
 /// What a list has a row for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,14 +61,7 @@ impl Kind {
 }
 
 /// The list of functions, lines or instructions.
-///
-/// # Errors
-/// [`Error::Usage`] if it is asked how lines or instructions scale.
-pub fn list(query: &Query<'_>, kind: Kind) -> Result<Document, Error> {
-    if kind == Kind::Functions && query.compare == Compare::Scaling {
-        return scaling::functions(query);
-    }
-    query.refuse_scaling(kind.view())?;
+pub fn list(query: &Query<'_>, kind: Kind) -> Document {
     let mut rows = joined(query, kind);
     rows.truncate(query.limited(rows.len()));
     let columns: Vec<Column> = query.columns().collect();
@@ -89,14 +79,14 @@ pub fn list(query: &Query<'_>, kind: Kind) -> Result<Document, Error> {
     };
     let rows: Vec<Row> = rows.into_iter().map(row).collect();
     let by = query.request.sort.quantity.label();
-    Ok(Document {
+    Document {
         title: format!("{} sorted by metric: {by}", kind.title()),
         blocks: vec![Block::Table(Table {
             whole: whole(&rows),
             ..query.table(columns.clone(), rows)
         })],
         ..query.document(kind.view())
-    })
+    }
 }
 
 /// The lists of all sides joined by name, `<Total>` first.

@@ -7,26 +7,21 @@ use omp_model::analysis::Analysis;
 use serde_json::{Value as Json, json};
 
 use crate::document::{Block, Document, Line, Mark};
-use crate::error::Error;
 use crate::json;
 use crate::query::{Query, Source};
 use crate::run::calendar;
 use crate::text::{percent, seconds};
 
 /// The header of each side, a block of lines each.
-///
-/// # Errors
-/// [`Error::Data`] if the header cannot be told as JSON.
-pub fn header(query: &Query<'_>) -> Result<Document, Error> {
-    let header = serde_json::to_value(&query.all.analysis.experiment.header);
-    let header = header.map_err(|error| Error::Data(error.to_string()))?;
+pub fn header(query: &Query<'_>) -> Document {
+    let header = json!(query.all.analysis.experiment.header);
     let sides = query.sides().iter();
-    Ok(Document {
+    Document {
         facts: json::fields([("header", header), ("derived", derived(&query.all))]),
         blocks: sides.map(|side| Block::Lines(lines(side))).collect(),
         is_bare: true,
         ..query.document("header")
-    })
+    }
 }
 
 /// The header of an experiment before its samples are read.

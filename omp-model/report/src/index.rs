@@ -38,10 +38,7 @@ pub(crate) struct IndexObject {
 }
 
 /// Time by CPU.
-///
-/// # Errors
-/// [`Error::Usage`] if it is asked how CPUs scale.
-pub fn cpus(query: &Query<'_>) -> Result<Document, Error> {
+pub fn cpus(query: &Query<'_>) -> Document {
     let head = head("CPUs", "CPUs by number", &["cpu"]);
     keyed(query, &head, |source, metrics| {
         let (profile, names) = (source.by_second(), source.names());
@@ -54,10 +51,7 @@ pub fn cpus(query: &Query<'_>) -> Result<Document, Error> {
 }
 
 /// Time by second.
-///
-/// # Errors
-/// [`Error::Usage`] if it is asked how seconds scale.
-pub fn seconds(query: &Query<'_>) -> Result<Document, Error> {
+pub fn seconds(query: &Query<'_>) -> Document {
     let head = head("Seconds", "Seconds since the recording began", &["second"]);
     keyed(query, &head, |source, metrics| {
         indexes::seconds(source.by_second(), metrics)
@@ -65,10 +59,7 @@ pub fn seconds(query: &Query<'_>) -> Result<Document, Error> {
 }
 
 /// Time by process.
-///
-/// # Errors
-/// [`Error::Usage`] if it is asked how processes scale.
-pub fn processes(query: &Query<'_>) -> Result<Document, Error> {
+pub fn processes(query: &Query<'_>) -> Document {
     let head = head("Processes", "Processes by number", &["pid"]);
     keyed(query, &head, |source, metrics| {
         let tables = &source.analysis.experiment.tables;
@@ -77,10 +68,7 @@ pub fn processes(query: &Query<'_>) -> Result<Document, Error> {
 }
 
 /// Time by experiment. There is nothing to compare by.
-///
-/// # Errors
-/// None.
-pub fn experiments(query: &Query<'_>) -> Result<Document, Error> {
+pub fn experiments(query: &Query<'_>) -> Document {
     let title = "Experiments in the order of their names";
     let head = head("Experiment_IDs", title, &["experiment"]);
     keyed(&query.added_up(), &head, |source, metrics| {
@@ -89,10 +77,7 @@ pub fn experiments(query: &Query<'_>) -> Result<Document, Error> {
 }
 
 /// Time by sample point.
-///
-/// # Errors
-/// [`Error::Usage`] if it is asked how sample points scale.
-pub fn samples(query: &Query<'_>) -> Result<Document, Error> {
+pub fn samples(query: &Query<'_>) -> Document {
     let title = "Sample points: none is recorded, all of a run is the first one's";
     let head = head("Samples", title, &["sample"]);
     keyed(query, &head, |source, metrics| {
@@ -103,10 +88,12 @@ pub fn samples(query: &Query<'_>) -> Result<Document, Error> {
 /// Time by the values of a user's expression.
 ///
 /// # Errors
-/// [`Error::Usage`] if it is asked how they scale.
+/// [`Error`] if it is asked how they scale.
 pub fn defined(query: &Query<'_>, name: &str, expression: &Filter) -> Result<Document, Error> {
+    query.refuse_scaling(name)?;
     let title = format!("{name}: values of {}", expression.text());
-    keyed(query, &head(name, &title, &["value"]), |source, metrics| {
+    let head = head(name, &title, &["value"]);
+    Ok(keyed(query, &head, |source, metrics| {
         let names = source.names();
         let facts = source.analysis.facts(&names);
         let samples = source.analysis.experiment.samples.iter();
@@ -117,7 +104,7 @@ pub fn defined(query: &Query<'_>, name: &str, expression: &Filter) -> Result<Doc
         };
         let values = filter::values(expression, profile, &facts, samples);
         indexes::defined(profile, &values, metrics)
-    })
+    }))
 }
 
 const fn head<'h>(view: &'h str, title: &'h str, facts: &'h [&'h str]) -> Head<'h> {
@@ -130,7 +117,7 @@ fn keyed(
     query: &Query<'_>,
     head: &Head<'_>,
     rows: impl Fn(&Source<'_>, &[Metric]) -> Vec<IndexRow>,
-) -> Result<Document, Error> {
+) -> Document {
     let object = |(at, row): (usize, IndexRow)| {
         let number = Value::Json(json!(row.key.number()));
         IndexObject {
@@ -155,8 +142,7 @@ pub(crate) fn document(
     query: &Query<'_>,
     head: &Head<'_>,
     objects: impl Fn(&Source<'_>, &[Metric]) -> Vec<IndexObject>,
-) -> Result<Document, Error> {
-    query.refuse_scaling(head.view)?;
+) -> Document {
     let metrics = &query.request.metrics;
     let side = |source| {
         let objects = objects(source, metrics);
@@ -199,14 +185,14 @@ pub(crate) fn document(
         }
     };
     let rows: Vec<Row> = joined.into_iter().enumerate().map(row).collect();
-    Ok(Document {
+    Document {
         title: head.title.to_owned(),
         blocks: vec![Block::Table(Table {
             whole: whole(&rows),
             ..query.table(facts.iter().chain(&times).cloned().collect(), rows)
         })],
         ..query.document(head.view)
-    })
+    }
 }
 
 /// What a row is about; one of several experiments is of several objects.

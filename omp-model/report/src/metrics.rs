@@ -4,15 +4,11 @@ use omp_model::metrics::{self, Flavour, Quantity, SortKey};
 use serde_json::{Map, Value as Json, json};
 
 use crate::document::{Block, Column, Document, Line};
-use crate::error::Error;
 use crate::json::{fields, metric};
 use crate::query::Query;
 
 /// The metrics of the experiment.
-///
-/// # Errors
-/// None.
-pub fn metric_list(query: &Query<'_>) -> Result<Document, Error> {
+pub fn metric_list(query: &Query<'_>) -> Document {
     let query = query.added_up();
     let flavours = [Flavour::Exclusive, Flavour::Inclusive];
     let times = query.all.analysis.available().metrics().iter();
@@ -31,23 +27,17 @@ pub fn metric_list(query: &Query<'_>) -> Result<Document, Error> {
     lines.extend(available(&all, typed));
     let mut facts = facts(&all, columns);
     facts.insert("sort".to_owned(), json!(sort.quantity.id()));
-    Ok(document(&query, "metric_list", lines, facts))
+    document(&query, "metric_list", lines, facts)
 }
 
 /// The metrics of callers and callees.
-///
-/// # Errors
-/// None.
-pub fn cmetric_list(query: &Query<'_>) -> Result<Document, Error> {
-    Ok(of_flavour(query, "cmetric_list", Flavour::Attributed))
+pub fn cmetric_list(query: &Query<'_>) -> Document {
+    of_flavour(query, "cmetric_list", Flavour::Attributed)
 }
 
 /// The metrics of index objects.
-///
-/// # Errors
-/// None.
-pub fn indx_metric_list(query: &Query<'_>) -> Result<Document, Error> {
-    Ok(of_flavour(query, "indx_metric_list", Flavour::Exclusive))
+pub fn indx_metric_list(query: &Query<'_>) -> Document {
+    of_flavour(query, "indx_metric_list", Flavour::Exclusive)
 }
 
 /// The metrics of a report that has them in one flavour.

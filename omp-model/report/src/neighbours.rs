@@ -5,17 +5,12 @@ use omp_model::views::compare::join::Joined;
 use omp_model::views::neighbours::{self, Neighbour, Neighbours};
 
 use crate::document::{Block, Column, Document, InJson, Role, Row, Table, Value};
-use crate::error::Error;
 use crate::functions::{quantities, seconds};
 use crate::list::{self, by_name};
 use crate::query::Query;
 
 /// Each function between its callers and callees.
-///
-/// # Errors
-/// [`Error::Usage`] if it is asked how they scale.
-pub fn callers_callees(query: &Query<'_>) -> Result<Document, Error> {
-    query.refuse_scaling("callers-callees")?;
+pub fn callers_callees(query: &Query<'_>) -> Document {
     let mut blocks = joined(query);
     blocks.truncate(query.limited(blocks.len()));
     let columns = columns(query);
@@ -25,7 +20,7 @@ pub fn callers_callees(query: &Query<'_>) -> Result<Document, Error> {
             ..query.table(columns.clone(), rows(query, &columns, block))
         })
     });
-    Ok(Document {
+    Document {
         title: format!(
             "Functions sorted by metric: {}\nCallers and callees sorted by metric: {}",
             query.request.sort.quantity.label(),
@@ -33,7 +28,7 @@ pub fn callers_callees(query: &Query<'_>) -> Result<Document, Error> {
         ),
         blocks: blocks.collect(),
         ..query.document("callers-callees")
-    })
+    }
 }
 
 /// The blocks of all sides joined by name, that of `<Total>` first.

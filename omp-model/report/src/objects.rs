@@ -6,7 +6,6 @@ use omp_model::views::compare::join::{Joined, join_adding};
 use serde_json::json;
 
 use crate::document::{Document, InJson, Table, TablePart, Value};
-use crate::error::Error;
 use crate::list::{self, Field};
 use crate::query::{Query, Source};
 use crate::settings::bare_object;
@@ -72,13 +71,9 @@ fn objects_of(source: &Source<'_>) -> Vec<Object> {
 }
 
 /// Every load object.
-///
-/// # Errors
-/// [`Error::Usage`] if it is asked how they scale.
-pub fn object_list(query: &Query<'_>) -> Result<Document, Error> {
-    query.refuse_scaling("object_list")?;
+pub fn object_list(query: &Query<'_>) -> Document {
     if query.is_comparison() {
-        return Ok(compared(query));
+        return compared(query);
     }
     let text = |text: &str| Value::Text(text.to_owned());
     let fields = vec![
@@ -112,7 +107,7 @@ pub fn object_list(query: &Query<'_>) -> Result<Document, Error> {
         parts: vec![TablePart::new("", columns)],
         ..list::table(query, &joined, fields)
     };
-    Ok(list::titled(query.document("object_list"), "", table))
+    list::titled(query.document("object_list"), "", table)
 }
 
 /// Load objects of compared experiments, by their names: in which they are, and how many of their
@@ -177,10 +172,7 @@ fn misses_of(source: &Source<'_>) -> Vec<Miss> {
 }
 
 /// Load objects whose symbols are missing, of all experiments added up.
-///
-/// # Errors
-/// None.
-pub fn objects(query: &Query<'_>) -> Result<Document, Error> {
+pub fn objects(query: &Query<'_>) -> Document {
     let query = query.added_up();
     let fields = vec![
         Field::hidden_name(),
@@ -196,5 +188,5 @@ pub fn objects(query: &Query<'_>) -> Result<Document, Error> {
     let joined = list::joined(&query, misses_of, |miss| miss.name.clone());
     let table = list::table(&query, &joined, fields);
     let base = query.document_without_time("objects");
-    Ok(list::titled(base, "", table))
+    list::titled(base, "", table)
 }

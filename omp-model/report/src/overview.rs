@@ -14,7 +14,6 @@ use crate::document::{
     Block, Cell, Column, Document, InJson, Line, Role, Row, Style, Table, TablePart, Target, Unit,
     Value,
 };
-use crate::error::Error;
 use crate::header::duration;
 use crate::json::fields;
 use crate::query::{Query, Source};
@@ -26,16 +25,12 @@ use crate::text;
 const LARGEST: usize = 10;
 
 /// Where the time went.
-///
-/// # Errors
-/// [`Error::Usage`] if it is asked how that scales.
-pub fn overview(query: &Query<'_>) -> Result<Document, Error> {
-    query.refuse_scaling("overview")?;
-    Ok(if query.is_comparison() {
+pub fn overview(query: &Query<'_>) -> Document {
+    if query.is_comparison() {
         comparison(query)
     } else {
         alone(query)
-    })
+    }
 }
 
 /// The overview of one experiment.

@@ -204,10 +204,10 @@ impl<'a> Query<'a> {
     /// Refuses to compare a single experiment.
     ///
     /// # Errors
-    /// [`Error::Usage`] if a comparison is asked of fewer than two experiments.
+    /// [`Error`] if a comparison is asked of fewer than two experiments.
     pub fn refuse_single(&self) -> Result<(), Error> {
         if self.settings.compare != Compare::Off && !self.is_comparison() {
-            return Err(Error::usage(
+            return Err(Error::new(
                 "compare needs two experiments or more: name them last, or compare off",
             ));
         }
@@ -350,10 +350,10 @@ impl<'a> Query<'a> {
     /// The error of a view that does not scale.
     ///
     /// # Errors
-    /// [`Error::Usage`] where `compare scaling` is in force.
+    /// [`Error`] where `compare scaling` is in force.
     pub fn refuse_scaling(&self, view: &str) -> Result<(), Error> {
         if self.compare == Compare::Scaling {
-            return Err(Error::Usage(format!(
+            return Err(Error(format!(
                 "compare scaling is for functions and OMP_preg: for {view} choose compare on, \
                  delta or ratio"
             )));

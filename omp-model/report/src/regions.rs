@@ -11,12 +11,9 @@ use serde_json::{Value as Json, json};
 
 use crate::constructs::{ConstructRow, List, contexts, location, sorted, table, times};
 use crate::document::{Block, Document, InJson, Table, TablePart, Value};
-use crate::error::Error;
 use crate::json;
 use crate::list::Field;
 use crate::query::{Query, Source};
-use crate::scaling;
-use crate::settings::Compare;
 
 /// A cause is shown from so many seconds on.
 const SHOWN: f64 = 5e-4;
@@ -25,13 +22,7 @@ const SHOWN: f64 = 5e-4;
 type RegionField<'a> = Field<'a, RegionRow>;
 
 /// The parallel regions.
-///
-/// # Errors
-/// [`Error::Usage`] if it is asked how they scale on one number of threads.
-pub fn regions(query: &Query<'_>) -> Result<Document, Error> {
-    if query.compare == Compare::Scaling {
-        return scaling::regions(query);
-    }
+pub fn regions(query: &Query<'_>) -> Document {
     let (mut rows, by) = sorted::<RegionRow>(query);
     let parts = if query.is_comparison() {
         compared_parts(&rows)
@@ -47,7 +38,7 @@ pub fn regions(query: &Query<'_>) -> Result<Document, Error> {
     let mut compared = COMPARED.to_vec();
     compared.extend(Cause::ALL.map(Cause::id));
     let table = table(query, fields(query, &rows), &compared, &rows);
-    Ok(Document {
+    Document {
         title: format!("Parallel regions sorted by {by}"),
         blocks: vec![Block::Table(Table {
             parts,
@@ -55,7 +46,7 @@ pub fn regions(query: &Query<'_>) -> Result<Document, Error> {
             ..table
         })],
         ..query.document("OMP_preg")
-    })
+    }
 }
 
 /// The columns of a comparison, before the causes.

@@ -12,10 +12,11 @@ use crate::objects::{object_list, objects};
 use crate::overview::overview;
 use crate::regions::regions;
 use crate::resources::{cpu_list, sample_detail, statistics};
+use crate::settings::Compare;
 use crate::source::source;
 use crate::tasks::tasks;
 use crate::threads::{lwp_list, thread_list, threads};
-use crate::{Document, Error, Query, details, index};
+use crate::{Document, Error, Query, details, index, scaling};
 
 /// A report.
 #[derive(Clone, Copy, Debug)]
@@ -32,13 +33,18 @@ pub struct Report {
     pub is_compared: bool,
     /// Makes its document.
     pub build: Build,
+    /// Makes its document under `compare scaling`; `None` if it cannot show how it scales.
+    pub scaling: Option<MayFail>,
 }
+
+/// A builder of documents that refuses some queries.
+type MayFail = fn(&Query<'_>) -> Result<Document, Error>;
 
 /// How a document is made.
 #[derive(Clone, Copy, Debug)]
 pub enum Build {
     /// Of the whole query.
-    Whole(fn(&Query<'_>) -> Result<Document, Error>),
+    Whole(fn(&Query<'_>) -> Document),
     /// Of the code with a name.
     Named(fn(&Query<'_>, &Named) -> Result<Document, Error>),
 }
@@ -68,8 +74,35 @@ impl Report {
         REPORTS.iter().find(|report| report.name == name)
     }
 
+    /// Its document. `subject` is the code that it is about, if it is about one.
+    ///
+    /// # Errors
+    /// If the subject is missing or not found, or it is asked how the report scales and it cannot.
+    pub fn document(&self, query: &Query<'_>, subject: Option<&Named>) -> Result<Document, Error> {
+        match self.scaling {
+            Some(build) if query.compare == Compare::Scaling => return build(query),
+            None if self.is_compared => query.refuse_scaling(self.name)?,
+            _ => {}
+        }
+        match (self.build, subject) {
+            (Build::Whole(build), _) => Ok(build(query)),
+            (Build::Named(build), Some(subject)) => build(query, subject),
+            (Build::Named(_), None) => Err(Error(format!(
+                "{} is about one function: see the views of functions",
+                self.name
+            ))),
+        }
+    }
+
     const fn alias(self, aliases: &'static [&'static str]) -> Report {
         Report { aliases, ..self }
+    }
+
+    const fn scaling(self, build: MayFail) -> Report {
+        Report {
+            scaling: Some(build),
+            ..self
+        }
     }
 
     /// The same report, to which `compare` does not apply.
@@ -82,14 +115,14 @@ impl Report {
 }
 
 const fn report(group: Group, name: &'static str, help: &'static str, build: Build) -> Report {
-    let (aliases, is_compared): (&[&str], _) = (&[], true);
     Report {
         name,
-        aliases,
+        aliases: &[],
         help,
         group,
-        is_compared,
+        is_compared: true,
         build,
+        scaling: None,
     }
 }
 
@@ -99,7 +132,7 @@ use Group::{Code, Functions, Index, Lists, Metrics, Run, Tree};
 /// Every report, in the order of help.
 #[rustfmt::skip]
 pub static REPORTS: &[Report] = &[
-    report(Functions, "functions", "list functions by the current metrics", Whole(|query| list(query, Kind::Functions))),
+    report(Functions, "functions", "list functions by the current metrics", Whole(|query| list(query, Kind::Functions))).scaling(scaling::functions),
     report(Functions, "fsummary", "show every function in detail", Whole(|query| details::summary(query, Kind::Functions))),
     report(Functions, "fsingle", "show one function in detail, the N-th of that name", Of(details::single)),
 
@@ -119,7 +152,7 @@ pub static REPORTS: &[Report] = &[
     report(Index, "Seconds", "list seconds by the current metrics", Whole(index::seconds)),
     report(Index, "Processes", "list processes by the current metrics", Whole(index::processes)),
     report(Index, "Experiment_IDs", "list experiments by the current metrics", Whole(index::experiments)).uncompared(),
-    report(Index, "OMP_preg", "list parallel regions with what they could save, and why", Whole(regions)),
+    report(Index, "OMP_preg", "list parallel regions with what they could save, and why", Whole(regions)).scaling(scaling::regions),
     report(Index, "OMP_task", "list task constructs with their tasks' times", Whole(tasks)),
 
     report(Lists, "experiment_list", "list the experiments", Whole(experiment_list)).uncompared().alias(&["exp_list"]),

@@ -5,7 +5,6 @@ use omp_model::metrics::Metric;
 use omp_model::views::threads::threads;
 
 use crate::document::{Document, InJson, Value};
-use crate::error::Error;
 use crate::list::{self, Field};
 use crate::query::{Query, Source};
 use crate::text::percent;
@@ -81,23 +80,16 @@ fn resources_of(source: &Source<'_>) -> Vec<Resource> {
 }
 
 /// The resources that the run used.
-///
-/// # Errors
-/// [`Error::Usage`] if it is asked how they scale.
-pub fn statistics(query: &Query<'_>) -> Result<Document, Error> {
+pub fn statistics(query: &Query<'_>) -> Document {
     resources(query, "statistics")
 }
 
 /// The same by sample point: all of a run is one.
-///
-/// # Errors
-/// [`Error::Usage`] if it is asked how they scale.
-pub fn sample_detail(query: &Query<'_>) -> Result<Document, Error> {
+pub fn sample_detail(query: &Query<'_>) -> Document {
     resources(query, "sample_detail")
 }
 
-fn resources(query: &Query<'_>, view: &str) -> Result<Document, Error> {
-    query.refuse_scaling(view)?;
+fn resources(query: &Query<'_>, view: &str) -> Document {
     let value = |resource: &Resource| Value::Number(resource.value);
     let fields = if query.is_comparison() {
         vec![Field::number("value", "Value", value), Field::name("Name")]
@@ -117,7 +109,7 @@ fn resources(query: &Query<'_>, view: &str) -> Result<Document, Error> {
             row.decimals = Some(0);
         }
     }
-    Ok(list::titled(query.document(view), "Resources", table))
+    list::titled(query.document(view), "Resources", table)
 }
 
 /// A CPU that clock samples saw.
@@ -129,11 +121,7 @@ struct Cpu {
 }
 
 /// The CPUs that clock samples saw, and how many on each.
-///
-/// # Errors
-/// [`Error::Usage`] if it is asked how they scale.
-pub fn cpu_list(query: &Query<'_>) -> Result<Document, Error> {
-    query.refuse_scaling("cpu_list")?;
+pub fn cpu_list(query: &Query<'_>) -> Document {
     let cpus = |source: &Source<'_>| -> Vec<Cpu> {
         let counts = CpuSamples::of(&source.analysis.experiment.samples).by_cpu;
         let all = counts.values().sum();
@@ -163,5 +151,5 @@ pub fn cpu_list(query: &Query<'_>) -> Result<Document, Error> {
     };
     let joined = list::joined(query, cpus, |cpu| format!("CPU {}", cpu.number));
     let table = list::table(query, &joined, fields);
-    Ok(list::titled(base, "CPUs by their numbers", table))
+    list::titled(base, "CPUs by their numbers", table)
 }

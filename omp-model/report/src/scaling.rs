@@ -17,7 +17,7 @@ const NOTHING: f64 = 5e-7;
 /// The losses of functions, inclusively, against the run on fewest threads.
 ///
 /// # Errors
-/// [`Error::Usage`] if all runs have as many threads.
+/// [`Error`] if all runs have as many threads.
 pub(crate) fn functions(query: &Query<'_>) -> Result<Document, Error> {
     let runs = RunsByThreads::of(query)?;
     let mut document = runs.document(query, "functions", Flavour::Inclusive, |shared| {
@@ -33,7 +33,7 @@ pub(crate) fn functions(query: &Query<'_>) -> Result<Document, Error> {
 /// The same of regions, those inside left out.
 ///
 /// # Errors
-/// [`Error::Usage`] if all runs have as many threads.
+/// [`Error`] if all runs have as many threads.
 pub(crate) fn regions(query: &Query<'_>) -> Result<Document, Error> {
     let runs = RunsByThreads::of(query)?;
     let mut document = runs.document(query, "OMP_preg", Flavour::Exclusive, |shared| {
@@ -69,7 +69,7 @@ impl<'a> RunsByThreads<'a> {
         by_threads.sort_by_key(|(threads, _)| *threads);
         let (threads, sources): (Vec<u32>, Vec<Source<'a>>) = by_threads.into_iter().unzip();
         if threads.first() == threads.last() {
-            return Err(Error::Usage(format!(
+            return Err(Error(format!(
                 "compare scaling needs runs on different numbers of threads: all have {}",
                 threads[0]
             )));

@@ -23,7 +23,7 @@ use crate::text::seconds;
 /// that of the first that has it.
 ///
 /// # Errors
-/// [`Error::Usage`] if it is not found, or it is asked how it scales.
+/// [`Error`] if it is not found, or it is asked how it scales.
 pub fn source(query: &Query<'_>, named: &Named) -> Result<Document, Error> {
     query.refuse_scaling("source")?;
     let found: Vec<_> = query
@@ -35,7 +35,7 @@ pub fn source(query: &Query<'_>, named: &Named) -> Result<Document, Error> {
     let mut here = both.filter_map(|(side, found)| Some((side, found.as_ref().ok()?)));
     let Some((side, (file, object))) = here.next() else {
         let why = found.into_iter().find_map(Result::err);
-        return Err(why.unwrap_or_else(|| Error::usage("there is nothing to compare")));
+        return Err(why.unwrap_or_else(|| Error::new("there is nothing to compare")));
     };
     let text = SourceFile::read(side, *file);
     let times = query.sides().iter().zip(&found).map(|(side, found)| {

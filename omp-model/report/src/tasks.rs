@@ -11,7 +11,6 @@ use crate::constructs::{
     ConstructRow, contexts, located, location, location_fields, sorted, table, times,
 };
 use crate::document::{Block, Document, InJson, Line, Table, TablePart, Value};
-use crate::error::Error;
 use crate::json;
 use crate::list::Field;
 use crate::query::{Query, Source};
@@ -24,11 +23,7 @@ const LONGEST: usize = 3;
 type TaskField<'a> = Field<'a, TaskRow>;
 
 /// The task constructs.
-///
-/// # Errors
-/// [`Error::Usage`] if it is asked how they scale.
-pub fn tasks(query: &Query<'_>) -> Result<Document, Error> {
-    query.refuse_scaling("OMP_task")?;
+pub fn tasks(query: &Query<'_>) -> Document {
     let (mut rows, by) = sorted::<TaskRow>(query);
     rows.truncate(query.limited(rows.len()));
     let by = match by {
@@ -50,11 +45,11 @@ pub fn tasks(query: &Query<'_>) -> Result<Document, Error> {
         let rows = rows.iter().flat_map(|it| it.rows.iter().flatten());
         blocks.push(Block::Lines(rows.flat_map(around).collect()));
     }
-    Ok(Document {
+    Document {
         title: format!("Tasks sorted by {by}"),
         blocks,
         ..query.document("OMP_task")
-    })
+    }
 }
 
 /// The columns of a comparison.

@@ -8,7 +8,6 @@ use omp_model::views::compare::join::Joined;
 use omp_model::views::threads::{ThreadRow, kind_name, threads as thread_rows};
 
 use crate::document::{Column, Document, InJson, Target, Value};
-use crate::error::Error;
 use crate::index::{self, Head, IndexObject};
 use crate::list::{self, Field};
 use crate::query::{Query, Source};
@@ -88,10 +87,7 @@ fn threads_of(source: &Source<'_>, metrics: &[Metric]) -> Vec<Thread> {
 }
 
 /// Threads by the metrics in force.
-///
-/// # Errors
-/// [`Error::Usage`] if it is asked how threads scale.
-pub fn threads(query: &Query<'_>) -> Result<Document, Error> {
+pub fn threads(query: &Query<'_>) -> Document {
     let head = Head {
         view: "Threads",
         title: TITLE,
@@ -122,10 +118,7 @@ pub fn threads(query: &Query<'_>) -> Result<Document, Error> {
 }
 
 /// Threads with their lifetimes.
-///
-/// # Errors
-/// [`Error::Usage`] if it is asked how threads scale.
-pub fn thread_list(query: &Query<'_>) -> Result<Document, Error> {
+pub fn thread_list(query: &Query<'_>) -> Document {
     let available = query.all.analysis.available();
     if query.is_comparison() {
         let shown: Vec<Metric> = SHOWN.into_iter().filter(|it| available.has(*it)).collect();
@@ -149,14 +142,11 @@ pub fn thread_list(query: &Query<'_>) -> Result<Document, Error> {
         seconds(column, at)
     }));
     let joined = list::joined(query, |source| threads_of(source, metrics), Thread::name);
-    Ok(document(query, "thread_list", &joined, fields))
+    document(query, "thread_list", &joined, fields)
 }
 
 /// The kernel's threads.
-///
-/// # Errors
-/// [`Error::Usage`] if it is asked how they scale.
-pub fn lwp_list(query: &Query<'_>) -> Result<Document, Error> {
+pub fn lwp_list(query: &Query<'_>) -> Document {
     let metrics = [Metric::Total];
     if query.is_comparison() {
         return compared(query, "lwp_list", &metrics);
@@ -178,12 +168,11 @@ pub fn lwp_list(query: &Query<'_>) -> Result<Document, Error> {
     ];
     let name = |thread: &Thread| format!("LWP {}", thread.row.tid);
     let joined = list::joined(query, |source| threads_of(source, &metrics), name);
-    Ok(document(query, "lwp_list", &joined, fields))
+    document(query, "lwp_list", &joined, fields)
 }
 
 /// The lifetime and the time of each thread of compared experiments.
-fn compared(query: &Query<'_>, view: &str, metrics: &[Metric]) -> Result<Document, Error> {
-    query.refuse_scaling(view)?;
+fn compared(query: &Query<'_>, view: &str, metrics: &[Metric]) -> Document {
     let mut fields = vec![
         Field::new("numbers", "", Thread::tid).json(InJson::Each),
         Field::new("pids", "", Thread::pid).json(InJson::Each),
@@ -199,7 +188,7 @@ fn compared(query: &Query<'_>, view: &str, metrics: &[Metric]) -> Result<Documen
     fields.push(Field::name("Name"));
     let threads = |source: &Source<'_>| threads_of(source, metrics);
     let joined = list::joined(query, threads, |thread| thread.shared_name.clone());
-    Ok(document(query, view, &joined, fields))
+    document(query, view, &joined, fields)
 }
 
 /// A list of threads.
