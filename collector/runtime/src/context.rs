@@ -94,8 +94,11 @@ impl Contexts {
             _ => here,
         };
         let key = key_of(call);
-        // On another stack than the thread's own, `id_of` could not compare the words in place.
-        if matches!(part, Part::Other(..))
+        // Words of another stack than the thread's own may be unmapped: they are copied each time.
+        // An odd depth keeps `is_same` from comparing them in place.
+        let is_own = matches!(part, Part::Own(_));
+        let depth = if is_own { depth } else { depth | 1 };
+        if !is_own
             && let Some(id) = self
                 .cache
                 .find(key, depth, |known| is_equal(known, depth, frames))

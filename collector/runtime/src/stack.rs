@@ -27,7 +27,8 @@ pub(crate) const GROUP: usize = 4;
 
 /// Whether each word still has its value, at its distance above `base` on the stack `own`. Their
 /// number is a multiple of [`GROUP`]; they ascend, but for repetitions of the first one at the end.
-/// They must have been read from the same addresses of this thread's stacks before.
+/// If `base` is a multiple of 8, they must have been read before from these addresses of the stack
+/// `own`; otherwise they are not compared.
 ///
 /// A processor that has just waited in a loop, as at a fork, does not predict the number of words. So
 /// there is one branch for each group: with one for each word, the misprediction at the last one
@@ -37,17 +38,17 @@ pub(crate) fn is_same(words: &[Word], base: u64, own: &OwnStack) -> bool {
     let here = 0u8;
     let here = (&raw const here) as u64;
     let is_live = |first: &Word| first.unpack(base).0 > here;
-    let is_own = own.known.contains(&here) && own.known.contains(&base);
+    let is_own = base.is_multiple_of(8) && own.known.contains(&here) && own.known.contains(&base);
     if !is_own || !words.first().is_some_and(is_live) {
         return false;
     }
     let differs = |word: &Word| {
         let (slot, value) = word.unpack(base);
-        // SAFETY: the word was read from this address before, when it lay on the stack that `base`
-        // is on: the same `base` and distance give the same address. `base` is on the thread's own
-        // stack, whose upper end does not move, so the address is still below that end. It is above
-        // the live end: the first word is above `here`, and no other word is below the first one.
-        // All of the stack between the two ends is mapped and readable (`OwnStack`).
+        // SAFETY: the word was read from this address before, when it lay on this stack: the same
+        // `base` and distance give the same address. The stack's upper end does not move, so the
+        // address is still below it. It is above the live end: the first word is above `here`, and
+        // no other word is below the first one. All of the stack between the two ends is mapped and
+        // readable (`OwnStack`).
         unsafe { (slot as *const u64).read_volatile() ^ value }
     };
     let (groups, rest) = words.as_chunks::<GROUP>();
