@@ -46,7 +46,7 @@ fn tabs_named(name: impl Fn(View) -> &'static str, gap: u16) -> Vec<Tab> {
     View::ALL.into_iter().map(tab).collect()
 }
 
-/// The view whose tab covers a column.
+/// The view with the tab that covers a column.
 pub fn tab_at(room: u16, column: u16) -> Option<View> {
     let mut tabs = tabs(room).into_iter();
     let hit = tabs.find(|tab| (tab.column..tab.end()).contains(&column));

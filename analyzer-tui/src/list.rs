@@ -185,7 +185,7 @@ impl List {
         self.is_row(line) && self.row(line).is_some_and(|row| row.mark == Mark::Strong)
     }
 
-    /// The first line whose row fits.
+    /// The first line with a row that fits.
     pub fn position(&self, fits: impl Fn(&Row) -> bool) -> Option<usize> {
         let is_row = |at: &usize| matches!(self.lines[*at], Line::Row { .. } | Line::Fact { .. });
         let mut rows = (0..self.lines.len()).filter(is_row);
@@ -199,7 +199,7 @@ impl List {
         heights.max().unwrap_or(0)
     }
 
-    /// The table whose heading stands above the list if `top` is the first line in sight.
+    /// The table that has its heading above the list if `top` is the first line in sight.
     pub fn head_of(&self, top: usize) -> Option<usize> {
         let before = (0..=top).rev().filter_map(|line| self.block_and_row(line));
         let after = (top..self.lines.len()).filter_map(|line| self.block_and_row(line));

@@ -127,7 +127,7 @@ impl Tree {
         self.keys.iter().position(|&known| known == key)
     }
 
-    /// The rows whose callers are all unfolded.
+    /// The rows with all their callers unfolded.
     pub fn visible(&self, open: &FxHashSet<u64>) -> Vec<usize> {
         let mut shown = Vec::new();
         let mut at = 0;

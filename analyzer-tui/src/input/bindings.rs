@@ -208,7 +208,7 @@ const HOTTEST: &[Binding] = &[
     key(&[Char('x')], "x", "the next hot line", "hot line", Action::Hottest),
 ];
 
-/// In views whose rows cannot be sorted.
+/// In views that cannot be sorted.
 #[rustfmt::skip]
 const OTHER_TIMES: &[Binding] = &[
     key(&[Char('v')], "v", "other metrics", "metrics", Action::Metrics),

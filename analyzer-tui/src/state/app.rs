@@ -90,7 +90,7 @@ pub struct TreeState {
     pub zoom: usize,
     /// The first depth of the flame graph in sight.
     pub flame_top: usize,
-    /// The rows of the call tree whose callers are all unfolded.
+    /// The rows of the call tree with all their callers unfolded.
     pub shown: Vec<usize>,
     /// The paths of `selected` and `zoom` in the old tree, until they are looked up in the tree of
     /// new settings, which is built when it is shown.

@@ -380,6 +380,29 @@ mod tests {
     }
 
     #[test]
+    fn words_are_compared_in_place_on_the_own_stack_alone() {
+        #[inline(never)]
+        fn are_same(words: &[Word], base: u64, own: &OwnStack) -> bool {
+            is_same(words, base, own)
+        }
+        let thread = std::thread::spawn(|| {
+            let mut own = OwnStack::of_thread(false);
+            // Of zeros, which are the same at an odd address, too.
+            let mut room = [0u64; GROUP + 1];
+            let base = room.as_ptr() as u64;
+            let words = [0, 1, 2, 3].map(|at| Word::new(8 * at, 0));
+            assert!(own.end_above((&raw const own) as u64).is_some());
+            let unchanged = are_same(&words, base, &own);
+            // The mark of words that lay on another stack.
+            let odd = are_same(&words, base | 1, &own);
+            let elsewhere = are_same(&words, words.as_ptr() as u64, &own);
+            std::hint::black_box(&mut room)[3] += 1;
+            (unchanged, odd, elsewhere, are_same(&words, base, &own))
+        });
+        assert_eq!(thread.join().expect("it ends"), (true, false, false, false));
+    }
+
+    #[test]
     fn a_thread_s_own_stack_is_known_to_its_end() {
         #[inline(never)]
         fn deep(depth: u32, own: &mut OwnStack) -> bool {

@@ -143,6 +143,49 @@ fn compare_with_one_experiment_is_refused_by_reports_that_compare() {
     }
 }
 
+/// `compare scaling` is refused by reports that cannot show how they scale.
+#[test]
+fn what_cannot_scale_is_refused_by_name() {
+    let folder = folder();
+    let refused: [&[&str]; 15] = [
+        &["-lines"],
+        &["-pcs"],
+        &["-fsummary"],
+        &["-fsingle", "bar"],
+        &["-csingle", "bar"],
+        &["-calltree"],
+        &["-callers-callees"],
+        &["-source", "foo.c"],
+        &["-Threads"],
+        &["-CPUs"],
+        &["-OMP_task"],
+        &["-overview"],
+        &["-thread_list"],
+        &["-statistics"],
+        &["-object_list"],
+    ];
+    for report in refused {
+        let words = [&["-compare", "scaling"], report, &["omp.er", "one.er"]].concat();
+        let ended = er_print(folder.path(), &words);
+        let name = &report[0][1..];
+        let sentence = format!(
+            "compare scaling is for functions and OMP_preg: for {name} choose compare on, delta or \
+             ratio"
+        );
+        assert!(
+            ended.stderr.contains(&sentence),
+            "{words:?}: {}",
+            ended.stderr
+        );
+        assert_eq!(ended.code, Some(2), "{words:?}");
+    }
+    for report in ["-functions", "-OMP_preg", "-header", "-experiment_list"] {
+        let words = ["-compare", "scaling", report, "omp.er", "one.er"];
+        let ended = er_print(folder.path(), &words);
+        assert_eq!(ended.code, Some(0), "{words:?}: {}", ended.stderr);
+    }
+}
+
 /// Files nearer to the user win; a mistake in one is told and passed over.
 #[test]
 fn defaults_come_from_rc_files() {

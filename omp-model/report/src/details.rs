@@ -48,9 +48,8 @@ fn with_all_metrics<'a>(query: &Query<'a>, view: &str) -> (Query<'a>, Document) 
 /// One function in detail.
 ///
 /// # Errors
-/// [`Error`] if it is not found, or it is asked how it scales.
+/// [`Error`] if it is not found.
 pub fn single(query: &Query<'_>, named: &Named) -> Result<Document, Error> {
-    query.refuse_scaling("fsingle")?;
     let (query, document) = with_all_metrics(query, "fsingle");
     let details = Details::new(&query, Kind::Functions);
     if query.is_comparison() {

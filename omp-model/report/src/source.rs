@@ -23,9 +23,8 @@ use crate::text::seconds;
 /// that of the first that has it.
 ///
 /// # Errors
-/// [`Error`] if it is not found, or it is asked how it scales.
+/// [`Error`] if it is not found.
 pub fn source(query: &Query<'_>, named: &Named) -> Result<Document, Error> {
-    query.refuse_scaling("source")?;
     let found: Vec<_> = query
         .sides()
         .iter()

@@ -37,7 +37,7 @@ impl App {
         }
     }
 
-    /// In a comparison, the experiment whose region instances are drawn: the selected thread's.
+    /// In a comparison, the experiment of the selected thread: its region instances are drawn.
     pub fn experiment_of_bands(&self) -> Option<u32> {
         let thread = self.threads().get(self.timeline.row)?;
         self.is_compared().then(|| self.origin(*thread))
